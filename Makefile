@@ -1,0 +1,78 @@
+# Needs Python 3.11 to 3.13 with pip, and make. Every target sets up what it uses.
+
+VENV ?= .venv
+VENV_WITHOUT_TENSORFLOW ?= .venv-without-tensorflow
+# To have the small wheel from PyTorch's own index:
+#   make test-backends TORCH="torch --index-url https://download.pytorch.org/whl/cpu"
+TORCH ?= torch==2.13.0
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
+	&& echo $$python && break; done)
+NUMERICAL_CORE := tests/layers tests/optimization tests/models tests/samplers
+
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+INSTALLED_DEV := $(VENV)/.installed-dev
+INSTALLED_BACKENDS := $(VENV)/.installed-backends
+INSTALLED_WITHOUT_TENSORFLOW := $(VENV_WITHOUT_TENSORFLOW)/.installed
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-backends test-without-tensorflow lint format clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(INSTALLED) ## Train on the built-in corpus, translate, export, load the export and translate again
+	$(BIN)/aiayn-keras demo
+
+test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
+
+test-backends: $(INSTALLED_BACKENDS) ## Run the numerical core's tests on JAX and on PyTorch
+	KERAS_BACKEND=jax $(BIN)/python -m pytest $(NUMERICAL_CORE)
+	KERAS_BACKEND=torch $(BIN)/python -m pytest $(NUMERICAL_CORE)
+
+test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
+	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
+
+lint: $(INSTALLED_DEV) ## Check format, style, docstrings and which module imports which
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/lint-imports
+
+format: $(INSTALLED_DEV) ## Put the code into the house format
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean: ## Remove the environments, the caches and the builds (saved models and runs stay)
+	rm -rf $(VENV) $(VENV_WITHOUT_TENSORFLOW) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find aiayn_keras tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+define find-python
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; none of python3, python3.13, python3.12, python3.11 is one. Give it as: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+endef
+
+$(BIN)/python:
+	$(find-python)
+	$(PYTHON) -m venv $(VENV)
+
+$(INSTALLED): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --editable .
+	@touch $@
+
+$(INSTALLED_DEV): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --editable ".[dev]"
+	@touch $(INSTALLED) $@
+
+$(INSTALLED_BACKENDS): $(INSTALLED_DEV)
+	$(BIN)/python -m pip install $(TORCH)
+	$(BIN)/python -m pip install --editable ".[dev,jax,torch]"
+	@touch $@
+
+$(INSTALLED_WITHOUT_TENSORFLOW): pyproject.toml requirements-without-tensorflow.txt
+	$(find-python)
+	$(PYTHON) -m venv $(VENV_WITHOUT_TENSORFLOW)
+	$(VENV_WITHOUT_TENSORFLOW)/bin/python -m pip install --requirement requirements-without-tensorflow.txt jax pytest hypothesis
+	$(VENV_WITHOUT_TENSORFLOW)/bin/python -m pip install --no-deps keras-hub --editable .
+	@touch $@

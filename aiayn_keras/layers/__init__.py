@@ -1,0 +1,34 @@
+"""The parts of the model, one file per idea of the paper's section 3."""
+
+from aiayn_keras.layers.add_norm import AddNorm
+from aiayn_keras.layers.attention import (
+    MultiHeadAttention,
+    attention_weights,
+    scaled_dot_product_attention,
+)
+from aiayn_keras.layers.decoder_block import DecoderBlock
+from aiayn_keras.layers.encoder_block import EncoderBlock
+from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
+from aiayn_keras.layers.masks import (
+    combine_masks,
+    make_attention_mask,
+    make_causal_mask,
+    sentence_positions,
+)
+from aiayn_keras.layers.positional_embedding import PositionalEmbedding, sinusoidal_encoding
+
+__all__ = [
+    "AddNorm",
+    "DecoderBlock",
+    "EncoderBlock",
+    "MultiHeadAttention",
+    "PositionalEmbedding",
+    "PositionwiseFeedForward",
+    "attention_weights",
+    "combine_masks",
+    "make_attention_mask",
+    "make_causal_mask",
+    "scaled_dot_product_attention",
+    "sentence_positions",
+    "sinusoidal_encoding",
+]

@@ -1,0 +1,187 @@
+"""Attention (paper 3.2): equation 1 as two pure functions, and many heads of it as a layer."""
+
+import math
+
+import keras
+from keras import ops
+
+# Finite, so that a row with nothing to look at stays finite, in float16 as well.
+MASKED_SCORE = -3e4
+
+
+def attention_weights(query, key, mask=None):
+    """`softmax(Q Kᵀ / √d_k)`, the left half of equation 1, in float32.
+
+    A query that may look at nothing spreads its weight evenly over all keys.
+
+    Args:
+        query: Float tensor `(B, H, T, K)`.
+        key: Float tensor `(B, H, S, K)`.
+        mask: Boolean tensor that broadcasts to `(B, H, T, S)`, True where attention is allowed.
+
+    Returns:
+        Float32 tensor `(B, H, T, S)` whose rows sum to one.
+    """
+    key_dim = query.shape[-1]
+    query = ops.multiply(query, ops.cast(1.0 / math.sqrt(key_dim), query.dtype))
+    scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))  # (B, H, T, S)
+    scores = ops.cast(scores, "float32")
+    if mask is not None:
+        scores = ops.where(mask, scores, MASKED_SCORE)
+    if scores.shape[-1] == 1:  # Keras warns of a softmax over one score.
+        return ops.ones_like(scores)
+    return ops.softmax(scores, axis=-1)
+
+
+def scaled_dot_product_attention(query, key, value, mask=None, dropout=None):
+    """`softmax(Q Kᵀ / √d_k) V`: equation 1.
+
+    Args:
+        query: Float tensor `(B, H, T, K)`.
+        key: Float tensor `(B, H, S, K)`.
+        value: Float tensor `(B, H, S, K_v)`.
+        mask: Boolean tensor that broadcasts to `(B, H, T, S)`, True where attention is allowed.
+        dropout: Function applied to the weights, such as a `keras.layers.Dropout`.
+
+    Returns:
+        Float tensor `(B, H, T, K_v)` of `value`'s dtype.
+    """
+    weights = attention_weights(query, key, mask)
+    if dropout is not None:
+        weights = dropout(weights)
+    return ops.matmul(ops.cast(weights, value.dtype), value)
+
+
+@keras.saving.register_keras_serializable(package="aiayn_keras")
+class MultiHeadAttention(keras.layers.Layer):
+    """`num_heads` attentions in parallel, joined and projected (paper 3.2.2).
+
+    Args:
+        num_heads: Number of heads (the paper's h).
+        key_dim: Width of the queries and keys of one head (d_k).
+        value_dim: Width of the values of one head (d_v). Defaults to `key_dim`.
+        use_bias: Whether the four projections have a bias. The paper has none.
+        dropout: Share of attention weights dropped in training, in [0, 1).
+
+    Call arguments:
+        query: Float tensor `(B, T, D)`, what asks.
+        memory: Float tensor `(B, S, D)`, what keys and values are made of; `query` itself in
+            self-attention.
+        mask: Boolean tensor `(B, T, S)`, True where attention is allowed; the leading and middle
+            axis may be 1.
+
+    Returns:
+        Float tensor `(B, T, D)`.
+
+    Example:
+        >>> attention = MultiHeadAttention(num_heads=3, key_dim=4)
+        >>> attention(keras.ops.ones((2, 7, 12)), keras.ops.ones((2, 5, 12))).shape
+        (2, 7, 12)
+    """
+
+    def __init__(
+        self, num_heads, key_dim, value_dim=None, use_bias=False, dropout=0.0, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = key_dim if value_dim is None else value_dim
+        self.use_bias = use_bias
+        self.dropout = dropout
+
+        # === Layers ===
+        self.query_dense = self._dense(num_heads * self.key_dim, "query")
+        self.key_dense = self._dense(num_heads * self.key_dim, "key")
+        self.value_dense = self._dense(num_heads * self.value_dim, "value")
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype="float32", name="dropout")
+
+    def _dense(self, units, name):
+        return keras.layers.Dense(
+            units, use_bias=self.use_bias, dtype=self.dtype_policy, name=name
+        )
+
+    def build(self, query_shape, memory_shape):
+        self.query_dense.build(query_shape)
+        self.key_dense.build(memory_shape)
+        self.value_dense.build(memory_shape)
+        self.output_dense = self._dense(query_shape[-1], "output")
+        self.output_dense.build((*query_shape[:-1], self.num_heads * self.value_dim))
+        self.dropout_layer.build((None, self.num_heads, query_shape[1], memory_shape[1]))
+
+    def call(self, query, memory, mask=None, training=None):
+        key, value = self.project_memory(memory)
+        return self.attend(query, key, value, mask, training=training)
+
+    def project_memory(self, memory):
+        """Makes keys `(B, H, S, K)` and values `(B, H, S, K_v)` of a memory `(B, S, D)`."""
+        key = self._split_heads(self.key_dense(memory), self.key_dim)
+        value = self._split_heads(self.value_dense(memory), self.value_dim)
+        return key, value
+
+    def attend(self, query, key, value, mask=None, training=None):
+        """Attends from `query (B, T, D)` to keys and values that are projected already."""
+        dropout = None
+        if self.dropout:
+            dropout = lambda weights: self.dropout_layer(weights, training=training)  # noqa: E731
+        x = scaled_dot_product_attention(
+            self._split_heads(self.query_dense(query), self.key_dim),
+            key,
+            value,
+            mask=_add_head_axis(mask),
+            dropout=dropout,
+        )  # --> (B, H, T, K_v)
+        return self.output_dense(self._join_heads(x))
+
+    def decode_step(self, x, cache, index):
+        """Self-attention of one new position to itself and those before it.
+
+        Args:
+            x: Float tensor `(B, 1, D)`, the new position.
+            cache: Keys `(B, H, L, K)` and values `(B, H, L, K_v)` of the positions before.
+            index: Integer scalar, the new position, less than L.
+
+        Returns:
+            Output `(B, 1, D)` and the cache with the new position written.
+        """
+        new_key, new_value = self.project_memory(x)
+        positions = ops.arange(ops.shape(cache[0])[2])
+        is_new = ops.reshape(ops.equal(positions, index), (1, 1, -1, 1))
+        key = ops.where(is_new, new_key, cache[0])
+        value = ops.where(is_new, new_value, cache[1])
+        mask = ops.reshape(positions <= index, (1, 1, -1))
+        return self.attend(x, key, value, mask, training=False), (key, value)
+
+    def weights_of(self, query, memory, mask=None):
+        """Attention weights `(B, H, T, S)` in float32, to look at."""
+        query = self._split_heads(self.query_dense(query), self.key_dim)
+        key, _ = self.project_memory(memory)
+        return attention_weights(query, key, _add_head_axis(mask))
+
+    def _split_heads(self, x, head_dim):
+        # -1 stands for the batch, not the length: ONNX converters need it so.
+        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
+        return ops.transpose(x, (0, 2, 1, 3))  # (B, H, T, K)
+
+    def _join_heads(self, x):
+        x = ops.transpose(x, (0, 2, 1, 3))
+        return ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads * self.value_dim))
+
+    def compute_output_shape(self, query_shape, memory_shape):
+        return query_shape
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            {
+                "num_heads": self.num_heads,
+                "key_dim": self.key_dim,
+                "value_dim": self.value_dim,
+                "use_bias": self.use_bias,
+                "dropout": self.dropout,
+            }
+        )
+        return config
+
+
+def _add_head_axis(mask):
+    return None if mask is None else ops.expand_dims(mask, axis=1)

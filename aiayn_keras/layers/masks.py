@@ -1,0 +1,63 @@
+"""Who may look at whom: boolean masks, True where attention is allowed (paper 3.2.3).
+
+A padding mask is an integer tensor: 0 marks padding, and 1, 2, 3 … number the sentences packed
+into a row. A mask of ones is the ordinary case of one sentence in a row.
+"""
+
+from keras import ops
+
+
+def make_attention_mask(query_padding_mask, key_padding_mask):
+    """Lets a position look at the real positions of its own sentence.
+
+    Args:
+        query_padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
+        key_padding_mask: Integer tensor `(B, S)`, likewise.
+
+    Returns:
+        Boolean tensor `(B, T, S)`, True where the numbers agree and are not 0.
+    """
+    query_padding_mask = ops.expand_dims(query_padding_mask, axis=2)  # (B, T, 1)
+    key_padding_mask = ops.expand_dims(key_padding_mask, axis=1)  # (B, 1, S)
+    same_sentence = ops.equal(query_padding_mask, key_padding_mask)
+    return ops.logical_and(same_sentence, ops.not_equal(key_padding_mask, 0))
+
+
+def make_causal_mask(padding_mask):
+    """Hides the future: position t looks at positions up to and including t.
+
+    Args:
+        padding_mask: Integer tensor `(B, T)`; only its shape is read.
+
+    Returns:
+        Boolean tensor `(B, T, T)`, True on and below the diagonal.
+    """
+    # A running sum, since `arange` needs a length, which a symbolic tensor does not have.
+    positions = ops.cumsum(ops.ones_like(padding_mask), axis=1)
+    return ops.greater_equal(
+        ops.expand_dims(positions, axis=2), ops.expand_dims(positions, axis=1)
+    )
+
+
+def combine_masks(*masks):
+    """Allows only what every mask allows; shapes broadcast."""
+    combined = masks[0]
+    for mask in masks[1:]:
+        combined = ops.logical_and(combined, mask)
+    return combined
+
+
+def sentence_positions(padding_mask):
+    """Counts positions from 0 anew in every sentence of a packed row.
+
+    Args:
+        padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
+
+    Returns:
+        Integer tensor `(B, T)`: how many earlier positions carry the same number.
+    """
+    same_sentence = ops.equal(
+        ops.expand_dims(padding_mask, axis=2), ops.expand_dims(padding_mask, axis=1)
+    )
+    earlier_or_self = combine_masks(same_sentence, make_causal_mask(padding_mask))
+    return ops.sum(ops.cast(earlier_or_self, "int32"), axis=2) - 1

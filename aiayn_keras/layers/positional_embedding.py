@@ -1,0 +1,112 @@
+"""Scaling of embeddings and the positional encoding added to them (paper 3.4 and 3.5)."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from aiayn_keras.layers.masks import sentence_positions
+
+
+def sinusoidal_encoding(length, hidden_dim):
+    """Sines and cosines of every position, interleaved (paper 3.5).
+
+    `PE(pos, 2i) = sin(pos / 10000^(2i / d))`, `PE(pos, 2i + 1) = cos(pos / 10000^(2i / d))`.
+
+    Args:
+        length: Number of positions.
+        hidden_dim: Width D, even.
+
+    Returns:
+        Float32 NumPy array `(length, hidden_dim)`.
+    """
+    positions = np.arange(length)[:, np.newaxis]
+    even_dims = np.arange(0, hidden_dim, 2)
+    angles = positions / 10_000 ** (even_dims / hidden_dim)  # (length, hidden_dim / 2)
+    encoding = np.empty((length, hidden_dim), dtype="float32")
+    encoding[:, 0::2] = np.sin(angles)
+    encoding[:, 1::2] = np.cos(angles)
+    return encoding
+
+
+@keras.saving.register_keras_serializable(package="aiayn_keras")
+class PositionalEmbedding(keras.layers.Layer):
+    """`Dropout(√d_model · embedding + position)` (paper 3.4, 3.5 and 5.4).
+
+    Positions start again from 0 in every sentence of a packed row.
+
+    Args:
+        max_sequence_length: Number of positions there are, in tokens. Later positions have no
+            encoding: the caller refuses or cuts longer input.
+        kind: `"sinusoidal"`, the paper's default, or `"learned"`, a trained table (row E of the
+            paper's Table 3).
+        dropout: Share of the sum dropped in training (P_drop), in [0, 1).
+
+    Call arguments:
+        x: Float tensor `(B, T, D)`, token embeddings. D is even.
+        padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
+
+    Returns:
+        Float tensor `(B, T, D)`.
+
+    Raises:
+        ValueError: At construction for an unknown `kind`, at build for an odd D.
+    """
+
+    def __init__(self, max_sequence_length=1024, kind="sinusoidal", dropout=0.1, **kwargs):
+        super().__init__(**kwargs)
+        if kind not in ("sinusoidal", "learned"):
+            raise ValueError(
+                f'`kind` must be "sinusoidal" or "learned". Received: kind={kind!r}.'
+            )
+        self.max_sequence_length = max_sequence_length
+        self.kind = kind
+        self.dropout = dropout
+
+        # === Layers ===
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, x_shape, padding_mask_shape):
+        hidden_dim = x_shape[-1]
+        if hidden_dim % 2:
+            raise ValueError(
+                f"The width of `x` must be even, half sines and half cosines. "
+                f"Received: hidden_dim={hidden_dim}."
+            )
+        if self.kind == "learned":
+            self.table = self.add_weight(
+                name="table",
+                shape=(self.max_sequence_length, hidden_dim),
+                initializer=keras.initializers.RandomNormal(stddev=hidden_dim**-0.5),
+            )
+        else:
+            self.table = sinusoidal_encoding(self.max_sequence_length, hidden_dim)
+        self.dropout_layer.build(x_shape)
+
+    def call(self, x, padding_mask, training=None):
+        x = self._add(x, sentence_positions(padding_mask))
+        return self.dropout_layer(x, training=training)
+
+    def decode_step(self, x, index):
+        """Embeds one new position: `x (B, 1, D)` at the integer scalar `index`."""
+        return self._add(x, ops.reshape(index, (1, 1)))
+
+    def _add(self, x, positions):
+        scale = ops.cast(math.sqrt(x.shape[-1]), x.dtype)
+        encoding = ops.take(ops.convert_to_tensor(self.table), positions, axis=0)
+        return x * scale + ops.cast(encoding, x.dtype)
+
+    def compute_output_shape(self, x_shape, padding_mask_shape):
+        return x_shape
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            {
+                "max_sequence_length": self.max_sequence_length,
+                "kind": self.kind,
+                "dropout": self.dropout,
+            }
+        )
+        return config

@@ -1,0 +1,20 @@
+"""The model family: KerasHub's bases, subclassed."""
+
+from aiayn_keras.models.presets import TRANSFORMER_PRESETS
+from aiayn_keras.models.transformer_backbone import TransformerBackbone
+from aiayn_keras.models.transformer_seq2seq_lm import TransformerSeq2SeqLM
+from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
+    TransformerSeq2SeqLMPreprocessor,
+)
+from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
+from aiayn_keras.models.translation import Hypothesis, Translation
+
+__all__ = [
+    "TRANSFORMER_PRESETS",
+    "Hypothesis",
+    "TransformerBackbone",
+    "TransformerSeq2SeqLM",
+    "TransformerSeq2SeqLMPreprocessor",
+    "TransformerTokenizer",
+    "Translation",
+]

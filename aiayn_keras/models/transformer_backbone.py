@@ -1,0 +1,292 @@
+"""The encoder-decoder without its output projection (paper 3, Figure 1)."""
+
+import keras
+from keras import ops
+from keras_hub.models import Backbone
+
+from aiayn_keras.layers import (
+    DecoderBlock,
+    EncoderBlock,
+    PositionalEmbedding,
+    combine_masks,
+    make_attention_mask,
+    make_causal_mask,
+)
+from aiayn_keras.models.presets import TRANSFORMER_PRESETS
+
+
+@keras.saving.register_keras_serializable(package="aiayn_keras")
+class TransformerBackbone(Backbone):
+    """The encoder-decoder Transformer (paper 3), a functional `keras.Model`.
+
+    Takes a dictionary of four integer tensors: `encoder_token_ids (B, S)`,
+    `encoder_padding_mask (B, S)`, `decoder_token_ids (B, T)`, `decoder_padding_mask (B, T)`. A
+    padding mask is 0 on padding; in a packed row 1, 2, 3 … number the sentences, and a sentence
+    sees only itself. Returns a dictionary of two float tensors: `encoder_sequence_output
+    (B, S, D)` and `decoder_sequence_output (B, T, D)`.
+
+    Defaults are the paper's base model.
+
+    Args:
+        vocabulary_size: Number of tokens (V), one vocabulary for both languages.
+        num_layers: Number of encoder layers, and of decoder layers (N).
+        num_heads: Number of attention heads (h).
+        hidden_dim: Width of the model (d_model).
+        intermediate_dim: Width of the feed-forward networks' hidden layers (d_ff).
+        key_dim: Width of one head's queries and keys (d_k). Defaults to
+            `hidden_dim / num_heads`.
+        value_dim: Width of one head's values (d_v). Defaults to `hidden_dim / num_heads`.
+        dropout: Share dropped of sublayer outputs and of embedding sums in training (P_drop).
+        attention_dropout: Share of attention weights dropped in training.
+        activation_dropout: Share of hidden feed-forward units dropped in training.
+        activation: The feed-forward networks' non-linearity.
+        attention_bias: Whether the attention projections have biases.
+        normalize_first: Pre-norm, with one more normalization after the last layer, instead of
+            the paper's post-norm.
+        position_embedding: `"sinusoidal"` or `"learned"`.
+        layer_norm_epsilon: Added to the variance in layer normalization.
+        max_sequence_length: Number of positions on either side, in tokens.
+        dtype: A `keras.DTypePolicy` or its name, such as `"mixed_bfloat16"`.
+
+    Raises:
+        ValueError: If `hidden_dim` is not a multiple of `num_heads` and a head's width is not
+            given.
+
+    Example:
+        >>> backbone = TransformerBackbone.from_preset(
+        ...     "transformer_tiny", vocabulary_size=32, load_weights=False
+        ... )
+        >>> backbone.count_params()
+        1323008
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers=6,
+        num_heads=8,
+        hidden_dim=512,
+        intermediate_dim=2048,
+        key_dim=None,
+        value_dim=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        activation="relu",
+        attention_bias=False,
+        normalize_first=False,
+        position_embedding="sinusoidal",
+        layer_norm_epsilon=1e-6,
+        max_sequence_length=1024,
+        dtype=None,
+        **kwargs,
+    ):
+        head_dim, remainder = divmod(hidden_dim, num_heads)
+        if remainder and (key_dim is None or value_dim is None):
+            raise ValueError(
+                "`hidden_dim` must be a multiple of `num_heads`, or `key_dim` and `value_dim` "
+                f"must be given. Received: hidden_dim={hidden_dim}, num_heads={num_heads}."
+            )
+        key_dim = head_dim if key_dim is None else key_dim
+        value_dim = head_dim if value_dim is None else value_dim
+        activation = keras.activations.get(activation)
+
+        # === Layers ===
+        self.token_embedding = keras.layers.ReversibleEmbedding(
+            vocabulary_size,
+            hidden_dim,
+            embeddings_initializer=keras.initializers.RandomNormal(stddev=hidden_dim**-0.5),
+            dtype=dtype,
+            name="token_embedding",
+        )
+        position_options = {
+            "max_sequence_length": max_sequence_length,
+            "kind": position_embedding,
+            "dropout": dropout,
+            "dtype": dtype,
+        }
+        self.encoder_embedding = PositionalEmbedding(name="encoder_embedding", **position_options)
+        self.decoder_embedding = PositionalEmbedding(name="decoder_embedding", **position_options)
+        block_options = {
+            "num_heads": num_heads,
+            "key_dim": key_dim,
+            "value_dim": value_dim,
+            "intermediate_dim": intermediate_dim,
+            "activation": activation,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "activation_dropout": activation_dropout,
+            "attention_bias": attention_bias,
+            "normalize_first": normalize_first,
+            "layer_norm_epsilon": layer_norm_epsilon,
+            "dtype": dtype,
+        }
+        self.encoder_blocks = [
+            EncoderBlock(name=f"encoder_block_{i}", **block_options) for i in range(num_layers)
+        ]
+        self.decoder_blocks = [
+            DecoderBlock(name=f"decoder_block_{i}", **block_options) for i in range(num_layers)
+        ]
+        self.encoder_norm = self.decoder_norm = None
+        if normalize_first:
+            self.encoder_norm, self.decoder_norm = (
+                keras.layers.LayerNormalization(
+                    epsilon=layer_norm_epsilon, dtype=dtype, name=f"{side}_norm"
+                )
+                for side in ("encoder", "decoder")
+            )
+
+        # === Functional Model ===
+        inputs = {
+            name: keras.Input(shape=(None,), dtype="int32", name=name)
+            for name in (
+                "encoder_token_ids",
+                "encoder_padding_mask",
+                "decoder_token_ids",
+                "decoder_padding_mask",
+            )
+        }
+        memory = self.encode(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
+        outputs = {
+            "encoder_sequence_output": memory,
+            "decoder_sequence_output": self.decode(memory, **inputs),
+        }
+        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+
+        # === Config ===
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.key_dim = key_dim
+        self.value_dim = value_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
+        self.activation = activation
+        self.attention_bias = attention_bias
+        self.normalize_first = normalize_first
+        self.position_embedding = position_embedding
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.max_sequence_length = max_sequence_length
+
+    def encode(self, token_ids, padding_mask, **call_options):
+        """Runs the encoder: `(B, S)` token ids and padding mask to memory `(B, S, D)`."""
+        mask = make_attention_mask(padding_mask, padding_mask)
+        x = self.token_embedding(token_ids)
+        x = self.encoder_embedding(x, padding_mask, **call_options)
+        for block in self.encoder_blocks:
+            x = block(x, mask, **call_options)
+        return x if self.encoder_norm is None else self.encoder_norm(x)
+
+    def decode(
+        self,
+        memory,
+        encoder_padding_mask,
+        decoder_token_ids,
+        decoder_padding_mask,
+        encoder_token_ids=None,
+        **call_options,
+    ):
+        """Runs the decoder over all positions at once: hidden states `(B, T, D)`.
+
+        `encoder_token_ids` are not used; they are accepted so that the model's input dictionary
+        can be passed whole.
+        """
+        self_mask = combine_masks(
+            make_attention_mask(decoder_padding_mask, decoder_padding_mask),
+            make_causal_mask(decoder_padding_mask),
+        )
+        memory_mask = make_attention_mask(decoder_padding_mask, encoder_padding_mask)
+        x = self.token_embedding(decoder_token_ids)
+        x = self.decoder_embedding(x, decoder_padding_mask, **call_options)
+        for block in self.decoder_blocks:
+            x = block(x, memory, self_mask, memory_mask, **call_options)
+        return x if self.decoder_norm is None else self.decoder_norm(x)
+
+    def project_memory(self, memory):
+        """Every decoder layer's keys and values of a memory `(B, S, D)`, made once."""
+        return [block.cross_attention.project_memory(memory) for block in self.decoder_blocks]
+
+    def empty_cache(self, batch_size, length):
+        """Every decoder layer's self-attention cache: zeros `(B, H, L, K)` and `(B, H, L, K_v)`."""
+        shape = (batch_size, self.num_heads, length)
+        return [
+            (
+                ops.zeros((*shape, self.key_dim), dtype=self.compute_dtype),
+                ops.zeros((*shape, self.value_dim), dtype=self.compute_dtype),
+            )
+            for _ in self.decoder_blocks
+        ]
+
+    def decode_step(self, token_ids, index, projected_memory, memory_mask, cache):
+        """Runs the decoder for one new position of every hypothesis.
+
+        Args:
+            token_ids: Integer tensor `(B·W, 1)`, the tokens at position `index`.
+            index: Integer scalar, a position from 0.
+            projected_memory: From `project_memory`, for B sentences.
+            memory_mask: Boolean tensor `(B, 1, S)`, True on real source tokens.
+            cache: From `empty_cache(B·W, L)` or the step before, with `index < L`.
+
+        Returns:
+            Hidden states `(B·W, 1, D)` and the updated cache.
+        """
+        x = self.token_embedding(token_ids)
+        x = self.decoder_embedding.decode_step(x, index)
+        new_cache = []
+        for block, (key, value), block_cache in zip(
+            self.decoder_blocks, projected_memory, cache, strict=True
+        ):
+            x, block_cache = block.decode_step(x, key, value, memory_mask, block_cache, index)
+            new_cache.append(block_cache)
+        if self.decoder_norm is not None:
+            x = self.decoder_norm(x)
+        return x, new_cache
+
+    @classmethod
+    def from_preset(cls, preset, load_weights=True, **kwargs):
+        """Builds a named architecture, or loads a model folder.
+
+        Args:
+            preset: A key of `TransformerBackbone.presets`, or anything
+                `keras_hub.models.Backbone.from_preset` takes, such as a folder.
+            load_weights: Whether to load weights. The named architectures have none.
+            **kwargs: Constructor arguments that replace the preset's; named architectures need
+                `vocabulary_size`.
+        """
+        if preset not in TRANSFORMER_PRESETS:
+            return super().from_preset(preset, load_weights=load_weights, **kwargs)
+        if load_weights:
+            raise ValueError(
+                f"{preset!r} is an architecture without trained weights: pass "
+                "`load_weights=False`."
+            )
+        if "vocabulary_size" not in kwargs:
+            raise ValueError(f"{preset!r} needs `vocabulary_size`, the number of tokens.")
+        return cls(**{**TRANSFORMER_PRESETS[preset]["config"], **kwargs})
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            {
+                "vocabulary_size": self.vocabulary_size,
+                "num_layers": self.num_layers,
+                "num_heads": self.num_heads,
+                "hidden_dim": self.hidden_dim,
+                "intermediate_dim": self.intermediate_dim,
+                "key_dim": self.key_dim,
+                "value_dim": self.value_dim,
+                "dropout": self.dropout,
+                "attention_dropout": self.attention_dropout,
+                "activation_dropout": self.activation_dropout,
+                "activation": keras.activations.serialize(self.activation),
+                "attention_bias": self.attention_bias,
+                "normalize_first": self.normalize_first,
+                "position_embedding": self.position_embedding,
+                "layer_norm_epsilon": self.layer_norm_epsilon,
+                "max_sequence_length": self.max_sequence_length,
+            }
+        )
+        return config

@@ -1,0 +1,351 @@
+"""The translation model: the backbone, its tied output projection, and what is done with it."""
+
+import keras
+import keras_hub
+import numpy as np
+from keras import ops
+
+from aiayn_keras.models.attention_maps import AttentionMaps, compute_attention_maps
+from aiayn_keras.models.transformer_backbone import TransformerBackbone
+from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
+    TransformerSeq2SeqLMPreprocessor,
+)
+from aiayn_keras.models.translation import Hypothesis, Translation, batch_by_length, pad_batch
+from aiayn_keras.optimization import (
+    LabelSmoothedCrossEntropy,
+    Perplexity,
+    TokenAccuracy,
+    WarmupSchedule,
+    label_smoothed_cross_entropy,
+)
+from aiayn_keras.samplers import BeamSampler, compile_inference
+
+# Paper 6.1: "the maximum output length during inference to input length + 50".
+EXTRA_LENGTH = 50
+
+
+@keras.saving.register_keras_serializable(package="aiayn_keras")
+class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
+    """A `TransformerBackbone` that translates (paper 3, 5 and 6).
+
+    Maps the backbone's inputs to logits `(B, T, V)`; the output projection is the embedding matrix
+    (paper 3.4). `fit` takes the dictionary of strings that the preprocessor takes, or, where
+    `preprocessor` is `None`, what it returns.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        preprocessor: A `TransformerSeq2SeqLMPreprocessor`, or `None`.
+
+    Example:
+        >>> model = TransformerSeq2SeqLM.from_preset("runs/demo")  # doctest: +SKIP
+        >>> model.translate(["half past three"])[0].text  # doctest: +SKIP
+        'halb vier'
+    """
+
+    backbone_cls = TransformerBackbone
+    preprocessor_cls = TransformerSeq2SeqLMPreprocessor
+
+    def __init__(self, backbone, preprocessor=None, **kwargs):
+        # === Layers ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+
+        # === Functional Model ===
+        inputs = backbone.input
+        hidden_states = backbone(inputs)["decoder_sequence_output"]
+        outputs = backbone.token_embedding(hidden_states, reverse=True)
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+    def compile(
+        self,
+        optimizer="auto",
+        loss="auto",
+        *,
+        weighted_metrics="auto",
+        sampler="auto",
+        **kwargs,
+    ):
+        """Compiles the model; what is left out is the paper's recipe.
+
+        Args:
+            optimizer: Defaults to Adam(β₁ = 0.9, β₂ = 0.98, ε = 1e-9) with the `WarmupSchedule`
+                (paper 5.3).
+            loss: Defaults to `LabelSmoothedCrossEntropy(0.1)` (paper 5.4).
+            weighted_metrics: Defaults to accuracy and perplexity per real token.
+            sampler: What `generate` searches with, defaults to `BeamSampler(4, 0.6)` (paper 6.1).
+            **kwargs: As in `keras.Model.compile`.
+        """
+        if optimizer == "auto":
+            optimizer = keras.optimizers.Adam(
+                WarmupSchedule(self.backbone.hidden_dim), beta_1=0.9, beta_2=0.98, epsilon=1e-9
+            )
+        if loss == "auto":
+            loss = LabelSmoothedCrossEntropy()
+        if weighted_metrics == "auto":
+            weighted_metrics = [TokenAccuracy(), Perplexity()]
+        super().compile(
+            optimizer=optimizer,
+            loss=loss,
+            weighted_metrics=weighted_metrics,
+            sampler=BeamSampler() if sampler == "auto" else sampler,
+            **kwargs,
+        )
+        self._compiled_functions = {}
+
+    def generate_step(self, inputs, stop_token_ids=None):
+        """Extends a batch of prompts with the compiled sampler; used by `generate`.
+
+        Args:
+            inputs: The preprocessor's dictionary of four integer tensors.
+            stop_token_ids: Tuple of the ids that end a text.
+
+        Returns:
+            Dictionary of `decoder_token_ids (B, T)` and `decoder_padding_mask (B, T)`.
+        """
+        next_token, cache = self.prepare_search(
+            inputs["encoder_token_ids"],
+            inputs["encoder_padding_mask"],
+            length=ops.shape(inputs["decoder_token_ids"])[1],
+        )
+        prompt, mask = inputs["decoder_token_ids"], inputs["decoder_padding_mask"]
+        token_ids = self.sampler(
+            next=next_token,
+            prompt=prompt,
+            cache=cache,
+            index=1,
+            mask=mask,
+            stop_token_ids=stop_token_ids,
+            model=self,
+        )
+        is_end = ops.zeros_like(token_ids)
+        for stop_token_id in stop_token_ids or ():
+            is_new_end = ops.logical_and(
+                ops.equal(token_ids, stop_token_id), ops.logical_not(ops.cast(mask, "bool"))
+            )
+            is_end = is_end + ops.cast(is_new_end, is_end.dtype)
+        ends_before = ops.cumsum(is_end, axis=1) - is_end
+        return {
+            "decoder_token_ids": token_ids,
+            "decoder_padding_mask": ops.equal(ops.cast(ends_before, "int32"), 0),
+        }
+
+    def prepare_search(self, encoder_token_ids, encoder_padding_mask, length):
+        """Encodes sources once and returns what a sampler needs: a step function and a cache.
+
+        Args:
+            encoder_token_ids: Integer tensor `(B, S)`.
+            encoder_padding_mask: Integer tensor `(B, S)`.
+            length: Greatest length of a target, start and end included.
+
+        Returns:
+            Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden states
+            (B·W, D), cache)` for any number of beams W, and an empty cache for one beam.
+        """
+        backbone = self.backbone
+        memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
+        projected_memory = backbone.project_memory(memory)
+        memory_mask = ops.expand_dims(ops.not_equal(encoder_padding_mask, 0), axis=1)
+
+        def next_token(token_ids, cache, index):
+            last_ids = ops.take(token_ids, ops.reshape(index - 1, (1,)), axis=1)
+            hidden_states, cache = backbone.decode_step(
+                last_ids, index - 1, projected_memory, memory_mask, cache
+            )
+            logits = backbone.token_embedding(hidden_states, reverse=True)
+            return logits[:, 0], hidden_states[:, 0], cache
+
+        return next_token, backbone.empty_cache(ops.shape(encoder_token_ids)[0], length)
+
+    def search(self, encoder_token_ids, encoder_padding_mask, sampler):
+        """Finds the best translations of a batch; pure, to be compiled or exported.
+
+        A translation has at most as many tokens as its source plus 50 (paper 6.1).
+
+        Args:
+            encoder_token_ids: Integer tensor `(B, S)`, each row `pieces </s>`.
+            encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
+            sampler: A `BeamSampler`.
+
+        Returns:
+            Token ids `(B, W, L)`, best first, padded with 0 behind the end token, and
+            log-probabilities `(B, W)` in nats.
+        """
+        tokenizer = self.preprocessor.tokenizer
+        length = ops.shape(encoder_token_ids)[1] + EXTRA_LENGTH + 1
+        num_pieces = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1) - 1
+        max_lengths = ops.minimum(
+            num_pieces + EXTRA_LENGTH, self.backbone.max_sequence_length - 1
+        )
+        next_token, cache = self.prepare_search(encoder_token_ids, encoder_padding_mask, length)
+        is_start = ops.equal(ops.arange(length), 0)  # (L,)
+        mask = ops.logical_and(is_start, ops.expand_dims(max_lengths >= 0, axis=1))  # (B, L)
+        return sampler.search(
+            next_token,
+            prompt=ops.cast(mask, "int32") * tokenizer.start_token_id,
+            mask=mask,
+            cache=_repeat(cache, sampler.num_beams),
+            end_token_id=tokenizer.end_token_id,
+            max_lengths=max_lengths,
+            forbidden_token_ids=(
+                tokenizer.pad_token_id,
+                tokenizer.unk_token_id,
+                tokenizer.start_token_id,
+            ),
+        )
+
+    def translate(
+        self,
+        texts,
+        num_beams=4,
+        length_penalty=0.6,
+        num_return_sequences=1,
+        batch_size=64,
+        progress=None,
+    ):
+        """Translates texts by beam search.
+
+        Args:
+            texts: List of strings. A text without words is translated to an empty one.
+            num_beams: Number of beams W.
+            length_penalty: The exponent α of the GNMT length penalty, 0 for none.
+            num_return_sequences: Number of hypotheses to return for a text, at most `num_beams`.
+            batch_size: Number of texts searched together. It changes no translation.
+            progress: Function called with the number of texts done after each batch.
+
+        Returns:
+            List of `Translation`, one for a text, in order.
+
+        Raises:
+            ValueError: For a single string, a text with more tokens than the model has positions,
+                more sequences than beams, or a model without tokenizer.
+
+        Example:
+            >>> best = model.translate(["half past three"])[0]  # doctest: +SKIP
+            >>> best.text, best.score, best.tokens  # doctest: +SKIP
+        """
+        if num_return_sequences > num_beams:
+            raise ValueError(
+                "`num_return_sequences` must be at most `num_beams`. Received: "
+                f"num_return_sequences={num_return_sequences}, num_beams={num_beams}."
+            )
+        sources = self._tokenize(texts, "texts")
+        sampler = BeamSampler(num_beams, length_penalty)
+        search = self._compiled(
+            ("search", num_beams, length_penalty),
+            lambda token_ids, padding_mask: self.search(token_ids, padding_mask, sampler),
+        )
+        empty = Hypothesis("", 0.0, ())
+        translations = [Translation("", 0.0, (), (empty,) * num_return_sequences)] * len(texts)
+        with_words = [i for i, source in enumerate(sources) if len(source) > 1]
+        for batch in batch_by_length([sources[i] for i in with_words], batch_size):
+            rows = [with_words[i] for i in batch]
+            token_ids, log_probs = search(*pad_batch([sources[i] for i in rows]))
+            token_ids = ops.convert_to_numpy(token_ids)[:, :num_return_sequences]
+            log_probs = ops.convert_to_numpy(log_probs)
+            for row, ids, scores in zip(rows, token_ids, log_probs, strict=False):
+                hypotheses = tuple(map(self._hypothesis, ids, scores))
+                best = hypotheses[0]
+                translations[row] = Translation(best.text, best.score, best.tokens, hypotheses)
+            if progress is not None:
+                progress(len(rows))
+        return translations
+
+    def score(self, sources, targets, batch_size=64):
+        """Log-probabilities of given translations, as `translate` reports them.
+
+        Args:
+            sources: List of strings.
+            targets: List of strings, one for a source.
+            batch_size: Number of pairs scored together.
+
+        Returns:
+            Float32 array of one log-probability for a pair, in nats, the end token included.
+        """
+        if len(sources) != len(targets):
+            raise ValueError(
+                "`sources` and `targets` must be of equal length. "
+                f"Received: {len(sources)} sources, {len(targets)} targets."
+            )
+        source_ids = self._tokenize(sources, "sources")
+        target_ids = self._tokenize(targets, "targets")
+        start = self.preprocessor.tokenizer.start_token_id
+        log_likelihood = self._compiled("log_likelihood", self.log_likelihood)
+        scores = np.zeros(len(sources), dtype="float32")
+        for rows in batch_by_length(target_ids, batch_size):
+            encoder_ids, encoder_mask = pad_batch([source_ids[i] for i in rows])
+            labels, decoder_mask = pad_batch([target_ids[i] for i in rows])
+            decoder_ids = np.roll(labels, 1, axis=1)
+            decoder_ids[:, 0] = start
+            result = log_likelihood(encoder_ids, encoder_mask, decoder_ids, decoder_mask, labels)
+            scores[rows] = ops.convert_to_numpy(result)[: len(rows)]
+        return scores
+
+    def log_likelihood(
+        self,
+        encoder_token_ids,
+        encoder_padding_mask,
+        decoder_token_ids,
+        decoder_padding_mask,
+        labels,
+    ):
+        """Log-probability `(B,)` of labels `(B, T)`, in nats; pure, to be compiled or exported."""
+        backbone = self.backbone
+        memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
+        hidden_states = backbone.decode(
+            memory, encoder_padding_mask, decoder_token_ids, decoder_padding_mask, training=False
+        )
+        logits = backbone.token_embedding(hidden_states, reverse=True)
+        loss = label_smoothed_cross_entropy(labels, logits, label_smoothing=0.0)
+        return -ops.sum(loss * ops.cast(decoder_padding_mask, loss.dtype), axis=1)
+
+    def attention_maps(self, source, target):
+        """Attention weights of every layer and head for one pair, see `AttentionMaps`.
+
+        Args:
+            source: A string.
+            target: A string, such as the translation.
+        """
+        tokenizer = self.preprocessor.tokenizer
+        (encoder_ids,) = self._tokenize([source], "source")
+        (labels,) = self._tokenize([target], "target")
+        decoder_ids = [tokenizer.start_token_id, *labels[:-1]]
+        encoder, decoder, cross = compute_attention_maps(self.backbone, encoder_ids, decoder_ids)
+        return AttentionMaps(
+            source_tokens=tuple(map(tokenizer.id_to_token, encoder_ids)),
+            target_tokens=tuple(map(tokenizer.id_to_token, decoder_ids)),
+            encoder=encoder,
+            decoder=decoder,
+            cross=cross,
+        )
+
+    def _compiled(self, key, function):
+        if key not in self._compiled_functions:
+            self._compiled_functions[key] = compile_inference(function, self)
+        return self._compiled_functions[key]
+
+    def _tokenize(self, texts, argument):
+        if isinstance(texts, (str, bytes)):
+            raise ValueError(f"`{argument}` must be a list of strings. Received: {texts!r}.")
+        if self.preprocessor is None:
+            raise ValueError("The model has no `preprocessor`, hence no tokenizer.")
+        tokenizer = self.preprocessor.tokenizer
+        limit = self.backbone.max_sequence_length
+        sequences = [[*ids, tokenizer.end_token_id] for ids in tokenizer(list(texts))]
+        for i, sequence in enumerate(sequences):
+            if len(sequence) > limit:
+                raise ValueError(
+                    f"`{argument}[{i}]` has {len(sequence)} tokens, but the model has "
+                    f"{limit} positions (`max_sequence_length`): split the text. "
+                    f"It begins with {texts[i][:40]!r}."
+                )
+        return sequences
+
+    def _hypothesis(self, token_ids, log_prob):
+        tokenizer = self.preprocessor.tokenizer
+        pieces = [int(i) for i in token_ids[1:] if i not in tokenizer.special_token_ids]
+        tokens = tuple(tokenizer.id_to_token(i) for i in pieces)
+        return Hypothesis(tokenizer.detokenize([pieces])[0], float(log_prob), tokens)
+
+
+def _repeat(cache, num_beams):
+    return keras.tree.map_structure(lambda leaf: ops.repeat(leaf, num_beams, axis=0), cache)

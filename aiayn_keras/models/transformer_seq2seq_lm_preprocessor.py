@@ -1,0 +1,60 @@
+"""From strings to the model's four inputs and back."""
+
+import keras
+import keras_hub
+import numpy as np
+from keras import ops
+
+from aiayn_keras.models.transformer_backbone import TransformerBackbone
+from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
+
+
+@keras.saving.register_keras_serializable(package="aiayn_keras")
+class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
+    """Tokenizes and packs pairs of texts for `fit`, and texts for `generate`.
+
+    The source is `pieces </s>`, the decoder reads `<s> pieces`, the labels are `pieces </s>`.
+    Longer texts are cut to the two lengths.
+
+    Args:
+        tokenizer: A `TransformerTokenizer`.
+        encoder_sequence_length: Number of tokens that sources are padded or cut to.
+        decoder_sequence_length: Number of tokens that targets are padded or cut to.
+
+    Call arguments:
+        x: Dictionary of two strings or lists of strings, `encoder_text` and `decoder_text`.
+
+    Returns:
+        A tuple `(x, y, sample_weight)`: the dictionary of the model's inputs, labels `(B, T)` and
+        weights `(B, T)`, which are 0 on padding.
+    """
+
+    backbone_cls = TransformerBackbone
+    tokenizer_cls = TransformerTokenizer
+
+    def __init__(
+        self, tokenizer, encoder_sequence_length=128, decoder_sequence_length=128, **kwargs
+    ):
+        super().__init__(
+            tokenizer,
+            encoder_sequence_length=encoder_sequence_length,
+            decoder_sequence_length=decoder_sequence_length,
+            **kwargs,
+        )
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.encoder_packer = keras_hub.layers.StartEndPacker(
+            end_value=self.tokenizer.end_token_id,
+            pad_value=self.tokenizer.pad_token_id,
+            sequence_length=self.encoder_sequence_length,
+            return_padding_mask=True,
+        )
+
+    def generate_postprocess(self, x):
+        """Token ids and padding mask `(B, T)` to a list of B strings, without TensorFlow."""
+        token_ids = ops.convert_to_numpy(x["decoder_token_ids"])
+        is_piece = ops.convert_to_numpy(x["decoder_padding_mask"]).astype(bool)
+        is_piece &= ~np.isin(token_ids, self.tokenizer.special_token_ids)
+        pieces = [row[keep].tolist() for row, keep in zip(token_ids, is_piece, strict=True)]
+        return self.tokenizer.detokenize(pieces)

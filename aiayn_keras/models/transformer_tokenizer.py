@@ -1,0 +1,98 @@
+"""Text to wordpieces and back, one vocabulary for both languages (paper 5.1)."""
+
+import io
+from pathlib import Path
+
+import keras
+import keras_hub
+import sentencepiece
+
+from aiayn_keras.models.transformer_backbone import TransformerBackbone
+
+SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
+
+
+@keras.saving.register_keras_serializable(package="aiayn_keras")
+class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
+    """A SentencePiece tokenizer with padding 0, unknown 1, start 2 and end 3.
+
+    Args:
+        proto: Path or bytes of a SentencePiece model that holds the pieces `<pad>`, `<unk>`, `<s>`
+            and `</s>`, such as `TransformerTokenizer.train` makes.
+
+    Call arguments:
+        inputs: A string or a list of strings.
+
+    Returns:
+        Token ids: an int32 array for a string, a list of lists for a list.
+    """
+
+    backbone_cls = TransformerBackbone
+
+    def __init__(self, proto=None, **kwargs):
+        self._add_special_token(SPECIAL_PIECES["pad"], "pad_token")
+        self._add_special_token(SPECIAL_PIECES["unk"], "unk_token")
+        self._add_special_token(SPECIAL_PIECES["bos"], "start_token")
+        self._add_special_token(SPECIAL_PIECES["eos"], "end_token")
+        super().__init__(proto=proto, **kwargs)
+
+    @classmethod
+    def train(cls, texts, vocabulary_size, model_type="bpe", normalization="nmt_nfkc"):
+        """Learns a vocabulary.
+
+        Args:
+            texts: A path, a list of paths, or an iterable of sentences. A list of strings is taken
+                as sentences; paths are `pathlib.Path`s.
+            vocabulary_size: Number of tokens, the four special ones included.
+            model_type: `"bpe"` (https://arxiv.org/abs/1508.07909) or `"unigram"`
+                (https://arxiv.org/abs/1804.10959).
+            normalization: SentencePiece's name of a normalization of Unicode and spaces, kept in
+                the tokenizer: `"nmt_nfkc"`, `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` or
+                `"identity"`.
+
+        Returns:
+            A `TransformerTokenizer`.
+
+        Raises:
+            ValueError: For an unknown `model_type`, for no text, or for text too small or too
+                varied for the size.
+        """
+        if model_type not in ("bpe", "unigram"):
+            raise ValueError(
+                f'`model_type` must be "bpe" or "unigram". Received: model_type={model_type!r}.'
+            )
+        model = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=_sentences(texts),
+                model_writer=model,
+                vocab_size=vocabulary_size,
+                model_type=model_type,
+                normalization_rule_name=normalization,
+                character_coverage=1.0,
+                max_sentence_length=65_536,
+                pad_id=0,
+                unk_id=1,
+                bos_id=2,
+                eos_id=3,
+                **{f"{name}_piece": piece for name, piece in SPECIAL_PIECES.items()},
+                minloglevel=2,
+            )
+        except (RuntimeError, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"No vocabulary of `vocabulary_size`={vocabulary_size} could be learned from "
+                f"`texts`. SentencePiece says: {reason}"
+            ) from error
+        return cls(proto=model.getvalue())
+
+
+def _sentences(texts):
+    if isinstance(texts, (str, Path)):
+        texts = [Path(texts)]
+    for text in texts:
+        if isinstance(text, Path):
+            with text.open(encoding="utf-8", newline="\n") as file:
+                yield from (line.rstrip("\r\n") for line in file)
+        else:
+            yield text

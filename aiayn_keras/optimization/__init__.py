@@ -1,0 +1,16 @@
+"""What the model is trained towards and how (paper 5.3 and 5.4)."""
+
+from aiayn_keras.optimization.label_smoothing import (
+    LabelSmoothedCrossEntropy,
+    label_smoothed_cross_entropy,
+)
+from aiayn_keras.optimization.metrics import Perplexity, TokenAccuracy
+from aiayn_keras.optimization.warmup_schedule import WarmupSchedule
+
+__all__ = [
+    "LabelSmoothedCrossEntropy",
+    "Perplexity",
+    "TokenAccuracy",
+    "WarmupSchedule",
+    "label_smoothed_cross_entropy",
+]

@@ -1,0 +1,70 @@
+"""The training loss (paper 5.4)."""
+
+import keras
+from keras import ops
+
+
+def label_smoothed_cross_entropy(labels, logits, label_smoothing):
+    """Cross-entropy of every token against a smoothed one-hot target, in nats.
+
+    The target gives `1 - ε` to the label and spreads `ε` evenly over the whole vocabulary, the
+    label included (https://arxiv.org/abs/1512.00567, section 7).
+
+    Args:
+        labels: Integer tensor `(B, T)`.
+        logits: Float tensor `(B, T, V)`.
+        label_smoothing: The paper's ε_ls, in [0, 1).
+
+    Returns:
+        Float32 tensor `(B, T)`.
+    """
+    logits = ops.cast(logits, "float32")
+    loss = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    if label_smoothing:
+        uniform_loss = ops.logsumexp(logits, axis=-1) - ops.mean(logits, axis=-1)
+        loss = (1.0 - label_smoothing) * loss + label_smoothing * uniform_loss
+    return loss
+
+
+@keras.saving.register_keras_serializable(package="aiayn_keras")
+class LabelSmoothedCrossEntropy(keras.losses.Loss):
+    """Label-smoothed cross-entropy on integer labels, a mean over real tokens (paper 5.4).
+
+    Padding is what has sample weight 0: it neither adds to the loss nor divides it.
+
+    Args:
+        label_smoothing: Share of the target spread over the vocabulary (ε_ls), in [0, 1).
+        reduction: As in `keras.losses.Loss`; the default divides by the sum of the weights.
+        name: Name of the loss.
+
+    Call arguments:
+        y_true: Integer tensor `(B, T)`, labels.
+        y_pred: Float tensor `(B, T, V)`, logits.
+        sample_weight: Float tensor `(B, T)`, 0 on padding.
+
+    Returns:
+        Float32 scalar, nats per token.
+    """
+
+    def __init__(
+        self,
+        label_smoothing=0.1,
+        reduction="mean_with_sample_weight",
+        name="label_smoothed_cross_entropy",
+        dtype=None,
+    ):
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        if not 0.0 <= label_smoothing < 1.0:
+            raise ValueError(
+                "`label_smoothing` must be in [0, 1). "
+                f"Received: label_smoothing={label_smoothing}."
+            )
+        self.label_smoothing = label_smoothing
+
+    def call(self, y_true, y_pred):
+        return label_smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)
+
+    def get_config(self):
+        config = super().get_config()
+        config.update({"label_smoothing": self.label_smoothing})
+        return config

@@ -1,0 +1,50 @@
+"""The learning rate over the training (paper 5.3)."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="aiayn_keras")
+class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """A linear warm-up, then decay with the inverse square root of the step (equation 3).
+
+    `d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5)`, where the first update is step 1.
+
+    Args:
+        hidden_dim: The model's width (d_model).
+        warmup_steps: Number of optimizer updates until the peak.
+        peak_learning_rate: The rate at the end of the warm-up. Defaults to the paper's
+            `(hidden_dim · warmup_steps)^-0.5`; another value scales the whole curve.
+
+    Example:
+        >>> schedule = WarmupSchedule(hidden_dim=512)
+        >>> round(float(schedule(3999)), 7)
+        0.0006988
+    """
+
+    def __init__(self, hidden_dim, warmup_steps=4000, peak_learning_rate=None):
+        super().__init__()
+        if warmup_steps < 1:
+            raise ValueError(
+                f"`warmup_steps` must be at least 1. Received: warmup_steps={warmup_steps}."
+            )
+        self.hidden_dim = hidden_dim
+        self.warmup_steps = warmup_steps
+        self.peak_learning_rate = peak_learning_rate
+
+    def __call__(self, step):
+        # Keras counts updates from 0, the paper from 1.
+        step = ops.cast(step, "float32") + 1.0
+        peak = self.peak_learning_rate
+        if peak is None:
+            peak = (self.hidden_dim * self.warmup_steps) ** -0.5
+        rise = step / self.warmup_steps
+        decay = ops.rsqrt(rise)
+        return peak * ops.minimum(rise, decay)
+
+    def get_config(self):
+        return {
+            "hidden_dim": self.hidden_dim,
+            "warmup_steps": self.warmup_steps,
+            "peak_learning_rate": self.peak_learning_rate,
+        }

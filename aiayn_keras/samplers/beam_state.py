@@ -1,0 +1,77 @@
+"""What a beam search knows between two steps."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+NEVER = float("-inf")
+
+
+class BeamState(NamedTuple):
+    """The hypotheses of B sentences, W live and W finished each.
+
+    Attributes:
+        index: Integer scalar, the position that the next step fills. Position 0 is the start.
+        live_ids: Integer tensor `(B, W, L)`, unfinished hypotheses, best first, 0 beyond `index`.
+        live_log_probs: Float32 tensor `(B, W)`, their log-probabilities; -inf where there is none.
+        finished_ids: Integer tensor `(B, W, L)`, hypotheses with their end token, best first.
+        finished_log_probs: Float32 tensor `(B, W)`, their log-probabilities.
+        finished_scores: Float32 tensor `(B, W)`, log-probabilities over length penalties, by which
+            they are ordered; -inf where there is none yet.
+        cache: Nested tensors whose first axis is B·W, what the model remembers of live hypotheses.
+    """
+
+    index: Any
+    live_ids: Any
+    live_log_probs: Any
+    finished_ids: Any
+    finished_log_probs: Any
+    finished_scores: Any
+    cache: Any
+
+
+def initial_state(prompt, mask, num_beams, cache):
+    """One live hypothesis for every sentence: its prompt.
+
+    Args:
+        prompt: Integer tensor `(B, L)`, the start token and forced tokens.
+        mask: Boolean tensor `(B, L)`, True where a token of `prompt` is given.
+        num_beams: Number of beams W.
+        cache: Nested tensors whose first axis is B·W.
+    """
+    prompt = ops.where(mask, prompt, ops.zeros_like(prompt))
+    ids = ops.repeat(ops.expand_dims(prompt, axis=1), num_beams, axis=1)  # --> (B, W, L)
+    nothing = ops.cast(ops.zeros_like(ids[:, :, 0]), "float32") + NEVER  # --> (B, W)
+    is_first_beam = ops.expand_dims(ops.equal(ops.arange(num_beams), 0), axis=0)
+    return BeamState(
+        index=ops.convert_to_tensor(1, dtype="int32"),
+        live_ids=ids,
+        live_log_probs=ops.where(is_first_beam, ops.zeros_like(nothing), nothing),
+        finished_ids=ops.zeros_like(ids),
+        finished_log_probs=nothing,
+        finished_scores=nothing,
+        cache=cache,
+    )
+
+
+def gather_beams(x, beams):
+    """Picks beams: `x (B, W, ...)` and indices `(B, M)` give `(B, M, ...)`."""
+    num_beams = x.shape[1]
+    rows = _flat_rows(beams, num_beams)
+    flat = ops.reshape(x, (-1, *_tail_shape(x)))  # --> (B·W, ...)
+    picked = ops.take(flat, rows, axis=0)
+    return ops.reshape(picked, (-1, beams.shape[1], *_tail_shape(x)))
+
+
+def gather_cache(cache_leaf, beams, num_beams):
+    """Picks beams of a tensor whose first axis is B·W: indices `(B, W)` give `(B·W, ...)`."""
+    return ops.take(cache_leaf, _flat_rows(beams, num_beams), axis=0)
+
+
+def _flat_rows(beams, num_beams):
+    first_rows = ops.arange(ops.shape(beams)[0], dtype=beams.dtype) * num_beams
+    return ops.reshape(ops.expand_dims(first_rows, axis=1) + beams, (-1,))
+
+
+def _tail_shape(x):
+    return tuple(ops.shape(x)[2:])

@@ -1,0 +1,81 @@
+"""Compiling a function of a model's weights for inference, on whatever backend runs."""
+
+import functools
+import itertools
+
+import keras
+from keras import ops, tree
+
+
+def compile_inference(function, model):
+    """Compiles `function`, which reads `model`'s variables and changes nothing.
+
+    TensorFlow traces it once for all shapes (without XLA, which would compile for every shape),
+    JAX compiles it for every shape, PyTorch runs it without gradients.
+
+    Args:
+        function: Takes tensors and returns nested tensors.
+        model: The `keras.Model` whose variables it reads.
+
+    Returns:
+        A function with `function`'s arguments, which may be NumPy arrays.
+    """
+    return {
+        "tensorflow": _compile_tensorflow,
+        "jax": _compile_jax,
+        "torch": _compile_torch,
+    }[keras.config.backend()](function, model)
+
+
+def _compile_tensorflow(function, model):
+    import tensorflow as tf
+
+    def relaxed(array):
+        tensor = tf.convert_to_tensor(array)
+        return tf.TensorSpec([None] * tensor.shape.rank, tensor.dtype)
+
+    compiled = {}
+
+    @functools.wraps(function)
+    def call(*args):
+        specs = tuple(relaxed(arg) for arg in args)
+        if specs not in compiled:
+            compiled[specs] = tf.function(function, input_signature=specs, autograph=False)
+        return compiled[specs](*args)
+
+    return call
+
+
+def _compile_jax(function, model):
+    import jax
+
+    @jax.jit
+    def stateless(values, args):
+        mapping = itertools.chain.from_iterable(
+            zip(variables, group, strict=True)
+            for variables, group in zip(_variables(model), values, strict=True)
+        )
+        with keras.StatelessScope(state_mapping=mapping):
+            return function(*args)
+
+    @functools.wraps(function)
+    def call(*args):
+        values = tree.map_structure(lambda variable: variable.value, _variables(model))
+        return stateless(values, tree.map_structure(ops.convert_to_tensor, args))
+
+    return call
+
+
+def _variables(model):
+    return [list(model.trainable_variables), list(model.non_trainable_variables)]
+
+
+def _compile_torch(function, model):
+    import torch
+
+    @functools.wraps(function)
+    def call(*args):
+        with torch.no_grad():
+            return function(*tree.map_structure(ops.convert_to_tensor, args))
+
+    return call

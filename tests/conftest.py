@@ -1,0 +1,54 @@
+"""Every test starts from one seed, on one backend, and cannot reach the network."""
+
+import ipaddress
+import os
+import socket
+from unittest import mock
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import hypothesis
+import keras
+import pytest
+from keras.src.utils import rng_utils
+
+SEED = 20170612
+
+hypothesis.settings.register_profile("reproducible", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("reproducible")
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """Seed Python, NumPy, Keras and torch before each test, and return the seed.
+
+    `tf.random.set_seed` is left out: it empties TensorFlow's kernel cache, and with it the
+    vocabulary of every SentencePiece tokenizer that a wider fixture holds. Keras draws nothing
+    from TensorFlow's own generator.
+    """
+    with mock.patch.object(rng_utils, "tf", mock.Mock(available=False)):
+        keras.utils.set_random_seed(SEED)
+    return SEED
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    """Refuse every connection but those to this machine."""
+    connect = socket.socket.connect
+
+    def connect_to_this_machine(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(address[0]):
+            raise ConnectionRefusedError(f"Tests use no network. Received: address={address}.")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connect_to_this_machine)
+
+
+def _is_loopback(host):
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,25 @@
+"""What many tests share: dims that are all different, and one way to compare numbers."""
+
+import keras
+import numpy as np
+
+B, S, T, H, K = 2, 5, 7, 3, 4
+"""Batch, source length, target length, heads, key_dim: no swapped axis goes unseen."""
+
+D = H * K
+"""hidden_dim."""
+
+
+def assert_close(actual, expected, rtol=1e-5, atol=1e-6):
+    """Fail unless both have one shape and every number agrees.
+
+    Tensors of any backend, arrays, numbers and (nested) lists are taken; NaN equals nothing.
+    """
+    actual, expected = (_as_float64(value) for value in (actual, expected))
+    if actual.shape != expected.shape:
+        raise AssertionError(f"Shapes differ: actual {actual.shape}, expected {expected.shape}.")
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=False)
+
+
+def _as_float64(value):
+    return np.asarray(keras.ops.convert_to_numpy(value)).astype("float64")
