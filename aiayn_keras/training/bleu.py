@@ -1,0 +1,58 @@
+"""BLEU by sacreBLEU, never without its signature (https://aclanthology.org/W18-6319)."""
+
+from dataclasses import dataclass
+
+import sacrebleu
+
+
+@dataclass(frozen=True)
+class BleuScore:
+    """A corpus BLEU.
+
+    Attributes:
+        score: BLEU, 0 to 100.
+        details: N-gram precisions, brevity penalty and lengths, as sacreBLEU prints them.
+        signature: sacreBLEU's signature: what must agree for two scores to be comparable.
+    """
+
+    score: float
+    details: str
+    signature: str
+
+    def __str__(self):
+        return f"{self.details} {self.signature}"
+
+
+def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
+    """BLEU of translations against one reference each.
+
+    Args:
+        hypotheses: List of strings.
+        references: List of strings, one for a hypothesis.
+        tokenizer: sacreBLEU's tokenizer, such as `"13a"`, or `"none"` for tokenised text.
+        lowercase: Whether to ignore case.
+
+    Returns:
+        A `BleuScore`.
+
+    Raises:
+        ValueError: For lists of different lengths, empty ones, or an unknown tokenizer.
+    """
+    if len(hypotheses) != len(references) or not references:
+        raise ValueError(
+            "`hypotheses` and `references` must be of equal length, at least 1. "
+            f"Received: {len(hypotheses)} hypotheses, {len(references)} references."
+        )
+    if tokenizer not in sacrebleu.BLEU.TOKENIZERS:
+        raise ValueError(
+            f"Unknown `tokenizer` {tokenizer!r}. sacreBLEU has: "
+            f"{', '.join(sacrebleu.BLEU.TOKENIZERS)}."
+        )
+    # `force` only silences the warning that the text looks tokenised.
+    bleu = sacrebleu.BLEU(tokenize=tokenizer, lowercase=lowercase, force=True)
+    result = bleu.corpus_score(hypotheses, [references])
+    return BleuScore(
+        score=result.score,
+        details=result.format(width=2),
+        signature=str(bleu.get_signature()),
+    )

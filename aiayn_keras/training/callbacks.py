@@ -1,0 +1,139 @@
+"""What happens around the updates: progress, validation BLEU, checkpoints, curves."""
+
+import json
+import math
+
+import keras
+from tqdm.auto import tqdm
+
+from aiayn_keras.plotting import plot_learning_curves
+from aiayn_keras.training.bleu import corpus_bleu
+from aiayn_keras.training.checkpoints import prune_checkpoints, save_checkpoint
+from aiayn_keras.training.files import write_text
+
+
+class Progress(keras.callbacks.Callback):
+    """A bar over all updates, with loss, target tokens per second and time left.
+
+    Args:
+        updates: Number of updates of the whole training.
+        tokens_per_update: Mean number of real target tokens in a batch.
+        done: Updates done before, when a training goes on.
+    """
+
+    def __init__(self, updates, tokens_per_update, done=0):
+        super().__init__()
+        self.updates = updates
+        self.tokens_per_update = tokens_per_update
+        self.done = done
+        self._bar = None
+
+    def on_train_begin(self, logs=None):
+        self._bar = tqdm(
+            total=self.updates, initial=self.done, unit="update", dynamic_ncols=True, smoothing=0.1
+        )
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._bar.update()
+        rate = self._bar.format_dict["rate"]
+        if rate:
+            self._bar.set_postfix_str(
+                f"loss {float(logs['loss']):.3f}, {rate * self.tokens_per_update:,.0f} tokens/s",
+                refresh=False,
+            )
+
+    def on_epoch_end(self, epoch, logs=None):
+        figures = {key: logs[key] for key in ("val_loss", "val_perplexity", "val_bleu") if key in logs}
+        shown = ", ".join(f"{key} {value:.3f}" for key, value in figures.items())
+        self._bar.write(f"update {self._bar.n:,}: loss {logs['loss']:.3f}, {shown}")
+
+    def close(self):
+        """Ends the bar, also after an interruption."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+class ValidationBleu(keras.callbacks.Callback):
+    """Translates the validation sentences; logs `val_bleu`, and `val_perplexity` per wordpiece.
+
+    Args:
+        translator: The `TransformerSeq2SeqLM` in training, with its preprocessor.
+        pairs: `ParallelText` to translate.
+        every: Epochs between two BLEUs; the perplexity is logged in every epoch.
+        evaluation: The recipe's `EvaluationSection`.
+
+    Attributes:
+        signature: sacreBLEU's signature, once there was a score.
+    """
+
+    def __init__(self, translator, pairs, every, evaluation):
+        super().__init__()
+        self.translator = translator
+        self.pairs = pairs
+        self.every = every
+        self.evaluation = evaluation
+        self.signature = None
+        tokenizer = translator.preprocessor.tokenizer
+        self._num_tokens = sum(len(ids) + 1 for ids in tokenizer(list(pairs.targets)))
+
+    def on_epoch_end(self, epoch, logs=None):
+        scores = self.translator.score(self.pairs.sources, self.pairs.targets)
+        logs["val_perplexity"] = math.exp(-float(scores.sum()) / self._num_tokens)
+        if (epoch + 1) % self.every == 0:
+            bleu = evaluate_bleu(self.translator, self.pairs, self.evaluation)
+            self.signature = bleu.signature
+            logs["val_bleu"] = bleu.score
+
+
+class Checkpoints(keras.callbacks.Callback):
+    """Saves a checkpoint after every epoch and, after it, the history it belongs to.
+
+    Args:
+        run_folder: The `RunFolder`.
+        checkpoint_every: Updates in an epoch.
+        keep: Number of last checkpoints to keep.
+        history: Dictionary of lists, one entry per epoch and key; extended in place.
+    """
+
+    def __init__(self, run_folder, checkpoint_every, keep, history):
+        super().__init__()
+        self.run_folder = run_folder
+        self.checkpoint_every = checkpoint_every
+        self.keep = keep
+        self.history = history
+
+    def on_epoch_end(self, epoch, logs=None):
+        update = (epoch + 1) * self.checkpoint_every
+        values = {
+            "updates": update,
+            "learning_rate": float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)),
+            **{key: float(value) for key, value in logs.items()},
+        }
+        self.history.append(values)
+        folder = self.run_folder
+        write_text(folder.history, json.dumps(self.history, indent=1))
+        save_checkpoint(self.model, folder.checkpoints, update)
+        prune_checkpoints(folder.checkpoints, self.keep)
+        plot_learning_curves(as_columns(self.history), folder.learning_curves)
+
+
+def as_columns(history):
+    """A list of dictionaries as a dictionary of lists, NaN where a value was not measured."""
+    keys = dict.fromkeys(key for row in history for key in row)
+    return {key: [row.get(key, math.nan) for row in history] for key in keys}
+
+
+def evaluate_bleu(model, pairs, evaluation, progress=None):
+    """BLEU of a model's translations of `pairs`, searched and measured as `evaluation` says."""
+    translations = model.translate(
+        pairs.sources,
+        num_beams=evaluation.num_beams,
+        length_penalty=evaluation.length_penalty,
+        progress=progress,
+    )
+    return corpus_bleu(
+        [translation.text for translation in translations],
+        list(pairs.targets),
+        tokenizer=evaluation.bleu_tokenizer,
+        lowercase=evaluation.lowercase,
+    )

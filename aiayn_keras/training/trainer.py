@@ -1,0 +1,167 @@
+"""A recipe carried out: from parallel text to a model folder."""
+
+import contextlib
+import json
+import logging
+from pathlib import Path
+
+import keras
+
+from aiayn_keras.models import (
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
+)
+from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
+from aiayn_keras.plotting import plot_attention
+from aiayn_keras.training.averaging import average_checkpoints
+from aiayn_keras.training.callbacks import Checkpoints, Progress, ValidationBleu, evaluate_bleu
+from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint
+from aiayn_keras.training.files import atomic_path, write_text
+from aiayn_keras.training.run_folder import RunFolder
+from aiayn_keras.training.training_data import make_batches, read_corpus, train_tokenizer
+
+logger = logging.getLogger(__name__)
+
+
+def train(recipe, output):
+    """Trains a model as a recipe says, or goes on where an earlier call was stopped.
+
+    Args:
+        recipe: A `Recipe`.
+        output: Folder to fill: the model's KerasHub preset, `recipe.yaml`, `history.json`,
+            `evaluation.json`, `learning_curves.png`, `attention.png`, TensorBoard logs and the
+            last checkpoints. It must not exist, be empty, or hold an unfinished training of the
+            same recipe.
+
+    Returns:
+        The trained `TransformerSeq2SeqLM`, and its `BleuScore` on the test sentences.
+
+    Raises:
+        FileExistsError: If `output` holds anything else.
+        CorpusError: For a corpus that cannot be read.
+    """
+    corpus = read_corpus(recipe.corpus)
+    folder = RunFolder(Path(output))
+    if folder.open(recipe):
+        logger.info("Going on with the training in %s.", folder.path)
+    keras.utils.set_random_seed(recipe.training.seed)
+    tokenizer = _tokenizer(recipe, corpus, folder)
+    model, translator = _build(recipe, tokenizer)
+    logger.info("%s parameters.", f"{model.count_params():,}")
+    _fit(recipe, corpus, folder, model, translator)
+
+    average_checkpoints(model, folder.last_checkpoints(recipe.training.average_checkpoints))
+    bleu = evaluate_bleu(translator, corpus.test, recipe.evaluation)
+    translator.save_to_preset(str(folder.path))
+    _write_attention(translator, corpus, folder)
+    # Last, since this file says that the training is finished.
+    write_text(
+        folder.evaluation,
+        json.dumps(
+            {
+                "test": corpus.test.name,
+                "sentences": len(corpus.test),
+                "bleu": bleu.score,
+                "details": bleu.details,
+                "signature": bleu.signature,
+            },
+            indent=1,
+        ),
+    )
+    return translator, bleu
+
+
+def _tokenizer(recipe, corpus, folder):
+    if not folder.tokenizer.is_file():
+        tokenizer = train_tokenizer(recipe.tokenizer, corpus.train)
+        with atomic_path(folder.tokenizer) as path:
+            path.write_bytes(tokenizer.proto)
+    return TransformerTokenizer(proto=folder.tokenizer.read_bytes())
+
+
+def _build(recipe, tokenizer):
+    """The model that is fitted on token ids, and one with the same weights that takes text."""
+    training, optimizer = recipe.training, recipe.optimizer
+    backbone = recipe.model.build(tokenizer.vocabulary_size(), training.precision)
+    model = TransformerSeq2SeqLM(backbone)
+    model.compile(
+        optimizer=keras.optimizers.Adam(
+            WarmupSchedule(
+                backbone.hidden_dim,
+                warmup_steps=optimizer.warmup_steps,
+                peak_learning_rate=optimizer.peak_learning_rate,
+            ),
+            beta_1=0.9,
+            beta_2=0.98,
+            epsilon=1e-9,
+        ),
+        loss=LabelSmoothedCrossEntropy(optimizer.label_smoothing),
+        # Accuracy and perplexity would each pass over all logits again: 40 % of a tiny model's
+        # time. Perplexity is measured on the validation sentences instead.
+        weighted_metrics=[],
+        jit_compile=True if keras.config.backend() == "jax" else training.jit_compile,
+    )
+    translator = TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer))
+    return model, translator
+
+
+def _fit(recipe, corpus, folder, model, translator):
+    training = recipe.training
+    tokenizer = translator.preprocessor.tokenizer
+    positions = model.backbone.max_sequence_length
+    batches, validation = (
+        make_batches(pairs, tokenizer, recipe.batches, positions, training.seed, shuffle)
+        for pairs, shuffle in ((corpus.train, True), (corpus.validation, False))
+    )
+    logger.info("%s", batches)
+
+    checkpoints = list_checkpoints(folder.checkpoints)
+    done = 0
+    if checkpoints:
+        done, path = checkpoints[-1]
+        load_checkpoint(model, path)
+        logger.info("Going on from update %s.", f"{done:,}")
+    history = folder.read_history(done)
+    progress = Progress(
+        training.updates, batches.real_target_tokens / batches.steps_per_epoch, done
+    )
+    callbacks = [
+        ValidationBleu(
+            translator,
+            corpus.validation,
+            training.bleu_every // training.checkpoint_every,
+            recipe.evaluation,
+        ),
+        keras.callbacks.TensorBoard(folder.tensorboard, write_graph=False),
+        progress,
+        Checkpoints(folder, training.checkpoint_every, training.average_checkpoints, history),
+        keras.callbacks.TerminateOnNaN(),
+    ]
+    with contextlib.closing(progress):
+        model.fit(
+            batches.to_iter_dataset(start_step=done),
+            steps_per_epoch=training.checkpoint_every,
+            epochs=training.updates // training.checkpoint_every,
+            initial_epoch=done // training.checkpoint_every,
+            validation_data=validation.to_iter_dataset(),
+            validation_steps=len(validation),
+            callbacks=callbacks,
+            shuffle=False,
+            verbose=0,
+        )
+
+
+def _write_attention(translator, corpus, folder):
+    """A picture of where each word of an unseen sentence's translation looks."""
+    source = min(corpus.test.sources, key=lambda text: abs(len(text.split()) - 9))
+    translation = translator.translate([source])[0]
+    maps = translator.attention_maps(source, translation.text)
+    plot_attention(
+        maps.cross[-1].mean(axis=0),
+        maps.source_tokens,
+        maps.target_tokens,
+        path=folder.attention,
+        title="Last layer's cross-attention, mean over heads",
+    )
+
