@@ -1,0 +1,153 @@
+"""The corpora this package knows by name."""
+
+import dataclasses
+import os
+import pathlib
+
+from aiayn_keras.data.corpus_files import MULTI30K, TATOEBA
+from aiayn_keras.data.demo_corpus import generate_demo_pairs
+from aiayn_keras.data.downloads import fetch
+from aiayn_keras.data.parallel_text import ParallelText, read_parallel
+from aiayn_keras.data.splits import SPLITS, split_of
+
+DATA_VARIABLE = "AIAYN_KERAS_DATA"
+# Share of Tatoeba's sentences for validation, and again for test.
+TATOEBA_HELD_OUT = 0.02
+LANGUAGES = {
+    "demo": ("en", "de"),
+    "multi30k-en-de": ("en", "de"),
+    "multi30k-en-fr": ("en", "fr"),
+    "tatoeba-en-es": ("en", "es"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """A parallel corpus with its three splits.
+
+    Args:
+        name: The corpus' name, as `load_corpus` takes it.
+        source_language: Two-letter code, such as `"en"`.
+        target_language: Two-letter code, such as `"de"`.
+        train: Text to train on.
+        validation: Text to choose a model by.
+        test: Text to report BLEU on.
+    """
+
+    name: str
+    source_language: str
+    target_language: str
+    train: ParallelText
+    validation: ParallelText
+    test: ParallelText
+
+
+def corpus_names() -> tuple[str, ...]:
+    """Names that `load_corpus` knows.
+
+    Example:
+    >>> corpus_names()
+    ('demo', 'multi30k-en-de', 'multi30k-en-fr', 'tatoeba-en-es')
+    """
+    return tuple(LANGUAGES)
+
+
+def load_corpus(
+    name: str,
+    *,
+    data_dir=None,
+    variant: str = "tok",
+    normalization: str | None = "NFC",
+    train_size: int = 60_000,
+    validation_size: int = 1_000,
+    test_size: int = 1_000,
+    seed: int = 0,
+) -> Corpus:
+    """Load a corpus by name.
+
+    - `demo`: made on the spot by a grammar (see `generate_demo_pairs`); needs no file.
+    - `multi30k-en-de`, `multi30k-en-fr`: image captions, task 1; 29,000 training pairs, 1,014 for
+      validation, test set 2016 (1,000). For research use; see the data set's README.
+    - `tatoeba-en-es`: 118,964 short sentences, CC-BY 2.0 FR (tatoeba.org, manythings.org/anki). It
+      has no official split: a hash of the English sentence gives 2 % each to validation and test,
+      so all translations of a sentence are in the same split.
+
+    Files are read from `data_dir`, or the folder that the variable AIAYN_KERAS_DATA names, laid
+    out as `multi30k/raw/train.en`, `multi30k/tok/train.lc.norm.tok.en`, `tatoeba-spa-eng/spa.txt`
+    and so on. They may be newer than ours, so their checksums are not compared. With neither
+    folder the files are downloaded once from their public homes and checked by sha256.
+
+    Args:
+        name: One of `corpus_names()`.
+        data_dir: Folder with the files; comes before AIAYN_KERAS_DATA.
+        variant: For Multi30k: `"tok"` (lower-cased, normalised, tokenised; published BLEU figures
+            use it) or `"raw"`. Other corpora have no variants and leave it aside.
+        normalization: Unicode normal form of the text; see `read_parallel`.
+        train_size: Number of training pairs of `demo`. Other corpora are loaded whole.
+        validation_size: Number of validation pairs of `demo`.
+        test_size: Number of test pairs of `demo`.
+        seed: Seed of `demo`.
+
+    Returns:
+        A `Corpus`.
+
+    Raises:
+        ValueError: If `name` or `variant` is not known.
+        FileNotFoundError: If a file is missing from `data_dir` or AIAYN_KERAS_DATA.
+        CorpusError: If a file is damaged or cannot be downloaded.
+
+    Example:
+    >>> corpus = load_corpus("demo", train_size=100, validation_size=5, test_size=5)
+    >>> len(corpus.train), corpus.target_language
+    (100, 'de')
+    """
+    if name not in LANGUAGES:
+        raise ValueError(
+            f"`name` must be one of {', '.join(corpus_names())}. Received: name={name!r}."
+        )
+    if variant not in ("tok", "raw"):
+        raise ValueError(f"`variant` must be 'tok' or 'raw'. Received: variant={variant!r}.")
+    source, target = LANGUAGES[name]
+    if name == "demo":
+        sizes = zip(SPLITS, (train_size, validation_size, test_size), strict=True)
+        texts = [generate_demo_pairs(size, seed, split) for split, size in sizes]
+    elif name == "tatoeba-en-es":
+        texts = _split_by_source(
+            read_parallel(_locate(TATOEBA, data_dir), normalization=normalization), name
+        )
+    else:
+        texts = []
+        for split in SPLITS:
+            paths = [
+                _locate(MULTI30K[f"{variant}/{split}.{language}"], data_dir)
+                for language in (source, target)
+            ]
+            text = read_parallel(*paths, normalization=normalization)
+            texts.append(dataclasses.replace(text, name=f"{name}-{split}"))
+    return Corpus(name, source, target, *texts)
+
+
+def _locate(file, data_dir):
+    """Path of a corpus file in the user's folder or, without one, in the download cache."""
+    folder, origin = data_dir, "`data_dir`"
+    if folder is None:
+        folder, origin = os.environ.get(DATA_VARIABLE), f"the variable {DATA_VARIABLE}"
+    if not folder:
+        return fetch(file)
+    path = pathlib.Path(folder) / file.path
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"There is no corpus file {str(path)!r}; {origin} names the folder {str(folder)!r}. "
+            f"Put the file there, or unset {DATA_VARIABLE} and leave `data_dir` out to download it."
+        )
+    return path
+
+
+def _split_by_source(text, name):
+    """Three texts, all pairs of one source sentence in the same one."""
+    pairs = {split: ([], []) for split in SPLITS}
+    for source, target in text:
+        sources, targets = pairs[split_of(source, TATOEBA_HELD_OUT)]
+        sources.append(source)
+        targets.append(target)
+    return [ParallelText(*pairs[split], name=f"{name}-{split}") for split in SPLITS]

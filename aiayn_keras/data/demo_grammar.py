@@ -1,0 +1,259 @@
+"""The grammar of the demo corpus: the same clause in English and in German.
+
+English puts the verb second and its objects after it. German puts the finite verb second in a main
+clause, first in a question and last in a subordinate clause, and everything else of the verb at
+the end: `hat ... gekauft`, `kann ... kaufen`, `kommt ... an`.
+"""
+
+import dataclasses
+
+from aiayn_keras.data.demo_lexicon import PLURAL, POSSESSIVES, THIRD, Noun, Pronoun
+from aiayn_keras.data.demo_numbers import english_number, german_number
+from aiayn_keras.data.demo_verbs import (
+    FORMS_OF_HABEN,
+    FORMS_OF_SEIN,
+    FORMS_OF_WERDEN,
+    MODALS,
+    Verb,
+)
+
+# By case, then gender; "p" is the plural.
+ARTICLES = {
+    "nominative": {"m": "der", "f": "die", "n": "das", "p": "die"},
+    "accusative": {"m": "den", "f": "die", "n": "das", "p": "die"},
+    "dative": {"m": "dem", "f": "der", "n": "dem", "p": "den"},
+}
+# Endings of ein, kein and the possessives.
+EIN_ENDINGS = {
+    "nominative": {"m": "", "f": "e", "n": "", "p": "e"},
+    "accusative": {"m": "en", "f": "e", "n": "", "p": "e"},
+    "dative": {"m": "em", "f": "er", "n": "em", "p": "en"},
+}
+# Endings of an adjective after der/die/das, after ein/kein/mein, and without either (plural).
+WEAK_ENDINGS = {
+    "nominative": {"m": "e", "f": "e", "n": "e", "p": "en"},
+    "accusative": {"m": "en", "f": "e", "n": "e", "p": "en"},
+    "dative": {"m": "en", "f": "en", "n": "en", "p": "en"},
+}
+MIXED_ENDINGS = {
+    "nominative": {"m": "er", "f": "e", "n": "es", "p": "en"},
+    "accusative": {"m": "en", "f": "e", "n": "es", "p": "en"},
+    "dative": {"m": "en", "f": "en", "n": "en", "p": "en"},
+}
+STRONG_ENDINGS = {"nominative": {"p": "e"}, "accusative": {"p": "e"}, "dative": {"p": "en"}}
+EIN_STEMS = {"a": "ein", "no": "kein", **dict(POSSESSIVES)}
+CONTRACTIONS = {"in dem": "im", "in das": "ins"}
+PAST_OF_SEIN = ("war", "war", "waren")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NounPhrase:
+    """A noun with its company: `the three old men`, `die drei alten Männer`.
+
+    Args:
+        noun: The noun.
+        determiner: `"the"`, `"a"`, a possessive, or `""` (plural only).
+        adjective: English word and German stem, or `None`.
+        plural: Whether there are several.
+        count: How many, or `None`; a count goes with the plural.
+    """
+
+    noun: Noun
+    determiner: str = "the"
+    adjective: tuple[str, str] | None = None
+    plural: bool = False
+    count: int | None = None
+
+    @property
+    def agreement(self) -> int:
+        """The verb form this goes with as a subject."""
+        return PLURAL if self.plural else THIRD
+
+    @property
+    def definite(self) -> bool:
+        """Whether German puts this before `nicht` and adverbs such as `oft`."""
+        return self.determiner not in ("", "a")
+
+    def english(self) -> str:
+        """The phrase in English."""
+        words = [english_number(self.count)] if self.count is not None else []
+        words += [self.adjective[0]] if self.adjective else []
+        words.append(self.noun.english_plural if self.plural else self.noun.english)
+        determiner = self.determiner
+        if determiner == "a" and words[0][0] in "aeiou":
+            determiner = "an"
+        return _join(determiner, *words)
+
+    def german(self, case: str, negated: bool = False) -> str:
+        """The phrase in German; `negated` turns `ein` or nothing into `kein`."""
+        gender = "p" if self.plural else self.noun.gender
+        determiner = "no" if negated and not self.definite else self.determiner
+        if determiner == "the":
+            article, endings = ARTICLES[case][gender], WEAK_ENDINGS
+        elif determiner:
+            article = EIN_STEMS[determiner] + EIN_ENDINGS[case][gender]
+            endings = MIXED_ENDINGS
+        else:
+            article, endings = "", STRONG_ENDINGS
+        count = german_number(self.count) if self.count is not None else ""
+        adjective = self.adjective[1] + endings[case][gender] if self.adjective else ""
+        return _join(article, count, adjective, self._german_noun(case))
+
+    def _german_noun(self, case):
+        if not self.plural:
+            return self.noun.german if case == "nominative" else self.noun.oblique
+        noun = self.noun.german_plural
+        return noun + "n" if case == "dative" and noun[-1] not in "ns" else noun
+
+
+def english_object(phrase: NounPhrase | Pronoun) -> str:
+    """A phrase or pronoun as an English object."""
+    return phrase.english_object if isinstance(phrase, Pronoun) else phrase.english()
+
+
+def english_subject(phrase: NounPhrase | Pronoun) -> str:
+    """A phrase or pronoun as an English subject."""
+    return phrase.english if isinstance(phrase, Pronoun) else phrase.english()
+
+
+def german_phrase(phrase: NounPhrase | Pronoun, case: str, negated: bool = False) -> str:
+    """A phrase or pronoun in German."""
+    if not isinstance(phrase, Pronoun):
+        return phrase.german(case, negated)
+    forms = {"nominative": phrase.german, "accusative": phrase.accusative, "dative": phrase.dative}
+    return forms[case]
+
+
+def prepositional_phrase(preposition, phrase: NounPhrase | Pronoun) -> tuple[str, str]:
+    """A preposition `(English, German, case)` with its phrase, in English and German."""
+    english, german, case = preposition
+    german = f"{german} {german_phrase(phrase, case)}"
+    for long, short in CONTRACTIONS.items():
+        if german.startswith(long + " "):
+            german = short + german.removeprefix(long)
+    return f"{english} {english_object(phrase)}", german
+
+
+@dataclasses.dataclass(slots=True)
+class Clause:
+    """One clause, before it has an order.
+
+    Args:
+        subject: Who does it.
+        verb: What is done, or `None` for "to be" with `predicate`.
+        tense: `"present"`, `"past"` (German perfect, but `war`), `"perfect"`, `"future"`, or a
+            modal verb of `MODALS`.
+        indirect: The dative object of a verb of giving.
+        direct: The object, in the case that the verb governs.
+        predicate: Adjective after "to be": English, German.
+        adverb: `often`, `already` and the like: English, German.
+        time: When: English, German.
+        company: `with my brother`: English, German.
+        place: Where, or where to: English, German.
+        negated: Whether it is denied.
+    """
+
+    subject: NounPhrase | Pronoun
+    verb: Verb | None = None
+    tense: str = "present"
+    indirect: NounPhrase | Pronoun | None = None
+    direct: NounPhrase | Pronoun | None = None
+    predicate: tuple[str, str] | None = None
+    adverb: tuple[str, str] = ("", "")
+    time: tuple[str, str] = ("", "")
+    company: tuple[str, str] = ("", "")
+    place: tuple[str, str] = ("", "")
+    negated: bool = False
+
+    def english(self, order: str = "statement") -> str:
+        """The clause in English, as a `"statement"` (or subordinate) or a `"question"`."""
+        question = order == "question"
+        auxiliary, main = self._english_verb(support=question or self.negated)
+        subject = english_subject(self.subject)
+        start = (auxiliary, subject) if question else (subject, auxiliary)
+        objects = [english_object(phrase) for phrase in (self.indirect, self.direct) if phrase]
+        negation = "not" if self.negated else ""
+        tail = (self.company[0], self.place[0], self.time[0])
+        return _join(*start, negation, self.adverb[0], main, *objects, *tail)
+
+    def german(self, order: str = "statement") -> str:
+        """The clause in German.
+
+        Args:
+            order: `"statement"` (verb second after the subject), `"question"` (verb first; also
+                what follows a fronted adverbial) or `"subordinate"` (verb last).
+        """
+        subject = german_phrase(self.subject, "nominative")
+        finite, rest = self._german_verb()
+        middle = self._german_middle()
+        if order == "statement":
+            return _join(subject, finite, *middle, rest)
+        if order == "question":
+            return _join(finite, subject, *middle, rest)
+        if self.tense == "present" and self.verb:
+            return _join(subject, *middle, rest + finite)
+        return _join(subject, *middle, rest, finite)
+
+    def _english_verb(self, support):
+        """The auxiliary (`do` where `support` asks for it) and the main verb."""
+        agreement, verb = self.subject.agreement, self.verb
+        third = agreement == THIRD
+        if verb is None:
+            forms = ("am", "is", "are") if self.tense == "present" else ("was", "was", "were")
+            return forms[agreement], self.predicate[0]
+        if self.tense == "perfect":
+            return ("has" if third else "have"), verb.english_participle
+        if self.tense == "future":
+            return "will", verb.english
+        if self.tense == "past":
+            return ("did", verb.english) if support else ("", verb.english_past)
+        base, finite = verb.english, verb.english_third if third else verb.english
+        if self.tense == "want to":
+            base = f"want to {verb.english}"
+            finite = f"wants to {verb.english}" if third else base
+        elif self.tense != "present":
+            return self.tense, base
+        return (("does" if third else "do"), base) if support else ("", finite)
+
+    def _german_verb(self):
+        """The finite verb, and what of the verb comes at the end."""
+        agreement, verb = self.subject.agreement, self.verb
+        if verb is None:
+            forms = FORMS_OF_SEIN if self.tense == "present" else PAST_OF_SEIN
+            return forms[agreement], self.predicate[1]
+        if self.tense == "present":
+            return verb.german[agreement], verb.prefix
+        if self.tense in ("past", "perfect"):
+            forms = FORMS_OF_SEIN if verb.auxiliary == "sein" else FORMS_OF_HABEN
+            return forms[agreement], verb.participle
+        forms = FORMS_OF_WERDEN if self.tense == "future" else MODALS[self.tense]
+        return forms[agreement], verb.prefix + verb.german[PLURAL]
+
+    def _german_middle(self):
+        """Between the verb's two parts: pronouns, time, definite, adverb, indefinite, the rest."""
+        pronouns, definite, indefinite = [], [], []
+        negation = "nicht" if self.negated else ""
+        for phrase, case in ((self.indirect, "dative"), (self.direct, None)):
+            if phrase is None:
+                continue
+            words = german_phrase(phrase, case or self.verb.case, self.negated)
+            if isinstance(phrase, Pronoun):
+                pronouns.append(words)
+            elif phrase.definite:
+                definite.append(words)
+            else:
+                indefinite.append(words)
+                negation = ""
+        return (
+            *pronouns,
+            self.time[1],
+            *definite,
+            negation or self.adverb[1],
+            *indefinite,
+            self.company[1],
+            self.place[1],
+        )
+
+
+def _join(*words):
+    return " ".join(word for word in words if word)

@@ -1,0 +1,123 @@
+import gzip
+import hashlib
+import io
+import zipfile
+
+import pytest
+
+from aiayn_keras.data import corpora, corpus_files, corpus_names, load_corpus
+from aiayn_keras.data.downloads import RemoteFile
+
+
+def lay_out(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(name="multi30k")
+def multi30k_folder(tmp_path, monkeypatch):
+    names = {"train": 3, "val": 2, "test_2016_flickr": 1}
+    for language in ("en", "de", "fr"):
+        for name, count in names.items():
+            lines = [f"{language} {name} {n}\n" for n in range(count)]
+            raw, tok = "".join(lines).upper(), "".join(lines)
+            lay_out(tmp_path, {f"multi30k/raw/{name}.{language}": raw})
+            lay_out(tmp_path, {f"multi30k/tok/{name}.lc.norm.tok.{language}": tok})
+    monkeypatch.setenv("AIAYN_KERAS_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_demo_has_the_sizes_asked_for():
+    corpus = load_corpus("demo", train_size=30, validation_size=4, test_size=5, seed=9)
+    assert [len(text) for text in (corpus.train, corpus.validation, corpus.test)] == [30, 4, 5]
+    assert (corpus.source_language, corpus.target_language) == ("en", "de")
+    assert corpus.train != load_corpus("demo", train_size=30, validation_size=4, test_size=5).train
+
+
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_multi30k_is_read_from_the_data_folder(multi30k, language):
+    corpus = load_corpus(f"multi30k-en-{language}")
+    assert list(corpus.train)[2] == ("en train 2", f"{language} train 2")
+    assert list(corpus.validation)[1] == ("en val 1", f"{language} val 1")
+    assert list(corpus.test) == [("en test_2016_flickr 0", f"{language} test_2016_flickr 0")]
+    assert corpus.test.name == f"multi30k-en-{language}-test"
+    raw = load_corpus(f"multi30k-en-{language}", variant="raw")
+    assert raw.train[0] == ("EN TRAIN 0", f"{language.upper()} TRAIN 0")
+
+
+def test_argument_comes_before_the_variable(multi30k, tmp_path):
+    other = tmp_path / "other"
+    lay_out(other, {"tatoeba-spa-eng/spa.txt": "Go.\tVe.\n"})
+    assert load_corpus("tatoeba-en-es", data_dir=other).source_language == "en"
+
+
+def test_missing_file_is_named_with_the_variable(multi30k):
+    (multi30k / "multi30k/tok/val.lc.norm.tok.de").unlink()
+    with pytest.raises(FileNotFoundError, match=r"val\.lc\.norm\.tok\.de.*AIAYN_KERAS_DATA"):
+        load_corpus("multi30k-en-de")
+
+
+def test_translations_of_a_sentence_stay_together(tmp_path):
+    lines = [f"Sentence {n}.\tFrase {n}{k}.\tCC-BY\n" for n in range(500) for k in "ab"]
+    lay_out(tmp_path, {"tatoeba-spa-eng/spa.txt": "".join(lines)})
+    corpus = load_corpus("tatoeba-en-es", data_dir=tmp_path)
+    texts = (corpus.train, corpus.validation, corpus.test)
+    assert sum(map(len, texts)) == 1000
+    sources = [set(text.sources) for text in texts]
+    assert [2 * len(side) for side in sources] == [len(text) for text in texts]
+    assert sources[0].isdisjoint(sources[1] | sources[2])
+    assert sources[1].isdisjoint(sources[2])
+    assert 4 <= len(corpus.validation) <= 50
+    assert 4 <= len(corpus.test) <= 50
+
+
+def test_unknown_corpus_is_refused_with_the_names_there_are():
+    with pytest.raises(ValueError, match=r"demo, multi30k-en-de, .*Received: name='wmt14'"):
+        load_corpus("wmt14")
+    with pytest.raises(ValueError, match="Received: variant='bpe'"):
+        load_corpus("demo", variant="bpe")
+    assert corpus_names()[0] == "demo"
+
+
+def test_every_file_has_a_home_and_a_checksum():
+    files = [*corpus_files.MULTI30K.values(), corpus_files.TATOEBA]
+    assert len({file.path for file in files}) == len({file.sha256 for file in files}) == 19
+    for file in files:
+        assert len(file.sha256) == 64
+        assert all(url.startswith("http") for url in file.urls)
+    master = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1"
+    assert f"{master}/raw/val.fr.gz" in corpus_files.MULTI30K["raw/validation.fr"].urls
+    tok = corpus_files.MULTI30K["tok/test.en"]
+    assert f"{master}/tok/test_2016_flickr.lc.norm.tok.en" in tok.urls
+    assert tok.path == "multi30k/tok/test_2016_flickr.lc.norm.tok.en"
+
+
+def test_corpus_is_downloaded_where_no_folder_is_named(server, tmp_path, monkeypatch):
+    monkeypatch.delenv("AIAYN_KERAS_DATA", raising=False)
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / name)
+    text = b"Go.\tVe.\nGo.\tVete.\n"
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("spa-eng/spa.txt", text)
+    url = server.serve("spa-eng.zip", archive.getvalue())
+    file = RemoteFile("t/spa.txt", hashlib.sha256(text).hexdigest(), (url,), "spa-eng/spa.txt")
+    monkeypatch.setattr(corpora, "TATOEBA", file)
+    corpus = load_corpus("tatoeba-en-es")
+    assert sum(map(len, (corpus.train, corpus.validation, corpus.test))) == 2
+    assert (tmp_path / "aiayn_keras/t/spa.txt").read_bytes() == text
+
+
+def test_multi30k_is_downloaded_side_by_side(server, tmp_path, monkeypatch):
+    monkeypatch.delenv("AIAYN_KERAS_DATA", raising=False)
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / name)
+    files = {}
+    for key in corpus_files.MULTI30K:
+        if key.startswith("raw/"):
+            data = f"{key} 1\n{key} 2\n".encode()
+            url = server.serve(f"{key}.gz", gzip.compress(data))
+            files[key] = RemoteFile(key, hashlib.sha256(data).hexdigest(), (url,))
+    monkeypatch.setattr(corpora, "MULTI30K", files)
+    corpus = load_corpus("multi30k-en-fr", variant="raw")
+    assert corpus.test[1] == ("raw/test.en 2", "raw/test.fr 2")

@@ -1,0 +1,105 @@
+import gzip
+
+import pytest
+
+from aiayn_keras.data import CorpusError, ParallelText, read_lines, read_parallel
+
+
+def write(path, data):
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def test_two_files_are_paired_line_by_line(tmp_path):
+    source = write(tmp_path / "a.en", "one\ntwo\n")
+    target = write(tmp_path / "a.de", "eins\nzwei\n")
+    text = read_parallel(source, target)
+    assert list(text) == [("one", "eins"), ("two", "zwei")]
+    assert text.name == "a.en"
+
+
+def test_compressed_and_plain_files_read_the_same(tmp_path):
+    plain = write(tmp_path / "a.en", "ein Löwe\nzwei\n")
+    packed = write(tmp_path / "a.en.gz", gzip.compress("ein Löwe\nzwei\n".encode()))
+    assert read_lines(packed) == read_lines(plain) == ["ein Löwe", "zwei"]
+
+
+def test_further_columns_are_left_out(tmp_path):
+    path = write(tmp_path / "a.tsv", "Go.\tVe.\tCC-BY 2.0 #1\nRun!\t¡Corre!\n")
+    assert list(read_parallel(path)) == [("Go.", "Ve."), ("Run!", "¡Corre!")]
+
+
+def test_only_line_feeds_end_a_line(tmp_path):
+    path = write(tmp_path / "a", "one\u2028still\u0085one\x0b\x0cone\r\ntwo\rtwo\n")
+    assert read_lines(path) == ["one\u2028still\u0085one\x0b\x0cone", "two\rtwo"]
+
+
+def test_last_line_may_lack_its_line_end_and_empty_lines_stay(tmp_path):
+    assert read_lines(write(tmp_path / "a", "one\n\nthree")) == ["one", "", "three"]
+    assert read_lines(write(tmp_path / "b", "one\n\n")) == ["one", ""]
+    assert read_lines(write(tmp_path / "c", "")) == []
+
+
+def test_byte_order_mark_is_removed(tmp_path):
+    assert read_lines(write(tmp_path / "a", b"\xef\xbb\xbfone\n")) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("normalization", "expected"),
+    [("NFC", "é ﬁ"), ("NFKC", "é fi"), ("NFD", "e\u0301 ﬁ"), (None, "e\u0301 ﬁ")],
+)
+def test_both_sides_get_the_unicode_form_asked_for(tmp_path, normalization, expected):
+    path = write(tmp_path / "a.tsv", "e\u0301 ﬁ\te\u0301 ﬁ\n")
+    assert read_parallel(path, normalization=normalization)[0] == (expected, expected)
+
+
+def test_unknown_normalization_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="Received: normalization='nfc'"):
+        read_parallel(tmp_path / "a", normalization="nfc")
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.en"):
+        read_parallel(tmp_path / "nowhere.en", tmp_path / "nowhere.de")
+
+
+def test_unequal_line_counts_are_both_named(tmp_path):
+    source, target = write(tmp_path / "a.en", "1\n2\n3\n"), write(tmp_path / "a.de", "1\n2\n")
+    with pytest.raises(CorpusError, match=r"3 lines in .*a\.en, 2 lines in .*a\.de"):
+        read_parallel(source, target)
+
+
+def test_invalid_utf8_is_named_with_its_line(tmp_path):
+    path = write(tmp_path / "a.en", b"one\ntwo\nL\xf6we\n")
+    with pytest.raises(CorpusError, match=r"a\.en, line 3: not valid UTF-8 \(byte 0xf6\)"):
+        read_lines(path)
+
+
+def test_line_without_a_tab_is_named(tmp_path):
+    with pytest.raises(CorpusError, match=r"a\.tsv, line 2: .* no tab"):
+        read_parallel(write(tmp_path / "a.tsv", "Go.\tVe.\nRun!\n"))
+
+
+def test_empty_corpus_is_refused(tmp_path):
+    source, target = write(tmp_path / "a.en", ""), write(tmp_path / "a.de", "")
+    with pytest.raises(CorpusError, match=r"a\.en: the corpus is empty"):
+        read_parallel(source, target)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"no gzip" + data])
+def test_damaged_compression_is_reported(tmp_path, damage):
+    path = write(tmp_path / "a.en.gz", damage(gzip.compress(b"one\ntwo\n" * 50)))
+    with pytest.raises(CorpusError, match=r"a\.en\.gz: not a complete gzip file"):
+        read_lines(path)
+
+
+def test_sides_of_different_length_are_refused():
+    with pytest.raises(CorpusError, match="2 sources, 1 targets"):
+        ParallelText(["a", "b"], ["c"])
+
+
+def test_slice_is_a_parallel_text():
+    text = ParallelText(["a", "b", "c"], ["x", "y", "z"], name="abc")
+    assert text[1:] == ParallelText(("b", "c"), ("y", "z"), name="abc")
+    assert text[-1] == ("c", "z")
+    assert repr(text) == "ParallelText(name='abc', pairs=3)"

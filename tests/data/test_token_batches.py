@@ -1,0 +1,288 @@
+import itertools
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+from aiayn_keras.data import TokenBatches
+from aiayn_keras.data.token_batches import interleave
+
+START, END, PAD = 2, 3, 0
+
+
+def corpus(pairs=200, seed=0):
+    """Pairs whose ids tell which pair they belong to: pair n holds nothing but n + 10."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 15, pairs)
+    source = [[n + 10] * int(length) for n, length in enumerate(lengths)]
+    target = [
+        [n + 10] * int(length + extra)
+        for n, (length, extra) in enumerate(zip(lengths, rng.integers(0, 4, pairs), strict=True))
+    ]
+    return source, target
+
+
+@pytest.fixture(name="batches")
+def small_batches():
+    return TokenBatches(*corpus(), tokens_per_batch=100, max_shapes=4, seed=5)
+
+
+def assert_same_batch(actual, expected):
+    for name in expected[0]:
+        np.testing.assert_array_equal(actual[0][name], expected[0][name], strict=True)
+    np.testing.assert_array_equal(actual[1], expected[1], strict=True)
+    np.testing.assert_array_equal(actual[2], expected[2], strict=True)
+
+
+def pairs_in(batch):
+    """First id of every row that is not empty, read from the batch itself."""
+    x, _, _ = batch
+    ids = x["encoder_token_ids"][:, 0]
+    return (ids[x["encoder_padding_mask"][:, 0] == 1] - 10).tolist()
+
+
+def test_batch_holds_the_values_written_out_by_hand():
+    source, target = [[11, 12], [13], [14, 15]], [[21], [22, 23, 24], []]
+    batches = TokenBatches(source, target, tokens_per_batch=16, max_shapes=1, shuffle=False)
+    assert batches.shapes == ((3, 3, 4),)
+    x, labels, weights = batches[0]
+    assert x["encoder_token_ids"].tolist() == [[11, 12, END], [13, END, PAD], [14, 15, END]]
+    assert x["encoder_padding_mask"].tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 1]]
+    assert x["decoder_token_ids"].tolist() == [
+        [START, 21, PAD, PAD],
+        [START, 22, 23, 24],
+        [START, PAD, PAD, PAD],
+    ]
+    mask = [[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]
+    assert x["decoder_padding_mask"].tolist() == mask
+    assert labels.tolist() == [[21, END, PAD, PAD], [22, 23, 24, END], [END, PAD, PAD, PAD]]
+    assert weights.tolist() == mask
+    assert weights.dtype == np.float32
+    assert {array.dtype for array in (*x.values(), labels)} == {np.dtype("int32")}
+
+
+def test_special_ids_are_the_ones_given():
+    batches = TokenBatches([[11]], [[21, 22]], tokens_per_batch=9, start_id=7, end_id=8, pad_id=9)
+    x, labels, _ = batches[0]
+    assert x["encoder_token_ids"].tolist() == [[11, 8]]
+    assert x["decoder_token_ids"].tolist() == [[7, 21, 22]]
+    assert labels.tolist() == [[21, 22, 8]]
+
+
+def test_last_batch_is_filled_with_empty_rows():
+    ids = [[5, 5]] * 5
+    batches = TokenBatches(ids, ids, tokens_per_batch=9, pad_id=1)
+    assert batches.shapes == ((3, 3, 3),)
+    x, labels, weights = batches[1]
+    assert pairs_in(batches[1]) == [-5, -5]
+    for array in (x["encoder_token_ids"], x["decoder_token_ids"], labels):
+        assert array[2].tolist() == [1, 1, 1]
+    for array in (x["encoder_padding_mask"], x["decoder_padding_mask"], weights):
+        assert array[2].tolist() == [0, 0, 0]
+
+
+sequences = st.lists(st.integers(0, 12), min_size=1, max_size=60)
+
+
+@hypothesis.given(
+    lengths=sequences,
+    budget=st.integers(13, 60),
+    max_shapes=st.integers(1, 6),
+    seed=st.integers(0, 5),
+    shuffle=st.booleans(),
+)
+@hypothesis.settings(max_examples=60)
+def test_each_epoch_holds_each_pair_exactly_once(lengths, budget, max_shapes, seed, shuffle):
+    source = [[n + 10] * length for n, length in enumerate(lengths)]
+    target = [[n + 10] * (12 - length) for n, length in enumerate(lengths)]
+    batches = TokenBatches(
+        source, target, tokens_per_batch=budget, max_shapes=max_shapes, seed=seed, shuffle=shuffle
+    )
+    assert len(batches.shapes) <= max_shapes
+    for epoch in (0, 3):
+        seen, shapes = [], set()
+        for step in range(batches.steps_per_epoch):
+            index = epoch * batches.steps_per_epoch + step
+            x, labels, weights = batches[index]
+            (B, S), (_, T) = x["encoder_token_ids"].shape, labels.shape
+            shapes.add((B, S, T))
+            assert B * max(S, T) <= budget
+            numbers = batches.pair_numbers(index)
+            seen += numbers.tolist()
+            for row, number in enumerate(numbers):
+                real = x["encoder_padding_mask"][row] == 1
+                assert x["encoder_token_ids"][row][real].tolist() == [*source[number], END]
+                assert labels[row][weights[row] == 1].tolist() == [*target[number], END]
+            assert weights[len(numbers) :].sum() == 0
+        assert sorted(seen) == list(range(len(lengths)))
+        assert shapes == set(batches.shapes)
+
+
+def test_order_is_a_function_of_seed_and_epoch(batches):
+    steps = batches.steps_per_epoch
+    again = TokenBatches(*corpus(), tokens_per_batch=100, max_shapes=4, seed=5)
+    # The other object is asked in another order.
+    for index in (7 * steps + 2, 3, steps + 1, 0):
+        assert_same_batch(again[index], batches[index])
+    other = TokenBatches(*corpus(), tokens_per_batch=100, max_shapes=4, seed=6)
+    groups = [
+        {frozenset(data.pair_numbers(start + step).tolist()) for step in range(steps)}
+        for data, start in ((batches, 0), (batches, steps), (other, 0))
+    ]
+    for one, two in itertools.combinations(groups, 2):
+        assert len(one & two) < steps / 2
+
+
+def test_without_shuffling_epochs_are_alike_and_pairs_keep_their_order():
+    batches = TokenBatches(*corpus(), tokens_per_batch=100, max_shapes=1, shuffle=False)
+    numbers = [batches.pair_numbers(step) for step in range(batches.steps_per_epoch)]
+    assert np.concatenate(numbers).tolist() == list(range(200))
+    batches = TokenBatches(*corpus(), tokens_per_batch=100, max_shapes=4, shuffle=False)
+    for step in range(batches.steps_per_epoch):
+        assert_same_batch(batches[batches.steps_per_epoch + step], batches[step])
+
+
+def test_counts_agree_with_the_batches(batches):
+    masks = [
+        (x["encoder_padding_mask"].ravel(), x["decoder_padding_mask"].ravel())
+        for x, _, _ in batches
+    ]
+    encoder, decoder = (np.concatenate(side) for side in zip(*masks, strict=True))
+    assert batches.real_source_tokens == encoder.sum()
+    assert batches.real_target_tokens == decoder.sum()
+    share = 1 - np.concatenate([encoder, decoder]).mean()
+    assert batches.padding_share == pytest.approx(share)
+    assert len(batches) == batches.steps_per_epoch == len(masks)
+
+
+def test_more_shapes_pad_less():
+    shares = [
+        TokenBatches(*corpus(2000), tokens_per_batch=300, max_shapes=count).padding_share
+        for count in (1, 2, 4, 8)
+    ]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 0.4
+    assert shares[-1] < 0.15
+
+
+def test_neighbouring_batches_differ_in_every_dimension(batches):
+    assert len(batches.shapes) == 4
+    for epoch in range(3):
+        start = epoch * batches.steps_per_epoch
+        shapes = [
+            (
+                *batches[start + step][0]["encoder_token_ids"].shape,
+                batches[start + step][1].shape[1],
+            )
+            for step in range(batches.steps_per_epoch)
+        ]
+        for one, two in itertools.pairwise(shapes):
+            assert all(first != second for first, second in zip(one, two, strict=True))
+
+
+@pytest.mark.parametrize("counts", [[5, 5], [3, 1, 2], [9, 8, 2, 3], [1]])
+def test_interleaving_keeps_equal_kinds_apart(counts):
+    for seed in range(20):
+        order = interleave(np.array(counts), np.random.default_rng(seed))
+        assert np.bincount(order).tolist() == counts
+        assert (np.diff(order) != 0).all()
+
+
+def test_interleaving_a_majority_still_starts_with_two_kinds():
+    for seed in range(20):
+        order = interleave(np.array([20, 2, 1]), np.random.default_rng(seed))
+        assert np.bincount(order).tolist() == [20, 2, 1]
+        assert order[0] != order[1]
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_restored_iterator_goes_on_with_the_very_next_batch(batches, prefetch):
+    iterator = iter(batches.to_iter_dataset(prefetch=prefetch))
+    # Past the end of the first epoch.
+    taken = batches.steps_per_epoch + 3
+    for _ in range(taken):
+        next(iterator)
+    state = iterator.get_state()
+    expected = [next(iterator) for _ in range(4)]
+    for dataset in (batches.to_iter_dataset(prefetch=prefetch), batches.to_iter_dataset()):
+        restored = iter(dataset)
+        next(restored)
+        restored.set_state(state)
+        for batch in expected:
+            assert_same_batch(next(restored), batch)
+    for step, batch in enumerate(expected):
+        assert_same_batch(batches[taken + step], batch)
+
+
+def test_dataset_starts_and_stops_where_told(batches):
+    dataset = batches.to_iter_dataset(start_step=3, num_steps=5)
+    given = list(dataset)
+    assert len(given) == 5
+    for step, batch in enumerate(given):
+        assert_same_batch(batch, batches[3 + step])
+
+
+@pytest.mark.parametrize("max_shapes", [1, 2, 4])
+def test_keras_fits_batches_of_all_shapes(max_shapes):
+    import keras
+
+    batches = TokenBatches(*corpus(60), tokens_per_batch=60, max_shapes=max_shapes)
+    encoder = keras.Input((None,), dtype="int32", name="encoder_token_ids")
+    decoder = keras.Input((None,), dtype="int32", name="decoder_token_ids")
+    masks = [
+        keras.Input((None,), dtype="int32", name=f"{side}_padding_mask")
+        for side in ("encoder", "decoder")
+    ]
+    embed = keras.layers.Embedding(80, 3)
+    context = keras.layers.GlobalAveragePooling1D(keepdims=True)(embed(encoder))
+    logits = keras.layers.Dense(80)(embed(decoder) + context)
+    model = keras.Model([encoder, decoder, *masks], logits)
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    history = model.fit(
+        batches.to_iter_dataset(),
+        epochs=2,
+        steps_per_epoch=batches.steps_per_epoch,
+        shuffle=False,
+        verbose=0,
+    )
+    assert len(history.history["loss"]) == 2
+    assert np.isfinite(history.history["loss"]).all()
+
+
+def test_arrays_and_lists_give_the_same_batches(batches):
+    source, target = corpus()
+    arrays = [[np.array(ids) for ids in side] for side in (source, target)]
+    same = TokenBatches(*arrays, tokens_per_batch=100, max_shapes=4, seed=5)
+    assert_same_batch(same[1], batches[1])
+
+
+def test_too_long_pair_is_named():
+    ids = [[5]] * 3
+    with pytest.raises(ValueError, match=r"pair 2 .* 2 source and 10 target tokens"):
+        TokenBatches(ids, [[5], [5], [5] * 9], tokens_per_batch=9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], []), "Received: 0 and 0"),
+        (([[1]], [[1], [2]]), "Received: 1 and 2"),
+    ],
+)
+def test_unusable_sides_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        TokenBatches(*arguments, tokens_per_batch=9)
+
+
+@pytest.mark.parametrize("wrong", [{"max_shapes": 0}, {"seed": -1}])
+def test_argument_out_of_range_is_refused(wrong):
+    with pytest.raises(ValueError, match="Received: max_shapes="):
+        TokenBatches([[1]], [[1]], tokens_per_batch=9, **wrong)
+
+
+def test_negative_places_are_refused(batches):
+    with pytest.raises(IndexError, match="Received: -1"):
+        batches[-1]
+    with pytest.raises(ValueError, match="start_step=-1"):
+        batches.to_iter_dataset(start_step=-1)
