@@ -1,0 +1,25 @@
+"""The Transformer of "Attention Is All You Need" in Keras 3: train, translate, serve.
+
+Paper: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762.
+"""
+
+from aiayn_keras import export
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
+)
+from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
+from aiayn_keras.samplers import BeamSampler
+
+__all__ = [
+    "BeamSampler",
+    "LabelSmoothedCrossEntropy",
+    "TransformerBackbone",
+    "TransformerSeq2SeqLM",
+    "TransformerSeq2SeqLMPreprocessor",
+    "TransformerTokenizer",
+    "WarmupSchedule",
+    "export",
+]

@@ -6,6 +6,7 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.layers import combine_masks, make_attention_mask, make_causal_mask
+from aiayn_keras.models.translation import tokenize
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,33 @@ class AttentionMaps:
     cross: np.ndarray
 
 
-def compute_attention_maps(backbone, encoder_ids, decoder_ids):
+def compute_attention_maps(backbone, tokenizer, source, target):
     """Runs a pair through the model and keeps every layer's attention weights.
 
     Args:
         backbone: A `TransformerBackbone`.
-        encoder_ids: List of S token ids, `pieces </s>`.
-        decoder_ids: List of T token ids, `<s> pieces`.
+        tokenizer: A `TransformerTokenizer`.
+        source: A string.
+        target: A string, such as the translation.
 
     Returns:
-        Three float32 arrays: encoder `(N, H, S, S)`, decoder `(N, H, T, T)`, cross
-        `(N, H, T, S)`.
+        `AttentionMaps`.
     """
+    limit = backbone.max_sequence_length
+    (encoder_ids,) = tokenize([source], "source", tokenizer, limit)
+    (labels,) = tokenize([target], "target", tokenizer, limit)
+    decoder_ids = [tokenizer.start_token_id, *labels[:-1]]
+    encoder, decoder, cross = _all_weights(backbone, encoder_ids, decoder_ids)
+    return AttentionMaps(
+        source_tokens=tuple(map(tokenizer.id_to_token, encoder_ids)),
+        target_tokens=tuple(map(tokenizer.id_to_token, decoder_ids)),
+        encoder=encoder,
+        decoder=decoder,
+        cross=cross,
+    )
+
+
+def _all_weights(backbone, encoder_ids, decoder_ids):
     encoder_ids, decoder_ids = (
         ops.convert_to_tensor([ids], dtype="int32") for ids in (encoder_ids, decoder_ids)
     )

@@ -1,16 +1,17 @@
 """The translation model: the backbone, its tied output projection, and what is done with it."""
 
+from typing import ClassVar
+
 import keras
 import keras_hub
-import numpy as np
 from keras import ops
 
-from aiayn_keras.models.attention_maps import AttentionMaps, compute_attention_maps
+from aiayn_keras.models.attention_maps import compute_attention_maps
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
 )
-from aiayn_keras.models.translation import Hypothesis, Translation, batch_by_length, pad_batch
+from aiayn_keras.models.translation import score_texts, translate_texts
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
@@ -44,6 +45,8 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
 
     backbone_cls = TransformerBackbone
     preprocessor_cls = TransformerSeq2SeqLMPreprocessor
+    # Functions `(model, filepath, **options)` by format; `aiayn_keras.export` adds them.
+    exporters: ClassVar[dict] = {}
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
         # === Layers ===
@@ -170,7 +173,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             Token ids `(B, W, L)`, best first, padded with 0 behind the end token, and
             log-probabilities `(B, W)` in nats.
         """
-        tokenizer = self.preprocessor.tokenizer
+        tokenizer = self._tokenizer
         length = ops.shape(encoder_token_ids)[1] + EXTRA_LENGTH + 1
         num_pieces = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1) - 1
         max_lengths = ops.minimum(
@@ -223,32 +226,21 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             >>> best = model.translate(["half past three"])[0]  # doctest: +SKIP
             >>> best.text, best.score, best.tokens  # doctest: +SKIP
         """
-        if num_return_sequences > num_beams:
-            raise ValueError(
-                "`num_return_sequences` must be at most `num_beams`. Received: "
-                f"num_return_sequences={num_return_sequences}, num_beams={num_beams}."
-            )
-        sources = self._tokenize(texts, "texts")
         sampler = BeamSampler(num_beams, length_penalty)
         search = self._compiled(
             ("search", num_beams, length_penalty),
             lambda token_ids, padding_mask: self.search(token_ids, padding_mask, sampler),
         )
-        empty = Hypothesis("", 0.0, ())
-        translations = [Translation("", 0.0, (), (empty,) * num_return_sequences)] * len(texts)
-        with_words = [i for i, source in enumerate(sources) if len(source) > 1]
-        for batch in batch_by_length([sources[i] for i in with_words], batch_size):
-            rows = [with_words[i] for i in batch]
-            token_ids, log_probs = search(*pad_batch([sources[i] for i in rows]))
-            token_ids = ops.convert_to_numpy(token_ids)[:, :num_return_sequences]
-            log_probs = ops.convert_to_numpy(log_probs)
-            for row, ids, scores in zip(rows, token_ids, log_probs, strict=False):
-                hypotheses = tuple(map(self._hypothesis, ids, scores))
-                best = hypotheses[0]
-                translations[row] = Translation(best.text, best.score, best.tokens, hypotheses)
-            if progress is not None:
-                progress(len(rows))
-        return translations
+        return translate_texts(
+            texts,
+            tokenizer=self._tokenizer,
+            search=search,
+            max_sequence_length=self.backbone.max_sequence_length,
+            num_beams=num_beams,
+            num_return_sequences=num_return_sequences,
+            batch_size=batch_size,
+            progress=progress,
+        )
 
     def score(self, sources, targets, batch_size=64):
         """Log-probabilities of given translations, as `translate` reports them.
@@ -261,24 +253,14 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         Returns:
             Float32 array of one log-probability for a pair, in nats, the end token included.
         """
-        if len(sources) != len(targets):
-            raise ValueError(
-                "`sources` and `targets` must be of equal length. "
-                f"Received: {len(sources)} sources, {len(targets)} targets."
-            )
-        source_ids = self._tokenize(sources, "sources")
-        target_ids = self._tokenize(targets, "targets")
-        start = self.preprocessor.tokenizer.start_token_id
-        log_likelihood = self._compiled("log_likelihood", self.log_likelihood)
-        scores = np.zeros(len(sources), dtype="float32")
-        for rows in batch_by_length(target_ids, batch_size):
-            encoder_ids, encoder_mask = pad_batch([source_ids[i] for i in rows])
-            labels, decoder_mask = pad_batch([target_ids[i] for i in rows])
-            decoder_ids = np.roll(labels, 1, axis=1)
-            decoder_ids[:, 0] = start
-            result = log_likelihood(encoder_ids, encoder_mask, decoder_ids, decoder_mask, labels)
-            scores[rows] = ops.convert_to_numpy(result)[: len(rows)]
-        return scores
+        return score_texts(
+            sources,
+            targets,
+            tokenizer=self._tokenizer,
+            log_likelihood=self._compiled("log_likelihood", self.log_likelihood),
+            max_sequence_length=self.backbone.max_sequence_length,
+            batch_size=batch_size,
+        )
 
     def log_likelihood(
         self,
@@ -305,46 +287,45 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             source: A string.
             target: A string, such as the translation.
         """
-        tokenizer = self.preprocessor.tokenizer
-        (encoder_ids,) = self._tokenize([source], "source")
-        (labels,) = self._tokenize([target], "target")
-        decoder_ids = [tokenizer.start_token_id, *labels[:-1]]
-        encoder, decoder, cross = compute_attention_maps(self.backbone, encoder_ids, decoder_ids)
-        return AttentionMaps(
-            source_tokens=tuple(map(tokenizer.id_to_token, encoder_ids)),
-            target_tokens=tuple(map(tokenizer.id_to_token, decoder_ids)),
-            encoder=encoder,
-            decoder=decoder,
-            cross=cross,
-        )
+        return compute_attention_maps(self.backbone, self._tokenizer, source, target)
+
+    def export(self, filepath, format="saved_model", **options):
+        """Writes the model for use without this package.
+
+        Args:
+            filepath: Where to write; for `"saved_model"` the folder `<name>` that gets a new
+                sub-folder `<version>`.
+            format: A key of `TransformerSeq2SeqLM.exporters`.
+            **options: Of the format, see `aiayn_keras.export`.
+
+        Returns:
+            Path of what was written.
+        """
+        if format not in self.exporters:
+            raise ValueError(
+                f"Unknown `format` {format!r}. There are: {', '.join(self.exporters)}."
+            )
+        return self.exporters[format](self, filepath, **options)
+
+    def compile_from_config(self, config):
+        """Compiles as a loaded `.keras` file says; the sampler is the default one."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
+    def get_compile_config(self):
+        """What `compile_from_config` takes."""
+        return super().get_compile_config()
+
+    @property
+    def _tokenizer(self):
+        if self.preprocessor is None:
+            raise ValueError("The model has no `preprocessor`, hence no tokenizer.")
+        return self.preprocessor.tokenizer
 
     def _compiled(self, key, function):
         if key not in self._compiled_functions:
             self._compiled_functions[key] = compile_inference(function, self)
         return self._compiled_functions[key]
-
-    def _tokenize(self, texts, argument):
-        if isinstance(texts, (str, bytes)):
-            raise ValueError(f"`{argument}` must be a list of strings. Received: {texts!r}.")
-        if self.preprocessor is None:
-            raise ValueError("The model has no `preprocessor`, hence no tokenizer.")
-        tokenizer = self.preprocessor.tokenizer
-        limit = self.backbone.max_sequence_length
-        sequences = [[*ids, tokenizer.end_token_id] for ids in tokenizer(list(texts))]
-        for i, sequence in enumerate(sequences):
-            if len(sequence) > limit:
-                raise ValueError(
-                    f"`{argument}[{i}]` has {len(sequence)} tokens, but the model has "
-                    f"{limit} positions (`max_sequence_length`): split the text. "
-                    f"It begins with {texts[i][:40]!r}."
-                )
-        return sequences
-
-    def _hypothesis(self, token_ids, log_prob):
-        tokenizer = self.preprocessor.tokenizer
-        pieces = [int(i) for i in token_ids[1:] if i not in tokenizer.special_token_ids]
-        tokens = tuple(tokenizer.id_to_token(i) for i in pieces)
-        return Hypothesis(tokenizer.detokenize([pieces])[0], float(log_prob), tokens)
 
 
 def _repeat(cache, num_beams):

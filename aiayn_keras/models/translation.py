@@ -1,8 +1,9 @@
-"""What `translate` returns, and the batches it works in."""
+"""From texts to batches, through a search or a score, and back to texts in order."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from keras import ops
 
 # Lengths are padded to multiples of this, and batches to powers of two, so that there are few
 # shapes to compile.
@@ -70,3 +71,128 @@ def pad_batch(sequences):
         token_ids[i, : len(sequence)] = sequence
         padding_mask[i, : len(sequence)] = 1
     return token_ids, padding_mask
+
+
+def translate_texts(
+    texts,
+    *,
+    tokenizer,
+    search,
+    max_sequence_length,
+    num_beams,
+    num_return_sequences,
+    batch_size,
+    progress=None,
+):
+    """Translates texts in batches of similar length; see `TransformerSeq2SeqLM.translate`.
+
+    Args:
+        texts: List of strings.
+        tokenizer: A `TransformerTokenizer`.
+        search: Function `(token ids (B, S), padding mask (B, S)) -> (token ids (B, W, L),
+            log-probabilities (B, W))`.
+        max_sequence_length: Most tokens of a text, the end token included.
+        num_beams: Number of beams W of `search`.
+        num_return_sequences: Number of hypotheses to return for a text.
+        batch_size: Number of texts searched together.
+        progress: Function called with the number of texts done after each batch.
+
+    Returns:
+        List of `Translation`.
+    """
+    if not 1 <= num_return_sequences <= num_beams:
+        raise ValueError(
+            "`num_return_sequences` must be at least 1 and at most `num_beams`. Received: "
+            f"num_return_sequences={num_return_sequences}, num_beams={num_beams}."
+        )
+    sources = tokenize(texts, "texts", tokenizer, max_sequence_length)
+    nothing = (Hypothesis("", 0.0, ()),) * num_return_sequences
+    translations = [_as_translation(nothing)] * len(sources)
+    with_words = [i for i, source in enumerate(sources) if len(source) > 1]
+    for batch in batch_by_length([sources[i] for i in with_words], batch_size):
+        rows = [with_words[i] for i in batch]
+        token_ids, log_probs = search(*pad_batch([sources[i] for i in rows]))
+        token_ids = ops.convert_to_numpy(token_ids)[: len(rows), :num_return_sequences]
+        log_probs = ops.convert_to_numpy(log_probs)[: len(rows), :num_return_sequences]
+        for row, ids, scores in zip(rows, token_ids, log_probs, strict=True):
+            translations[row] = _as_translation(
+                tuple(_hypothesis(tokenizer, *pair) for pair in zip(ids, scores, strict=True))
+            )
+        if progress is not None:
+            progress(len(rows))
+    return translations
+
+
+def score_texts(sources, targets, *, tokenizer, log_likelihood, max_sequence_length, batch_size):
+    """Scores pairs in batches of similar length; see `TransformerSeq2SeqLM.score`.
+
+    Args:
+        sources: List of strings.
+        targets: List of strings, one for a source.
+        tokenizer: A `TransformerTokenizer`.
+        log_likelihood: Function of encoder ids and mask `(B, S)`, decoder ids, mask and labels
+            `(B, T)` that gives log-probabilities `(B,)`.
+        max_sequence_length: Most tokens of a text, the end token included.
+        batch_size: Number of pairs scored together.
+
+    Returns:
+        Float32 array of one log-probability for a pair, in nats.
+    """
+    if len(sources) != len(targets):
+        raise ValueError(
+            "`sources` and `targets` must be of equal length. "
+            f"Received: {len(sources)} sources, {len(targets)} targets."
+        )
+    source_ids = tokenize(sources, "sources", tokenizer, max_sequence_length)
+    target_ids = tokenize(targets, "targets", tokenizer, max_sequence_length)
+    scores = np.zeros(len(sources), dtype="float32")
+    for rows in batch_by_length(target_ids, batch_size):
+        encoder_ids, encoder_mask = pad_batch([source_ids[i] for i in rows])
+        labels, decoder_mask = pad_batch([target_ids[i] for i in rows])
+        decoder_ids = np.roll(labels, 1, axis=1)
+        decoder_ids[:, 0] = tokenizer.start_token_id
+        result = log_likelihood(encoder_ids, encoder_mask, decoder_ids, decoder_mask, labels)
+        scores[rows] = ops.convert_to_numpy(result)[: len(rows)]
+    return scores
+
+
+def tokenize(texts, argument, tokenizer, max_sequence_length):
+    """Token ids of texts, each with the end token.
+
+    Args:
+        texts: List of strings.
+        argument: Its name, for errors.
+        tokenizer: A `TransformerTokenizer`.
+        max_sequence_length: Most tokens of a text, the end token included.
+
+    Returns:
+        List of lists of token ids.
+
+    Raises:
+        ValueError: For a single string, or a text with too many tokens.
+    """
+    if isinstance(texts, (str, bytes)):
+        raise ValueError(f"`{argument}` must be a list of strings. Received: {texts!r}.")
+    sequences = [[*ids, tokenizer.end_token_id] for ids in tokenizer(list(texts))]
+    for i, sequence in enumerate(sequences):
+        if len(sequence) > max_sequence_length:
+            raise ValueError(
+                f"`{argument}[{i}]` has {len(sequence)} tokens, but the model has "
+                f"{max_sequence_length} positions (`max_sequence_length`): split the text. "
+                f"It begins with {texts[i][:40]!r}."
+            )
+    return sequences
+
+
+def _as_translation(hypotheses):
+    best = hypotheses[0]
+    return Translation(best.text, best.score, best.tokens, hypotheses)
+
+
+def _hypothesis(tokenizer, token_ids, log_prob):
+    pieces = [i for i in token_ids.tolist() if i not in tokenizer.special_token_ids]
+    return Hypothesis(
+        text=tokenizer.detokenize([pieces])[0],
+        score=float(log_prob),
+        tokens=tuple(map(tokenizer.id_to_token, pieces)),
+    )
