@@ -62,7 +62,9 @@ def export_saved_model(model, filepath, version=None, num_beams=4, length_penalt
 def _next_version(folder):
     if not folder.is_dir():
         return 1
-    return 1 + max((int(path.name) for path in folder.iterdir() if path.name.isdecimal()), default=0)
+    return 1 + max(
+        (int(path.name) for path in folder.iterdir() if path.name.isdecimal()), default=0
+    )
 
 
 def _write(model, path, num_beams, length_penalty):

@@ -79,9 +79,7 @@ class MultiHeadAttention(keras.layers.Layer):
         (2, 7, 12)
     """
 
-    def __init__(
-        self, num_heads, key_dim, value_dim=None, use_bias=False, dropout=0.0, **kwargs
-    ):
+    def __init__(self, num_heads, key_dim, value_dim=None, use_bias=False, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.key_dim = key_dim
@@ -96,9 +94,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout_layer = keras.layers.Dropout(dropout, dtype="float32", name="dropout")
 
     def _dense(self, units, name):
-        return keras.layers.Dense(
-            units, use_bias=self.use_bias, dtype=self.dtype_policy, name=name
-        )
+        return keras.layers.Dense(units, use_bias=self.use_bias, dtype=self.dtype_policy, name=name)
 
     def build(self, query_shape, memory_shape):
         self.query_dense.build(query_shape)

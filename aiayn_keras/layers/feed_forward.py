@@ -39,9 +39,7 @@ class PositionwiseFeedForward(keras.layers.Layer):
         hidden_shape = (*x_shape[:-1], self.intermediate_dim)
         self.hidden_dense.build(x_shape)
         self.dropout_layer.build(hidden_shape)
-        self.output_dense = keras.layers.Dense(
-            x_shape[-1], dtype=self.dtype_policy, name="output"
-        )
+        self.output_dense = keras.layers.Dense(x_shape[-1], dtype=self.dtype_policy, name="output")
         self.output_dense.build(hidden_shape)
 
     def call(self, x, training=None):

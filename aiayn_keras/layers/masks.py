@@ -34,9 +34,7 @@ def make_causal_mask(padding_mask):
     """
     # A running sum, since `arange` needs a length, which a symbolic tensor does not have.
     positions = ops.cumsum(ops.ones_like(padding_mask), axis=1)
-    return ops.greater_equal(
-        ops.expand_dims(positions, axis=2), ops.expand_dims(positions, axis=1)
-    )
+    return ops.greater_equal(ops.expand_dims(positions, axis=2), ops.expand_dims(positions, axis=1))
 
 
 def combine_masks(*masks):

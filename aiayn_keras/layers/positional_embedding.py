@@ -57,9 +57,7 @@ class PositionalEmbedding(keras.layers.Layer):
     def __init__(self, max_sequence_length=1024, kind="sinusoidal", dropout=0.1, **kwargs):
         super().__init__(**kwargs)
         if kind not in ("sinusoidal", "learned"):
-            raise ValueError(
-                f'`kind` must be "sinusoidal" or "learned". Received: kind={kind!r}.'
-            )
+            raise ValueError(f'`kind` must be "sinusoidal" or "learned". Received: kind={kind!r}.')
         self.max_sequence_length = max_sequence_length
         self.kind = kind
         self.dropout = dropout

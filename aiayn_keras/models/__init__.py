@@ -7,11 +7,12 @@ from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
 )
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
-from aiayn_keras.models.translation import Hypothesis, Translation
+from aiayn_keras.models.translation import Hypothesis, TextTooLongError, Translation
 
 __all__ = [
     "TRANSFORMER_PRESETS",
     "Hypothesis",
+    "TextTooLongError",
     "TransformerBackbone",
     "TransformerSeq2SeqLM",
     "TransformerSeq2SeqLMPreprocessor",

@@ -71,7 +71,9 @@ def _all_weights(backbone, encoder_ids, decoder_ids):
         x = block(x, mask, training=False)
     memory = x if backbone.encoder_norm is None else backbone.encoder_norm(x)
 
-    mask = combine_masks(make_attention_mask(target_mask, target_mask), make_causal_mask(target_mask))
+    mask = combine_masks(
+        make_attention_mask(target_mask, target_mask), make_causal_mask(target_mask)
+    )
     x = backbone.decoder_embedding(
         backbone.token_embedding(decoder_ids), target_mask, training=False
     )

@@ -260,8 +260,7 @@ class TransformerBackbone(Backbone):
             return super().from_preset(preset, load_weights=load_weights, **kwargs)
         if load_weights:
             raise ValueError(
-                f"{preset!r} is an architecture without trained weights: pass "
-                "`load_weights=False`."
+                f"{preset!r} is an architecture without trained weights: pass `load_weights=False`."
             )
         if "vocabulary_size" not in kwargs:
             raise ValueError(f"{preset!r} needs `vocabulary_size`, the number of tokens.")

@@ -7,6 +7,7 @@ import keras_hub
 from keras import ops
 
 from aiayn_keras.models.attention_maps import compute_attention_maps
+from aiayn_keras.models.decoding import beam_search, log_likelihood, prepare_search, until_end
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
@@ -17,12 +18,8 @@ from aiayn_keras.optimization import (
     Perplexity,
     TokenAccuracy,
     WarmupSchedule,
-    label_smoothed_cross_entropy,
 )
 from aiayn_keras.samplers import BeamSampler, compile_inference
-
-# Paper 6.1: "the maximum output length during inference to input length + 50".
-EXTRA_LENGTH = 50
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -105,7 +102,8 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         Returns:
             Dictionary of `decoder_token_ids (B, T)` and `decoder_padding_mask (B, T)`.
         """
-        next_token, cache = self.prepare_search(
+        next_token, cache = prepare_search(
+            self.backbone,
             inputs["encoder_token_ids"],
             inputs["encoder_padding_mask"],
             length=ops.shape(inputs["decoder_token_ids"])[1],
@@ -120,81 +118,10 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             stop_token_ids=stop_token_ids,
             model=self,
         )
-        is_end = ops.zeros_like(token_ids)
-        for stop_token_id in stop_token_ids or ():
-            is_new_end = ops.logical_and(
-                ops.equal(token_ids, stop_token_id), ops.logical_not(ops.cast(mask, "bool"))
-            )
-            is_end = is_end + ops.cast(is_new_end, is_end.dtype)
-        ends_before = ops.cumsum(is_end, axis=1) - is_end
         return {
             "decoder_token_ids": token_ids,
-            "decoder_padding_mask": ops.equal(ops.cast(ends_before, "int32"), 0),
+            "decoder_padding_mask": until_end(token_ids, stop_token_ids or (), mask),
         }
-
-    def prepare_search(self, encoder_token_ids, encoder_padding_mask, length):
-        """Encodes sources once and returns what a sampler needs: a step function and a cache.
-
-        Args:
-            encoder_token_ids: Integer tensor `(B, S)`.
-            encoder_padding_mask: Integer tensor `(B, S)`.
-            length: Greatest length of a target, start and end included.
-
-        Returns:
-            Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden states
-            (B·W, D), cache)` for any number of beams W, and an empty cache for one beam.
-        """
-        backbone = self.backbone
-        memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
-        projected_memory = backbone.project_memory(memory)
-        memory_mask = ops.expand_dims(ops.not_equal(encoder_padding_mask, 0), axis=1)
-
-        def next_token(token_ids, cache, index):
-            last_ids = ops.take(token_ids, ops.reshape(index - 1, (1,)), axis=1)
-            hidden_states, cache = backbone.decode_step(
-                last_ids, index - 1, projected_memory, memory_mask, cache
-            )
-            logits = backbone.token_embedding(hidden_states, reverse=True)
-            return logits[:, 0], hidden_states[:, 0], cache
-
-        return next_token, backbone.empty_cache(ops.shape(encoder_token_ids)[0], length)
-
-    def search(self, encoder_token_ids, encoder_padding_mask, sampler):
-        """Finds the best translations of a batch; pure, to be compiled or exported.
-
-        A translation has at most as many tokens as its source plus 50 (paper 6.1).
-
-        Args:
-            encoder_token_ids: Integer tensor `(B, S)`, each row `pieces </s>`.
-            encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
-            sampler: A `BeamSampler`.
-
-        Returns:
-            Token ids `(B, W, L)`, best first, padded with 0 behind the end token, and
-            log-probabilities `(B, W)` in nats.
-        """
-        tokenizer = self._tokenizer
-        length = ops.shape(encoder_token_ids)[1] + EXTRA_LENGTH + 1
-        num_pieces = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1) - 1
-        max_lengths = ops.minimum(
-            num_pieces + EXTRA_LENGTH, self.backbone.max_sequence_length - 1
-        )
-        next_token, cache = self.prepare_search(encoder_token_ids, encoder_padding_mask, length)
-        is_start = ops.equal(ops.arange(length), 0)  # (L,)
-        mask = ops.logical_and(is_start, ops.expand_dims(max_lengths >= 0, axis=1))  # (B, L)
-        return sampler.search(
-            next_token,
-            prompt=ops.cast(mask, "int32") * tokenizer.start_token_id,
-            mask=mask,
-            cache=_repeat(cache, sampler.num_beams),
-            end_token_id=tokenizer.end_token_id,
-            max_lengths=max_lengths,
-            forbidden_token_ids=(
-                tokenizer.pad_token_id,
-                tokenizer.unk_token_id,
-                tokenizer.start_token_id,
-            ),
-        )
 
     def translate(
         self,
@@ -262,23 +189,15 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             batch_size=batch_size,
         )
 
-    def log_likelihood(
-        self,
-        encoder_token_ids,
-        encoder_padding_mask,
-        decoder_token_ids,
-        decoder_padding_mask,
-        labels,
-    ):
-        """Log-probability `(B,)` of labels `(B, T)`, in nats; pure, to be compiled or exported."""
-        backbone = self.backbone
-        memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
-        hidden_states = backbone.decode(
-            memory, encoder_padding_mask, decoder_token_ids, decoder_padding_mask, training=False
+    def search(self, encoder_token_ids, encoder_padding_mask, sampler):
+        """Beam search for a batch of token ids, see `aiayn_keras.models.decoding.beam_search`."""
+        return beam_search(
+            self.backbone, self._tokenizer, encoder_token_ids, encoder_padding_mask, sampler
         )
-        logits = backbone.token_embedding(hidden_states, reverse=True)
-        loss = label_smoothed_cross_entropy(labels, logits, label_smoothing=0.0)
-        return -ops.sum(loss * ops.cast(decoder_padding_mask, loss.dtype), axis=1)
+
+    def log_likelihood(self, *inputs):
+        """Scores of token ids, see `aiayn_keras.models.decoding.log_likelihood`."""
+        return log_likelihood(self.backbone, *inputs)
 
     def attention_maps(self, source, target):
         """Attention weights of every layer and head for one pair, see `AttentionMaps`.
@@ -323,10 +242,8 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         return self.preprocessor.tokenizer
 
     def _compiled(self, key, function):
+        # Other variables, after `quantize` or `enable_lora`, need another trace.
+        key = (key, *map(id, self.variables))
         if key not in self._compiled_functions:
             self._compiled_functions[key] = compile_inference(function, self)
         return self._compiled_functions[key]
-
-
-def _repeat(cache, num_beams):
-    return keras.tree.map_structure(lambda leaf: ops.repeat(leaf, num_beams, axis=0), cache)

@@ -10,6 +10,20 @@ from keras import ops
 LENGTH_MULTIPLE = 8
 
 
+class TextTooLongError(ValueError):
+    """A text has more tokens than the model has positions.
+
+    Attributes:
+        index: Which of the texts.
+        reason: What is wrong, without the text's index.
+    """
+
+    def __init__(self, argument, index, reason):
+        super().__init__(f"`{argument}[{index}]`: {reason}")
+        self.index = index
+        self.reason = reason
+
+
 @dataclass(frozen=True)
 class Hypothesis:
     """One translation of a text.
@@ -169,17 +183,20 @@ def tokenize(texts, argument, tokenizer, max_sequence_length):
         List of lists of token ids.
 
     Raises:
-        ValueError: For a single string, or a text with too many tokens.
+        ValueError: For a single string.
+        TextTooLongError: For a text with too many tokens.
     """
     if isinstance(texts, (str, bytes)):
         raise ValueError(f"`{argument}` must be a list of strings. Received: {texts!r}.")
     sequences = [[*ids, tokenizer.end_token_id] for ids in tokenizer(list(texts))]
     for i, sequence in enumerate(sequences):
         if len(sequence) > max_sequence_length:
-            raise ValueError(
-                f"`{argument}[{i}]` has {len(sequence)} tokens, but the model has "
-                f"{max_sequence_length} positions (`max_sequence_length`): split the text. "
-                f"It begins with {texts[i][:40]!r}."
+            raise TextTooLongError(
+                argument,
+                i,
+                f"{len(sequence)} tokens are more than the {max_sequence_length} positions of "
+                "the model (`max_sequence_length`), split the text. "
+                f"It begins with {texts[i][:40]!r}.",
             )
     return sequences
 

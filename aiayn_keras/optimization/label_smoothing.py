@@ -56,8 +56,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         super().__init__(name=name, reduction=reduction, dtype=dtype)
         if not 0.0 <= label_smoothing < 1.0:
             raise ValueError(
-                "`label_smoothing` must be in [0, 1). "
-                f"Received: label_smoothing={label_smoothing}."
+                f"`label_smoothing` must be in [0, 1). Received: label_smoothing={label_smoothing}."
             )
         self.label_smoothing = label_smoothing
 

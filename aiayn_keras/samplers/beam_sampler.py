@@ -41,8 +41,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
             raise ValueError(f"`num_beams` must be at least 1. Received: num_beams={num_beams}.")
         if length_penalty < 0:
             raise ValueError(
-                "`length_penalty` must be 0 or greater. "
-                f"Received: length_penalty={length_penalty}."
+                f"`length_penalty` must be 0 or greater. Received: length_penalty={length_penalty}."
             )
         self.num_beams = num_beams
         self.length_penalty = length_penalty

@@ -1,4 +1,4 @@
-"""Compiling a function of a model's weights for inference, on whatever backend runs."""
+"""What is compiled, on whatever backend runs."""
 
 import functools
 import itertools
@@ -79,3 +79,12 @@ def _compile_torch(function, model):
             return function(*tree.map_structure(ops.convert_to_tensor, args))
 
     return call
+
+
+def compiles_by_default():
+    """Whether a training step is best compiled by XLA: on JAX only.
+
+    On TensorFlow XLA compiles anew for every batch shape and is no faster on CPUs; PyTorch runs as
+    it is.
+    """
+    return keras.config.backend() == "jax"

@@ -1,18 +1,19 @@
 """Training from a recipe, and measuring what came of it (paper 5 and 6)."""
 
-from aiayn_keras.training.averaging import average_checkpoints
+from aiayn_keras.training.averaging import average_checkpoints, write_average
 from aiayn_keras.training.bleu import BleuScore, corpus_bleu
 from aiayn_keras.training.callbacks import evaluate_bleu
 from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint, save_checkpoint
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.run_folder import RunFolder
-from aiayn_keras.training.trainer import train
+from aiayn_keras.training.trainer import TrainingResult, train
 
 __all__ = [
     "BleuScore",
     "Recipe",
     "RecipeError",
     "RunFolder",
+    "TrainingResult",
     "average_checkpoints",
     "corpus_bleu",
     "evaluate_bleu",
@@ -22,4 +23,5 @@ __all__ = [
     "recipe_names",
     "save_checkpoint",
     "train",
+    "write_average",
 ]

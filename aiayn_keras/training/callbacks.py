@@ -43,7 +43,9 @@ class Progress(keras.callbacks.Callback):
             )
 
     def on_epoch_end(self, epoch, logs=None):
-        figures = {key: logs[key] for key in ("val_loss", "val_perplexity", "val_bleu") if key in logs}
+        figures = {
+            key: logs[key] for key in ("val_loss", "val_perplexity", "val_bleu") if key in logs
+        }
         shown = ", ".join(f"{key} {value:.3f}" for key, value in figures.items())
         self._bar.write(f"update {self._bar.n:,}: loss {logs['loss']:.3f}, {shown}")
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 
 import keras
@@ -12,9 +13,9 @@ from aiayn_keras.models import (
     TransformerSeq2SeqLMPreprocessor,
     TransformerTokenizer,
 )
-from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
 from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints
+from aiayn_keras.training.bleu import BleuScore
 from aiayn_keras.training.callbacks import Checkpoints, Progress, ValidationBleu, evaluate_bleu
 from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint
 from aiayn_keras.training.files import atomic_path, write_text
@@ -22,6 +23,23 @@ from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.training_data import make_batches, read_corpus, train_tokenizer
 
 logger = logging.getLogger(__name__)
+
+NUM_SAMPLES = 5
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a training gives.
+
+    Attributes:
+        model: The trained `TransformerSeq2SeqLM`.
+        bleu: Its `BleuScore` on the test sentences.
+        samples: The first test sentences as tuples of source, translation and reference.
+    """
+
+    model: TransformerSeq2SeqLM
+    bleu: BleuScore
+    samples: tuple[tuple[str, str, str], ...]
 
 
 def train(recipe, output):
@@ -35,7 +53,7 @@ def train(recipe, output):
             same recipe.
 
     Returns:
-        The trained `TransformerSeq2SeqLM`, and its `BleuScore` on the test sentences.
+        A `TrainingResult`.
 
     Raises:
         FileExistsError: If `output` holds anything else.
@@ -47,7 +65,9 @@ def train(recipe, output):
         logger.info("Going on with the training in %s.", folder.path)
     keras.utils.set_random_seed(recipe.training.seed)
     tokenizer = _tokenizer(recipe, corpus, folder)
-    model, translator = _build(recipe, tokenizer)
+    model = recipe.build_model(tokenizer.vocabulary_size())
+    # The same weights, and text instead of token ids.
+    translator = TransformerSeq2SeqLM(model.backbone, TransformerSeq2SeqLMPreprocessor(tokenizer))
     logger.info("%s parameters.", f"{model.count_params():,}")
     _fit(recipe, corpus, folder, model, translator)
 
@@ -69,7 +89,16 @@ def train(recipe, output):
             indent=1,
         ),
     )
-    return translator, bleu
+    few = list(corpus.test)[:NUM_SAMPLES]
+    translations = translator.translate([source for source, _ in few])
+    return TrainingResult(
+        model=translator,
+        bleu=bleu,
+        samples=tuple(
+            (source, translation.text, reference)
+            for (source, reference), translation in zip(few, translations, strict=True)
+        ),
+    )
 
 
 def _tokenizer(recipe, corpus, folder):
@@ -78,32 +107,6 @@ def _tokenizer(recipe, corpus, folder):
         with atomic_path(folder.tokenizer) as path:
             path.write_bytes(tokenizer.proto)
     return TransformerTokenizer(proto=folder.tokenizer.read_bytes())
-
-
-def _build(recipe, tokenizer):
-    """The model that is fitted on token ids, and one with the same weights that takes text."""
-    training, optimizer = recipe.training, recipe.optimizer
-    backbone = recipe.model.build(tokenizer.vocabulary_size(), training.precision)
-    model = TransformerSeq2SeqLM(backbone)
-    model.compile(
-        optimizer=keras.optimizers.Adam(
-            WarmupSchedule(
-                backbone.hidden_dim,
-                warmup_steps=optimizer.warmup_steps,
-                peak_learning_rate=optimizer.peak_learning_rate,
-            ),
-            beta_1=0.9,
-            beta_2=0.98,
-            epsilon=1e-9,
-        ),
-        loss=LabelSmoothedCrossEntropy(optimizer.label_smoothing),
-        # Accuracy and perplexity would each pass over all logits again: 40 % of a tiny model's
-        # time. Perplexity is measured on the validation sentences instead.
-        weighted_metrics=[],
-        jit_compile=True if keras.config.backend() == "jax" else training.jit_compile,
-    )
-    translator = TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer))
-    return model, translator
 
 
 def _fit(recipe, corpus, folder, model, translator):
@@ -164,4 +167,3 @@ def _write_attention(translator, corpus, folder):
         path=folder.attention,
         title="Last layer's cross-attention, mean over heads",
     )
-

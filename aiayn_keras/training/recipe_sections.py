@@ -1,0 +1,175 @@
+"""The sections of a recipe: what may be set, and within which limits."""
+
+from typing import Annotated, Literal
+
+import pydantic
+from pydantic import Field, PositiveInt
+
+from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
+
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+FilePair = tuple[str] | tuple[str, str]
+
+
+class Section(pydantic.BaseModel):
+    """Unknown fields are refused, known ones checked."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class CorpusSection(Section):
+    """Where the pairs come from: a corpus by `name`, or files by path.
+
+    Attributes:
+        name: A name of `aiayn_keras.data.corpus_names()`.
+        variant: Of Multi30k, `"tok"` or `"raw"`.
+        train_size: Number of pairs to generate for `demo`.
+        train: Two files, or one TSV file, plain or .gz; likewise `validation` and `test`.
+        validation: See `train`.
+        test: See `train`.
+        source_language: Language code of the sources, for the model card.
+        target_language: Language code of the targets.
+    """
+
+    name: str | None = None
+    variant: Literal["tok", "raw"] | None = None
+    train_size: PositiveInt | None = None
+    train: FilePair | None = None
+    validation: FilePair | None = None
+    test: FilePair | None = None
+    source_language: str | None = None
+    target_language: str | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _name_or_files(self):
+        if (self.name is None) == (self.train is None):
+            raise ValueError("give either `name` or the files `train` and `validation`")
+        if self.train is not None and self.validation is None:
+            raise ValueError("`train` needs `validation`")
+        return self
+
+
+class TokenizerSection(Section):
+    """The vocabulary, learned from both sides of the training text.
+
+    Attributes:
+        vocabulary_size: Number of tokens, the four special ones included.
+        model_type: `"bpe"` or `"unigram"`.
+        normalization: SentencePiece's name of a normalization.
+    """
+
+    vocabulary_size: Annotated[int, Field(ge=8)]
+    model_type: Literal["bpe", "unigram"] = "bpe"
+    normalization: str = "nmt_nfkc"
+
+
+class ModelSection(Section):
+    """The architecture: a preset and what differs from it; see `TransformerBackbone`.
+
+    Attributes:
+        preset: A key of `TransformerBackbone.presets`.
+    """
+
+    preset: Literal[tuple(TRANSFORMER_PRESETS)] = "transformer_base"
+    num_layers: PositiveInt | None = None
+    num_heads: PositiveInt | None = None
+    hidden_dim: PositiveInt | None = None
+    intermediate_dim: PositiveInt | None = None
+    key_dim: PositiveInt | None = None
+    value_dim: PositiveInt | None = None
+    dropout: Share | None = None
+    attention_dropout: Share | None = None
+    activation_dropout: Share | None = None
+    normalize_first: bool | None = None
+    position_embedding: Literal["sinusoidal", "learned"] | None = None
+    max_sequence_length: PositiveInt | None = None
+
+    def build(self, vocabulary_size, precision):
+        """Makes the `TransformerBackbone`, with random weights."""
+        overrides = self.model_dump(exclude={"preset"}, exclude_none=True)
+        return TransformerBackbone.from_preset(
+            self.preset,
+            load_weights=False,
+            vocabulary_size=vocabulary_size,
+            dtype=precision,
+            **overrides,
+        )
+
+
+class BatchesSection(Section):
+    """Batches of similar lengths (paper 5.1).
+
+    Attributes:
+        tokens_per_batch: Most positions of a batch on either side, padding included.
+        max_shapes: Most distinct batch shapes.
+        max_length: Pairs with a longer side, in tokens, are dropped.
+        max_ratio: Pairs with a greater ratio of lengths are dropped; see `filter_pairs`.
+    """
+
+    tokens_per_batch: PositiveInt = 25_000
+    max_shapes: PositiveInt = 8
+    max_length: PositiveInt = 250
+    max_ratio: Annotated[float, Field(ge=1.0)] | None = 3.0
+
+
+class OptimizerSection(Section):
+    """Adam with the warm-up schedule, and the loss (paper 5.3 and 5.4).
+
+    Attributes:
+        warmup_steps: Updates until the peak of the learning rate.
+        peak_learning_rate: The peak; `(hidden_dim · warmup_steps)^-0.5` if not given.
+        label_smoothing: The paper's ε_ls.
+    """
+
+    warmup_steps: PositiveInt = 4000
+    peak_learning_rate: Annotated[float, Field(gt=0.0)] | None = None
+    label_smoothing: Share = 0.1
+
+
+class TrainingSection(Section):
+    """How long, how precise, what is kept.
+
+    Attributes:
+        updates: Number of optimizer updates, a multiple of `checkpoint_every`.
+        checkpoint_every: Updates between checkpoints, each with a validation loss.
+        bleu_every: Updates between validation BLEUs, a multiple of `checkpoint_every`.
+        average_checkpoints: The model is the mean of this many last checkpoints (paper 6.1).
+        precision: A Keras dtype policy.
+        jit_compile: Whether XLA compiles the training step. Defaults to what
+            `aiayn_keras.samplers.compiles_by_default` says.
+        seed: Of the weights, of the order of batches and of dropout.
+    """
+
+    updates: PositiveInt
+    checkpoint_every: PositiveInt
+    bleu_every: PositiveInt
+    average_checkpoints: PositiveInt = 5
+    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    jit_compile: bool | None = None
+    seed: Annotated[int, Field(ge=0)] = 1
+
+    @pydantic.model_validator(mode="after")
+    def _multiples(self):
+        for name in ("updates", "bleu_every"):
+            if getattr(self, name) % self.checkpoint_every:
+                raise ValueError(
+                    f"`{name}`={getattr(self, name)} must be a multiple of "
+                    f"`checkpoint_every`={self.checkpoint_every}"
+                )
+        return self
+
+
+class EvaluationSection(Section):
+    """How translations are searched and measured (paper 6.1).
+
+    Attributes:
+        num_beams: Number of beams.
+        length_penalty: The exponent α of the length penalty.
+        bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for text that is tokenised.
+        lowercase: Whether BLEU ignores case.
+    """
+
+    num_beams: PositiveInt = 4
+    length_penalty: Annotated[float, Field(ge=0.0)] = 0.6
+    bleu_tokenizer: str = "13a"
+    lowercase: bool = False

@@ -1,0 +1,85 @@
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.optimization import LabelSmoothedCrossEntropy, label_smoothed_cross_entropy
+from tests.helpers import B, T, assert_close
+
+V = 11
+
+
+def batch():
+    labels = np.random.randint(0, V, size=(B, T))
+    logits = np.random.normal(size=(B, T, V)).astype("float32") * 3
+    return labels, logits
+
+
+def numpy_loss(labels, logits, smoothing):
+    """Cross-entropy with the whole smoothed distribution written out."""
+    logits = logits.astype("float64")
+    log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    target = np.full(logits.shape, smoothing / V)
+    for b, t in np.ndindex(labels.shape):
+        target[b, t, labels[b, t]] += 1 - smoothing
+    return -(target * log_probs).sum(axis=-1)
+
+
+def test_loss_by_hand():
+    # Probabilities ½, ¼, ¼ and the label first, ε = 0.3: target 0.8, 0.1, 0.1.
+    logits = np.log([[[0.5, 0.25, 0.25]]]).astype("float32")
+    labels = np.array([[0]])
+    log2 = 0.69314718
+    assert_close(label_smoothed_cross_entropy(labels, logits, 0.0), [[log2]])
+    assert_close(label_smoothed_cross_entropy(labels, logits, 0.3), [[0.8 * log2 + 0.2 * 2 * log2]])
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
+def test_loss_is_cross_entropy_with_the_smoothed_target(smoothing):
+    labels, logits = batch()
+    loss = label_smoothed_cross_entropy(labels, logits, smoothing)
+    assert_close(loss, numpy_loss(labels, logits, smoothing), 1e-5, 1e-5)
+
+
+def test_loss_equals_that_of_keras_on_one_hot_labels():
+    labels, logits = batch()
+    theirs = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1)
+    one_hot = keras.ops.one_hot(labels, V)
+    assert_close(LabelSmoothedCrossEntropy(0.1)(labels, logits), theirs(one_hot, logits))
+
+
+def test_padding_neither_adds_nor_divides():
+    labels, logits = batch()
+    weights = np.ones((B, T), "float32")
+    weights[0, 3:] = weights[1, 5:] = 0
+    loss = LabelSmoothedCrossEntropy(0.1)(labels, logits, sample_weight=weights)
+    real = weights.astype(bool)
+    assert_close(loss, numpy_loss(labels, logits, 0.1)[real].mean())
+    labels[~real], logits[~real] = 7, 1e4
+    assert_close(LabelSmoothedCrossEntropy(0.1)(labels, logits, sample_weight=weights), loss)
+
+
+def test_half_precision_logits_are_summed_in_float32():
+    labels, logits = batch()
+    logits = keras.ops.cast(logits, "bfloat16")
+    loss = label_smoothed_cross_entropy(labels, logits, 0.1)
+    assert keras.backend.standardize_dtype(loss.dtype) == "float32"
+    rounded = keras.ops.convert_to_numpy(keras.ops.cast(logits, "float32"))
+    assert_close(loss, numpy_loss(labels, rounded, 0.1), 1e-5, 1e-5)
+
+
+def test_default_is_the_paper_s():
+    assert LabelSmoothedCrossEntropy().label_smoothing == 0.1
+
+
+@pytest.mark.parametrize("smoothing", [-0.1, 1.0])
+def test_smoothing_outside_its_range_is_refused(smoothing):
+    with pytest.raises(ValueError, match=rf"`label_smoothing` must be in.*{smoothing}"):
+        LabelSmoothedCrossEntropy(smoothing)
+
+
+def test_config_round_trip():
+    loss = LabelSmoothedCrossEntropy(0.25, reduction="sum", name="mine")
+    other = keras.losses.deserialize(keras.losses.serialize(loss))
+    assert isinstance(other, LabelSmoothedCrossEntropy)
+    assert other.get_config() == loss.get_config()
+    assert (other.label_smoothing, other.reduction, other.name) == (0.25, "sum", "mine")

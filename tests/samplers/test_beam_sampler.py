@@ -1,0 +1,335 @@
+import functools
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from aiayn_keras.samplers import BeamSampler, compile_inference
+from tests.helpers import B, assert_close
+
+PAD, START, END = 0, 1, 2
+V = 6  # three special tokens and the words 3, 4, 5
+STATE = 8
+
+
+class RandomModel:
+    """A language model whose next token depends on the sentence and on every earlier token.
+
+    Its memory of the earlier tokens lives in the cache alone, so that a cache which is not
+    reordered along with the hypotheses gives other probabilities.
+    """
+
+    def __init__(self, seed, num_sentences=B, end_bias=0.0, vocabulary_size=V):
+        random = np.random.default_rng(seed)
+        shapes = {
+            "initial": (num_sentences, STATE),
+            "tokens": (vocabulary_size, STATE),
+            "carry": (STATE, STATE),
+            "output": (STATE, vocabulary_size),
+        }
+        for name, shape in shapes.items():
+            setattr(self, name, random.normal(size=shape).astype("float32"))
+        self.bias = np.zeros(vocabulary_size, "float32")
+        self.bias[END] = end_bias
+        self.calls = 0
+
+    def cache(self, num_beams):
+        return {"state": ops.repeat(ops.convert_to_tensor(self.initial), num_beams, axis=0)}
+
+    def next(self, token_ids, cache, index):
+        self.calls += 1
+        last = ops.take(token_ids, ops.reshape(index - 1, (1,)), axis=1)[:, 0]
+        state = ops.tanh(
+            ops.matmul(cache["state"], self.carry) + ops.take(self.tokens, last, axis=0)
+        )
+        logits = ops.matmul(state, self.output) + self.bias
+        return logits, state, {"state": state}
+
+    @functools.cache  # noqa: B019
+    def log_probs(self, sentence, prefix):
+        """NumPy's own: log-probabilities `(V,)` of the token after the tuple `prefix`."""
+        state = self.initial[sentence].astype("float64")
+        for token in prefix:
+            state = np.tanh(state @ self.carry + self.tokens[token])
+        logits = state @ self.output + self.bias
+        return logits - np.log(np.exp(logits).sum())
+
+    def score(self, sentence, ids):
+        """Log-probability of everything after the start token, up to the end token."""
+        ids = tuple(int(i) for i in ids)
+        ids = ids[: ids.index(END) + 1]
+        return sum(self.log_probs(sentence, ids[:t])[ids[t]] for t in range(1, len(ids)))
+
+    def search(self, sampler, length, prompt=None, mask=None, **options):
+        if prompt is None:
+            prompt = np.zeros((len(self.initial), length), "int32")
+            prompt[:, 0] = START
+            mask = prompt == START
+        ids, log_probs = sampler.search(
+            self.next,
+            prompt=ops.convert_to_tensor(prompt),
+            mask=ops.convert_to_tensor(mask),
+            cache=self.cache(sampler.num_beams),
+            end_token_id=END,
+            **options,
+        )
+        return ops.convert_to_numpy(ids), ops.convert_to_numpy(log_probs)
+
+
+def penalized(log_prob, num_tokens, alpha):
+    return log_prob / ((5 + num_tokens) / 6) ** alpha
+
+
+def all_sequences(model, sentence, alpha, max_length, prefix=(START,), forbidden=()):
+    """Every possible hypothesis, best first: score, log-probability, tokens."""
+    words = [token for token in range(V) if token not in (END, *forbidden)]
+    found = []
+    for num_words in range(max_length - len(prefix) + 2):
+        for rest in itertools.product(words, repeat=num_words):
+            ids = (*prefix, *rest, END)
+            log_prob = model.score(sentence, ids)
+            found.append((penalized(log_prob, len(ids) - 1, alpha), log_prob, ids))
+    return sorted(found, reverse=True)
+
+
+def beam_search_on_paper(model, sentence, num_beams, alpha, max_length):
+    """The same search with lists, one sentence at a time, that never stops before the limit."""
+    live, finished = [(0.0, (START,))], []
+    for index in range(1, max_length + 2):
+        candidates = [
+            (log_prob + model.log_probs(sentence, ids)[token], (*ids, token))
+            for log_prob, ids in live
+            for token in range(V)
+            if token == END or index <= max_length
+        ]
+        candidates = sorted(candidates, reverse=True)[: 2 * num_beams]
+        finished += [
+            (penalized(log_prob, index, alpha), log_prob, ids)
+            for log_prob, ids in candidates[:num_beams]
+            if ids[-1] == END
+        ]
+        live = [candidate for candidate in candidates if candidate[1][-1] != END][:num_beams]
+    return sorted(finished, reverse=True)[:num_beams]
+
+
+def same_hypotheses(ids, log_probs, expected):
+    """Compare one sentence's result `(W, L)` and `(W,)` with a list of hypotheses."""
+    tokens = [tuple(row[: list(row).index(END) + 1].tolist()) for row in ids[: len(expected)]]
+    assert tokens == [ids for _, _, ids in expected]
+    assert_close(log_probs[: len(expected)], [log_prob for _, log_prob, _ in expected], 1e-4, 1e-5)
+
+
+# === The best there is ===
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wide_beam_finds_what_exhaustive_search_finds(alpha, seed):
+    model = RandomModel(seed)
+    num_beams = sum((V - 1) ** length for length in range(4))  # 0 to 3 tokens before the end
+    ids, log_probs = model.search(BeamSampler(num_beams, alpha), length=5)
+    for b in range(B):
+        expected = all_sequences(model, b, alpha, max_length=3)
+        assert len(expected) == num_beams
+        same_hypotheses(ids[b], log_probs[b], expected)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+def test_a_wide_beam_is_exhaustive_under_all_limits_at_once(alpha):
+    """Length limits of rows, forbidden tokens and forced beginnings."""
+    model = RandomModel(seed=4, num_sentences=3)
+    length, limits, prefixes = 7, [3, 4, 1], [(START,), (START, 4, PAD), (START, 5)]
+    prompt, mask = np.full((3, length), 9, "int32"), np.zeros((3, length), bool)
+    for b, prefix in enumerate(prefixes):
+        prompt[b, : len(prefix)], mask[b, : len(prefix)] = prefix, True
+    sampler = BeamSampler(num_beams=60, length_penalty=alpha)
+    ids, log_probs = model.search(
+        sampler,
+        length,
+        prompt,
+        mask,
+        max_lengths=np.array(limits, "int32"),
+        forbidden_token_ids=(PAD, START),
+    )
+    for b, (limit, prefix) in enumerate(zip(limits, prefixes, strict=True)):
+        expected = all_sequences(model, b, alpha, limit, prefix, forbidden=(PAD, START))
+        same_hypotheses(ids[b], log_probs[b], expected)
+        np.testing.assert_array_equal(log_probs[b, len(expected) :], -np.inf)
+
+
+# === Narrow beams ===
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("num_beams", [1, 2, 4])
+@pytest.mark.parametrize("end_bias", [-2.0, 0.0, 2.0])
+def test_stopping_early_loses_nothing(alpha, num_beams, end_bias):
+    sampler = BeamSampler(num_beams, alpha)
+    for seed in range(3):
+        model = RandomModel(seed, end_bias=end_bias)
+        ids, log_probs = model.search(sampler, length=12)
+        for b in range(B):
+            expected = beam_search_on_paper(model, b, num_beams, alpha, max_length=10)
+            same_hypotheses(ids[b], log_probs[b], expected)
+
+
+def test_the_search_stops_when_nothing_can_improve():
+    model = RandomModel(seed=0, end_bias=50.0)  # the end is certain
+    ids, _ = model.search(BeamSampler(num_beams=1), length=40)
+    np.testing.assert_array_equal(ids[:, 0, :3], [[START, END, 0]] * B)
+    if keras.config.backend() != "jax":  # which traces the step
+        assert model.calls == 1
+
+
+def test_one_beam_without_length_penalty_is_greedy():
+    for seed in range(5):
+        model = RandomModel(seed)
+        ids, _ = model.search(BeamSampler(num_beams=1, length_penalty=0.0), length=12)
+        for b in range(B):
+            prefix = (START,)
+            while prefix[-1] != END:
+                log_probs = model.log_probs(b, prefix)
+                prefix += (END if len(prefix) == 11 else int(log_probs.argmax()),)
+            assert tuple(ids[b, 0, : len(prefix)]) == prefix
+
+
+def test_a_finished_hypothesis_is_frozen():
+    """Of sequences that end at different times, scores and ids are those of re-scoring."""
+    for seed in range(3):
+        model = RandomModel(seed, num_sentences=5, end_bias=1.0)
+        ids, log_probs = model.search(BeamSampler(num_beams=3), length=12)
+        lengths = set()
+        for b, w in itertools.product(range(5), range(3)):
+            end = ids[b, w].tolist().index(END)
+            lengths.add(end)
+            assert (ids[b, w, end + 1 :] == 0).all()
+            assert_close(log_probs[b, w], model.score(b, ids[b, w]), 1e-4, 1e-5)
+        assert len(lengths) > 1
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 3.0])
+def test_hypotheses_are_different_and_best_first(alpha):
+    model = RandomModel(seed=5)
+    ids, log_probs = model.search(BeamSampler(num_beams=4, length_penalty=alpha), length=9)
+    for b in range(B):
+        assert len({tuple(row) for row in ids[b].tolist()}) == 4
+        lengths = [row.index(END) for row in ids[b].tolist()]
+        scores = [penalized(*pair, alpha) for pair in zip(log_probs[b], lengths, strict=True)]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_a_row_alone_gets_what_it_gets_in_a_batch():
+    model = RandomModel(seed=6, num_sentences=4)
+    limits = np.array([9, 2, 0, 5], "int32")
+    sampler = BeamSampler(num_beams=3)
+    together = model.search(sampler, length=11, max_lengths=limits)
+    for b in range(4):
+        alone = RandomModel(seed=6, num_sentences=4)
+        alone.initial = model.initial[b : b + 1]
+        ids, log_probs = alone.search(sampler, length=11, max_lengths=limits[b : b + 1])
+        assert_close(ids[0], together[0][b])
+        assert_close(np.exp(log_probs[0]), np.exp(together[1][b]))
+
+
+def test_no_hypothesis_is_longer_than_its_limit():
+    model = RandomModel(seed=7, num_sentences=3, end_bias=-9.0)
+    limits = np.array([4, 0, 7], "int32")
+    ids, log_probs = model.search(BeamSampler(num_beams=2), length=9, max_lengths=limits)
+    assert ids[0, 0].tolist().index(END) == 4 + 1
+    assert ids[1, 0].tolist() == [START, END, *[0] * 7]
+    assert ids[2, 0].tolist().index(END) == 7 + 1
+    assert log_probs[1, 1] == -np.inf
+
+
+def test_a_forbidden_token_is_never_chosen_and_its_share_is_not_given_away():
+    model = RandomModel(seed=8)
+    ids, log_probs = model.search(
+        BeamSampler(num_beams=4), length=9, forbidden_token_ids=(PAD, START, 4)
+    )
+    for b, w in np.ndindex(B, 4):
+        hypothesis = ids[b, w, 1 : ids[b, w].tolist().index(END)]
+        assert not np.isin(hypothesis, [PAD, START, 4]).any()
+        assert_close(log_probs[b, w], model.score(b, ids[b, w]), 1e-4, 1e-5)
+
+
+def test_half_precision_logits_are_compared_in_float32():
+    model = RandomModel(seed=9)
+    in_float32 = model.search(BeamSampler(num_beams=2), length=6)
+    original = model.next
+
+    def half(token_ids, cache, index):
+        logits, state, cache = original(token_ids, cache, index)
+        return ops.cast(logits, "bfloat16"), state, cache
+
+    model.next = half
+    _, log_probs = model.search(BeamSampler(num_beams=2), length=6)
+    assert log_probs.dtype == np.float32
+    assert_close(log_probs[:, 0], in_float32[1][:, 0], rtol=0.05, atol=0.05)
+
+
+# === Ways to call it ===
+
+
+def test_compiled_equals_eager():
+    model = RandomModel(seed=10)
+    sampler = BeamSampler(num_beams=3)
+    limits = np.array([8, 5], "int32")
+    prompt = np.zeros((B, 10), "int32")
+    prompt[:, 0] = START
+
+    def search(prompt, limits):
+        cache = {"state": ops.repeat(ops.convert_to_tensor(model.initial), 3, axis=0)}
+        mask = ops.equal(prompt, START)
+        return sampler.search(model.next, prompt, mask, cache, END, max_lengths=limits)
+
+    ids, log_probs = compile_inference(search, keras.Sequential())(prompt, limits)
+    expected_ids, expected = model.search(sampler, length=10, max_lengths=limits)
+    assert_close(ids, expected_ids)
+    assert_close(log_probs, expected)
+
+
+def test_called_like_a_sampler_of_keras_hub_it_returns_the_best():
+    model = RandomModel(seed=11)
+    sampler = BeamSampler(num_beams=3)
+    expected, _ = model.search(sampler, length=9)
+    prompt = np.zeros((B, 9), "int32")
+    prompt[:, 0] = START
+    for mask in (None, ops.convert_to_tensor(prompt == START)):
+        ids = sampler(
+            model.next,
+            ops.convert_to_tensor(prompt),
+            cache=model.cache(1),
+            index=1,
+            mask=mask,
+            stop_token_ids=(END,),
+        )
+        assert_close(ids, expected[:, 0])
+
+
+@pytest.mark.parametrize("stop_token_ids", [None, (), (2, 3)])
+def test_exactly_one_end_token_is_needed(stop_token_ids):
+    with pytest.raises(ValueError, match="exactly one `stop_token_ids`"):
+        BeamSampler()(None, ops.zeros((1, 3), dtype="int32"), stop_token_ids=stop_token_ids)
+
+
+def test_no_beams_are_refused():
+    with pytest.raises(ValueError, match=r"`num_beams` must be at least 1.*num_beams=0"):
+        BeamSampler(num_beams=0)
+
+
+def test_a_negative_length_penalty_is_refused():
+    with pytest.raises(ValueError, match=r"`length_penalty` must be 0 or greater.*-0\.5"):
+        BeamSampler(length_penalty=-0.5)
+
+
+def test_defaults_are_the_paper_s():
+    assert BeamSampler().get_config() == {"num_beams": 4, "length_penalty": 0.6}
+
+
+def test_config_round_trip():
+    serialized = keras.saving.serialize_keras_object(BeamSampler(num_beams=7, length_penalty=1.5))
+    sampler = keras.saving.deserialize_keras_object(serialized)
+    assert isinstance(sampler, BeamSampler)
+    assert sampler.get_config() == {"num_beams": 7, "length_penalty": 1.5}

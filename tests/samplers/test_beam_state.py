@@ -1,0 +1,40 @@
+import keras
+import numpy as np
+
+from aiayn_keras.samplers.beam_state import gather_beams, gather_cache, initial_state
+from tests.helpers import B, K, T, assert_close
+
+W, M = 3, 4
+BEAMS = np.array([[2, 0, 0, 1], [1, 1, 2, 0]], dtype="int32")
+
+
+def test_gather_picks_beams_within_each_sentence():
+    x = np.random.normal(size=(B, W, T, K)).astype("float32")
+    picked = gather_beams(keras.ops.convert_to_tensor(x), keras.ops.convert_to_tensor(BEAMS))
+    assert_close(picked, np.stack([x[b, BEAMS[b]] for b in range(B)]))
+
+
+def test_gather_picks_numbers():
+    x = np.arange(B * W).reshape(B, W)
+    picked = gather_beams(keras.ops.convert_to_tensor(x), keras.ops.convert_to_tensor(BEAMS))
+    assert_close(picked, [[2, 0, 0, 1], [4, 4, 5, 3]])
+
+
+def test_gather_picks_rows_of_the_cache():
+    cache = np.random.normal(size=(B * W, T, K)).astype("float32")
+    beams = BEAMS[:, :W]
+    picked = gather_cache(cache, keras.ops.convert_to_tensor(beams), W)
+    assert_close(picked, cache[[2, 0, 0, 3 + 1, 3 + 1, 3 + 2]])
+
+
+def test_the_search_starts_from_one_live_hypothesis():
+    prompt = np.array([[2, 5, 6, 7], [2, 8, 9, 9]], dtype="int32")
+    mask = np.array([[True, True, False, False], [True, False, False, False]])
+    state = initial_state(prompt, mask, W, cache="any")
+    assert int(state.index) == 1
+    assert_close(state.live_ids, [[[2, 5, 0, 0]] * W, [[2, 0, 0, 0]] * W])
+    never = float("-inf")
+    assert_close(np.exp(state.live_log_probs), [[1, 0, 0]] * B)
+    np.testing.assert_array_equal(state.finished_log_probs, np.full((B, W), never))
+    np.testing.assert_array_equal(state.finished_scores, np.full((B, W), never))
+    assert state.cache == "any"

@@ -1,0 +1,79 @@
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.samplers import compile_inference
+from tests.helpers import B, D, S, T, assert_close
+
+
+@pytest.fixture
+def model():
+    inputs = keras.Input((None, D))
+    x = keras.layers.Dense(D)(inputs)
+    outputs = keras.layers.Dropout(0.5)(x)
+    return keras.Model(inputs, outputs)
+
+
+@pytest.fixture
+def compiled(model):
+    """A compiled function of two inputs, and the list of shapes that it was traced for."""
+    traces = []
+
+    def function(x, bias):
+        traces.append(tuple(x.shape))
+        return {"y": model(x, training=False) + bias, "x": x}
+
+    return compile_inference(function, model), traces
+
+
+def inputs(length, seed=0):
+    random = np.random.default_rng(seed)
+    return random.normal(size=(B, length, D)).astype("float32"), np.array([[[7.0]]], "float32")
+
+
+def test_compiled_equals_eager(model, compiled):
+    function, _ = compiled
+    x, bias = inputs(T)
+    result = function(x, bias)
+    assert_close(result["y"], model(x) + 7.0)
+    assert_close(result["x"], x)
+
+
+@pytest.mark.skipif(keras.config.backend() == "torch", reason="PyTorch compiles nothing")
+def test_the_same_shape_is_not_traced_again(compiled):
+    function, traces = compiled
+    function(*inputs(T))
+    first = len(traces)
+    for seed in range(3):
+        function(*inputs(T, seed))
+    assert len(traces) == first
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="TensorFlow's own ability")
+def test_one_trace_serves_all_shapes(compiled):
+    function, traces = compiled
+    for length in (S, T, 1, S):
+        function(*inputs(length))
+    assert len(traces) == 1
+
+
+def test_new_weights_are_seen(model, compiled):
+    function, _ = compiled
+    x, bias = inputs(T)
+    before = keras.ops.convert_to_numpy(function(x, bias)["y"])
+    model.set_weights([2 * weight for weight in model.get_weights()])
+    assert_close(function(x, bias)["y"] - 7.0, 2 * (before - 7.0), 1e-4, 1e-5)
+
+
+def test_no_weight_changes(model, compiled):
+    function, _ = compiled
+    before = model.get_weights()
+    function(*inputs(T))
+    for weight, old in zip(model.get_weights(), before, strict=True):
+        assert_close(weight, old)
+
+
+@pytest.mark.skipif(keras.config.backend() != "torch", reason="only PyTorch records gradients")
+def test_no_gradients_are_recorded(compiled):
+    function, _ = compiled
+    assert not function(*inputs(T))["y"].requires_grad
