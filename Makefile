@@ -8,6 +8,8 @@ TORCH ?= torch==2.13.0
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
 	&& echo $$python && break; done)
+DEMO_SENTENCES := "The girl is happy." "Our boy knows that the happy mothers sing every day." \
+	"Their man is seventy-one years old." "In the evening I can see the woman."
 NUMERICAL_CORE := tests/layers tests/optimization tests/models tests/samplers
 
 BIN := $(VENV)/bin
@@ -24,7 +26,12 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## Train on the built-in corpus, translate, export, load the export and translate again
-	$(BIN)/aiayn-keras demo
+	rm -rf runs/demo
+	$(BIN)/aiayn-keras train demo --output runs/demo
+	rm -rf saved_models/demo_en_de/1
+	$(BIN)/aiayn-keras export runs/demo --output saved_models --name demo_en_de --version 1
+	@echo; echo "Translated by saved_models/demo_en_de/1 without aiayn_keras:"
+	@printf '%s\n' $(DEMO_SENTENCES) | $(BIN)/python saved_models/translate.py saved_models/demo_en_de/1
 
 test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest

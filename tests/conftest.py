@@ -52,3 +52,14 @@ def _is_loopback(host):
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+@pytest.fixture(scope="session")
+def trained_run(tmp_path_factory):
+    """Folder of a finished small training."""
+    from aiayn_keras.training import train
+    from tests.runs import small_recipe
+
+    folder = tmp_path_factory.mktemp("runs") / "small"
+    train(small_recipe(), folder)
+    return folder

@@ -8,6 +8,11 @@ from keras import ops
 # Finite, so that a row with nothing to look at stays finite, in float16 as well.
 MASKED_SCORE = -3e4
 
+# Half of Glorot's variance for queries, keys and values, as if the three were one matrix. The
+# paper names no initialization; fairseq and PyTorch begin so too, and with the full variance deep
+# post-norm encoders are prone to give every position the same output.
+PROJECTION_SCALE = 0.5
+
 
 def attention_weights(query, key, mask=None):
     """`softmax(Q Kᵀ / √d_k)`, the left half of equation 1, in float32.
@@ -88,13 +93,19 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout = dropout
 
         # === Layers ===
-        self.query_dense = self._dense(num_heads * self.key_dim, "query")
-        self.key_dense = self._dense(num_heads * self.key_dim, "key")
-        self.value_dense = self._dense(num_heads * self.value_dim, "value")
+        self.query_dense = self._dense(num_heads * self.key_dim, "query", PROJECTION_SCALE)
+        self.key_dense = self._dense(num_heads * self.key_dim, "key", PROJECTION_SCALE)
+        self.value_dense = self._dense(num_heads * self.value_dim, "value", PROJECTION_SCALE)
         self.dropout_layer = keras.layers.Dropout(dropout, dtype="float32", name="dropout")
 
-    def _dense(self, units, name):
-        return keras.layers.Dense(units, use_bias=self.use_bias, dtype=self.dtype_policy, name=name)
+    def _dense(self, units, name, scale=1.0):
+        return keras.layers.Dense(
+            units,
+            use_bias=self.use_bias,
+            kernel_initializer=keras.initializers.VarianceScaling(scale, "fan_avg", "uniform"),
+            dtype=self.dtype_policy,
+            name=name,
+        )
 
     def build(self, query_shape, memory_shape):
         self.query_dense.build(query_shape)

@@ -58,3 +58,13 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         is_piece &= ~np.isin(token_ids, self.tokenizer.special_token_ids)
         pieces = [row[keep].tolist() for row, keep in zip(token_ids, is_piece, strict=True)]
         return self.tokenizer.detokenize(pieces)
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            {
+                "encoder_sequence_length": self.encoder_sequence_length,
+                "decoder_sequence_length": self.decoder_sequence_length,
+            }
+        )
+        return config

@@ -9,6 +9,7 @@ import sentencepiece
 
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 
+VOCAB_FILENAME = "vocabulary.spm"  # KerasHub's
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 
 
@@ -35,6 +36,10 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         self._add_special_token(SPECIAL_PIECES["bos"], "start_token")
         self._add_special_token(SPECIAL_PIECES["eos"], "end_token")
         super().__init__(proto=proto, **kwargs)
+
+    def load_assets(self, dir_path):
+        """Reads the SentencePiece model of a saved tokenizer (and closes the file)."""
+        self.set_proto((Path(dir_path) / VOCAB_FILENAME).read_bytes())
 
     @classmethod
     def train(cls, texts, vocabulary_size, model_type="bpe", normalization="nmt_nfkc"):

@@ -91,7 +91,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
         Returns:
             Token ids `(B, W, L)`, best first, 0 after the end, and float32 log-probabilities
             `(B, W)` in nats of everything after the start token. Order is by log-probability over
-            length penalty; a hypothesis that does not exist has log-probability -inf.
+            length penalty; a hypothesis that does not exist has zeros and log-probability -inf.
         """
         length = ops.shape(prompt)[1]
         mask = ops.cast(mask, "bool")
@@ -133,7 +133,9 @@ class BeamSampler(keras_hub.samplers.Sampler):
                 is_unfinished, step, tuple(initial_state(prompt, mask, self.num_beams, cache))
             )
         )
-        return state.finished_ids, state.finished_log_probs
+        exists = ops.expand_dims(state.finished_log_probs > NEVER, axis=2)
+        token_ids = ops.where(exists, state.finished_ids, ops.zeros_like(state.finished_ids))
+        return token_ids, state.finished_log_probs
 
     def _grow(self, state, log_probs, cache, end_token_id):
         """One step: candidates, those that finish, those that live on."""

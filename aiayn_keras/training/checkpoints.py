@@ -1,7 +1,10 @@
-"""Weights, optimizer and random state at an update, as one file."""
+"""Weights and optimizer state at an update, as one file."""
 
 import re
 from pathlib import Path
+
+import keras
+import numpy as np
 
 from aiayn_keras.training.files import atomic_path
 
@@ -9,7 +12,7 @@ _NAME = re.compile(r"update-(\d{8})\.weights\.h5")
 
 
 def save_checkpoint(model, folder, update):
-    """Writes `folder/update-NNNNNNNN.weights.h5`: weights, optimizer state, random state."""
+    """Writes `folder/update-NNNNNNNN.weights.h5`: weights and optimizer state."""
     path = Path(folder) / f"update-{update:08d}.weights.h5"
     with atomic_path(path) as temporary:
         model.save_weights(temporary)
@@ -31,6 +34,18 @@ def load_checkpoint(model, path):
         raise ValueError(
             f"{path} is no checkpoint of this model, or is damaged: {reason}"
         ) from error
+
+
+def skip_random_state(model, updates):
+    """Puts dropout where it is after some updates, so that a resumed training draws the same.
+
+    Keras saves no random state, but counts it: each update moves every dropout layer's
+    `(seed, count)` on by one count.
+    """
+    for variable in model.variables:
+        if variable.path.endswith("seed_generator_state"):
+            seed, _ = keras.ops.convert_to_numpy(variable)
+            variable.assign(np.array([seed, updates]))
 
 
 def list_checkpoints(folder):

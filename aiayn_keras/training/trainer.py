@@ -17,7 +17,7 @@ from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints
 from aiayn_keras.training.bleu import BleuScore
 from aiayn_keras.training.callbacks import Checkpoints, Progress, ValidationBleu, evaluate_bleu
-from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint
+from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint, skip_random_state
 from aiayn_keras.training.files import atomic_path, write_text
 from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.training_data import make_batches, read_corpus, train_tokenizer
@@ -63,8 +63,8 @@ def train(recipe, output):
     folder = RunFolder(Path(output))
     if folder.open(recipe):
         logger.info("Going on with the training in %s.", folder.path)
-    keras.utils.set_random_seed(recipe.training.seed)
     tokenizer = _tokenizer(recipe, corpus, folder)
+    keras.utils.set_random_seed(recipe.training.seed)
     model = recipe.build_model(tokenizer.vocabulary_size())
     # The same weights, and text instead of token ids.
     translator = TransformerSeq2SeqLM(model.backbone, TransformerSeq2SeqLMPreprocessor(tokenizer))
@@ -124,6 +124,7 @@ def _fit(recipe, corpus, folder, model, translator):
     if checkpoints:
         done, path = checkpoints[-1]
         load_checkpoint(model, path)
+        skip_random_state(model, done)
         logger.info("Going on from update %s.", f"{done:,}")
     history = folder.read_history(done)
     progress = Progress(

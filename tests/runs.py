@@ -1,0 +1,25 @@
+"""A training small enough for tests, and real from the corpus to the model folder."""
+
+from aiayn_keras.training import load_recipe
+
+SETTINGS = (
+    "corpus.train_size=600",
+    "tokenizer.vocabulary_size=200",
+    "model.num_layers=1",
+    "model.num_heads=2",
+    "model.hidden_dim=32",
+    "model.intermediate_dim=48",
+    "batches.tokens_per_batch=1024",
+    "optimizer.warmup_steps=30",
+    "optimizer.peak_learning_rate=0.01",
+    "training.updates=60",
+    "training.checkpoint_every=20",
+    "training.bleu_every=60",
+    "training.average_checkpoints=2",
+    "evaluation.num_beams=2",
+)
+
+
+def small_recipe(*settings):
+    """The recipe `demo`, cut down to seconds."""
+    return load_recipe("demo", (*SETTINGS, *settings))

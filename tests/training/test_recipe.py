@@ -1,0 +1,94 @@
+import pytest
+import yaml
+
+from aiayn_keras.training import Recipe, RecipeError, load_recipe, recipe_names
+
+
+def test_the_shipped_recipes():
+    assert recipe_names() == [
+        "demo",
+        "multi30k_en_de_tiny",
+        "wmt14_en_de_base",
+        "wmt14_en_de_big",
+    ]
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_shipped_recipe_is_valid(name):
+    assert isinstance(load_recipe(name), Recipe)
+
+
+def test_the_wmt_recipes_are_the_papers():
+    base, big = load_recipe("wmt14_en_de_base"), load_recipe("wmt14_en_de_big")
+    assert (base.training.updates, big.training.updates) == (100_000, 300_000)
+    assert (base.training.average_checkpoints, big.training.average_checkpoints) == (5, 20)
+    assert base.optimizer.warmup_steps == 4000
+    assert base.optimizer.peak_learning_rate is None
+    assert (base.evaluation.num_beams, base.evaluation.length_penalty) == (4, 0.6)
+
+
+def test_settings_replace_values():
+    recipe = load_recipe("demo", ["training.updates=300", "evaluation.num_beams=7"])
+    assert (recipe.training.updates, recipe.evaluation.num_beams) == (300, 7)
+
+
+def test_yaml_round_trip(tmp_path):
+    recipe = load_recipe("multi30k_en_de_tiny", ["training.seed=3"])
+    path = tmp_path / "mine.yaml"
+    path.write_text(recipe.to_yaml())
+    assert load_recipe(path) == recipe
+
+
+def test_a_typo_gets_the_allowed_names():
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("demo", ["training.update=300"])
+    assert "unknown field `training.update`" in str(caught.value)
+    assert "Did you mean `updates`?" in str(caught.value)
+    assert "checkpoint_every" in str(caught.value)
+
+
+def test_an_unknown_section_gets_the_sections():
+    with pytest.raises(RecipeError, match=r"`modle`.*Did you mean `model`.*tokenizer"):
+        load_recipe("demo", ["modle.dropout=0.1"])
+
+
+def test_an_unknown_recipe_gets_the_names():
+    with pytest.raises(RecipeError, match=r"no recipe 'dmeo'.*demo, multi30k_en_de_tiny"):
+        load_recipe("dmeo")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("training.updates=250", "must be a multiple of `checkpoint_every`=100"),
+        ("training.updates=many", "`training.updates`: .*integer.*'many'"),
+        ("model.dropout=1.0", "`model.dropout`: .*less than 1"),
+        ("training.precision=float8", "float32.*mixed_bfloat16"),
+        ("model.preset=transformer_huge", "transformer_tiny.*transformer_base"),
+        ("corpus.train=[a.en, a.de]", "either `name` or the files"),
+        ("updates=3", "section.field=value"),
+        ("training.updates=[", "not YAML"),
+    ],
+)
+def test_wrong_values_are_explained(setting, message):
+    with pytest.raises(RecipeError, match=message):
+        load_recipe("demo", [setting])
+
+
+def test_a_missing_field_is_named(tmp_path):
+    path = tmp_path / "short.yaml"
+    path.write_text(yaml.safe_dump({"corpus": {"name": "demo"}}))
+    with pytest.raises(RecipeError, match=r"field `tokenizer` is missing.*`training` is missing"):
+        load_recipe(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no recipe file .*mine\.yaml"):
+        load_recipe(tmp_path / "mine.yaml")
+
+
+def test_a_file_that_is_no_recipe(tmp_path):
+    path = tmp_path / "list.yaml"
+    path.write_text("- demo\n")
+    with pytest.raises(RecipeError, match="must hold the sections corpus, tokenizer"):
+        load_recipe(path)
