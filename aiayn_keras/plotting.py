@@ -29,7 +29,7 @@ def plot_learning_curves(history, path=None):
         history: Dictionary of equally long lists, such as `model.fit(...).history`. Drawn are
             `loss` and `val_loss` (nats per token), every name that ends in `bleu`, and
             `learning_rate`; they share an x axis: `updates` if the history has it (optimizer
-            updates), else the number of the epoch. NaN leaves a gap.
+            updates), else the number of the epoch. NaN is not drawn.
         path: PNG file to write, or `None`.
 
     Returns:
@@ -68,7 +68,9 @@ def plot_learning_curves(history, path=None):
         axes.set_prop_cycle(color=PANEL_COLORS.get(label, COLORS))
         marker = "o" if len(x) <= 30 else None
         for name in names:
-            axes.plot(x, history[name], label=CURVES.get(name, name), marker=marker, markersize=3.5)
+            measured = [(a, b) for a, b in zip(x, history[name], strict=True) if b == b]  # not NaN
+            xy = np.reshape(measured, (-1, 2)).T
+            axes.plot(*xy, label=CURVES.get(name, name), marker=marker, markersize=3.5)
         _tidy(axes, x_label, label)
         if len(names) > 1:
             axes.legend(frameon=False)

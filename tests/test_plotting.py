@@ -59,6 +59,12 @@ def test_updates_take_the_place_of_epochs():
     assert_close(loss.get_lines()[0].get_xydata(), [[200, 5.0], [400, 3.0]])
 
 
+def test_what_was_not_measured_is_skipped():
+    history = {"bleu": [1.0, float("nan"), 3.0], "updates": [2, 4, 6]}
+    (bleu,) = plotting.plot_learning_curves(history).axes
+    assert_close(bleu.get_lines()[0].get_xydata(), [[2, 1.0], [6, 3.0]])
+
+
 def test_a_history_that_never_measured_bleu_has_no_best():
     (bleu,) = plotting.plot_learning_curves({"bleu": [float("nan")] * 2}).axes
     assert not bleu.texts

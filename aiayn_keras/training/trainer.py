@@ -161,10 +161,12 @@ def _write_attention(translator, corpus, folder):
     source = min(corpus.test.sources, key=lambda text: abs(len(text.split()) - 9))
     translation = translator.translate([source])[0]
     maps = translator.attention_maps(source, translation.text)
+    # A row is named by the token that is written next, for which the decoder looks there.
+    written = (*maps.target_tokens[1:], maps.source_tokens[-1])
     plot_attention(
         maps.cross[-1].mean(axis=0),
         maps.source_tokens,
-        maps.target_tokens,
+        written,
         path=folder.attention,
-        title="Last layer's cross-attention, mean over heads",
+        title="Where the model looks when it writes each token",
     )
