@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import sys
 from pathlib import Path
@@ -218,7 +219,7 @@ def info(preset, vocabulary_size):
     for name, value in backbone.get_config().items():
         if name not in ("name", "trainable", "dtype"):
             click.echo(f"  {name:<22}{value}")
-    trainable = sum(variable.numpy().size for variable in backbone.trainable_variables)
+    trainable = sum(math.prod(variable.shape) for variable in backbone.trainable_variables)
     click.echo(f"  {'parameters':<22}{trainable:,}")
 
 

@@ -92,6 +92,14 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         )
         self._compiled_functions = {}
 
+    def fit(self, *args, shuffle=False, **kwargs):
+        """Trains the model, see `keras.Model.fit`; `x` is a dictionary of strings.
+
+        KerasHub reads strings and arrays in the order given, whatever `shuffle` says: shuffle the
+        pairs first. `aiayn_keras.data.TokenBatches` gives batches in a new order for each epoch.
+        """
+        return super().fit(*args, shuffle=shuffle, **kwargs)
+
     def generate_step(self, inputs, stop_token_ids=None):
         """Extends a batch of prompts with the compiled sampler; used by `generate`.
 

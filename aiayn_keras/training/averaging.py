@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import keras
+
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
@@ -28,7 +30,10 @@ def average_checkpoints(model, paths):
     for path in paths:
         load_checkpoint(model, path)
         # In float64, so that the order of the sum does not matter.
-        values = [variable.numpy().astype("float64") for variable in model.trainable_variables]
+        values = [
+            keras.ops.convert_to_numpy(variable).astype("float64")
+            for variable in model.trainable_variables
+        ]
         sums = values if sums is None else [a + b for a, b in zip(sums, values, strict=True)]
     for variable, total in zip(model.trainable_variables, sums, strict=True):
         variable.assign((total / len(paths)).astype(variable.dtype))

@@ -1,7 +1,9 @@
 """What happens around the updates: progress, validation BLEU, checkpoints, curves."""
 
 import json
+import logging
 import math
+import sys
 
 import keras
 from tqdm.auto import tqdm
@@ -10,6 +12,8 @@ from aiayn_keras.plotting import plot_learning_curves
 from aiayn_keras.training.bleu import corpus_bleu
 from aiayn_keras.training.checkpoints import prune_checkpoints, save_checkpoint
 from aiayn_keras.training.files import write_text
+
+logger = logging.getLogger(__name__)
 
 
 class Progress(keras.callbacks.Callback):
@@ -47,7 +51,10 @@ class Progress(keras.callbacks.Callback):
             key: logs[key] for key in ("val_loss", "val_perplexity", "val_bleu") if key in logs
         }
         shown = ", ".join(f"{key} {value:.3f}" for key, value in figures.items())
-        self._bar.write(f"update {self._bar.n:,}: loss {logs['loss']:.3f}, {shown}")
+        # On standard error, as the bar: standard output is for results.
+        self._bar.write(
+            f"update {self._bar.n:,}: loss {logs['loss']:.3f}, {shown}", file=sys.stderr
+        )
 
     def close(self):
         """Ends the bar, also after an interruption."""
@@ -83,6 +90,8 @@ class ValidationBleu(keras.callbacks.Callback):
         logs["val_perplexity"] = math.exp(-float(scores.sum()) / self._num_tokens)
         if (epoch + 1) % self.every == 0:
             bleu = evaluate_bleu(self.translator, self.pairs, self.evaluation)
+            if self.signature is None:
+                logger.info("Validation BLEU: %s", bleu.signature)
             self.signature = bleu.signature
             logs["val_bleu"] = bleu.score
 
@@ -106,6 +115,12 @@ class Checkpoints(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         update = (epoch + 1) * self.checkpoint_every
+        if not math.isfinite(logs["loss"]):
+            raise ValueError(
+                f"The loss became {logs['loss']} before update {update}. The checkpoints before "
+                "are kept; train anew with a lower `optimizer.peak_learning_rate` or more "
+                "`optimizer.warmup_steps`."
+            )
         values = {
             "updates": update,
             "learning_rate": float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)),

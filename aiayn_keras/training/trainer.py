@@ -140,7 +140,6 @@ def _fit(recipe, corpus, folder, model, translator):
         keras.callbacks.TensorBoard(folder.tensorboard, write_graph=False),
         progress,
         Checkpoints(folder, training.checkpoint_every, training.average_checkpoints, history),
-        keras.callbacks.TerminateOnNaN(),
     ]
     with contextlib.closing(progress):
         model.fit(

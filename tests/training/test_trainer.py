@@ -118,3 +118,22 @@ def test_two_trainings_from_one_seed_are_one(trained_run, tmp_path):
         result.model.trainable_variables, first.trainable_variables, strict=True
     ):
         np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
+
+
+def test_a_loss_that_is_not_a_number_stops_the_training_and_keeps_what_was(tmp_path):
+    recipe = small_recipe("training.updates=40", "training.bleu_every=40")
+    folder = tmp_path / "run"
+
+    class Diverge(keras.callbacks.Callback):
+        """Test double of a learning rate that is too high."""
+
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 1:
+                for variable in self.model.trainable_variables:
+                    variable.assign(variable * np.nan)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoints, "on_epoch_begin", Diverge.on_epoch_begin)
+        with pytest.raises(ValueError, match=r"loss became nan before update 40.*peak_learning"):
+            train(recipe, folder)
+    assert [update for update, _ in list_checkpoints(folder / "checkpoints")] == [20]
