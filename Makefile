@@ -10,7 +10,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	&& echo $$python && break; done)
 DEMO_SENTENCES := "The girl is happy." "Our boy knows that the happy mothers sing every day." \
 	"Their man is seventy-one years old." "In the evening I can see the woman."
-NUMERICAL_CORE := tests/layers tests/optimization tests/models tests/samplers
+NUMERICAL_CORE := tests/layers tests/optimization tests/models tests/samplers tests/training
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
@@ -26,19 +26,22 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## Train on the built-in corpus, translate, export, load the export and translate again
-	rm -rf runs/demo
+	@test ! -f runs/demo/evaluation.json || rm -rf runs/demo  # finished; an unfinished one goes on
 	$(BIN)/aiayn-keras train demo --output runs/demo
-	rm -rf saved_models/demo_en_de/1
-	$(BIN)/aiayn-keras export runs/demo --output saved_models --name demo_en_de --version 1
+	rm -rf runs/demo_export
+	$(BIN)/aiayn-keras export runs/demo --output runs/demo_export --name demo_en_de --version 1
+	rm -rf saved_models/demo_en_de/1 && mkdir -p saved_models/demo_en_de
+	mv runs/demo_export/demo_en_de/1 saved_models/demo_en_de/1
 	@echo; echo "Translated by saved_models/demo_en_de/1 without aiayn_keras:"
 	@printf '%s\n' $(DEMO_SENTENCES) | $(BIN)/python saved_models/translate.py saved_models/demo_en_de/1
 
 test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
 
-test-backends: $(INSTALLED_BACKENDS) ## Run the numerical core's tests on JAX and on PyTorch
+test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search, training and export on JAX and on PyTorch
 	KERAS_BACKEND=jax $(BIN)/python -m pytest $(NUMERICAL_CORE)
 	KERAS_BACKEND=torch $(BIN)/python -m pytest $(NUMERICAL_CORE)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export -k other_backends
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py

@@ -21,8 +21,12 @@ class _Commands(click.Group):
     def invoke(self, ctx):
         try:
             return super().invoke(ctx)
-        except (ValueError, OSError, ImportError) as error:
-            raise click.ClickException(str(error)) from error
+        except BrokenPipeError:  # `| head` has enough; click knows what to do.
+            raise
+        except (ValueError, OSError, ImportError, RuntimeError) as error:
+            if isinstance(error, click.exceptions.Exit | click.exceptions.Abort):
+                raise
+            raise click.ClickException(" ".join(str(error).split())) from error
 
 
 @click.group(cls=_Commands)
@@ -83,23 +87,21 @@ def train(recipe, settings, output):
 def translate(model_folder, input_file, num_beams, length_penalty):
     """Translate lines with the model in DIR, one line of output for a line of input."""
     from aiayn_keras.data import read_lines
-    from aiayn_keras.models import TextTooLongError
 
     lines = None if input_file is None else read_lines(input_file)
     model = _load(model_folder)
     name = "standard input" if input_file is None else str(input_file)
     done = 0
     for window in _windows(sys.stdin.buffer) if lines is None else [lines]:
-        try:
-            with _bar(len(window), hidden=lines is None) as bar:
-                translations = model.translate(
-                    window,
-                    num_beams=num_beams,
-                    length_penalty=length_penalty,
-                    progress=bar.update,
-                )
-        except TextTooLongError as error:
-            raise ValueError(f"{name}, line {done + error.index + 1}: {error.reason}") from error
+        translations = _translate(
+            model,
+            window,
+            name,
+            lines_before=done,
+            hide_bar=lines is None,
+            num_beams=num_beams,
+            length_penalty=length_penalty,
+        )
         done += len(window)
         for translation in translations:
             click.echo(translation.text)
@@ -125,17 +127,14 @@ def evaluate(
 ):
     """Translate a file with the model in DIR and print BLEU with sacreBLEU's signature."""
     from aiayn_keras.data import read_parallel
-    from aiayn_keras.training.bleu import corpus_bleu
+    from aiayn_keras.training.bleu import check_bleu_tokenizer, corpus_bleu
 
-    pairs = read_parallel(source, reference, normalization=None)
+    check_bleu_tokenizer(bleu_tokenizer)
+    pairs = read_parallel(source, reference)
     model = _load(model_folder)
-    with _bar(len(pairs)) as bar:
-        translations = model.translate(
-            pairs.sources,
-            num_beams=num_beams,
-            length_penalty=length_penalty,
-            progress=bar.update,
-        )
+    translations = _translate(
+        model, pairs.sources, str(source), num_beams=num_beams, length_penalty=length_penalty
+    )
     bleu = corpus_bleu(
         [translation.text for translation in translations],
         list(pairs.targets),
@@ -152,14 +151,14 @@ def evaluate(
 @main.command()
 @click.argument("run_folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
-    "--last", type=click.IntRange(min=1), default=5, show_default=True, help="How many checkpoints."
+    "--last", type=click.IntRange(min=1), help="How many checkpoints. Default: as the recipe says."
 )
-@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to fill.")
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
 def average(run_folder, last, output):
     """Write the mean of the last checkpoints of the training in DIR as a model."""
     from aiayn_keras.training import write_average
 
-    paths = write_average(run_folder, last, output)
+    paths = write_average(run_folder, output, last)
     click.echo(f"The mean of {len(paths)} checkpoints, up to {paths[-1].name}, is in {output}.")
 
 
@@ -256,7 +255,15 @@ def _windows(stream):
         yield window
 
 
-def _bar(total, hidden=False):
+def _translate(model, texts, name, lines_before=0, hide_bar=False, **options):
+    """Translates with a progress bar; a text too long is named by file and line."""
     from tqdm import tqdm
 
-    return tqdm(total=total, unit="sentence", disable=hidden or None)
+    from aiayn_keras.models import TextTooLongError
+
+    try:
+        with tqdm(total=len(texts), unit="sentence", disable=hide_bar or None) as bar:
+            return model.translate(texts, progress=bar.update, **options)
+    except TextTooLongError as error:
+        line = lines_before + error.index + 1
+        raise ValueError(f"{name}, line {line}: {error.reason}") from error

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import grain
 import numpy as np
 
+from aiayn_keras.data.batch_order import interleave
 from aiayn_keras.data.batch_shapes import batch_sizes, choose_shapes
 
 
@@ -22,8 +23,8 @@ class TokenBatches:
 
     Batch `i` is step `i % steps_per_epoch` of epoch `i // steps_per_epoch`. Each epoch holds every
     pair exactly once, in an order that depends on `(seed, epoch)` alone: which pairs share a batch
-    and which batch comes when. Within an epoch, neighbouring batches differ in every dimension
-    where the counts allow, and the first two always do.
+    and which batch comes when. Neighbouring batches differ in every dimension where the counts
+    allow, over the edges of epochs as well, and the first two of an epoch always do.
 
     Args:
         source_ids: One sequence of token ids per pair (lists or 1-D integer arrays), without
@@ -157,7 +158,8 @@ class TokenBatches:
         `to_iter_dataset(start_step=n)` does the same without a state.
 
         With the TensorFlow backend Keras takes a dimension for static if the first two batches of
-        a data set agree in it, so start where they differ: the start of any epoch will do.
+        a data set agree in it, so start where they differ: with no shape in the majority that is
+        everywhere, and else at the start of any epoch.
 
         Args:
             start_step: The batch to start with, counted from the first epoch on.
@@ -194,13 +196,29 @@ class TokenBatches:
                 rng = np.random.default_rng([self.seed, epoch])
                 if self.shuffle:
                     pairs = [rng.permutation(numbers) for numbers in pairs]
-                order = interleave(self._steps, rng)
+                order = self._order(epoch, rng)
                 slots = np.zeros_like(order)
                 for shape, steps in enumerate(self._steps):
                     slots[order == shape] = np.arange(steps)
                 # Prefetching reaches one epoch ahead: two are enough.
                 self._epochs = dict([*self._epochs.items(), (epoch, (order, slots, pairs))][-2:])
             return self._epochs[epoch]
+
+    def _order(self, epoch, rng):
+        """The shape of every step: not that of the step before, over an epoch's edge as well."""
+        if len(self._steps) == 1:
+            return interleave(self._steps, rng)
+        last, before = self._last_shape(epoch), self._last_shape(epoch - 1) if epoch else -1
+        for _ in range(200):  # One in about `max_shapes` fits; without a majority one is found.
+            order = interleave(self._steps, rng)
+            if order[-1] == last and order[0] != before:
+                break
+        return order
+
+    def _last_shape(self, epoch):
+        """The shape that ends an epoch, drawn before its order."""
+        weights = self._steps / self._steps.sum()
+        return np.random.default_rng([self.seed, epoch, 1]).choice(len(weights), p=weights)
 
     def _pad(self, tokens, starts, pairs, rows, length):
         """Ids `(rows, length)` of some pairs, and their padding mask."""
@@ -225,43 +243,6 @@ class _Steps:
 
     def __getitem__(self, index):
         return self._batches[self._start + index]
-
-
-def interleave(counts, rng) -> np.ndarray:
-    """A random order of `counts[k]` items of each kind `k` without equal neighbours.
-
-    Where one kind has more than half of the items that cannot be; then the order is random but
-    for the second item, which differs from the first.
-
-    Args:
-        counts: Integer array `(kinds,)`, all positive.
-        rng: A `numpy.random.Generator`.
-
-    Returns:
-        Integer array `(sum(counts),)` of kinds.
-    """
-    left = np.array(counts)
-    total = int(left.sum())
-    if 2 * left.max() > total + 1:
-        order = rng.permutation(np.repeat(np.arange(len(left)), left))
-        other = np.flatnonzero(order != order[0])
-        if other.size:
-            order[[1, other[0]]] = order[[other[0], 1]]
-        return order
-    order = np.empty(total, dtype=np.int64)
-    previous = -1
-    for place, draw in enumerate(rng.random(total)):
-        most = left.argmax()
-        if 2 * left[most] > total - place and most != previous:
-            kind = most
-        else:
-            weights = left.copy()
-            if previous >= 0:
-                weights[previous] = 0
-            kind = np.searchsorted(weights.cumsum(), draw * weights.sum(), side="right")
-        order[place] = previous = kind
-        left[kind] -= 1
-    return order
 
 
 def _flatten(sequences, end_id):

@@ -1,5 +1,6 @@
 """A SavedModel for TensorFlow Serving, from whatever backend runs."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -42,7 +43,14 @@ def export_saved_model(model, filepath, version=None, num_beams=4, length_penalt
     Raises:
         FileExistsError: If the version exists already.
         ImportError: If TensorFlow or TensorFlow Text is not installed.
+        RuntimeError: If the TensorFlow process fails, with its last line.
     """
+    for module in ("tensorflow", "tensorflow_text"):
+        if importlib.util.find_spec(module) is None:
+            raise ImportError(
+                f"A SavedModel is written by TensorFlow, but `{module}` is not installed: "
+                "pip install tensorflow tensorflow-text."
+            )
     folder = Path(filepath)
     version = _next_version(folder) if version is None else version
     target = folder / str(version)
@@ -86,12 +94,13 @@ def _write_by_tensorflow(model, path, num_beams, length_penalty):
         }
         process = subprocess.run(
             [sys.executable, "-m", "aiayn_keras.export.saved_model", json.dumps(arguments)],
-            env={**os.environ, "KERAS_BACKEND": "tensorflow"},
+            # This process may hold the GPU's memory.
+            env={**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": ""},
             capture_output=True,
             text=True,
         )
     if process.returncode:
-        last_line = process.stderr.strip().splitlines()[-1:]
+        last_line = (process.stderr.strip().splitlines() or ["no message"])[-1]
         raise RuntimeError(f"The TensorFlow process could not export the model: {last_line}")
 
 

@@ -68,6 +68,7 @@ def build_served_translator(model, num_beams, length_penalty):
         input_signature=[tf.TensorSpec([None, None], tf.int32, name="token_ids")], autograph=False
     )
     def generate_ids(token_ids):
+        token_ids = token_ids[:, : max_pieces + 1]
         padding_mask = tf.cast(token_ids != tokenizer.pad_token_id, tf.int32)
         token_ids, log_probs = model.search(token_ids, padding_mask, sampler)
         return {"token_ids": token_ids[:, 0], "score": log_probs[:, 0]}

@@ -5,6 +5,7 @@ from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm import TransformerSeq2SeqLM
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
+    text_preprocessor,
 )
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
 from aiayn_keras.models.translation import Hypothesis, TextTooLongError, Translation
@@ -18,4 +19,5 @@ __all__ = [
     "TransformerSeq2SeqLMPreprocessor",
     "TransformerTokenizer",
     "Translation",
+    "text_preprocessor",
 ]

@@ -1,5 +1,7 @@
 """The encoder-decoder without its output projection (paper 3, Figure 1)."""
 
+from typing import ClassVar
+
 import keras
 from keras import ops
 from keras_hub.models import Backbone
@@ -59,6 +61,8 @@ class TransformerBackbone(Backbone):
         >>> backbone.count_params()
         1323008
     """
+
+    presets: ClassVar[dict] = TRANSFORMER_PRESETS
 
     def __init__(
         self,

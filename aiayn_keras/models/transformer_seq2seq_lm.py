@@ -46,6 +46,16 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
     exporters: ClassVar[dict] = {}
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
+        if preprocessor is not None:
+            longest = max(
+                preprocessor.encoder_sequence_length, preprocessor.decoder_sequence_length
+            )
+            if longest > backbone.max_sequence_length:
+                raise ValueError(
+                    "The `preprocessor`'s sequence lengths must be at most the `backbone`'s "
+                    f"`max_sequence_length`={backbone.max_sequence_length}. Received: {longest}."
+                )
+
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
@@ -102,6 +112,9 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
 
     def generate_step(self, inputs, stop_token_ids=None):
         """Extends a batch of prompts with the compiled sampler; used by `generate`.
+
+        `generate` is KerasHub's: its limit is the prompt's padded length. `translate` limits each
+        sentence as the paper does, and never writes a special token.
 
         Args:
             inputs: The preprocessor's dictionary of four integer tensors.
@@ -238,10 +251,6 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         """Compiles as a loaded `.keras` file says; the sampler is the default one."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
-
-    def get_compile_config(self):
-        """What `compile_from_config` takes."""
-        return super().get_compile_config()
 
     @property
     def _tokenizer(self):

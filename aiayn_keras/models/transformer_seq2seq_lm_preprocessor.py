@@ -19,7 +19,8 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     Args:
         tokenizer: A `TransformerTokenizer`.
         encoder_sequence_length: Number of tokens that sources are padded or cut to.
-        decoder_sequence_length: Number of tokens that targets are padded or cut to.
+        decoder_sequence_length: Number of tokens that targets are padded or cut to. Neither may
+            exceed the backbone's `max_sequence_length`.
 
     Call arguments:
         x: Dictionary of two strings or lists of strings, `encoder_text` and `decoder_text`.
@@ -68,3 +69,9 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             }
         )
         return config
+
+
+def text_preprocessor(tokenizer, backbone):
+    """The preprocessor with its default lengths, or with the backbone's where that has fewer."""
+    length = min(128, backbone.max_sequence_length)
+    return TransformerSeq2SeqLMPreprocessor(tokenizer, length, length)

@@ -1,13 +1,15 @@
 """The mean of the last checkpoints (paper 6.1)."""
 
+import shutil
+import tempfile
 from pathlib import Path
 
 import keras
 
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
-    TransformerSeq2SeqLMPreprocessor,
     TransformerTokenizer,
+    text_preprocessor,
 )
 from aiayn_keras.training.checkpoints import load_checkpoint
 from aiayn_keras.training.recipe import load_recipe
@@ -39,34 +41,41 @@ def average_checkpoints(model, paths):
         variable.assign((total / len(paths)).astype(variable.dtype))
 
 
-def write_average(run, last, output):
+def write_average(run, output, last=None):
     """Writes the mean of a training's last checkpoints as a model folder.
 
     Args:
         run: Folder of a training, finished or not.
-        last: Number of checkpoints.
-        output: Folder to fill; it must be empty or not exist.
+        output: Folder to make; it must not exist.
+        last: Number of checkpoints; defaults to the recipe's `average_checkpoints`.
 
     Returns:
         List of the checkpoints' paths, oldest first.
 
     Raises:
         FileNotFoundError: If `run` is no training.
-        FileExistsError: If `output` is not empty.
+        FileExistsError: If `output` exists.
         ValueError: If there are fewer checkpoints.
     """
     folder, output = RunFolder(Path(run)), Path(output)
     if not (folder.recipe.is_file() and folder.tokenizer.is_file()):
         raise FileNotFoundError(f"{run} is no training: it has no recipe or no tokenizer.")
-    if output.exists() and any(output.iterdir()):
-        raise FileExistsError(f"{output} exists and is not empty: choose another folder.")
+    if output.exists():
+        raise FileExistsError(f"{output} exists: choose another folder.")
+    recipe = load_recipe(folder.recipe)
+    last = recipe.training.average_checkpoints if last is None else last
     paths = folder.last_checkpoints(last)
     if len(paths) < last:
         raise ValueError(f"{run} has {len(paths)} checkpoints, fewer than {last}.")
-    recipe = load_recipe(folder.recipe)
     tokenizer = TransformerTokenizer(proto=folder.tokenizer.read_bytes())
     model = recipe.build_model(tokenizer.vocabulary_size())
     average_checkpoints(model, paths)
-    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer)
-    TransformerSeq2SeqLM(model.backbone, preprocessor).save_to_preset(str(output))
+    translator = TransformerSeq2SeqLM(model.backbone, text_preprocessor(tokenizer, model.backbone))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=output.parent) as temporary:
+        written = Path(temporary) / output.name
+        translator.save_to_preset(str(written))
+        for file in (folder.recipe, folder.history):
+            shutil.copy(file, written)
+        written.rename(output)
     return paths

@@ -23,6 +23,16 @@ class BleuScore:
         return f"{self.details} {self.signature}"
 
 
+def check_bleu_tokenizer(name):
+    """Returns a name of sacreBLEU's tokenizers, or raises a ValueError with all of them."""
+    if name not in sacrebleu.BLEU.TOKENIZERS:
+        raise ValueError(
+            f"Unknown BLEU tokenizer {name!r}. sacreBLEU has: "
+            f"{', '.join(sacrebleu.BLEU.TOKENIZERS)}."
+        )
+    return name
+
+
 def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
     """BLEU of translations against one reference each.
 
@@ -43,11 +53,7 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
             "`hypotheses` and `references` must be of equal length, at least 1. "
             f"Received: {len(hypotheses)} hypotheses, {len(references)} references."
         )
-    if tokenizer not in sacrebleu.BLEU.TOKENIZERS:
-        raise ValueError(
-            f"Unknown `tokenizer` {tokenizer!r}. sacreBLEU has: "
-            f"{', '.join(sacrebleu.BLEU.TOKENIZERS)}."
-        )
+    check_bleu_tokenizer(tokenizer)
     # `force` only silences the warning that the text looks tokenised.
     bleu = sacrebleu.BLEU(tokenize=tokenizer, lowercase=lowercase, force=True)
     result = bleu.corpus_score(hypotheses, [references])

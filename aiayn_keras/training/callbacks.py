@@ -6,6 +6,7 @@ import math
 import sys
 
 import keras
+import numpy as np
 from tqdm.auto import tqdm
 
 from aiayn_keras.plotting import plot_learning_curves
@@ -87,7 +88,7 @@ class ValidationBleu(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         scores = self.translator.score(self.pairs.sources, self.pairs.targets)
-        logs["val_perplexity"] = math.exp(-float(scores.sum()) / self._num_tokens)
+        logs["val_perplexity"] = float(np.exp(-scores.sum(dtype="float64") / self._num_tokens))
         if (epoch + 1) % self.every == 0:
             bleu = evaluate_bleu(self.translator, self.pairs, self.evaluation)
             if self.signature is None:
@@ -97,13 +98,13 @@ class ValidationBleu(keras.callbacks.Callback):
 
 
 class Checkpoints(keras.callbacks.Callback):
-    """Saves a checkpoint after every epoch and, after it, the history it belongs to.
+    """Saves the history and a checkpoint after every epoch; draws the learning curves.
 
     Args:
         run_folder: The `RunFolder`.
         checkpoint_every: Updates in an epoch.
         keep: Number of last checkpoints to keep.
-        history: Dictionary of lists, one entry per epoch and key; extended in place.
+        history: List of dictionaries, one per epoch; extended in place.
     """
 
     def __init__(self, run_folder, checkpoint_every, keep, history):
@@ -115,9 +116,10 @@ class Checkpoints(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         update = (epoch + 1) * self.checkpoint_every
-        if not math.isfinite(logs["loss"]):
+        if not all(math.isfinite(logs[name]) for name in ("loss", "val_loss")):
             raise ValueError(
-                f"The loss became {logs['loss']} before update {update}. The checkpoints before "
+                f"The loss became {logs['loss']} before update {update}, {logs['val_loss']} on "
+                "the validation sentences. The checkpoints before "
                 "are kept; train anew with a lower `optimizer.peak_learning_rate` or more "
                 "`optimizer.warmup_steps`."
             )
@@ -140,13 +142,12 @@ def as_columns(history):
     return {key: [row.get(key, math.nan) for row in history] for key in keys}
 
 
-def evaluate_bleu(model, pairs, evaluation, progress=None):
+def evaluate_bleu(model, pairs, evaluation):
     """BLEU of a model's translations of `pairs`, searched and measured as `evaluation` says."""
     translations = model.translate(
         pairs.sources,
         num_beams=evaluation.num_beams,
         length_penalty=evaluation.length_penalty,
-        progress=progress,
     )
     return corpus_bleu(
         [translation.text for translation in translations],

@@ -6,6 +6,7 @@ import pydantic
 from pydantic import Field, PositiveInt
 
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
+from aiayn_keras.training.bleu import check_bleu_tokenizer
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 FilePair = tuple[str] | tuple[str, str]
@@ -60,7 +61,7 @@ class TokenizerSection(Section):
 
     vocabulary_size: Annotated[int, Field(ge=8)]
     model_type: Literal["bpe", "unigram"] = "bpe"
-    normalization: str = "nmt_nfkc"
+    normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
 
 
 class ModelSection(Section):
@@ -173,3 +174,8 @@ class EvaluationSection(Section):
     length_penalty: Annotated[float, Field(ge=0.0)] = 0.6
     bleu_tokenizer: str = "13a"
     lowercase: bool = False
+
+    @pydantic.field_validator("bleu_tokenizer")
+    @classmethod
+    def _known(cls, name):
+        return check_bleu_tokenizer(name)

@@ -1,11 +1,12 @@
 """The folder of a training: what it leaves, and what it needs to go on."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from aiayn_keras.training.checkpoints import list_checkpoints
-from aiayn_keras.training.files import write_text
+from aiayn_keras.training.files import atomic_path, write_text
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,16 @@ class RunFolder:
     attention = property(lambda self: self.path / "attention.png")
     evaluation = property(lambda self: self.path / "evaluation.json")
 
-    def open(self, recipe):
-        """Makes the folder, or checks that it holds an unfinished run of the same recipe.
+    def is_unfinished(self, recipe):
+        """Whether the folder holds a run of the same recipe to go on with; else it must be free.
 
         Returns:
-            Whether there is a run to go on with.
+            False if the folder does not exist or is empty.
 
         Raises:
             FileExistsError: If the folder holds anything else.
         """
         if not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir())):
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
-            write_text(self.recipe, recipe.to_yaml())
             return False
         if not self.recipe.is_file():
             raise FileExistsError(
@@ -54,6 +53,16 @@ class RunFolder:
                 f"folder, or train with {self.recipe}."
             )
         return True
+
+    def create(self, recipe, tokenizer):
+        """Makes the folder, with what a resumed run needs; clears what a killed one half wrote."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_text(self.recipe, recipe.to_yaml())
+        self.checkpoints.mkdir(exist_ok=True)
+        with atomic_path(self.tokenizer) as path:
+            path.write_bytes(tokenizer.proto)
+        for leftover in self.path.rglob(".writing-*"):
+            shutil.rmtree(leftover)
 
     def read_history(self, update):
         """The history up to an update, a list of dictionaries, one for a checkpoint."""

@@ -1,6 +1,7 @@
 """A recipe carried out: from parallel text to a model folder."""
 
 import contextlib
+import importlib.util
 import json
 import logging
 from dataclasses import dataclass
@@ -10,17 +11,22 @@ import keras
 
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
-    TransformerSeq2SeqLMPreprocessor,
     TransformerTokenizer,
+    text_preprocessor,
 )
 from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints
 from aiayn_keras.training.bleu import BleuScore
 from aiayn_keras.training.callbacks import Checkpoints, Progress, ValidationBleu, evaluate_bleu
 from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint, skip_random_state
-from aiayn_keras.training.files import atomic_path, write_text
+from aiayn_keras.training.files import write_text
 from aiayn_keras.training.run_folder import RunFolder
-from aiayn_keras.training.training_data import make_batches, read_corpus, train_tokenizer
+from aiayn_keras.training.training_data import (
+    check_lengths,
+    make_batches,
+    read_corpus,
+    train_tokenizer,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -59,17 +65,34 @@ def train(recipe, output):
         FileExistsError: If `output` holds anything else.
         CorpusError: For a corpus that cannot be read.
     """
-    corpus = read_corpus(recipe.corpus)
     folder = RunFolder(Path(output))
-    if folder.open(recipe):
-        logger.info("Going on with the training in %s.", folder.path)
-    tokenizer = _tokenizer(recipe, corpus, folder)
+    unfinished = folder.is_unfinished(recipe)
+    corpus = read_corpus(recipe.corpus)
+    if unfinished and folder.tokenizer.is_file():
+        tokenizer = TransformerTokenizer(proto=folder.tokenizer.read_bytes())
+    else:
+        tokenizer = train_tokenizer(recipe.tokenizer, corpus.train)
     keras.utils.set_random_seed(recipe.training.seed)
     model = recipe.build_model(tokenizer.vocabulary_size())
     # The same weights, and text instead of token ids.
-    translator = TransformerSeq2SeqLM(model.backbone, TransformerSeq2SeqLMPreprocessor(tokenizer))
+    translator = TransformerSeq2SeqLM(model.backbone, text_preprocessor(tokenizer, model.backbone))
     logger.info("%s parameters.", f"{model.count_params():,}")
-    _fit(recipe, corpus, folder, model, translator)
+    batches = [
+        make_batches(
+            pairs,
+            tokenizer,
+            recipe.batches,
+            model.backbone.max_sequence_length,
+            recipe.training.seed,
+            shuffle=pairs is corpus.train,
+        )
+        for pairs in (corpus.train, corpus.validation)
+    ]
+    for pairs in (corpus.validation, corpus.test):
+        check_lengths(pairs, tokenizer, model.backbone.max_sequence_length)
+    # Only now, when all that can be wrong with the input would have been found.
+    folder.create(recipe, tokenizer)
+    _fit(recipe, corpus.validation, *batches, folder, model, translator)
 
     average_checkpoints(model, folder.last_checkpoints(recipe.training.average_checkpoints))
     bleu = evaluate_bleu(translator, corpus.test, recipe.evaluation)
@@ -101,24 +124,9 @@ def train(recipe, output):
     )
 
 
-def _tokenizer(recipe, corpus, folder):
-    if not folder.tokenizer.is_file():
-        tokenizer = train_tokenizer(recipe.tokenizer, corpus.train)
-        with atomic_path(folder.tokenizer) as path:
-            path.write_bytes(tokenizer.proto)
-    return TransformerTokenizer(proto=folder.tokenizer.read_bytes())
-
-
-def _fit(recipe, corpus, folder, model, translator):
+def _fit(recipe, validation_pairs, batches, validation, folder, model, translator):
     training = recipe.training
-    tokenizer = translator.preprocessor.tokenizer
-    positions = model.backbone.max_sequence_length
-    batches, validation = (
-        make_batches(pairs, tokenizer, recipe.batches, positions, training.seed, shuffle)
-        for pairs, shuffle in ((corpus.train, True), (corpus.validation, False))
-    )
     logger.info("%s", batches)
-
     checkpoints = list_checkpoints(folder.checkpoints)
     done = 0
     if checkpoints:
@@ -133,14 +141,15 @@ def _fit(recipe, corpus, folder, model, translator):
     callbacks = [
         ValidationBleu(
             translator,
-            corpus.validation,
+            validation_pairs,
             training.bleu_every // training.checkpoint_every,
             recipe.evaluation,
         ),
-        keras.callbacks.TensorBoard(folder.tensorboard, write_graph=False),
         progress,
         Checkpoints(folder, training.checkpoint_every, training.average_checkpoints, history),
     ]
+    if importlib.util.find_spec("tensorflow"):  # Keras writes TensorBoard's files with it.
+        callbacks.append(keras.callbacks.TensorBoard(folder.tensorboard, write_graph=False))
     with contextlib.closing(progress):
         model.fit(
             batches.to_iter_dataset(start_step=done),

@@ -2,7 +2,14 @@
 
 import logging
 
-from aiayn_keras.data import Corpus, TokenBatches, filter_pairs, load_corpus, read_parallel
+from aiayn_keras.data import (
+    Corpus,
+    CorpusError,
+    TokenBatches,
+    filter_pairs,
+    load_corpus,
+    read_parallel,
+)
 from aiayn_keras.models import TransformerTokenizer
 
 logger = logging.getLogger(__name__)
@@ -33,6 +40,27 @@ def train_tokenizer(section, pairs):
         model_type=section.model_type,
         normalization=section.normalization,
     )
+
+
+def check_lengths(pairs, tokenizer, max_sequence_length):
+    """Refuses sentences that the model cannot read: those to translate are not filtered.
+
+    Args:
+        pairs: `ParallelText`.
+        tokenizer: `TransformerTokenizer`.
+        max_sequence_length: The model's number of positions.
+
+    Raises:
+        CorpusError: For a side with more tokens, with its line.
+    """
+    for side, texts in (("source", pairs.sources), ("target", pairs.targets)):
+        for line, token_ids in enumerate(tokenizer(list(texts)), start=1):
+            if len(token_ids) + 1 > max_sequence_length:
+                raise CorpusError(
+                    f"{pairs.name}, {side} line {line}: {len(token_ids) + 1} tokens are more than "
+                    f"the {max_sequence_length} positions of the model. Split the sentence, or "
+                    "raise `model.max_sequence_length`."
+                )
 
 
 def make_batches(pairs, tokenizer, section, max_sequence_length, seed, shuffle=True):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.data import TokenBatches
-from aiayn_keras.data.token_batches import interleave
+from aiayn_keras.data.batch_order import interleave
 
 START, END, PAD = 2, 3, 0
 
@@ -261,6 +261,14 @@ def test_too_long_pair_is_named():
     ids = [[5]] * 3
     with pytest.raises(ValueError, match=r"pair 2 .* 2 source and 10 target tokens"):
         TokenBatches(ids, [[5], [5], [5] * 9], tokens_per_batch=9)
+
+
+def test_batches_differ_over_the_edges_of_epochs(batches):
+    steps = batches.steps_per_epoch
+    for epoch in range(1, 12):
+        before, after = (batches[epoch * steps + step][1].shape for step in (-1, 0))
+        assert before[0] != after[0]
+        assert before[1] != after[1]
 
 
 @pytest.mark.parametrize(

@@ -26,5 +26,5 @@ def test_unequal_lists_are_refused():
 
 
 def test_an_unknown_tokenizer_is_refused():
-    with pytest.raises(ValueError, match=r"Unknown `tokenizer` '14a'.*13a"):
+    with pytest.raises(ValueError, match=r"Unknown BLEU tokenizer '14a'.*13a"):
         corpus_bleu(["a"], ["a"], tokenizer="14a")

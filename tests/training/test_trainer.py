@@ -76,7 +76,6 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(trained_run, tmp_pa
         result.model.trainable_variables, uninterrupted.trainable_variables, strict=True
     ):
         assert_close(actual, expected)
-    assert (folder / "history.json").read_text() != ""
     updates = [row["updates"] for row in json.loads((folder / "history.json").read_text())]
     assert updates == [20, 40, 60]
 
