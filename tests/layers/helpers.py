@@ -78,26 +78,32 @@ def numpy_residual(add_norm, x, sublayer):
 # === Gradients ===
 
 
-def gradient(function, x):
-    """Gradient of the scalar `function(x)` with respect to the array `x`."""
+def gradient(function):
+    """Gradient, on any backend, of a function with a scalar value to its first argument."""
     match keras.config.backend():
         case "tensorflow":
             import tensorflow as tf
 
-            x = tf.convert_to_tensor(x)
-            with tf.GradientTape() as tape:
-                tape.watch(x)
-                y = function(x)
-            return tape.gradient(y, x).numpy()
+            def gradient(x, *args):
+                x = tf.convert_to_tensor(x)
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = function(x, *args)
+                return tape.gradient(y, x).numpy()
+
+            return gradient
         case "jax":
             import jax
 
-            return np.asarray(jax.grad(function)(keras.ops.convert_to_tensor(x)))
+            return jax.jit(jax.grad(function))
         case "torch":
             import torch
 
-            x = keras.ops.convert_to_tensor(x).requires_grad_()
-            return torch.autograd.grad(function(x), x)[0].cpu().numpy()
+            def gradient(x, *args):
+                x = keras.ops.convert_to_tensor(x).requires_grad_()
+                return torch.autograd.grad(function(x, *args), x)[0].cpu().numpy()
+
+            return gradient
 
 
 def influence(function, x):
@@ -110,12 +116,17 @@ def influence(function, x):
     Returns:
         Boolean array `(B, T, S)`, True where the gradient of output t to input s is not exactly 0.
     """
-    y_shape = function(keras.ops.convert_to_tensor(x)).shape
+
+    def weighted_sum(x, weights):
+        return keras.ops.sum(function(x) * weights)
+
+    one_position = gradient(weighted_sum)
+    y_shape = keras.ops.shape(function(keras.ops.convert_to_tensor(x)))
     weights = normal(*y_shape)
-
-    def of_position(t):
-        return gradient(lambda x: keras.ops.sum((function(x) * weights)[:, t]), x)
-
-    gradients = np.stack([of_position(t) for t in range(y_shape[1])], axis=1)  # (B, T, S, D)
+    gradients = []
+    for t in range(y_shape[1]):
+        is_t = (np.arange(y_shape[1]) == t).astype("float32")[:, np.newaxis]
+        gradients.append(one_position(x, keras.ops.convert_to_tensor(weights * is_t)))
+    gradients = np.stack(gradients, axis=1)  # (B, T, S, D)
     assert np.isfinite(gradients).all()
     return np.any(gradients != 0.0, axis=-1)

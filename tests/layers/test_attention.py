@@ -53,8 +53,8 @@ def test_attention_is_the_paper_s_formula(mask, use_bias, value_dim):
 
 @pytest.mark.parametrize("mask", [None, MASK], ids=["unmasked", "masked"])
 def test_attention_equals_that_of_keras(mask):
-    layer = attention_layer(value_dim=VALUE_DIM, use_bias=True)
-    theirs = keras.layers.MultiHeadAttention(H, K, value_dim=VALUE_DIM)
+    layer = attention_layer(use_bias=True)
+    theirs = keras.layers.MultiHeadAttention(H, K)
     theirs.build((B, T, D), (B, S, D))
     for variable, value in zip(theirs.weights, layer.weights, strict=True):
         variable.assign(ops.reshape(value, variable.shape))
@@ -66,6 +66,13 @@ def test_attention_equals_that_of_keras(mask):
 def test_the_four_projections_have_no_bias_by_default():
     shapes = [tuple(weight.shape) for weight in attention_layer(value_dim=VALUE_DIM).weights]
     assert shapes == [(D, H * K), (D, H * K), (D, H * VALUE_DIM), (H * VALUE_DIM, D)]
+
+
+def test_queries_keys_and_values_start_with_half_of_glorot_s_variance():
+    layer = MultiHeadAttention(H, 30)
+    layer.build((B, T, 90), (B, S, 90))
+    variances = [np.var(weight) * 90 for weight in layer.get_weights()]
+    assert_close(variances, [0.5, 0.5, 0.5, 1.0], rtol=0.1)
 
 
 def test_a_query_that_may_see_nothing_gets_the_mean_of_all_values():
@@ -82,8 +89,8 @@ def test_a_query_that_may_see_nothing_has_finite_gradients():
     layer = attention_layer()
     memory, mask = normal(B, S, D), np.zeros((B, T, S), dtype=bool)
     query = normal(B, T, D)
-    to_query = gradient(lambda x: ops.sum(layer(x, memory, mask)), query)
-    to_memory = gradient(lambda x: ops.sum(layer(query, x, mask)), memory)
+    to_query = gradient(lambda x: ops.sum(layer(x, memory, mask)))(query)
+    to_memory = gradient(lambda x: ops.sum(layer(query, x, mask)))(memory)
     assert_close(to_query, np.zeros_like(query))
     assert np.isfinite(to_memory).all()
     assert np.abs(to_memory).max() > 0

@@ -62,7 +62,7 @@ def test_one_position_after_the_other_equals_all_at_once(kind):
     layer, x = PositionalEmbedding(kind=kind), normal(B, T, D)
     at_once = layer(x, ONES)
     for t in range(T):
-        step = layer.decode_step(x[:, t : t + 1], keras.ops.convert_to_tensor(t))
+        step = layer.decode_step(*map(keras.ops.convert_to_tensor, (x[:, t : t + 1], t)))
         assert_close(step, at_once[:, t : t + 1])
 
 

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+from tests.helpers import assert_close
+from tests.layers.helpers import to_numpy
+
+SOURCE, TARGET = "drei fünf acht neun", "three five eight nine zero"
+
+
+@pytest.fixture(scope="module")
+def maps(model):
+    return model.attention_maps(SOURCE, TARGET)
+
+
+def test_tokens_are_what_encoder_and_decoder_read(maps, tokenizer):
+    source, target = tokenizer([SOURCE, TARGET])
+    assert maps.source_tokens == (*map(tokenizer.id_to_token, source), "</s>")
+    assert maps.target_tokens == ("<s>", *map(tokenizer.id_to_token, target))
+
+
+def test_there_is_one_map_for_each_layer_and_head(maps):
+    N, H, S, T = 2, 2, len(maps.source_tokens), len(maps.target_tokens)
+    assert S != T
+    assert maps.encoder.shape == (N, H, S, S)
+    assert maps.decoder.shape == (N, H, T, T)
+    assert maps.cross.shape == (N, H, T, S)
+
+
+def test_rows_sum_to_one_and_the_decoder_sees_no_future(maps):
+    for weights in (maps.encoder, maps.decoder, maps.cross):
+        assert weights.dtype == np.float32
+        assert (weights >= 0).all()
+        assert_close(weights.sum(axis=-1), np.ones(weights.shape[:-1]))
+    assert (np.triu(maps.decoder, k=1) == 0).all()
+    assert (maps.encoder > 0).all()
+
+
+def attend(attention, weights, memory):
+    """The output of an attention layer whose weights are given."""
+    _, value = attention.project_memory(memory)  # (1, H, S, K_v)
+    heads = weights @ to_numpy(value)[0]  # (H, T, K_v)
+    return attention.output_dense(np.concatenate(heads, axis=-1)[np.newaxis].astype("float32"))
+
+
+def test_the_model_looks_where_the_maps_say(model, maps, tokenizer):
+    """The model's output can be computed from the maps, which take the place of its queries."""
+    backbone = model.backbone
+    source, target = tokenizer([SOURCE, TARGET])
+    source, target = np.array([[*source, 3]]), np.array([[2, *target]])
+    ones = {"source": np.ones_like(source), "target": np.ones_like(target)}
+
+    x = backbone.encoder_embedding(backbone.token_embedding(source), ones["source"])
+    for block, weights in zip(backbone.encoder_blocks, maps.encoder, strict=True):
+        x = block.self_attention_add_norm(x, attend(block.self_attention, weights, x))
+        x = block.feed_forward_add_norm(x, block.feed_forward(x))
+    memory = x
+    x = backbone.decoder_embedding(backbone.token_embedding(target), ones["target"])
+    for block, weights, cross in zip(
+        backbone.decoder_blocks, maps.decoder, maps.cross, strict=True
+    ):
+        x = block.self_attention_add_norm(x, attend(block.self_attention, weights, x))
+        x = block.cross_attention_add_norm(x, attend(block.cross_attention, cross, memory))
+        x = block.feed_forward_add_norm(x, block.feed_forward(x))
+
+    output = backbone(
+        {
+            "encoder_token_ids": source,
+            "encoder_padding_mask": ones["source"],
+            "decoder_token_ids": target,
+            "decoder_padding_mask": ones["target"],
+        }
+    )
+    assert_close(memory, output["encoder_sequence_output"], 1e-3, 1e-4)
+    assert_close(x, output["decoder_sequence_output"], 1e-3, 1e-4)
+
+
+def test_a_word_is_translated_by_looking_at_it(model):
+    """Some head of some layer finds the third source word when the third word is due."""
+    maps = model.attention_maps("drei fünf acht neun", "three five eight nine")
+    assert maps.source_tokens[2] == "▁acht"
+    assert 2 in maps.cross[:, :, 2].argmax(axis=-1)

@@ -1,0 +1,303 @@
+import keras
+import keras_hub
+import numpy as np
+import pytest
+
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+)
+from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
+from aiayn_keras.samplers import BeamSampler, compiles_by_default
+from tests.helpers import assert_close
+from tests.models.conftest import number_words
+
+
+@pytest.fixture
+def small(tokenizer):
+    """An untrained model that a test may change."""
+    backbone = TransformerBackbone(
+        tokenizer.vocabulary_size(), 1, 2, 16, 24, max_sequence_length=40
+    )
+    return TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8))
+
+
+@pytest.fixture(scope="module")
+def sources(pairs):
+    return [source for source, _ in pairs]
+
+
+@pytest.fixture(scope="module")
+def translations(model, sources):
+    return model.translate(sources, num_return_sequences=3)
+
+
+# === Training ===
+
+
+def test_it_compiles_to_the_paper_s_recipe(small):
+    small.compile()
+    optimizer = small.optimizer
+    assert isinstance(optimizer, keras.optimizers.Adam)
+    assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.98, 1e-9)
+    schedule = optimizer._learning_rate
+    assert isinstance(schedule, WarmupSchedule)
+    assert schedule.get_config() == {
+        "hidden_dim": 16,
+        "warmup_steps": 4000,
+        "peak_learning_rate": None,
+    }
+    assert isinstance(small.loss, LabelSmoothedCrossEntropy)
+    assert small.loss.label_smoothing == 0.1
+    assert isinstance(small.sampler, BeamSampler)
+    assert small.sampler.get_config() == {"num_beams": 4, "length_penalty": 0.6}
+    names = [metric.name for metric in small._compile_metrics._user_weighted_metrics]
+    assert names == ["accuracy", "perplexity"]
+
+
+def test_every_part_of_the_recipe_can_be_replaced(small):
+    optimizer, loss = keras.optimizers.SGD(0.5), LabelSmoothedCrossEntropy(0.2)
+    small.compile(optimizer, loss, weighted_metrics=[], sampler="greedy")
+    assert small.optimizer is optimizer
+    assert small.loss is loss
+    assert isinstance(small.sampler, keras_hub.samplers.GreedySampler)
+    assert not small._compile_metrics._user_weighted_metrics
+
+
+def test_it_is_trained_on_strings(small):
+    small.compile(keras.optimizers.Adam(1e-2), jit_compile=compiles_by_default())
+    sources, targets = zip(*number_words(64, 5), strict=True)
+    pairs = {"encoder_text": list(sources), "decoder_text": list(targets)}
+    before = small.get_weights()
+    history = small.fit(pairs, batch_size=16, epochs=2, verbose=0).history
+    assert history.keys() == {"loss", "accuracy", "perplexity"}
+    assert history["loss"][1] < history["loss"][0]
+    for old, new in zip(before, small.get_weights(), strict=True):
+        assert np.abs(new - old).max() > 0, "every weight is trained"
+
+
+def test_the_metrics_are_per_real_token(model, pairs):
+    """Perplexity of more and of less padded batches is that of scoring each pair."""
+    source_texts, target_texts = map(list, zip(*pairs, strict=True))
+    scores = model.score(source_texts, target_texts)
+    lengths = [len(ids) + 1 for ids in model.preprocessor.tokenizer(target_texts)]
+    expected = np.exp(-scores.sum() / sum(lengths))
+    for length in (8, 12):
+        preprocessor = TransformerSeq2SeqLMPreprocessor(
+            model.preprocessor.tokenizer, length, length
+        )
+        x, y, weights = preprocessor({"encoder_text": source_texts, "decoder_text": target_texts})
+        logits = model(x)
+        (_, perplexity) = model._compile_metrics._user_weighted_metrics
+        metric = type(perplexity)()
+        metric.update_state(y, logits, sample_weight=weights)
+        assert_close(metric.result(), expected, 1e-3)
+
+
+# === Translation ===
+
+
+def test_the_model_of_these_tests_has_learned(translations, pairs):
+    correct = [t.text == target for t, (_, target) in zip(translations, pairs, strict=True)]
+    assert sum(correct) >= 10
+
+
+def test_scores_are_those_of_scoring_the_translations(model, sources, translations):
+    for i in range(3):
+        texts = [translation.hypotheses[i].text for translation in translations]
+        again = model.preprocessor.tokenizer(texts)
+        found = [
+            [model.preprocessor.tokenizer.token_to_id(piece) for piece in t.hypotheses[i].tokens]
+            for t in translations
+        ]
+        same = [k for k in range(len(sources)) if again[k] == found[k]]
+        assert len(same) > len(sources) // 2, "most texts are tokenized as they were written"
+        expected = [translations[k].hypotheses[i].score for k in same]
+        scores = model.score([sources[k] for k in same], [texts[k] for k in same])
+        assert_close(scores, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_pair_has_one_score_in_any_company(model, pairs):
+    source_texts, target_texts = map(list, zip(*pairs, strict=True))
+    scores = model.score(source_texts, target_texts)
+    assert scores.shape == (len(pairs),)
+    assert_close(model.score(source_texts, target_texts, batch_size=1), scores, 1e-4, 1e-4)
+    assert_close(model.score(source_texts[::-1], target_texts[::-1]), scores[::-1], 1e-4, 1e-4)
+
+
+def test_translations_come_in_the_order_of_the_texts(model, sources, translations):
+    backwards = model.translate(sources[::-1], num_return_sequences=3)
+    assert [t.text for t in backwards[::-1]] == [t.text for t in translations]
+    assert len({t.text for t in translations}) > 8, "or else their order does not matter"
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_the_batch_size_changes_no_translation(model, sources, translations, batch_size):
+    others = model.translate(sources, num_return_sequences=3, batch_size=batch_size)
+    for other, translation in zip(others, translations, strict=True):
+        assert [h.text for h in other.hypotheses] == [h.text for h in translation.hypotheses]
+        assert [h.tokens for h in other.hypotheses] == [h.tokens for h in translation.hypotheses]
+        assert_close(other.score, translation.score, 1e-4, 1e-4)
+
+
+def test_hypotheses_come_best_first_and_the_first_is_the_translation(translations):
+    for translation in translations:
+        best, *_ = translation.hypotheses
+        assert len(translation.hypotheses) == 3
+        assert (best.text, best.score, best.tokens) == (
+            translation.text,
+            translation.score,
+            translation.tokens,
+        )
+        penalized = [h.score / ((5 + len(h.tokens) + 1) / 6) ** 0.6 for h in translation.hypotheses]
+        assert penalized == sorted(penalized, reverse=True)
+
+
+def test_tokens_make_up_the_text(translations):
+    for translation in translations:
+        for hypothesis in translation.hypotheses:
+            text = "".join(hypothesis.tokens).replace("▁", " ").strip()
+            assert text == hypothesis.text
+
+
+def test_fewer_hypotheses_are_the_first_of_more(model, sources, translations):
+    for one, three in zip(model.translate(sources[:4]), translations[:4], strict=True):
+        assert [h.text for h in one.hypotheses] == [three.text]
+
+
+def test_the_length_penalty_prefers_longer_texts(model, sources):
+    def num_tokens(length_penalty):
+        found = model.translate(sources, num_return_sequences=1, length_penalty=length_penalty)
+        return sum(len(translation.tokens) for translation in found)
+
+    assert num_tokens(20.0) > num_tokens(0.0)
+
+
+def test_a_text_without_words_is_translated_to_nothing(model, sources, translations):
+    empty, known, blank = model.translate(["", sources[0], "  "], num_return_sequences=2)
+    assert known.text == translations[0].text
+    for translation in (empty, blank):
+        assert (translation.text, translation.score, translation.tokens) == ("", 0.0, ())
+        assert [h.text for h in translation.hypotheses] == ["", ""]
+    assert model.translate([]) == []
+
+
+def test_progress_counts_texts(model, sources):
+    done = []
+    model.translate([*sources[:7], ""], batch_size=3, progress=done.append)
+    assert done[:2] == [3, 3]
+    assert sum(done) in (7, 8)
+
+
+def test_a_text_that_is_too_long_is_named(model):
+    long_text = " ".join(["eins"] * 80)
+    with pytest.raises(ValueError, match=r"`?texts\[1\].*81 tokens.*70 positions.*'eins eins") as e:
+        model.translate(["eins", long_text])
+    assert "split" in str(e.value)
+    with pytest.raises(ValueError, match=r"targets\[0\]"):
+        model.score(["eins"], [long_text])
+
+
+@pytest.mark.parametrize("text", ["eins zwei", b"eins"])
+def test_a_single_string_is_refused(model, text):
+    with pytest.raises(ValueError, match="`texts` must be a list of strings"):
+        model.translate(text)
+
+
+@pytest.mark.parametrize("number", [0, 5])
+def test_more_sequences_than_beams_are_refused(model, number):
+    with pytest.raises(ValueError, match=rf"`num_return_sequences` must be.*={number}"):
+        model.translate(["eins"], num_return_sequences=number)
+
+
+def test_pairs_of_unequal_number_are_refused(model):
+    with pytest.raises(ValueError, match="2 sources, 1 targets"):
+        model.score(["eins", "zwei"], ["one"])
+
+
+def test_without_a_tokenizer_nothing_is_translated(small):
+    bare = TransformerSeq2SeqLM(small.backbone)
+    with pytest.raises(ValueError, match="has no `preprocessor`"):
+        bare.translate(["eins"])
+
+
+def test_new_weights_give_new_translations(small, sources):
+    targets = ["one two", "nine"]
+    before = small.translate(sources[:2])
+    scores = small.score(sources[:2], targets)
+    small.set_weights([np.random.permutation(weight) for weight in small.get_weights()])
+    assert [t.score for t in small.translate(sources[:2])] != [t.score for t in before]
+    assert np.abs(small.score(sources[:2], targets) - scores).min() > 1e-3
+
+
+# === KerasHub ===
+
+
+@pytest.fixture
+def generating(model):
+    """The trained model, whose sampler a test may change."""
+    sampler = model.sampler
+    yield model
+    model.sampler, model.generate_function = sampler, None
+
+
+def with_sampler(model, sampler):
+    model.sampler, model.generate_function = keras_hub.samplers.get(sampler), None
+    return model
+
+
+def test_generate_gives_the_best_translation(generating, sources, translations):
+    with_sampler(generating, BeamSampler())
+    texts = generating.generate({"encoder_text": sources, "decoder_text": [""] * len(sources)})
+    assert texts == [translation.text for translation in translations]
+
+
+@pytest.mark.parametrize("sampler", ["greedy", keras_hub.samplers.TopKSampler(k=1)], ids=str)
+def test_generate_takes_the_samplers_of_keras_hub(generating, sources, sampler):
+    expected = generating.translate(sources, num_beams=1, length_penalty=0.0)
+    with_sampler(generating, sampler)
+    texts = generating.generate({"encoder_text": sources, "decoder_text": [""] * len(sources)})
+    assert texts == [translation.text for translation in expected]
+
+
+def test_generate_goes_on_from_a_prompt(generating):
+    with_sampler(generating, BeamSampler())
+    text = generating.generate({"encoder_text": ["drei vier"], "decoder_text": ["nine"]})
+    assert text[0].startswith("nine ")
+
+
+# === Saving ===
+
+
+def test_a_preset_translates_the_same(model, sources, translations, tmp_path):
+    model.save_to_preset(tmp_path)
+    for cls in (keras_hub.models.Seq2SeqLM, TransformerSeq2SeqLM):
+        other = cls.from_preset(str(tmp_path))
+        assert isinstance(other, TransformerSeq2SeqLM)
+        found = other.translate(sources[:4], num_return_sequences=3)
+        for actual, expected in zip(found, translations, strict=False):
+            assert [h.text for h in actual.hypotheses] == [h.text for h in expected.hypotheses]
+            assert_close(actual.score, expected.score, 1e-4, 1e-4)
+
+
+def test_a_keras_file_goes_on_as_it_was(small, tmp_path):
+    small.compile(
+        loss=LabelSmoothedCrossEntropy(0.2),
+        sampler=BeamSampler(num_beams=2),
+        jit_compile=compiles_by_default(),
+    )
+    inputs = small.preprocessor(
+        {"encoder_text": ["drei", "eins zwei"], "decoder_text": ["three", "one two"]}
+    )
+    x, y, weights = inputs
+    small.preprocessor = None
+    keras.Model.fit(small, x, y, sample_weight=weights, verbose=0)
+    small.save(tmp_path / "model.keras")
+    other = keras.saving.load_model(tmp_path / "model.keras")
+    assert isinstance(other, TransformerSeq2SeqLM)
+    assert_close(other(x), small(x))
+    assert other.loss.label_smoothing == 0.2
+    assert int(other.optimizer.iterations) == int(small.optimizer.iterations) == 1
+    for actual, expected in zip(other.optimizer.variables, small.optimizer.variables, strict=True):
+        assert_close(actual, expected)

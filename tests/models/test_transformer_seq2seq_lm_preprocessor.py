@@ -1,0 +1,80 @@
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLMPreprocessor
+from tests.helpers import assert_close
+
+PAIRS = {"encoder_text": ["eins zwei", "fünf"], "decoder_text": ["one", "five nine six"]}
+
+
+@pytest.fixture
+def preprocessor(tokenizer):
+    return TransformerSeq2SeqLMPreprocessor(tokenizer, 5, 7)
+
+
+def ids(tokenizer, text):
+    return tokenizer([text])[0]
+
+
+def padded(tokens, length):
+    return [*tokens, *[0] * (length - len(tokens))]
+
+
+def test_a_pair_becomes_inputs_labels_and_weights(preprocessor, tokenizer):
+    x, y, weights = preprocessor(PAIRS)
+    for row, (source, target) in enumerate(zip(*PAIRS.values(), strict=True)):
+        source, target = ids(tokenizer, source), ids(tokenizer, target)
+        assert len(source) <= 2, "a word is a token here"
+        assert_close(x["encoder_token_ids"][row], padded([*source, 3], 5))
+        assert_close(x["encoder_padding_mask"][row], padded([1] * (len(source) + 1), 5))
+        # KerasHub lets the decoder read the end token too; no label is left for it to predict.
+        assert_close(x["decoder_token_ids"][row], padded([2, *target, 3], 7))
+        assert_close(x["decoder_padding_mask"][row], padded([1] * (len(target) + 2), 7))
+        assert_close(y[row], padded([*target, 3], 7))
+        assert_close(weights[row], padded([1] * (len(target) + 1), 7))
+
+
+def test_the_decoder_reads_no_label_where_there_is_weight(preprocessor):
+    x, y, weights = preprocessor(PAIRS)
+    read = keras.ops.convert_to_numpy(x["decoder_token_ids"])
+    labels, weights = (keras.ops.convert_to_numpy(array) for array in (y, weights))
+    real = weights[:, 1:].astype(bool)
+    np.testing.assert_array_equal(read[:, 1:][real], labels[:, :-1][real])
+
+
+def test_long_texts_are_cut_and_still_end(preprocessor, tokenizer):
+    source, target = " ".join(["eins"] * 9), " ".join(["one"] * 9)
+    x, y, weights = preprocessor({"encoder_text": [source], "decoder_text": [target]})
+    assert_close(x["encoder_token_ids"], [[*ids(tokenizer, source)[:4], 3]])
+    assert_close(x["decoder_token_ids"][0, :7], [2, *ids(tokenizer, target)[:6]])
+    assert_close(y[0, :6], ids(tokenizer, target)[:6])
+    assert_close(weights, np.ones((1, 7)))
+    assert_close(x["encoder_padding_mask"], np.ones((1, 5)))
+
+
+def test_generate_starts_from_the_start_token(preprocessor, tokenizer):
+    x = preprocessor.generate_preprocess({"encoder_text": ["fünf"], "decoder_text": [""]})
+    assert_close(x["encoder_token_ids"], [padded([*ids(tokenizer, "fünf"), 3], 5)])
+    assert_close(x["decoder_token_ids"], [padded([2], 7)])
+    assert_close(x["decoder_padding_mask"], [padded([1], 7)])
+
+
+def test_generated_ids_become_text_without_special_tokens(preprocessor, tokenizer):
+    one, nine = ids(tokenizer, "one"), ids(tokenizer, "nine")
+    rows = [padded([2, *one, 1, *nine, 3], 7), padded([2, 3], 7), padded([2, *nine, *one, *one], 7)]
+    mask = np.ones((3, 7))
+    mask[2, 3:] = 0
+    output = {"decoder_token_ids": np.array(rows), "decoder_padding_mask": mask}
+    assert preprocessor.generate_postprocess(output) == ["one nine", "", "nine one"]
+
+
+def test_a_preset_holds_lengths_and_vocabulary(preprocessor, tmp_path):
+    TransformerBackbone(19, 1, 1, 4, 4).save_to_preset(tmp_path)  # KerasHub looks for one
+    preprocessor.save_to_preset(tmp_path)
+    other = TransformerSeq2SeqLMPreprocessor.from_preset(str(tmp_path))
+    assert (other.encoder_sequence_length, other.decoder_sequence_length) == (5, 7)
+    for actual, expected in zip(
+        keras.tree.flatten(other(PAIRS)), keras.tree.flatten(preprocessor(PAIRS)), strict=True
+    ):
+        assert_close(actual, expected)

@@ -1,0 +1,120 @@
+import keras
+import keras_hub
+import pytest
+
+from aiayn_keras.models import TransformerBackbone, TransformerTokenizer
+
+SENTENCES = [
+    f"{subject} {verb} {thing}."
+    for subject in ("Der Bär", "Die Kröte", "A bear", "Das kleine Mädchen")
+    for verb in ("sieht", "mag", "likes", "hört")
+    for thing in ("große Füße", "the old bridge", "Äpfel", "süße Öfen")
+]
+
+
+SIZES = {"bpe": 80, "unigram": 44}
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def tokenizer(request):
+    tokenizer = TransformerTokenizer.train(SENTENCES, SIZES[request.param], request.param)
+    assert tokenizer.vocabulary_size() == SIZES[request.param]
+    return tokenizer
+
+
+def test_merges_and_probabilities_make_different_vocabularies():
+    bpe, unigram = (TransformerTokenizer.train(SENTENCES, 44, kind) for kind in SIZES)
+    assert bpe.get_vocabulary() != unigram.get_vocabulary()
+
+
+def test_special_tokens_come_first(tokenizer):
+    assert [tokenizer.id_to_token(i) for i in range(4)] == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert (tokenizer.pad_token_id, tokenizer.unk_token_id) == (0, 1)
+    assert (tokenizer.start_token_id, tokenizer.end_token_id) == (2, 3)
+
+
+def test_text_survives(tokenizer):
+    assert tokenizer.detokenize(tokenizer(SENTENCES)) == SENTENCES
+
+
+def test_a_text_becomes_the_pieces_that_make_it_up(tokenizer):
+    (ids,) = tokenizer(["Die Kröte mag Äpfel."])
+    assert "".join(map(tokenizer.id_to_token, ids)) == "▁Die▁Kröte▁mag▁Äpfel."
+    assert not set(ids) & {0, 1, 2, 3}
+
+
+def test_a_special_token_in_a_text_is_text(tokenizer):
+    (ids,) = tokenizer(["</s>"])
+    assert tokenizer.end_token_id not in ids
+
+
+def test_an_unknown_character_is_the_unknown_token(tokenizer):
+    (ids,) = tokenizer(["Das 猫"])
+    assert tokenizer.unk_token_id in ids
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_files_of_sentences_give_the_same_vocabulary(tmp_path, end):
+    parts = [SENTENCES[:30], SENTENCES[30:]]
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path, part in zip(paths, parts, strict=True):
+        path.write_bytes("".join(line + end for line in part).encode("utf-8"))
+    expected = TransformerTokenizer.train(SENTENCES, 80).get_vocabulary()
+    assert TransformerTokenizer.train(paths, 80).get_vocabulary() == expected
+    paths[0].write_bytes(b"".join(path.read_bytes() for path in paths))
+    assert TransformerTokenizer.train(paths[0], 80).get_vocabulary() == expected
+    assert TransformerTokenizer.train(str(paths[0]), 80).get_vocabulary() == expected
+
+
+def test_an_iterator_of_sentences_will_do():
+    expected = TransformerTokenizer.train(SENTENCES, 80).get_vocabulary()
+    assert TransformerTokenizer.train(iter(SENTENCES), 80).get_vocabulary() == expected
+
+
+def test_normalization_is_kept_in_the_tokenizer():
+    folding = TransformerTokenizer.train(SENTENCES, 70, normalization="nmt_nfkc_cf")
+    assert folding.detokenize(folding(["DIE KRÖTE"])) == ["die kröte"]
+    exact = TransformerTokenizer.train([*SENTENCES, "ﬁ"], 90, normalization="identity")
+    assert exact.detokenize(exact(["ﬁ"])) == ["ﬁ"]
+
+
+def test_unknown_model_type_is_refused():
+    with pytest.raises(ValueError, match=r"`model_type` must be .*model_type='word'"):
+        TransformerTokenizer.train(SENTENCES, 80, model_type="word")
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+def test_too_large_a_vocabulary_is_refused(model_type):
+    with pytest.raises(ValueError, match=r"`vocabulary_size`=5000 .*SentencePiece says"):
+        TransformerTokenizer.train(SENTENCES, 5000, model_type=model_type)
+
+
+def test_too_small_a_vocabulary_is_refused():
+    with pytest.raises(ValueError, match=r"`vocabulary_size`=6 .*SentencePiece says"):
+        TransformerTokenizer.train(SENTENCES, 6)
+
+
+def test_no_text_is_refused():
+    with pytest.raises(ValueError, match="could be learned from `texts`"):
+        TransformerTokenizer.train([], 80)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises((ValueError, FileNotFoundError), match=r"none\.txt"):
+        TransformerTokenizer.train(tmp_path / "none.txt", 80)
+
+
+def test_a_preset_holds_the_vocabulary(tokenizer, tmp_path):
+    TransformerBackbone(19, 1, 1, 4, 4).save_to_preset(tmp_path)  # KerasHub looks for one
+    tokenizer.save_to_preset(tmp_path)
+    for cls in (TransformerTokenizer, keras_hub.tokenizers.Tokenizer):
+        other = cls.from_preset(str(tmp_path))
+        assert isinstance(other, TransformerTokenizer)
+        assert other.get_vocabulary() == tokenizer.get_vocabulary()
+        assert other(SENTENCES) == tokenizer(SENTENCES)
+        assert other.end_token_id == 3
+
+
+def test_it_is_registered():
+    name = keras.saving.get_registered_name(TransformerTokenizer)
+    assert name == "aiayn_keras>TransformerTokenizer"

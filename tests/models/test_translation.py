@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from aiayn_keras.models import Hypothesis, Translation
+from aiayn_keras.models.translation import batch_by_length, pad_batch
+from tests.helpers import assert_close
+
+
+def test_batches_hold_every_text_once_longest_first():
+    sequences = [[1] * n for n in (3, 5, 1, 5, 2, 4, 9)]
+    assert list(batch_by_length(sequences, 3)) == [[6, 1, 3], [5, 0, 4], [2]]
+    assert list(batch_by_length(sequences, 100)) == [[6, 1, 3, 5, 0, 4, 2]]
+    assert list(batch_by_length([], 3)) == []
+
+
+def test_a_batch_is_padded_to_few_shapes():
+    token_ids, padding_mask = pad_batch([[7, 3], [8, 9, 3], [3]])
+    first = [7, 3, 0, 0, 0, 0, 0, 0]
+    assert_close(token_ids, [first, [8, 9, 3, 0, 0, 0, 0, 0], [3, *[0] * 7], first])
+    assert_close(padding_mask.sum(axis=1), [2, 3, 1, 2])
+    np.testing.assert_array_equal(padding_mask, token_ids != 0)
+    assert token_ids.dtype == padding_mask.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "length", "shape"),
+    [(1, 8, (1, 8)), (1, 9, (1, 16)), (4, 1, (4, 8)), (5, 16, (8, 16))],
+)
+def test_shapes_are_powers_of_two_times_multiples_of_eight(num_rows, length, shape):
+    assert pad_batch([[5] * length] * num_rows)[0].shape == shape
+
+
+def test_a_translation_is_its_best_hypothesis():
+    best, other = Hypothesis("a", -1.0, ("▁a",)), Hypothesis("b", -2.0, ("▁b",))
+    translation = Translation("a", -1.0, ("▁a",), (best, other))
+    assert isinstance(translation, Hypothesis)
+    assert translation.hypotheses[1].text == "b"
