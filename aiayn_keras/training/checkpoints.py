@@ -40,7 +40,8 @@ def skip_random_state(model, updates):
     """Puts dropout where it is after some updates, so that a resumed training draws the same.
 
     Keras saves no random state, but counts it: each update moves every dropout layer's
-    `(seed, count)` on by one count.
+    `(seed, count)` on by one count. On PyTorch, Keras draws dropout from torch's own generator
+    instead: there a resumed training is another one from its checkpoint on.
     """
     for variable in model.variables:
         if variable.path.endswith("seed_generator_state"):
