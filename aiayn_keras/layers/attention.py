@@ -80,7 +80,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Example:
         >>> attention = MultiHeadAttention(num_heads=3, key_dim=4)
-        >>> attention(keras.ops.ones((2, 7, 12)), keras.ops.ones((2, 5, 12))).shape
+        >>> tuple(attention(keras.ops.ones((2, 7, 12)), keras.ops.ones((2, 5, 12))).shape)
         (2, 7, 12)
     """
 

@@ -19,7 +19,7 @@ class PositionwiseFeedForward(keras.layers.Layer):
         Float tensor `(B, T, D)`.
 
     Example:
-        >>> PositionwiseFeedForward(intermediate_dim=48)(keras.ops.ones((2, 7, 12))).shape
+        >>> tuple(PositionwiseFeedForward(intermediate_dim=48)(keras.ops.ones((2, 7, 12))).shape)
         (2, 7, 12)
     """
 
