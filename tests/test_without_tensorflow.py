@@ -105,3 +105,9 @@ def test_a_preset_translates_the_same(report):
     assert report["loaded"] == "TransformerSeq2SeqLM"
     assert report["translated after loading"] == report["translated"]
     assert report["generated after loading"] == report["generated"]
+
+
+def test_a_recipe_is_trained(trained_run):
+    assert (trained_run / "task.json").is_file()
+    assert not (trained_run / "tensorboard").exists()
+    assert "tensorflow" not in sys.modules
