@@ -56,6 +56,7 @@ def beam_search(backbone, tokenizer, encoder_token_ids, encoder_padding_mask, sa
     num_pieces = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1) - 1
     max_lengths = ops.minimum(num_pieces + EXTRA_LENGTH, backbone.max_sequence_length - 1)
     next_token, cache = prepare_search(backbone, encoder_token_ids, encoder_padding_mask, length)
+    # Only the start is given. `max_lengths >= 0` is always true: it lends the batch axis.
     is_start = ops.equal(ops.arange(length), 0)  # (L,)
     mask = ops.logical_and(is_start, ops.expand_dims(max_lengths >= 0, axis=1))  # (B, L)
     return sampler.search(

@@ -28,7 +28,7 @@ class CorpusSection(Section):
         train: Two files, or one TSV file, plain or .gz; likewise `validation` and `test`.
         validation: See `train`.
         test: See `train`.
-        source_language: Language code of the sources, for the model card.
+        source_language: Language code of the sources, kept with the recipe.
         target_language: Language code of the targets.
     """
 
