@@ -5,6 +5,7 @@ from click.testing import CliRunner
 
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.cli import main
+from aiayn_keras.models import TRANSFORMER_PRESETS
 from tests.runs import SETTINGS
 
 SOURCES = ["The girl is happy.", "Every day Paul works."]
@@ -41,6 +42,23 @@ def test_info_prints_the_papers_parameters():
     result = run("info", "transformer_base", "--vocabulary-size", 37000)
     assert result.exit_code == 0
     assert "63,045,632" in result.stdout
+
+
+def test_info_lists_every_preset():
+    result = run("info", "--all")
+    assert result.exit_code == 0
+    rows = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
+    assert rows.keys() >= TRANSFORMER_PRESETS.keys()
+    base = ["6", "512", "2048", "8", "64", "64", "0.1", "0.1", "63,045,632"]
+    assert rows["transformer_base"] == base
+    assert rows["transformer_base_k16"] == [*base[:4], "16", *base[5:8], "55,967,744"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("transformer_base", "--all")])
+def test_info_is_told_what_to_describe(arguments):
+    result = run("info", *arguments)
+    assert result.exit_code == 2
+    assert "--all" in result.stderr
 
 
 def test_info_describes_a_model_folder(trained_run):

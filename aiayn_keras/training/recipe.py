@@ -9,7 +9,7 @@ import keras
 import pydantic
 import yaml
 
-from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
 from aiayn_keras.samplers import compiles_by_default
 from aiayn_keras.training.recipe_sections import (
@@ -42,6 +42,9 @@ class Recipe(Section):
     def build_model(self, vocabulary_size):
         """Makes the compiled `TransformerSeq2SeqLM`, with random weights, to fit on token ids."""
         jit_compile = self.training.jit_compile
+        label_smoothing = self.optimizer.label_smoothing
+        if label_smoothing is None:
+            label_smoothing = TRANSFORMER_PRESETS[self.model.preset]["label_smoothing"]
         backbone = self.model.build(vocabulary_size, self.training.precision)
         model = TransformerSeq2SeqLM(backbone)
         model.compile(
@@ -55,7 +58,7 @@ class Recipe(Section):
                 beta_2=0.98,
                 epsilon=1e-9,
             ),
-            loss=LabelSmoothedCrossEntropy(self.optimizer.label_smoothing),
+            loss=LabelSmoothedCrossEntropy(label_smoothing),
             # Accuracy and perplexity would each pass over all logits again, 40 % of a tiny
             # model's time; perplexity is measured on the validation sentences instead.
             weighted_metrics=[],

@@ -119,12 +119,12 @@ class OptimizerSection(Section):
     Attributes:
         warmup_steps: Updates until the peak of the learning rate.
         peak_learning_rate: The peak; `(hidden_dim · warmup_steps)^-0.5` if not given.
-        label_smoothing: The paper's ε_ls.
+        label_smoothing: The paper's ε_ls; the preset's if not given.
     """
 
     warmup_steps: PositiveInt = 4000
     peak_learning_rate: Annotated[float, Field(gt=0.0)] | None = None
-    label_smoothing: Share = 0.1
+    label_smoothing: Share | None = None
 
 
 class TrainingSection(Section):

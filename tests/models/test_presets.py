@@ -1,5 +1,7 @@
 import inspect
+import math
 
+import keras
 import pytest
 
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
@@ -43,23 +45,71 @@ def test_base_model_has_the_paper_s_parameters():
     assert model.count_params() == num_parameters(**base()) == 63_045_632
 
 
+TABLE_3 = {
+    "transformer_base": 63_045_632,
+    **{f"transformer_base_h{heads}": 63_045_632 for heads in (1, 4, 16, 32)},
+    "transformer_base_k16": 55_967_744,
+    "transformer_base_k32": 58_327_040,
+    "transformer_base_n2": 33_644_544,
+    "transformer_base_n4": 48_345_088,
+    "transformer_base_n8": 77_746_176,
+    "transformer_base_d256": 26_816_512,
+    "transformer_base_d1024": 163_815_424,
+    "transformer_base_f1024": 50_450_432,
+    "transformer_base_f4096": 88_236_032,
+    "transformer_base_dropout_00": 63_045_632,
+    "transformer_base_dropout_02": 63_045_632,
+    "transformer_base_smoothing_00": 63_045_632,
+    "transformer_base_smoothing_02": 63_045_632,
+    "transformer_base_learned": 63_045_632 + 2 * 1024 * 512,
+    "transformer_big": 214_171_648,
+}
+
+
+@pytest.mark.parametrize("name", TABLE_3)
+def test_rows_of_table_3_have_these_parameters(name):
+    with keras.StatelessScope(initialize_variables=False):  # shapes, no memory
+        model = TransformerBackbone.from_preset(name, vocabulary_size=V, load_weights=False)
+    trainable = sum(math.prod(variable.shape) for variable in model.trainable_variables)
+    assert trainable == TABLE_3[name]
+
+
+def test_every_preset_but_the_tiny_one_is_a_row_of_table_3():
+    assert TRANSFORMER_PRESETS.keys() - {"transformer_tiny"} == TABLE_3.keys()
+
+
 @pytest.mark.parametrize(
-    ("row", "changes", "expected"),
+    ("name", "changes"),
     [
-        ("big", TRANSFORMER_PRESETS["transformer_big"]["config"], 214_171_648),
-        ("B", {"key_dim": 16}, 55_967_744),
-        ("B", {"key_dim": 32}, 58_327_040),
-        ("C", {"num_layers": 2}, 33_644_544),
-        ("C", {"num_layers": 4}, 48_345_088),
-        ("C", {"num_layers": 8}, 77_746_176),
-        ("C", {"hidden_dim": 256, "key_dim": 32, "value_dim": 32}, 26_816_512),
-        ("C", {"hidden_dim": 1024, "key_dim": 128, "value_dim": 128}, 163_815_424),
-        ("C", {"intermediate_dim": 1024}, 50_450_432),
-        ("C", {"intermediate_dim": 4096}, 88_236_032),
+        ("transformer_base_h1", {"num_heads": 1, "key_dim": 512, "value_dim": 512}),
+        ("transformer_base_h4", {"num_heads": 4, "key_dim": 128, "value_dim": 128}),
+        ("transformer_base_h16", {"num_heads": 16, "key_dim": 32, "value_dim": 32}),
+        ("transformer_base_h32", {"num_heads": 32, "key_dim": 16, "value_dim": 16}),
+        ("transformer_base_k16", {"key_dim": 16}),
+        ("transformer_base_d256", {"hidden_dim": 256, "key_dim": 32, "value_dim": 32}),
+        ("transformer_base_d1024", {"hidden_dim": 1024, "key_dim": 128, "value_dim": 128}),
+        ("transformer_base_dropout_00", {"dropout": 0.0}),
+        ("transformer_base_dropout_02", {"dropout": 0.2}),
+        ("transformer_base_smoothing_00", {}),
+        ("transformer_base_smoothing_02", {}),
+        ("transformer_base_learned", {"position_embedding": "learned"}),
     ],
 )
-def test_rows_of_table_3_have_these_parameters(row, changes, expected):
-    assert num_parameters(**base(**changes)) == expected
+def test_a_row_changes_what_the_paper_changes_and_nothing_else(name, changes):
+    with keras.StatelessScope(initialize_variables=False):
+        base, row = (
+            TransformerBackbone.from_preset(preset, vocabulary_size=V, load_weights=False)
+            for preset in ("transformer_base", name)
+        )
+    ignored = {"name": None, **changes}
+    assert {**base.get_config(), **ignored} == {**row.get_config(), "name": None}
+
+
+def test_label_smoothing_is_the_paper_s():
+    rates = {name: preset["label_smoothing"] for name, preset in TRANSFORMER_PRESETS.items()}
+    assert rates.pop("transformer_base_smoothing_00") == 0.0
+    assert rates.pop("transformer_base_smoothing_02") == 0.2
+    assert set(rates.values()) == {0.1}
 
 
 @pytest.mark.parametrize(

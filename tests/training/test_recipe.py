@@ -92,3 +92,18 @@ def test_a_file_that_is_no_recipe(tmp_path):
     path.write_text("- demo\n")
     with pytest.raises(RecipeError, match="must hold the sections corpus, tokenizer"):
         load_recipe(path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ((), 0.1),
+        (("model.preset=transformer_base_smoothing_02",), 0.2),
+        (("model.preset=transformer_base_smoothing_02", "optimizer.label_smoothing=0.3"), 0.3),
+        (("optimizer.label_smoothing=0.0",), 0.0),
+    ],
+)
+def test_label_smoothing_is_the_preset_s_unless_given(settings, expected):
+    small = ("model.num_layers=1", "model.hidden_dim=8", "model.intermediate_dim=8")
+    recipe = load_recipe("demo", (*small, *settings))
+    assert recipe.build_model(vocabulary_size=19).loss.label_smoothing == expected

@@ -1,0 +1,90 @@
+"""`aiayn-keras info`."""
+
+import math
+from pathlib import Path
+
+import click
+
+from aiayn_keras.cli.model_folder import load_model
+
+
+@click.command()
+@click.argument("preset", required=False)
+@click.option("--all", "list_all", is_flag=True, help="List all presets.")
+@click.option("--vocabulary-size", type=click.IntRange(min=5), default=37_000, show_default=True)
+def info(preset, list_all, vocabulary_size):
+    """Describe a preset (such as transformer_base) or a model folder.
+
+    With --all, list the presets: every row of the paper's Table 3 in the paper's symbols, with its
+    number of trainable parameters.
+    """
+    from aiayn_keras.models import TRANSFORMER_PRESETS
+
+    if list_all:
+        if preset is not None:
+            raise click.UsageError("Give either a preset or --all.")
+        _list_presets(vocabulary_size)
+        return
+    if preset is None:
+        raise click.UsageError("Give a preset, a model folder, or --all.")
+    if preset in TRANSFORMER_PRESETS:
+        backbone = _without_weights(preset, vocabulary_size)
+        click.echo(TRANSFORMER_PRESETS[preset]["description"])
+    elif Path(preset).exists():
+        backbone = load_model(Path(preset)).backbone
+    else:
+        raise ValueError(
+            f"{preset!r} is neither a preset nor a folder. "
+            f"Presets are: {', '.join(TRANSFORMER_PRESETS)}."
+        )
+    for name, value in backbone.get_config().items():
+        if name not in ("name", "trainable", "dtype"):
+            click.echo(f"  {name:<22}{value}")
+    click.echo(f"  {'parameters':<22}{_count_trainable(backbone):,}")
+
+
+def _list_presets(vocabulary_size):
+    from aiayn_keras.models import TRANSFORMER_PRESETS
+
+    columns = "{:<30} {:>2} {:>5} {:>5} {:>3} {:>4} {:>4} {:>6} {:>5} {:>12}"
+    header = columns.format(
+        "preset", "N", "d", "d_ff", "h", "d_k", "d_v", "P_drop", "ε_ls", "parameters"
+    )
+    click.echo(header)
+    click.echo("-" * len(header))
+    for name, preset in TRANSFORMER_PRESETS.items():
+        backbone = _without_weights(name, vocabulary_size)
+        click.echo(
+            columns.format(
+                name,
+                backbone.num_layers,
+                backbone.hidden_dim,
+                backbone.intermediate_dim,
+                backbone.num_heads,
+                backbone.key_dim,
+                backbone.value_dim,
+                backbone.dropout,
+                preset["label_smoothing"],
+                f"{_count_trainable(backbone):,}",
+            )
+        )
+    click.echo(
+        f"V = {vocabulary_size:,}; one matrix for both embeddings and the output, "
+        "no biases in attention."
+    )
+
+
+def _without_weights(preset, vocabulary_size):
+    """The architecture alone: its variables have shapes and take no memory."""
+    import keras
+
+    from aiayn_keras.models import TransformerBackbone
+
+    with keras.StatelessScope(initialize_variables=False):
+        return TransformerBackbone.from_preset(
+            preset, load_weights=False, vocabulary_size=vocabulary_size
+        )
+
+
+def _count_trainable(backbone):
+    return sum(math.prod(variable.shape) for variable in backbone.trainable_variables)
