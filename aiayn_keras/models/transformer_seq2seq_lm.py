@@ -101,6 +101,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             **kwargs,
         )
         self._compiled_functions = {}
+        self._generate_variables = None
 
     def fit(self, *args, shuffle=False, **kwargs):
         """Trains the model, see `keras.Model.fit`; `x` is a dictionary of strings.
@@ -109,6 +110,20 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         pairs first. `aiayn_keras.data.TokenBatches` gives batches in a new order for each epoch.
         """
         return super().fit(*args, shuffle=shuffle, **kwargs)
+
+    def quantize(self, mode=None, config=None, **kwargs):
+        """Quantizes the weights, all of them the backbone's, see `keras.Model.quantize`.
+
+        Keras' own would look for weights in the tokenizer too, and fail.
+
+        Args:
+            mode: The mode of the quantization, such as `"int8"`.
+            config: A `keras.quantizers.QuantizationConfig`, instead of `mode`.
+            **kwargs: As in `keras.Model.quantize`.
+        """
+        self.backbone.quantize(mode, config=config, **kwargs)
+        self.train_function = self.test_function = self.predict_function = None
+        self._post_quantize(mode)
 
     def generate_step(self, inputs, stop_token_ids=None):
         """Extends a batch of prompts with the compiled sampler; used by `generate`.
@@ -143,6 +158,13 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             "decoder_token_ids": token_ids,
             "decoder_padding_mask": until_end(token_ids, stop_token_ids or (), mask),
         }
+
+    def make_generate_function(self):
+        """What `generate` runs, see `keras_hub.models.CausalLM.make_generate_function`."""
+        variables = self._variable_ids()
+        if self._generate_variables != variables:
+            self.generate_function, self._generate_variables = None, variables
+        return super().make_generate_function()
 
     def translate(
         self,
@@ -258,9 +280,12 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             raise ValueError("The model has no `preprocessor`, hence no tokenizer.")
         return self.preprocessor.tokenizer
 
+    def _variable_ids(self):
+        """Other variables, after `quantize` or `enable_lora`, need another trace."""
+        return tuple(map(id, self.variables))
+
     def _compiled(self, key, function):
-        # Other variables, after `quantize` or `enable_lora`, need another trace.
-        key = (key, *map(id, self.variables))
+        key = (key, self._variable_ids())
         if key not in self._compiled_functions:
             self._compiled_functions[key] = compile_inference(function, self)
         return self._compiled_functions[key]
