@@ -1,14 +1,23 @@
 """The model run for inference: encode once, then one step at a time, or score what is given."""
 
-from keras import ops, tree
+from keras import ops
 
+from aiayn_keras.models.decoder_step import decoder_step, decoder_weights, project_memory
 from aiayn_keras.optimization import label_smoothed_cross_entropy
+from aiayn_keras.samplers import (
+    add_position,
+    append_position,
+    empty_cache,
+    initial_length,
+    reorder_hypotheses,
+    write_position,
+)
 
 # Paper 6.1: "the maximum output length during inference to input length + 50".
 EXTRA_LENGTH = 50
 
 
-def prepare_search(backbone, encoder_token_ids, encoder_padding_mask, length):
+def prepare_search(backbone, encoder_token_ids, encoder_padding_mask, length, num_beams=None):
     """Encodes sources once and returns what a sampler needs: a step function and a cache.
 
     Args:
@@ -16,27 +25,54 @@ def prepare_search(backbone, encoder_token_ids, encoder_padding_mask, length):
         encoder_token_ids: Integer tensor `(B, S)`.
         encoder_padding_mask: Integer tensor `(B, S)`.
         length: Greatest length of a target, start and end included.
+        num_beams: Number of beams W of a sampler that reorders the cache by
+            `reorder_hypotheses`. If not given, the cache is for one hypothesis a row, and a sampler
+            may repeat and gather its rows.
 
     Returns:
         Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden states
-        (B·W, D), cache)` for any number of beams W, and an empty cache for one beam.
+        (B·W, D), cache)`, and an empty cache.
     """
     memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
-    projected_memory = backbone.project_memory(memory)
     memory_mask = ops.expand_dims(ops.not_equal(encoder_padding_mask, 0), axis=1)
+    weights = decoder_weights(backbone)
+    if num_beams is None:
+        num_beams, append = 1, write_position
+    else:
+        length, append = initial_length(length, encoder_token_ids), append_position
+    cache = empty_cache(project_memory(backbone, memory), memory_mask, num_beams, length)
 
     def next_token(token_ids, cache, index):
         last_ids = ops.take(token_ids, ops.reshape(index - 1, (1,)), axis=1)
-        hidden_states, cache = backbone.decode_step(
-            last_ids, index - 1, projected_memory, memory_mask, cache
+        last_ids = ops.reshape(last_ids, (-1, num_beams))
+        ancestors, mask = add_position(cache.ancestors, last_ids, append, index - 1)
+        hidden_states, blocks = decoder_step(
+            backbone,
+            weights,
+            last_ids,
+            index - 1,
+            cache.memory,
+            cache.memory_mask,
+            cache.blocks,
+            lambda cached, new: append(cached, new, index - 1),
+            mask,
         )
-        logits = backbone.token_embedding(hidden_states, reverse=True)
-        return logits[:, 0], hidden_states[:, 0], cache
+        cache = cache._replace(blocks=blocks, ancestors=ancestors)
+        return weights.output(hidden_states), hidden_states, cache
 
-    return next_token, backbone.empty_cache(ops.shape(encoder_token_ids)[0], length)
+    return next_token, cache
 
 
-def beam_search(backbone, tokenizer, encoder_token_ids, encoder_padding_mask, sampler):
+def beam_search(
+    backbone,
+    tokenizer,
+    encoder_token_ids,
+    encoder_padding_mask,
+    sampler,
+    num_return_sequences=None,
+    min_length=0,
+    max_length=None,
+):
     """Finds the best translations of a batch; pure, to be compiled or exported.
 
     A translation has at most as many tokens as its source plus 50 (paper 6.1).
@@ -47,15 +83,25 @@ def beam_search(backbone, tokenizer, encoder_token_ids, encoder_padding_mask, sa
         encoder_token_ids: Integer tensor `(B, S)`, each row `pieces </s>`.
         encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
         sampler: A `BeamSampler`.
+        num_return_sequences: Number of translations N, the sampler's beams if not given.
+        min_length: Least number of tokens of a translation, the end token not counted.
+        max_length: Greatest number; the source's plus 50 if not given.
 
     Returns:
-        Token ids `(B, W, L)`, best first, padded with 0 behind the end token, and
-        log-probabilities `(B, W)` in nats.
+        Token ids `(B, N, L)`, best first, padded with 0 behind the end token, and
+        log-probabilities `(B, N)` in nats.
     """
-    length = ops.shape(encoder_token_ids)[1] + EXTRA_LENGTH + 1
     num_pieces = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1) - 1
-    max_lengths = ops.minimum(num_pieces + EXTRA_LENGTH, backbone.max_sequence_length - 1)
-    next_token, cache = prepare_search(backbone, encoder_token_ids, encoder_padding_mask, length)
+    if max_length is None:
+        length = ops.shape(encoder_token_ids)[1] + EXTRA_LENGTH + 1
+        max_lengths = num_pieces + EXTRA_LENGTH
+    else:
+        length = max_length + 2
+        max_lengths = ops.zeros_like(num_pieces) + max_length
+    max_lengths = ops.minimum(max_lengths, backbone.max_sequence_length - 1)
+    next_token, cache = prepare_search(
+        backbone, encoder_token_ids, encoder_padding_mask, length, sampler.num_beams
+    )
     # Only the start is given. `max_lengths >= 0` is always true: it lends the batch axis.
     is_start = ops.equal(ops.arange(length), 0)  # (L,)
     mask = ops.logical_and(is_start, ops.expand_dims(max_lengths >= 0, axis=1))  # (B, L)
@@ -63,14 +109,17 @@ def beam_search(backbone, tokenizer, encoder_token_ids, encoder_padding_mask, sa
         next_token,
         prompt=ops.cast(mask, "int32") * tokenizer.start_token_id,
         mask=mask,
-        cache=tree.map_structure(lambda x: ops.repeat(x, sampler.num_beams, axis=0), cache),
+        cache=cache,
         end_token_id=tokenizer.end_token_id,
         max_lengths=max_lengths,
+        min_length=min_length,
         forbidden_token_ids=(
             tokenizer.pad_token_id,
             tokenizer.unk_token_id,
             tokenizer.start_token_id,
         ),
+        num_return_sequences=num_return_sequences,
+        reorder_cache=reorder_hypotheses,
     )
 
 

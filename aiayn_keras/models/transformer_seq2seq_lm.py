@@ -176,8 +176,10 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         """
         sampler = BeamSampler(num_beams, length_penalty)
         search = self._compiled(
-            ("search", num_beams, length_penalty),
-            lambda token_ids, padding_mask: self.search(token_ids, padding_mask, sampler),
+            ("search", num_beams, length_penalty, num_return_sequences),
+            lambda token_ids, padding_mask: self.search(
+                token_ids, padding_mask, sampler, num_return_sequences
+            ),
         )
         return translate_texts(
             texts,
@@ -210,10 +212,15 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             batch_size=batch_size,
         )
 
-    def search(self, encoder_token_ids, encoder_padding_mask, sampler):
+    def search(self, encoder_token_ids, encoder_padding_mask, sampler, num_return_sequences=None):
         """Beam search for a batch of token ids, see `aiayn_keras.models.decoding.beam_search`."""
         return beam_search(
-            self.backbone, self._tokenizer, encoder_token_ids, encoder_padding_mask, sampler
+            self.backbone,
+            self._tokenizer,
+            encoder_token_ids,
+            encoder_padding_mask,
+            sampler,
+            num_return_sequences,
         )
 
     def log_likelihood(self, *inputs):

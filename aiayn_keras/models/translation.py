@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from keras import ops
 
+from aiayn_keras.samplers import in_parallel
+
 # Lengths are padded to multiples of this, and batches to powers of two, so that there are few
 # shapes to compile.
 LENGTH_MULTIPLE = 8
@@ -103,11 +105,11 @@ def translate_texts(
     Args:
         texts: List of strings.
         tokenizer: A `TransformerTokenizer`.
-        search: Function `(token ids (B, S), padding mask (B, S)) -> (token ids (B, W, L),
-            log-probabilities (B, W))`.
+        search: Function `(token ids (B, S), padding mask (B, S)) -> (token ids (B, N, L),
+            log-probabilities (B, N))`.
         max_sequence_length: Most tokens of a text, the end token included.
         num_beams: Number of beams W of `search`.
-        num_return_sequences: Number of hypotheses to return for a text.
+        num_return_sequences: Number of hypotheses N to return for a text.
         batch_size: Number of texts searched together.
         progress: Function called with the number of texts done after each batch.
 
@@ -123,14 +125,25 @@ def translate_texts(
     nothing = (Hypothesis("", 0.0, ()),) * num_return_sequences
     translations = [_as_translation(nothing)] * len(sources)
     with_words = [i for i, source in enumerate(sources) if len(source) > 1]
-    for batch in batch_by_length([sources[i] for i in with_words], batch_size):
-        rows = [with_words[i] for i in batch]
-        token_ids, log_probs = search(*pad_batch([sources[i] for i in rows]))
-        token_ids = ops.convert_to_numpy(token_ids)[: len(rows), :num_return_sequences]
-        log_probs = ops.convert_to_numpy(log_probs)[: len(rows), :num_return_sequences]
-        for row, ids, scores in zip(rows, token_ids, log_probs, strict=True):
+    batches = [
+        [with_words[i] for i in batch]
+        for batch in batch_by_length([sources[i] for i in with_words], batch_size)
+    ]
+
+    def search_batch(rows):
+        outputs = search(*pad_batch([sources[i] for i in rows]))
+        return [ops.convert_to_numpy(output)[: len(rows)] for output in outputs]
+
+    for rows, (token_ids, log_probs) in zip(
+        batches, in_parallel(search_batch, batches), strict=True
+    ):
+        hypotheses = _hypotheses(
+            tokenizer, token_ids.reshape(-1, token_ids.shape[2]).tolist(), log_probs.ravel()
+        )
+        for i, row in enumerate(rows):
+            first = i * num_return_sequences
             translations[row] = _as_translation(
-                tuple(_hypothesis(tokenizer, *pair) for pair in zip(ids, scores, strict=True))
+                tuple(hypotheses[first : first + num_return_sequences])
             )
         if progress is not None:
             progress(len(rows))
@@ -206,10 +219,10 @@ def _as_translation(hypotheses):
     return Translation(best.text, best.score, best.tokens, hypotheses)
 
 
-def _hypothesis(tokenizer, token_ids, log_prob):
-    pieces = [i for i in token_ids.tolist() if i not in tokenizer.special_token_ids]
-    return Hypothesis(
-        text=tokenizer.detokenize([pieces])[0],
-        score=float(log_prob),
-        tokens=tuple(map(tokenizer.id_to_token, pieces)),
-    )
+def _hypotheses(tokenizer, token_ids, log_probs):
+    """Makes `N` hypotheses of ids `(N, L)` and log-probabilities `(N,)`."""
+    pieces = [[i for i in ids if i not in tokenizer.special_token_ids] for ids in token_ids]
+    return [
+        Hypothesis(text, float(log_prob), tuple(map(tokenizer.id_to_token, ids)))
+        for text, log_prob, ids in zip(tokenizer.detokenize(pieces), log_probs, pieces, strict=True)
+    ]
