@@ -94,6 +94,7 @@ def _dense_weights(dtype, *layers):
 
 
 def _kernel(layer):
+    """The matrix of a Dense layer; of a quantized one what it makes of the identity."""
     if layer.quantization_mode is None:
         return ops.convert_to_tensor(layer.kernel)
     identity = ops.eye(layer.input_spec.axes[-1])

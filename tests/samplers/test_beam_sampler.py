@@ -269,6 +269,46 @@ def test_a_forbidden_token_is_never_chosen_and_its_share_is_not_given_away():
         assert_close(log_probs[b, w], model.score(b, ids[b, w]), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("num_return_sequences", [1, 2, 4])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+def test_fewer_hypotheses_are_the_best_of_all(alpha, num_return_sequences):
+    model = RandomModel(seed=16, num_sentences=8)
+    sampler = BeamSampler(4, alpha)
+    ids, log_probs = model.search(sampler, length=12)
+    fewer = model.search(sampler, length=12, num_return_sequences=num_return_sequences)
+    np.testing.assert_array_equal(fewer[0], ids[:, :num_return_sequences])
+    assert_close(fewer[1], log_probs[:, :num_return_sequences])
+
+
+def test_fewer_hypotheses_are_found_in_fewer_steps():
+    if keras.config.backend() == "jax":
+        pytest.skip("JAX traces a step, it does not run the function")
+    calls = []
+    for num_return_sequences in (1, 4):
+        model = RandomModel(seed=16, num_sentences=1, end_bias=2.0)
+        model.search(BeamSampler(4, 0.0), 40, num_return_sequences=num_return_sequences)
+        calls.append(model.calls)
+    assert calls[0] < calls[1]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_no_hypothesis_is_shorter_than_the_minimum_unless_its_limit_is(alpha):
+    model = RandomModel(seed=17, num_sentences=3, end_bias=1.0)
+    limits = np.array([4, 4, 1], "int32")
+    sampler = BeamSampler(num_beams=200, length_penalty=alpha)
+    ids, log_probs = model.search(
+        sampler, 6, max_lengths=limits, min_length=2, forbidden_token_ids=(PAD, START)
+    )
+    for b, limit in enumerate(limits):
+        expected = [
+            hypothesis
+            for hypothesis in all_sequences(model, b, alpha, limit, forbidden=(PAD, START))
+            if len(hypothesis[2]) - 2 >= min(2, limit)
+        ]
+        same_hypotheses(ids[b], log_probs[b], expected)
+        np.testing.assert_array_equal(log_probs[b, len(expected) :], -np.inf)
+
+
 def test_half_precision_logits_are_compared_in_float32():
     model = RandomModel(seed=9)
     in_float32 = model.search(BeamSampler(num_beams=2), length=6)
