@@ -48,5 +48,13 @@ class DecoderBlock(EncoderBlock):
         y = self.feed_forward(y, training=training)
         return self.feed_forward_add_norm(x, y, training=training)
 
+    def cross_attention_weights(self, x, memory, self_mask=None, memory_mask=None):
+        """Weights `(B, H, T, S)` of the attention to the memory, in float32, to look at."""
+        y = self.self_attention_add_norm.sublayer_input(x)
+        y = self.self_attention(y, y, self_mask, training=False)
+        x = self.self_attention_add_norm(x, y, training=False)
+        x = self.cross_attention_add_norm.sublayer_input(x)
+        return self.cross_attention.weights_of(x, memory, memory_mask)
+
     def compute_output_shape(self, x_shape, memory_shape):
         return x_shape

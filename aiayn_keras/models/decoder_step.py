@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from aiayn_keras.layers import scaled_dot_product_attention
+from aiayn_keras.layers import attention_weights, scaled_dot_product_attention
 
 
 class Dense(NamedTuple):
@@ -134,7 +134,8 @@ def decoder_step(backbone, weights, token_ids, index, memory, memory_mask, cache
         mask: Boolean tensor `(B, W, L)`, True where attention to the appended cache is allowed.
 
     Returns:
-        Float32 hidden states `(B·W, D)` and the appended cache.
+        Float32 hidden states `(B·W, D)`, the appended cache, and the last layer's attention to
+        the memory, float32 `(B, H, W, S)`.
     """
     num_beams = token_ids.shape[1]
     num_heads, key_dim, value_dim = backbone.num_heads, backbone.key_dim, backbone.value_dim
@@ -160,7 +161,7 @@ def decoder_step(backbone, weights, token_ids, index, memory, memory_mask, cache
     x = ops.cast(x, "float32") * backbone.hidden_dim**0.5
     x = x + ops.cast(ops.take(weights.positions, ops.reshape(index, (1,)), axis=0), "float32")
 
-    new_cache = []
+    new_cache, attention = [], None
     for block, (memory_key, memory_value), block_cache in zip(
         weights.blocks, memory, cache, strict=True
     ):
@@ -183,9 +184,12 @@ def decoder_step(backbone, weights, token_ids, index, memory, memory_mask, cache
             return block["attention_output"](join_heads(x))
 
         def cross_attention(x, block=block, key=memory_key, value=memory_value):
+            nonlocal attention
             query = split_heads(block["cross_query"](x), key_dim)
-            x = scaled_dot_product_attention(query, key, value, memory_mask)
-            return block["cross_output"](join_heads(x))
+            attention = attention_weights(query, key, memory_mask)
+            return block["cross_output"](
+                join_heads(ops.matmul(ops.cast(attention, value.dtype), value))
+            )
 
         def feed_forward(x, block=block):
             return block["output"](backbone.activation(block["hidden"](x)))
@@ -195,7 +199,7 @@ def decoder_step(backbone, weights, token_ids, index, memory, memory_mask, cache
         x = residual(block["norm"], x, feed_forward)
     if weights.norm is not None:
         x = _layer_norm(x, weights.norm, epsilon)
-    return x, new_cache
+    return x, new_cache, attention
 
 
 def _layer_norm(x, norm, epsilon):

@@ -7,8 +7,10 @@ from aiayn_keras.samplers.compilation import (
     in_parallel,
 )
 from aiayn_keras.samplers.decoder_cache import (
+    add_attention,
     add_position,
     append_position,
+    coverage_bonus,
     empty_cache,
     initial_length,
     reorder_hypotheses,
@@ -18,10 +20,12 @@ from aiayn_keras.samplers.length_penalty import length_penalty
 
 __all__ = [
     "BeamSampler",
+    "add_attention",
     "add_position",
     "append_position",
     "compile_inference",
     "compiles_by_default",
+    "coverage_bonus",
     "empty_cache",
     "in_parallel",
     "initial_length",

@@ -11,7 +11,7 @@ from aiayn_keras.samplers.beam_state import (
     gather_cache,
     initial_state,
 )
-from aiayn_keras.samplers.candidates import top_log_probs
+from aiayn_keras.samplers.constraints import Constraints
 from aiayn_keras.samplers.length_penalty import length_penalty
 
 
@@ -31,21 +31,24 @@ class BeamSampler(keras_hub.samplers.Sampler):
     Args:
         num_beams: Number of beams W.
         length_penalty: The exponent α of the GNMT length penalty, 0 or greater; 0 is none.
+        coverage_penalty: The factor β of the GNMT coverage penalty, 0 or greater; 0 is none. It is
+            the model that says what is covered, see `coverage_bonus`.
+        no_repeat_ngram_size: No n-gram of this size is written twice; 0 allows all.
 
     Example:
         >>> model.compile(sampler=BeamSampler(num_beams=4, length_penalty=0.6))  # doctest: +SKIP
     """
 
-    def __init__(self, num_beams=4, length_penalty=0.6):
+    def __init__(
+        self, num_beams=4, length_penalty=0.6, coverage_penalty=0.0, no_repeat_ngram_size=0
+    ):
         super().__init__()
         if num_beams < 1:
             raise ValueError(f"`num_beams` must be at least 1. Received: num_beams={num_beams}.")
-        if length_penalty < 0:
-            raise ValueError(
-                f"`length_penalty` must be 0 or greater. Received: length_penalty={length_penalty}."
-            )
         self.num_beams = num_beams
-        self.length_penalty = length_penalty
+        self.length_penalty = _not_negative("length_penalty", length_penalty)
+        self.coverage_penalty = _not_negative("coverage_penalty", coverage_penalty)
+        self.no_repeat_ngram_size = _not_negative("no_repeat_ngram_size", no_repeat_ngram_size)
 
     def __call__(
         self,
@@ -60,18 +63,22 @@ class BeamSampler(keras_hub.samplers.Sampler):
         **kwargs,
     ):
         """KerasHub's sampler protocol: the best hypotheses' token ids `(B, L)`."""
+        end_token_id = self.end_token(stop_token_ids)
+        if mask is None:
+            mask = ops.broadcast_to(ops.arange(ops.shape(prompt)[1]) < index, ops.shape(prompt))
+        cache = tree.map_structure(lambda leaf: ops.repeat(leaf, self.num_beams, axis=0), cache)
+        token_ids, _ = self.search(next, prompt, mask, cache, end_token_id, num_return_sequences=1)
+        return token_ids[:, 0]
+
+    @staticmethod
+    def end_token(stop_token_ids):
+        """The one of KerasHub's `stop_token_ids`."""
         if stop_token_ids is None or len(stop_token_ids) != 1:
             raise ValueError(
                 "`BeamSampler` needs exactly one `stop_token_ids`, the end token. "
                 f"Received: stop_token_ids={stop_token_ids}."
             )
-        if mask is None:
-            mask = ops.broadcast_to(ops.arange(ops.shape(prompt)[1]) < index, ops.shape(prompt))
-        cache = tree.map_structure(lambda leaf: ops.repeat(leaf, self.num_beams, axis=0), cache)
-        token_ids, _ = self.search(
-            next, prompt, mask, cache, end_token_id=stop_token_ids[0], num_return_sequences=1
-        )
-        return token_ids[:, 0]
+        return stop_token_ids[0]
 
     def search(
         self,
@@ -85,6 +92,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
         forbidden_token_ids=(),
         num_return_sequences=None,
         reorder_cache=None,
+        score_bonus=None,
     ):
         """Finds the best hypotheses of every sentence.
 
@@ -106,11 +114,14 @@ class BeamSampler(keras_hub.samplers.Sampler):
                 The fewer, the sooner the search is done.
             reorder_cache: Function `(cache, beams (B, W)) -> cache` that gives hypothesis w what
                 the cache knows of hypothesis `beams[b, w]`. By default rows are gathered.
+            score_bonus: Function `cache -> (B, W)`, 0 or less, that is added to the score of a
+                hypothesis when it finishes.
 
         Returns:
             Token ids `(B, N, L)`, best first, 0 after the end, and float32 log-probabilities
             `(B, N)` in nats of everything after the start token. Order is by log-probability over
-            length penalty; a hypothesis that does not exist has zeros and log-probability -inf.
+            length penalty plus bonus; a hypothesis that does not exist has zeros and
+            log-probability -inf.
         """
         num_beams, length = self.num_beams, ops.shape(prompt)[1]
         num_finished = num_beams if num_return_sequences is None else num_return_sequences
@@ -122,32 +133,15 @@ class BeamSampler(keras_hub.samplers.Sampler):
                 lambda leaf: gather_cache(leaf, beams, num_beams), cache
             )
 
-        def candidates(logits, index):
-            """Tokens that may follow each hypothesis, `(B, W, C)`, and their log-probabilities."""
-            logits = ops.cast(logits, "float32")
-            # A forbidden token takes at most one place among the best, and so does the end.
-            num_banned = len(forbidden_token_ids) + bool(min_length)
-            num_candidates = min(2 * num_beams + num_banned, logits.shape[-1])
-            log_probs, tokens, log_normalizer = top_log_probs(logits, num_candidates)
-            for token_id in forbidden_token_ids:
-                log_probs = ops.where(ops.equal(tokens, token_id), NEVER, log_probs)
-            if min_length:
-                is_early = ops.logical_and(ops.equal(tokens, end_token_id), index <= min_length)
-                log_probs = ops.where(is_early, NEVER, log_probs)
-            # Where the prompt or the limit leaves one token, it is the only candidate.
-            is_forced = ops.take(mask, index, axis=1)
-            is_only = ops.logical_or(is_forced, index > max_lengths)
-            only = ops.where(is_forced, ops.take(prompt, index, axis=1), end_token_id)
-            is_only, only = (
-                ops.expand_dims(ops.repeat(x, num_beams, axis=0), axis=1) for x in (is_only, only)
-            )  # --> (B·W, 1)
-            is_first = ops.equal(ops.arange(num_candidates), 0)
-            only_log_prob = ops.take_along_axis(logits, only, axis=1) - log_normalizer
-            only_log_prob = ops.where(is_first, only_log_prob, NEVER)  # --> (B·W, C)
-            log_probs = ops.where(is_only, only_log_prob, log_probs)
-            tokens = ops.where(is_only, only, tokens)
-            shape = (-1, num_beams, num_candidates)
-            return ops.reshape(tokens, shape), ops.reshape(log_probs, shape)
+        limits = Constraints(
+            prompt,
+            mask,
+            end_token_id,
+            max_lengths,
+            min_length,
+            forbidden_token_ids,
+            self.no_repeat_ngram_size,
+        )
 
         def is_unfinished(*loop_vars):
             state = BeamState(*loop_vars)
@@ -162,11 +156,10 @@ class BeamSampler(keras_hub.samplers.Sampler):
             state = BeamState(*loop_vars)
             flat_ids = ops.reshape(state.live_ids, (-1, length))
             logits, _, cache = next(flat_ids, state.cache, state.index)
-            tokens, log_probs = candidates(logits, state.index)
-            state = state._replace(cache=cache)
-            return tuple(
-                self._grow(state, tokens, log_probs, end_token_id, num_finished, reorder_cache)
-            )
+            tokens, log_probs = limits.candidates(logits, flat_ids, state.index, num_beams)
+            bonus = None if score_bonus is None else score_bonus(cache)
+            state, beams = self._grow(state, tokens, log_probs, bonus, end_token_id, num_finished)
+            return tuple(state._replace(cache=reorder_cache(cache, beams)))
 
         state = initial_state(prompt, mask, num_beams, num_finished, cache)
         state = BeamState(*ops.while_loop(is_unfinished, step, tuple(state)))
@@ -174,8 +167,12 @@ class BeamSampler(keras_hub.samplers.Sampler):
         token_ids = ops.where(exists, state.finished_ids, ops.zeros_like(state.finished_ids))
         return token_ids, state.finished_log_probs
 
-    def _grow(self, state, tokens, log_probs, end_token_id, num_finished, reorder_cache):
-        """One step: the best of all hypotheses' candidates, those that finish, those that live."""
+    def _grow(self, state, tokens, log_probs, bonus, end_token_id, num_finished):
+        """One step: the best of all hypotheses' candidates, those that finish, those that live.
+
+        Returns:
+            The new `BeamState` with the old cache, and which hypotheses `(B, W)` live on.
+        """
         num_beams, num_candidates = tokens.shape[1:]
         log_probs = ops.expand_dims(state.live_log_probs, axis=2) + log_probs
         log_probs = ops.reshape(log_probs, (-1, num_beams * num_candidates))
@@ -196,6 +193,8 @@ class BeamSampler(keras_hub.samplers.Sampler):
         # Grow finished: among the best W only, as otherwise one beam would not be greedy.
         ending = ops.where(is_end, log_probs, NEVER)[:, :num_beams]
         scores = ending / length_penalty(state.index, self.length_penalty)
+        if bonus is not None:
+            scores = scores + ops.take_along_axis(bonus, beams[:, :num_beams], axis=1)
         scores = ops.concatenate([state.finished_scores, scores], axis=1)
         finished_scores, best = ops.top_k(scores, num_finished)
         best = ops.cast(best, "int32")
@@ -209,15 +208,26 @@ class BeamSampler(keras_hub.samplers.Sampler):
         # Grow live.
         live_log_probs, best = ops.top_k(ops.where(is_end, NEVER, log_probs), num_beams)
         best = ops.cast(best, "int32")
-        return BeamState(
+        state = state._replace(
             index=state.index + 1,
             live_ids=gather_beams(ids, best),
             live_log_probs=live_log_probs,
             finished_ids=finished_ids,
             finished_log_probs=finished_log_probs,
             finished_scores=finished_scores,
-            cache=reorder_cache(state.cache, ops.take_along_axis(beams, best, axis=1)),
         )
+        return state, ops.take_along_axis(beams, best, axis=1)
 
     def get_config(self):
-        return {"num_beams": self.num_beams, "length_penalty": self.length_penalty}
+        return {
+            "num_beams": self.num_beams,
+            "length_penalty": self.length_penalty,
+            "coverage_penalty": self.coverage_penalty,
+            "no_repeat_ngram_size": self.no_repeat_ngram_size,
+        }
+
+
+def _not_negative(name, value):
+    if value < 0:
+        raise ValueError(f"`{name}` must be 0 or greater. Received: {name}={value}.")
+    return value

@@ -62,7 +62,7 @@ def gather_beams(x, beams):
     rows = _flat_rows(beams, num_beams)
     flat = ops.reshape(x, (-1, *_tail_shape(x)))  # --> (B·W, ...)
     picked = ops.take(flat, rows, axis=0)
-    return ops.reshape(picked, (-1, beams.shape[1], *_tail_shape(x)))
+    return ops.reshape(picked, (ops.shape(beams)[0], beams.shape[1], *_tail_shape(x)))
 
 
 def gather_cache(cache_leaf, beams, num_beams):

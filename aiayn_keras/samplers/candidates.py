@@ -6,7 +6,7 @@ from keras import ops
 BLOCK_SIZE = 128
 
 
-def top_log_probs(logits, k):
+def top_log_probs(logits, k, selectable=None):
     """The k most probable tokens of every row, and their log-probabilities.
 
     Softmax is the one pass over all tokens that every backend has made fast. What it divided by is
@@ -15,12 +15,13 @@ def top_log_probs(logits, k):
     Args:
         logits: Float32 tensor `(N, V)`, V known.
         k: Number of tokens, at most V.
+        selectable: The logits with -inf where a token may not be among the k, if any.
 
     Returns:
         Float32 log-probabilities `(N, k)`, best first, int32 token ids `(N, k)`, and the
         logarithm of what softmax divides by, `(N, 1)`: a log-probability is a logit less it.
     """
-    values, tokens = top_candidates(logits, k)
+    values, tokens = top_candidates(logits if selectable is None else selectable, k)
     best_probability = ops.take_along_axis(ops.softmax(logits, axis=-1), tokens[:, :1], axis=1)
     log_normalizer = values[:, :1] - ops.log(best_probability)
     return values - log_normalizer, tokens, log_normalizer

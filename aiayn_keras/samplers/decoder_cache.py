@@ -24,15 +24,18 @@ class DecoderCache(NamedTuple):
             hypothesis changes fastest.
         ancestors: Integer tensor `(B, W, L)`, the slot of a hypothesis at each position; -1 where
             nothing is written yet.
+        coverage: Float32 tensor `(B, W, S)`, the attention that each source token has had from
+            what a hypothesis has written; an empty tuple where nobody asks.
     """
 
     memory: Any
     memory_mask: Any
     blocks: Any
     ancestors: Any
+    coverage: Any = ()
 
 
-def empty_cache(memory, memory_mask, num_beams, length):
+def empty_cache(memory, memory_mask, num_beams, length, track_coverage=False):
     """A cache before the first position.
 
     Args:
@@ -40,6 +43,7 @@ def empty_cache(memory, memory_mask, num_beams, length):
         memory_mask: Boolean tensor `(B, 1, S)`.
         num_beams: Number of hypotheses W.
         length: Number of positions there is room for.
+        track_coverage: Whether to sum up attention.
     """
     batch_size = ops.shape(memory_mask)[0]
 
@@ -52,6 +56,11 @@ def empty_cache(memory, memory_mask, num_beams, length):
         memory_mask=memory_mask,
         blocks=[(room_for(key), room_for(value)) for key, value in memory],
         ancestors=ops.zeros((batch_size, num_beams, length), dtype="int32") - 1,
+        coverage=(
+            ops.zeros_like(memory_mask, dtype="float32") + ops.zeros((num_beams, 1))
+            if track_coverage
+            else ()
+        ),
     )
 
 
@@ -71,7 +80,28 @@ def add_position(ancestors, token_ids, append, index):
 
 def reorder_hypotheses(cache, beams):
     """The cache after hypothesis `beams[b, w]` has become hypothesis w: `beams (B, W)`."""
-    return cache._replace(ancestors=gather_beams(cache.ancestors, beams))
+    cache = cache._replace(ancestors=gather_beams(cache.ancestors, beams))
+    if isinstance(cache.coverage, tuple):
+        return cache
+    return cache._replace(coverage=gather_beams(cache.coverage, beams))
+
+
+def add_attention(coverage, attention):
+    """Adds the attention `(B, H, W, S)` of a new position, mean of its heads, to a coverage."""
+    return coverage if isinstance(coverage, tuple) else coverage + ops.mean(attention, axis=1)
+
+
+def coverage_bonus(cache, beta):
+    """`β · Σ_s log(min(coverage_s, 1))` over real source tokens (GNMT, equation 14).
+
+    GNMT has one attention; here it is the mean of the heads of the decoder's last layer. Source:
+    https://arxiv.org/abs/1609.08144.
+
+    Returns:
+        Float32 tensor `(B, W)`, 0 or less.
+    """
+    covered = ops.clip(cache.coverage, 1e-9, 1.0)
+    return beta * ops.sum(ops.where(cache.memory_mask, ops.log(covered), 0.0), axis=2)
 
 
 def initial_length(length, token_ids):
