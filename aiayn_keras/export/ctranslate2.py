@@ -18,29 +18,44 @@ QUANTIZATIONS = (
     "bfloat16",
     "float32",
 )
-_ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 
 
 def export_ctranslate2(model, filepath, quantization=None):
     """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece model in it.
 
-    The engine takes and gives wordpieces of `sentencepiece.model`:
+    The engine takes and gives wordpieces. So asked, its translations are those of
+    `model.translate([text], num_beams=4, length_penalty=0.0)`:
 
     ```python
     pieces = sentencepiece.SentencePieceProcessor("folder/sentencepiece.model")
-    source = pieces.encode(text, out_type=str)
-    result = ctranslate2.Translator("folder").translate_batch([source], beam_size=4)
-    pieces.decode(result[0].hypotheses[0])
+    results = ctranslate2.Translator("folder").translate_batch(
+        [pieces.encode(text, out_type=str)],
+        beam_size=4,
+        length_penalty=0,
+        min_decoding_length=0,
+        disable_unk=True,
+        suppress_sequences=[["<pad>"], ["<s>"]],
+    )
+    pieces.decode(results[0].hypotheses[0])
     ```
 
-    Its length penalty is another: it divides by `length^α` where GNMT divides by
-    `((5 + length) / 6)^α`; with α = 0 both find the same translations.
+    Its search is not ours in all:
+
+    - Its `length_penalty` α divides by `length^α`, where GNMT's divides by `((5 + length) / 6)^α`,
+      and is 1 if not given.
+    - With α above 0 it stops at `beam_size · patience` finished hypotheses, even if a live one
+      could still win.
+    - It gives no empty translation, be it the most probable, unless `min_decoding_length` is 0.
+    - The probability of tokens that it may not choose goes to the others, so its scores are a
+      little higher.
+    - It cuts a source at `max_input_length` (1024) and a translation at `max_decoding_length` (256)
+      tokens, not at the source's plus 50, and fails at a position the model does not have.
 
     Args:
         model: A `TransformerSeq2SeqLM` with a preprocessor.
         filepath: The folder to make.
         quantization: How weights are stored: one of CTranslate2's types, such as `"int8"` or
-            `"bfloat16"`; float32 if not given.
+            `"float16"`; float32 if not given.
 
     Returns:
         `pathlib.Path` of the folder.
@@ -48,9 +63,10 @@ def export_ctranslate2(model, filepath, quantization=None):
     Raises:
         FileExistsError: If the folder exists already.
         ImportError: If `ctranslate2` is not installed.
-        ValueError: For an unknown quantization, or a model that CTranslate2 has no place for:
-            heads whose width is not `hidden_dim / num_heads`, or a non-linearity other than
-            ReLU, swish and GELU.
+        RuntimeError: For bfloat16 where PyTorch, with which CTranslate2 rounds, is not installed.
+        ValueError: For an unknown quantization, a model without preprocessor, or one that
+            CTranslate2 has no place for: heads whose width is not `hidden_dim / num_heads`, or a
+            non-linearity other than ReLU, swish (SiLU) and GELU.
     """
     if importlib.util.find_spec("ctranslate2") is None:
         raise ImportError(
@@ -61,10 +77,12 @@ def export_ctranslate2(model, filepath, quantization=None):
         raise ValueError(
             f"`quantization` must be one of {', '.join(QUANTIZATIONS)}. Received: {quantization!r}."
         )
+    if model.preprocessor is None:
+        raise ValueError("The model has no `preprocessor`, hence no wordpieces to write.")
     folder = Path(filepath)
     if folder.exists():
         raise FileExistsError(f"{folder} exists already: choose another folder.")
-    spec = _build_spec(model)
+    spec = _build_spec(model.backbone, model.preprocessor.tokenizer)
     spec.validate()
     spec.optimize(quantization=quantization)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -77,27 +95,21 @@ def export_ctranslate2(model, filepath, quantization=None):
     return folder
 
 
-def _build_spec(model):
+def _build_spec(backbone, tokenizer):
+    """CTranslate2's description of a model, filled with the weights."""
     import ctranslate2
 
-    backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
-    head_dim = backbone.hidden_dim // backbone.num_heads
+    head_dim = backbone.hidden_dim / backbone.num_heads
     if (backbone.key_dim, backbone.value_dim) != (head_dim, head_dim):
         raise ValueError(
-            "CTranslate2 needs heads of width `hidden_dim / num_heads` = "
-            f"{head_dim}. Received: key_dim={backbone.key_dim}, value_dim={backbone.value_dim}."
-        )
-    activation = keras.activations.serialize(backbone.activation)
-    if activation not in _ACTIVATIONS:
-        raise ValueError(
-            f"CTranslate2 knows the non-linearities {', '.join(_ACTIVATIONS)}. "
-            f"Received: {activation!r}."
+            f"CTranslate2 needs heads of width `hidden_dim / num_heads` = {head_dim:g}. "
+            f"Received: key_dim={backbone.key_dim}, value_dim={backbone.value_dim}."
         )
     spec = ctranslate2.specs.TransformerSpec.from_config(
         num_layers=(backbone.num_layers, backbone.num_layers),
         num_heads=backbone.num_heads,
         pre_norm=backbone.normalize_first,
-        activation=getattr(ctranslate2.specs.Activation, _ACTIVATIONS[activation]),
+        activation=_activation(backbone.activation),
     )
     spec.config.layer_norm_epsilon = backbone.layer_norm_epsilon
     spec.config.decoder_start_token = tokenizer.id_to_token(tokenizer.start_token_id)
@@ -110,7 +122,7 @@ def _build_spec(model):
     spec.register_source_vocabulary(vocabulary)
     spec.register_target_vocabulary(vocabulary)
 
-    embeddings = _array(backbone.token_embedding.embeddings)
+    embeddings = _embeddings(backbone.token_embedding)
     spec.encoder.embeddings[0].weight = embeddings
     spec.decoder.embeddings.weight = embeddings
     spec.decoder.projection.weight = embeddings
@@ -126,6 +138,23 @@ def _build_spec(model):
         if norm is not None:
             _fill_norm(side.layer_norm, norm)
     return spec
+
+
+def _activation(function):
+    import ctranslate2
+
+    names = {
+        keras.activations.relu: "RELU",
+        keras.activations.silu: "SWISH",
+        keras.activations.gelu: "GELU",  # without approximation, as Keras' own default
+    }
+    if function not in names:
+        raise ValueError(
+            "CTranslate2 is given the non-linearities "
+            f"{', '.join(known.__name__ for known in names)}. "
+            f"Received: {getattr(function, '__name__', function)!r}."
+        )
+    return ctranslate2.specs.Activation[names[function]]
 
 
 def _fill_block(spec, block):
@@ -151,7 +180,7 @@ def _fill_block(spec, block):
 
 def _fill_dense(spec, *layers):
     """Dense layers side by side as one matrix, transposed as CTranslate2 has it."""
-    spec.weight = np.concatenate([_array(layer.kernel).T for layer in layers])
+    spec.weight = np.concatenate([_kernel(layer).T for layer in layers])
     if layers[0].use_bias:
         spec.bias = np.concatenate([_array(layer.bias) for layer in layers])
 
@@ -160,5 +189,21 @@ def _fill_norm(spec, layer):
     spec.gamma, spec.beta = _array(layer.gamma), _array(layer.beta)
 
 
+def _embeddings(layer):
+    """The matrix `(V, D)`; of a quantized layer what it answers."""
+    if layer.quantization_mode is None:
+        return _array(layer.embeddings)
+    return _array(layer(ops.arange(layer.input_dim)))
+
+
+def _kernel(layer):
+    """The matrix of a Dense layer; of a quantized one what it makes of the identity."""
+    if layer.quantization_mode is None:
+        return _array(layer.kernel)
+    kernel = _array(layer(ops.eye(layer.input_spec.axes[-1])))
+    return kernel - _array(layer.bias) if layer.use_bias else kernel
+
+
 def _array(tensor):
-    return np.ascontiguousarray(ops.convert_to_numpy(tensor), dtype="float32")
+    """A copy, as CTranslate2 quantizes in place."""
+    return np.array(ops.convert_to_numpy(tensor), dtype="float32")

@@ -11,6 +11,7 @@ import keras
 from keras import ops
 
 from aiayn_keras.layers import attention_weights, scaled_dot_product_attention
+from aiayn_keras.samplers import float32_matmul
 
 
 class Dense(NamedTuple):
@@ -20,8 +21,7 @@ class Dense(NamedTuple):
     bias: Any
 
     def __call__(self, x):
-        x = ops.matmul(ops.cast(x, self.kernel.dtype), self.kernel)
-        x = ops.cast(x, "float32")
+        x = float32_matmul(x, self.kernel)
         return x if self.bias is None else x + self.bias
 
 

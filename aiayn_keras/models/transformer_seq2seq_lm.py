@@ -103,6 +103,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             **kwargs,
         )
         self._compiled_functions = {}
+        self._generate_variables = None
 
     def fit(self, *args, shuffle=False, **kwargs):
         """Trains the model, see `keras.Model.fit`; `x` is a dictionary of strings.
@@ -111,6 +112,20 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         pairs first. `aiayn_keras.data.TokenBatches` gives batches in a new order for each epoch.
         """
         return super().fit(*args, shuffle=shuffle, **kwargs)
+
+    def quantize(self, mode=None, config=None, **kwargs):
+        """Quantizes the weights, all of them the backbone's, see `keras.Model.quantize`.
+
+        Keras' own would look for weights in the tokenizer too, and fail.
+
+        Args:
+            mode: The mode of the quantization, such as `"int8"`.
+            config: A `keras.quantizers.QuantizationConfig`, instead of `mode`.
+            **kwargs: As in `keras.Model.quantize`.
+        """
+        self.backbone.quantize(mode, config=config, **kwargs)
+        self.train_function = self.test_function = self.predict_function = None
+        self._post_quantize(mode)
 
     def generate_step(self, inputs, stop_token_ids=None):
         """Extends a batch of prompts with the compiled sampler; used by `generate`.
@@ -131,6 +146,13 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             "decoder_token_ids": token_ids,
             "decoder_padding_mask": until_end(token_ids, stop_token_ids or (), mask),
         }
+
+    def make_generate_function(self):
+        """What `generate` runs, see `keras_hub.models.CausalLM.make_generate_function`."""
+        variables = _variable_ids(self)
+        if self._generate_variables != variables:
+            self.generate_function, self._generate_variables = None, variables
+        return super().make_generate_function()
 
     def translate(
         self,
@@ -173,10 +195,6 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             ValueError: For a single string, a text with more tokens than the model has positions,
                 more sequences than beams, as many prefixes as not texts, lengths that cannot be,
                 or a model without tokenizer.
-
-        Example:
-            >>> best = model.translate(["half past three"])[0]  # doctest: +SKIP
-            >>> best.text, best.score, best.tokens  # doctest: +SKIP
         """
         if min_length < 0 or (max_length is not None and min_length > max_length):
             raise ValueError(
@@ -271,8 +289,12 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         """A function of tensors, or of the backbone and tensors, compiled once for its `key`."""
         if models is None:
             models, function = (self,), functools.partial(function, self.backbone)
-        # Other variables, after `quantize` or `enable_lora`, need another trace.
-        key = (key, *(id(variable) for model in models for variable in model.variables))
+        key = (key, *map(_variable_ids, models))
         if key not in self._compiled_functions:
             self._compiled_functions[key] = compile_inference(function, *models)
         return self._compiled_functions[key]
+
+
+def _variable_ids(model):
+    """Other variables, after `quantize` or `enable_lora`, need another trace."""
+    return tuple(map(id, model.variables))

@@ -17,6 +17,7 @@ from aiayn_keras.samplers.decoder_cache import (
     write_position,
 )
 from aiayn_keras.samplers.length_penalty import length_penalty
+from aiayn_keras.samplers.matmul import float32_matmul
 
 __all__ = [
     "BeamSampler",
@@ -27,6 +28,7 @@ __all__ = [
     "compiles_by_default",
     "coverage_bonus",
     "empty_cache",
+    "float32_matmul",
     "in_parallel",
     "initial_length",
     "length_penalty",
