@@ -3,10 +3,17 @@
 import ipaddress
 import os
 import socket
+import tempfile
 from unittest import mock
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+# On JAX the tests mostly wait for XLA. It compiles a function once for all the tests that make it
+# anew, and puts it where no other process writes, as JAX does not write its files in one go.
+JAX_CACHE = tempfile.TemporaryDirectory(prefix="aiayn-keras-jax-")
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", JAX_CACHE.name)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 import hypothesis
 import keras

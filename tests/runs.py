@@ -10,6 +10,7 @@ SETTINGS = (
     "model.hidden_dim=32",
     "model.intermediate_dim=48",
     "batches.tokens_per_batch=1024",
+    "batches.max_shapes=3",
     "optimizer.warmup_steps=30",
     "optimizer.peak_learning_rate=0.01",
     "training.updates=60",

@@ -11,7 +11,7 @@ from aiayn_keras.models import (
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
 from aiayn_keras.samplers import BeamSampler, compiles_by_default
 from tests.helpers import assert_close
-from tests.models.conftest import number_words
+from tests.number_words import number_words
 
 
 @pytest.fixture

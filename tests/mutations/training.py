@@ -1,0 +1,61 @@
+"""Mistakes in loss, metrics and schedule (paper 5), and in what the model adds to Keras."""
+
+from tests.mutations.mutation import mistakes_in
+
+MUTATIONS = [
+    *mistakes_in(
+        "optimization/label_smoothing.py",
+        "optimization/test_label_smoothing.py",
+        (
+            "the label keeps all its weight",
+            "(1.0 - label_smoothing) * loss",
+            "loss",
+        ),
+        ("smoothing towards the best guess", "ops.mean(logits, axis=-1)", "ops.max(logits, -1)"),
+        ("no smoothing by default", "label_smoothing=0.1,", "label_smoothing=0.0,"),
+        (
+            "padding divides the loss",
+            'reduction="mean_with_sample_weight"',
+            'reduction="sum_over_batch_size"',
+        ),
+        ("half-precision loss", 'logits = ops.cast(logits, "float32")', "pass"),
+    ),
+    *mistakes_in(
+        "optimization/metrics.py",
+        "optimization/test_metrics.py",
+        ("padding counts", "sample_weight=sample_weight)", "sample_weight=None)"),
+        ("the loss, not the perplexity", "ops.exp(super().result())", "super().result()"),
+        (
+            "a mean of accuracy without its weights",
+            "class TokenAccuracy(keras.metrics.SparseCategoricalAccuracy)",
+            "class TokenAccuracy(keras.metrics.SparseTopKCategoricalAccuracy)",
+        ),
+    ),
+    *mistakes_in(
+        "optimization/warmup_schedule.py",
+        "optimization/test_warmup_schedule.py",
+        ("steps count from 0", 'ops.cast(step, "float32") + 1.0', 'ops.cast(step, "float32")'),
+        ("the larger of the two", "ops.minimum(rise, decay)", "ops.maximum(rise, decay)"),
+        ("decay with the step itself", "ops.rsqrt(rise)", "1.0 / rise"),
+        ("a peak without its warm-up", "(self.hidden_dim * self.warmup_steps)", "self.hidden_dim"),
+        ("a given peak is not used", "if peak is None:", "if True:"),
+    ),
+    *mistakes_in(
+        "models/transformer_seq2seq_lm.py",
+        "models/test_transformer_seq2seq_lm.py",
+        ("another Adam", "beta_2=0.98", "beta_2=0.999"),
+        ("the wrong width's schedule", "(self.backbone.hidden_dim)", "(self.backbone.num_heads)"),
+        ("texts are shuffled away from what follows", "shuffle=shuffle", "shuffle=not shuffle"),
+        ("the length penalty is not passed on", "(num_beams, length_penalty)", "(num_beams)"),
+    ),
+    *mistakes_in(
+        "models/transformer_seq2seq_lm.py",
+        "models/test_lora_and_quantization.py",
+        ("what is compiled stays compiled", "tuple(map(id, self.variables))", "()"),
+        (
+            "the tokenizer is quantized",
+            "self.backbone.quantize(mode, config=config, **kwargs)",
+            "super().quantize(mode, config=config, **kwargs)",
+        ),
+    ),
+]
