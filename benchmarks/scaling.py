@@ -98,7 +98,7 @@ def _time(model, point, vocabulary_size, repeats):
 def draw(records, title, path):
     """Four panels, seconds along every axis, a curve for every architecture."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     from aiayn_keras.plotting import COLORS
 
@@ -110,15 +110,18 @@ def draw(records, title, path):
     names = list(dict.fromkeys(architecture for _, architecture in curves))
     figure = Figure(figsize=(9.5, 7), layout="constrained")
     plain = FuncFormatter(lambda number, _: f"{number:g}")
-    for axes, (axis, label) in zip(figure.subplots(2, 2).flat, LABELS.items(), strict=True):
+    for axes, (axis, label) in zip(
+        figure.subplots(2, 2, sharey=True).flat, LABELS.items(), strict=True
+    ):
         for name, color, marker in zip(names, COLORS, "osD^v<", strict=False):
             x, y = curves[axis, name]
             axes.plot(x, y, color=color, marker=marker, label=name.replace("_", " "))
         axes.set(xscale="log", yscale="log", xlabel=label, ylabel="seconds for a batch")
-        axes.set_xticks(x, minor=False)
-        axes.set_xticks([], minor=True)
-        axes.xaxis.set_major_formatter(plain)
-        axes.yaxis.set_major_formatter(plain)
+        axes.set_xticks(x)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        for one in (axes.xaxis, axes.yaxis):
+            one.set_major_formatter(plain)
+            one.set_minor_locator(NullLocator())
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
         others = [LABELS[other] for other in LABELS if other != axis]
@@ -229,6 +232,8 @@ def main(backend, architectures, dtype, repeats, largest, output):
     draw(records, f"Beam search on {backend}, {dtype}", output / "scaling.png")
     click.echo(report)
     click.echo(f"Written: {output}/scaling.png, scaling.json, scaling.md.")
+    if backend != "torch" and counts["traces"] > counts["shapes"]:
+        raise click.ClickException("The search was compiled more often than there are shapes.")
 
 
 if __name__ == "__main__":

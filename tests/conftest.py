@@ -3,17 +3,10 @@
 import ipaddress
 import os
 import socket
-import tempfile
 from unittest import mock
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
-# On JAX the tests mostly wait for XLA. It compiles a function once for all the tests that make it
-# anew, and puts it where no other process writes, as JAX does not write its files in one go.
-JAX_CACHE = tempfile.TemporaryDirectory(prefix="aiayn-keras-jax-")
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", JAX_CACHE.name)
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 import hypothesis
 import keras
@@ -24,6 +17,17 @@ SEED = 20170612
 
 hypothesis.settings.register_profile("reproducible", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("reproducible")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory):
+    """On JAX, let XLA compile a function once for all the tests that make it anew."""
+    if keras.config.backend() == "jax":
+        import jax
+
+        # No folder that other processes write to: JAX does not write its files in one go.
+        jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("jax")))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 @pytest.fixture(autouse=True)
