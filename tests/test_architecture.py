@@ -30,7 +30,7 @@ def may_ask_for_the_backend(path):
 
 
 def may_print(path):
-    return PurePosixPath(path).parts[0] in ("cli.py", "cli")
+    return PurePosixPath(path).parts[0] == "cli"
 
 
 def tensorflow_imports(source):

@@ -151,6 +151,38 @@ def test_export_writes_name_and_version(trained_run, tmp_path):
     assert (tmp_path / "mine" / "1" / "saved_model.pb").is_file()
 
 
+def test_export_writes_a_folder_for_ctranslate2(trained_run, tmp_path):
+    pytest.importorskip("ctranslate2")
+    arguments = ("export", trained_run, "--format", "ctranslate2", "--output", tmp_path)
+    result = run(*arguments, "--quantization", "int8")
+    assert result.exit_code == 0, result.output
+    folder = tmp_path / trained_run.name
+    assert result.stdout.strip() == str(folder)
+    assert {path.name for path in folder.iterdir()} >= {"model.bin", "sentencepiece.model"}
+    assert_one_clear_line(run(*arguments), f"{folder} exists already")
+    result = run(*arguments, "--name", "other", "--quantization", "int7")
+    assert_one_clear_line(result, "int8", "'int7'")
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize(
+    ("file_format", "option", "value", "other_format"),
+    [
+        ("ctranslate2", "--version", 2, "saved_model"),
+        ("ctranslate2", "--num-beams", 4, "saved_model"),
+        ("ctranslate2", "--length-penalty", 0.6, "saved_model"),
+        ("saved_model", "--quantization", "int8", "ctranslate2"),
+    ],
+)
+def test_export_refuses_another_formats_option(file_format, option, value, other_format, tmp_path):
+    result = run("export", ".", "--format", file_format, "--output", tmp_path, option, value)
+    assert result.exit_code == 2
+    assert f"{option} is an option of --format {other_format}, not of {file_format}." in (
+        result.stderr
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_train_trains(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = [part for setting in SETTINGS for part in ("--set", setting)]

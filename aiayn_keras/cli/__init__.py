@@ -9,7 +9,7 @@ import click
 from aiayn_keras.cli.export import export
 from aiayn_keras.cli.info import info
 from aiayn_keras.cli.train import average, train
-from aiayn_keras.cli.translate import evaluate, translate
+from aiayn_keras.cli.translate import evaluate, score, translate
 
 # TensorFlow's notes on its own start would stand between the lines of the answer.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -37,5 +37,5 @@ def main():
     logging.getLogger("aiayn_keras").setLevel(logging.INFO)
 
 
-for command in (train, translate, evaluate, average, export, info):
+for command in (train, translate, score, evaluate, average, export, info):
     main.add_command(command)

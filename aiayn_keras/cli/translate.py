@@ -1,4 +1,4 @@
-"""`aiayn-keras translate` and `evaluate`."""
+"""`aiayn-keras translate`, `score` and `evaluate`."""
 
 import json
 import sys
@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
+from aiayn_keras.cli.search_options import search_options
 
-WINDOW = 1000  # lines of a pipe that are translated together
+CHUNK = 1 << 16  # most bytes of standard input that are translated together
 
 
 @click.command()
@@ -19,14 +20,50 @@ WINDOW = 1000  # lines of a pipe that are translated together
     type=click.Path(path_type=Path),
     help="File to translate. Default: lines from standard input.",
 )
-@click.option("--num-beams", type=click.IntRange(min=1), default=4, show_default=True)
-@click.option("--length-penalty", type=click.FloatRange(min=0), default=0.6, show_default=True)
-def translate(model_folder, input_file, num_beams, length_penalty):
-    """Translate lines with the model in DIR, one line of output for a line of input."""
+@click.option(
+    "--prefixes",
+    "prefix_file",
+    type=click.Path(path_type=Path),
+    help="File with a line for each line of --input that its translation begins with.",
+)
+@click.option(
+    "--ensemble",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Another model of the same vocabulary, to search with both. May be repeated.",
+)
+@click.option("--n-best", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a JSON object for a line: its hypotheses with score and wordpieces.",
+)
+@click.option("--alignments", is_flag=True, help="With --json, where each wordpiece looked.")
+@search_options
+def translate(
+    model_folder, input_file, prefix_file, ensemble, n_best, as_json, alignments, **options
+):
+    """Translate lines with the model in DIR, one line of output for a line of input.
+
+    With --n-best, a line has its best translations, separated by tabs.
+    """
     from aiayn_keras.data import read_lines
 
+    if alignments and not as_json:
+        raise click.UsageError("--alignments are printed with --json.")
+    if prefix_file is not None and input_file is None:
+        raise click.UsageError("--prefixes goes with --input.")
     lines = None if input_file is None else read_lines(input_file)
+    prefixes = None if prefix_file is None else read_lines(prefix_file)
+    if prefixes is not None and len(prefixes) != len(lines):
+        raise ValueError(
+            f"{prefix_file} must have as many lines as {input_file}. "
+            f"Received: {len(prefixes)} and {len(lines)}."
+        )
     model = load_model(model_folder)
+    others = [load_model(folder) for folder in ensemble]
     name = "standard input" if input_file is None else str(input_file)
     done = 0
     for window in _windows(sys.stdin.buffer) if lines is None else [lines]:
@@ -36,20 +73,54 @@ def translate(model_folder, input_file, num_beams, length_penalty):
             name,
             lines_before=done,
             hide_bar=lines is None,
-            num_beams=num_beams,
-            length_penalty=length_penalty,
+            num_return_sequences=n_best,
+            prefixes=prefixes,
+            ensemble=others,
+            return_alignments=alignments,
+            **options,
         )
         done += len(window)
         for translation in translations:
-            click.echo(translation.text)
+            if as_json:
+                hypotheses = [_as_dictionary(each) for each in translation.hypotheses]
+                click.echo(json.dumps({"hypotheses": hypotheses}, ensure_ascii=False))
+            else:
+                click.echo("\t".join(each.text for each in translation.hypotheses))
+
+
+def _as_dictionary(hypothesis):
+    fields = {"text": hypothesis.text, "score": hypothesis.score, "tokens": hypothesis.tokens}
+    if hypothesis.alignment is not None:
+        fields["alignment"] = [
+            [round(weight, 4) for weight in row] for row in hypothesis.alignment.tolist()
+        ]
+    return fields
+
+
+@click.command()
+@MODEL_FOLDER
+@click.option("--source", type=click.Path(path_type=Path), required=True)
+@click.option("--target", type=click.Path(path_type=Path), required=True)
+@click.option("--per-token", is_flag=True, help="Print every wordpiece's, the end token's last.")
+@click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True)
+def score(model_folder, source, target, per_token, batch_size):
+    """Print the log-probability, in nats, of each line of a translation by the model in DIR."""
+    from aiayn_keras.data import read_parallel
+
+    pairs = read_parallel(source, target)
+    model = load_model(model_folder)
+    scores = model.score(
+        list(pairs.sources), list(pairs.targets), per_token=True, batch_size=batch_size
+    )
+    for log_probs in scores:
+        numbers = log_probs if per_token else [log_probs.sum()]
+        click.echo(" ".join(f"{number:.4f}" for number in numbers))
 
 
 @click.command()
 @MODEL_FOLDER
 @click.option("--source", type=click.Path(path_type=Path), required=True)
 @click.option("--reference", type=click.Path(path_type=Path), required=True)
-@click.option("--num-beams", type=click.IntRange(min=1), default=4, show_default=True)
-@click.option("--length-penalty", type=click.FloatRange(min=0), default=0.6, show_default=True)
 @click.option(
     "--tokenize",
     "bleu_tokenizer",
@@ -59,9 +130,8 @@ def translate(model_folder, input_file, num_beams, length_penalty):
 )
 @click.option("--lowercase", is_flag=True, help="Ignore case.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def evaluate(
-    model_folder, source, reference, num_beams, length_penalty, bleu_tokenizer, lowercase, as_json
-):
+@search_options
+def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json, **options):
     """Translate a file with the model in DIR and print BLEU with sacreBLEU's signature."""
     from aiayn_keras.data import read_parallel
     from aiayn_keras.training.bleu import check_bleu_tokenizer, corpus_bleu
@@ -69,9 +139,7 @@ def evaluate(
     check_bleu_tokenizer(bleu_tokenizer)
     pairs = read_parallel(source, reference)
     model = load_model(model_folder)
-    translations = _translate(
-        model, pairs.sources, str(source), num_beams=num_beams, length_penalty=length_penalty
-    )
+    translations = _translate(model, pairs.sources, str(source), **options)
     bleu = corpus_bleu(
         [translation.text for translation in translations],
         list(pairs.targets),
@@ -86,21 +154,27 @@ def evaluate(
 
 
 def _windows(stream):
-    """Lines of a stream: one by one from a person, many together from a pipe."""
-    size = 1 if stream.isatty() else WINDOW
-    window = []
-    for number, line in enumerate(stream, start=1):
+    """Lines of a stream as they come: what is there is translated, nothing is waited for."""
+    done, rest = 0, b""
+    while chunk := stream.read1(CHUNK):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if lines:
+            yield _decode(lines, done)
+            done += len(lines)
+    if rest:
+        yield _decode([rest], done)
+
+
+def _decode(lines, lines_before):
+    texts = []
+    for number, line in enumerate(lines, start=lines_before + 1):
         try:
-            window.append(line.decode("utf-8").rstrip("\r\n"))
+            texts.append(line.decode("utf-8").removesuffix("\r"))
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"standard input, line {number} is not UTF-8 (byte {error.start})."
             ) from None
-        if len(window) == size:
-            yield window
-            window = []
-    if window:
-        yield window
+    return texts
 
 
 def _translate(model, texts, name, lines_before=0, hide_bar=False, **options):

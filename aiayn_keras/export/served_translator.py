@@ -17,6 +17,8 @@ def build_served_translator(model, num_beams, length_penalty):
     import tensorflow as tf
     import tensorflow_text
 
+    from aiayn_keras.models.generation import beam_search
+    from aiayn_keras.models.scoring import token_log_probs
     from aiayn_keras.samplers import BeamSampler
 
     tokenizer = model.preprocessor.tokenizer
@@ -45,23 +47,28 @@ def build_served_translator(model, num_beams, length_penalty):
             tf.ragged.boolean_mask(token_ids, token_ids >= first_piece)
         )
 
-    def search(text):
+    def search_ids(token_ids, padding_mask, num_hypotheses):
+        return beam_search(
+            (model.backbone,), tokenizer, token_ids, padding_mask, sampler, num_hypotheses
+        )
+
+    def search(text, num_hypotheses):
         token_ids, padding_mask, num_pieces = tokenize(text)
-        token_ids, log_probs = model.search(token_ids, padding_mask, sampler)  # (B, W, L), (B, W)
+        token_ids, log_probs = search_ids(token_ids, padding_mask, num_hypotheses)  # (B, N, L)
         # As in `translate`: a text without words has one translation, nothing.
         has_words = num_pieces[:, tf.newaxis] > 0
         texts = detokenize(tf.reshape(token_ids, [-1, tf.shape(token_ids)[2]]))
-        texts = tf.where(has_words, tf.reshape(texts, [-1, num_beams]), "")
+        texts = tf.where(has_words, tf.reshape(texts, [-1, num_hypotheses]), "")
         return texts, tf.where(has_words, log_probs, 0.0)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def serving_default(text):
-        texts, log_probs = search(text)
+        texts, log_probs = search(text, 1)
         return {"translation": texts[:, 0], "score": log_probs[:, 0]}
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def translate_nbest(text):
-        texts, log_probs = search(text)
+        texts, log_probs = search(text, num_beams)
         return {"translations": texts, "scores": log_probs}
 
     @tf.function(
@@ -70,7 +77,7 @@ def build_served_translator(model, num_beams, length_penalty):
     def generate_ids(token_ids):
         token_ids = token_ids[:, : max_pieces + 1]
         padding_mask = tf.cast(token_ids != tokenizer.pad_token_id, tf.int32)
-        token_ids, log_probs = model.search(token_ids, padding_mask, sampler)
+        token_ids, log_probs = search_ids(token_ids, padding_mask, 1)
         return {"token_ids": token_ids[:, 0], "score": log_probs[:, 0]}
 
     @tf.function(
@@ -85,10 +92,10 @@ def build_served_translator(model, num_beams, length_penalty):
         labels, decoder_mask, _ = tokenize(target)
         starts = tf.fill([tf.shape(labels)[0], 1], tokenizer.start_token_id)
         decoder_ids = tf.concat([starts, labels[:, :-1]], axis=1)
-        log_probs = model.log_likelihood(
-            encoder_ids, encoder_mask, decoder_ids, decoder_mask, labels
+        log_probs = token_log_probs(
+            model.backbone, encoder_ids, encoder_mask, decoder_ids, decoder_mask, labels
         )
-        return {"log_probability": log_probs}
+        return {"log_probability": tf.reduce_sum(log_probs, axis=1)}
 
     return module, {
         "serving_default": serving_default,

@@ -139,25 +139,6 @@ class MultiHeadAttention(keras.layers.Layer):
         )  # --> (B, H, T, K_v)
         return self.output_dense(self._join_heads(x))
 
-    def decode_step(self, x, cache, index):
-        """Self-attention of one new position to itself and those before it.
-
-        Args:
-            x: Float tensor `(B, 1, D)`, the new position.
-            cache: Keys `(B, H, L, K)` and values `(B, H, L, K_v)` of the positions before.
-            index: Integer scalar, the new position, less than L.
-
-        Returns:
-            Output `(B, 1, D)` and the cache with the new position written.
-        """
-        new_key, new_value = self.project_memory(x)
-        positions = ops.arange(ops.shape(cache[0])[2])
-        is_new = ops.reshape(ops.equal(positions, index), (1, 1, -1, 1))
-        key = ops.where(is_new, new_key, cache[0])
-        value = ops.where(is_new, new_value, cache[1])
-        mask = ops.reshape(positions <= index, (1, 1, -1))
-        return self.attend(x, key, value, mask, training=False), (key, value)
-
     def weights_of(self, query, memory, mask=None):
         """Attention weights `(B, H, T, S)` in float32, to look at."""
         query = self._split_heads(self.query_dense(query), self.key_dim)

@@ -48,39 +48,13 @@ class DecoderBlock(EncoderBlock):
         y = self.feed_forward(y, training=training)
         return self.feed_forward_add_norm(x, y, training=training)
 
-    def decode_step(self, x, memory_key, memory_value, memory_mask, cache, index):
-        """The same for one new position, with what is known of those before it.
-
-        Cross-attention treats positions alone, so the W hypotheses of a sentence query its one
-        memory as if they were W positions: nothing of the memory is copied.
-
-        Args:
-            x: Float tensor `(B·W, 1, D)`, the new position of every hypothesis.
-            memory_key: Float tensor `(B, H, S, K)`, from `cross_attention.project_memory`.
-            memory_value: Float tensor `(B, H, S, K_v)`, likewise.
-            memory_mask: Boolean tensor `(B, 1, S)`, True where attention is allowed.
-            cache: Self-attention keys and values, `(B·W, H, L, K)` each.
-            index: Integer scalar, the new position.
-
-        Returns:
-            Output `(B·W, 1, D)` and the updated cache.
-        """
-        hidden_dim = x.shape[-1]
-        num_sentences = keras.ops.shape(memory_key)[0]
-        # 1. Self-attention to what has been written so far.
+    def cross_attention_weights(self, x, memory, self_mask=None, memory_mask=None):
+        """Weights `(B, H, T, S)` of the attention to the memory, in float32, to look at."""
         y = self.self_attention_add_norm.sublayer_input(x)
-        y, cache = self.self_attention.decode_step(y, cache, index)
+        y = self.self_attention(y, y, self_mask, training=False)
         x = self.self_attention_add_norm(x, y, training=False)
-        # 2. Attention to the encoder's output.
-        x = keras.ops.reshape(x, (num_sentences, -1, hidden_dim))  # (B, W, D)
-        y = self.cross_attention_add_norm.sublayer_input(x)
-        y = self.cross_attention.attend(y, memory_key, memory_value, memory_mask, training=False)
-        x = self.cross_attention_add_norm(x, y, training=False)
-        # 3. Feed-forward network.
-        y = self.feed_forward_add_norm.sublayer_input(x)
-        y = self.feed_forward(y, training=False)
-        x = self.feed_forward_add_norm(x, y, training=False)
-        return keras.ops.reshape(x, (-1, 1, hidden_dim)), cache
+        x = self.cross_attention_add_norm.sublayer_input(x)
+        return self.cross_attention.weights_of(x, memory, memory_mask)
 
     def compute_output_shape(self, x_shape, memory_shape):
         return x_shape

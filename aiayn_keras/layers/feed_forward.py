@@ -31,7 +31,7 @@ class PositionwiseFeedForward(keras.layers.Layer):
 
         # === Layers ===
         self.hidden_dense = keras.layers.Dense(
-            intermediate_dim, activation=self.activation, dtype=self.dtype_policy, name="hidden"
+            intermediate_dim, dtype=self.dtype_policy, name="hidden"
         )
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
@@ -43,7 +43,7 @@ class PositionwiseFeedForward(keras.layers.Layer):
         self.output_dense.build(hidden_shape)
 
     def call(self, x, training=None):
-        x = self.hidden_dense(x)
+        x = self.activation(self.hidden_dense(x))
         x = self.dropout_layer(x, training=training)
         return self.output_dense(x)
 

@@ -83,17 +83,12 @@ class PositionalEmbedding(keras.layers.Layer):
         self.dropout_layer.build(x_shape)
 
     def call(self, x, padding_mask, training=None):
-        x = self._add(x, sentence_positions(padding_mask))
-        return self.dropout_layer(x, training=training)
-
-    def decode_step(self, x, index):
-        """Embeds one new position: `x (B, 1, D)` at the integer scalar `index`."""
-        return self._add(x, ops.reshape(index, (1, 1)))
-
-    def _add(self, x, positions):
         scale = ops.cast(math.sqrt(x.shape[-1]), x.dtype)
-        encoding = ops.take(ops.convert_to_tensor(self.table), positions, axis=0)
-        return x * scale + ops.cast(encoding, x.dtype)
+        encoding = ops.take(
+            ops.convert_to_tensor(self.table), sentence_positions(padding_mask), axis=0
+        )
+        x = x * scale + ops.cast(encoding, x.dtype)
+        return self.dropout_layer(x, training=training)
 
     def compute_output_shape(self, x_shape, padding_mask_shape):
         return x_shape

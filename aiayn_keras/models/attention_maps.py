@@ -80,10 +80,7 @@ def _all_weights(backbone, encoder_ids, decoder_ids):
     for block in backbone.decoder_blocks:
         y = block.self_attention_add_norm.sublayer_input(x)
         decoder_maps.append(block.self_attention.weights_of(y, y, mask))
-        y = block.self_attention(y, y, mask, training=False)
-        y = block.self_attention_add_norm(x, y, training=False)
-        y = block.cross_attention_add_norm.sublayer_input(y)
-        cross_maps.append(block.cross_attention.weights_of(y, memory))
+        cross_maps.append(block.cross_attention_weights(x, memory, mask))
         x = block(x, memory, mask, training=False)
     return tuple(
         np.concatenate([ops.convert_to_numpy(layer) for layer in maps])

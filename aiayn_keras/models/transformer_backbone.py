@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import keras
-from keras import ops
 from keras_hub.models import Backbone
 
 from aiayn_keras.layers import (
@@ -208,46 +207,6 @@ class TransformerBackbone(Backbone):
         for block in self.decoder_blocks:
             x = block(x, memory, self_mask, memory_mask, **call_options)
         return x if self.decoder_norm is None else self.decoder_norm(x)
-
-    def project_memory(self, memory):
-        """Every decoder layer's keys and values of a memory `(B, S, D)`, made once."""
-        return [block.cross_attention.project_memory(memory) for block in self.decoder_blocks]
-
-    def empty_cache(self, batch_size, length):
-        """Every decoder layer's self-attention cache: zeros `(B, H, L, K)` and `(B, H, L, K_v)`."""
-        shape = (batch_size, self.num_heads, length)
-        return [
-            (
-                ops.zeros((*shape, self.key_dim), dtype=self.compute_dtype),
-                ops.zeros((*shape, self.value_dim), dtype=self.compute_dtype),
-            )
-            for _ in self.decoder_blocks
-        ]
-
-    def decode_step(self, token_ids, index, projected_memory, memory_mask, cache):
-        """Runs the decoder for one new position of every hypothesis.
-
-        Args:
-            token_ids: Integer tensor `(B·W, 1)`, the tokens at position `index`.
-            index: Integer scalar, a position from 0.
-            projected_memory: From `project_memory`, for B sentences.
-            memory_mask: Boolean tensor `(B, 1, S)`, True on real source tokens.
-            cache: From `empty_cache(B·W, L)` or the step before, with `index < L`.
-
-        Returns:
-            Hidden states `(B·W, 1, D)` and the updated cache.
-        """
-        x = self.token_embedding(token_ids)
-        x = self.decoder_embedding.decode_step(x, index)
-        new_cache = []
-        for block, (key, value), block_cache in zip(
-            self.decoder_blocks, projected_memory, cache, strict=True
-        ):
-            x, block_cache = block.decode_step(x, key, value, memory_mask, block_cache, index)
-            new_cache.append(block_cache)
-        if self.decoder_norm is not None:
-            x = self.decoder_norm(x)
-        return x, new_cache
 
     @classmethod
     def from_preset(cls, preset, load_weights=True, **kwargs):

@@ -1,13 +1,15 @@
 """The translation model: the backbone, its tied output projection, and what is done with it."""
 
+import functools
 from typing import ClassVar
 
 import keras
 import keras_hub
-from keras import ops
+import numpy as np
 
 from aiayn_keras.models.attention_maps import compute_attention_maps
-from aiayn_keras.models.decoding import beam_search, log_likelihood, prepare_search, until_end
+from aiayn_keras.models.generation import beam_search, generate_tokens, until_end
+from aiayn_keras.models.scoring import alignments, token_log_probs
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
@@ -138,22 +140,8 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         Returns:
             Dictionary of `decoder_token_ids (B, T)` and `decoder_padding_mask (B, T)`.
         """
-        next_token, cache = prepare_search(
-            self.backbone,
-            inputs["encoder_token_ids"],
-            inputs["encoder_padding_mask"],
-            length=ops.shape(inputs["decoder_token_ids"])[1],
-        )
-        prompt, mask = inputs["decoder_token_ids"], inputs["decoder_padding_mask"]
-        token_ids = self.sampler(
-            next=next_token,
-            prompt=prompt,
-            cache=cache,
-            index=1,
-            mask=mask,
-            stop_token_ids=stop_token_ids,
-            model=self,
-        )
+        token_ids = generate_tokens(self.backbone, self.sampler, inputs, stop_token_ids, self)
+        mask = inputs["decoder_padding_mask"]
         return {
             "decoder_token_ids": token_ids,
             "decoder_padding_mask": until_end(token_ids, stop_token_ids or (), mask),
@@ -161,7 +149,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
 
     def make_generate_function(self):
         """What `generate` runs, see `keras_hub.models.CausalLM.make_generate_function`."""
-        variables = self._variable_ids()
+        variables = _variable_ids(self)
         if self._generate_variables != variables:
             self.generate_function, self._generate_variables = None, variables
         return super().make_generate_function()
@@ -171,7 +159,15 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         texts,
         num_beams=4,
         length_penalty=0.6,
+        *,
+        coverage_penalty=0.0,
+        no_repeat_ngram_size=0,
         num_return_sequences=1,
+        min_length=0,
+        max_length=None,
+        prefixes=None,
+        ensemble=(),
+        return_alignments=False,
         batch_size=64,
         progress=None,
     ):
@@ -181,7 +177,14 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             texts: List of strings. A text without words is translated to an empty one.
             num_beams: Number of beams W.
             length_penalty: The exponent α of the GNMT length penalty, 0 for none.
+            coverage_penalty: The factor β of the GNMT coverage penalty, 0 for none.
+            no_repeat_ngram_size: No n-gram of this many wordpieces is written twice; 0 allows all.
             num_return_sequences: Number of hypotheses to return for a text, at most `num_beams`.
+            min_length: Least number of wordpieces of a translation.
+            max_length: Greatest number; the source's plus 50 if not given (paper 6.1).
+            prefixes: List of strings, one for a text, that the translations begin with.
+            ensemble: Other models of the same vocabulary; the probabilities of all are averaged.
+            return_alignments: Whether hypotheses say where the model looked.
             batch_size: Number of texts searched together. It changes no translation.
             progress: Function called with the number of texts done after each batch.
 
@@ -190,57 +193,59 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
 
         Raises:
             ValueError: For a single string, a text with more tokens than the model has positions,
-                more sequences than beams, or a model without tokenizer.
-
-        Example:
-            >>> best = model.translate(["half past three"])[0]  # doctest: +SKIP
-            >>> best.text, best.score, best.tokens  # doctest: +SKIP
+                more sequences than beams, as many prefixes as not texts, lengths that cannot be,
+                or a model without tokenizer.
         """
-        sampler = BeamSampler(num_beams, length_penalty)
-        search = self._compiled(
-            ("search", num_beams, length_penalty),
-            lambda token_ids, padding_mask: self.search(token_ids, padding_mask, sampler),
-        )
+        if min_length < 0 or (max_length is not None and min_length > max_length):
+            raise ValueError(
+                "`min_length` must be from 0 to `max_length`. "
+                f"Received: min_length={min_length}, max_length={max_length}."
+            )
+        sampler = BeamSampler(num_beams, length_penalty, coverage_penalty, no_repeat_ngram_size)
+        limits = (num_return_sequences, min_length, max_length)
+        models = (self, *ensemble)
+
+        def search(token_ids, padding_mask, *prefix):
+            backbones = tuple(model.backbone for model in models)
+            inputs = (token_ids, padding_mask, sampler, *limits, *prefix)
+            return beam_search(backbones, self._tokenizer, *inputs)
+
+        key = ("search", *sampler.get_config().values(), *limits, prefixes is None)
         return translate_texts(
             texts,
             tokenizer=self._tokenizer,
-            search=search,
+            search=self._compiled(key, search, models),
             max_sequence_length=self.backbone.max_sequence_length,
             num_beams=num_beams,
             num_return_sequences=num_return_sequences,
             batch_size=batch_size,
+            prefixes=prefixes,
+            align=self._compiled("align", alignments) if return_alignments else None,
             progress=progress,
         )
 
-    def score(self, sources, targets, batch_size=64):
+    def score(self, sources, targets, *, per_token=False, batch_size=64):
         """Log-probabilities of given translations, as `translate` reports them.
 
         Args:
             sources: List of strings.
             targets: List of strings, one for a source.
+            per_token: Whether to give the log-probability of every wordpiece and the end token.
             batch_size: Number of pairs scored together.
 
         Returns:
-            Float32 array of one log-probability for a pair, in nats, the end token included.
+            Float32 array of one log-probability for a pair, in nats, the end token included; with
+            `per_token` a list of one array for a pair.
         """
-        return score_texts(
+        scores = score_texts(
             sources,
             targets,
             tokenizer=self._tokenizer,
-            log_likelihood=self._compiled("log_likelihood", self.log_likelihood),
+            token_log_probs=self._compiled("token_log_probs", token_log_probs),
             max_sequence_length=self.backbone.max_sequence_length,
             batch_size=batch_size,
         )
-
-    def search(self, encoder_token_ids, encoder_padding_mask, sampler):
-        """Beam search for a batch of token ids, see `aiayn_keras.models.decoding.beam_search`."""
-        return beam_search(
-            self.backbone, self._tokenizer, encoder_token_ids, encoder_padding_mask, sampler
-        )
-
-    def log_likelihood(self, *inputs):
-        """Scores of token ids, see `aiayn_keras.models.decoding.log_likelihood`."""
-        return log_likelihood(self.backbone, *inputs)
+        return scores if per_token else np.array([sum(score) for score in scores], "float32")
 
     def attention_maps(self, source, target):
         """Attention weights of every layer and head for one pair, see `AttentionMaps`.
@@ -280,12 +285,16 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             raise ValueError("The model has no `preprocessor`, hence no tokenizer.")
         return self.preprocessor.tokenizer
 
-    def _variable_ids(self):
-        """Other variables, after `quantize` or `enable_lora`, need another trace."""
-        return tuple(map(id, self.variables))
-
-    def _compiled(self, key, function):
-        key = (key, self._variable_ids())
+    def _compiled(self, key, function, models=None):
+        """A function of tensors, or of the backbone and tensors, compiled once for its `key`."""
+        if models is None:
+            models, function = (self,), functools.partial(function, self.backbone)
+        key = (key, *map(_variable_ids, models))
         if key not in self._compiled_functions:
-            self._compiled_functions[key] = compile_inference(function, self)
+            self._compiled_functions[key] = compile_inference(function, *models)
         return self._compiled_functions[key]
+
+
+def _variable_ids(model):
+    """Other variables, after `quantize` or `enable_lora`, need another trace."""
+    return tuple(map(id, model.variables))

@@ -11,6 +11,7 @@ from aiayn_keras.samplers.beam_state import (
     gather_cache,
     initial_state,
 )
+from aiayn_keras.samplers.constraints import Constraints
 from aiayn_keras.samplers.length_penalty import length_penalty
 
 
@@ -30,21 +31,24 @@ class BeamSampler(keras_hub.samplers.Sampler):
     Args:
         num_beams: Number of beams W.
         length_penalty: The exponent α of the GNMT length penalty, 0 or greater; 0 is none.
+        coverage_penalty: The factor β of the GNMT coverage penalty, 0 or greater; 0 is none. It is
+            the model that says what is covered, see `coverage_bonus`.
+        no_repeat_ngram_size: No n-gram of this size is written twice; 0 allows all.
 
     Example:
         >>> model.compile(sampler=BeamSampler(num_beams=4, length_penalty=0.6))  # doctest: +SKIP
     """
 
-    def __init__(self, num_beams=4, length_penalty=0.6):
+    def __init__(
+        self, num_beams=4, length_penalty=0.6, coverage_penalty=0.0, no_repeat_ngram_size=0
+    ):
         super().__init__()
         if num_beams < 1:
             raise ValueError(f"`num_beams` must be at least 1. Received: num_beams={num_beams}.")
-        if length_penalty < 0:
-            raise ValueError(
-                f"`length_penalty` must be 0 or greater. Received: length_penalty={length_penalty}."
-            )
         self.num_beams = num_beams
-        self.length_penalty = length_penalty
+        self.length_penalty = _not_negative("length_penalty", length_penalty)
+        self.coverage_penalty = _not_negative("coverage_penalty", coverage_penalty)
+        self.no_repeat_ngram_size = _not_negative("no_repeat_ngram_size", no_repeat_ngram_size)
 
     def __call__(
         self,
@@ -59,21 +63,38 @@ class BeamSampler(keras_hub.samplers.Sampler):
         **kwargs,
     ):
         """KerasHub's sampler protocol: the best hypotheses' token ids `(B, L)`."""
+        end_token_id = self.end_token(stop_token_ids)
+        if mask is None:
+            mask = ops.broadcast_to(ops.arange(ops.shape(prompt)[1]) < index, ops.shape(prompt))
+        cache = tree.map_structure(lambda leaf: ops.repeat(leaf, self.num_beams, axis=0), cache)
+        token_ids, _ = self.search(next, prompt, mask, cache, end_token_id, num_return_sequences=1)
+        return token_ids[:, 0]
+
+    @staticmethod
+    def end_token(stop_token_ids):
+        """The one of KerasHub's `stop_token_ids`."""
         if stop_token_ids is None or len(stop_token_ids) != 1:
             raise ValueError(
                 "`BeamSampler` needs exactly one `stop_token_ids`, the end token. "
                 f"Received: stop_token_ids={stop_token_ids}."
             )
-        if mask is None:
-            mask = ops.broadcast_to(ops.arange(ops.shape(prompt)[1]) < index, ops.shape(prompt))
-        cache = tree.map_structure(lambda leaf: ops.repeat(leaf, self.num_beams, axis=0), cache)
-        token_ids, _ = self.search(next, prompt, mask, cache, end_token_id=stop_token_ids[0])
-        return token_ids[:, 0]
+        return stop_token_ids[0]
 
     def search(
-        self, next, prompt, mask, cache, end_token_id, max_lengths=None, forbidden_token_ids=()
+        self,
+        next,
+        prompt,
+        mask,
+        cache,
+        end_token_id,
+        max_lengths=None,
+        min_length=0,
+        forbidden_token_ids=(),
+        num_return_sequences=None,
+        reorder_cache=None,
+        score_bonus=None,
     ):
-        """Finds the W best hypotheses of every sentence.
+        """Finds the best hypotheses of every sentence.
 
         Args:
             next: Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden states,
@@ -85,30 +106,42 @@ class BeamSampler(keras_hub.samplers.Sampler):
             end_token_id: The token that finishes a hypothesis.
             max_lengths: Integer tensor `(B,)`, a limit for every sentence on the tokens between
                 start and end, at most `L - 2`, which is the default.
+            min_length: Number of tokens between start and end before which none ends; a smaller
+                limit goes before.
             forbidden_token_ids: Tokens that are never chosen, unless forced. Their probability is
                 not given to the others.
+            num_return_sequences: Number of hypotheses N to find, at most W, which is the default.
+                The fewer, the sooner the search is done.
+            reorder_cache: Function `(cache, beams (B, W)) -> cache` that gives hypothesis w what
+                the cache knows of hypothesis `beams[b, w]`. By default rows are gathered.
+            score_bonus: Function `cache -> (B, W)`, 0 or less, that is added to the score of a
+                hypothesis when it finishes.
 
         Returns:
-            Token ids `(B, W, L)`, best first, 0 after the end, and float32 log-probabilities
-            `(B, W)` in nats of everything after the start token. Order is by log-probability over
-            length penalty; a hypothesis that does not exist has zeros and log-probability -inf.
+            Token ids `(B, N, L)`, best first, 0 after the end, and float32 log-probabilities
+            `(B, N)` in nats of everything after the start token. Order is by log-probability over
+            length penalty plus bonus; a hypothesis that does not exist has zeros and
+            log-probability -inf.
         """
-        length = ops.shape(prompt)[1]
+        num_beams, length = self.num_beams, ops.shape(prompt)[1]
+        num_finished = num_beams if num_return_sequences is None else num_return_sequences
         mask = ops.cast(mask, "bool")
         if max_lengths is None:
             max_lengths = ops.zeros_like(prompt[:, 0]) + (length - 2)
+        if reorder_cache is None:
+            reorder_cache = lambda cache, beams: tree.map_structure(  # noqa: E731
+                lambda leaf: gather_cache(leaf, beams, num_beams), cache
+            )
 
-        def allow(log_probs, index):
-            vocabulary = ops.arange(ops.shape(log_probs)[-1])
-            is_end = ops.equal(vocabulary, end_token_id)
-            must_end = ops.reshape(index > max_lengths, (-1, 1, 1))
-            allowed = ops.logical_or(is_end, ops.logical_not(must_end))
-            for token_id in forbidden_token_ids:
-                allowed = ops.logical_and(allowed, ops.not_equal(vocabulary, token_id))
-            given = ops.reshape(ops.take(prompt, index, axis=1), (-1, 1, 1))
-            is_forced = ops.reshape(ops.take(mask, index, axis=1), (-1, 1, 1))
-            allowed = ops.where(is_forced, ops.equal(vocabulary, given), allowed)
-            return ops.where(allowed, log_probs, NEVER)
+        limits = Constraints(
+            prompt,
+            mask,
+            end_token_id,
+            max_lengths,
+            min_length,
+            forbidden_token_ids,
+            self.no_repeat_ngram_size,
+        )
 
         def is_unfinished(*loop_vars):
             state = BeamState(*loop_vars)
@@ -123,29 +156,34 @@ class BeamSampler(keras_hub.samplers.Sampler):
             state = BeamState(*loop_vars)
             flat_ids = ops.reshape(state.live_ids, (-1, length))
             logits, _, cache = next(flat_ids, state.cache, state.index)
-            log_probs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
-            log_probs = ops.reshape(log_probs, (-1, self.num_beams, log_probs.shape[-1]))
-            log_probs = allow(log_probs, state.index)  # --> (B, W, V)
-            return tuple(self._grow(state, log_probs, cache, end_token_id))
+            tokens, log_probs = limits.candidates(logits, flat_ids, state.index, num_beams)
+            bonus = None if score_bonus is None else score_bonus(cache)
+            state, beams = self._grow(state, tokens, log_probs, bonus, end_token_id, num_finished)
+            return tuple(state._replace(cache=reorder_cache(cache, beams)))
 
-        state = BeamState(
-            *ops.while_loop(
-                is_unfinished, step, tuple(initial_state(prompt, mask, self.num_beams, cache))
-            )
-        )
+        state = initial_state(prompt, mask, num_beams, num_finished, cache)
+        state = BeamState(*ops.while_loop(is_unfinished, step, tuple(state)))
         exists = ops.expand_dims(state.finished_log_probs > NEVER, axis=2)
         token_ids = ops.where(exists, state.finished_ids, ops.zeros_like(state.finished_ids))
         return token_ids, state.finished_log_probs
 
-    def _grow(self, state, log_probs, cache, end_token_id):
-        """One step: candidates, those that finish, those that live on."""
-        num_beams, vocabulary_size = self.num_beams, log_probs.shape[-1]
+    def _grow(self, state, tokens, log_probs, bonus, end_token_id, num_finished):
+        """One step: the best of all hypotheses' candidates, those that finish, those that live.
+
+        Returns:
+            The new `BeamState` with the old cache, and which hypotheses `(B, W)` live on.
+        """
+        num_beams, num_candidates = tokens.shape[1:]
         log_probs = ops.expand_dims(state.live_log_probs, axis=2) + log_probs
-        log_probs = ops.reshape(log_probs, (-1, num_beams * vocabulary_size))
+        log_probs = ops.reshape(log_probs, (-1, num_beams * num_candidates))
         # At most W of 2W candidates end, one a live hypothesis, so W are left to live on.
-        log_probs, flat = ops.top_k(log_probs, 2 * num_beams)  # --> (B, 2W)
+        num_kept = min(2 * num_beams, num_beams * num_candidates)
+        log_probs, flat = ops.top_k(log_probs, num_kept)  # --> (B, 2W)
         flat = ops.cast(flat, "int32")
-        beams, tokens = flat // vocabulary_size, flat % vocabulary_size
+        beams = flat // num_candidates
+        tokens = ops.take_along_axis(
+            ops.reshape(tokens, (-1, num_beams * num_candidates)), flat, axis=1
+        )
         is_end = ops.equal(tokens, end_token_id)
 
         ids = gather_beams(state.live_ids, beams)  # --> (B, 2W, L)
@@ -155,11 +193,13 @@ class BeamSampler(keras_hub.samplers.Sampler):
         # Grow finished: among the best W only, as otherwise one beam would not be greedy.
         ending = ops.where(is_end, log_probs, NEVER)[:, :num_beams]
         scores = ending / length_penalty(state.index, self.length_penalty)
+        if bonus is not None:
+            scores = scores + ops.take_along_axis(bonus, beams[:, :num_beams], axis=1)
         scores = ops.concatenate([state.finished_scores, scores], axis=1)
-        finished_scores, best = ops.top_k(scores, num_beams)
+        finished_scores, best = ops.top_k(scores, num_finished)
         best = ops.cast(best, "int32")
-        finished_log_probs = gather_beams(
-            ops.concatenate([state.finished_log_probs, ending], axis=1), best
+        finished_log_probs = ops.take_along_axis(
+            ops.concatenate([state.finished_log_probs, ending], axis=1), best, axis=1
         )
         finished_ids = gather_beams(
             ops.concatenate([state.finished_ids, ids[:, :num_beams]], axis=1), best
@@ -168,16 +208,26 @@ class BeamSampler(keras_hub.samplers.Sampler):
         # Grow live.
         live_log_probs, best = ops.top_k(ops.where(is_end, NEVER, log_probs), num_beams)
         best = ops.cast(best, "int32")
-        live_beams = gather_beams(beams, best)
-        return BeamState(
+        state = state._replace(
             index=state.index + 1,
             live_ids=gather_beams(ids, best),
             live_log_probs=live_log_probs,
             finished_ids=finished_ids,
             finished_log_probs=finished_log_probs,
             finished_scores=finished_scores,
-            cache=tree.map_structure(lambda x: gather_cache(x, live_beams, num_beams), cache),
         )
+        return state, ops.take_along_axis(beams, best, axis=1)
 
     def get_config(self):
-        return {"num_beams": self.num_beams, "length_penalty": self.length_penalty}
+        return {
+            "num_beams": self.num_beams,
+            "length_penalty": self.length_penalty,
+            "coverage_penalty": self.coverage_penalty,
+            "no_repeat_ngram_size": self.no_repeat_ngram_size,
+        }
+
+
+def _not_negative(name, value):
+    if value < 0:
+        raise ValueError(f"`{name}` must be 0 or greater. Received: {name}={value}.")
+    return value

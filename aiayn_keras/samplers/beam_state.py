@@ -8,17 +8,17 @@ NEVER = float("-inf")
 
 
 class BeamState(NamedTuple):
-    """The hypotheses of B sentences, W live and W finished each.
+    """The hypotheses of B sentences, W live and N finished each.
 
     Attributes:
         index: Integer scalar, the position that the next step fills. Position 0 is the start.
         live_ids: Integer tensor `(B, W, L)`, unfinished hypotheses, best first, 0 beyond `index`.
         live_log_probs: Float32 tensor `(B, W)`, their log-probabilities; -inf where there is none.
-        finished_ids: Integer tensor `(B, W, L)`, hypotheses with their end token, best first.
-        finished_log_probs: Float32 tensor `(B, W)`, their log-probabilities.
-        finished_scores: Float32 tensor `(B, W)`, log-probabilities over length penalties, by which
+        finished_ids: Integer tensor `(B, N, L)`, hypotheses with their end token, best first.
+        finished_log_probs: Float32 tensor `(B, N)`, their log-probabilities.
+        finished_scores: Float32 tensor `(B, N)`, log-probabilities over length penalties, by which
             they are ordered; -inf where there is none yet.
-        cache: Nested tensors whose first axis is B·W, what the model remembers of live hypotheses.
+        cache: Nested tensors, what the model remembers of live hypotheses.
     """
 
     index: Any
@@ -30,24 +30,26 @@ class BeamState(NamedTuple):
     cache: Any
 
 
-def initial_state(prompt, mask, num_beams, cache):
+def initial_state(prompt, mask, num_beams, num_finished, cache):
     """One live hypothesis for every sentence: its prompt.
 
     Args:
         prompt: Integer tensor `(B, L)`, the start token and forced tokens.
         mask: Boolean tensor `(B, L)`, True where a token of `prompt` is given.
-        num_beams: Number of beams W.
-        cache: Nested tensors whose first axis is B·W.
+        num_beams: Number of live hypotheses W.
+        num_finished: Number of finished hypotheses N.
+        cache: Nested tensors.
     """
-    prompt = ops.where(mask, prompt, ops.zeros_like(prompt))
-    ids = ops.repeat(ops.expand_dims(prompt, axis=1), num_beams, axis=1)  # --> (B, W, L)
-    nothing = ops.cast(ops.zeros_like(ids[:, :, 0]), "float32") + NEVER  # --> (B, W)
-    is_first_beam = ops.expand_dims(ops.equal(ops.arange(num_beams), 0), axis=0)
+    prompt = ops.expand_dims(ops.where(mask, prompt, ops.zeros_like(prompt)), axis=1)
+    # Sums keep W and N known where B and L are not.
+    no_ids = ops.zeros_like(prompt) + ops.zeros((num_finished, 1), dtype=prompt.dtype)
+    zero = ops.zeros_like(prompt[:, 0, :1], dtype="float32")  # (B, 1)
+    nothing = zero + ops.full((num_finished,), NEVER, dtype="float32")
     return BeamState(
         index=ops.convert_to_tensor(1, dtype="int32"),
-        live_ids=ids,
-        live_log_probs=ops.where(is_first_beam, ops.zeros_like(nothing), nothing),
-        finished_ids=ops.zeros_like(ids),
+        live_ids=prompt + ops.zeros((num_beams, 1), dtype=prompt.dtype),
+        live_log_probs=zero + ops.where(ops.equal(ops.arange(num_beams), 0), 0.0, NEVER),
+        finished_ids=no_ids,
         finished_log_probs=nothing,
         finished_scores=nothing,
         cache=cache,
@@ -60,7 +62,7 @@ def gather_beams(x, beams):
     rows = _flat_rows(beams, num_beams)
     flat = ops.reshape(x, (-1, *_tail_shape(x)))  # --> (B·W, ...)
     picked = ops.take(flat, rows, axis=0)
-    return ops.reshape(picked, (-1, beams.shape[1], *_tail_shape(x)))
+    return ops.reshape(picked, (ops.shape(beams)[0], beams.shape[1], *_tail_shape(x)))
 
 
 def gather_cache(cache_leaf, beams, num_beams):

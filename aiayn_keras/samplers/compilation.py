@@ -2,20 +2,21 @@
 
 import functools
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 from keras import ops, tree
 
 
-def compile_inference(function, model):
-    """Compiles `function`, which reads `model`'s variables and changes nothing.
+def compile_inference(function, *models):
+    """Compiles `function`, which reads the variables of `models` and changes nothing.
 
     TensorFlow traces it once for all shapes (without XLA, which would compile for every shape),
     JAX compiles it for every shape, PyTorch runs it without gradients.
 
     Args:
         function: Takes tensors and returns nested tensors.
-        model: The `keras.Model` whose variables it reads.
+        *models: The `keras.Model`s whose variables it reads.
 
     Returns:
         A function with `function`'s arguments, which may be NumPy arrays.
@@ -24,10 +25,10 @@ def compile_inference(function, model):
         "tensorflow": _compile_tensorflow,
         "jax": _compile_jax,
         "torch": _compile_torch,
-    }[keras.config.backend()](function, model)
+    }[keras.config.backend()](function, models)
 
 
-def _compile_tensorflow(function, model):
+def _compile_tensorflow(function, models):
     import tensorflow as tf
 
     def relaxed(array):
@@ -46,31 +47,31 @@ def _compile_tensorflow(function, model):
     return call
 
 
-def _compile_jax(function, model):
+def _compile_jax(function, models):
     import jax
 
     @jax.jit
     def stateless(values, args):
         mapping = itertools.chain.from_iterable(
             zip(variables, group, strict=True)
-            for variables, group in zip(_variables(model), values, strict=True)
+            for variables, group in zip(_variables(models), values, strict=True)
         )
         with keras.StatelessScope(state_mapping=mapping):
             return function(*args)
 
     @functools.wraps(function)
     def call(*args):
-        values = tree.map_structure(lambda variable: variable.value, _variables(model))
+        values = tree.map_structure(lambda variable: variable.value, _variables(models))
         return stateless(values, tree.map_structure(ops.convert_to_tensor, args))
 
     return call
 
 
-def _variables(model):
-    return [list(model.trainable_variables), list(model.non_trainable_variables)]
+def _variables(models):
+    return [list(model.variables) for model in models]
 
 
-def _compile_torch(function, model):
+def _compile_torch(function, models):
     import torch
 
     @functools.wraps(function)
@@ -88,3 +89,27 @@ def compiles_by_default():
     it is.
     """
     return keras.config.backend() == "jax"
+
+
+def in_parallel(function, items):
+    """Calls a compiled function with one item after another, and gives the results in order.
+
+    One batch of a small model does not keep two cores busy, so on TensorFlow and JAX two batches
+    are under way at once. PyTorch runs from Python, one thread at a time.
+
+    Args:
+        function: Takes an item.
+        items: List of items.
+
+    Yields:
+        `function(item)` for every item.
+    """
+    if keras.config.backend() == "torch" or len(items) < 2:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(max_workers=2) as executor:
+        try:
+            yield from executor.map(function, items)
+        except BaseException:
+            executor.shutdown(cancel_futures=True)
+            raise

@@ -6,7 +6,6 @@ from keras import ops
 from aiayn_keras.layers import (
     MultiHeadAttention,
     attention_weights,
-    make_causal_mask,
     scaled_dot_product_attention,
 )
 from tests.helpers import B, D, H, K, S, T, assert_close
@@ -145,29 +144,6 @@ def test_a_memory_of_one_position_gets_all_the_weight():
     layer = attention_layer()
     query, memory = normal(B, T, D), normal(B, 1, D)
     assert_close(layer.weights_of(query, memory), np.ones((B, H, T, 1)))
-
-
-def test_one_position_after_the_other_equals_all_at_once():
-    layer = attention_layer(value_dim=VALUE_DIM)
-    x = normal(B, T, D)
-    at_once = layer(x, x, make_causal_mask(np.ones((B, T))))
-    length = T + 2
-    cache = (ops.zeros((B, H, length, K)), ops.zeros((B, H, length, VALUE_DIM)))
-    for t in range(T):
-        y, cache = layer.decode_step(x[:, t : t + 1], cache, t)
-        assert_close(y, at_once[:, t : t + 1], 1e-4, 1e-5)
-    key, value = layer.project_memory(x)
-    assert_close(cache[0][:, :, :T], key)
-    assert_close(cache[1][:, :, :T], value)
-
-
-def test_a_step_does_not_look_at_what_the_cache_holds_beyond_it():
-    layer = attention_layer()
-    x = normal(B, 1, D)
-    zeros, noise = ops.zeros((B, H, T, K)), normal(B, H, T, K)
-    clean, _ = layer.decode_step(x, (zeros, zeros), 0)
-    noisy, _ = layer.decode_step(x, (noise, noise), 0)
-    assert_close(clean, noisy)
 
 
 def test_dropout_drops_weights_in_training_only():

@@ -1,7 +1,6 @@
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from aiayn_keras.layers import (
     DecoderBlock,
@@ -82,26 +81,6 @@ def test_a_position_sees_the_source_of_its_own_sentence():
         expected[b, t, s] = TARGET_MASK[b, t] == SOURCE_MASK[b, s] != 0
     real = TARGET_MASK != 0
     np.testing.assert_array_equal(seen[real], expected[real])
-
-
-@pytest.mark.parametrize("normalize_first", [False, True])
-@pytest.mark.parametrize("num_beams", [1, W])
-def test_one_position_after_the_other_equals_all_at_once(normalize_first, num_beams):
-    block = decoder_block(normalize_first=normalize_first, value_dim=VALUE_DIM)
-    rows, length = B * num_beams, T + 2
-    x, memory = normal(rows, T, D), normal(B, S, D)
-    memory_mask = make_attention_mask(np.ones((B, 1), "int32"), np.minimum(SOURCE_MASK, 1))
-    at_once = block(
-        x,
-        np.repeat(memory, num_beams, axis=0),
-        make_causal_mask(np.ones((rows, T))),
-        ops.repeat(memory_mask, num_beams, axis=0),
-    )
-    key, value = block.cross_attention.project_memory(memory)
-    cache = (ops.zeros((rows, H, length, K)), ops.zeros((rows, H, length, VALUE_DIM)))
-    for t in range(T):
-        y, cache = block.decode_step(x[:, t : t + 1], key, value, memory_mask, cache, t)
-        assert_close(y, at_once[:, t : t + 1], 1e-4, 1e-4)
 
 
 def test_options_reach_the_attention_to_the_memory():

@@ -57,15 +57,6 @@ def test_half_precision_rounds_the_encoding_once():
     assert_close(y, sinusoidal_encoding(length, D)[None], rtol=0, atol=2**-8)
 
 
-@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
-def test_one_position_after_the_other_equals_all_at_once(kind):
-    layer, x = PositionalEmbedding(kind=kind), normal(B, T, D)
-    at_once = layer(x, ONES)
-    for t in range(T):
-        step = layer.decode_step(*map(keras.ops.convert_to_tensor, (x[:, t : t + 1], t)))
-        assert_close(step, at_once[:, t : t + 1])
-
-
 def test_sinusoids_are_no_weights():
     layer = PositionalEmbedding()
     layer(normal(B, T, D), ONES)

@@ -10,6 +10,7 @@ from keras import ops
 
 from aiayn_keras.layers import make_attention_mask
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
+from aiayn_keras.models.decoding import prepare_search
 from aiayn_keras.samplers import compile_inference
 from tests.helpers import assert_close
 from tests.layers.helpers import randomize, to_numpy
@@ -228,25 +229,31 @@ def test_one_position_after_the_other_equals_all_at_once(data, name, rows, num_b
     repeated = [np.repeat(array, num_beams, axis=0) for array in (source, source_mask)]
     _, at_once = run(name, *repeated, target, np.ones_like(target))
 
-    backbone = model_of(name).backbone
-    memory = compiled(name, _memory)(source, source_mask)
-    cache = backbone.empty_cache(rows * num_beams, target_length + spare)
-    leaves = [leaf for pair in cache for leaf in pair]
+    room = np.zeros(target_length + spare + 1)  # its length says how much room to make
+    begin, step = step_functions(num_beams)
+    leaves = compiled(name, begin)(source, source_mask, room)
     for t in range(target_length):
-        y, *leaves = compiled(name, _step)(
-            target[:, t : t + 1], np.array(t, "int32"), source_mask, *memory, *leaves
+        y, *leaves = compiled(name, step)(
+            source, source_mask, room, target, np.array(t + 1, "int32"), *leaves
         )
-        assert_close(to_numpy(y), at_once[:, t : t + 1], 1e-4, 1e-4)
+        assert_close(to_numpy(y), at_once[:, t], 1e-4, 1e-4)
 
 
-def _memory(model, source, source_mask):
-    memory = model.backbone.encode(source, source_mask, training=False)
-    return [leaf for pair in model.backbone.project_memory(memory) for leaf in pair]
+@functools.cache
+def step_functions(num_beams):
+    """Of a model and arrays: one that makes an empty cache, one that takes a step."""
 
+    def prepare(model, source, source_mask, room):
+        length = ops.shape(room)[0]
+        return prepare_search(model.backbone, source, source_mask, length, num_beams)
 
-def _step(model, token_ids, index, source_mask, *leaves):
-    pairs = list(zip(leaves[::2], leaves[1::2], strict=True))
-    memory, cache = pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
-    memory_mask = ops.expand_dims(ops.not_equal(source_mask, 0), axis=1)
-    y, cache = model.backbone.decode_step(token_ids, index, memory, memory_mask, cache)
-    return [y, *(leaf for pair in cache for leaf in pair)]
+    def begin(model, *arrays):
+        return keras.tree.flatten(prepare(model, *arrays)[1])
+
+    def step(model, source, source_mask, room, target, index, *leaves):
+        next_token, empty = prepare(model, source, source_mask, room)
+        cache = keras.tree.pack_sequence_as(empty, leaves)
+        _, hidden_states, cache = next_token(target, cache, index)
+        return [hidden_states, *keras.tree.flatten(cache)]
+
+    return begin, step

@@ -3,7 +3,6 @@ import inspect
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from aiayn_keras.models import TransformerBackbone
 from tests.helpers import B, S, T, assert_close
@@ -101,29 +100,6 @@ def test_every_source_token_matters_to_every_target_position():
         changed["encoder_token_ids"][:, s] = (changed["encoder_token_ids"][:, s] + 1) % V
         _, new = outputs(model, changed)
         assert (np.abs(new - hidden).max(axis=-1) > 1e-5).all()
-
-
-@variants
-@pytest.mark.parametrize("num_beams", [1, W])
-def test_one_position_after_the_other_equals_all_at_once(options, num_beams):
-    model = backbone(**options)
-    source_mask = np.array([[1] * S, [1] * 3 + [0] * (S - 3)], "int32")
-    x = inputs(
-        np.repeat(source_mask, num_beams, axis=0), np.ones((B * num_beams, T), dtype="int32")
-    )
-    sources = x["encoder_token_ids"][::num_beams]  # the beams of a sentence share its source
-    x["encoder_token_ids"] = np.repeat(sources, num_beams, axis=0)
-    _, at_once = outputs(model, x)
-
-    memory = model.encode(sources, source_mask, training=False)
-    projected = model.project_memory(memory)
-    memory_mask = ops.convert_to_tensor(source_mask[:, np.newaxis] != 0)
-    cache = model.empty_cache(B * num_beams, T + 2)
-    for t in range(T):
-        token_ids = ops.convert_to_tensor(x["decoder_token_ids"][:, t : t + 1])
-        index = ops.convert_to_tensor(t, dtype="int32")
-        y, cache = model.decode_step(token_ids, index, projected, memory_mask, cache)
-        close(y, at_once[:, t : t + 1])
 
 
 def test_both_embeddings_are_one_matrix():

@@ -51,7 +51,7 @@ def test_it_compiles_to_the_paper_s_recipe(small):
     assert isinstance(small.loss, LabelSmoothedCrossEntropy)
     assert small.loss.label_smoothing == 0.1
     assert isinstance(small.sampler, BeamSampler)
-    assert small.sampler.get_config() == {"num_beams": 4, "length_penalty": 0.6}
+    assert small.sampler.get_config() == BeamSampler(4, 0.6).get_config()
     names = [metric.name for metric in small._compile_metrics._user_weighted_metrics]
     assert names == ["accuracy", "perplexity"]
 

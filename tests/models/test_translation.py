@@ -32,6 +32,6 @@ def test_shapes_are_powers_of_two_times_multiples_of_eight(num_rows, length, sha
 
 def test_a_translation_is_its_best_hypothesis():
     best, other = Hypothesis("a", -1.0, ("▁a",)), Hypothesis("b", -2.0, ("▁b",))
-    translation = Translation("a", -1.0, ("▁a",), (best, other))
+    translation = Translation("a", -1.0, ("▁a",), None, (best, other))
     assert isinstance(translation, Hypothesis)
     assert translation.hypotheses[1].text == "b"

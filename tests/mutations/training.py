@@ -46,12 +46,16 @@ MUTATIONS = [
         ("another Adam", "beta_2=0.98", "beta_2=0.999"),
         ("the wrong width's schedule", "(self.backbone.hidden_dim)", "(self.backbone.num_heads)"),
         ("texts are shuffled away from what follows", "shuffle=shuffle", "shuffle=not shuffle"),
-        ("the length penalty is not passed on", "(num_beams, length_penalty)", "(num_beams)"),
+        (
+            "the length penalty is not passed on",
+            "BeamSampler(num_beams, length_penalty, coverage",
+            "BeamSampler(num_beams, 0.6, coverage",
+        ),
     ),
     *mistakes_in(
         "models/transformer_seq2seq_lm.py",
         "models/test_lora_and_quantization.py",
-        ("what is compiled stays compiled", "tuple(map(id, self.variables))", "()"),
+        ("what is compiled stays compiled", "tuple(map(id, model.variables))", "()"),
         (
             "the tokenizer is quantized",
             "self.backbone.quantize(mode, config=config, **kwargs)",

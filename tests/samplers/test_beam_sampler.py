@@ -62,6 +62,30 @@ class RandomModel:
         ids = ids[: ids.index(END) + 1]
         return sum(self.log_probs(sentence, ids[:t])[ids[t]] for t in range(1, len(ids)))
 
+    def bonus(self, sentence, ids):
+        """What the test of bonuses takes from a hypothesis: its last state, summed up."""
+        state = self.initial[sentence].astype("float64")
+        for token in ids[:-1]:
+            state = np.tanh(state @ self.carry + self.tokens[token])
+        return -np.abs(state).sum()
+
+    def finished(self, sentence, num_beams, max_length):
+        """All that a search with plain lists finishes: log-probability and tokens."""
+        live, finished = [(0.0, (START,))], []
+        for index in range(1, max_length + 2):
+            candidates = sorted(
+                (
+                    (log_prob + self.log_probs(sentence, ids)[token], (*ids, token))
+                    for log_prob, ids in live
+                    for token in range(V)
+                    if token == END or index <= max_length
+                ),
+                reverse=True,
+            )[: 2 * num_beams]
+            finished += [pair for pair in candidates[:num_beams] if pair[1][-1] == END]
+            live = [pair for pair in candidates if pair[1][-1] != END][:num_beams]
+        return finished
+
     def search(self, sampler, length, prompt=None, mask=None, max_lengths=None, **options):
         if prompt is None:
             prompt = np.zeros((len(self.initial), length), "int32")
@@ -97,21 +121,10 @@ def all_sequences(model, sentence, alpha, max_length, prefix=(START,), forbidden
 
 def beam_search_on_paper(model, sentence, num_beams, alpha, max_length):
     """The same search with lists, one sentence at a time, that never stops before the limit."""
-    live, finished = [(0.0, (START,))], []
-    for index in range(1, max_length + 2):
-        candidates = [
-            (log_prob + model.log_probs(sentence, ids)[token], (*ids, token))
-            for log_prob, ids in live
-            for token in range(V)
-            if token == END or index <= max_length
-        ]
-        candidates = sorted(candidates, reverse=True)[: 2 * num_beams]
-        finished += [
-            (penalized(log_prob, index, alpha), log_prob, ids)
-            for log_prob, ids in candidates[:num_beams]
-            if ids[-1] == END
-        ]
-        live = [candidate for candidate in candidates if candidate[1][-1] != END][:num_beams]
+    finished = [
+        (penalized(log_prob, len(ids) - 1, alpha), log_prob, ids)
+        for log_prob, ids in model.finished(sentence, num_beams, max_length)
+    ]
     return sorted(finished, reverse=True)[:num_beams]
 
 
@@ -269,6 +282,95 @@ def test_a_forbidden_token_is_never_chosen_and_its_share_is_not_given_away():
         assert_close(log_probs[b, w], model.score(b, ids[b, w]), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("num_return_sequences", [1, 2, 4])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+def test_fewer_hypotheses_are_the_best_of_all(alpha, num_return_sequences):
+    model = RandomModel(seed=16, num_sentences=8)
+    sampler = BeamSampler(4, alpha)
+    ids, log_probs = model.search(sampler, length=12)
+    fewer = model.search(sampler, length=12, num_return_sequences=num_return_sequences)
+    np.testing.assert_array_equal(fewer[0], ids[:, :num_return_sequences])
+    assert_close(fewer[1], log_probs[:, :num_return_sequences])
+
+
+def test_fewer_hypotheses_are_found_in_fewer_steps():
+    if keras.config.backend() == "jax":
+        pytest.skip("JAX traces a step, it does not run the function")
+    calls = []
+    for num_return_sequences in (1, 4):
+        model = RandomModel(seed=16, num_sentences=1, end_bias=2.0)
+        model.search(BeamSampler(4, 0.0), 40, num_return_sequences=num_return_sequences)
+        calls.append(model.calls)
+    assert calls[0] < calls[1]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_no_hypothesis_is_shorter_than_the_minimum_unless_its_limit_is(alpha):
+    model = RandomModel(seed=17, num_sentences=3, end_bias=1.0)
+    limits = np.array([4, 4, 1], "int32")
+    sampler = BeamSampler(num_beams=200, length_penalty=alpha)
+    ids, log_probs = model.search(
+        sampler, 6, max_lengths=limits, min_length=2, forbidden_token_ids=(PAD, START)
+    )
+    for b, limit in enumerate(limits):
+        expected = [
+            hypothesis
+            for hypothesis in all_sequences(model, b, alpha, limit, forbidden=(PAD, START))
+            if len(hypothesis[2]) - 2 >= min(2, limit)
+        ]
+        same_hypotheses(ids[b], log_probs[b], expected)
+        np.testing.assert_array_equal(log_probs[b, len(expected) :], -np.inf)
+
+
+def repeats(ids, ngram_size):
+    """Whether an n-gram of the words between start and end is there twice."""
+    words = ids[1:-1]
+    ngrams = [words[i : i + ngram_size] for i in range(len(words) - ngram_size + 1)]
+    return len(set(ngrams)) < len(ngrams)
+
+
+@pytest.mark.parametrize("ngram_size", [1, 2, 3])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_wide_beam_finds_all_sequences_that_repeat_no_ngram(ngram_size, alpha):
+    model = RandomModel(seed=18, num_sentences=3)
+    forbidden = (PAD, START)
+    sampler = BeamSampler(130, alpha, no_repeat_ngram_size=ngram_size)
+    ids, log_probs = model.search(sampler, length=6, forbidden_token_ids=forbidden)
+    for b in range(3):
+        expected = [
+            hypothesis
+            for hypothesis in all_sequences(model, b, alpha, max_length=4, forbidden=forbidden)
+            if not repeats(hypothesis[2], ngram_size)
+        ]
+        assert len(expected) < 121
+        same_hypotheses(ids[b], log_probs[b], expected)
+        np.testing.assert_array_equal(log_probs[b, len(expected) :], -np.inf)
+
+
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_a_bonus_orders_what_finishes_and_leaves_log_probabilities_alone(num_beams):
+    """The bonus takes from a hypothesis what its cache has summed up."""
+    model = RandomModel(seed=19, num_sentences=4)
+
+    def bonus(cache):
+        return -ops.sum(ops.abs(ops.reshape(cache["state"], (-1, num_beams, STATE))), axis=2)
+
+    ids, log_probs = model.search(
+        BeamSampler(num_beams, 0.0), length=7, score_bonus=bonus, num_return_sequences=1
+    )
+    if num_beams > 1:
+        plain, _ = model.search(BeamSampler(num_beams, 0.0), length=7)
+        assert (ids != plain[:, :1]).any()
+    for b in range(4):
+        assert_close(log_probs[b, 0], model.score(b, ids[b, 0]), 1e-4, 1e-5)
+        found = tuple(ids[b, 0].tolist())
+        best = max(
+            (log_prob + model.bonus(b, hypothesis), hypothesis)
+            for log_prob, hypothesis in model.finished(b, num_beams, max_length=5)
+        )
+        assert found[: len(best[1])] == best[1]
+
+
 def test_half_precision_logits_are_compared_in_float32():
     model = RandomModel(seed=9)
     in_float32 = model.search(BeamSampler(num_beams=2), length=6)
@@ -334,17 +436,29 @@ def test_no_beams_are_refused():
         BeamSampler(num_beams=0)
 
 
-def test_a_negative_length_penalty_is_refused():
-    with pytest.raises(ValueError, match=r"`length_penalty` must be 0 or greater.*-0\.5"):
-        BeamSampler(length_penalty=-0.5)
+@pytest.mark.parametrize("name", ["length_penalty", "coverage_penalty", "no_repeat_ngram_size"])
+def test_a_negative_penalty_is_refused(name):
+    with pytest.raises(ValueError, match=rf"`{name}` must be 0 or greater.*{name}=-1"):
+        BeamSampler(**{name: -1})
 
 
 def test_defaults_are_the_paper_s():
-    assert BeamSampler().get_config() == {"num_beams": 4, "length_penalty": 0.6}
+    assert BeamSampler().get_config() == {
+        "num_beams": 4,
+        "length_penalty": 0.6,
+        "coverage_penalty": 0.0,
+        "no_repeat_ngram_size": 0,
+    }
 
 
 def test_config_round_trip():
-    serialized = keras.saving.serialize_keras_object(BeamSampler(num_beams=7, length_penalty=1.5))
+    config = {
+        "num_beams": 7,
+        "length_penalty": 1.5,
+        "coverage_penalty": 0.25,
+        "no_repeat_ngram_size": 3,
+    }
+    serialized = keras.saving.serialize_keras_object(BeamSampler(**config))
     sampler = keras.saving.deserialize_keras_object(serialized)
     assert isinstance(sampler, BeamSampler)
-    assert sampler.get_config() == {"num_beams": 7, "length_penalty": 1.5}
+    assert sampler.get_config() == config

@@ -30,11 +30,12 @@ def test_gather_picks_rows_of_the_cache():
 def test_the_search_starts_from_one_live_hypothesis():
     prompt = np.array([[2, 5, 6, 7], [2, 8, 9, 9]], dtype="int32")
     mask = np.array([[True, True, False, False], [True, False, False, False]])
-    state = initial_state(prompt, mask, W, cache="any")
+    state = initial_state(prompt, mask, W, M, cache="any")
     assert int(state.index) == 1
     assert_close(state.live_ids, [[[2, 5, 0, 0]] * W, [[2, 0, 0, 0]] * W])
     never = float("-inf")
     assert_close(keras.ops.exp(state.live_log_probs), [[1, 0, 0]] * B)
     for nothing in (state.finished_log_probs, state.finished_scores):
-        np.testing.assert_array_equal(keras.ops.convert_to_numpy(nothing), np.full((B, W), never))
+        np.testing.assert_array_equal(keras.ops.convert_to_numpy(nothing), np.full((B, M), never))
+    assert_close(state.finished_ids, np.zeros((B, M, 4)))
     assert state.cache == "any"

@@ -2,7 +2,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from aiayn_keras.models.decoding import EXTRA_LENGTH, beam_search, log_likelihood, until_end
+from aiayn_keras.models.generation import EXTRA_LENGTH, beam_search, until_end
+from aiayn_keras.models.scoring import token_log_probs
 from aiayn_keras.samplers import BeamSampler
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
@@ -25,7 +26,7 @@ def test_until_end_keeps_the_first_end_behind_the_prompt():
     assert_close(until_end(token_ids, (), prompt_mask), np.ones((2, 6)))
 
 
-def test_log_likelihood_is_the_sum_of_the_model_s_log_probabilities(model, tokenizer):
+def test_token_log_probs_are_the_model_s_log_probabilities(model, tokenizer):
     encoder_ids, encoder_mask = encoded(tokenizer, ["eins zwei", "fünf"], 4)
     labels, decoder_mask = encoded(tokenizer, ["one two", "nine nine nine"], 5)
     decoder_ids = np.concatenate([[[START]] * 2, labels[:, :-1]], axis=1)
@@ -40,13 +41,12 @@ def test_log_likelihood_is_the_sum_of_the_model_s_log_probabilities(model, token
         )
     )
     log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-    expected = [
-        sum(log_probs[b, t, labels[b, t]] for t in range(5) if decoder_mask[b, t]) for b in range(2)
-    ]
+    expected = np.take_along_axis(log_probs, labels[:, :, np.newaxis], axis=2)[:, :, 0]
+    expected = np.where(decoder_mask, expected, 0.0)
     tensors = map(
         ops.convert_to_tensor, (encoder_ids, encoder_mask, decoder_ids, decoder_mask, labels)
     )
-    assert_close(log_likelihood(model.backbone, *tensors), expected, 1e-4, 1e-4)
+    assert_close(token_log_probs(model.backbone, *tensors), expected, 1e-4, 1e-4)
 
 
 def test_a_translation_is_at_most_50_tokens_longer_than_its_source(model, tokenizer):
@@ -66,7 +66,7 @@ def test_a_translation_is_at_most_50_tokens_longer_than_its_source(model, tokeni
             return super().search(endless, **options)
 
     token_ids, _ = beam_search(
-        model.backbone, tokenizer, encoder_ids, encoder_mask, NeverEnding(num_beams=1)
+        (model.backbone,), tokenizer, encoder_ids, encoder_mask, NeverEnding(num_beams=1)
     )
     token_ids = keras.ops.convert_to_numpy(token_ids)[:, 0]
     assert EXTRA_LENGTH == 50

@@ -1,0 +1,209 @@
+"""A folder for CTranslate2, a C++ engine for CPUs and GPUs (https://opennmt.net/CTranslate2)."""
+
+import importlib.util
+import tempfile
+from pathlib import Path
+
+import keras
+import numpy as np
+from keras import ops
+
+QUANTIZATIONS = (
+    "int8",
+    "int8_float32",
+    "int8_float16",
+    "int8_bfloat16",
+    "int16",
+    "float16",
+    "bfloat16",
+    "float32",
+)
+
+
+def export_ctranslate2(model, filepath, quantization=None):
+    """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece model in it.
+
+    The engine takes and gives wordpieces. So asked, its translations are those of
+    `model.translate([text], num_beams=4, length_penalty=0.0)`:
+
+    ```python
+    pieces = sentencepiece.SentencePieceProcessor("folder/sentencepiece.model")
+    results = ctranslate2.Translator("folder").translate_batch(
+        [pieces.encode(text, out_type=str)],
+        beam_size=4,
+        length_penalty=0,
+        min_decoding_length=0,
+        disable_unk=True,
+        suppress_sequences=[["<pad>"], ["<s>"]],
+    )
+    pieces.decode(results[0].hypotheses[0])
+    ```
+
+    Its search is not ours in all:
+
+    - Its `length_penalty` α divides by `length^α`, where GNMT's divides by `((5 + length) / 6)^α`,
+      and is 1 if not given.
+    - With α above 0 it stops at `beam_size · patience` finished hypotheses, even if a live one
+      could still win.
+    - It gives no empty translation, be it the most probable, unless `min_decoding_length` is 0.
+    - The probability of tokens that it may not choose goes to the others, so its scores are a
+      little higher.
+    - It cuts a source at `max_input_length` (1024) and a translation at `max_decoding_length` (256)
+      tokens, not at the source's plus 50, and fails at a position the model does not have.
+
+    Args:
+        model: A `TransformerSeq2SeqLM` with a preprocessor.
+        filepath: The folder to make.
+        quantization: How weights are stored: one of CTranslate2's types, such as `"int8"` or
+            `"float16"`; float32 if not given.
+
+    Returns:
+        `pathlib.Path` of the folder.
+
+    Raises:
+        FileExistsError: If the folder exists already.
+        ImportError: If `ctranslate2` is not installed.
+        RuntimeError: For bfloat16 where PyTorch, with which CTranslate2 rounds, is not installed.
+        ValueError: For an unknown quantization, a model without preprocessor, or one that
+            CTranslate2 has no place for: heads whose width is not `hidden_dim / num_heads`, or a
+            non-linearity other than ReLU, swish (SiLU) and GELU.
+    """
+    if importlib.util.find_spec("ctranslate2") is None:
+        raise ImportError(
+            "This format is written by CTranslate2, which is not installed: "
+            "pip install 'aiayn-keras[interop]'."
+        )
+    if quantization is not None and quantization not in QUANTIZATIONS:
+        raise ValueError(
+            f"`quantization` must be one of {', '.join(QUANTIZATIONS)}. Received: {quantization!r}."
+        )
+    if model.preprocessor is None:
+        raise ValueError("The model has no `preprocessor`, hence no wordpieces to write.")
+    folder = Path(filepath)
+    if folder.exists():
+        raise FileExistsError(f"{folder} exists already: choose another folder.")
+    spec = _build_spec(model.backbone, model.preprocessor.tokenizer)
+    spec.validate()
+    spec.optimize(quantization=quantization)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder.parent) as temporary:
+        written = Path(temporary) / folder.name
+        written.mkdir()
+        spec.save(str(written))
+        (written / "sentencepiece.model").write_bytes(model.preprocessor.tokenizer.proto)
+        written.rename(folder)
+    return folder
+
+
+def _build_spec(backbone, tokenizer):
+    """CTranslate2's description of a model, filled with the weights."""
+    import ctranslate2
+
+    head_dim = backbone.hidden_dim / backbone.num_heads
+    if (backbone.key_dim, backbone.value_dim) != (head_dim, head_dim):
+        raise ValueError(
+            f"CTranslate2 needs heads of width `hidden_dim / num_heads` = {head_dim:g}. "
+            f"Received: key_dim={backbone.key_dim}, value_dim={backbone.value_dim}."
+        )
+    spec = ctranslate2.specs.TransformerSpec.from_config(
+        num_layers=(backbone.num_layers, backbone.num_layers),
+        num_heads=backbone.num_heads,
+        pre_norm=backbone.normalize_first,
+        activation=_activation(backbone.activation),
+    )
+    spec.config.layer_norm_epsilon = backbone.layer_norm_epsilon
+    spec.config.decoder_start_token = tokenizer.id_to_token(tokenizer.start_token_id)
+    spec.config.bos_token = tokenizer.id_to_token(tokenizer.start_token_id)
+    spec.config.eos_token = tokenizer.id_to_token(tokenizer.end_token_id)
+    spec.config.unk_token = tokenizer.id_to_token(tokenizer.unk_token_id)
+    spec.config.add_source_bos = False
+    spec.config.add_source_eos = True
+    vocabulary = tokenizer.get_vocabulary()
+    spec.register_source_vocabulary(vocabulary)
+    spec.register_target_vocabulary(vocabulary)
+
+    embeddings = _embeddings(backbone.token_embedding)
+    spec.encoder.embeddings[0].weight = embeddings
+    spec.decoder.embeddings.weight = embeddings
+    spec.decoder.projection.weight = embeddings
+    sides = (
+        (spec.encoder, backbone.encoder_embedding, backbone.encoder_blocks, backbone.encoder_norm),
+        (spec.decoder, backbone.decoder_embedding, backbone.decoder_blocks, backbone.decoder_norm),
+    )
+    for side, embedding, blocks, norm in sides:
+        side.scale_embeddings = True
+        side.position_encodings.encodings = _array(embedding.table)
+        for layer, block in zip(side.layer, blocks, strict=True):
+            _fill_block(layer, block)
+        if norm is not None:
+            _fill_norm(side.layer_norm, norm)
+    return spec
+
+
+def _activation(function):
+    import ctranslate2
+
+    names = {
+        keras.activations.relu: "RELU",
+        keras.activations.silu: "SWISH",
+        keras.activations.gelu: "GELU",  # without approximation, as Keras' own default
+    }
+    if function not in names:
+        raise ValueError(
+            "CTranslate2 is given the non-linearities "
+            f"{', '.join(known.__name__ for known in names)}. "
+            f"Received: {getattr(function, '__name__', function)!r}."
+        )
+    return ctranslate2.specs.Activation[names[function]]
+
+
+def _fill_block(spec, block):
+    attention = block.self_attention
+    _fill_dense(
+        spec.self_attention.linear[0],
+        attention.query_dense,
+        attention.key_dense,
+        attention.value_dense,
+    )
+    _fill_dense(spec.self_attention.linear[1], attention.output_dense)
+    _fill_norm(spec.self_attention.layer_norm, block.self_attention_add_norm.layer_norm)
+    if hasattr(spec, "attention"):  # a decoder layer
+        attention = block.cross_attention
+        _fill_dense(spec.attention.linear[0], attention.query_dense)
+        _fill_dense(spec.attention.linear[1], attention.key_dense, attention.value_dense)
+        _fill_dense(spec.attention.linear[2], attention.output_dense)
+        _fill_norm(spec.attention.layer_norm, block.cross_attention_add_norm.layer_norm)
+    _fill_dense(spec.ffn.linear_0, block.feed_forward.hidden_dense)
+    _fill_dense(spec.ffn.linear_1, block.feed_forward.output_dense)
+    _fill_norm(spec.ffn.layer_norm, block.feed_forward_add_norm.layer_norm)
+
+
+def _fill_dense(spec, *layers):
+    """Dense layers side by side as one matrix, transposed as CTranslate2 has it."""
+    spec.weight = np.concatenate([_kernel(layer).T for layer in layers])
+    if layers[0].use_bias:
+        spec.bias = np.concatenate([_array(layer.bias) for layer in layers])
+
+
+def _fill_norm(spec, layer):
+    spec.gamma, spec.beta = _array(layer.gamma), _array(layer.beta)
+
+
+def _embeddings(layer):
+    """The matrix `(V, D)`; of a quantized layer what it answers."""
+    if layer.quantization_mode is None:
+        return _array(layer.embeddings)
+    return _array(layer(ops.arange(layer.input_dim)))
+
+
+def _kernel(layer):
+    """The matrix of a Dense layer; of a quantized one what it makes of the identity."""
+    if layer.quantization_mode is None:
+        return _array(layer.kernel)
+    kernel = _array(layer(ops.eye(layer.input_spec.axes[-1])))
+    return kernel - _array(layer.bias) if layer.use_bias else kernel
+
+
+def _array(tensor):
+    """A copy, as CTranslate2 quantizes in place."""
+    return np.array(ops.convert_to_numpy(tensor), dtype="float32")

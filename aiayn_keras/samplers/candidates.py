@@ -1,0 +1,70 @@
+"""The best next tokens out of a whole vocabulary, without sorting or normalizing all of it."""
+
+from keras import ops
+
+# Tokens are searched in blocks of this size, or of the nearest one that divides the vocabulary.
+BLOCK_SIZE = 128
+
+
+def top_log_probs(logits, k, selectable=None):
+    """The k most probable tokens of every row, and their log-probabilities.
+
+    Softmax is the one pass over all tokens that every backend has made fast. What it divided by is
+    read off the probability of the best token, and the other candidates are subtractions.
+
+    Args:
+        logits: Float32 tensor `(N, V)`, V known.
+        k: Number of tokens, at most V.
+        selectable: The logits with -inf where a token may not be among the k, if any.
+
+    Returns:
+        Float32 log-probabilities `(N, k)`, best first, int32 token ids `(N, k)`, and the
+        logarithm of what softmax divides by, `(N, 1)`: a log-probability is a logit less it.
+    """
+    values, tokens = top_candidates(logits if selectable is None else selectable, k)
+    best_probability = ops.take_along_axis(ops.softmax(logits, axis=-1), tokens[:, :1], axis=1)
+    log_normalizer = values[:, :1] - ops.log(best_probability)
+    return values - log_normalizer, tokens, log_normalizer
+
+
+def top_candidates(logits, k):
+    """The k greatest logits of every row, in two stages.
+
+    The k greatest lie in the k blocks of tokens with the greatest maxima, so only those blocks
+    are searched.
+
+    Args:
+        logits: Float tensor `(N, V)`, V known.
+        k: Number of candidates, at most V.
+
+    Returns:
+        Float tensor `(N, k)`, best first, and their int32 token ids `(N, k)`.
+    """
+    vocabulary_size = logits.shape[-1]
+    block_size = _block_size(vocabulary_size)
+    num_blocks = vocabulary_size // block_size
+    if num_blocks <= k:
+        values, tokens = ops.top_k(logits, k)
+        return values, ops.cast(tokens, "int32")
+    blocks = ops.reshape(logits[:, : num_blocks * block_size], (-1, num_blocks, block_size))
+    _, best = ops.top_k(ops.max(blocks, axis=-1), k)
+    best = ops.cast(best, "int32")  # --> (N, k)
+    first_blocks = ops.expand_dims(ops.arange(ops.shape(logits)[0], dtype="int32"), 1) * num_blocks
+    blocks = ops.take(ops.reshape(blocks, (-1, block_size)), first_blocks + best, axis=0)
+    tokens = ops.expand_dims(best * block_size, axis=2) + ops.arange(block_size, dtype="int32")
+    values = ops.reshape(blocks, (-1, k * block_size))
+    tokens = ops.reshape(tokens, (-1, k * block_size))
+    if num_blocks * block_size < vocabulary_size:  # and those behind the last whole block
+        rest = ops.arange(num_blocks * block_size, vocabulary_size, dtype="int32")
+        values = ops.concatenate([values, logits[:, num_blocks * block_size :]], axis=1)
+        tokens = ops.concatenate([tokens, ops.zeros_like(best[:, :1]) + rest], axis=1)
+    values, positions = ops.top_k(values, k)
+    return values, ops.take_along_axis(tokens, ops.cast(positions, "int32"), axis=1)
+
+
+def _block_size(vocabulary_size):
+    """The divisor nearest to `BLOCK_SIZE`, which saves a copy; `BLOCK_SIZE` if none is near."""
+    divisors = [
+        size for size in range(BLOCK_SIZE // 2, 2 * BLOCK_SIZE + 1) if vocabulary_size % size == 0
+    ]
+    return min(divisors, key=lambda size: abs(size - BLOCK_SIZE), default=BLOCK_SIZE)

@@ -1,0 +1,77 @@
+"""What a hypothesis may go on with: forced, forbidden, repeated and last tokens."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from aiayn_keras.samplers.beam_state import NEVER
+from aiayn_keras.samplers.candidates import top_log_probs
+from aiayn_keras.samplers.repetition import forbid_tokens, repeats_ngram
+
+
+class Constraints(NamedTuple):
+    """Limits on the hypotheses of B sentences.
+
+    Attributes:
+        prompt: Integer tensor `(B, L)`.
+        mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced.
+        end_token_id: The token that finishes a hypothesis.
+        max_lengths: Integer tensor `(B,)`, most tokens between start and end.
+        min_length: Number of tokens between start and end before which none ends.
+        forbidden_token_ids: Tokens that are never chosen, unless forced.
+        no_repeat_ngram_size: No n-gram of this size is written twice, unless forced; 0 for none.
+    """
+
+    prompt: Any
+    mask: Any
+    end_token_id: int
+    max_lengths: Any
+    min_length: int = 0
+    forbidden_token_ids: tuple = ()
+    no_repeat_ngram_size: int = 0
+
+    def candidates(self, logits, token_ids, index, num_beams):
+        """The most probable tokens that may follow each hypothesis.
+
+        What may not be chosen keeps its probability: it is not given to the others.
+
+        Args:
+            logits: Float tensor `(B·W, V)` of the token at `index`.
+            token_ids: Integer tensor `(B·W, L)`, the hypotheses up to `index`.
+            index: Integer scalar.
+            num_beams: Number of hypotheses W of a sentence.
+
+        Returns:
+            Integer tensor `(B, W, C)` and log-probabilities `(B, W, C)`, -inf for a candidate
+            that may not be chosen. There are at least 2·W that may, if the vocabulary has them.
+        """
+        logits = ops.cast(logits, "float32")
+        selectable = logits
+        if self.no_repeat_ngram_size:
+            repeats = repeats_ngram(token_ids, index, self.no_repeat_ngram_size)
+            selectable = forbid_tokens(logits, token_ids, repeats, NEVER)
+        # A forbidden token takes at most one place among the best, and so does an early end.
+        num_forbidden = len(self.forbidden_token_ids) + bool(self.min_length)
+        num_candidates = min(2 * num_beams + num_forbidden, logits.shape[-1])
+        log_probs, tokens, log_normalizer = top_log_probs(logits, num_candidates, selectable)
+        for token_id in self.forbidden_token_ids:
+            log_probs = ops.where(ops.equal(tokens, token_id), NEVER, log_probs)
+        if self.min_length:
+            is_end = ops.equal(tokens, self.end_token_id)
+            is_early = ops.logical_and(is_end, index <= self.min_length)
+            log_probs = ops.where(is_early, NEVER, log_probs)
+
+        # Where the prompt or the limit leaves one token, it is the only candidate.
+        is_forced = ops.take(self.mask, index, axis=1)
+        is_only = ops.logical_or(is_forced, index > self.max_lengths)
+        only = ops.where(is_forced, ops.take(self.prompt, index, axis=1), self.end_token_id)
+        is_only, only = (
+            ops.expand_dims(ops.repeat(x, num_beams, axis=0), axis=1) for x in (is_only, only)
+        )  # --> (B·W, 1)
+        only_log_prob = ops.take_along_axis(logits, only, axis=1) - log_normalizer
+        is_first = ops.equal(ops.arange(num_candidates), 0)
+        only_log_prob = ops.where(is_first, only_log_prob, NEVER)  # --> (B·W, C)
+        log_probs = ops.where(is_only, only_log_prob, log_probs)
+        tokens = ops.where(is_only, only, tokens)
+        shape = (-1, num_beams, num_candidates)
+        return ops.reshape(tokens, shape), ops.reshape(log_probs, shape)

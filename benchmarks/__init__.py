@@ -1,0 +1,1 @@
+"""Measurements of this package beside others; see the module docstrings for how to run them."""

@@ -1,0 +1,73 @@
+"""This package as a system: in memory, as a SavedModel, and through KerasHub's `generate`."""
+
+from benchmarks.batches import count_words, map_by_length
+from benchmarks.tasks import NUM_BEAMS, System
+
+EXTRA_LENGTH = 50  # tokens that a translation may have more than its source (paper 6.1)
+
+
+def load_ours(task):
+    """`model.translate`."""
+    from aiayn_keras import TransformerSeq2SeqLM
+
+    model = TransformerSeq2SeqLM.from_preset(task.model, dtype=task.precision)
+    options = {"num_beams": NUM_BEAMS, "length_penalty": 0.0, "batch_size": task.batch_size}
+    if task.forced_length is not None:
+        options |= {"min_length": task.forced_length, "max_length": task.forced_length}
+
+    def translate(texts):
+        return [translation.text for translation in model.translate(texts, **options)]
+
+    return System(translate)
+
+
+def load_kerashub(task):
+    """`generate` with KerasHub's own beam search, whose shapes are fixed by the longest text."""
+    import keras_hub
+
+    from aiayn_keras import TransformerSeq2SeqLM, TransformerSeq2SeqLMPreprocessor
+
+    model = TransformerSeq2SeqLM.from_preset(task.model, dtype=task.precision)
+    tokenizer = model.preprocessor.tokenizer
+    source_length = max(map(len, tokenizer(list(task.texts)))) + 1
+    if task.forced_length is None:
+        options = {"max_length": source_length + EXTRA_LENGTH}
+    else:  # without stop token it goes on to the end; the start token counts
+        options = {"max_length": task.forced_length + 1, "stop_token_ids": None}
+    model = TransformerSeq2SeqLM(
+        model.backbone,
+        TransformerSeq2SeqLMPreprocessor(tokenizer, source_length, options["max_length"]),
+    )
+    model.compile(sampler=keras_hub.samplers.BeamSampler(num_beams=NUM_BEAMS))
+
+    def translate(texts):
+        return map_by_length(
+            lambda batch: model.generate(batch, **options),
+            texts,
+            count_words(texts),
+            task.batch_size,
+        )
+
+    return System(translate, "no end before the limit" if task.forced_length else "")
+
+
+def load_savedmodel(task):
+    """The export, by TensorFlow alone."""
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401 - the graph has its ops
+
+    if task.forced_length is not None:
+        raise ValueError("the exported signatures have no option for a forced length")
+    loaded = tf.saved_model.load(task.artifact)
+    serve = loaded.signatures["serving_default"]
+
+    def translate_batch(texts):
+        translations = serve(text=tf.constant(texts))["translation"].numpy()
+        return [translation.decode("utf-8") for translation in translations]
+
+    def translate(texts):
+        return map_by_length(translate_batch, texts, count_words(texts), task.batch_size)
+
+    # The signature holds on to variables of what was loaded.
+    translate.loaded = loaded
+    return System(translate)

@@ -1,0 +1,58 @@
+"""A process that keeps one system loaded and runs it when asked.
+
+Reads a JSON object a line from standard input and answers with one on standard output:
+`{"load": task}` and `{"run": true}`. Ends with its input. Started by `benchmarks.processes`.
+"""
+
+import gc
+import importlib
+import json
+import os
+import sys
+import time
+
+from benchmarks.tasks import Task
+
+
+def _load(loader, task):
+    module, function = loader.split(":")
+    return getattr(importlib.import_module(module), function)(task)
+
+
+def _run(system, task):
+    """Translates all texts; seconds and translations."""
+    requests = [[text] for text in task.texts] if task.batch_size == 1 else [task.texts]
+    start = time.perf_counter()
+    translations = []
+    for request in requests:
+        translations += system.translate(request)
+    return {"seconds": time.perf_counter() - start, "translations": translations}
+
+
+def main(loader):
+    # Whatever a library prints must not end up among the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    system = task = None
+    idle_since = time.process_time()
+    for line in sys.stdin:
+        message = json.loads(line)
+        answer = {"idle_cpu_seconds": time.process_time() - idle_since}
+        try:
+            if "load" in message:
+                system = None
+                gc.collect()
+                task = Task(**message["load"])
+                system = _load(loader, task)
+                answer["note"] = system.note
+            else:
+                answer |= _run(system, task)
+        except Exception as error:
+            answer["error"] = f"{type(error).__name__}: {error}"
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+        idle_since = time.process_time()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,143 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from aiayn_keras.models import TransformerBackbone
+from aiayn_keras.models.decoding import prepare_search
+from aiayn_keras.samplers import reorder_hypotheses
+from tests.helpers import B, S, T
+from tests.layers.helpers import randomize, to_numpy
+
+V, W = 19, 4
+TINY = {
+    "vocabulary_size": V,
+    "num_layers": 2,
+    "num_heads": 3,
+    "hidden_dim": 12,
+    "intermediate_dim": 11,
+    "max_sequence_length": 16,
+}
+VARIANTS = {
+    "paper": {},
+    "pre-norm": {"normalize_first": True},
+    "learned positions": {"position_embedding": "learned"},
+    "biases": {"attention_bias": True},
+    "other widths": {"key_dim": 2, "value_dim": 5, "activation": "swish"},
+    "other widths with biases": {"key_dim": 2, "value_dim": 5, "attention_bias": True},
+}
+SOURCE_MASK = np.array([[1] * S, [1] * 3 + [0] * (S - 3)], "int32")
+
+
+def backbone(**options):
+    return randomize(TransformerBackbone(**TINY, **options))
+
+
+def step_by_step(model, sources, targets, num_beams, picks=None):
+    """Logits `(B·W, T, V)` of targets `(B·W, T)`, one position after the other.
+
+    Args:
+        picks: Integer array `(T, B, W)`: after each position, the hypotheses that live on.
+    """
+    length = targets.shape[1] + 1
+    next_token, cache = prepare_search(
+        model, *map(ops.convert_to_tensor, (sources, SOURCE_MASK)), length, num_beams
+    )
+    logits = []
+    for t in range(targets.shape[1]):
+        index = ops.convert_to_tensor(t + 1, dtype="int32")
+        y, _, cache = next_token(ops.convert_to_tensor(targets), cache, index)
+        logits.append(to_numpy(y))
+        if picks is not None:
+            cache = reorder_hypotheses(cache, ops.convert_to_tensor(picks[t]))
+            rows = (np.arange(B)[:, None] * W + picks[t]).ravel()
+            targets, logits = targets[rows], [step[rows] for step in logits]
+    return np.stack(logits, axis=1), targets
+
+
+def at_once(model, sources, targets):
+    """The same from the layers, all positions together."""
+    num_beams = len(targets) // B
+    hidden_states = model(
+        {
+            "encoder_token_ids": np.repeat(sources, num_beams, axis=0),
+            "encoder_padding_mask": np.repeat(SOURCE_MASK, num_beams, axis=0),
+            "decoder_token_ids": targets,
+            "decoder_padding_mask": np.ones_like(targets),
+        }
+    )["decoder_sequence_output"]
+    return to_numpy(model.token_embedding(hidden_states, reverse=True))
+
+
+def tokens(num_beams):
+    sources = np.random.randint(4, V, (B, S)).astype("int32")
+    return sources, np.random.randint(4, V, (B * num_beams, T)).astype("int32")
+
+
+def largest_difference(actual, expected):
+    return np.abs(actual - expected).max() / np.abs(expected).max()
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize("num_beams", [None, 1, W])
+def test_one_position_after_the_other_equals_all_at_once(options, num_beams):
+    model = backbone(**options)
+    sources, targets = tokens(num_beams or 1)
+    logits, _ = step_by_step(model, sources, targets, num_beams)
+    assert largest_difference(logits, at_once(model, sources, targets)) < 1e-5
+
+
+def test_hypotheses_that_branch_and_die_keep_their_own_past():
+    """After every position, random hypotheses of a sentence live on, some of them twice."""
+    model = backbone()
+    sources, targets = tokens(W)
+    picks = np.random.randint(0, W, (T, B, W)).astype("int32")
+    # Tokens to come are those of the row that a hypothesis has moved to.
+    logits, survivors = step_by_step(model, sources, targets, W, picks)
+    assert largest_difference(logits, at_once(model, sources, survivors)) < 1e-5
+
+
+def test_lora_weights_are_merged():
+    model = backbone()
+    model.enable_lora(2)
+    randomize(model)
+    sources, targets = tokens(W)
+    logits, _ = step_by_step(model, sources, targets, W)
+    assert largest_difference(logits, at_once(model, sources, targets)) < 1e-5
+
+
+# Keras says so of every layer without weights, and transposes a vector by `.T` on PyTorch.
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
+@pytest.mark.filterwarnings("ignore:.*The use of `x.T` on tensors:UserWarning")
+def test_quantized_weights_are_merged():
+    """The layers round inputs to int8 too; the step does not, and stays nearer to the model."""
+    model = backbone()
+    sources, targets = tokens(W)
+    expected = at_once(model, sources, targets)
+    model.quantize("int8")
+    logits, _ = step_by_step(model, sources, targets, W)
+    error = np.abs(logits - expected).mean()
+    assert error < 0.05 * np.abs(expected).mean()
+    assert error < np.abs(at_once(model, sources, targets) - expected).mean()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "mixed_bfloat16"])
+def test_half_precision_is_for_matrix_products_only(dtype):
+    model = backbone()
+    half = TransformerBackbone(**TINY, dtype=dtype)
+    half.set_weights(model.get_weights())
+    sources, targets = tokens(W)
+    expected = at_once(model, sources, targets)
+    logits, _ = step_by_step(half, sources, targets, W)
+    error = np.abs(logits - expected).mean()
+    assert error < 0.05 * np.abs(expected).mean()
+    assert error <= 1.2 * np.abs(at_once(half, sources, targets) - expected).mean()
+    next_token, cache = prepare_search(
+        half, *map(ops.convert_to_tensor, (sources, SOURCE_MASK)), T + 1, W
+    )
+    y, hidden_states, cache = next_token(
+        ops.convert_to_tensor(targets), cache, ops.convert_to_tensor(1, dtype="int32")
+    )
+    assert keras.backend.standardize_dtype(y.dtype) == "float32"
+    assert keras.backend.standardize_dtype(hidden_states.dtype) == "float32"
+    assert keras.backend.standardize_dtype(cache.blocks[0][0].dtype) == "bfloat16"

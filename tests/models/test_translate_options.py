@@ -1,0 +1,186 @@
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
+from tests.helpers import assert_close
+
+SOURCES = ["eins zwei drei", "fünf", "neun neun acht sieben", "null eins"]
+
+
+def texts(translations):
+    return [translation.text for translation in translations]
+
+
+def all_texts(translations):
+    return [[h.text for h in translation.hypotheses] for translation in translations]
+
+
+def with_weights(model, change):
+    """A model of the same vocabulary with other weights."""
+    backbone = TransformerBackbone(**{**model.backbone.get_config(), "name": "other"})
+    backbone.set_weights([change(weight) for weight in model.backbone.get_weights()])
+    other = TransformerSeq2SeqLM(backbone, model.preprocessor)
+    other.compile()
+    return other
+
+
+def test_lengths_are_kept(model):
+    for minimum, maximum in ((7, 9), (1, 1), (0, 2), (4, 4)):
+        for translation in model.translate(
+            SOURCES, num_return_sequences=4, min_length=minimum, max_length=maximum
+        ):
+            for hypothesis in translation.hypotheses:
+                assert minimum <= len(hypothesis.tokens) <= maximum
+
+
+def test_scores_under_limits_are_those_of_scoring(model):
+    for options in (
+        {"min_length": 6, "max_length": 8},
+        {"no_repeat_ngram_size": 1},
+        {"coverage_penalty": 0.5},
+        {"prefixes": ["one two", "", "nine", "five"]},
+    ):
+        translations = model.translate(SOURCES, **options)
+        scores = model.score(SOURCES, texts(translations))
+        assert_close([translation.score for translation in translations], scores, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("ngram_size", [1, 2])
+def test_no_ngram_is_written_twice(model, ngram_size):
+    plain = model.translate(["neun neun neun neun"])[0]
+    assert plain.text == "nine nine nine nine"
+    for hypothesis in model.translate(
+        ["neun neun neun neun"], num_return_sequences=4, no_repeat_ngram_size=ngram_size
+    )[0].hypotheses:
+        ngrams = list(zip(*(hypothesis.tokens[i:] for i in range(ngram_size)), strict=False))
+        assert len(set(ngrams)) == len(ngrams)
+
+
+def test_translations_begin_with_their_prefixes(model):
+    prefixes = ["nine", "", "one two", "zero one"]
+    for batch_size in (1, 64):
+        translations = model.translate(
+            SOURCES, prefixes=prefixes, num_return_sequences=2, batch_size=batch_size
+        )
+        for prefix, translation in zip(prefixes, translations, strict=True):
+            assert all(h.text.startswith(prefix) for h in translation.hypotheses)
+        # Without a prefix, and with the one it would have chosen, it is the free translation.
+        assert translations[1].text == model.translate(SOURCES)[1].text
+        assert translations[3].text == model.translate(SOURCES)[3].text
+
+
+def test_a_coverage_penalty_prefers_hypotheses_that_looked_at_every_word(model):
+    """Recomputed from the alignments of all hypotheses that a wide beam finds."""
+    beta = 3.0
+    wide = model.translate(
+        SOURCES, 12, 0.0, num_return_sequences=12, return_alignments=True, max_length=6
+    )
+    penalized = model.translate(
+        SOURCES, 12, 0.0, coverage_penalty=beta, num_return_sequences=12, max_length=6
+    )
+    for free, covering in zip(wide, penalized, strict=True):
+        bonus = {
+            h.tokens: beta * np.log(np.minimum(h.alignment.sum(axis=0), 1.0)).sum()
+            for h in free.hypotheses
+        }
+        scores = [h.score + bonus[h.tokens] for h in covering.hypotheses if h.tokens in bonus]
+        assert len(scores) >= 8
+        assert scores == sorted(scores, reverse=True)
+        best = max(free.hypotheses, key=lambda h: h.score + bonus[h.tokens])
+        assert covering.tokens == best.tokens
+
+
+def test_alignments_are_the_attention_of_the_decoder_s_last_layer(model):
+    translations = model.translate(SOURCES, num_return_sequences=2, return_alignments=True)
+    for source, translation in zip(SOURCES, translations, strict=True):
+        for hypothesis in translation.hypotheses:
+            maps = model.attention_maps(source, hypothesis.text)
+            assert hypothesis.alignment.shape == maps.cross.shape[2:]
+            assert_close(hypothesis.alignment, maps.cross[-1].mean(axis=0), 1e-4, 1e-5)
+
+
+def test_without_being_asked_there_is_no_alignment(model):
+    assert model.translate(SOURCES)[0].alignment is None
+
+
+def test_token_scores_sum_to_the_score(model, tokenizer):
+    targets = ["one two three", "five", "nine", ""]
+    per_token = model.score(SOURCES, targets, per_token=True)
+    assert [len(scores) for scores in per_token] == [len(ids) + 1 for ids in tokenizer(targets)]
+    assert_close([scores.sum() for scores in per_token], model.score(SOURCES, targets), 1e-5)
+
+
+def test_an_ensemble_of_one_model_twice_is_the_model(model):
+    twin = with_weights(model, lambda weight: weight)
+    expected = model.translate(SOURCES, num_return_sequences=4)
+    translations = model.translate(SOURCES, num_return_sequences=4, ensemble=[twin])
+    assert all_texts(translations) == all_texts(expected)
+    assert_close([t.score for t in translations], [t.score for t in expected], 1e-4, 1e-4)
+
+
+def test_an_ensemble_averages_probabilities(model):
+    other = with_weights(model, lambda weight: weight * 0.7)
+    targets = ["one two three", "five", "nine nine eight seven", "zero one"]
+    translations = model.translate(SOURCES, ensemble=[other], coverage_penalty=0.1)
+    members = [
+        member.score(SOURCES, texts(translations), per_token=True) for member in (model, other)
+    ]
+    for i, translation in enumerate(translations):
+        mean = np.mean([np.exp(member[i]) for member in members], axis=0)
+        assert_close(translation.score, np.log(mean).sum(), 1e-4, 1e-4)
+    assert texts(translations) == targets
+
+
+def test_an_ensemble_may_hold_other_sizes(model):
+    backbone = TransformerBackbone(
+        model.backbone.vocabulary_size,
+        num_layers=1,
+        num_heads=3,
+        hidden_dim=12,
+        intermediate_dim=11,
+        max_sequence_length=70,
+    )
+    other = TransformerSeq2SeqLM(backbone, model.preprocessor)
+    assert len(model.translate(SOURCES, ensemble=[other], batch_size=2)) == len(SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_length": 5, "max_length": 4}, "`min_length` must be from 0.*max_length=4"),
+        ({"min_length": -1, "max_length": 4}, "`min_length` must be from 0.*min_length=-1"),
+        ({"prefixes": ["one"]}, "`texts` and `prefixes` must be of equal length.*1 prefixes"),
+        ({"prefixes": "one"}, "`prefixes` must be a list of strings"),
+        ({"coverage_penalty": -1.0}, "`coverage_penalty` must be 0 or greater"),
+        ({"no_repeat_ngram_size": -1}, "`no_repeat_ngram_size` must be 0 or greater"),
+    ],
+)
+def test_what_cannot_be_is_refused(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        model.translate(SOURCES, **options)
+
+
+def test_many_lengths_need_few_compilations(model):
+    if keras.config.backend() != "jax":
+        pytest.skip("TensorFlow traces once for all shapes, PyTorch never")
+    import jax
+
+    backbone = TransformerBackbone(
+        model.backbone.vocabulary_size, 1, 1, 4, 4, max_sequence_length=70
+    )
+    fresh = TransformerSeq2SeqLM(backbone, model.preprocessor)
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda name, seconds, **kwargs: (
+            compiled.append(kwargs.get("fun_name"))
+            if name == "/jax/core/compile/backend_compile_duration"
+            else None
+        )
+    )
+    lengths = list(range(1, 21))
+    fresh.translate([" ".join(["eins"] * n) for n in lengths], max_length=3, batch_size=1)
+    shapes = {-(-(n + 1) // 8) for n in lengths}
+    assert compiled.count("jit(stateless)") <= len(shapes) or compiled.count("stateless") <= len(
+        shapes
+    )

@@ -1,0 +1,44 @@
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.samplers.candidates import top_candidates, top_log_probs
+from tests.helpers import assert_close
+
+N = 3
+
+
+def logits_of(vocabulary_size, scale=5.0):
+    return (np.random.normal(size=(N, vocabulary_size)) * scale).astype("float32")
+
+
+@pytest.mark.parametrize("k", [1, 2, 7])
+@pytest.mark.parametrize("vocabulary_size", [7, 130, 1000, 1024, 4097, 5003])
+def test_candidates_are_those_of_sorting_everything(vocabulary_size, k):
+    logits = logits_of(vocabulary_size)
+    values, tokens = top_candidates(keras.ops.convert_to_tensor(logits), k)
+    expected = np.argsort(-logits, axis=-1)[:, :k]
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(tokens), expected)
+    assert_close(values, np.take_along_axis(logits, expected, axis=-1))
+
+
+@pytest.mark.parametrize("where", ["first block", "last block", "behind the blocks"])
+def test_candidates_may_all_lie_together(where):
+    vocabulary_size = 5003  # a prime: no block divides it
+    first = {"first block": 0, "last block": 4864, "behind the blocks": 4996}[where]
+    logits = logits_of(vocabulary_size, scale=0.1)
+    best = first + np.random.permutation(7)
+    logits[:, best] = np.arange(7, 0, -1)
+    _, tokens = top_candidates(keras.ops.convert_to_tensor(logits), 7)
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(tokens), [best] * N)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 80.0])
+def test_log_probabilities_are_those_of_the_whole_softmax(scale):
+    logits = logits_of(1000, scale)
+    log_probs, tokens, log_normalizer = top_log_probs(keras.ops.convert_to_tensor(logits), 5)
+    shifted = logits.astype("float64") - logits.max(axis=-1, keepdims=True)
+    expected = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    tokens = keras.ops.convert_to_numpy(tokens)
+    assert_close(log_probs, np.take_along_axis(expected, tokens, axis=-1), 1e-5, 2e-5)
+    assert_close(logits - keras.ops.convert_to_numpy(log_normalizer), expected, 1e-5, 2e-5)
