@@ -10,7 +10,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	&& echo $$python && break; done)
 DEMO_SENTENCES := "The girl is happy." "Our boy knows that the happy mothers sing every day." \
 	"Their man is seventy-one years old." "In the evening I can see the woman."
-NUMERICAL_CORE := tests/layers tests/optimization tests/models tests/samplers tests/training
+NUMERICAL_CORE := tests/layers tests/optimization tests/models tests/samplers tests/training tests/fidelity
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
@@ -20,7 +20,7 @@ INSTALLED_WITHOUT_TENSORFLOW := $(VENV_WITHOUT_TENSORFLOW)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-backends test-without-tensorflow lint format clean
+.PHONY: help demo test test-backends test-without-tensorflow mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,13 +38,17 @@ demo: $(INSTALLED) ## Train on the built-in corpus, translate, export, load the 
 test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
 
-test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search, training and export on JAX and on PyTorch
+test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and training on JAX and on PyTorch, and all against each other
 	KERAS_BACKEND=jax $(BIN)/python -m pytest $(NUMERICAL_CORE)
 	KERAS_BACKEND=torch $(BIN)/python -m pytest $(NUMERICAL_CORE)
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export -k other_backends
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/fidelity tests/backends tests/export/test_ctranslate2.py
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export/test_saved_model.py -k other_backends
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
+
+mutants: $(INSTALLED_BACKENDS) ## Make mistakes in a copy of the code and see which test notices (hours)
+	$(BIN)/python -m tests.mutants
 
 lint: $(INSTALLED_DEV) ## Check format, style, docstrings and which module imports which
 	$(BIN)/ruff format --check
@@ -77,7 +81,7 @@ $(INSTALLED_DEV): pyproject.toml | $(BIN)/python
 
 $(INSTALLED_BACKENDS): $(INSTALLED_DEV)
 	$(BIN)/python -m pip install $(TORCH)
-	$(BIN)/python -m pip install --editable ".[dev,jax,torch]"
+	$(BIN)/python -m pip install --editable ".[dev,jax,torch,interop]"
 	@touch $@
 
 $(INSTALLED_WITHOUT_TENSORFLOW): pyproject.toml requirements-without-tensorflow.txt
