@@ -163,6 +163,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
 
         state = initial_state(prompt, mask, num_beams, num_finished, cache)
         state = BeamState(*ops.while_loop(is_unfinished, step, tuple(state)))
+        # Which of equals top_k takes, here of what does not exist, is the backend's choice.
         exists = ops.expand_dims(state.finished_log_probs > NEVER, axis=2)
         token_ids = ops.where(exists, state.finished_ids, ops.zeros_like(state.finished_ids))
         return token_ids, state.finished_log_probs

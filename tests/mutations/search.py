@@ -116,11 +116,6 @@ MUTATIONS = [
             "state.finished_ids, ids[:, num_beams:]",
         ),
         (
-            "a hypothesis that does not exist has a text",
-            "ops.where(exists, state.finished_ids, ops.zeros_like(state.finished_ids))",
-            "state.finished_ids",
-        ),
-        (
             "another hypothesis' bonus",
             "(bonus, beams[:, :num_beams], axis=1)",
             "(bonus, 0 * beams[:, :num_beams], axis=1)",
