@@ -25,28 +25,26 @@ def cache_bytes(backbone, num_beams, source_length, target_length):
 
 
 class PeakMemory:
-    """Greatest resident memory since it was last asked, on Linux; elsewhere NaN."""
+    """Greatest resident memory since it was last asked; Linux tells it, other systems do not."""
 
     def __init__(self):
-        self.start = self._read("VmRSS")
+        self.start = _resident_bytes("VmRSS")
         self.growth()
 
     def growth(self):
-        """Bytes of the greatest resident memory above that at the start."""
-        growth = self._read("VmHWM") - self.start
+        """Bytes of the greatest resident memory above that at the start, or None."""
+        peak = _resident_bytes("VmHWM")
         try:
             Path("/proc/self/clear_refs").write_text("5")  # the peak is forgotten
         except OSError:
-            return float("nan")
-        return growth
+            return None
+        return peak - self.start
 
-    @staticmethod
-    def _read(field):
-        try:
-            lines = Path("/proc/self/status").read_text().splitlines()
-        except OSError:
-            return float("nan")
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+def _resident_bytes(field):
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field)), 0)
 
 
 def count_compilations(model, texts, batch_sizes):

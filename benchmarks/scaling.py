@@ -116,7 +116,7 @@ def draw(records, title, path):
         for name, color, marker in zip(names, COLORS, "osD^v<", strict=False):
             x, y = curves[axis, name]
             axes.plot(x, y, color=color, marker=marker, label=name.replace("_", " "))
-        axes.set(xscale="log", yscale="log", xlabel=label, ylabel="seconds for a batch")
+        axes.set(xscale="log", yscale="log", xlabel=label)
         axes.set_xticks(x)
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         for one in (axes.xaxis, axes.yaxis):
@@ -133,7 +133,9 @@ def draw(records, title, path):
             fontsize=9,
             color="#555555",
         )
-    figure.axes[0].legend(frameon=False)
+    for axes in figure.axes[::2]:
+        axes.set_ylabel("seconds for a batch")
+    figure.axes[0].legend(frameon=False, loc="upper left")
     figure.suptitle(title, fontsize=11)
     figure.savefig(path, dpi=150)
 
@@ -149,7 +151,7 @@ def times_table(records):
             f"{record['batch'] * record['output'] / record['seconds']:.0f}",
             _megabytes(record["cache_bytes"] / record["batch"]),
             _megabytes(record["growth_bytes"] / record["batch"])
-            if "growth_bytes" in record
+            if record.get("growth_bytes") is not None
             else "",
         ]
         for record in records
