@@ -1,5 +1,6 @@
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
 from aiayn_keras.models.generation import EXTRA_LENGTH, beam_search, until_end
@@ -8,7 +9,7 @@ from aiayn_keras.samplers import BeamSampler
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
 
-START, END = 2, 3
+PAD, UNKNOWN, START, END = range(4)
 
 
 def encoded(tokenizer, texts, length):
@@ -49,28 +50,49 @@ def test_token_log_probs_are_the_model_s_log_probabilities(model, tokenizer):
     assert_close(token_log_probs(model.backbone, *tensors), expected, 1e-4, 1e-4)
 
 
+class Changed(BeamSampler):
+    """A search in a model to whose logits `(V,)` are added."""
+
+    def __init__(self, added, **options):
+        super().__init__(**options)
+        self.added = added
+
+    def search(self, next, **options):
+        def changed(token_ids, cache, index):
+            logits, hidden_states, cache = next(token_ids, cache, index)
+            return logits + ops.convert_to_tensor(self.added), hidden_states, cache
+
+        return super().search(changed, **options)
+
+
 def test_a_translation_is_at_most_50_tokens_longer_than_its_source(model, tokenizer):
-    """A model that never ends by itself: each row stops at its own limit, at real tokens."""
+    """A model that never ends by itself: each row stops at its own limit."""
     encoder_ids, encoder_mask = map(
         ops.convert_to_tensor, encoded(tokenizer, ["eins zwei drei", "fünf"], 6)
     )
     num_pieces = np.array([len(ids) for ids in tokenizer(["eins zwei drei", "fünf"])])
-
-    class NeverEnding(BeamSampler):
-        def search(self, next, **options):
-            def endless(token_ids, cache, index):
-                logits, hidden_states, cache = next(token_ids, cache, index)
-                token = ops.arange(logits.shape[-1])
-                logits = ops.where(ops.equal(token, END), -1e4, logits)
-                # Padding, the unknown token and the start are what the model likes best.
-                return ops.where(token < END, 1e2, logits), hidden_states, cache
-
-            return super().search(endless, **options)
-
+    never_ending = np.zeros(tokenizer.vocabulary_size(), "float32")
+    never_ending[END] = -1e4
     token_ids, _ = beam_search(
-        (model.backbone,), tokenizer, encoder_ids, encoder_mask, NeverEnding(num_beams=1)
+        (model.backbone,),
+        tokenizer,
+        encoder_ids,
+        encoder_mask,
+        Changed(never_ending, num_beams=1),
     )
     token_ids = keras.ops.convert_to_numpy(token_ids)[:, 0]
     assert EXTRA_LENGTH == 50
     np.testing.assert_array_equal((token_ids == END).argmax(axis=1), num_pieces + 50 + 1)
-    assert not np.isin(token_ids[:, 1:51], [0, 1, 2]).any()
+
+
+@pytest.mark.parametrize("wanted", [PAD, UNKNOWN, START])
+def test_no_special_token_is_written_however_much_the_model_wants_it(model, tokenizer, wanted):
+    wish = np.zeros(tokenizer.vocabulary_size(), "float32")
+    wish[wanted] = 30.0
+    encoder_ids, encoder_mask = map(ops.convert_to_tensor, encoded(tokenizer, ["eins zwei"], 4))
+    token_ids, _ = beam_search(
+        (model.backbone,), tokenizer, encoder_ids, encoder_mask, Changed(wish, num_beams=2)
+    )
+    for row in keras.ops.convert_to_numpy(token_ids)[0].tolist():
+        assert row[0] == START
+        assert not {PAD, UNKNOWN, START} & set(row[1 : row.index(END)])
