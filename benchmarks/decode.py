@@ -23,6 +23,8 @@ such as one that is not installed, is left out and the reason printed.
 
 import contextlib
 import json
+import signal
+import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -210,6 +212,7 @@ def main(
         raise click.UsageError(f"--baseline must be one of the systems: {', '.join(names)}.")
 
     records = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the folder is removed
     click.echo(f"{machine()}\n")
     with (
         tempfile.TemporaryDirectory(prefix="benchmark-") as folder,
