@@ -147,7 +147,7 @@ def test_int8_is_smaller_and_scores_nearly_as_we_do(model, exported, pairs, tmp_
     folder = model.export(tmp_path / "int8", format="ctranslate2", quantization="int8")
     sizes = [(path / "model.bin").stat().st_size for path in (folder, exported)]
     assert sizes[0] < 0.5 * sizes[1]
-    assert_same_log_probs(folder, model, pairs, atol=0.1)
+    assert_same_log_probs(folder, model, pairs, atol=0.5)
 
 
 def test_exporting_leaves_the_model_as_it_is(random_model, tmp_path):
