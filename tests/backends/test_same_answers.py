@@ -27,7 +27,7 @@ def test_the_hypotheses_compete(backend, answers):
     found = answers(backend)
     assert found["texts"].shape == (NUM_SENTENCES, NUM_BEAMS)
     assert all(len({*map(tuple, row)}) == NUM_BEAMS for row in found["tokens"].tolist())
-    assert np.median(found["scores"][:, 0] - found["scores"][:, 1]) < 3.0
+    assert np.median(found["scores"][:, 0] - found["scores"][:, 1]) < 10.0
 
 
 @each_backend
