@@ -83,12 +83,12 @@ def other_activation(patch):
 
 
 def unscaled_embedding(patch):
-    add = layers.PositionalEmbedding._add
+    call = layers.PositionalEmbedding.call
 
-    def unscaled(self, x, positions):
-        return add(self, x / x.shape[-1] ** 0.5, positions)
+    def unscaled(self, x, padding_mask, training=None):
+        return call(self, x / x.shape[-1] ** 0.5, padding_mask, training=training)
 
-    patch.setattr(layers.PositionalEmbedding, "_add", unscaled)
+    patch.setattr(layers.PositionalEmbedding, "call", unscaled)
 
 
 def sines_before_cosines(patch):
