@@ -1,7 +1,9 @@
 """Batches of similar length, for systems that do not make them themselves."""
 
+from concurrent.futures import ThreadPoolExecutor
 
-def map_by_length(function, items, lengths, batch_size):
+
+def map_by_length(function, items, lengths, batch_size, threads=1):
     """Calls a function with batches, longest items first, and puts the results back in order.
 
     Args:
@@ -9,17 +11,19 @@ def map_by_length(function, items, lengths, batch_size):
         items: List.
         lengths: List of an item's lengths, by which batches are made.
         batch_size: Most items in a batch.
+        threads: Number of batches under way at once.
 
     Returns:
         List of results, one for an item.
     """
     order = sorted(range(len(items)), key=lambda i: -lengths[i])
     results = [None] * len(items)
-    for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
-        outputs = function([items[i] for i in rows])
-        for i, output in zip(rows, outputs, strict=True):
-            results[i] = output
+    batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+    with ThreadPoolExecutor(threads) as executor:
+        outputs = executor.map(function, [[items[i] for i in rows] for rows in batches])
+        for rows, outputs_of_batch in zip(batches, outputs, strict=True):
+            for i, output in zip(rows, outputs_of_batch, strict=True):
+                results[i] = output
     return results
 
 

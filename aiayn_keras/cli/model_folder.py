@@ -7,9 +7,10 @@ import click
 MODEL_FOLDER = click.argument("model_folder", metavar="DIR", type=click.Path(path_type=Path))
 
 
-def load_model(folder):
-    """The model in a folder, or an error that says why there is none."""
+def load_model(folder, num_batches=1):
+    """The model in a folder, to translate so many batches; or an error if there is none."""
     from aiayn_keras.models import TransformerSeq2SeqLM
+    from aiayn_keras.samplers import use_one_core_per_batch
 
     if not (folder / "task.json").is_file():
         if not folder.exists():
@@ -19,4 +20,6 @@ def load_model(folder):
         else:
             reason = "it has no task.json; `aiayn-keras train` makes model folders"
         raise FileNotFoundError(f"{folder} is no model folder: {reason}.")
+    if num_batches > 1:
+        use_one_core_per_batch()
     return TransformerSeq2SeqLM.from_preset(str(folder))

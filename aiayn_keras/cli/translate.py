@@ -62,7 +62,7 @@ def translate(
             f"{prefix_file} must have as many lines as {input_file}. "
             f"Received: {len(prefixes)} and {len(lines)}."
         )
-    model = load_model(model_folder)
+    model = load_model(model_folder, num_batches=_num_batches(lines or [], options))
     others = [load_model(folder) for folder in ensemble]
     name = "standard input" if input_file is None else str(input_file)
     done = 0
@@ -138,7 +138,7 @@ def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json
 
     check_bleu_tokenizer(bleu_tokenizer)
     pairs = read_parallel(source, reference)
-    model = load_model(model_folder)
+    model = load_model(model_folder, num_batches=_num_batches(pairs, options))
     translations = _translate(model, pairs.sources, str(source), **options)
     bleu = corpus_bleu(
         [translation.text for translation in translations],
@@ -151,6 +151,10 @@ def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json
         click.echo(json.dumps({**figures, "sentences": len(pairs)}))
     else:
         click.echo(bleu)
+
+
+def _num_batches(texts, options):
+    return -(-len(texts) // options["batch_size"])
 
 
 def _windows(stream):

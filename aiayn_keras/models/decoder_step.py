@@ -11,7 +11,7 @@ import keras
 from keras import ops
 
 from aiayn_keras.layers import attention_weights, scaled_dot_product_attention
-from aiayn_keras.samplers import float32_matmul
+from aiayn_keras.samplers import float32_matmul, swap_heads
 
 
 class Dense(NamedTuple):
@@ -146,11 +146,10 @@ def decoder_step(backbone, weights, token_ids, index, memory, memory_mask, cache
         x = ops.reshape(
             ops.cast(x, backbone.compute_dtype), (-1, num_beams, x.shape[-1] // head_dim, head_dim)
         )
-        return ops.transpose(x, (0, 2, 1, 3))  # (B, any number of heads, W, K)
+        return swap_heads(x)  # (B, any number of heads, W, K)
 
     def join_heads(x):
-        x = ops.transpose(x, (0, 2, 1, 3))
-        return ops.reshape(x, (-1, num_heads * value_dim))  # (B·W, H·K_v)
+        return ops.reshape(swap_heads(x), (-1, num_heads * value_dim))  # (B·W, H·K_v)
 
     def residual(norm, x, sublayer):
         if first:

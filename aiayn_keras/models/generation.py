@@ -3,7 +3,7 @@
 from keras import ops
 
 from aiayn_keras.models.decoding import prepare_ensemble_search, prepare_search
-from aiayn_keras.samplers import BeamSampler, coverage_bonus, reorder_hypotheses
+from aiayn_keras.samplers import BeamSampler, coverage_bonus, keep_sentences, reorder_hypotheses
 
 # Paper 6.1: "the maximum output length during inference to input length + 50".
 EXTRA_LENGTH = 50
@@ -91,7 +91,12 @@ def _prepare_beam_search(backbones, sampler, encoder_token_ids, encoder_padding_
         def bonus(caches):
             return sum(coverage_bonus(cache, beta) for cache in caches) / len(caches)
 
-    return next_token, cache, {"reorder_cache": reorder, "score_bonus": bonus if beta else None}
+    options = {
+        "reorder_cache": reorder,
+        "keep_sentences": keep_sentences,
+        "score_bonus": bonus if beta else None,
+    }
+    return next_token, cache, options
 
 
 def _prompt(tokenizer, num_pieces, prefix_token_ids, length):

@@ -1,5 +1,6 @@
 """From texts to batches, through a search or a score, and back to texts in order."""
 
+import functools
 import math
 from dataclasses import dataclass, field
 
@@ -137,6 +138,7 @@ def translate_texts(
         prefixes = [ids[:-1] for ids in tokenize(prefixes, "prefixes", tokenizer)]
         _check_lengths(texts=sources, prefixes=prefixes)
         prefix_width = max(1, *map(len, prefixes)) if prefixes else 1
+    as_token = functools.cache(tokenizer.id_to_token)
     nothing = (Hypothesis("", 0.0, ()),) * num_return_sequences
     translations = [_as_translation(nothing)] * len(sources)
     with_words = [i for i, source in enumerate(sources) if len(source) > 1]
@@ -157,7 +159,9 @@ def translate_texts(
 
     for rows, results in zip(batches, in_parallel(search_batch, batches), strict=True):
         for row, hypotheses in zip(
-            rows, _hypotheses(tokenizer, [sources[i] for i in rows], *results), strict=True
+            rows,
+            _hypotheses(tokenizer, as_token, [sources[i] for i in rows], *results),
+            strict=True,
         ):
             translations[row] = _as_translation(hypotheses)
         if progress is not None:
@@ -252,11 +256,12 @@ def _as_translation(hypotheses):
     return Translation(best.text, best.score, best.tokens, best.alignment, tuple(hypotheses))
 
 
-def _hypotheses(tokenizer, sources, token_ids, log_probs, alignments):
+def _hypotheses(tokenizer, as_token, sources, token_ids, log_probs, alignments):
     """The hypotheses of a batch, a tuple for every source.
 
     Args:
         tokenizer: A `TransformerTokenizer`.
+        as_token: Its `id_to_token`, or what gives the same sooner.
         sources: List of B lists of token ids.
         token_ids: Integer array `(B, N, L)`.
         log_probs: Float array `(B, N)`.
@@ -264,7 +269,8 @@ def _hypotheses(tokenizer, sources, token_ids, log_probs, alignments):
     """
     num_hypotheses = token_ids.shape[1]
     flat_ids = token_ids.reshape(-1, token_ids.shape[2]).tolist()
-    pieces = [[i for i in ids if i not in tokenizer.special_token_ids] for ids in flat_ids]
+    special_ids = frozenset(tokenizer.special_token_ids)
+    pieces = [[i for i in ids if i not in special_ids] for ids in flat_ids]
     texts = tokenizer.detokenize(pieces)
     for row, source in enumerate(sources):
         hypotheses = []
@@ -277,7 +283,7 @@ def _hypotheses(tokenizer, sources, token_ids, log_probs, alignments):
                 Hypothesis(
                     texts[flat],
                     float(log_probs[row, n]),
-                    tuple(map(tokenizer.id_to_token, pieces[flat])),
+                    tuple(map(as_token, pieces[flat])),
                     alignment,
                 )
             )

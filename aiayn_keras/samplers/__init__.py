@@ -5,6 +5,7 @@ from aiayn_keras.samplers.compilation import (
     compile_inference,
     compiles_by_default,
     in_parallel,
+    use_one_core_per_batch,
 )
 from aiayn_keras.samplers.decoder_cache import (
     add_attention,
@@ -13,11 +14,12 @@ from aiayn_keras.samplers.decoder_cache import (
     coverage_bonus,
     empty_cache,
     initial_length,
+    keep_sentences,
     reorder_hypotheses,
     write_position,
 )
+from aiayn_keras.samplers.kernels import float32_matmul, swap_heads
 from aiayn_keras.samplers.length_penalty import length_penalty
-from aiayn_keras.samplers.matmul import float32_matmul
 
 __all__ = [
     "BeamSampler",
@@ -31,7 +33,10 @@ __all__ = [
     "float32_matmul",
     "in_parallel",
     "initial_length",
+    "keep_sentences",
     "length_penalty",
     "reorder_hypotheses",
+    "swap_heads",
+    "use_one_core_per_batch",
     "write_position",
 ]

@@ -7,11 +7,18 @@ from keras import ops, tree
 from aiayn_keras.samplers.beam_state import (
     NEVER,
     BeamState,
+    Sentences,
     gather_beams,
     gather_cache,
     initial_state,
 )
 from aiayn_keras.samplers.constraints import Constraints
+from aiayn_keras.samplers.finished_sentences import (
+    drop_finished,
+    drop_now,
+    shapes_may_change,
+    store_results,
+)
 from aiayn_keras.samplers.length_penalty import length_penalty
 
 
@@ -92,6 +99,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
         forbidden_token_ids=(),
         num_return_sequences=None,
         reorder_cache=None,
+        keep_sentences=None,
         score_bonus=None,
     ):
         """Finds the best hypotheses of every sentence.
@@ -114,6 +122,8 @@ class BeamSampler(keras_hub.samplers.Sampler):
                 The fewer, the sooner the search is done.
             reorder_cache: Function `(cache, beams (B, W)) -> cache` that gives hypothesis w what
                 the cache knows of hypothesis `beams[b, w]`. By default rows are gathered.
+            keep_sentences: Function `(cache, sentences (M,)) -> cache` that gives the cache of some
+                sentences, if `next` can go on with fewer than it has begun with.
             score_bonus: Function `cache -> (B, W)`, 0 or less, that is added to the score of a
                 hypothesis when it finishes.
 
@@ -133,40 +143,36 @@ class BeamSampler(keras_hub.samplers.Sampler):
                 lambda leaf: gather_cache(leaf, beams, num_beams), cache
             )
 
-        limits = Constraints(
-            prompt,
-            mask,
-            end_token_id,
-            max_lengths,
-            min_length,
-            forbidden_token_ids,
-            self.no_repeat_ngram_size,
+        constraints = Constraints(
+            end_token_id, min_length, forbidden_token_ids, self.no_repeat_ngram_size
         )
+        may_drop = keep_sentences is not None and shapes_may_change()
 
         def is_unfinished(*loop_vars):
             state = BeamState(*loop_vars)
-            # No length penalty of a longer hypothesis is greater than that at the limit.
-            best_possible = state.live_log_probs[:, 0] / length_penalty(
-                max_lengths + 1, self.length_penalty
-            )
-            can_improve = best_possible > state.finished_scores[:, -1]
-            return ops.logical_and(state.index < length, ops.any(can_improve))
+            return ops.logical_and(state.index < length, ops.any(state.can_improve))
 
         def step(*loop_vars):
             state = BeamState(*loop_vars)
             flat_ids = ops.reshape(state.live_ids, (-1, length))
             logits, _, cache = next(flat_ids, state.cache, state.index)
-            tokens, log_probs = limits.candidates(logits, flat_ids, state.index, num_beams)
+            tokens, log_probs = constraints.candidates(
+                logits, flat_ids, state.index, num_beams, state.sentences
+            )
             bonus = None if score_bonus is None else score_bonus(cache)
             state, beams = self._grow(state, tokens, log_probs, bonus, end_token_id, num_finished)
-            return tuple(state._replace(cache=reorder_cache(cache, beams)))
+            state = state._replace(cache=reorder_cache(cache, beams))
+            return tuple(drop_finished(state, keep_sentences) if may_drop else state)
 
-        state = initial_state(prompt, mask, num_beams, num_finished, cache)
+        sentences = Sentences(ops.arange(ops.shape(prompt)[0]), prompt, mask, max_lengths)
+        state = initial_state(sentences, num_beams, num_finished, cache)
+        if may_drop:  # Nobody leaves yet, but now TensorFlow knows that somebody may.
+            state = drop_now(state, keep_sentences)
         state = BeamState(*ops.while_loop(is_unfinished, step, tuple(state)))
+        token_ids, log_probs = store_results(state)
         # Which of equals top_k takes, here of what does not exist, is the backend's choice.
-        exists = ops.expand_dims(state.finished_log_probs > NEVER, axis=2)
-        token_ids = ops.where(exists, state.finished_ids, ops.zeros_like(state.finished_ids))
-        return token_ids, state.finished_log_probs
+        exists = ops.expand_dims(log_probs > NEVER, axis=2)
+        return ops.where(exists, token_ids, ops.zeros_like(token_ids)), log_probs
 
     def _grow(self, state, tokens, log_probs, bonus, end_token_id, num_finished):
         """One step: the best of all hypotheses' candidates, those that finish, those that live.
@@ -209,6 +215,10 @@ class BeamSampler(keras_hub.samplers.Sampler):
         # Grow live.
         live_log_probs, best = ops.top_k(ops.where(is_end, NEVER, log_probs), num_beams)
         best = ops.cast(best, "int32")
+        # No length penalty of a longer hypothesis is greater than that at the limit.
+        best_possible = live_log_probs[:, 0] / length_penalty(
+            state.sentences.max_lengths + 1, self.length_penalty
+        )
         state = state._replace(
             index=state.index + 1,
             live_ids=gather_beams(ids, best),
@@ -216,6 +226,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
             finished_ids=finished_ids,
             finished_log_probs=finished_log_probs,
             finished_scores=finished_scores,
+            can_improve=best_possible > finished_scores[:, -1],
         )
         return state, ops.take_along_axis(beams, best, axis=1)
 

@@ -7,6 +7,22 @@ from keras import ops
 NEVER = float("-inf")
 
 
+class Sentences(NamedTuple):
+    """What is fixed for each of B sentences.
+
+    Attributes:
+        number: Integer tensor `(B,)`, the row of the sentence in what the search returns.
+        prompt: Integer tensor `(B, L)`, the start token and forced tokens.
+        mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced.
+        max_lengths: Integer tensor `(B,)`, most tokens between start and end.
+    """
+
+    number: Any
+    prompt: Any
+    mask: Any
+    max_lengths: Any
+
+
 class BeamState(NamedTuple):
     """The hypotheses of B sentences, W live and N finished each.
 
@@ -18,6 +34,10 @@ class BeamState(NamedTuple):
         finished_log_probs: Float32 tensor `(B, N)`, their log-probabilities.
         finished_scores: Float32 tensor `(B, N)`, log-probabilities over length penalties, by which
             they are ordered; -inf where there is none yet.
+        can_improve: Boolean tensor `(B,)`, False where the finished hypotheses are the best ones.
+        sentences: The `Sentences` that are in the batch.
+        results: Tuple of token ids `(B, N, L)` and log-probabilities `(B, N)` for all sentences
+            that were there at the start, those found by sentences that have left.
         cache: Nested tensors, what the model remembers of live hypotheses.
     """
 
@@ -27,20 +47,23 @@ class BeamState(NamedTuple):
     finished_ids: Any
     finished_log_probs: Any
     finished_scores: Any
+    can_improve: Any
+    sentences: Any
+    results: Any
     cache: Any
 
 
-def initial_state(prompt, mask, num_beams, num_finished, cache):
+def initial_state(sentences, num_beams, num_finished, cache):
     """One live hypothesis for every sentence: its prompt.
 
     Args:
-        prompt: Integer tensor `(B, L)`, the start token and forced tokens.
-        mask: Boolean tensor `(B, L)`, True where a token of `prompt` is given.
+        sentences: The `Sentences`.
         num_beams: Number of live hypotheses W.
         num_finished: Number of finished hypotheses N.
         cache: Nested tensors.
     """
-    prompt = ops.expand_dims(ops.where(mask, prompt, ops.zeros_like(prompt)), axis=1)
+    prompt = ops.where(sentences.mask, sentences.prompt, ops.zeros_like(sentences.prompt))
+    prompt = ops.expand_dims(prompt, axis=1)
     # Sums keep W and N known where B and L are not.
     no_ids = ops.zeros_like(prompt) + ops.zeros((num_finished, 1), dtype=prompt.dtype)
     zero = ops.zeros_like(prompt[:, 0, :1], dtype="float32")  # (B, 1)
@@ -52,6 +75,9 @@ def initial_state(prompt, mask, num_beams, num_finished, cache):
         finished_ids=no_ids,
         finished_log_probs=nothing,
         finished_scores=nothing,
+        can_improve=ops.ones_like(sentences.number, dtype="bool"),
+        sentences=sentences,
+        results=(no_ids, nothing),
         cache=cache,
     )
 

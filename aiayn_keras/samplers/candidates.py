@@ -2,8 +2,8 @@
 
 from keras import ops
 
-# Tokens are searched in blocks of this size, or of the nearest one that divides the vocabulary.
-BLOCK_SIZE = 128
+# Tokens are searched in blocks of about the first size, what is found in blocks of the second.
+BLOCK_SIZES = (64, 8)
 
 
 def top_log_probs(logits, k, selectable=None):
@@ -27,21 +27,22 @@ def top_log_probs(logits, k, selectable=None):
     return values - log_normalizer, tokens, log_normalizer
 
 
-def top_candidates(logits, k):
-    """The k greatest logits of every row, in two stages.
+def top_candidates(logits, k, block_sizes=BLOCK_SIZES):
+    """The k greatest logits of every row, in three stages.
 
     The k greatest lie in the k blocks of tokens with the greatest maxima, so only those blocks
-    are searched.
+    are searched, again by the maxima of smaller blocks.
 
     Args:
         logits: Float tensor `(N, V)`, V known.
         k: Number of candidates, at most V.
+        block_sizes: Sizes of the blocks of each stage but the last.
 
     Returns:
         Float tensor `(N, k)`, best first, and their int32 token ids `(N, k)`.
     """
     vocabulary_size = logits.shape[-1]
-    block_size = _block_size(vocabulary_size)
+    block_size = _near_divisor(vocabulary_size, block_sizes[0]) if block_sizes else vocabulary_size
     num_blocks = vocabulary_size // block_size
     if num_blocks <= k:
         values, tokens = ops.top_k(logits, k)
@@ -51,20 +52,20 @@ def top_candidates(logits, k):
     best = ops.cast(best, "int32")  # --> (N, k)
     first_blocks = ops.expand_dims(ops.arange(ops.shape(logits)[0], dtype="int32"), 1) * num_blocks
     blocks = ops.take(ops.reshape(blocks, (-1, block_size)), first_blocks + best, axis=0)
-    tokens = ops.expand_dims(best * block_size, axis=2) + ops.arange(block_size, dtype="int32")
     values = ops.reshape(blocks, (-1, k * block_size))
-    tokens = ops.reshape(tokens, (-1, k * block_size))
     if num_blocks * block_size < vocabulary_size:  # and those behind the last whole block
-        rest = ops.arange(num_blocks * block_size, vocabulary_size, dtype="int32")
         values = ops.concatenate([values, logits[:, num_blocks * block_size :]], axis=1)
-        tokens = ops.concatenate([tokens, ops.zeros_like(best[:, :1]) + rest], axis=1)
-    values, positions = ops.top_k(values, k)
-    return values, ops.take_along_axis(tokens, ops.cast(positions, "int32"), axis=1)
+        best = ops.concatenate([best, ops.zeros_like(best[:, :1]) + num_blocks], axis=1)
+    values, positions = top_candidates(values, k, block_sizes[1:])
+    places = positions // block_size
+    tokens = ops.take_along_axis(best, places, axis=1) * block_size
+    return values, tokens + positions - places * block_size
 
 
-def _block_size(vocabulary_size):
-    """The divisor nearest to `BLOCK_SIZE`, which saves a copy; `BLOCK_SIZE` if none is near."""
-    divisors = [
-        size for size in range(BLOCK_SIZE // 2, 2 * BLOCK_SIZE + 1) if vocabulary_size % size == 0
-    ]
-    return min(divisors, key=lambda size: abs(size - BLOCK_SIZE), default=BLOCK_SIZE)
+def _near_divisor(width, size):
+    """The divisor of `width` nearest to `size`, which saves a copy; `size` if none is near.
+
+    Multiples of eight have the faster maximum.
+    """
+    divisors = [near for near in range(size // 2, 2 * size + 1) if width % near == 0]
+    return min(divisors, key=lambda near: (near % 8 > 0, abs(near - size)), default=size)

@@ -1,6 +1,6 @@
 """What a hypothesis may go on with: forced, forbidden, repeated and last tokens."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras import ops
 
@@ -10,27 +10,21 @@ from aiayn_keras.samplers.repetition import forbid_tokens, repeats_ngram
 
 
 class Constraints(NamedTuple):
-    """Limits on the hypotheses of B sentences.
+    """Limits on all hypotheses.
 
     Attributes:
-        prompt: Integer tensor `(B, L)`.
-        mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced.
         end_token_id: The token that finishes a hypothesis.
-        max_lengths: Integer tensor `(B,)`, most tokens between start and end.
         min_length: Number of tokens between start and end before which none ends.
         forbidden_token_ids: Tokens that are never chosen, unless forced.
         no_repeat_ngram_size: No n-gram of this size is written twice, unless forced; 0 for none.
     """
 
-    prompt: Any
-    mask: Any
     end_token_id: int
-    max_lengths: Any
     min_length: int = 0
     forbidden_token_ids: tuple = ()
     no_repeat_ngram_size: int = 0
 
-    def candidates(self, logits, token_ids, index, num_beams):
+    def candidates(self, logits, token_ids, index, num_beams, sentences):
         """The most probable tokens that may follow each hypothesis.
 
         What may not be chosen keeps its probability: it is not given to the others.
@@ -40,6 +34,7 @@ class Constraints(NamedTuple):
             token_ids: Integer tensor `(B·W, L)`, the hypotheses up to `index`.
             index: Integer scalar.
             num_beams: Number of hypotheses W of a sentence.
+            sentences: The `Sentences`, what is forced and where each must end.
 
         Returns:
             Integer tensor `(B, W, C)` and log-probabilities `(B, W, C)`, -inf for a candidate
@@ -62,9 +57,9 @@ class Constraints(NamedTuple):
             log_probs = ops.where(is_early, NEVER, log_probs)
 
         # Where the prompt or the limit leaves one token, it is the only candidate.
-        is_forced = ops.take(self.mask, index, axis=1)
-        is_only = ops.logical_or(is_forced, index > self.max_lengths)
-        only = ops.where(is_forced, ops.take(self.prompt, index, axis=1), self.end_token_id)
+        is_forced = ops.take(sentences.mask, index, axis=1)
+        is_only = ops.logical_or(is_forced, index > sentences.max_lengths)
+        only = ops.where(is_forced, ops.take(sentences.prompt, index, axis=1), self.end_token_id)
         is_only, only = (
             ops.expand_dims(ops.repeat(x, num_beams, axis=0), axis=1) for x in (is_only, only)
         )  # --> (B·W, 1)

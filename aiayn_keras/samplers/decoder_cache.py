@@ -9,7 +9,7 @@ one product of W queries with W·L keys for a sentence and head.
 from typing import Any, NamedTuple
 
 import keras
-from keras import ops
+from keras import ops, tree
 
 from aiayn_keras.samplers.beam_state import gather_beams
 
@@ -84,6 +84,11 @@ def reorder_hypotheses(cache, beams):
     if isinstance(cache.coverage, tuple):
         return cache
     return cache._replace(coverage=gather_beams(cache.coverage, beams))
+
+
+def keep_sentences(cache, sentences):
+    """The cache of some sentences: integer tensor `(M,)`."""
+    return tree.map_structure(lambda leaf: ops.take(leaf, sentences, axis=0), cache)
 
 
 def add_attention(coverage, attention):

@@ -15,7 +15,7 @@ MUTATIONS = [
         ("all beams begin alike", "0.0, NEVER)", "0.0, 0.0)"),
         (
             "what is not given is kept",
-            "ops.where(mask, prompt, ops.zeros_like(prompt))",
+            "ops.where(sentences.mask, sentences.prompt, ops.zeros_like(sentences.prompt))",
             "prompt",
         ),
         ("the search begins late", "convert_to_tensor(1,", "convert_to_tensor(2,"),
@@ -26,7 +26,7 @@ MUTATIONS = [
         "samplers/test_candidates.py samplers/test_beam_sampler.py",
         ("one block too few is searched", "axis=-1), k)", "axis=-1), k - 1)"),
         ("candidates of the first row's blocks", "1) * num_blocks", "1) * 0"),
-        ("tokens are those within a block", "best * block_size", "best * 0"),
+        ("tokens are those within a block", "places, axis=1) * block_size", "places, axis=1) * 0"),
         (
             "what lies behind the blocks is forgotten",
             "if num_blocks * block_size < vocabulary_size:",
@@ -38,7 +38,7 @@ MUTATIONS = [
         "samplers/constraints.py",
         "samplers/test_beam_sampler.py",
         ("half-precision scores", 'ops.cast(logits, "float32")', "logits"),
-        ("a limit one too short", "(is_forced, index > self.max", "(is_forced, index >= self.max"),
+        ("a limit one too short", "index > sentences.max", "index >= sentences.max"),
         ("a forbidden token is chosen", "ops.equal(tokens, token_id), NEVER", "tokens < 0, NEVER"),
         (
             "no place for the forbidden",
@@ -47,7 +47,7 @@ MUTATIONS = [
         ),
         (
             "nothing is forced",
-            "is_forced = ops.take(self.mask, index, axis=1)",
+            "is_forced = ops.take(sentences.mask, index, axis=1)",
             "is_forced = index < 0",
         ),
         ("the minimum counts the end", "index <= self.min_length", "index < self.min_length"),
@@ -61,6 +61,18 @@ MUTATIONS = [
             "ops.where(is_first, only_log_prob, NEVER)",
             "only_log_prob + 0.0 * log_probs",
         ),
+    ),
+    *mistakes_in(
+        "samplers/finished_sentences.py",
+        "samplers/test_finished_sentences.py",
+        ("who leaves is forgotten", "results=results,", "results=state.results,"),
+        (
+            "who is done stays",
+            "ops.nonzero(state.can_improve)[0]",
+            "ops.nonzero(ops.ones_like(state.can_improve))[0]",
+        ),
+        ("others' prompts", "tree.map_structure(keep, state.sentences)", "state.sentences"),
+        ("nobody leaves", "8 * num_left <= 7 *", "8 * num_left <= 0 *"),
     ),
     *mistakes_in(
         "samplers/repetition.py",
@@ -102,9 +114,13 @@ MUTATIONS = [
             "ids = gather_beams(state.live_ids, beams)",
             "ids = gather_beams(state.live_ids, 0 * beams)",
         ),
-        ("stops as if nothing would follow", "max_lengths + 1, self", "state.index, self"),
+        (
+            "stops as if nothing would follow",
+            "state.sentences.max_lengths + 1, self",
+            "state.index, self",
+        ),
         ("stops when one has finished", "finished_scores[:, -1]", "finished_scores[:, 0]"),
-        ("stops with the first sentence", "ops.any(can_improve)", "ops.all(can_improve)"),
+        ("stops with the first sentence", "ops.any(state.can", "ops.all(state.can"),
         (
             "scores come with their length penalty",
             "[state.finished_log_probs, ending]",

@@ -1,7 +1,13 @@
 import keras
 import numpy as np
+from keras import ops
 
-from aiayn_keras.samplers.beam_state import gather_beams, gather_cache, initial_state
+from aiayn_keras.samplers.beam_state import (
+    Sentences,
+    gather_beams,
+    gather_cache,
+    initial_state,
+)
 from tests.helpers import B, K, T, assert_close
 
 W, M = 3, 4
@@ -30,7 +36,8 @@ def test_gather_picks_rows_of_the_cache():
 def test_the_search_starts_from_one_live_hypothesis():
     prompt = np.array([[2, 5, 6, 7], [2, 8, 9, 9]], dtype="int32")
     mask = np.array([[True, True, False, False], [True, False, False, False]])
-    state = initial_state(prompt, mask, W, M, cache="any")
+    sentences = Sentences(np.arange(B), prompt, mask, max_lengths=np.array([2, 2]))
+    state = initial_state(sentences, W, M, cache="any")
     assert int(state.index) == 1
     assert_close(state.live_ids, [[[2, 5, 0, 0]] * W, [[2, 0, 0, 0]] * W])
     never = float("-inf")
@@ -38,4 +45,5 @@ def test_the_search_starts_from_one_live_hypothesis():
     for nothing in (state.finished_log_probs, state.finished_scores):
         np.testing.assert_array_equal(keras.ops.convert_to_numpy(nothing), np.full((B, M), never))
     assert_close(state.finished_ids, np.zeros((B, M, 4)))
+    assert_close(ops.cast(state.can_improve, "int32"), [1] * B)
     assert state.cache == "any"

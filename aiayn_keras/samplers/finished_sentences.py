@@ -1,0 +1,61 @@
+"""Sentences whose translations are found leave the batch, and the others go on faster."""
+
+import keras
+from keras import ops, tree
+
+
+def store_results(state):
+    """The results of all sentences, with what those of `state` have found so far."""
+    rows = ops.expand_dims(state.sentences.number, axis=1)
+    token_ids, log_probs = state.results
+    return (
+        ops.scatter_update(token_ids, rows, state.finished_ids),
+        ops.scatter_update(log_probs, rows, state.finished_log_probs),
+    )
+
+
+def shapes_may_change():
+    """Whether a tensor may have another shape in the next step: not where XLA compiles."""
+    return keras.config.backend() != "jax"
+
+
+def drop_finished(state, keep_sentences):
+    """Leaves out the sentences that are done, if they are at least a quarter of all.
+
+    Fewer are not worth the copy of everybody's cache.
+
+    Args:
+        state: A `BeamState`.
+        keep_sentences: Function `(cache, sentences (M,)) -> cache` that picks rows of the cache.
+
+    Returns:
+        A `BeamState`. The results of who has left are in its `results`.
+    """
+    num_left = ops.sum(ops.cast(state.can_improve, "int32"))
+    are_few = 8 * num_left <= 7 * ops.shape(state.can_improve)[0]
+    return ops.cond(
+        ops.logical_and(are_few, num_left > 0),
+        lambda: drop_now(state, keep_sentences),
+        lambda: state,
+    )
+
+
+def drop_now(state, keep_sentences):
+    """Leaves out the sentences that are done."""
+    results = store_results(state)
+    sentences = ops.cast(ops.nonzero(state.can_improve)[0], "int32")
+
+    def keep(x):
+        return ops.take(x, sentences, axis=0)
+
+    return state._replace(
+        live_ids=keep(state.live_ids),
+        live_log_probs=keep(state.live_log_probs),
+        finished_ids=keep(state.finished_ids),
+        finished_log_probs=keep(state.finished_log_probs),
+        finished_scores=keep(state.finished_scores),
+        can_improve=keep(state.can_improve),
+        sentences=tree.map_structure(keep, state.sentences),
+        results=results,
+        cache=keep_sentences(state.cache, sentences),
+    )
