@@ -11,11 +11,11 @@ import keras
 from keras import ops
 
 from aiayn_keras.layers import attention_weights, scaled_dot_product_attention
-from aiayn_keras.samplers import float32_matmul, swap_heads
+from aiayn_keras.samplers import float32_matmul, pack_kernel, swap_heads
 
 
 class Dense(NamedTuple):
-    """A matrix `(D_in, D_out)` in the compute dtype and a float32 bias `(D_out,)` or None."""
+    """A packed matrix `(D_in, D_out)` in the compute dtype, a float32 bias `(D_out,)` or None."""
 
     kernel: Any
     bias: Any
@@ -56,7 +56,7 @@ def decoder_weights(backbone):
     return DecoderWeights(
         embeddings=embeddings,
         positions=ops.convert_to_tensor(backbone.decoder_embedding.table),
-        output=Dense(output, None),
+        output=Dense(pack_kernel(output), None),
         blocks=[_block_weights(block, dtype) for block in backbone.decoder_blocks],
         norm=None if backbone.decoder_norm is None else _norm_weights(backbone.decoder_norm),
     )
@@ -90,7 +90,7 @@ def _dense_weights(dtype, *layers):
     bias = None
     if layers[0].use_bias:
         bias = ops.concatenate([ops.cast(layer.bias, "float32") for layer in layers])
-    return Dense(kernel, bias)
+    return Dense(pack_kernel(kernel), bias)
 
 
 def _kernel(layer):

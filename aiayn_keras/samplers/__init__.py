@@ -18,7 +18,7 @@ from aiayn_keras.samplers.decoder_cache import (
     reorder_hypotheses,
     write_position,
 )
-from aiayn_keras.samplers.kernels import float32_matmul, swap_heads
+from aiayn_keras.samplers.kernels import float32_matmul, pack_kernel, swap_heads
 from aiayn_keras.samplers.length_penalty import length_penalty
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "initial_length",
     "keep_sentences",
     "length_penalty",
+    "pack_kernel",
     "reorder_hypotheses",
     "swap_heads",
     "use_one_core_per_batch",

@@ -16,7 +16,7 @@ MUTATIONS = [
         (
             "what is not given is kept",
             "ops.where(sentences.mask, sentences.prompt, ops.zeros_like(sentences.prompt))",
-            "prompt",
+            "sentences.prompt",
         ),
         ("the search begins late", "convert_to_tensor(1,", "convert_to_tensor(2,"),
         ("beams of the first sentence", "dtype=beams.dtype) * num_beams", "dtype=beams.dtype)"),
