@@ -38,12 +38,15 @@ def _compile_tensorflow(function, models):
         return tf.TensorSpec([None] * tensor.shape.rank, tensor.dtype)
 
     compiled = {}
+    # TensorFlow warns of functions that are traced often, and goes by their code: two searches with
+    # other options are one to it. A partial function has no code.
+    one_of_many = functools.partial(function)
 
     @functools.wraps(function)
     def call(*args):
         specs = tuple(relaxed(arg) for arg in args)
         if specs not in compiled:
-            compiled[specs] = tf.function(function, input_signature=specs, autograph=False)
+            compiled[specs] = tf.function(one_of_many, input_signature=specs, autograph=False)
         return compiled[specs](*args)
 
     return call

@@ -1,3 +1,7 @@
+import subprocess
+import sys
+import textwrap
+
 import keras
 import numpy as np
 import pytest
@@ -77,3 +81,34 @@ def test_no_weight_changes(model, compiled):
 def test_no_gradients_are_recorded(compiled):
     function, _ = compiled
     assert not function(*inputs(T))["y"].requires_grad
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="TensorFlow's own warning")
+def test_searches_with_other_options_are_no_retracing(model, caplog):
+    import tensorflow as tf
+
+    caplog.set_level("WARNING")
+    with caplog.at_level("WARNING", logger=tf.get_logger().name):
+        tf.get_logger().addHandler(caplog.handler)
+        for factor in range(8):
+            compile_inference(lambda x, factor=factor: factor * x, model)(inputs(T)[0])
+        tf.get_logger().removeHandler(caplog.handler)
+    assert "retracing" not in caplog.text
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="nothing else has such threads")
+@pytest.mark.parametrize("already_computing", [False, True])
+def test_every_core_gets_a_batch_unless_it_is_too_late(already_computing):
+    script = f"""
+        import os
+        import keras
+        import tensorflow as tf
+        from aiayn_keras.samplers import in_parallel, use_one_core_per_batch
+        if {already_computing}:
+            keras.ops.ones(3)
+        use_one_core_per_batch()
+        threads = tf.config.threading.get_intra_op_parallelism_threads()
+        assert threads == {0 if already_computing else 1}, threads
+        assert list(in_parallel(lambda x: x + 1, list(range(5)))) == [1, 2, 3, 4, 5]
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)
