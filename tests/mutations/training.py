@@ -8,17 +8,23 @@ MUTATIONS = [
         "optimization/test_label_smoothing.py",
         (
             "the label keeps all its weight",
-            "(1.0 - label_smoothing) * loss",
-            "loss",
+            "log_normalizer - (1.0 - label_smoothing) * of_label",
+            "log_normalizer - of_label",
         ),
-        ("smoothing towards the best guess", "ops.mean(logits, axis=-1)", "ops.max(logits, -1)"),
+        ("smoothing towards the best guess", "ops.mean(scores, axis=-1)", "ops.max(scores, -1)"),
         ("no smoothing by default", "label_smoothing=0.1,", "label_smoothing=0.0,"),
         (
             "padding divides the loss",
             'reduction="mean_with_sample_weight"',
             'reduction="sum_over_batch_size"',
         ),
-        ("half-precision loss", 'logits = ops.cast(logits, "float32")', "pass"),
+        ("half-precision loss", 'scores = ops.cast(logits, "float32")', "scores = logits"),
+        (
+            "the label's gradient is not smoothed",
+            "ops.where(is_label, on_label,",
+            "ops.where(is_label, 1.0,",
+        ),
+        ("gradients do not know what follows", "* ops.expand_dims(upstream, axis=-1)", "* 1.0"),
     ),
     *mistakes_in(
         "optimization/metrics.py",

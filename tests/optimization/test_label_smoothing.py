@@ -4,6 +4,7 @@ import pytest
 
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, label_smoothed_cross_entropy
 from tests.helpers import B, T, assert_close
+from tests.layers.helpers import gradient
 
 V = 11
 
@@ -38,6 +39,27 @@ def test_loss_is_cross_entropy_with_the_smoothed_target(smoothing):
     labels, logits = batch()
     loss = label_smoothed_cross_entropy(labels, logits, smoothing)
     assert_close(loss, numpy_loss(labels, logits, smoothing), 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_gradient_is_softmax_less_the_smoothed_target(smoothing, dtype):
+    labels, logits = batch()
+    logits = keras.ops.convert_to_numpy(
+        keras.ops.cast(keras.ops.cast(logits, dtype), "float32")
+    )  # as rounded
+    upstream = np.random.normal(size=(B, T)).astype("float32")
+
+    def weighted_loss(logits):
+        logits = keras.ops.cast(logits, dtype)
+        loss = label_smoothed_cross_entropy(labels, logits, smoothing)
+        return keras.ops.sum(keras.ops.multiply(upstream, loss))
+
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    target = smoothing / V + (1 - smoothing) * (labels[..., None] == np.arange(V))
+    expected = (probabilities - target) * upstream[..., None]
+    rtol = {"float32": 1e-5, "bfloat16": 5e-3}[dtype]
+    assert_close(gradient(weighted_loss)(logits), expected, rtol, rtol * 0.1)
 
 
 def test_loss_equals_that_of_keras_on_one_hot_labels():
