@@ -36,7 +36,7 @@ MUTATIONS = [
     ),
     *mistakes_in(
         "samplers/constraints.py",
-        "samplers/test_beam_sampler.py",
+        "samplers/test_constraints.py samplers/test_beam_sampler.py",
         ("half-precision scores", 'ops.cast(logits, "float32")', "logits"),
         ("a limit one too short", "index > sentences.max", "index >= sentences.max"),
         ("a forbidden token is chosen", "ops.equal(tokens, token_id), NEVER", "tokens < 0, NEVER"),
@@ -76,7 +76,7 @@ MUTATIONS = [
     ),
     *mistakes_in(
         "samplers/repetition.py",
-        "samplers/test_beam_sampler.py",
+        "samplers/test_repetition.py samplers/test_beam_sampler.py",
         ("longer n-grams only", "range(1, ngram_size)", "range(1, ngram_size + 1)"),
         ("the start is a word", "positions >= ngram_size", "positions >= ngram_size - 1"),
         (
@@ -149,7 +149,8 @@ MUTATIONS = [
     ),
     *mistakes_in(
         "samplers/decoder_cache.py",
-        "models/test_decoder_step.py models/test_translate_options.py",
+        "samplers/test_decoder_cache.py models/test_decoder_step.py "
+        "models/test_translate_options.py",
         (
             "a hypothesis sees its sisters",
             "ops.equal(visible[:, :, :, None], slots)",

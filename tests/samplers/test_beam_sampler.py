@@ -64,9 +64,10 @@ def test_a_wide_beam_is_exhaustive_under_all_limits_at_once(alpha):
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("num_beams", [1, 2, 4])
 @pytest.mark.parametrize("end_bias", [-2.0, 0.0, 2.0])
-def test_stopping_early_loses_nothing(alpha, num_beams, end_bias):
+@pytest.mark.parametrize("options", [{}, {"keep_sentences": None}], ids=["leaving", "staying"])
+def test_stopping_early_loses_nothing(options, alpha, num_beams, end_bias):
     model = RandomModel(seed=12, num_sentences=8, end_bias=end_bias)
-    ids, log_probs = model.search(BeamSampler(num_beams, alpha), length=12)
+    ids, log_probs = model.search(BeamSampler(num_beams, alpha), length=12, **options)
     for b in range(8):
         expected = beam_search_on_paper(model, b, num_beams, alpha, max_length=10)
         same_hypotheses(ids[b], log_probs[b], expected)
