@@ -1,6 +1,7 @@
 import hashlib
 import json
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from aiayn_keras.export import export_saved_model
 from aiayn_keras.export.serving_kit import server_flags, write_kit
 from aiayn_keras.export.warmup import BATCH_SIZES, WARMUP_FILE
 from tests.export import serving_protos
+from tests.export.served import Served
 
 text_format = pytest.importorskip("google.protobuf.text_format")
 model_server_config_pb2 = pytest.importorskip("tensorflow_serving.config.model_server_config_pb2")
@@ -70,13 +72,14 @@ def test_a_kit_has_all_its_files(exported):
     assert not [name for name in files if "writing" in name]
 
 
-def test_warm_up_requests_replay(exported, served):
-    requests = list(warmup_requests(exported))
+def test_warm_up_requests_replay(version_folder):
+    requests = list(warmup_requests(version_folder))
+    served = Served(version_folder)
     assert len(requests) <= 1000  # TensorFlow Serving reads no more
     import tensorflow as tf
 
     for request in requests:
-        assert request.model_spec.name == "small"
+        assert request.model_spec.name == version_folder.parent.name
         inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
         outputs = served(request.model_spec.signature_name, **inputs)
         (num_rows,) = {len(value) for value in inputs.values()}
@@ -115,33 +118,43 @@ def test_warm_up_texts_can_be_given(model, tmp_path):
     assert texts == {"Ja.", "Nein, danke."}
 
 
-def test_checksums_are_those_of_every_file(exported):
+@pytest.fixture(params=["a new kit", "the committed kit"])
+def version_folder(request):
+    if request.param == "the committed kit":
+        return Path(__file__).parents[2] / "saved_models" / "demo_en_de" / "1"
+    return request.getfixturevalue("exported")
+
+
+def test_checksums_are_those_of_every_file(version_folder):
+    exported = version_folder
     lines = (exported / "SHA256SUMS").read_text("utf-8").splitlines()
     sums = dict(reversed(line.split("  ")) for line in lines)
-    files = {path.relative_to(exported).as_posix(): path for path in exported.rglob("*.*")}
-    assert sums.keys() >= {name for name, path in files.items() if path.is_file()}
+    files = [path for path in exported.rglob("*") if path.is_file()]
+    names = {path.relative_to(exported).as_posix() for path in files}
+    assert sums.keys() == names - {"SHA256SUMS"}
     for name, checksum in sums.items():
         assert hashlib.sha256((exported / name).read_bytes()).hexdigest() == checksum
 
 
-def test_batching_configuration_parses_and_fits_the_warm_up(exported):
-    text = (exported.parent / "batching.config").read_text("utf-8")
+def test_batching_configuration_parses_and_fits_the_warm_up(version_folder):
+    text = (version_folder.parent / "batching.config").read_text("utf-8")
     config = text_format.Parse(text, serving_protos.batching_parameters())
     assert tuple(config.allowed_batch_sizes) == BATCH_SIZES
     assert config.max_batch_size.value == BATCH_SIZES[-1]
     assert config.batch_timeout_micros.value > 0
 
 
-def test_monitoring_configuration_parses(exported):
-    text = (exported.parent / "monitoring.config").read_text("utf-8")
+def test_monitoring_configuration_parses(version_folder):
+    text = (version_folder.parent / "monitoring.config").read_text("utf-8")
     config = text_format.Parse(text, serving_protos.monitoring_config())
     assert config.prometheus_config.enable
-    assert config.prometheus_config.path in (exported.parent / "README.md").read_text("utf-8")
+    assert config.prometheus_config.path in (version_folder.parent / "README.md").read_text("utf-8")
 
 
-def test_models_configuration_parses(exported):
-    model = models_config(exported.parent)
-    assert (model.name, model.base_path) == ("small", "/models/small")
+def test_models_configuration_parses(version_folder):
+    name = version_folder.parent.name
+    model = models_config(version_folder.parent)
+    assert (model.name, model.base_path) == (name, f"/models/{name}")
     assert model.model_platform == "tensorflow"
     assert list(model.model_version_policy.specific.versions) == [1]
     assert dict(model.version_labels) == {"stable": 1, "canary": 1}
