@@ -20,9 +20,12 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the package: the exporters, and what compiles for a backend."""
+    """`path` is relative to the package: exporters, gRPC client, what compiles for a backend."""
     path = PurePosixPath(path)
-    return path.parts[0] == "export" or path == PurePosixPath("samplers/compilation.py")
+    return path.parts[0] == "export" or path.as_posix() in (
+        "samplers/compilation.py",
+        "serving/grpc_client.py",
+    )
 
 
 def may_ask_for_the_backend(path):
@@ -84,7 +87,7 @@ def test_importing_the_package_imports_no_tensorflow(module):
     on_import, in_functions = tensorflow_imports(source)
     assert not on_import, f"{path}: TensorFlow imported outside a function, lines {on_import}"
     assert may_use_tensorflow(path) or not in_functions, (
-        f"{path}: only export/ and samplers/compilation.py use TensorFlow, lines {in_functions}"
+        f"{path}: only the modules of `may_use_tensorflow` use TensorFlow, lines {in_functions}"
     )
 
 
@@ -143,5 +146,11 @@ def test_the_list_without_tensorflow_is_the_list_of_dependencies_otherwise():
     lines = (ROOT / "requirements-without-tensorflow.txt").read_text("utf-8").splitlines()
     own = [line for line in lines[: lines.index("# for keras-hub")] if line and line[0] != "#"]
     left_out = set(project["dependencies"]) - set(own)
-    assert requirement_names(left_out) == {"keras-nlp", "tensorflow", "tensorflow-text"}
+    assert requirement_names(left_out) == {
+        "grpcio",
+        "keras-nlp",
+        "tensorflow",
+        "tensorflow-serving-api",
+        "tensorflow-text",
+    }
     assert set(own) <= set(project["dependencies"])

@@ -141,14 +141,27 @@ def test_average_writes_a_model_folder(trained_run, tmp_path):
     assert run("info", tmp_path / "mean").exit_code == 0
 
 
-def test_export_writes_name_and_version(trained_run, tmp_path):
+def test_export_writes_name_and_version(trained_run, source_file, tmp_path):
     result = run(
         *("export", trained_run, "--format", "saved_model", "--output", tmp_path),
-        *("--name", "mine", "--num-beams", 2),
+        *("--name", "mine", "--num-beams", 2, "--n-best", 1, "--max-input-length", 40),
+        *("--long-text", "error", "--license", "CC0", "--limits", "knows little"),
+        *("--warmup", source_file),
     )
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(tmp_path / "mine" / "1")
     assert (tmp_path / "mine" / "1" / "saved_model.pb").is_file()
+    warmup = tmp_path / "mine" / "1" / "assets.extra" / "tf_serving_warmup_requests"
+    assert SOURCES[0].encode() in warmup.read_bytes()
+    card = (tmp_path / "mine" / "README.md").read_text("utf-8")
+    for fact in ("CC0", "knows little", "40, then error", "name demo", "tok:13a"):
+        assert fact in card
+
+
+def test_export_names_a_missing_warmup_file(trained_run, tmp_path):
+    arguments = ("export", trained_run, "--output", tmp_path, "--warmup", "nowhere.en")
+    assert_one_clear_line(run(*arguments), "nowhere.en")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_export_writes_a_folder_for_ctranslate2(trained_run, tmp_path):
@@ -171,6 +184,8 @@ def test_export_writes_a_folder_for_ctranslate2(trained_run, tmp_path):
         ("ctranslate2", "--version", 2, "saved_model"),
         ("ctranslate2", "--num-beams", 4, "saved_model"),
         ("ctranslate2", "--length-penalty", 0.6, "saved_model"),
+        ("ctranslate2", "--n-best", 2, "saved_model"),
+        ("ctranslate2", "--long-text", "error", "saved_model"),
         ("saved_model", "--quantization", "int8", "ctranslate2"),
     ],
 )

@@ -8,8 +8,7 @@ import click
 
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.search_options import search_options
-
-CHUNK = 1 << 16  # most bytes of standard input that are translated together
+from aiayn_keras.cli.standard_input import windows
 
 
 @click.command()
@@ -66,7 +65,7 @@ def translate(
     others = [load_model(folder) for folder in ensemble]
     name = "standard input" if input_file is None else str(input_file)
     done = 0
-    for window in _windows(sys.stdin.buffer) if lines is None else [lines]:
+    for window in windows(sys.stdin.buffer) if lines is None else [lines]:
         translations = _translate(
             model,
             window,
@@ -155,30 +154,6 @@ def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json
 
 def _num_batches(texts, options):
     return -(-len(texts) // options["batch_size"])
-
-
-def _windows(stream):
-    """Lines of a stream as they come: what is there is translated, nothing is waited for."""
-    done, rest = 0, b""
-    while chunk := stream.read1(CHUNK):
-        *lines, rest = (rest + chunk).split(b"\n")
-        if lines:
-            yield _decode(lines, done)
-            done += len(lines)
-    if rest:
-        yield _decode([rest], done)
-
-
-def _decode(lines, lines_before):
-    texts = []
-    for number, line in enumerate(lines, start=lines_before + 1):
-        try:
-            texts.append(line.decode("utf-8").removesuffix("\r"))
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"standard input, line {number} is not UTF-8 (byte {error.start})."
-            ) from None
-    return texts
 
 
 def _translate(model, texts, name, lines_before=0, hide_bar=False, **options):

@@ -1,13 +1,14 @@
 """The TensorFlow graph that is served: text in, text out."""
 
+from aiayn_keras.export.served_text import ServedText
 
-def build_served_translator(model, num_beams, length_penalty):
+
+def build_served_translator(model, options):
     """Puts tokenizer, search and detokenizer of a model into one `tf.Module`.
 
     Args:
         model: A `TransformerSeq2SeqLM` of the TensorFlow backend.
-        num_beams: Number of beams, fixed in the graph.
-        length_penalty: The exponent α, fixed in the graph.
+        options: `ServingOptions`.
 
     Returns:
         The module, and its signatures by name, ready for `tf.saved_model.save`. All ops are
@@ -15,91 +16,155 @@ def build_served_translator(model, num_beams, length_penalty):
         Serving does not run.
     """
     import tensorflow as tf
-    import tensorflow_text
 
-    from aiayn_keras.models.generation import beam_search
-    from aiayn_keras.models.scoring import token_log_probs
-    from aiayn_keras.samplers import BeamSampler
-
-    tokenizer = model.preprocessor.tokenizer
-    end, first_piece = tokenizer.end_token_id, max(tokenizer.special_token_ids) + 1
-    max_pieces = model.backbone.max_sequence_length - 1
-    sampler = BeamSampler(num_beams, length_penalty)
-
+    served = _ServedSearch(model, options)
     module = tf.Module()
     # Whatever a signature needs must hang on the module, or loading does not find it.
-    module.tokenizer = tensorflow_text.SentencepieceTokenizer(
-        model=tokenizer.proto, out_type=tf.int32
-    )
+    module.tokenizer = served.text.op
     module.model_variables = [variable.value for variable in model.variables]
 
-    def tokenize(text):
-        """Strings `(B,)` to padded ids `pieces </s> (B, S)`, mask, and number of pieces `(B,)`."""
-        pieces = module.tokenizer.tokenize(text)[:, :max_pieces]
-        num_pieces = tf.cast(pieces.row_lengths(), tf.int32)
-        ends = tf.fill([tf.shape(text)[0], 1], end)
-        token_ids = tf.concat([pieces, ends], axis=1)
-        return token_ids.to_tensor(), tf.sequence_mask(num_pieces + 1, dtype=tf.int32), num_pieces
+    def signature(**inputs):
+        specs = [tf.TensorSpec(*spec, name=name) for name, spec in inputs.items()]
+        return tf.function(input_signature=specs, autograph=False)
 
-    def detokenize(token_ids):
-        """Padded ids `(N, L)` to strings `(N,)`."""
-        return module.tokenizer.detokenize(
-            tf.ragged.boolean_mask(token_ids, token_ids >= first_piece)
-        )
+    texts, ids = ([None], tf.string), ([None, None], tf.int32)
 
-    def search_ids(token_ids, padding_mask, num_hypotheses):
-        return beam_search(
-            (model.backbone,), tokenizer, token_ids, padding_mask, sampler, num_hypotheses
-        )
-
-    def search(text, num_hypotheses):
-        token_ids, padding_mask, num_pieces = tokenize(text)
-        token_ids, log_probs = search_ids(token_ids, padding_mask, num_hypotheses)  # (B, N, L)
-        # As in `translate`: a text without words has one translation, nothing.
-        has_words = num_pieces[:, tf.newaxis] > 0
-        texts = detokenize(tf.reshape(token_ids, [-1, tf.shape(token_ids)[2]]))
-        texts = tf.where(has_words, tf.reshape(texts, [-1, num_hypotheses]), "")
-        return texts, tf.where(has_words, log_probs, 0.0)
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
+    @signature(text=texts)
     def serving_default(text):
-        texts, log_probs = search(text, 1)
-        return {"translation": texts[:, 0], "score": log_probs[:, 0]}
+        hypotheses = served.translate(text, 1)
+        return {
+            "translation": hypotheses["texts"][:, 0],
+            "score": hypotheses["scores"][:, 0],
+            "normalized_score": hypotheses["normalized_scores"][:, 0],
+        }
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
+    @signature(text=texts)
     def translate_nbest(text):
-        texts, log_probs = search(text, num_beams)
-        return {"translations": texts, "scores": log_probs}
+        hypotheses = served.translate(text, options.num_return_sequences)
+        return {
+            "translations": hypotheses["texts"],
+            "scores": hypotheses["scores"],
+            "normalized_scores": hypotheses["normalized_scores"],
+        }
 
-    @tf.function(
-        input_signature=[tf.TensorSpec([None, None], tf.int32, name="token_ids")], autograph=False
-    )
+    @signature(text=texts)
+    def align(text):
+        return served.align(text)
+
+    @signature(source=texts, target=texts)
+    def score(source, target):
+        return served.score(source, target)
+
+    @signature(token_ids=ids)
     def generate_ids(token_ids):
-        token_ids = token_ids[:, : max_pieces + 1]
-        padding_mask = tf.cast(token_ids != tokenizer.pad_token_id, tf.int32)
-        token_ids, log_probs = search_ids(token_ids, padding_mask, 1)
+        token_ids, padding_mask = served.text.limit_ids(token_ids, options.max_input_length)
+        token_ids, log_probs = served.search(token_ids, padding_mask, 1)
         return {"token_ids": token_ids[:, 0], "score": log_probs[:, 0]}
 
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([None], tf.string, name="source"),
-            tf.TensorSpec([None], tf.string, name="target"),
-        ],
-        autograph=False,
-    )
-    def score(source, target):
-        encoder_ids, encoder_mask, _ = tokenize(source)
-        labels, decoder_mask, _ = tokenize(target)
-        starts = tf.fill([tf.shape(labels)[0], 1], tokenizer.start_token_id)
-        decoder_ids = tf.concat([starts, labels[:, :-1]], axis=1)
-        log_probs = token_log_probs(
-            model.backbone, encoder_ids, encoder_mask, decoder_ids, decoder_mask, labels
-        )
-        return {"log_probability": tf.reduce_sum(log_probs, axis=1)}
+    functions = (serving_default, translate_nbest, align, score, generate_ids)
+    return module, {function.__name__: function for function in functions}
 
-    return module, {
-        "serving_default": serving_default,
-        "translate_nbest": translate_nbest,
-        "generate_ids": generate_ids,
-        "score": score,
-    }
+
+class _ServedSearch:
+    """What the signatures are made of: the functions behind `translate` and `score`, on strings."""
+
+    def __init__(self, model, options):
+        from aiayn_keras.samplers import BeamSampler
+
+        self.backbone = model.backbone
+        self.tokenizer = model.preprocessor.tokenizer
+        self.text = ServedText(self.tokenizer, options.long_text)
+        self.options = options
+        self.sampler = BeamSampler(options.num_beams, options.length_penalty)
+
+    def search(self, token_ids, padding_mask, num_hypotheses):
+        """Token ids `(B, N, L)` and log-probabilities `(B, N)`."""
+        from aiayn_keras.models.generation import beam_search
+
+        return beam_search(
+            (self.backbone,),
+            self.tokenizer,
+            token_ids,
+            padding_mask,
+            self.sampler,
+            num_hypotheses,
+            max_length=self.options.max_length,
+        )
+
+    def translate(self, text, num_hypotheses):
+        """The best N translations of texts `(B,)`, and their scores, `(B, N)` each."""
+        import tensorflow as tf
+
+        batch = self.text.tokenize(text, self.options.max_input_length, "text")
+        token_ids, log_probs = self.search(batch.token_ids, batch.padding_mask, num_hypotheses)
+        texts = self.text.detokenize(tf.reshape(token_ids, [-1, tf.shape(token_ids)[2]]))
+        # As in `model.translate`: a text without words has one translation, nothing.
+        has_words = batch.has_words[:, tf.newaxis]
+        scores = tf.where(has_words, log_probs, 0.0)
+        return {
+            "texts": tf.where(has_words, tf.reshape(texts, [-1, num_hypotheses]), ""),
+            "scores": scores,
+            "normalized_scores": self._normalize(scores, token_ids[:, :, 1:]),
+        }
+
+    def align(self, text):
+        """The best translation in wordpieces, and what each of them has looked at."""
+        import tensorflow as tf
+
+        from aiayn_keras.models.scoring import alignments
+
+        source = self.text.tokenize(text, self.options.max_input_length, "text")
+        token_ids, log_probs = self.search(source.token_ids, source.padding_mask, 1)
+        token_ids = token_ids[:, 0] * tf.cast(source.has_words, tf.int32)[:, tf.newaxis]
+        target = token_ids[:, 1:]
+        num_columns = tf.reduce_max(tf.math.count_nonzero(target, axis=1, dtype=tf.int32))
+        # A batch of no texts has no longest translation.
+        target = target[:, : tf.maximum(num_columns, 0)]
+        mask = tf.cast(target != self.text.pad, tf.int32)
+        weights = alignments(
+            self.backbone,
+            source.token_ids,
+            source.padding_mask,
+            token_ids[:, : tf.shape(target)[1]],
+            mask,
+        )
+        return {
+            "translation": self.text.detokenize(target),
+            "score": tf.where(source.has_words, log_probs[:, 0], 0.0),
+            "source_tokens": self.text.wordpieces(source.token_ids),
+            "target_tokens": self.text.wordpieces(target),
+            "alignment": tf.where(mask[:, :, tf.newaxis] != 0, weights, 0.0),
+        }
+
+    def score(self, source, target):
+        """Log-probabilities `(B,)` of targets given sources."""
+        import tensorflow as tf
+
+        from aiayn_keras.models.scoring import token_log_probs
+
+        source = self.text.tokenize(source, self.options.max_input_length, "source")
+        target = self.text.tokenize(target, self.backbone.max_sequence_length - 1, "target")
+        labels = target.token_ids
+        starts = tf.fill([tf.shape(labels)[0], 1], self.tokenizer.start_token_id)
+        log_probs = token_log_probs(
+            self.backbone,
+            source.token_ids,
+            source.padding_mask,
+            tf.concat([starts, labels[:, :-1]], axis=1),
+            target.padding_mask,
+            labels,
+        )
+        log_probs = tf.reduce_sum(log_probs, axis=1)
+        return {
+            "log_probability": log_probs,
+            "normalized_score": self._normalize(log_probs, labels),
+        }
+
+    def _normalize(self, log_probs, token_ids):
+        """Log-probabilities over length penalties, by which hypotheses are ranked."""
+        import tensorflow as tf
+
+        from aiayn_keras.samplers import length_penalty
+
+        length = tf.math.count_nonzero(token_ids, axis=-1, dtype=tf.int32)
+        return log_probs / length_penalty(length, self.options.length_penalty)

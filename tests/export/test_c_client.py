@@ -1,5 +1,6 @@
 """The C client itself, on a stand-in for a model: a module that upper-cases what it tokenizes."""
 
+import numpy as np
 import pytest
 import sentencepiece
 
@@ -7,6 +8,7 @@ from tests.export.c_client import build_c_client, run_c_client
 
 SENTENCES = [
     "ein kleines haus",
+    "zwei\nzeilen",
     "der große Hund schläft",
     "",
     "zwei Wörter\u2028und mehr",
@@ -56,16 +58,23 @@ def stand_in(tmp_path_factory, vocabulary):
     return folder
 
 
+def translate(client, stand_in, texts, **options):
+    inputs = {"text": np.array(texts, dtype=object)}
+    return run_c_client(client, stand_in, "serving_default", inputs, **options)
+
+
 def test_text_and_scores_survive_the_way_through_c(client, stand_in, vocabulary):
     tokenizer = sentencepiece.SentencePieceProcessor(model_proto=vocabulary)
-    expected = [(-len(ids), tokenizer.decode(ids).upper()) for ids in tokenizer.encode(SENTENCES)]
-    assert run_c_client(client, stand_in, SENTENCES) == expected
+    pieces = tokenizer.encode(SENTENCES)
+    answer = translate(client, stand_in, SENTENCES)
+    assert answer["translation"].tolist() == [tokenizer.decode(ids).upper() for ids in pieces]
+    assert answer["score"].tolist() == [-len(ids) for ids in pieces]
 
 
 def test_no_lines_give_no_lines(client, stand_in):
-    assert run_c_client(client, stand_in, []) == []
+    assert translate(client, stand_in, [])["translation"].shape == (0,)
 
 
 def test_a_missing_op_library_is_named(client, stand_in):
     with pytest.raises(RuntimeError, match="SentencepieceOp"):
-        run_c_client(client, stand_in, SENTENCES, op_libraries=())
+        translate(client, stand_in, SENTENCES, op_libraries=())

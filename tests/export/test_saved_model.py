@@ -1,5 +1,4 @@
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import pytest
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.export import export_saved_model
 from aiayn_keras.models.translation import tokenize
-from tests.export.c_client import build_c_client, run_c_client
+from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close
 
 TEXTS = [
@@ -24,43 +23,8 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model(trained_run):
-    return TransformerSeq2SeqLM.from_preset(str(trained_run))
-
-
-@pytest.fixture(scope="module")
-def exported(model, tmp_path_factory):
-    return model.export(tmp_path_factory.mktemp("models") / "small")
-
-
-# Runs without this package.
-FRESH = """
-import json, sys
-import numpy as np
-import tensorflow as tf
-import tensorflow_text
-request = json.load(sys.stdin)
-model = tf.saved_model.load(request["path"])
-inputs = {name: tf.constant(value) for name, value in request["inputs"].items()}
-outputs = model.signatures[request["signature"]](**inputs)
-def plain(value):
-    value = value.numpy()
-    if value.dtype == object:
-        return np.vectorize(lambda text: text.decode(), otypes=[object])(value).tolist()
-    return value.tolist()
-assert not {"aiayn_keras", "keras_hub"} & set(sys.modules)
-print(json.dumps({name: plain(value) for name, value in outputs.items()}))
-"""
-
-
-def call_in_fresh_process(path, signature, **inputs):
-    request = {"path": str(path), "signature": signature, "inputs": inputs}
-    ran = subprocess.run(
-        [sys.executable, "-c", FRESH], input=json.dumps(request), capture_output=True, text=True
-    )
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+def gnmt(length, alpha):
+    return ((5 + length) / 6) ** alpha
 
 
 def test_a_fresh_process_translates_as_the_model_does(model, exported):
@@ -70,67 +34,159 @@ def test_a_fresh_process_translates_as_the_model_does(model, exported):
     assert_close(answer["score"], [translation.score for translation in expected], rtol=1e-4)
 
 
-def test_nbest_is_the_models(model, exported):
-    answer = call_in_fresh_process(exported, "translate_nbest", text=TEXTS)
+def test_nbest_is_the_models(model, served):
+    answer = served("translate_nbest", text=TEXTS)
     expected = model.translate(TEXTS, num_return_sequences=4)
-    assert answer["translations"] == [[h.text for h in t.hypotheses] for t in expected]
+    assert answer["translations"].tolist() == [[h.text for h in t.hypotheses] for t in expected]
     scores = [[h.score for h in t.hypotheses] for t in expected]
     assert_close(answer["scores"], scores, rtol=1e-4)
 
 
-def test_the_score_signature_scores_as_the_model_does(model, exported):
+def test_normalized_scores_are_divided_by_the_length_penalty_and_rank(model, served):
+    expected = model.translate(TEXTS, num_return_sequences=4)
+    normalized = [[h.score / gnmt(len(h.tokens) + 1, 0.6) for h in t.hypotheses] for t in expected]
+    answer = served("translate_nbest", text=TEXTS)
+    assert_close(answer["normalized_scores"], normalized, rtol=1e-4)
+    assert np.all(np.diff(answer["normalized_scores"], axis=1) <= 0)
+    default = served("serving_default", text=TEXTS)
+    assert_close(default["normalized_score"], answer["normalized_scores"][:, 0], rtol=1e-4)
+
+
+def test_alignments_are_the_models(model, served):
+    answer = served("align", text=TEXTS)
+    expected = model.translate(TEXTS, return_alignments=True)
+    assert answer["translation"].tolist() == [translation.text for translation in expected]
+    assert_close(answer["score"], [translation.score for translation in expected], rtol=1e-4)
+    tokenizer = model.preprocessor.tokenizer
+    for row, (text, translation) in enumerate(zip(TEXTS, expected, strict=True)):
+        source = [*map(tokenizer.id_to_token, tokenizer([text])[0]), "</s>"]
+        target = [*translation.tokens, "</s>"] if text.strip() else []
+        assert [piece for piece in answer["source_tokens"][row] if piece] == source
+        assert [piece for piece in answer["target_tokens"][row] if piece] == target
+        weights = answer["alignment"][row]
+        assert not weights[len(target) :].any()
+        assert not weights[:, len(source) :].any()
+        if target:
+            assert_close(weights[: len(target), : len(source)], translation.alignment, atol=1e-5)
+
+
+def test_the_score_signature_scores_as_the_model_does(model, served):
     sources, targets = TEXTS[:2], ["Der alte Bus.", "Ja."]
-    answer = call_in_fresh_process(exported, "score", source=sources, target=targets)
-    assert_close(answer["log_probability"], model.score(sources, targets), rtol=1e-4)
+    answer = served("score", source=sources, target=targets)
+    expected = model.score(sources, targets, per_token=True)
+    assert_close(answer["log_probability"], [each.sum() for each in expected], rtol=1e-4)
+    normalized = [each.sum() / gnmt(len(each), 0.6) for each in expected]
+    assert_close(answer["normalized_score"], normalized, rtol=1e-4)
 
 
-def test_generate_ids_takes_and_gives_token_ids(model, exported):
+def test_generate_ids_takes_and_gives_token_ids(model, served):
     tokenizer = model.preprocessor.tokenizer
     (ids,) = tokenize(TEXTS[:1], "texts", tokenizer, 100)
-    answer = call_in_fresh_process(exported, "generate_ids", token_ids=[[*ids, 0, 0]])
-    (row,) = answer["token_ids"]
+    (row,) = served("generate_ids", token_ids=[[*ids, 0, 0]])["token_ids"]
     assert row[0] == tokenizer.start_token_id
-    pieces = [i for i in row if i not in tokenizer.special_token_ids]
+    pieces = [int(i) for i in row if i not in tokenizer.special_token_ids]
     assert tokenizer.detokenize([pieces]) == [model.translate(TEXTS[:1])[0].text]
 
 
-def test_a_c_program_without_python_translates_as_the_model_does(model, exported, tmp_path):
-    rows = run_c_client(build_c_client(tmp_path), exported, TEXTS)
-    expected = model.translate(TEXTS)
-    assert [text for _, text in rows] == [translation.text for translation in expected]
-    assert_close([score for score, _ in rows], [t.score for t in expected], rtol=1e-3, atol=1e-3)
+def test_no_texts_have_no_translations(served):
+    assert served("serving_default", text=np.array([], object))["translation"].shape == (0,)
+    assert served("translate_nbest", text=np.array([], object))["translations"].shape == (0, 4)
+    assert served("align", text=np.array([], object))["alignment"].shape[0] == 0
+    nothing = np.array([], object)
+    assert served("score", source=nothing, target=nothing)["log_probability"].shape == (0,)
+    ids = served("generate_ids", token_ids=np.zeros((0, 3), "int32"))["token_ids"]
+    assert ids.shape[0] == 0
 
 
-def test_the_graph_has_only_ops_of_the_stock_server(exported):
-    from tensorflow.core.protobuf import saved_model_pb2
-    from tensorflow.python.framework import op_def_registry
-
-    saved_model = saved_model_pb2.SavedModel()
-    saved_model.ParseFromString((exported / "saved_model.pb").read_bytes())
-    graph = saved_model.meta_graphs[0].graph_def
-    nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
-    functions = {f.signature.name for f in graph.library.function}
-    ops = {node.op for node in nodes} - functions
-    assert "While" in ops
-    assert not {op for op in ops if "Xla" in op or op in ("PyFunc", "EagerPyFunc")}
-    assert {op for op in ops if op.startswith("Sentencepiece")} == {
-        "SentencepieceDetokenizeOp",
-        "SentencepieceOp",
-        "SentencepieceTokenizeOp",
-    }
-    assert {op for op in ops if op_def_registry.get(op) is None} == set()
-    compiled = [f.signature.name for f in graph.library.function if f.attr["_XlaMustCompile"].b]
-    assert compiled == []
-
-
-def test_a_text_longer_than_the_model_is_cut(model, exported):
+def test_a_text_longer_than_the_model_is_cut(model, served):
     limit = model.backbone.max_sequence_length
     tokenizer = model.preprocessor.tokenizer
     long_text = "bus " * limit
     pieces = tokenizer([long_text])[0][: limit - 1]
-    answer = call_in_fresh_process(exported, "serving_default", text=[long_text])
     cut = model.translate([tokenizer.detokenize([pieces])[0]])[0]
-    assert answer["translation"] == [cut.text]
+    answer = served("serving_default", text=[long_text])
+    assert answer["translation"].tolist() == [cut.text]
+    token_ids = [[*tokenizer([long_text])[0], tokenizer.end_token_id]]
+    answer = served("generate_ids", token_ids=token_ids)
+    assert_close(answer["score"], [cut.score], rtol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def with_options(model, tmp_path_factory):
+    """An export with every option set."""
+    return Served(
+        model.export(
+            tmp_path_factory.mktemp("options") / "small",
+            num_beams=3,
+            length_penalty=1.5,
+            num_return_sequences=2,
+            max_length=6,
+            max_input_length=20,
+            long_text="error",
+        )
+    )
+
+
+def test_options_are_fixed_in_the_graph(model, with_options):
+    texts = ["Half past three.", "Ja."]
+    expected = model.translate(
+        texts, num_beams=3, length_penalty=1.5, num_return_sequences=2, max_length=6
+    )
+    answer = with_options("translate_nbest", text=texts)
+    assert answer["translations"].tolist() == [[h.text for h in t.hypotheses] for t in expected]
+    normalized = [[h.score / gnmt(len(h.tokens) + 1, 1.5) for h in t.hypotheses] for t in expected]
+    assert_close(answer["normalized_scores"], normalized, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("signature", "inputs"),
+    [
+        ("serving_default", ["text"]),
+        ("translate_nbest", ["text"]),
+        ("align", ["text"]),
+        ("score", ["source", "target"]),
+    ],
+)
+def test_a_long_text_can_be_an_error_that_names_its_rows(model, with_options, signature, inputs):
+    import tensorflow as tf
+
+    twenty, more = (_text_of(model.preprocessor.tokenizer, length) for length in (20, 21))
+    with_options(signature, **{name: [twenty] for name in inputs})
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"more than 20 wordpieces.*\[1 2\]"):
+        with_options(
+            signature, **{name: ["Ja."] * 3 for name in inputs} | {inputs[0]: ["Ja.", more, more]}
+        )
+
+
+def test_many_ids_can_be_an_error_too(with_options):
+    import tensorflow as tf
+
+    with_options("generate_ids", token_ids=[[5] * 20 + [3, 0, 0]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"`token_ids`: more than 20"):
+        with_options("generate_ids", token_ids=[[5] * 21 + [3]])
+
+
+def _text_of(tokenizer, length):
+    """A text of so many wordpieces."""
+    word = next(
+        tokenizer.id_to_token(i)[1:]
+        for i in range(4, tokenizer.vocabulary_size())
+        if len(tokenizer.id_to_token(i)) > 2 and tokenizer.id_to_token(i)[0] == "▁"
+    )
+    text = " ".join([word] * length)
+    assert len(tokenizer([text])[0]) == length
+    return text
+
+
+def test_bfloat16_is_the_models_own(trained_run, model, tmp_path):
+    served = Served(model.export(tmp_path / "small", precision="bfloat16"))
+    variables = {variable.dtype.name for variable in served.loaded.model_variables}
+    assert "bfloat16" in variables
+    half = TransformerSeq2SeqLM.from_preset(str(trained_run), dtype="bfloat16")
+    expected = half.translate(TEXTS)
+    answer = served("serving_default", text=TEXTS)
+    assert answer["translation"].tolist() == [translation.text for translation in expected]
+    assert_close(answer["score"], [t.score for t in expected], rtol=0.02, atol=0.02)
 
 
 def test_versions_count_up_and_are_never_overwritten(model, tmp_path):
@@ -139,13 +195,32 @@ def test_versions_count_up_and_are_never_overwritten(model, tmp_path):
     assert (first.name, second.name) == ("1", "2")
     with pytest.raises(FileExistsError, match="2 exists already"):
         export_saved_model(model, tmp_path / "small", version=2)
-    assert sorted(path.name for path in (tmp_path / "small").iterdir()) == ["1", "2"]
+    assert {path.name for path in (tmp_path / "small").iterdir() if path.is_dir()} == {"1", "2"}
 
 
-def test_a_failed_export_leaves_nothing(model, tmp_path):
-    with pytest.raises(ValueError, match="`num_beams` must be at least 1"):
-        export_saved_model(model, tmp_path / "small", num_beams=0)
-    assert list((tmp_path / "small").iterdir()) == []
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_beams": 0}, "`num_beams` must be at least 1"),
+        ({"num_return_sequences": 5}, "at most `num_beams`. Received: num_return_sequences=5"),
+        ({"max_length": 0}, "`max_length` must be at least 1"),
+        ({"max_input_length": 256}, "less than the 256 positions"),
+        ({"long_text": "cut"}, "`long_text` must be"),
+        ({"precision": "int8"}, "`precision` must be"),
+        ({"length_penalty": -1}, "`length_penalty` must be 0 or greater"),
+    ],
+)
+def test_a_failed_export_leaves_nothing(model, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        export_saved_model(model, tmp_path / "small", **options)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_versions_of_another_origin_are_left_alone(model, tmp_path):
+    (tmp_path / "small" / "7").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match="small/7 was not written by this version"):
+        export_saved_model(model, tmp_path / "small")
+    assert [path.name for path in (tmp_path / "small").iterdir()] == ["7"]
 
 
 def test_an_unknown_format_is_refused(model, tmp_path):
@@ -154,7 +229,7 @@ def test_an_unknown_format_is_refused(model, tmp_path):
 
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_other_backends_export_the_same(model, trained_run, tmp_path, backend):
+def test_other_backends_export_the_same(served, trained_run, tmp_path, backend):
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed")
     script = (
@@ -169,8 +244,11 @@ def test_other_backends_export_the_same(model, trained_run, tmp_path, backend):
         cwd=Path(__file__).parents[2],
     )
     assert ran.returncode == 0, ran.stderr
-    answer = call_in_fresh_process(tmp_path / "small" / "1", "serving_default", text=TEXTS)
-    assert answer["translation"] == [translation.text for translation in model.translate(TEXTS)]
+    other = Served(tmp_path / "small" / "1")
+    expected = served("translate_nbest", text=TEXTS)
+    answer = other("translate_nbest", text=TEXTS)
+    assert answer["translations"].tolist() == expected["translations"].tolist()
+    assert_close(answer["scores"], expected["scores"])
 
 
 def test_the_committed_demo_model_translates():

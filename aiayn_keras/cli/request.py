@@ -1,0 +1,69 @@
+"""`aiayn-keras request`."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from aiayn_keras.cli.standard_input import windows
+
+
+@click.command()
+@click.argument("url")
+@click.argument("model")
+@click.option(
+    "--input",
+    "input_file",
+    type=click.Path(path_type=Path),
+    help="File to translate. Default: lines from standard input.",
+)
+@click.option("--version", type=click.IntRange(min=1), help="Default: the server's newest.")
+@click.option("--label", help="Label of a version, such as stable.")
+@click.option("--n-best", is_flag=True, help="All hypotheses that the server gives, best first.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON object for a line, with scores."
+)
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds for a request, retries included.",
+)
+@click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True)
+def request(url, model, input_file, n_best, as_json, **options):
+    """Translate lines with MODEL of the server at URL, one line of output for a line of input.
+
+    URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. With --n-best,
+    a line has its translations separated by tabs.
+    """
+    from aiayn_keras.data import read_lines
+
+    if options["version"] is not None and options["label"] is not None:
+        raise click.UsageError("Give --version or --label, not both.")
+    client = _client(url, model, options)
+    ask = client.translate_nbest if n_best else lambda texts: [[t] for t in client.translate(texts)]
+    for lines in windows(sys.stdin.buffer) if input_file is None else [read_lines(input_file)]:
+        for start in range(0, len(lines), client.batch_size):
+            for hypotheses in ask(lines[start : start + client.batch_size]):
+                click.echo(_as_json(hypotheses) if as_json else _as_line(hypotheses))
+
+
+def _as_json(hypotheses):
+    fields = {"hypotheses": [asdict(hypothesis) for hypothesis in hypotheses]}
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _as_line(hypotheses):
+    return "\t".join(hypothesis.text for hypothesis in hypotheses)
+
+
+def _client(url, model, options):
+    from aiayn_keras.serving import GrpcClient, RestClient
+
+    scheme, _, address = url.partition("://")
+    if scheme == "grpc":
+        return GrpcClient(address, model, **options)
+    return RestClient(url, model, **options)

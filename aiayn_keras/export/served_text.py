@@ -1,0 +1,93 @@
+"""Text to padded token ids and back, in a TensorFlow graph."""
+
+from typing import Any, NamedTuple
+
+
+class TokenBatch(NamedTuple):
+    """Texts as token ids.
+
+    Attributes:
+        token_ids: Int32 tensor `(B, S)`, each row `pieces </s>`, padded with 0.
+        padding_mask: Int32 tensor `(B, S)`, 0 on padding.
+        has_words: Boolean tensor `(B,)`, False for a text of no wordpieces.
+    """
+
+    token_ids: Any
+    padding_mask: Any
+    has_words: Any
+
+
+class ServedText:
+    """The tokenizer of a model as ops of TensorFlow Text.
+
+    Args:
+        tokenizer: A `TransformerTokenizer`.
+        long_text: `"truncate"` or `"error"`, see `ServingOptions`.
+    """
+
+    def __init__(self, tokenizer, long_text):
+        import tensorflow as tf
+        import tensorflow_text
+
+        # Whoever exports must keep this on the module, or loading does not find it.
+        self.op = tensorflow_text.SentencepieceTokenizer(model=tokenizer.proto, out_type=tf.int32)
+        self.pad, self.end = tokenizer.pad_token_id, tokenizer.end_token_id
+        self.first_piece = max(tokenizer.special_token_ids) + 1
+        self.long_text = long_text
+
+    def tokenize(self, text, limit, name):
+        """Strings `(B,)` to a `TokenBatch`.
+
+        Args:
+            text: String tensor `(B,)`.
+            limit: Greatest number of wordpieces.
+            name: Of the input, for the error.
+        """
+        import tensorflow as tf
+
+        pieces = self.op.tokenize(text)
+        pieces = self._limit(pieces, pieces.row_lengths(), limit, name)
+        lengths = tf.cast(pieces.row_lengths(), tf.int32)
+        token_ids = tf.concat([pieces, tf.fill([tf.size(text), 1], self.end)], axis=1)
+        return TokenBatch(
+            token_ids=token_ids.to_tensor(),
+            padding_mask=tf.sequence_mask(lengths + 1, dtype=tf.int32),
+            has_words=lengths > 0,
+        )
+
+    def limit_ids(self, token_ids, limit):
+        """Padded rows `pieces </s> (B, S)` with at most `limit` pieces, and their mask."""
+        import tensorflow as tf
+
+        is_piece = tf.logical_and(token_ids != self.pad, token_ids != self.end)
+        lengths = tf.reduce_sum(tf.cast(is_piece, tf.int64), axis=1)
+        kept = self._limit(token_ids, lengths, limit, "token_ids")
+        # Where a piece or an end token would be the next, the end token is.
+        last = token_ids[:, limit : limit + 1]
+        last = tf.where(last == self.pad, self.pad, self.end)
+        token_ids = tf.concat([kept, last], axis=1)
+        return token_ids, tf.cast(token_ids != self.pad, tf.int32)
+
+    def _limit(self, rows, lengths, limit, name):
+        import tensorflow as tf
+
+        if self.long_text == "error":
+            too_long = tf.where(lengths > limit)[:, 0]
+            tf.debugging.Assert(
+                tf.size(too_long) == 0,
+                [f"`{name}`: more than {limit} wordpieces in rows", too_long],
+                summarize=10,
+            )
+        return rows[:, :limit]
+
+    def detokenize(self, token_ids):
+        """Padded ids `(N, L)` to strings `(N,)`."""
+        import tensorflow as tf
+
+        return self.op.detokenize(tf.ragged.boolean_mask(token_ids, token_ids >= self.first_piece))
+
+    def wordpieces(self, token_ids):
+        """Padded ids `(N, L)` to wordpieces `(N, L)`, empty strings on padding."""
+        import tensorflow as tf
+
+        return tf.where(token_ids == self.pad, "", self.op.id_to_string(token_ids))

@@ -1,0 +1,71 @@
+"""Requests that a server runs when it loads a model, before it answers anybody."""
+
+import itertools
+
+# What TensorFlow Serving may pad its batches to; `batching.config` names them too.
+BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
+# Of the signatures that few ask for.
+FEW_BATCH_SIZES = (1, 8)
+WORDS_OF_TEXTS = (2, 4, 8, 16)
+WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
+
+
+def write_warmup(folder, model_name, tokenizer, texts):
+    """Writes requests to every signature as `PredictionLog` records of a TFRecord file.
+
+    Args:
+        folder: `pathlib.Path` of a SavedModel.
+        model_name: The name that it is served by.
+        tokenizer: Its `TransformerTokenizer`.
+        texts: List of texts as they will come, or an empty list; then they are made of words of
+            the vocabulary.
+    """
+    import tensorflow as tf
+
+    path = folder / WARMUP_FILE
+    path.parent.mkdir(exist_ok=True)
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for log in _warmup_logs(model_name, tokenizer, texts or _texts_of(tokenizer)):
+            writer.write(log.SerializeToString())
+
+
+def _warmup_logs(model_name, tokenizer, texts):
+    """Yields `PredictionLog`s of every batch size, of short texts and of long ones."""
+    import tensorflow as tf
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    texts = sorted(texts, key=len)
+    middle = len(texts) // 2
+    halves = [half for half in (texts[:middle], texts[middle:]) if half]
+
+    def log_of(signature, **inputs):
+        log = prediction_log_pb2.PredictionLog()
+        request = log.predict_log.request
+        request.model_spec.name = model_name
+        request.model_spec.signature_name = signature
+        for name, value in inputs.items():
+            request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+        return log
+
+    def batches(sizes):
+        for size, half in itertools.product(sizes, halves):
+            yield list(itertools.islice(itertools.cycle(half), size))
+
+    for batch in batches(BATCH_SIZES):
+        yield log_of("serving_default", text=batch)
+    for batch in batches(FEW_BATCH_SIZES):
+        yield log_of("translate_nbest", text=batch)
+        yield log_of("align", text=batch)
+        yield log_of("score", source=batch, target=batch)
+        rows = tf.ragged.constant(
+            [[*ids, tokenizer.end_token_id] for ids in tokenizer(batch)], dtype=tf.int32
+        )
+        yield log_of("generate_ids", token_ids=rows.to_tensor().numpy())
+
+
+def _texts_of(tokenizer):
+    """Texts of several lengths from the vocabulary's own words."""
+    pieces = map(tokenizer.id_to_token, range(tokenizer.vocabulary_size()))
+    words = [piece[1:] for piece in pieces if piece[0] == "▁" and piece[1:].isalpha()]
+    words = itertools.cycle(words or ["a"])
+    return [" ".join(itertools.islice(words, length)) for length in WORDS_OF_TEXTS]

@@ -1,0 +1,22 @@
+"""Clients of a served model; they need no model, and REST needs no TensorFlow."""
+
+from aiayn_keras.serving.errors import (
+    DeadlineExceededError,
+    RequestRefusedError,
+    ServerUnavailableError,
+    ServingError,
+)
+from aiayn_keras.serving.grpc_client import GrpcClient
+from aiayn_keras.serving.rest_client import RestClient
+from aiayn_keras.serving.translation_client import ServedAlignment, ServedTranslation
+
+__all__ = [
+    "DeadlineExceededError",
+    "GrpcClient",
+    "RequestRefusedError",
+    "RestClient",
+    "ServedAlignment",
+    "ServedTranslation",
+    "ServerUnavailableError",
+    "ServingError",
+]

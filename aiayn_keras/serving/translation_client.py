@@ -1,0 +1,197 @@
+"""What both clients do: texts in batches to signatures, and answers back."""
+
+import abc
+from dataclasses import dataclass
+
+import numpy as np
+
+from aiayn_keras.serving.retries import call_with_retries
+
+
+@dataclass(frozen=True)
+class ServedTranslation:
+    """One translation.
+
+    Attributes:
+        text: The translation.
+        score: Its log-probability in nats.
+        normalized_score: The score over the length penalty, by which hypotheses are ranked.
+    """
+
+    text: str
+    score: float
+    normalized_score: float
+
+
+@dataclass(frozen=True)
+class ServedAlignment:
+    """A translation in wordpieces, and where each of them looked.
+
+    Attributes:
+        text: The translation.
+        score: Its log-probability in nats.
+        source_tokens: The source's S wordpieces, with its end token.
+        target_tokens: The translation's T wordpieces, with its end token; none where there are no
+            words to translate.
+        weights: Float32 array `(T, S)`, rows sum to one.
+    """
+
+    text: str
+    score: float
+    source_tokens: tuple[str, ...]
+    target_tokens: tuple[str, ...]
+    weights: np.ndarray
+
+
+class TranslationClient(abc.ABC):
+    """Asks the signatures that `export_saved_model` writes; threads may share a client.
+
+    Args:
+        model: The name that the model is served by.
+        version: Integer; the server's newest if neither it nor `label` is given.
+        label: A label of `models.config`, such as `"stable"`.
+        deadline: Seconds for a request of up to `batch_size` texts, retries included.
+        batch_size: Most texts of a request; a server that makes batches refuses more than its
+            `max_batch_size`.
+    """
+
+    def __init__(self, model, version=None, label=None, deadline=60.0, batch_size=64):
+        if version is not None and label is not None:
+            raise ValueError(
+                "Give `version` or `label`, not both. "
+                f"Received: version={version}, label={label!r}."
+            )
+        if deadline <= 0 or batch_size < 1:
+            raise ValueError(
+                "`deadline` must be positive and `batch_size` at least 1. "
+                f"Received: deadline={deadline}, batch_size={batch_size}."
+            )
+        self.model = model
+        self.version = version
+        self.label = label
+        self.deadline = deadline
+        self.batch_size = batch_size
+
+    def translate(self, texts):
+        """The best translation of every text.
+
+        Args:
+            texts: List of strings.
+
+        Returns:
+            List of `ServedTranslation`, in order.
+
+        Raises:
+            ServingError: See `aiayn_keras.serving.errors`.
+            ValueError: For what is no list of strings, or cannot be written in UTF-8.
+        """
+        return [
+            ServedTranslation(str(text), float(score), float(normalized))
+            for answer in self._batches("serving_default", text=texts)
+            for text, score, normalized in zip(
+                answer["translation"], answer["score"], answer["normalized_score"], strict=True
+            )
+        ]
+
+    def translate_nbest(self, texts):
+        """As `translate`, a list of `ServedTranslation` for every text, best first."""
+        return [
+            [
+                ServedTranslation(str(text), float(score), float(normalized))
+                for text, score, normalized in zip(*hypotheses, strict=True)
+            ]
+            for answer in self._batches("translate_nbest", text=texts)
+            for hypotheses in zip(
+                answer["translations"],
+                answer["scores"],
+                answer["normalized_scores"],
+                strict=True,
+            )
+        ]
+
+    def align(self, texts):
+        """As `translate`, a `ServedAlignment` for every text."""
+        return [
+            _alignment(*row)
+            for answer in self._batches("align", text=texts)
+            for row in zip(
+                answer["translation"],
+                answer["score"],
+                answer["source_tokens"],
+                answer["target_tokens"],
+                answer["alignment"],
+                strict=True,
+            )
+        ]
+
+    def score(self, sources, targets):
+        """Log-probabilities in nats of translations, one for each pair.
+
+        Args:
+            sources: List of strings.
+            targets: List of strings, one for a source.
+        """
+        if len(sources) != len(targets):
+            raise ValueError(
+                "`sources` and `targets` must be of equal length. "
+                f"Received: {len(sources)} sources, {len(targets)} targets."
+            )
+        return [
+            float(log_prob)
+            for answer in self._batches("score", source=sources, target=targets)
+            for log_prob in answer["log_probability"]
+        ]
+
+    def predict(self, signature, **inputs):
+        """One request, with retries.
+
+        Args:
+            signature: Name of a signature.
+            **inputs: Lists of strings, or nested lists of integers.
+
+        Returns:
+            Dictionary of the signature's outputs, as nested lists or arrays.
+        """
+        return call_with_retries(
+            lambda seconds: self._predict(signature, inputs, seconds), self.deadline
+        )
+
+    @abc.abstractmethod
+    def close(self):
+        """Ends the connections."""
+
+    @abc.abstractmethod
+    def _predict(self, signature, inputs, seconds):
+        """One try of `predict` in so many seconds."""
+
+    def _batches(self, signature, **inputs):
+        for name, texts in inputs.items():
+            _check_texts(name, texts)
+        (num_texts,) = {len(texts) for texts in inputs.values()}
+        for start in range(0, num_texts, self.batch_size):
+            end = start + self.batch_size
+            yield self.predict(
+                signature, **{name: list(texts[start:end]) for name, texts in inputs.items()}
+            )
+
+
+def _check_texts(name, texts):
+    if isinstance(texts, (str, bytes)):
+        raise ValueError(f"`{name}` must be a list of strings. Received: {texts!r}.")
+    for i, text in enumerate(texts):
+        try:
+            text.encode("utf-8")
+        except (AttributeError, UnicodeEncodeError) as error:
+            raise ValueError(
+                f"`{name}[{i}]` must be a string of Unicode characters. Received: {text!r:.60}."
+            ) from error
+
+
+def _alignment(text, score, source_tokens, target_tokens, weights):
+    source = tuple(str(token) for token in source_tokens if token)
+    target = tuple(str(token) for token in target_tokens if token)
+    weights = np.asarray(weights, dtype="float32")
+    weights = weights.reshape(len(target_tokens), len(source_tokens))
+    return ServedAlignment(
+        str(text), float(score), source, target, weights[: len(target), : len(source)]
+    )

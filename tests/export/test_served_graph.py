@@ -1,0 +1,108 @@
+"""What the stock server needs of a graph, and its runtime without Python."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.export.c_client import build_c_client, run_c_client
+from tests.helpers import assert_close
+
+TEXTS = np.array(["The old bus arrived yesterday.", "", "Half past three.", "日本 \n🙂"], object)
+SIGNATURES = {
+    "serving_default": {"text": TEXTS},
+    "translate_nbest": {"text": TEXTS},
+    "align": {"text": TEXTS},
+    "score": {"source": TEXTS, "target": TEXTS[::-1]},
+    "generate_ids": {"token_ids": np.array([[5, 6, 3], [7, 3, 0]], "int32")},
+}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    return build_c_client(tmp_path_factory.mktemp("client"))
+
+
+@pytest.fixture(scope="module")
+def graph(exported):
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    saved_model = saved_model_pb2.SavedModel()
+    saved_model.ParseFromString((exported / "saved_model.pb").read_bytes())
+    (meta_graph,) = saved_model.meta_graphs
+    return meta_graph
+
+
+@pytest.fixture(scope="module")
+def op_names(graph):
+    library = graph.graph_def.library
+    nodes = [*graph.graph_def.node, *(node for f in library.function for node in f.node_def)]
+    return {node.op for node in nodes} - {function.signature.name for function in library.function}
+
+
+def test_every_signature_is_tried(graph):
+    assert {name for name in graph.signature_def if name[0] != "_"} == SIGNATURES.keys()
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_c_program_gives_what_python_gives(client, exported, served, signature):
+    inputs = SIGNATURES[signature]
+    answer = run_c_client(client, exported, signature, inputs)
+    expected = served(signature, **inputs)
+    assert answer.keys() == expected.keys()
+    for name, value in expected.items():
+        if value.dtype == object:
+            assert answer[name].tolist() == value.tolist()
+        else:
+            assert_close(answer[name], value, rtol=1e-3, atol=1e-3)
+
+
+def test_the_graph_has_only_ops_of_tensorflow_and_its_tokenizer(op_names):
+    known = subprocess.run(  # where nothing but TensorFlow is imported
+        [
+            *(sys.executable, "-c"),
+            "import json, sys, tensorflow\n"
+            "from tensorflow.python.framework import op_def_registry as ops\n"
+            "print(json.dumps([op for op in json.load(sys.stdin) if ops.get(op)]))",
+        ],
+        input=json.dumps(sorted(op_names)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "While" in op_names
+    assert op_names - set(json.loads(known.stdout)) == {
+        "SentencepieceDetokenizeOp",
+        "SentencepieceIdToStringOp",
+        "SentencepieceOp",
+        "SentencepieceTokenizeOp",
+    }
+
+
+def test_no_op_needs_python_or_xla(op_names, graph):
+    bad = [op for op in op_names if "Xla" in op or "PyFunc" in op or op.startswith("_")]
+    assert bad == []
+    functions = graph.graph_def.library.function
+    for attribute in ("_XlaMustCompile", "_xla_compile_id", "_tf2xla_options"):
+        assert [f.signature.name for f in functions if f.attr[attribute].b] == []
+
+
+def test_no_table_waits_to_be_filled(op_names, graph):
+    assert [op for op in op_names if "Table" in op] == []
+    # The tokenizers carry their vocabulary in the graph.
+    nodes = [node for f in graph.graph_def.library.function for node in f.node_def] + list(
+        graph.graph_def.node
+    )
+    tokenizers = [node for node in nodes if node.op == "SentencepieceOp"]
+    assert tokenizers
+    assert all(node.attr["model"].s for node in tokenizers)
+
+
+def test_inputs_have_no_fixed_size(graph):
+    for name, inputs in SIGNATURES.items():
+        signature = graph.signature_def[name]
+        assert signature.inputs.keys() == inputs.keys()
+        for tensor in signature.inputs.values():
+            assert {dim.size for dim in tensor.tensor_shape.dim} == {-1}

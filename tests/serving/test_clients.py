@@ -1,0 +1,267 @@
+import shutil
+import socket
+import subprocess
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner
+
+from aiayn_keras.cli import main
+from aiayn_keras.serving import (
+    DeadlineExceededError,
+    GrpcClient,
+    RequestRefusedError,
+    RestClient,
+    ServerUnavailableError,
+)
+from tests.helpers import assert_close
+
+grpc = pytest.importorskip("grpc")
+pytest.importorskip("tensorflow_serving")
+
+TEXTS = [
+    "The old bus arrived yesterday.",
+    "",
+    'Half "past"\n three\x00 – naïve 👩‍👩‍👧 ☃.',
+    "She knows that the girl is happy.",
+    "الحافلة 日本 <s> </s> <pad> ▁",
+]
+
+
+def address_of(kind, server):
+    port = server.rest_port if kind == "rest" else server.grpc_port
+    return f"http://127.0.0.1:{port}" if kind == "rest" else f"127.0.0.1:{port}"
+
+
+@pytest.fixture(params=["rest", "grpc"])
+def connect(request, server):
+    """Function of options that gives a client of either kind."""
+    clients = []
+
+    def connect(address=None, **options):
+        make = RestClient if request.param == "rest" else GrpcClient
+        client = make(address or address_of(request.param, server), "small", **options)
+        clients.append(client)
+        return client
+
+    connect.kind = request.param
+    yield connect
+    for client in clients:
+        client.close()
+
+
+def test_translations_are_the_models(connect, model):
+    expected = model.translate(TEXTS)
+    answer = connect().translate(TEXTS)
+    assert [each.text for each in answer] == [each.text for each in expected]
+    assert_close([each.score for each in answer], [each.score for each in expected], rtol=1e-4)
+
+
+def test_hypotheses_are_the_models(connect, model):
+    expected = model.translate(TEXTS, num_return_sequences=4)
+    answer = connect().translate_nbest(TEXTS)
+    assert [[h.text for h in each] for each in answer] == [
+        [h.text for h in each.hypotheses] for each in expected
+    ]
+    for hypotheses in answer:
+        ranks = [h.normalized_score for h in hypotheses]
+        assert ranks == sorted(ranks, reverse=True)
+
+
+def test_alignments_are_the_models(connect, model):
+    expected = model.translate(TEXTS, return_alignments=True)
+    for answer, translation in zip(connect().align(TEXTS), expected, strict=True):
+        assert answer.text == translation.text
+        if translation.alignment is None:
+            assert answer.weights.shape[0] == 0
+        else:
+            assert answer.target_tokens == (*translation.tokens, "</s>")
+            assert_close(answer.weights, translation.alignment, atol=1e-4)
+
+
+def test_scores_are_the_models(connect, model):
+    pairs = TEXTS[:2], ["Der Bus.", "Ja."]
+    assert_close(connect().score(*pairs), model.score(*pairs), rtol=1e-4)
+
+
+def test_many_texts_are_asked_in_batches_and_answered_in_order(connect, server, model):
+    texts = [*TEXTS, "Ja.", "Nein."]
+    answer = connect(batch_size=3).translate(texts)
+    assert server.num_requests == 3
+    assert [each.text for each in answer] == [each.text for each in model.translate(texts)]
+
+
+def test_no_texts_are_no_request(connect, server):
+    assert connect().translate([]) == []
+    assert server.num_requests == 0
+
+
+def test_versions_and_labels_are_asked_for(connect, model):
+    greedy = [each.score for each in model.translate(TEXTS, num_beams=1)]
+    beams = [each.score for each in model.translate(TEXTS)]
+    assert greedy != pytest.approx(beams, rel=1e-3)
+    for options in ({"version": 1}, {"label": "stable"}):
+        scores = [each.score for each in connect(**options).translate(TEXTS)]
+        assert_close(scores, greedy, rtol=1e-4)
+    for options in ({"version": 2}, {"label": "canary"}, {}):
+        scores = [each.score for each in connect(**options).translate(TEXTS)]
+        assert_close(scores, beams, rtol=1e-4)
+
+
+def test_an_unavailable_server_is_asked_again(connect, server):
+    server.faults = [grpc.StatusCode.UNAVAILABLE] * 2
+    assert len(connect().translate(TEXTS)) == len(TEXTS)
+    assert server.num_requests == 3
+
+
+def test_a_server_that_stays_unavailable_is_given_up(connect, server):
+    server.faults = [grpc.StatusCode.UNAVAILABLE] * 99
+    with pytest.raises(ServerUnavailableError, match="a fault that was asked for"):
+        connect(deadline=0.5).translate(TEXTS)
+    assert 2 <= server.num_requests < 9  # waits grow
+
+
+def test_nobody_listening_is_said(connect):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    address = f"http://127.0.0.1:{port}" if connect.kind == "rest" else f"127.0.0.1:{port}"
+    with pytest.raises(ServerUnavailableError, match=f"127.0.0.1:{port}"):
+        connect(address, deadline=0.5).translate(TEXTS)
+
+
+def test_a_server_that_starts_late_is_waited_for(connect, kit):
+    from tests.serving.loopback_server import LoopbackServer
+
+    with LoopbackServer(kit) as late:
+        address = address_of(connect.kind, late)
+        client = connect(address)
+        assert client.translate(["Ja."])
+    with pytest.raises(ServerUnavailableError):
+        connect(address, deadline=0.5).translate(["Ja."])
+
+
+def test_a_slow_answer_is_not_waited_for(connect, server):
+    server.seconds = 3.0
+    with pytest.raises(DeadlineExceededError, match=r"no answer within 0.3 seconds"):
+        connect(deadline=0.3).translate(TEXTS)
+
+
+@pytest.mark.parametrize("code", ["INVALID_ARGUMENT", "NOT_FOUND", "INTERNAL"])
+def test_what_is_refused_is_not_asked_again(connect, server, code):
+    server.faults = [grpc.StatusCode[code]]
+    with pytest.raises(RequestRefusedError, match="a fault that was asked for"):
+        connect().translate(TEXTS)
+    assert server.num_requests == 1
+
+
+@pytest.mark.parametrize("options", [{"version": 9}, {"label": "beta"}])
+def test_what_is_not_served_is_named(connect, options):
+    with pytest.raises(RequestRefusedError, match="Servable not found"):
+        connect(**options).translate(TEXTS)
+
+
+def test_an_unknown_signature_is_named(connect):
+    with pytest.raises(RequestRefusedError, match='"summarize" not found'):
+        connect().predict("summarize", text=["Ja."])
+
+
+def test_text_that_is_none_is_named(connect, server):
+    client = connect()
+    with pytest.raises(ValueError, match=r"`texts?\[1\]` must be a string of Unicode"):
+        client.translate(["Ja.", "\ud83d"])
+    with pytest.raises(ValueError, match=r"must be a list of strings. Received: 'Ja.'"):
+        client.translate("Ja.")
+    with pytest.raises(ValueError, match="1 sources, 2 targets"):
+        client.score(["Ja."], ["Ja.", "Nein."])
+    assert server.num_requests == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"version": 1, "label": "stable"}, "`version` or `label`, not both"),
+        ({"deadline": 0}, "`deadline` must be positive"),
+        ({"batch_size": 0}, "`batch_size` at least 1"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(connect, options, message):
+    with pytest.raises(ValueError, match=message):
+        connect(**options)
+
+
+def test_a_url_needs_its_scheme():
+    with pytest.raises(ValueError, match="must begin with http"):
+        RestClient("127.0.0.1:8501", "small")
+
+
+def test_another_server_is_not_taken_for_one_of_ours():
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html>Welcome</html>")
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as other:
+        thread = Thread(target=other.serve_forever)
+        thread.start()
+        try:
+            client = RestClient(f"http://127.0.0.1:{other.server_port}", "small")
+            with pytest.raises(RequestRefusedError, match="HTTP 200: <html>Welcome"):
+                client.translate(TEXTS)
+            client.close()
+        finally:
+            other.shutdown()
+            thread.join()
+
+
+def test_the_curl_lines_of_the_model_card_work(kit, server, model):
+    if shutil.which("curl") is None:
+        pytest.skip("no curl on the PATH")
+    card = (kit / "README.md").read_text("utf-8")
+    commands = card[card.index("curl") :].split("```")[0]
+    assert commands.count("curl") == 2
+    commands = commands.replace("127.0.0.1:8501", f"127.0.0.1:{server.rest_port}")
+    ran = subprocess.run(
+        ["bash", "-ec", commands.replace("curl -d", "curl --silent --show-error -d")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    best = model.translate(["Good morning."])[0]
+    greedy = model.translate(["Good morning."], num_beams=1)[0]
+    assert ran.stdout.count('"outputs"') == 2
+    assert best.text in ran.stdout
+    assert greedy.text in ran.stdout  # the second asks for the stable version
+
+
+@pytest.mark.parametrize("kind", ["rest", "grpc"])
+def test_the_command_translates_lines(kind, server, model):
+    address = address_of(kind, server)
+    url = address if kind == "rest" else f"grpc://{address}"
+    lines = ["The old bus arrived yesterday.", "", "Half past three."]
+    text = "".join(f"{line}\n" for line in lines)
+    result = CliRunner().invoke(main, ["request", url, "small"], input=text)
+    assert result.exit_code == 0, result.output
+    expected = model.translate(lines, num_return_sequences=4)
+    assert result.stdout.splitlines() == [each.text for each in expected]
+    result = CliRunner().invoke(main, ["request", url, "small", "--n-best"], input=text)
+    assert result.stdout.splitlines() == [
+        "\t".join(h.text for h in each.hypotheses) for each in expected
+    ]
+    result = CliRunner().invoke(main, ["request", url, "small", "--json"], input=text)
+    assert '"normalized_score"' in result.stdout.splitlines()[0]
+
+
+def test_the_command_says_what_is_wrong_in_one_line(server):
+    url = address_of("rest", server)
+    result = CliRunner().invoke(main, ["request", url, "large"], input="Ja.\n")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert "Servable not found" in result.stderr
+    result = CliRunner().invoke(main, ["request", url, "small", "--version", "1", "--label", "x"])
+    assert result.exit_code == 2

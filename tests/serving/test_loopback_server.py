@@ -1,0 +1,53 @@
+"""The test double keeps to the forms of the real server's REST API."""
+
+import base64
+
+import pytest
+import urllib3
+
+pytest.importorskip("tensorflow_serving")
+
+
+@pytest.fixture
+def ask(server):
+    url = f"http://127.0.0.1:{server.rest_port}/v1/models/small"
+    with urllib3.PoolManager(retries=False) as pool:
+        yield lambda method, path, **body: pool.request(method, url + path, **body)
+
+
+def test_rows_are_answered_in_rows(ask, model):
+    body = {"instances": [{"text": "Ja."}, {"text": "Half past three."}]}
+    rows = ask("POST", ":predict", json=body).json()["predictions"]
+    expected = model.translate(["Ja.", "Half past three."])
+    assert [row["translation"] for row in rows] == [each.text for each in expected]
+
+
+def test_bytes_come_in_base64(ask, model):
+    raw = base64.b64encode(b"Half \xff past").decode()
+    answer = ask("POST", ":predict", json={"inputs": {"text": [{"b64": raw}]}}).json()
+    # A byte that is no UTF-8 is an unknown character, as a snowman is.
+    assert answer["outputs"]["translation"] == [model.translate(["Half ☃ past"])[0].text]
+
+
+def test_versions_are_listed(ask):
+    states = ask("GET", "").json()["model_version_status"]
+    assert [(state["version"], state["state"]) for state in states] == [
+        ("1", "AVAILABLE"),
+        ("2", "AVAILABLE"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        (":predict", b"{", 400),
+        (":predict", b"{}", 400),
+        (":predict", b'{"inputs": {"texts": ["Ja."]}}', 400),
+        ("/versions/9:predict", b'{"inputs": {"text": ["Ja."]}}', 404),
+        (":classify", b"{}", 404),
+    ],
+)
+def test_bad_requests_have_an_error(ask, path, body, status):
+    response = ask("POST", path, body=body)
+    assert response.status == status
+    assert response.json()["error"]

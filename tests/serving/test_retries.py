@@ -1,0 +1,74 @@
+import time
+
+import pytest
+
+from aiayn_keras.serving import RequestRefusedError, ServerUnavailableError
+from aiayn_keras.serving.retries import FIRST_WAIT, LONGEST_WAIT, call_with_retries
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that sleeping turns, in a list of one number; and every sleep."""
+    now, sleeps = [1000.0], []
+
+    def sleep(seconds):
+        sleeps.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", sleep)
+    return now, sleeps
+
+
+def test_waits_double_up_to_the_longest(clock):
+    _, sleeps = clock
+
+    def call(seconds):
+        raise ServerUnavailableError("busy")
+
+    with pytest.raises(ServerUnavailableError):
+        call_with_retries(call, deadline=60)
+    for i, seconds in enumerate(sleeps):
+        least = min(FIRST_WAIT * 2**i, LONGEST_WAIT)
+        assert least <= seconds <= least + FIRST_WAIT
+    assert max(sleeps) >= LONGEST_WAIT
+    assert sum(sleeps) <= 60
+
+
+def test_every_try_has_the_seconds_that_are_left(clock):
+    now, _ = clock
+    start, left = now[0], []
+
+    def call(seconds):
+        left.append(seconds - (start + 10 - now[0]))
+        now[0] += 1.0  # the server takes its time to refuse
+        raise ServerUnavailableError("busy")
+
+    with pytest.raises(ServerUnavailableError):
+        call_with_retries(call, deadline=10)
+    assert len(left) > 3
+    assert left == pytest.approx([0.0] * len(left), abs=1e-6)
+    assert now[0] <= start + 11
+
+
+def test_the_answer_of_a_later_try_is_the_answer(clock):
+    answers = [ServerUnavailableError("busy"), ServerUnavailableError("busy"), "done"]
+
+    def call(seconds):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert call_with_retries(call, deadline=10) == "done"
+
+
+def test_what_is_refused_is_not_tried_again(clock):
+    _, sleeps = clock
+
+    def call(seconds):
+        raise RequestRefusedError("no such model")
+
+    with pytest.raises(RequestRefusedError, match="no such model"):
+        call_with_retries(call, deadline=10)
+    assert sleeps == []
