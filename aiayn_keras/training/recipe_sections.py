@@ -2,10 +2,12 @@
 
 from typing import Annotated, Literal
 
+import keras
 import pydantic
 from pydantic import Field, PositiveInt
 
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
+from aiayn_keras.optimization import WarmupSchedule
 from aiayn_keras.training.bleu import check_bleu_tokenizer
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -120,11 +122,37 @@ class OptimizerSection(Section):
         warmup_steps: Updates until the peak of the learning rate.
         peak_learning_rate: The peak; `(hidden_dim · warmup_steps)^-0.5` if not given.
         label_smoothing: The paper's ε_ls; the preset's if not given.
+        gradient_accumulation_steps: Batches of an update. What counts updates elsewhere in the
+            recipe counts these.
+        ema_momentum: If given, validation and the final model use a running mean of the weights
+            instead of the weights, of which each update keeps this share.
     """
 
     warmup_steps: PositiveInt = 4000
     peak_learning_rate: Annotated[float, Field(gt=0.0)] | None = None
     label_smoothing: Share | None = None
+    gradient_accumulation_steps: PositiveInt = 1
+    ema_momentum: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+
+    def build(self, hidden_dim):
+        """Makes the `keras.optimizers.Adam` for a model of a width."""
+        batches = self.gradient_accumulation_steps
+        schedule = WarmupSchedule(
+            hidden_dim,
+            self.warmup_steps,
+            self.peak_learning_rate,
+            gradient_accumulation_steps=batches,
+        )
+        return keras.optimizers.Adam(
+            schedule,
+            beta_1=0.9,
+            beta_2=0.98,
+            epsilon=1e-9,
+            gradient_accumulation_steps=None if batches == 1 else batches,
+            use_ema=self.ema_momentum is not None,
+            # Keras moves the mean with every batch.
+            ema_momentum=(self.ema_momentum or 0.0) ** (1 / batches),
+        )
 
 
 class TrainingSection(Section):
@@ -135,6 +163,9 @@ class TrainingSection(Section):
         checkpoint_every: Updates between checkpoints, each with a validation loss.
         bleu_every: Updates between validation BLEUs, a multiple of `checkpoint_every`.
         average_checkpoints: The model is the mean of this many last checkpoints (paper 6.1).
+        monitor: What tells how good a checkpoint is: the validation `"loss"` or `"bleu"`.
+        patience: The training ends after so many measurements of `monitor` without a better one.
+        keep_best: Whether the model is the best checkpoint by `monitor` instead of the mean.
         precision: A Keras dtype policy.
         jit_compile: Whether XLA compiles the training step. Defaults to what
             `aiayn_keras.samplers.compiles_by_default` says.
@@ -145,6 +176,9 @@ class TrainingSection(Section):
     checkpoint_every: PositiveInt
     bleu_every: PositiveInt
     average_checkpoints: PositiveInt = 5
+    monitor: Literal["loss", "bleu"] = "loss"
+    patience: PositiveInt | None = None
+    keep_best: bool = False
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     jit_compile: bool | None = None
     seed: Annotated[int, Field(ge=0)] = 1

@@ -6,6 +6,7 @@ from aiayn_keras.data import (
     Corpus,
     CorpusError,
     TokenBatches,
+    TokenPairs,
     filter_pairs,
     load_corpus,
     read_parallel,
@@ -86,8 +87,7 @@ def make_batches(pairs, tokenizer, section, max_sequence_length, seed, shuffle=T
     )
     logger.info("%s: %s", pairs.name, report)
     return TokenBatches(
-        sources,
-        targets,
+        TokenPairs(sources, targets),
         tokens_per_batch=section.tokens_per_batch,
         max_shapes=section.max_shapes,
         seed=seed,
