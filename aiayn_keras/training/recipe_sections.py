@@ -100,17 +100,19 @@ class ModelSection(Section):
 
 
 class BatchesSection(Section):
-    """Batches of similar lengths (paper 5.1).
+    """Batches of similar lengths (paper 5.1), or of packed rows.
 
     Attributes:
         tokens_per_batch: Most positions of a batch on either side, padding included.
-        max_shapes: Most distinct batch shapes.
+        max_shapes: Most distinct batch shapes, without packing.
+        packing: Whether several pairs share a row: one shape, least padding; see `PackedBatches`.
         max_length: Pairs with a longer side, in tokens, are dropped.
         max_ratio: Pairs with a greater ratio of lengths are dropped; see `filter_pairs`.
     """
 
     tokens_per_batch: PositiveInt = 25_000
     max_shapes: PositiveInt = 8
+    packing: bool = False
     max_length: PositiveInt = 250
     max_ratio: Annotated[float, Field(ge=1.0)] | None = 3.0
 

@@ -5,6 +5,7 @@ import logging
 from aiayn_keras.data import (
     Corpus,
     CorpusError,
+    PackedBatches,
     TokenBatches,
     TokenPairs,
     filter_pairs,
@@ -76,7 +77,7 @@ def make_batches(pairs, tokenizer, section, max_sequence_length, seed, shuffle=T
         shuffle: Whether each epoch has an order of its own.
 
     Returns:
-        `TokenBatches`.
+        `TokenBatches` or `PackedBatches`.
     """
     sources, targets, report = filter_pairs(
         tokenizer(list(pairs.sources)),
@@ -86,10 +87,8 @@ def make_batches(pairs, tokenizer, section, max_sequence_length, seed, shuffle=T
         max_ratio=section.max_ratio,
     )
     logger.info("%s: %s", pairs.name, report)
-    return TokenBatches(
-        TokenPairs(sources, targets),
-        tokens_per_batch=section.tokens_per_batch,
-        max_shapes=section.max_shapes,
-        seed=seed,
-        shuffle=shuffle,
-    )
+    pairs = TokenPairs(sources, targets)
+    options = {"tokens_per_batch": section.tokens_per_batch, "seed": seed, "shuffle": shuffle}
+    if section.packing:
+        return PackedBatches(pairs, **options)
+    return TokenBatches(pairs, max_shapes=section.max_shapes, **options)
