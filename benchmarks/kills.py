@@ -130,6 +130,9 @@ def main(kills, updates, seed):
             run = folder / f"run{trainings}"
             while not train(recipe, run, moments.uniform(0, seconds) if done < kills else None):
                 done += 1
+                if (run / "evaluation.json").is_file():  # All was done but the farewell.
+                    print(f"kill {done}: after the end", flush=True)
+                    break
                 saved = [update for update, _ in list_checkpoints(run / "checkpoints")]
                 half = [path.name for path in run.rglob(".writing-*")]
                 last = saved[-1] if saved else None

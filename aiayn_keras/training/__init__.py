@@ -10,6 +10,7 @@ from aiayn_keras.training.checkpoints import (
     load_last_checkpoint,
     save_checkpoint,
 )
+from aiayn_keras.training.prepare import prepare
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.trainer import TrainingResult, train
@@ -28,6 +29,7 @@ __all__ = [
     "load_checkpoint",
     "load_last_checkpoint",
     "load_recipe",
+    "prepare",
     "recipe_names",
     "save_checkpoint",
     "train",

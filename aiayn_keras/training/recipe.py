@@ -38,6 +38,15 @@ class Recipe(Section):
     training: TrainingSection
     evaluation: EvaluationSection = EvaluationSection()
 
+    @pydantic.model_validator(mode="after")
+    def _shards_or_sampling(self):
+        if self.corpus.shards is not None and self.tokenizer.sampling_alpha is not None:
+            raise ValueError(
+                "`tokenizer.sampling_alpha` needs text, which `corpus.shards` does not hold: "
+                "leave one of them out"
+            )
+        return self
+
     def build_model(self, vocabulary_size):
         """Makes the compiled `TransformerSeq2SeqLM`, with random weights, to fit on token ids."""
         jit_compile = self.training.jit_compile

@@ -32,6 +32,8 @@ class CorpusSection(Section):
         test: See `train`.
         source_language: Language code of the sources, kept with the recipe.
         target_language: Language code of the targets.
+        shards: Folder of `aiayn-keras prepare` with the training pairs of this corpus; their text
+            is then not read.
     """
 
     name: str | None = None
@@ -42,6 +44,7 @@ class CorpusSection(Section):
     test: FilePair | None = None
     source_language: str | None = None
     target_language: str | None = None
+    shards: str | None = None
 
     @pydantic.model_validator(mode="after")
     def _name_or_files(self):
@@ -59,11 +62,14 @@ class TokenizerSection(Section):
         vocabulary_size: Number of tokens, the four special ones included.
         model_type: `"bpe"` or `"unigram"`.
         normalization: SentencePiece's name of a normalization.
+        sampling_alpha: If given, words of the training text are split anew in each epoch: the
+            probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
 
     vocabulary_size: Annotated[int, Field(ge=8)]
     model_type: Literal["bpe", "unigram"] = "bpe"
     normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
+    sampling_alpha: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
 
 
 class ModelSection(Section):

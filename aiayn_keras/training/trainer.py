@@ -26,8 +26,10 @@ from aiayn_keras.training.running_mean import ValidateMeanWeights
 from aiayn_keras.training.training_data import (
     check_lengths,
     make_batches,
+    make_tokenizer,
+    open_shards,
     read_corpus,
-    train_tokenizer,
+    tokenize_pairs,
 )
 from aiayn_keras.training.validation_history import is_out_of_patience
 
@@ -74,25 +76,24 @@ def train(recipe, output):
     if unfinished and folder.tokenizer.is_file():
         tokenizer = TransformerTokenizer(proto=folder.tokenizer.read_bytes())
     else:
-        tokenizer = train_tokenizer(recipe.tokenizer, corpus.train)
+        tokenizer = make_tokenizer(recipe, corpus.train)
     keras.utils.set_random_seed(recipe.training.seed)
     model = recipe.build_model(tokenizer.vocabulary_size())
     # The same weights, and text instead of token ids.
     translator = TransformerSeq2SeqLM(model.backbone, text_preprocessor(tokenizer, model.backbone))
     logger.info("%s parameters.", f"{model.count_params():,}")
+    longest = model.backbone.max_sequence_length
+    if recipe.corpus.shards is None:
+        pairs = tokenize_pairs(corpus.train, tokenizer, recipe, longest, sampled=True)
+    else:
+        pairs = open_shards(recipe, longest)
+    validation_pairs = tokenize_pairs(corpus.validation, tokenizer, recipe, longest)
     batches = [
-        make_batches(
-            pairs,
-            tokenizer,
-            recipe.batches,
-            model.backbone.max_sequence_length,
-            recipe.training.seed,
-            shuffle=pairs is corpus.train,
-        )
-        for pairs in (corpus.train, corpus.validation)
+        make_batches(pairs, recipe.batches, recipe.training.seed),
+        make_batches(validation_pairs, recipe.batches, recipe.training.seed, shuffle=False),
     ]
-    for pairs in (corpus.validation, corpus.test):
-        check_lengths(pairs, tokenizer, model.backbone.max_sequence_length)
+    for text in (corpus.validation, corpus.test):
+        check_lengths(text, tokenizer, longest)
     # Only now, when all that can be wrong with the input would have been found.
     folder.create(recipe, tokenizer)
     _fit(recipe, corpus.validation, *batches, folder, model, translator)
