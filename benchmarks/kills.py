@@ -7,6 +7,7 @@ weights must be those of the undisturbed one, bit for bit. Exits with 1 if any a
 """
 
 import argparse
+import math
 import os
 import random
 import shutil
@@ -66,8 +67,11 @@ def write_recipe(folder, updates):
     return path
 
 
-def train(recipe, output, kill_after=None):
-    """Runs `aiayn-keras train`; gives whether it ended by itself.
+def train(recipe, output, seconds=math.inf, stop_when=lambda: False):
+    """Runs `aiayn-keras train`, and kills it after some seconds or when a function says so.
+
+    Returns:
+        Whether it ended by itself.
 
     Raises:
         RuntimeError: If it failed.
@@ -80,13 +84,14 @@ def train(recipe, output, kill_after=None):
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        try:
-            code = process.wait(timeout=kill_after)
-        except subprocess.TimeoutExpired:
+    end = time.monotonic() + seconds
+    while process.poll() is None:
+        if stop_when() or time.monotonic() > end:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             return False
-    if code:
+        time.sleep(0.01)
+    if process.returncode:
         raise RuntimeError(f"The training failed:\n{log.read_text('utf-8')[-2000:]}")
     return True
 
@@ -128,7 +133,7 @@ def main(kills, updates, seed):
         done = wrong = trainings = 0
         while done < kills:
             run = folder / f"run{trainings}"
-            while not train(recipe, run, moments.uniform(0, seconds) if done < kills else None):
+            while not train(recipe, run, moments.uniform(0, seconds) if done < kills else math.inf):
                 done += 1
                 if (run / "evaluation.json").is_file():  # All was done but the farewell.
                     print(f"kill {done}: after the end", flush=True)

@@ -19,8 +19,8 @@ TOKENIZER = "tokenizer.spm"
 class TokenShards:
     """The folder that `aiayn-keras prepare` writes, as the pairs of batches.
 
-    The ids stay on disk, in ArrayRecord files that are read at random. In memory are six to
-    eight bytes for each pair: its number and its two lengths.
+    The ids stay on disk, in ArrayRecord files that are read at random. In memory are about fifteen
+    bytes for each pair: its number, its two lengths, and where its record begins.
 
     Args:
         folder: The folder.
@@ -58,11 +58,7 @@ class TokenShards:
             _compact([shard[places, side] for shard, places in zip(lengths, kept, strict=True)])
             for side in (0, 1)
         )
-        # The place of each record is looked up on disk too.
-        self._records = grain.sources.ArrayRecordDataSource(
-            paths,
-            reader_options={"index_storage_option": "offloaded", "footer_prefetch_bytes": "0"},
-        )
+        self._records = grain.sources.ArrayRecordDataSource(paths)
         self._folder = folder
 
     def __len__(self) -> int:
