@@ -8,6 +8,7 @@ import click
 
 from aiayn_keras.cli.export import export
 from aiayn_keras.cli.info import info
+from aiayn_keras.cli.prepare import prepare
 from aiayn_keras.cli.request import request
 from aiayn_keras.cli.train import average, train
 from aiayn_keras.cli.translate import evaluate, score, translate
@@ -38,5 +39,15 @@ def main():
     logging.getLogger("aiayn_keras").setLevel(logging.INFO)
 
 
-for command in (train, translate, score, evaluate, average, export, request, info):
+for command in (
+    prepare,
+    train,
+    translate,
+    score,
+    evaluate,
+    average,
+    export,
+    request,
+    info,
+):
     main.add_command(command)

@@ -5,16 +5,18 @@ from pathlib import Path
 
 import click
 
-
-@click.command()
-@click.argument("recipe")
-@click.option(
+SETTINGS = click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="SECTION.FIELD=VALUE",
     help="Replace a value of the recipe. May be repeated.",
 )
+
+
+@click.command()
+@click.argument("recipe")
+@SETTINGS
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),

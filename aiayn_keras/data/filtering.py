@@ -3,6 +3,8 @@
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+
 
 @dataclasses.dataclass(frozen=True)
 class FilterReport:
@@ -21,6 +23,11 @@ class FilterReport:
     empty: int
     too_long: int
     bad_ratio: int
+
+    def __add__(self, other: "FilterReport") -> "FilterReport":
+        """The report on the pairs of both."""
+        sides = dataclasses.astuple(self), dataclasses.astuple(other)
+        return FilterReport(*(a + b for a, b in zip(*sides, strict=True)))
 
     def __str__(self) -> str:
         return (
@@ -63,22 +70,54 @@ def filter_pairs(
             "`source_ids` and `target_ids` must have the same number of sequences. "
             f"Received: {len(source_ids)} and {len(target_ids)}."
         )
+    kept, report = keep_pairs(
+        np.array([len(ids) for ids in source_ids], dtype=np.int64),
+        np.array([len(ids) for ids in target_ids], dtype=np.int64),
+        max_length=max_length,
+        max_ratio=max_ratio,
+        ratio_floor=ratio_floor,
+    )
+    places = np.flatnonzero(kept)
+    return [source_ids[n] for n in places], [target_ids[n] for n in places], report
+
+
+def keep_pairs(
+    source_lengths,
+    target_lengths,
+    *,
+    max_length: int | None = 256,
+    max_ratio: float | None = None,
+    ratio_floor: int = 5,
+) -> tuple[np.ndarray, FilterReport]:
+    """Which pairs `filter_pairs` keeps, by their lengths alone.
+
+    Args:
+        source_lengths: Integer array `(pairs,)`, in tokens.
+        target_lengths: Integer array `(pairs,)`, in tokens.
+        max_length: See `filter_pairs`.
+        max_ratio: See `filter_pairs`.
+        ratio_floor: See `filter_pairs`.
+
+    Returns:
+        Boolean array `(pairs,)`, True for a pair to keep, and a `FilterReport`.
+
+    Raises:
+        ValueError: If a limit makes no sense.
+    """
     if max_length is not None and max_length < 1:
         raise ValueError(f"`max_length` must be at least 1. Received: max_length={max_length}.")
     if max_ratio is not None and max_ratio < 1:
         raise ValueError(f"`max_ratio` must be at least 1. Received: max_ratio={max_ratio}.")
-    kept_sources, kept_targets = [], []
-    empty = too_long = bad_ratio = 0
-    for source, target in zip(source_ids, target_ids, strict=True):
-        shorter, longer = sorted((len(source), len(target)))
-        if shorter == 0:
-            empty += 1
-        elif max_length is not None and longer > max_length:
-            too_long += 1
-        elif max_ratio is not None and longer > max_ratio * max(shorter, ratio_floor):
-            bad_ratio += 1
-        else:
-            kept_sources.append(source)
-            kept_targets.append(target)
-    report = FilterReport(len(source_ids), len(kept_sources), empty, too_long, bad_ratio)
-    return kept_sources, kept_targets, report
+    shorter = np.minimum(source_lengths, target_lengths)
+    longer = np.maximum(source_lengths, target_lengths)
+    kept = shorter > 0
+    empty = len(kept) - int(kept.sum())
+    too_long = bad_ratio = 0
+    if max_length is not None:
+        too_long = int((kept & (longer > max_length)).sum())
+        kept &= longer <= max_length
+    if max_ratio is not None:
+        within = longer <= max_ratio * np.maximum(shorter, ratio_floor)
+        bad_ratio = int((kept & ~within).sum())
+        kept &= within
+    return kept, FilterReport(len(kept), int(kept.sum()), empty, too_long, bad_ratio)

@@ -3,13 +3,21 @@
 from aiayn_keras.training.averaging import average_checkpoints, write_average
 from aiayn_keras.training.bleu import BleuScore, corpus_bleu
 from aiayn_keras.training.callbacks import evaluate_bleu
-from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint, save_checkpoint
+from aiayn_keras.training.checkpoints import (
+    DamagedCheckpointError,
+    list_checkpoints,
+    load_checkpoint,
+    load_last_checkpoint,
+    save_checkpoint,
+)
+from aiayn_keras.training.prepare import prepare
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.trainer import TrainingResult, train
 
 __all__ = [
     "BleuScore",
+    "DamagedCheckpointError",
     "Recipe",
     "RecipeError",
     "RunFolder",
@@ -19,7 +27,9 @@ __all__ = [
     "evaluate_bleu",
     "list_checkpoints",
     "load_checkpoint",
+    "load_last_checkpoint",
     "load_recipe",
+    "prepare",
     "recipe_names",
     "save_checkpoint",
     "train",

@@ -19,6 +19,8 @@ from aiayn_keras.training.run_folder import RunFolder
 def average_checkpoints(model, paths):
     """Sets the model's trainable weights to the mean over checkpoints.
 
+    Where the optimizer keeps a running mean of the weights, that is what is averaged.
+
     Args:
         model: The model that the checkpoints are of.
         paths: Checkpoint files, at least one.
@@ -31,6 +33,7 @@ def average_checkpoints(model, paths):
     sums = None
     for path in paths:
         load_checkpoint(model, path)
+        model.optimizer.finalize_variable_values(model.trainable_variables)
         # In float64, so that the order of the sum does not matter.
         values = [
             keras.ops.convert_to_numpy(variable).astype("float64")

@@ -13,6 +13,8 @@ from aiayn_keras.plotting import plot_learning_curves
 from aiayn_keras.training.bleu import corpus_bleu
 from aiayn_keras.training.checkpoints import prune_checkpoints, save_checkpoint
 from aiayn_keras.training.files import write_text
+from aiayn_keras.training.running_mean import mean_weights
+from aiayn_keras.training.validation_history import best_update, is_out_of_patience
 
 logger = logging.getLogger(__name__)
 
@@ -22,15 +24,17 @@ class Progress(keras.callbacks.Callback):
 
     Args:
         updates: Number of updates of the whole training.
-        tokens_per_update: Mean number of real target tokens in a batch.
+        tokens_per_update: Mean number of real target tokens in an update.
         done: Updates done before, when a training goes on.
+        batches_per_update: Batches that make an update.
     """
 
-    def __init__(self, updates, tokens_per_update, done=0):
+    def __init__(self, updates, tokens_per_update, done=0, batches_per_update=1):
         super().__init__()
         self.updates = updates
         self.tokens_per_update = tokens_per_update
         self.done = done
+        self.batches_per_update = batches_per_update
         self._bar = None
 
     def on_train_begin(self, logs=None):
@@ -39,6 +43,8 @@ class Progress(keras.callbacks.Callback):
         )
 
     def on_train_batch_end(self, batch, logs=None):
+        if (batch + 1) % self.batches_per_update:
+            return
         self._bar.update()
         rate = self._bar.format_dict["rate"]
         if rate:
@@ -87,6 +93,10 @@ class ValidationBleu(keras.callbacks.Callback):
         self._num_tokens = sum(len(ids) + 1 for ids in tokenizer(list(pairs.targets)))
 
     def on_epoch_end(self, epoch, logs=None):
+        with mean_weights(self.model):
+            self._measure(epoch, logs)
+
+    def _measure(self, epoch, logs):
         scores = self.translator.score(self.pairs.sources, self.pairs.targets)
         logs["val_perplexity"] = float(np.exp(-scores.sum(dtype="float64") / self._num_tokens))
         if (epoch + 1) % self.every == 0:
@@ -100,22 +110,23 @@ class ValidationBleu(keras.callbacks.Callback):
 class Checkpoints(keras.callbacks.Callback):
     """Saves the history and a checkpoint after every epoch; draws the learning curves.
 
+    The last checkpoints and the best one are kept; when patience ends, the training does.
+
     Args:
         run_folder: The `RunFolder`.
-        checkpoint_every: Updates in an epoch.
-        keep: Number of last checkpoints to keep.
+        training: The recipe's `TrainingSection`.
         history: List of dictionaries, one per epoch; extended in place.
     """
 
-    def __init__(self, run_folder, checkpoint_every, keep, history):
+    def __init__(self, run_folder, training, history):
         super().__init__()
         self.run_folder = run_folder
-        self.checkpoint_every = checkpoint_every
-        self.keep = keep
+        self.training = training
         self.history = history
 
     def on_epoch_end(self, epoch, logs=None):
-        update = (epoch + 1) * self.checkpoint_every
+        training = self.training
+        update = (epoch + 1) * training.checkpoint_every
         if not all(math.isfinite(logs[name]) for name in ("loss", "val_loss")):
             raise ValueError(
                 f"The loss became {logs['loss']} before update {update}, {logs['val_loss']} on "
@@ -132,8 +143,15 @@ class Checkpoints(keras.callbacks.Callback):
         folder = self.run_folder
         write_text(folder.history, json.dumps(self.history, indent=1))
         save_checkpoint(self.model, folder.checkpoints, update)
-        prune_checkpoints(folder.checkpoints, self.keep)
+        prune_checkpoints(
+            folder.checkpoints,
+            training.average_checkpoints,
+            best_update(self.history, training.monitor),
+        )
         plot_learning_curves(as_columns(self.history), folder.learning_curves)
+        if is_out_of_patience(self.history, training.monitor, training.patience):
+            logger.info("No better `%s` for %s checks: done.", training.monitor, training.patience)
+            self.model.stop_training = True
 
 
 def as_columns(history):

@@ -1,21 +1,42 @@
-"""Weights and optimizer state at an update, as one file."""
+"""Weights and optimizer state at an update, as one file whose name says its checksum."""
 
+import logging
 import re
 from pathlib import Path
 
 import keras
 import numpy as np
 
-from aiayn_keras.training.files import atomic_path
+from aiayn_keras.training.files import digest_of, publish, writing_folder
 
-_NAME = re.compile(r"update-(\d{8})\.weights\.h5")
+logger = logging.getLogger(__name__)
+
+_NAME = re.compile(r"update-(\d{8})\.([0-9a-f]{16})\.weights\.h5")
+
+
+class DamagedCheckpointError(ValueError):
+    """A checkpoint that is not what was written."""
 
 
 def save_checkpoint(model, folder, update):
-    """Writes `folder/update-NNNNNNNN.weights.h5`: weights and optimizer state."""
-    path = Path(folder) / f"update-{update:08d}.weights.h5"
-    with atomic_path(path) as temporary:
-        model.save_weights(temporary)
+    """Writes weights and optimizer state as `folder/update-NNNNNNNN.DIGEST.weights.h5`.
+
+    Raises:
+        OSError: If it cannot be written, such as on a full disk; what was there stays.
+    """
+    folder = Path(folder)
+    try:
+        with writing_folder(folder) as writing:
+            temporary = writing / "new.weights.h5"
+            model.save_weights(temporary)
+            path = folder / f"update-{update:08d}.{digest_of(temporary)}.weights.h5"
+            publish(temporary, path)
+    except (OSError, RuntimeError) as error:  # h5py reports a full disk by either.
+        reason = " ".join(str(error).split())[:200]
+        raise OSError(
+            f"The checkpoint of update {update} cannot be written to {folder}: {reason}. Those "
+            "before are kept: make room, and go on with the same command."
+        ) from error
     return path
 
 
@@ -23,30 +44,64 @@ def load_checkpoint(model, path):
     """Reads what `save_checkpoint` wrote into a model of the same architecture.
 
     Raises:
-        ValueError: If the file is damaged or of another architecture.
+        DamagedCheckpointError: If the file is not what was written.
+        ValueError: If it is of another architecture.
     """
+    path = Path(path)
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        raise ValueError(
+            f"{path} is not named as a checkpoint is: update-NNNNNNNN.DIGEST.weights.h5."
+        )
+    if digest_of(path) != match[2]:
+        raise DamagedCheckpointError(
+            f"The checkpoint {path} is damaged: its checksum is {digest_of(path)}, not that in its "
+            "name."
+        )
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
     try:
         model.load_weights(path)
     except (OSError, KeyError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise ValueError(
-            f"{path} is no checkpoint of this model, or is damaged: {reason}"
-        ) from error
+        raise ValueError(f"{path} is no checkpoint of this model: {reason}") from error
 
 
-def skip_random_state(model, updates):
-    """Puts dropout where it is after some updates, so that a resumed training draws the same.
+def load_last_checkpoint(model, folder):
+    """Loads the newest checkpoint that is whole.
 
-    Keras saves no random state, but counts it: each update moves every dropout layer's
+    Damaged ones are reported and renamed, so that they are not met again.
+
+    Args:
+        model: The model that the checkpoints are of.
+        folder: Folder with the checkpoints.
+
+    Returns:
+        The checkpoint's update; 0 if there is none, and then the model is as it was.
+    """
+    for update, path in reversed(list_checkpoints(folder)):
+        try:
+            load_checkpoint(model, path)
+        except DamagedCheckpointError as error:
+            aside = path.with_name(f"damaged-{path.name}")
+            path.rename(aside)
+            logger.warning("%s It is %s now; the one before is used.", error, aside.name)
+        else:
+            return update
+    return 0
+
+
+def skip_random_state(model, batches):
+    """Puts dropout where it is after some batches, so that a resumed training draws the same.
+
+    Keras saves no random state, but counts it: each batch moves every dropout layer's
     `(seed, count)` on by one count. On PyTorch, Keras draws dropout from torch's own generator
     instead: there a resumed training is another one from its checkpoint on.
     """
     for variable in model.variables:
         if variable.path.endswith("seed_generator_state"):
             seed, _ = keras.ops.convert_to_numpy(variable)
-            variable.assign(np.array([seed, updates]))
+            variable.assign(np.array([seed, batches]))
 
 
 def list_checkpoints(folder):
@@ -58,7 +113,8 @@ def list_checkpoints(folder):
     return sorted((int(match[1]), path) for match, path in matches if match)
 
 
-def prune_checkpoints(folder, keep):
-    """Deletes all but the last `keep` checkpoints."""
-    for _, path in list_checkpoints(folder)[:-keep]:
-        path.unlink()
+def prune_checkpoints(folder, keep, best=None):
+    """Deletes all but the last `keep` checkpoints and that of update `best`."""
+    for update, path in list_checkpoints(folder)[:-keep]:
+        if update != best:
+            path.unlink()

@@ -1,9 +1,13 @@
 """Files that are whole or not there."""
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from pathlib import Path
+
+WRITING = ".writing-"
+"""Begin of the names of folders for what is not whole yet; a killed process leaves them behind."""
 
 
 @contextlib.contextmanager
@@ -17,20 +21,38 @@ def atomic_path(path):
         A `pathlib.Path` in the same folder that ends as `path` does.
     """
     path = Path(path)
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=path.parent) as folder:
-        temporary = Path(folder) / path.name
+    with writing_folder(path.parent) as folder:
+        temporary = folder / path.name
         yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        folder_descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder_descriptor)
-        finally:
-            os.close(folder_descriptor)
+        publish(temporary, path)
+
+
+@contextlib.contextmanager
+def writing_folder(parent):
+    """Gives a new folder inside `parent`, which is deleted after the block."""
+    with tempfile.TemporaryDirectory(prefix=WRITING, dir=parent) as folder:
+        yield Path(folder)
+
+
+def publish(temporary, path):
+    """Moves a whole file from a `writing_folder` to its place, so that a crash cannot undo it."""
+    with temporary.open("rb+") as file:
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    folder_descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder_descriptor)
+    finally:
+        os.close(folder_descriptor)
 
 
 def write_text(path, text):
     """Writes a UTF-8 file, all or nothing."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def digest_of(path):
+    """The first 16 hexadecimal digits of a file's SHA-256."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -5,12 +5,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import keras
 import pydantic
 import yaml
 
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
-from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
+from aiayn_keras.optimization import LabelSmoothedCrossEntropy
 from aiayn_keras.samplers import compiles_by_default
 from aiayn_keras.training.recipe_sections import (
     BatchesSection,
@@ -39,6 +38,15 @@ class Recipe(Section):
     training: TrainingSection
     evaluation: EvaluationSection = EvaluationSection()
 
+    @pydantic.model_validator(mode="after")
+    def _shards_or_sampling(self):
+        if self.corpus.shards is not None and self.tokenizer.sampling_alpha is not None:
+            raise ValueError(
+                "`tokenizer.sampling_alpha` needs text, which `corpus.shards` does not hold: "
+                "leave one of them out"
+            )
+        return self
+
     def build_model(self, vocabulary_size):
         """Makes the compiled `TransformerSeq2SeqLM`, with random weights, to fit on token ids."""
         jit_compile = self.training.jit_compile
@@ -48,17 +56,9 @@ class Recipe(Section):
         backbone = self.model.build(vocabulary_size, self.training.precision)
         model = TransformerSeq2SeqLM(backbone)
         model.compile(
-            optimizer=keras.optimizers.Adam(
-                WarmupSchedule(
-                    backbone.hidden_dim,
-                    warmup_steps=self.optimizer.warmup_steps,
-                    peak_learning_rate=self.optimizer.peak_learning_rate,
-                ),
-                beta_1=0.9,
-                beta_2=0.98,
-                epsilon=1e-9,
-            ),
-            loss=LabelSmoothedCrossEntropy(label_smoothing),
+            optimizer=self.optimizer.build(backbone.hidden_dim),
+            # A sum, since the batches' weights divide: see `UpdateBatches`.
+            loss=LabelSmoothedCrossEntropy(label_smoothing, reduction="sum"),
             # Accuracy and perplexity would each pass over all logits again, 40 % of a tiny
             # model's time; perplexity is measured on the validation sentences instead.
             weighted_metrics=[],

@@ -2,10 +2,12 @@
 
 from typing import Annotated, Literal
 
+import keras
 import pydantic
 from pydantic import Field, PositiveInt
 
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
+from aiayn_keras.optimization import WarmupSchedule
 from aiayn_keras.training.bleu import check_bleu_tokenizer
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -30,6 +32,8 @@ class CorpusSection(Section):
         test: See `train`.
         source_language: Language code of the sources, kept with the recipe.
         target_language: Language code of the targets.
+        shards: Folder of `aiayn-keras prepare` with the training pairs of this corpus; their text
+            is then not read.
     """
 
     name: str | None = None
@@ -40,6 +44,7 @@ class CorpusSection(Section):
     test: FilePair | None = None
     source_language: str | None = None
     target_language: str | None = None
+    shards: str | None = None
 
     @pydantic.model_validator(mode="after")
     def _name_or_files(self):
@@ -57,11 +62,14 @@ class TokenizerSection(Section):
         vocabulary_size: Number of tokens, the four special ones included.
         model_type: `"bpe"` or `"unigram"`.
         normalization: SentencePiece's name of a normalization.
+        sampling_alpha: If given, words of the training text are split anew in each epoch: the
+            probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
 
     vocabulary_size: Annotated[int, Field(ge=8)]
     model_type: Literal["bpe", "unigram"] = "bpe"
     normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
+    sampling_alpha: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
 
 
 class ModelSection(Section):
@@ -98,17 +106,19 @@ class ModelSection(Section):
 
 
 class BatchesSection(Section):
-    """Batches of similar lengths (paper 5.1).
+    """Batches of similar lengths (paper 5.1), or of packed rows.
 
     Attributes:
         tokens_per_batch: Most positions of a batch on either side, padding included.
-        max_shapes: Most distinct batch shapes.
+        max_shapes: Most distinct batch shapes, without packing.
+        packing: Whether several pairs share a row: one shape, least padding; see `PackedBatches`.
         max_length: Pairs with a longer side, in tokens, are dropped.
         max_ratio: Pairs with a greater ratio of lengths are dropped; see `filter_pairs`.
     """
 
     tokens_per_batch: PositiveInt = 25_000
     max_shapes: PositiveInt = 8
+    packing: bool = False
     max_length: PositiveInt = 250
     max_ratio: Annotated[float, Field(ge=1.0)] | None = 3.0
 
@@ -120,11 +130,37 @@ class OptimizerSection(Section):
         warmup_steps: Updates until the peak of the learning rate.
         peak_learning_rate: The peak; `(hidden_dim · warmup_steps)^-0.5` if not given.
         label_smoothing: The paper's ε_ls; the preset's if not given.
+        gradient_accumulation_steps: Batches of an update. What counts updates elsewhere in the
+            recipe counts these.
+        ema_momentum: If given, validation and the final model use a running mean of the weights
+            instead of the weights, of which each update keeps this share.
     """
 
     warmup_steps: PositiveInt = 4000
     peak_learning_rate: Annotated[float, Field(gt=0.0)] | None = None
     label_smoothing: Share | None = None
+    gradient_accumulation_steps: PositiveInt = 1
+    ema_momentum: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+
+    def build(self, hidden_dim):
+        """Makes the `keras.optimizers.Adam` for a model of a width."""
+        batches = self.gradient_accumulation_steps
+        schedule = WarmupSchedule(
+            hidden_dim,
+            self.warmup_steps,
+            self.peak_learning_rate,
+            gradient_accumulation_steps=batches,
+        )
+        return keras.optimizers.Adam(
+            schedule,
+            beta_1=0.9,
+            beta_2=0.98,
+            epsilon=1e-9,
+            gradient_accumulation_steps=None if batches == 1 else batches,
+            use_ema=self.ema_momentum is not None,
+            # Keras moves the mean with every batch.
+            ema_momentum=(self.ema_momentum or 0.0) ** (1 / batches),
+        )
 
 
 class TrainingSection(Section):
@@ -135,6 +171,9 @@ class TrainingSection(Section):
         checkpoint_every: Updates between checkpoints, each with a validation loss.
         bleu_every: Updates between validation BLEUs, a multiple of `checkpoint_every`.
         average_checkpoints: The model is the mean of this many last checkpoints (paper 6.1).
+        monitor: What tells how good a checkpoint is: the validation `"loss"` or `"bleu"`.
+        patience: The training ends after so many measurements of `monitor` without a better one.
+        keep_best: Whether the model is the best checkpoint by `monitor` instead of the mean.
         precision: A Keras dtype policy.
         jit_compile: Whether XLA compiles the training step. Defaults to what
             `aiayn_keras.samplers.compiles_by_default` says.
@@ -145,6 +184,9 @@ class TrainingSection(Section):
     checkpoint_every: PositiveInt
     bleu_every: PositiveInt
     average_checkpoints: PositiveInt = 5
+    monitor: Literal["loss", "bleu"] = "loss"
+    patience: PositiveInt | None = None
+    keep_best: bool = False
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     jit_compile: bool | None = None
     seed: Annotated[int, Field(ge=0)] = 1

@@ -5,8 +5,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from aiayn_keras.training.checkpoints import list_checkpoints
-from aiayn_keras.training.files import atomic_path, write_text
+from aiayn_keras.training.files import WRITING, atomic_path, write_text
+from aiayn_keras.training.validation_history import best_update
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class RunFolder:
         Raises:
             FileExistsError: If the folder holds anything else.
         """
-        if not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir())):
+        if not self.path.exists() or (self.path.is_dir() and self._is_empty()):
             return False
         if not self.recipe.is_file():
             raise FileExistsError(
@@ -47,12 +50,18 @@ class RunFolder:
             raise FileExistsError(
                 f"{self.path} holds a finished training: choose another folder, or delete it."
             )
-        if self.recipe.read_text(encoding="utf-8") != recipe.to_yaml():
+        theirs = yaml.safe_load(self.recipe.read_text(encoding="utf-8"))
+        differences = _differences(theirs, yaml.safe_load(recipe.to_yaml()))
+        if differences:
             raise FileExistsError(
-                f"{self.path} holds an unfinished training of another recipe: choose another "
-                f"folder, or train with {self.recipe}."
+                f"{self.path} holds an unfinished training of another recipe, which differs in "
+                f"{'; '.join(differences)}. Choose another folder, or train with {self.recipe}."
             )
         return True
+
+    def _is_empty(self):
+        """Whether there is nothing but what a killed process left half written."""
+        return all(path.name.startswith(WRITING) for path in self.path.iterdir())
 
     def create(self, recipe, tokenizer):
         """Makes the folder, with what a resumed run needs; clears what a killed one half wrote."""
@@ -61,7 +70,7 @@ class RunFolder:
         self.checkpoints.mkdir(exist_ok=True)
         with atomic_path(self.tokenizer) as path:
             path.write_bytes(tokenizer.proto)
-        for leftover in self.path.rglob(".writing-*"):
+        for leftover in self.path.rglob(f"{WRITING}*"):
             shutil.rmtree(leftover)
 
     def read_history(self, update):
@@ -74,3 +83,21 @@ class RunFolder:
     def last_checkpoints(self, count):
         """Paths of the last checkpoints, oldest first."""
         return [path for _, path in list_checkpoints(self.checkpoints)[-count:]]
+
+    def chosen_checkpoints(self, training):
+        """Paths of the checkpoints whose mean is the model, as a `TrainingSection` says."""
+        if not training.keep_best:
+            return self.last_checkpoints(training.average_checkpoints)
+        checkpoints = dict(list_checkpoints(self.checkpoints))
+        best = best_update(self.read_history(max(checkpoints)), training.monitor)
+        return [checkpoints[best]]
+
+
+def _differences(theirs, ours):
+    """Texts `section.field (theirs, ours)` of two recipes as dictionaries."""
+    fields = [
+        (f"{section}.{field}", *(side.get(section, {}).get(field) for side in (theirs, ours)))
+        for section in dict.fromkeys([*theirs, *ours])
+        for field in dict.fromkeys([*theirs.get(section, {}), *ours.get(section, {})])
+    ]
+    return [f"`{name}` ({old} there, {new} here)" for name, old, new in fields if old != new]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import keras
 
+from aiayn_keras.data import UpdateBatches
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
     TransformerTokenizer,
@@ -18,15 +19,19 @@ from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints
 from aiayn_keras.training.bleu import BleuScore
 from aiayn_keras.training.callbacks import Checkpoints, Progress, ValidationBleu, evaluate_bleu
-from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint, skip_random_state
+from aiayn_keras.training.checkpoints import load_last_checkpoint, skip_random_state
 from aiayn_keras.training.files import write_text
 from aiayn_keras.training.run_folder import RunFolder
+from aiayn_keras.training.running_mean import ValidateMeanWeights
 from aiayn_keras.training.training_data import (
     check_lengths,
     make_batches,
+    make_tokenizer,
+    open_shards,
     read_corpus,
-    train_tokenizer,
+    tokenize_pairs,
 )
+from aiayn_keras.training.validation_history import is_out_of_patience
 
 logger = logging.getLogger(__name__)
 
@@ -71,30 +76,29 @@ def train(recipe, output):
     if unfinished and folder.tokenizer.is_file():
         tokenizer = TransformerTokenizer(proto=folder.tokenizer.read_bytes())
     else:
-        tokenizer = train_tokenizer(recipe.tokenizer, corpus.train)
+        tokenizer = make_tokenizer(recipe, corpus.train)
     keras.utils.set_random_seed(recipe.training.seed)
     model = recipe.build_model(tokenizer.vocabulary_size())
     # The same weights, and text instead of token ids.
     translator = TransformerSeq2SeqLM(model.backbone, text_preprocessor(tokenizer, model.backbone))
     logger.info("%s parameters.", f"{model.count_params():,}")
+    longest = model.backbone.max_sequence_length
+    if recipe.corpus.shards is None:
+        pairs = tokenize_pairs(corpus.train, tokenizer, recipe, longest, sampled=True)
+    else:
+        pairs = open_shards(recipe, longest)
+    validation_pairs = tokenize_pairs(corpus.validation, tokenizer, recipe, longest)
     batches = [
-        make_batches(
-            pairs,
-            tokenizer,
-            recipe.batches,
-            model.backbone.max_sequence_length,
-            recipe.training.seed,
-            shuffle=pairs is corpus.train,
-        )
-        for pairs in (corpus.train, corpus.validation)
+        make_batches(pairs, recipe.batches, recipe.training.seed),
+        make_batches(validation_pairs, recipe.batches, recipe.training.seed, shuffle=False),
     ]
-    for pairs in (corpus.validation, corpus.test):
-        check_lengths(pairs, tokenizer, model.backbone.max_sequence_length)
+    for text in (corpus.validation, corpus.test):
+        check_lengths(text, tokenizer, longest)
     # Only now, when all that can be wrong with the input would have been found.
     folder.create(recipe, tokenizer)
     _fit(recipe, corpus.validation, *batches, folder, model, translator)
 
-    average_checkpoints(model, folder.last_checkpoints(recipe.training.average_checkpoints))
+    average_checkpoints(model, folder.chosen_checkpoints(recipe.training))
     bleu = evaluate_bleu(translator, corpus.test, recipe.evaluation)
     translator.save_to_preset(str(folder.path))
     _write_attention(translator, corpus, folder)
@@ -126,17 +130,20 @@ def train(recipe, output):
 
 def _fit(recipe, validation_pairs, batches, validation, folder, model, translator):
     training = recipe.training
+    batches_per_update = recipe.optimizer.gradient_accumulation_steps
     logger.info("%s", batches)
-    checkpoints = list_checkpoints(folder.checkpoints)
-    done = 0
-    if checkpoints:
-        done, path = checkpoints[-1]
-        load_checkpoint(model, path)
-        skip_random_state(model, done)
+    done = load_last_checkpoint(model, folder.checkpoints)
+    if done:
+        skip_random_state(model, done * batches_per_update)
         logger.info("Going on from update %s.", f"{done:,}")
     history = folder.read_history(done)
+    if is_out_of_patience(history, training.monitor, training.patience):
+        return
     progress = Progress(
-        training.updates, batches.real_target_tokens / batches.steps_per_epoch, done
+        training.updates,
+        batches_per_update * batches.real_target_tokens / batches.steps_per_epoch,
+        done,
+        batches_per_update,
     )
     callbacks = [
         ValidationBleu(
@@ -146,17 +153,20 @@ def _fit(recipe, validation_pairs, batches, validation, folder, model, translato
             recipe.evaluation,
         ),
         progress,
-        Checkpoints(folder, training.checkpoint_every, training.average_checkpoints, history),
+        Checkpoints(folder, training, history),
     ]
+    if recipe.optimizer.ema_momentum is not None:
+        callbacks.append(ValidateMeanWeights())
     if importlib.util.find_spec("tensorflow"):  # Keras writes TensorBoard's files with it.
         callbacks.append(keras.callbacks.TensorBoard(folder.tensorboard, write_graph=False))
+    updates = UpdateBatches(batches, batches_per_update)
     with contextlib.closing(progress):
         model.fit(
-            batches.to_iter_dataset(start_step=done),
-            steps_per_epoch=training.checkpoint_every,
+            updates.to_iter_dataset(start_step=done * batches_per_update),
+            steps_per_epoch=training.checkpoint_every * batches_per_update,
             epochs=training.updates // training.checkpoint_every,
             initial_epoch=done // training.checkpoint_every,
-            validation_data=validation.to_iter_dataset(),
+            validation_data=UpdateBatches(validation).to_iter_dataset(),
             validation_steps=len(validation),
             callbacks=callbacks,
             shuffle=False,

@@ -5,7 +5,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from aiayn_keras.data import TokenBatches
+from aiayn_keras.data import TokenBatches, TokenPairs
 from aiayn_keras.data.batch_order import interleave
 
 START, END, PAD = 2, 3, 0
@@ -23,9 +23,13 @@ def corpus(pairs=200, seed=0):
     return source, target
 
 
+def batches_of(source, target, **options):
+    return TokenBatches(TokenPairs(source, target), **options)
+
+
 @pytest.fixture(name="batches")
 def small_batches():
-    return TokenBatches(*corpus(), tokens_per_batch=100, max_shapes=4, seed=5)
+    return batches_of(*corpus(), tokens_per_batch=100, max_shapes=4, seed=5)
 
 
 def assert_same_batch(actual, expected):
@@ -44,7 +48,7 @@ def pairs_in(batch):
 
 def test_batch_holds_the_values_written_out_by_hand():
     source, target = [[11, 12], [13], [14, 15]], [[21], [22, 23, 24], []]
-    batches = TokenBatches(source, target, tokens_per_batch=16, max_shapes=1, shuffle=False)
+    batches = batches_of(source, target, tokens_per_batch=16, max_shapes=1, shuffle=False)
     assert batches.shapes == ((3, 3, 4),)
     x, labels, weights = batches[0]
     assert x["encoder_token_ids"].tolist() == [[11, 12, END], [13, END, PAD], [14, 15, END]]
@@ -63,7 +67,7 @@ def test_batch_holds_the_values_written_out_by_hand():
 
 
 def test_special_ids_are_the_ones_given():
-    batches = TokenBatches([[11]], [[21, 22]], tokens_per_batch=9, start_id=7, end_id=8, pad_id=9)
+    batches = batches_of([[11]], [[21, 22]], tokens_per_batch=9, start_id=7, end_id=8, pad_id=9)
     x, labels, _ = batches[0]
     assert x["encoder_token_ids"].tolist() == [[11, 8]]
     assert x["decoder_token_ids"].tolist() == [[7, 21, 22]]
@@ -72,7 +76,7 @@ def test_special_ids_are_the_ones_given():
 
 def test_last_batch_is_filled_with_empty_rows():
     ids = [[5, 5]] * 5
-    batches = TokenBatches(ids, ids, tokens_per_batch=9, pad_id=1)
+    batches = batches_of(ids, ids, tokens_per_batch=9, pad_id=1)
     assert batches.shapes == ((3, 3, 3),)
     x, labels, weights = batches[1]
     assert pairs_in(batches[1]) == [-5, -5]
@@ -96,7 +100,7 @@ sequences = st.lists(st.integers(0, 12), min_size=1, max_size=60)
 def test_each_epoch_holds_each_pair_exactly_once(lengths, budget, max_shapes, seed, shuffle):
     source = [[n + 10] * length for n, length in enumerate(lengths)]
     target = [[n + 10] * (12 - length) for n, length in enumerate(lengths)]
-    batches = TokenBatches(
+    batches = batches_of(
         source, target, tokens_per_batch=budget, max_shapes=max_shapes, seed=seed, shuffle=shuffle
     )
     assert len(batches.shapes) <= max_shapes
@@ -121,11 +125,11 @@ def test_each_epoch_holds_each_pair_exactly_once(lengths, budget, max_shapes, se
 
 def test_order_is_a_function_of_seed_and_epoch(batches):
     steps = batches.steps_per_epoch
-    again = TokenBatches(*corpus(), tokens_per_batch=100, max_shapes=4, seed=5)
+    again = batches_of(*corpus(), tokens_per_batch=100, max_shapes=4, seed=5)
     # The other object is asked in another order.
     for index in (7 * steps + 2, 3, steps + 1, 0):
         assert_same_batch(again[index], batches[index])
-    other = TokenBatches(*corpus(), tokens_per_batch=100, max_shapes=4, seed=6)
+    other = batches_of(*corpus(), tokens_per_batch=100, max_shapes=4, seed=6)
     groups = [
         {frozenset(data.pair_numbers(start + step).tolist()) for step in range(steps)}
         for data, start in ((batches, 0), (batches, steps), (other, 0))
@@ -135,10 +139,10 @@ def test_order_is_a_function_of_seed_and_epoch(batches):
 
 
 def test_without_shuffling_epochs_are_alike_and_pairs_keep_their_order():
-    batches = TokenBatches(*corpus(), tokens_per_batch=100, max_shapes=1, shuffle=False)
+    batches = batches_of(*corpus(), tokens_per_batch=100, max_shapes=1, shuffle=False)
     numbers = [batches.pair_numbers(step) for step in range(batches.steps_per_epoch)]
     assert np.concatenate(numbers).tolist() == list(range(200))
-    batches = TokenBatches(*corpus(), tokens_per_batch=100, max_shapes=4, shuffle=False)
+    batches = batches_of(*corpus(), tokens_per_batch=100, max_shapes=4, shuffle=False)
     for step in range(batches.steps_per_epoch):
         assert_same_batch(batches[batches.steps_per_epoch + step], batches[step])
 
@@ -158,7 +162,7 @@ def test_counts_agree_with_the_batches(batches):
 
 def test_more_shapes_pad_less():
     shares = [
-        TokenBatches(*corpus(2000), tokens_per_batch=300, max_shapes=count).padding_share
+        batches_of(*corpus(2000), tokens_per_batch=300, max_shapes=count).padding_share
         for count in (1, 2, 4, 8)
     ]
     assert shares == sorted(shares, reverse=True)
@@ -227,7 +231,7 @@ def test_dataset_starts_and_stops_where_told(batches):
 def test_keras_fits_batches_of_all_shapes(max_shapes):
     import keras
 
-    batches = TokenBatches(*corpus(60), tokens_per_batch=60, max_shapes=max_shapes)
+    batches = batches_of(*corpus(60), tokens_per_batch=60, max_shapes=max_shapes)
     encoder = keras.Input((None,), dtype="int32", name="encoder_token_ids")
     decoder = keras.Input((None,), dtype="int32", name="decoder_token_ids")
     masks = [
@@ -253,14 +257,14 @@ def test_keras_fits_batches_of_all_shapes(max_shapes):
 def test_arrays_and_lists_give_the_same_batches(batches):
     source, target = corpus()
     arrays = [[np.array(ids) for ids in side] for side in (source, target)]
-    same = TokenBatches(*arrays, tokens_per_batch=100, max_shapes=4, seed=5)
+    same = batches_of(*arrays, tokens_per_batch=100, max_shapes=4, seed=5)
     assert_same_batch(same[1], batches[1])
 
 
 def test_too_long_pair_is_named():
     ids = [[5]] * 3
     with pytest.raises(ValueError, match=r"pair 2 .* 2 source and 10 target tokens"):
-        TokenBatches(ids, [[5], [5], [5] * 9], tokens_per_batch=9)
+        batches_of(ids, [[5], [5], [5] * 9], tokens_per_batch=9)
 
 
 def test_batches_differ_over_the_edges_of_epochs(batches):
@@ -280,13 +284,13 @@ def test_batches_differ_over_the_edges_of_epochs(batches):
 )
 def test_unusable_sides_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        TokenBatches(*arguments, tokens_per_batch=9)
+        batches_of(*arguments, tokens_per_batch=9)
 
 
 @pytest.mark.parametrize("wrong", [{"max_shapes": 0}, {"seed": -1}])
 def test_argument_out_of_range_is_refused(wrong):
     with pytest.raises(ValueError, match="Received: max_shapes="):
-        TokenBatches([[1]], [[1]], tokens_per_batch=9, **wrong)
+        batches_of([[1]], [[1]], tokens_per_batch=9, **wrong)
 
 
 def test_negative_places_are_refused(batches):

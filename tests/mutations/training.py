@@ -40,7 +40,8 @@ MUTATIONS = [
     *mistakes_in(
         "optimization/warmup_schedule.py",
         "optimization/test_warmup_schedule.py",
-        ("steps count from 0", 'ops.cast(step, "float32") + 1.0', 'ops.cast(step, "float32")'),
+        ("steps count from 0", 'ops.cast(update, "float32") + 1.0', 'ops.cast(update, "float32")'),
+        ("batches are steps", "self.gradient_accumulation_steps)", "1)"),
         ("the larger of the two", "ops.minimum(rise, decay)", "ops.maximum(rise, decay)"),
         ("decay with the step itself", "ops.rsqrt(rise)", "1.0 / rise"),
         ("a peak without its warm-up", "(self.hidden_dim * self.warmup_steps)", "self.hidden_dim"),

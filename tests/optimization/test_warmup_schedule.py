@@ -40,6 +40,12 @@ def test_the_first_update_of_an_optimizer_is_step_1():
         assert_close(weight, [expected])
 
 
+def test_accumulated_batches_make_one_step():
+    schedule = WarmupSchedule(hidden_dim=16, warmup_steps=4, gradient_accumulation_steps=3)
+    expected = rates(WarmupSchedule(hidden_dim=16, warmup_steps=4), [0, 0, 0, 1, 1, 1, 2])
+    assert_close(rates(schedule, range(7)), expected)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "float32"])
 def test_steps_may_be_of_any_type(dtype):
     schedule = WarmupSchedule(hidden_dim=16, warmup_steps=4)
@@ -50,7 +56,9 @@ def test_steps_may_be_of_any_type(dtype):
 
 @pytest.mark.parametrize("peak", [None, 5e-3])
 def test_config_round_trip(peak):
-    schedule = WarmupSchedule(hidden_dim=48, warmup_steps=7, peak_learning_rate=peak)
+    schedule = WarmupSchedule(
+        48, warmup_steps=7, peak_learning_rate=peak, gradient_accumulation_steps=3
+    )
     optimizer = keras.optimizers.Adam(schedule)
     other = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
     copy = other._learning_rate
@@ -59,10 +67,12 @@ def test_config_round_trip(peak):
         "hidden_dim": 48,
         "warmup_steps": 7,
         "peak_learning_rate": peak,
+        "gradient_accumulation_steps": 3,
     }
     assert rates(copy, range(20)) == rates(schedule, range(20))
 
 
-def test_no_warm_up_step_is_refused():
-    with pytest.raises(ValueError, match=r"`warmup_steps` must be at least 1.*warmup_steps=0"):
-        WarmupSchedule(hidden_dim=512, warmup_steps=0)
+@pytest.mark.parametrize("name", ["warmup_steps", "gradient_accumulation_steps"])
+def test_counts_less_than_one_are_refused(name):
+    with pytest.raises(ValueError, match=rf"must be at least 1.*{name}=0"):
+        WarmupSchedule(hidden_dim=512, **{name: 0})

@@ -1,0 +1,38 @@
+"""What the validation figures so far say: which checkpoint is best, and whether to go on."""
+
+
+def best_update(history, monitor):
+    """The update with the lowest validation loss or the highest validation BLEU.
+
+    Args:
+        history: List of dictionaries, one per checkpoint, oldest first.
+        monitor: `"loss"` or `"bleu"`.
+
+    Returns:
+        The update, the first one of equals, or `None` where nothing was measured.
+    """
+    rows = _measured(history, monitor)
+    return min(rows, key=lambda row: _cost(row, monitor))["updates"] if rows else None
+
+
+def is_out_of_patience(history, monitor, patience):
+    """Whether the last `patience` measurements were no better than the best one before them.
+
+    Args:
+        history: List of dictionaries, one per checkpoint, oldest first.
+        monitor: `"loss"` or `"bleu"`.
+        patience: Number of measurements, or `None` for patience without end.
+    """
+    rows = _measured(history, monitor)
+    if patience is None or not rows:
+        return False
+    best = best_update(history, monitor)
+    return sum(row["updates"] > best for row in rows) >= patience
+
+
+def _measured(history, monitor):
+    return [row for row in history if f"val_{monitor}" in row]
+
+
+def _cost(row, monitor):
+    return -row["val_bleu"] if monitor == "bleu" else row["val_loss"]

@@ -1,0 +1,72 @@
+import keras_hub
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from aiayn_keras.cli import main
+from aiayn_keras.data import SampledPairs, generate_demo_pairs
+from aiayn_keras.training import RecipeError, prepare, train
+from aiayn_keras.training.training_data import make_tokenizer, tokenize_pairs
+from tests.runs import SETTINGS, small_recipe
+
+
+@pytest.fixture(scope="module", name="shards")
+def prepared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prepared") / "demo"
+    assert prepare(small_recipe(), folder, workers=1) == 600
+    return folder
+
+
+def test_training_from_shards_is_training_from_text(trained_run, shards, tmp_path):
+    result = train(small_recipe(f"corpus.shards={shards}"), tmp_path / "run")
+    from_text = keras_hub.models.Seq2SeqLM.from_preset(str(trained_run))
+    for actual, expected in zip(
+        result.model.trainable_variables, from_text.trainable_variables, strict=True
+    ):
+        np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
+
+
+def test_shards_of_another_tokenizer_are_refused(shards, tmp_path):
+    recipe = small_recipe(f"corpus.shards={shards}", "tokenizer.vocabulary_size=150")
+    with pytest.raises(ValueError, match=r"made from .*200.*the recipe says .*150.*Prepare"):
+        train(recipe, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_sampling_needs_text(shards):
+    with pytest.raises(RecipeError, match=r"sampling_alpha` needs text, which `corpus.shards`"):
+        small_recipe(f"corpus.shards={shards}", "tokenizer.sampling_alpha=0.1")
+
+
+def test_a_recipe_chooses_sampling_for_training_only():
+    recipe = small_recipe("tokenizer.sampling_alpha=0.1")
+    text = generate_demo_pairs(300, 0, "train")
+    tokenizer = make_tokenizer(recipe, text)
+    pairs = tokenize_pairs(text, tokenizer, recipe, 256, sampled=True)
+    assert isinstance(pairs, SampledPairs)
+    assert pairs.alpha == 0.1
+    plain = tokenize_pairs(text, tokenizer, recipe, 256)
+    assert (pairs.source_lengths >= plain.source_lengths).all()
+    assert not isinstance(plain, SampledPairs)
+
+
+def test_the_command_prepares_files(tmp_path):
+    text = generate_demo_pairs(600, 0, "train")
+    for name, side in (("a.en", text.sources), ("a.de", text.targets)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in side), "utf-8")
+    files = f"[{tmp_path}/a.en, {tmp_path}/a.de]"
+    settings = [
+        *(setting for setting in SETTINGS if "train_size" not in setting),
+        "corpus.name=null",
+        "corpus.train_size=null",
+        f"corpus.train={files}",
+        f"corpus.validation={files}",
+    ]
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    arguments = ["prepare", "demo", "--output", str(tmp_path / "out"), *arguments, "--workers", "2"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert f"600 pairs are in {tmp_path}/out." in result.stdout
+    again = CliRunner().invoke(main, arguments)
+    assert again.exit_code == 1
+    assert f"Error: {tmp_path}/out exists" in again.stderr
