@@ -20,10 +20,11 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the package: exporters, gRPC client, what compiles for a backend."""
+    """`path` is relative to the package: exporters, gRPC client, compilation, kernels."""
     path = PurePosixPath(path)
     return path.parts[0] == "export" or path.as_posix() in (
         "samplers/compilation.py",
+        "samplers/kernels.py",
         "serving/grpc_client.py",
     )
 
