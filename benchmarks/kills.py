@@ -58,7 +58,6 @@ def write_recipe(folder, updates):
             "checkpoint_every": 10,
             "bleu_every": updates,
             "average_checkpoints": 3,
-            "jit_compile": False,
         },
         "evaluation": {"num_beams": 1},
     }

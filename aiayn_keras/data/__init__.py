@@ -4,6 +4,7 @@ from aiayn_keras.data.batch_sequence import BatchSequence
 from aiayn_keras.data.corpora import Corpus, corpus_names, load_corpus
 from aiayn_keras.data.demo_corpus import generate_demo_pairs
 from aiayn_keras.data.filtering import FilterReport, filter_pairs, keep_pairs
+from aiayn_keras.data.host_batches import HostBatches
 from aiayn_keras.data.packed_batches import PackedBatches
 from aiayn_keras.data.parallel_text import CorpusError, ParallelText, read_lines, read_parallel
 from aiayn_keras.data.sampled_pairs import SampledPairs
@@ -19,6 +20,7 @@ __all__ = [
     "Corpus",
     "CorpusError",
     "FilterReport",
+    "HostBatches",
     "PackedBatches",
     "ParallelText",
     "SampledPairs",

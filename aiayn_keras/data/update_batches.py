@@ -24,9 +24,9 @@ class UpdateBatches(BatchSequence):
 
     Example:
     >>> from aiayn_keras.data import TokenBatches, TokenPairs
-    >>> batches = TokenBatches(TokenPairs([[5]], [[8, 8]]), tokens_per_batch=12)
-    >>> UpdateBatches(batches)[0][2].round(2).tolist()
-    [[0.33, 0.33, 0.33]]
+    >>> batches = TokenBatches(TokenPairs([[5]], [[8, 8, 8]]), tokens_per_batch=12)
+    >>> UpdateBatches(batches)[0][2].tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
     """
 
     def __init__(self, batches: BatchSequence, batches_per_update: int = 1):

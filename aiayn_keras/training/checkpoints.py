@@ -1,7 +1,10 @@
 """Weights and optimizer state at an update, as one file whose name says its checksum."""
 
+import errno
 import logging
+import math
 import re
+import shutil
 from pathlib import Path
 
 import keras
@@ -11,6 +14,8 @@ from aiayn_keras.training.files import digest_of, publish, writing_folder
 
 logger = logging.getLogger(__name__)
 
+BYTES_PER_NUMBER = 4
+BYTES_PER_VARIABLE = 4096  # HDF5's own, at most
 _NAME = re.compile(r"update-(\d{8})\.([0-9a-f]{16})\.weights\.h5")
 
 
@@ -26,6 +31,7 @@ def save_checkpoint(model, folder, update):
     """
     folder = Path(folder)
     try:
+        _check_room(model, folder)
         with writing_folder(folder) as writing:
             temporary = writing / "new.weights.h5"
             model.save_weights(temporary)
@@ -38,6 +44,18 @@ def save_checkpoint(model, folder, update):
             "before are kept: make room, and go on with the same command."
         ) from error
     return path
+
+
+def _check_room(model, folder):
+    """Refuses a disk that is too full before HDF5 does, which then may end the process."""
+    variables = [*model.variables, *model.optimizer.variables]
+    wanted = sum(BYTES_PER_NUMBER * math.prod(v.shape) + BYTES_PER_VARIABLE for v in variables)
+    free = shutil.disk_usage(folder).free
+    if free < wanted:
+        raise OSError(
+            errno.ENOSPC,
+            f"No space left on device: {wanted / 1e6:.1f} MB are needed, {free / 1e6:.1f} MB free",
+        )
 
 
 def load_checkpoint(model, path):

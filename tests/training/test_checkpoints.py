@@ -1,4 +1,5 @@
 import errno
+import shutil
 
 import keras
 import numpy as np
@@ -103,6 +104,21 @@ def test_a_full_disk_is_named_and_loses_nothing(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"update 2 cannot be written.*No space left.*are kept"):
         save_checkpoint(model, tmp_path, update=2)
     assert list(tmp_path.iterdir()) == [first]
+
+
+def test_a_disk_too_full_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    model = dense_model()
+    path = save_checkpoint(model, tmp_path, update=1)
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=3000))
+    monkeypatch.setattr(model, "save_weights", lambda path: pytest.fail("It was written."))
+    with pytest.raises(OSError, match=r"update 2 cannot .*0\.0 MB free.*make room"):
+        save_checkpoint(model, tmp_path, update=2)
+    # What is asked for is at least what a checkpoint takes.
+    wanted = path.stat().st_size
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=wanted))
+    with pytest.raises(OSError, match="are needed"):
+        save_checkpoint(model, tmp_path, update=2)
 
 
 def test_the_best_checkpoint_is_not_pruned(tmp_path):
