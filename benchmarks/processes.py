@@ -21,12 +21,13 @@ class Worker:
     Args:
         spec: A `benchmarks.tasks.SystemSpec`.
         log: Path of a file for whatever the process prints.
+        python: The interpreter, if it is another one.
 
     Raises:
         WorkerError: If a package is not installed.
     """
 
-    def __init__(self, spec, log):
+    def __init__(self, spec, log, python=None):
         for package in spec.packages:
             if importlib.util.find_spec(package) is None:
                 raise WorkerError(f"`{package}` is not installed")
@@ -37,7 +38,7 @@ class Worker:
             environment["KERAS_BACKEND"] = spec.backend
         with log.open("w", encoding="utf-8") as file:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.worker", spec.loader],
+                [python or sys.executable, "-m", spec.worker, spec.loader],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=file,
@@ -48,12 +49,12 @@ class Worker:
 
     def load(self, task):
         """Loads a `Task`; returns what the system notes on itself."""
-        return self._ask({"load": task.as_dict()})["note"]
+        return self.ask({"load": task.as_dict()})["note"]
 
     def run(self):
         """Translates the task's texts; returns seconds and translations."""
         time.sleep(REST_SECONDS)
-        answer = self._ask({"run": True})
+        answer = self.ask({"run": True})
         self._idle_cpu_seconds += answer["idle_cpu_seconds"]
         return answer["seconds"], answer["translations"]
 
@@ -62,7 +63,12 @@ class Worker:
         seconds, self._idle_cpu_seconds = self._idle_cpu_seconds, 0.0
         return seconds
 
-    def _ask(self, message):
+    def ask(self, message):
+        """Sends a dictionary; returns the answer, a dictionary.
+
+        Raises:
+            WorkerError: If the process has ended, or answers with an error.
+        """
         try:
             self.process.stdin.write(json.dumps(message) + "\n")
             self.process.stdin.flush()

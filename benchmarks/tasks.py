@@ -54,6 +54,7 @@ class SystemSpec(NamedTuple):
         packages: Python packages that must be there.
         backend: Keras backend, or None where Keras is not used.
         artifact: A key of `benchmarks.artifacts.MAKERS`, or None.
+        worker: The module that its process runs.
     """
 
     loader: str
@@ -61,6 +62,7 @@ class SystemSpec(NamedTuple):
     packages: tuple[str, ...]
     backend: str | None = None
     artifact: str | None = None
+    worker: str = "benchmarks.worker"
 
 
 BACKENDS = ("tensorflow", "jax", "torch")
@@ -95,6 +97,11 @@ SYSTEMS = {
 
 
 def choose_systems(patterns):
+    """Names of the systems of `SYSTEMS` that match a pattern, in the patterns' order."""
+    return match_systems(patterns, SYSTEMS)
+
+
+def match_systems(patterns, systems):
     """Names of the systems that match a pattern, in the patterns' order.
 
     Raises:
@@ -102,8 +109,8 @@ def choose_systems(patterns):
     """
     chosen = []
     for pattern in patterns:
-        matches = fnmatch.filter(SYSTEMS, pattern)
+        matches = fnmatch.filter(systems, pattern)
         if not matches:
-            raise ValueError(f"No system matches {pattern!r}. There are: {', '.join(SYSTEMS)}.")
+            raise ValueError(f"No system matches {pattern!r}. There are: {', '.join(systems)}.")
         chosen += [name for name in matches if name not in chosen]
     return chosen

@@ -47,6 +47,7 @@ def test_it_compiles_to_the_paper_s_recipe(small):
         "hidden_dim": 16,
         "warmup_steps": 4000,
         "peak_learning_rate": None,
+        "gradient_accumulation_steps": 1,
     }
     assert isinstance(small.loss, LabelSmoothedCrossEntropy)
     assert small.loss.label_smoothing == 0.1

@@ -1,0 +1,95 @@
+"""This package's training step, as `aiayn-keras train` runs it."""
+
+import time
+
+from benchmarks.train_tasks import DROPOUT, LABEL_SMOOTHING, Trainer, load_batches
+
+
+def load(task):
+    """Batches of similar lengths."""
+    return _load(task, task.batches)
+
+
+def load_packed(task):
+    """Batches of one shape whose rows hold several sentences."""
+    return _load(task, task.packed_batches)
+
+
+def _load(task, path):
+    from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM
+    from aiayn_keras.optimization import LabelSmoothedCrossEntropy
+    from aiayn_keras.samplers import compiles_by_default
+
+    backbone = TransformerBackbone(
+        vocabulary_size=task.vocabulary_size,
+        num_layers=task.num_layers,
+        num_heads=task.num_heads,
+        hidden_dim=task.hidden_dim,
+        intermediate_dim=task.intermediate_dim,
+        dropout=DROPOUT,
+        dtype="float32" if task.precision == "float32" else f"mixed_{task.precision}",
+    )
+    model = TransformerSeq2SeqLM(backbone)
+    model.compile(
+        loss=LabelSmoothedCrossEntropy(LABEL_SMOOTHING),
+        weighted_metrics=[],
+        jit_compile=compiles_by_default(),
+    )
+    return fit_trainer(model, load_batches(path), task.precision)
+
+
+def fit_trainer(model, batches, precision):
+    """A `Trainer` that calls `model.fit`."""
+    import grain
+    import keras
+
+    def as_keras(batch):
+        x = {name: array for name, array in batch.items() if name != "labels"}
+        return x, batch["labels"], (batch["decoder_padding_mask"] > 0).astype("float32")
+
+    # Keras takes a dimension for static if the first two batches agree in it.
+    first = next(
+        (i for i, b in enumerate(batches) if b["labels"].shape != batches[0]["labels"].shape), 0
+    )
+    if first:
+        batches[1], batches[first] = batches[first], batches[1]
+    data = grain.MapDataset.source(list(map(as_keras, batches))).to_iter_dataset()
+
+    def run():
+        history = model.fit(data, epochs=1, verbose=0, shuffle=False)
+        return history.history["loss"][-1]
+
+    # What is compiled runs in Python only when it is compiled.
+    compute_loss, calls = model.compute_loss, []
+
+    def counting_loss(*args, **kwargs):
+        calls.append(None)
+        return compute_loss(*args, **kwargs)
+
+    model.compute_loss = counting_loss
+    compiles = keras.config.backend() != "torch"
+    return Trainer(
+        run, batches, (lambda: len(calls)) if compiles else None, lambda: matmul_flops(precision)
+    )
+
+
+def matmul_flops(precision, size=2048, repeats=5):
+    """FLOPs per second of a matrix product through Keras."""
+    import keras
+    from keras import ops
+
+    from aiayn_keras.samplers import compile_inference
+
+    product = compile_inference(
+        lambda x, y: ops.sum(
+            ops.cast(ops.matmul(ops.cast(x, precision), ops.cast(y, precision)), "float32")
+        ),
+        keras.Sequential(),
+    )
+    x = keras.random.normal((size, size))
+    best = float("inf")
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        float(product(x, x))
+        best = min(best, time.perf_counter() - start)
+    return 2 * size**3 / best

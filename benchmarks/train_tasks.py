@@ -1,0 +1,135 @@
+"""What is trained on, and which systems train."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.tasks import BACKENDS, SystemSpec
+
+FIELDS = (
+    "encoder_token_ids",
+    "encoder_padding_mask",
+    "decoder_token_ids",
+    "decoder_padding_mask",
+    "labels",
+)
+DROPOUT, LABEL_SMOOTHING = 0.1, 0.1
+
+
+@dataclass(frozen=True)
+class TrainTask:
+    """A pass over some batches.
+
+    Attributes:
+        batches: Path of a file of `save_batches`.
+        packed_batches: The same sentences in packed rows.
+        vocabulary_size: Number of tokens.
+        num_layers: Layers of the encoder and of the decoder.
+        num_heads: Heads.
+        hidden_dim: Width.
+        intermediate_dim: Width of the feed-forward layers.
+        precision: Such as `"bfloat16"`.
+    """
+
+    batches: str
+    packed_batches: str
+    vocabulary_size: int
+    num_layers: int
+    num_heads: int
+    hidden_dim: int
+    intermediate_dim: int
+    precision: str
+
+
+class Trainer(NamedTuple):
+    """A loaded system.
+
+    Attributes:
+        run: Function without arguments that trains on every batch once and returns the last loss.
+        batches: List of dictionaries of arrays that it trains on.
+        count_compilations: Function without arguments; None where nothing is compiled.
+        measure_peak: Function without arguments that gives the FLOPs per second of a large matrix
+            product in the same precision.
+    """
+
+    run: Any
+    batches: Any
+    count_compilations: Any
+    measure_peak: Any
+
+
+def save_batches(path, batches):
+    """Writes batches `(x, y, sample_weight)` of `model.fit` to an `.npz` file."""
+    arrays = {}
+    for number, (x, labels, _) in enumerate(batches):
+        for name, array in {**x, "labels": labels}.items():
+            arrays[f"{number}/{name}"] = array
+    np.savez(path, **arrays)
+
+
+def load_batches(path):
+    """The batches of a file of `save_batches`, as dictionaries."""
+    with np.load(path) as arrays:
+        count = len(arrays.files) // len(FIELDS)
+        return [{name: arrays[f"{i}/{name}"] for name in FIELDS} for i in range(count)]
+
+
+def real_target_tokens(batches):
+    """Number of labels that are not padding."""
+    return sum(int((batch["decoder_padding_mask"] > 0).sum()) for batch in batches)
+
+
+def count_flops(task, batches):
+    """Floating-point operations of forward and backward passes, padding included.
+
+    Matrix products alone: two operations for a multiplication and addition, and the backward pass
+    is two products for each one.
+    """
+    D, F, V, N = (
+        task.hidden_dim,
+        task.intermediate_dim,
+        task.vocabulary_size,
+        task.num_layers,
+    )
+    total = 0
+    for batch in batches:
+        B, S = batch["encoder_token_ids"].shape
+        T = batch["labels"].shape[1]
+        encoder = S * (4 * D * D + 2 * D * F) + 2 * S * S * D
+        decoder = T * (6 * D * D + 2 * D * F) + 2 * S * D * D + 2 * T * T * D + 2 * T * S * D
+        total += 6 * B * (N * (encoder + decoder) + T * D * V)
+    return total
+
+
+def _spec(loader, precision, packages, backend=None):
+    return SystemSpec(loader, precision, packages, backend, worker="benchmarks.train_worker")
+
+
+TRAIN_SYSTEMS = {
+    **{
+        f"ours-{backend}-{precision}{suffix}": _spec(
+            f"benchmarks.train_ours:load{suffix.replace('-', '_')}",
+            precision,
+            (backend,),
+            backend,
+        )
+        for precision in ("float32", "bfloat16")
+        for backend in BACKENDS
+        for suffix in ("", "-packed")
+    },
+    **{
+        f"torch-{mode}-{precision}": _spec(
+            f"benchmarks.train_torch:load_{mode}", precision, ("torch",)
+        )
+        for mode in ("eager", "compiled")
+        for precision in ("float32", "bfloat16")
+    },
+    **{
+        f"kerashub-{backend}-float32": _spec(
+            "benchmarks.train_kerashub:load", "float32", (backend,), backend
+        )
+        for backend in BACKENDS
+    },
+    "joeynmt-float32": _spec("benchmarks.train_joeynmt:load", "float32", ()),
+}
