@@ -1,6 +1,7 @@
 """This package's training step, as `aiayn-keras train` runs it."""
 
 import time
+from dataclasses import replace
 
 from benchmarks.train_tasks import DROPOUT, LABEL_SMOOTHING, Trainer, load_batches
 
@@ -13,6 +14,26 @@ def load(task):
 def load_packed(task):
     """Batches of one shape whose rows hold several sentences."""
     return _load(task, task.packed_batches)
+
+
+def load_products(task):
+    """Float32 but for the matrix products."""
+    return _in_bfloat16_products(_load(replace(task, precision="float32"), task.batches))
+
+
+def load_products_packed(task):
+    """The same with packed rows."""
+    return _in_bfloat16_products(_load(replace(task, precision="float32"), task.packed_batches))
+
+
+def _in_bfloat16_products(trainer):
+    from aiayn_keras.samplers import bfloat16_products
+
+    def run():
+        with bfloat16_products():
+            return trainer.run()
+
+    return trainer._replace(run=run, measure_peak=lambda: matmul_flops("bfloat16"))
 
 
 def _load(task, path):

@@ -119,6 +119,15 @@ TRAIN_SYSTEMS = {
         for suffix in ("", "-packed")
     },
     **{
+        f"ours-tensorflow-products{suffix}": _spec(
+            f"benchmarks.train_ours:load_products{suffix.replace('-', '_')}",
+            "bfloat16",
+            ("tensorflow",),
+            "tensorflow",
+        )
+        for suffix in ("", "-packed")
+    },
+    **{
         f"torch-{mode}-{precision}": _spec(
             f"benchmarks.train_torch:load_{mode}", precision, ("torch",)
         )

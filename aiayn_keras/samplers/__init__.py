@@ -2,6 +2,7 @@
 
 from aiayn_keras.samplers.beam_sampler import BeamSampler
 from aiayn_keras.samplers.compilation import (
+    bfloat16_products,
     compile_inference,
     compiles_by_default,
     in_parallel,
@@ -26,6 +27,7 @@ __all__ = [
     "add_attention",
     "add_position",
     "append_position",
+    "bfloat16_products",
     "compile_inference",
     "compiles_by_default",
     "coverage_bonus",

@@ -53,7 +53,7 @@ class Recipe(Section):
         label_smoothing = self.optimizer.label_smoothing
         if label_smoothing is None:
             label_smoothing = TRANSFORMER_PRESETS[self.model.preset]["label_smoothing"]
-        backbone = self.model.build(vocabulary_size, self.training.precision)
+        backbone = self.model.build(vocabulary_size, self.training.dtype)
         model = TransformerSeq2SeqLM(backbone)
         model.compile(
             optimizer=self.optimizer.build(backbone.hidden_dim),

@@ -1,5 +1,6 @@
 """The sections of a recipe: what may be set, and within which limits."""
 
+import contextlib
 from typing import Annotated, Literal
 
 import keras
@@ -8,6 +9,7 @@ from pydantic import Field, PositiveInt
 
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.optimization import WarmupSchedule
+from aiayn_keras.samplers import bfloat16_products
 from aiayn_keras.training.bleu import check_bleu_tokenizer
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -174,7 +176,8 @@ class TrainingSection(Section):
         monitor: What tells how good a checkpoint is: the validation `"loss"` or `"bleu"`.
         patience: The training ends after so many measurements of `monitor` without a better one.
         keep_best: Whether the model is the best checkpoint by `monitor` instead of the mean.
-        precision: A Keras dtype policy.
+        precision: A Keras dtype policy; or `"bfloat16_products"`, float32 but for matrix products,
+            the fastest on CPUs with TensorFlow.
         jit_compile: Whether XLA compiles the training step. Defaults to what
             `aiayn_keras.samplers.compiles_by_default` says.
         seed: Of the weights, of the order of batches and of dropout.
@@ -187,9 +190,26 @@ class TrainingSection(Section):
     monitor: Literal["loss", "bleu"] = "loss"
     patience: PositiveInt | None = None
     keep_best: bool = False
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    precision: Literal["float32", "mixed_bfloat16", "mixed_float16", "bfloat16_products"] = (
+        "float32"
+    )
     jit_compile: bool | None = None
     seed: Annotated[int, Field(ge=0)] = 1
+
+    @property
+    def dtype(self):
+        """The model's Keras dtype policy."""
+        return "float32" if self.precision == "bfloat16_products" else self.precision
+
+    def products(self):
+        """The context to train in.
+
+        Raises:
+            ValueError: If the backend does not have it.
+        """
+        if self.precision == "bfloat16_products":
+            return bfloat16_products()
+        return contextlib.nullcontext()
 
     @pydantic.model_validator(mode="after")
     def _multiples(self):

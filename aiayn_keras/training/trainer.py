@@ -69,7 +69,9 @@ def train(recipe, output):
     Raises:
         FileExistsError: If `output` holds anything else.
         CorpusError: For a corpus that cannot be read.
+        ValueError: For a precision that the backend does not have.
     """
+    products = recipe.training.products()
     folder = RunFolder(Path(output))
     unfinished = folder.is_unfinished(recipe)
     corpus = read_corpus(recipe.corpus)
@@ -96,7 +98,8 @@ def train(recipe, output):
         check_lengths(text, tokenizer, longest)
     # Only now, when all that can be wrong with the input would have been found.
     folder.create(recipe, tokenizer)
-    _fit(recipe, corpus.validation, *batches, folder, model, translator)
+    with products:
+        _fit(recipe, corpus.validation, *batches, folder, model, translator)
 
     average_checkpoints(model, folder.chosen_checkpoints(recipe.training))
     bleu = evaluate_bleu(translator, corpus.test, recipe.evaluation)

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.samplers import compile_inference
+from aiayn_keras.samplers import bfloat16_products, compile_inference
 from tests.helpers import B, D, S, T, assert_close
 
 
@@ -112,3 +112,29 @@ def test_every_core_gets_a_batch_unless_it_is_too_late(already_computing):
         assert list(in_parallel(lambda x: x + 1, list(range(5)))) == [1, 2, 3, 4, 5]
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="TensorFlow's own ability")
+def test_products_are_in_bfloat16_within_the_context_alone():
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(2, 32, 32)).astype("float32")
+    half = [np.asarray(keras.ops.cast(keras.ops.cast(z, "bfloat16"), "float32")) for z in (x, y)]
+    bias = np.float32(1e-4)  # lost if the sum were in bfloat16 as well
+    function = compile_inference(
+        lambda x, y, bias: {"product": keras.ops.matmul(x, y), "sum": x + bias}, keras.Sequential()
+    )
+    before = function(x, y, bias)["product"]
+    with bfloat16_products():
+        within = function(x, y, bias)
+    after = function(x, y, bias)["product"]
+    assert_close(before, x @ y, 1e-5, 1e-5)
+    assert_close(after, before)
+    assert_close(within["product"], half[0] @ half[1], 1e-2, 2e-2)
+    assert np.abs(np.asarray(within["product"]) - x @ y).max() > 1e-3
+    np.testing.assert_array_equal(within["sum"], x + bias)
+
+
+@pytest.mark.skipif(keras.config.backend() == "tensorflow", reason="TensorFlow has it")
+def test_products_in_bfloat16_alone_are_refused_elsewhere():
+    with pytest.raises(ValueError, match="TensorFlow"):
+        bfloat16_products()
