@@ -4,11 +4,11 @@ Run from the repository's root, where `aiayn_keras` is installed with its extras
 
     python -m benchmarks.serving_load --model DIR --source SENTENCES --output FOLDER
 
-Writes `load.md`, `load.json` and `load.png`. Every system runs in a process of its own, one after
-another, and translates the same sentences with beam 4 and no length penalty: through REST and gRPC
-from the loopback server of the tests (a stand-in for TensorFlow Serving, which makes no batches);
-by calling the SavedModel, `model.translate`, and CTranslate2 in process. Clients are threads, each
-with one request under way.
+Writes `load.md`, `load.json` and `load.png`. Every system runs in a process of its own, in turn for
+each point, and translates the same sentences with beam 4 and no length penalty: through REST and
+gRPC from the loopback server of the tests (a stand-in for TensorFlow Serving, which makes no
+batches); by calling the SavedModel, `model.translate`, and CTranslate2 in process. Clients are
+threads, each with one request under way.
 """
 
 import itertools
@@ -158,17 +158,29 @@ LOADERS = {
 }
 
 
-def _measure_system(name, model, artifacts, texts, seconds):
-    """Prints a JSON object for every batch size and number of clients."""
+def _answer_points(name, model, artifacts, texts, seconds):
+    """Measures a point for every line of standard input, and prints a JSON object."""
     task = Task(model, artifacts, "float32", texts, batch_size=max(BATCH_SIZES))
     translate = LOADERS[name](task)
-    for batch_size in BATCH_SIZES:
+    for line in sys.stdin:
+        batch_size, num_clients = map(int, line.split())
         translate(texts[:batch_size])
-        for num_clients in NUM_CLIENTS:
-            measured = measure(translate, texts, batch_size, num_clients, seconds)
-            row = summarize(name, batch_size, num_clients, measured)
-            sys.stdout.write(json.dumps(row) + "\n")
-            sys.stdout.flush()
+        measured = measure(translate, texts, batch_size, num_clients, seconds)
+        row = summarize(name, batch_size, num_clients, measured)
+        sys.stdout.write(json.dumps(row) + "\n")
+        sys.stdout.flush()
+
+
+def _measure_points(workers):
+    """Yields rows point by point, the systems in turn, so that disturbances hit all alike."""
+    for batch_size, num_clients in itertools.product(BATCH_SIZES, NUM_CLIENTS):
+        for name, worker in workers.items():
+            try:
+                worker.stdin.write(f"{batch_size} {num_clients}\n")
+                worker.stdin.flush()
+                yield json.loads(worker.stdout.readline())
+            except (BrokenPipeError, json.JSONDecodeError) as error:
+                raise click.ClickException(f"{name} has ended.") from error
 
 
 def _make_artifacts(model, folder):
@@ -235,22 +247,24 @@ def main(model, source, output, seconds, systems, only):
     texts = source.read_text(encoding="utf-8").splitlines()
     artifacts = output / "artifacts"
     if only is not None:
-        _measure_system(only, str(model), str(artifacts), texts, seconds)
+        _answer_points(only, str(model), str(artifacts), texts, seconds)
         return
     if not artifacts.exists():
         _make_artifacts(model, artifacts)
+    command = [sys.executable, "-m", "benchmarks.serving_load", "--model", str(model)]
+    command += ["--source", str(source), "--output", str(output), "--seconds", str(seconds)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    workers = {
+        name: subprocess.Popen([*command, "--only", name], **pipes) for name in systems.split(",")
+    }
     rows = []
-    for system in systems.split(","):
-        command = [sys.executable, "-m", "benchmarks.serving_load", "--only", system]
-        command += ["--model", str(model), "--source", str(source), "--output", str(output)]
-        with subprocess.Popen(
-            [*command, "--seconds", str(seconds)], stdout=subprocess.PIPE, text=True
-        ) as process:
-            for line in process.stdout:
-                rows.append(json.loads(line))
-                click.echo(line.strip(), err=True)
-        if process.returncode:
-            raise click.ClickException(f"{system} failed.")
+    for row in _measure_points(workers):
+        rows.append(row)
+        click.echo(json.dumps(row), err=True)
+    for worker in workers.values():
+        worker.stdin.close()
+        worker.wait()
+    rows.sort(key=lambda row: (row["batch"], row["clients"]))
     (output / "load.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
     (output / "load.md").write_text(f"{machine()}\n\n{load_table(rows)}\n", encoding="utf-8")
     plot_load(rows).savefig(output / "load.png", dpi=120)

@@ -66,4 +66,6 @@ def _client(url, model, options):
     scheme, _, address = url.partition("://")
     if scheme == "grpc":
         return GrpcClient(address, model, **options)
+    if scheme not in ("http", "https"):
+        raise click.UsageError(f"URL must begin with http://, https:// or grpc://, not {url!r}.")
     return RestClient(url, model, **options)

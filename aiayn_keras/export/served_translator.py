@@ -1,6 +1,9 @@
 """The TensorFlow graph that is served: text in, text out."""
 
 from aiayn_keras.export.served_text import ServedText
+from aiayn_keras.models.generation import beam_search
+from aiayn_keras.models.scoring import alignments, token_log_probs
+from aiayn_keras.samplers import BeamSampler, length_penalty
 
 
 def build_served_translator(model, options):
@@ -69,8 +72,6 @@ class _ServedSearch:
     """What the signatures are made of: the functions behind `translate` and `score`, on strings."""
 
     def __init__(self, model, options):
-        from aiayn_keras.samplers import BeamSampler
-
         self.backbone = model.backbone
         self.tokenizer = model.preprocessor.tokenizer
         self.text = ServedText(self.tokenizer, options.long_text)
@@ -79,8 +80,6 @@ class _ServedSearch:
 
     def search(self, token_ids, padding_mask, num_hypotheses):
         """Token ids `(B, N, L)` and log-probabilities `(B, N)`."""
-        from aiayn_keras.models.generation import beam_search
-
         return beam_search(
             (self.backbone,),
             self.tokenizer,
@@ -111,8 +110,6 @@ class _ServedSearch:
         """The best translation in wordpieces, and what each of them has looked at."""
         import tensorflow as tf
 
-        from aiayn_keras.models.scoring import alignments
-
         source = self.text.tokenize(text, self.options.max_input_length, "text")
         token_ids, log_probs = self.search(source.token_ids, source.padding_mask, 1)
         token_ids = token_ids[:, 0] * tf.cast(source.has_words, tf.int32)[:, tf.newaxis]
@@ -140,8 +137,6 @@ class _ServedSearch:
         """Log-probabilities `(B,)` of targets given sources."""
         import tensorflow as tf
 
-        from aiayn_keras.models.scoring import token_log_probs
-
         source = self.text.tokenize(source, self.options.max_input_length, "source")
         target = self.text.tokenize(target, self.backbone.max_sequence_length - 1, "target")
         labels = target.token_ids
@@ -163,8 +158,6 @@ class _ServedSearch:
     def _normalize(self, log_probs, token_ids):
         """Log-probabilities over length penalties, by which hypotheses are ranked."""
         import tensorflow as tf
-
-        from aiayn_keras.samplers import length_penalty
 
         length = tf.math.count_nonzero(token_ids, axis=-1, dtype=tf.int32)
         return log_probs / length_penalty(length, self.options.length_penalty)

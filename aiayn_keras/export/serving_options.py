@@ -30,12 +30,13 @@ class ServingOptions:
 
 def make_serving_options(
     max_sequence_length,
-    num_beams=4,
-    length_penalty=0.6,
-    num_return_sequences=None,
-    max_length=None,
-    max_input_length=None,
-    long_text="truncate",
+    *,
+    num_beams,
+    length_penalty,
+    num_return_sequences,
+    max_length,
+    max_input_length,
+    long_text,
 ):
     """Fills in defaults and checks what the search does not check itself.
 
@@ -43,9 +44,9 @@ def make_serving_options(
         max_sequence_length: Number of positions of the model.
         num_beams: As in `ServingOptions`.
         length_penalty: As in `ServingOptions`.
-        num_return_sequences: Defaults to `num_beams`.
+        num_return_sequences: None for `num_beams`.
         max_length: As in `ServingOptions`.
-        max_input_length: Defaults to what the model has positions for, beside the end token.
+        max_input_length: None for what the model has positions for, beside the end token.
         long_text: As in `ServingOptions`.
 
     Returns:

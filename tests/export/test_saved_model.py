@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
+from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_saved_model
 from aiayn_keras.models.translation import tokenize
 from tests.export.served import Served, call_in_fresh_process
@@ -32,6 +33,17 @@ def test_a_fresh_process_translates_as_the_model_does(model, exported):
     expected = model.translate(TEXTS)
     assert answer["translation"] == [translation.text for translation in expected]
     assert_close(answer["score"], [translation.score for translation in expected], rtol=1e-4)
+
+
+def test_a_test_set_is_translated_and_scored_as_the_model_does(model, served):
+    pairs = generate_demo_pairs(100, split="test")
+    sources, targets = list(pairs.sources), list(pairs.targets)
+    expected = model.translate(sources)
+    answer = served("serving_default", text=sources)
+    assert answer["translation"].tolist() == [translation.text for translation in expected]
+    assert_close(answer["score"], [t.score for t in expected], rtol=1e-4, atol=1e-4)
+    answer = served("score", source=sources, target=targets)
+    assert_close(answer["log_probability"], model.score(sources, targets), rtol=1e-4)
 
 
 def test_nbest_is_the_models(model, served):

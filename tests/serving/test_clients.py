@@ -263,5 +263,10 @@ def test_the_command_says_what_is_wrong_in_one_line(server):
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: ")
     assert "Servable not found" in result.stderr
-    result = CliRunner().invoke(main, ["request", url, "small", "--version", "1", "--label", "x"])
-    assert result.exit_code == 2
+    for arguments in (
+        [url, "small", "--version", "1", "--label", "x"],
+        ["127.0.0.1:8501", "small"],
+    ):
+        result = CliRunner().invoke(main, ["request", *arguments])
+        assert result.exit_code == 2
+        assert "Error: " in result.stderr

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from aiayn_keras.export.serving_kit import server_flags
-from aiayn_keras.serving import GrpcClient, RestClient, ServerUnavailableError
+from aiayn_keras.serving import GrpcClient, RestClient, ServingError
 
 TEXTS = ["The old bus arrived yesterday.", "", "Half past three. 👩‍👩‍👧", "日本 </s>"]
 IMAGE = "tensorflow/serving"
@@ -64,7 +64,7 @@ def ports(kit, tmp_path_factory):
             try:
                 client.translate(["Ja."])
                 break
-            except ServerUnavailableError:
+            except ServingError:
                 if time.monotonic() > end or process.poll() is not None:
                     raise
         yield grpc_port, rest_port
