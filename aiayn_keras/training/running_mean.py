@@ -8,13 +8,23 @@ import keras
 @contextlib.contextmanager
 def mean_weights(model):
     """Gives the model the optimizer's running mean of its weights, if it keeps one, for a block."""
-    kept = [keras.ops.copy(variable) for variable in model.trainable_variables]
+    kept = _copies(model.trainable_variables)
     model.optimizer.finalize_variable_values(model.trainable_variables)
+    # The mean itself must not be in the model: JAX reuses the memory of what a step is given.
+    _assign(model.trainable_variables, _copies(model.trainable_variables))
     try:
         yield
     finally:
-        for variable, value in zip(model.trainable_variables, kept, strict=True):
-            variable.assign(value)
+        _assign(model.trainable_variables, kept)
+
+
+def _copies(variables):
+    return [keras.ops.copy(variable) for variable in variables]
+
+
+def _assign(variables, values):
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
 
 
 class ValidateMeanWeights(keras.callbacks.Callback):
