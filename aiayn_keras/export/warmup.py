@@ -26,7 +26,7 @@ def write_warmup(folder, model_name, tokenizer, texts):
     path.parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:
         for log in _warmup_logs(model_name, tokenizer, texts or _texts_of(tokenizer)):
-            writer.write(log.SerializeToString())
+            writer.write(log.SerializeToString(deterministic=True))
 
 
 def _warmup_logs(model_name, tokenizer, texts):

@@ -10,6 +10,7 @@ import pytest
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_saved_model
+from aiayn_keras.export.warmup import WARMUP_FILE
 from aiayn_keras.models.translation import tokenize
 from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close
@@ -241,7 +242,7 @@ def test_an_unknown_format_is_refused(model, tmp_path):
 
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_other_backends_export_the_same(served, trained_run, tmp_path, backend):
+def test_other_backends_export_the_same_kit(exported, served, trained_run, tmp_path, backend):
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed")
     script = (
@@ -256,11 +257,16 @@ def test_other_backends_export_the_same(served, trained_run, tmp_path, backend):
         cwd=Path(__file__).parents[2],
     )
     assert ran.returncode == 0, ran.stderr
-    other = Served(tmp_path / "small" / "1")
+    kit = tmp_path / "small"
+    for name in ("models.config", "batching.config", "docker-compose.yml", "README.md"):
+        assert (kit / name).read_text("utf-8") == (exported.parent / name).read_text("utf-8")
+    assert (kit / "1" / WARMUP_FILE).read_bytes() == (exported / WARMUP_FILE).read_bytes()
+    other = Served(kit / "1")
     expected = served("translate_nbest", text=TEXTS)
     answer = other("translate_nbest", text=TEXTS)
     assert answer["translations"].tolist() == expected["translations"].tolist()
     assert_close(answer["scores"], expected["scores"])
+    assert_close(other("align", text=TEXTS)["alignment"], served("align", text=TEXTS)["alignment"])
 
 
 def test_the_committed_demo_model_translates():
