@@ -225,7 +225,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         )
 
     def score(self, sources, targets, *, per_token=False, batch_size=64):
-        """Log-probabilities of given translations, as `translate` reports them.
+        """Log-probabilities of given texts in their usual wordpieces, as `translate` reports them.
 
         Args:
             sources: List of strings.
