@@ -49,7 +49,7 @@ def test_scores_under_limits_are_those_of_scoring(model):
 @pytest.mark.parametrize("ngram_size", [1, 2])
 def test_no_ngram_is_written_twice(model, ngram_size):
     plain = model.translate(["neun neun neun neun"])[0]
-    assert plain.text == "nine nine nine nine"
+    assert len(set(plain.tokens)) < len(plain.tokens)  # without being told, it repeats
     for hypothesis in model.translate(
         ["neun neun neun neun"], num_return_sequences=4, no_repeat_ngram_size=ngram_size
     )[0].hypotheses:
