@@ -10,6 +10,9 @@ def mean_weights(model):
     """Gives the model the optimizer's running mean of its weights, if it keeps one, for a block."""
     kept = [keras.ops.copy(variable) for variable in model.trainable_variables]
     model.optimizer.finalize_variable_values(model.trainable_variables)
+    for variable in model.trainable_variables:
+        # On JAX it and the mean are one array now, which a compiled step would use up.
+        variable.assign(keras.ops.copy(variable))
     try:
         yield
     finally:

@@ -44,6 +44,15 @@ def test_validation_measures_the_mean_and_training_goes_on_from_the_weights():
     assert_close(history.history["val_loss"], [-MEAN])
 
 
+def test_training_goes_on_after_a_compiled_validation_of_the_mean():
+    """On JAX a compiled step uses up the arrays it is given, so mean and weight must be two."""
+    model, notes = model_with_mean(), KeepWeights()
+    one = np.ones((1, 1))
+    options = {"validation_data": (one, one), "callbacks": [ValidateMeanWeights(), notes]}
+    fit(model, 3, epochs=2, **options)
+    assert notes.weight == 6.0
+
+
 def test_the_weights_come_back_after_the_block(tmp_path):
     model = model_with_mean()
     seen = []
