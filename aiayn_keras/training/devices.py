@@ -148,10 +148,10 @@ def _open_tensorflow(recipe):
             f"Received: {recipe.optimizer.gradient_accumulation_steps}. Raise "
             "`batches.tokens_per_batch`, or use JAX."
         )
-    if "TF_CONFIG" in os.environ:
+    if "TF_CONFIG" in os.environ or tf.config.list_physical_devices("TPU"):
         raise DevicesError(
-            "TF_CONFIG says that several processes train together, which needs the JAX backend "
-            "(KERAS_BACKEND=jax and the variables KERAS_DISTRIBUTION_*); see docs/devices.md."
+            "Several processes (TF_CONFIG is set) and TPUs need the JAX backend: KERAS_BACKEND=jax "
+            "and, for several processes, the variables KERAS_DISTRIBUTION_*; see docs/devices.md."
         )
     gpus, cpus = (tf.config.list_logical_devices(kind) for kind in ("GPU", "CPU"))
     strategy = tf.distribute.MirroredStrategy([device.name for device in gpus or cpus])

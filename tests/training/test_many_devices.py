@@ -123,7 +123,7 @@ def test_tensorflow_refuses_what_it_would_do_wrong(settings, message):
 @only_tensorflow
 def test_tensorflow_refuses_several_processes(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", "{}")
-    with pytest.raises(DevicesError, match=r"TF_CONFIG.*needs the JAX backend"):
+    with pytest.raises(DevicesError, match=r"TF_CONFIG.*need the JAX backend"):
         open_devices(small_recipe("training.devices=data_parallel"))
 
 
