@@ -140,7 +140,7 @@ def _translator_of(model, recipe, tokenizer):
     """A model that takes text, with the weights of the one in training, or a copy on one device."""
     backbone = model.backbone
     if recipe.training.devices != "one":
-        backbone = recipe.model.build(backbone.vocabulary_size, recipe.training.precision)
+        backbone = recipe.model.build(backbone.vocabulary_size, recipe.training.dtype)
     return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
 
 
