@@ -75,7 +75,11 @@ MUTATIONS = [
     *mistakes_in(
         "training/checkpoints.py",
         "training/test_checkpoints.py",
-        ("the checksum is not looked at", "if digest != _NAME.fullmatch(path.name)[2]", "if not digest"),
+        (
+            "the checksum is not looked at",
+            "if digest != _NAME.fullmatch(path.name)[2]",
+            "if not digest",
+        ),
         (
             "the oldest checkpoint is used",
             "in reversed(list_checkpoints(folder))",
