@@ -82,8 +82,8 @@ MUTATIONS = [
         ),
         (
             "the oldest checkpoint is used",
-            "in reversed(list_checkpoints(folder))",
-            "in list_checkpoints(folder)",
+            "for update, path in reversed(list_checkpoints(folder))",
+            "for update, path in list_checkpoints(folder)",
         ),
         ("the best is deleted", "if update != best", "if True"),
     ),
