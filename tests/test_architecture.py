@@ -20,17 +20,22 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the package: exporters, gRPC client, compilation, kernels."""
+    """`path` is relative to the package: exporters, gRPC client, what is the backend's own."""
     path = PurePosixPath(path)
     return path.parts[0] == "export" or path.as_posix() in (
         "samplers/compilation.py",
         "samplers/kernels.py",
         "serving/grpc_client.py",
+        "training/devices.py",
     )
 
 
 def may_ask_for_the_backend(path):
-    return PurePosixPath(path).parts[0] in ("export", "samplers", "data")
+    """`training/devices.py` since every backend has a distribution engine of its own."""
+    path = PurePosixPath(path)
+    return path.parts[0] in ("export", "samplers", "data") or (
+        path.as_posix() == "training/devices.py"
+    )
 
 
 def may_print(path):

@@ -10,6 +10,7 @@ from aiayn_keras.training.checkpoints import (
     load_last_checkpoint,
     save_checkpoint,
 )
+from aiayn_keras.training.devices import DevicesError
 from aiayn_keras.training.prepare import prepare
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.run_folder import RunFolder
@@ -18,6 +19,7 @@ from aiayn_keras.training.trainer import TrainingResult, train
 __all__ = [
     "BleuScore",
     "DamagedCheckpointError",
+    "DevicesError",
     "Recipe",
     "RecipeError",
     "RunFolder",

@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import sys
+import tempfile
 
 import keras
 import numpy as np
@@ -12,6 +13,7 @@ from tqdm.auto import tqdm
 from aiayn_keras.plotting import plot_learning_curves
 from aiayn_keras.training.bleu import corpus_bleu
 from aiayn_keras.training.checkpoints import prune_checkpoints, save_checkpoint
+from aiayn_keras.training.devices import copy_weights
 from aiayn_keras.training.files import write_text
 from aiayn_keras.training.running_mean import mean_weights
 from aiayn_keras.training.validation_history import best_update, is_out_of_patience
@@ -73,7 +75,8 @@ class ValidationBleu(keras.callbacks.Callback):
     """Translates the validation sentences; logs `val_bleu`, and `val_perplexity` per wordpiece.
 
     Args:
-        translator: The `TransformerSeq2SeqLM` in training, with its preprocessor.
+        translator: `TransformerSeq2SeqLM` with a preprocessor, of the model in training or of a
+            copy that is given its weights each time.
         pairs: `ParallelText` to translate.
         every: Epochs between two BLEUs; the perplexity is logged in every epoch.
         evaluation: The recipe's `EvaluationSection`.
@@ -94,6 +97,7 @@ class ValidationBleu(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         with mean_weights(self.model):
+            copy_weights(self.model, self.translator)
             self._measure(epoch, logs)
 
     def _measure(self, epoch, logs):
@@ -116,10 +120,12 @@ class Checkpoints(keras.callbacks.Callback):
         run_folder: The `RunFolder`.
         training: The recipe's `TrainingSection`.
         history: List of dictionaries, one per epoch; extended in place.
+        writes: Whether this process writes; of several, the first one does.
     """
 
-    def __init__(self, run_folder, training, history):
+    def __init__(self, run_folder, training, history, writes=True):
         super().__init__()
+        self.writes = writes
         self.run_folder = run_folder
         self.training = training
         self.history = history
@@ -140,7 +146,18 @@ class Checkpoints(keras.callbacks.Callback):
             **{key: float(value) for key, value in logs.items()},
         }
         self.history.append(values)
-        folder = self.run_folder
+        if self.writes:
+            self._write(update)
+        else:
+            # Keras computes the learning rate when it saves, which takes all processes.
+            with tempfile.TemporaryDirectory() as folder:
+                save_checkpoint(self.model, folder, update)
+        if is_out_of_patience(self.history, training.monitor, training.patience):
+            logger.info("No better `%s` for %s checks: done.", training.monitor, training.patience)
+            self.model.stop_training = True
+
+    def _write(self, update):
+        folder, training = self.run_folder, self.training
         write_text(folder.history, json.dumps(self.history, indent=1))
         save_checkpoint(self.model, folder.checkpoints, update)
         prune_checkpoints(
@@ -149,9 +166,6 @@ class Checkpoints(keras.callbacks.Callback):
             best_update(self.history, training.monitor),
         )
         plot_learning_curves(as_columns(self.history), folder.learning_curves)
-        if is_out_of_patience(self.history, training.monitor, training.patience):
-            logger.info("No better `%s` for %s checks: done.", training.monitor, training.patience)
-            self.model.stop_training = True
 
 
 def as_columns(history):

@@ -66,16 +66,11 @@ def load_checkpoint(model, path):
         ValueError: If it is of another architecture.
     """
     path = Path(path)
-    match = _NAME.fullmatch(path.name)
-    if match is None:
+    if _NAME.fullmatch(path.name) is None:
         raise ValueError(
             f"{path} is not named as a checkpoint is: update-NNNNNNNN.DIGEST.weights.h5."
         )
-    if digest_of(path) != match[2]:
-        raise DamagedCheckpointError(
-            f"The checkpoint {path} is damaged: its checksum is {digest_of(path)}, not that in its "
-            "name."
-        )
+    _check_digest(path)
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
     try:
@@ -83,6 +78,14 @@ def load_checkpoint(model, path):
     except (OSError, KeyError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} is no checkpoint of this model: {reason}") from error
+
+
+def _check_digest(path):
+    digest = digest_of(path)
+    if digest != _NAME.fullmatch(path.name)[2]:
+        raise DamagedCheckpointError(
+            f"The checkpoint {path} is damaged: its checksum is {digest}, not that in its name."
+        )
 
 
 def load_last_checkpoint(model, folder):
@@ -101,12 +104,30 @@ def load_last_checkpoint(model, folder):
         try:
             load_checkpoint(model, path)
         except DamagedCheckpointError as error:
-            aside = path.with_name(f"damaged-{path.name}")
-            path.rename(aside)
-            logger.warning("%s It is %s now; the one before is used.", error, aside.name)
+            _set_aside(path, error)
         else:
             return update
     return 0
+
+
+def set_aside_damaged_checkpoints(folder):
+    """Renames the newest checkpoints until one is whole, as `load_last_checkpoint` does.
+
+    Of several processes that are to load, one does this first.
+    """
+    for _, path in reversed(list_checkpoints(folder)):
+        try:
+            _check_digest(path)
+        except DamagedCheckpointError as error:
+            _set_aside(path, error)
+        else:
+            return
+
+
+def _set_aside(path, error):
+    aside = path.with_name(f"damaged-{path.name}")
+    path.rename(aside)
+    logger.warning("%s It is %s now; the one before is used.", error, aside.name)
 
 
 def skip_random_state(model, batches):

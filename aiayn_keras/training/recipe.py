@@ -47,6 +47,24 @@ class Recipe(Section):
             )
         return self
 
+    @pydantic.model_validator(mode="after")
+    def _model_divides(self):
+        shards = self.training.model_shards or 1
+        sizes = {
+            "num_heads": 8,
+            "intermediate_dim": 2048,
+            **TRANSFORMER_PRESETS[self.model.preset]["config"],
+            **self.model.model_dump(exclude_none=True),
+            "vocabulary_size": self.tokenizer.vocabulary_size,
+        }
+        for name in ("num_heads", "intermediate_dim", "vocabulary_size"):
+            if sizes[name] % shards:
+                raise ValueError(
+                    f"`{name}`={sizes[name]} must be a multiple of `training.model_shards`="
+                    f"{shards}, among which it is divided"
+                )
+        return self
+
     def build_model(self, vocabulary_size):
         """Makes the compiled `TransformerSeq2SeqLM`, with random weights, to fit on token ids."""
         jit_compile = self.training.jit_compile

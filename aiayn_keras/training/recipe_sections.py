@@ -180,6 +180,10 @@ class TrainingSection(Section):
             the fastest on CPUs with TensorFlow.
         jit_compile: Whether XLA compiles the training step. Defaults to what
             `aiayn_keras.samplers.compiles_by_default` says.
+        devices: `"one"`; `"data_parallel"`: every device has the model, and a share of each
+            batch; or `"model_parallel"`, with JAX: devices share a model as well. See
+            docs/devices.md.
+        model_shards: Devices that share a model, for `"model_parallel"`.
         seed: Of the weights, of the order of batches and of dropout.
     """
 
@@ -194,6 +198,8 @@ class TrainingSection(Section):
         "float32"
     )
     jit_compile: bool | None = None
+    devices: Literal["one", "data_parallel", "model_parallel"] = "one"
+    model_shards: Annotated[int, Field(ge=2)] | None = None
     seed: Annotated[int, Field(ge=0)] = 1
 
     @property
@@ -219,6 +225,15 @@ class TrainingSection(Section):
                     f"`{name}`={getattr(self, name)} must be a multiple of "
                     f"`checkpoint_every`={self.checkpoint_every}"
                 )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _shards_of_model(self):
+        if (self.devices == "model_parallel") != (self.model_shards is not None):
+            raise ValueError(
+                "`model_shards` and `devices: model_parallel` need each other. "
+                f"Received: devices={self.devices}, model_shards={self.model_shards}"
+            )
         return self
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import keras
 
-from aiayn_keras.data import UpdateBatches
+from aiayn_keras.data import CorpusError, UpdateBatches
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
     TransformerTokenizer,
@@ -19,7 +19,12 @@ from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints
 from aiayn_keras.training.bleu import BleuScore
 from aiayn_keras.training.callbacks import Checkpoints, Progress, ValidationBleu, evaluate_bleu
-from aiayn_keras.training.checkpoints import load_last_checkpoint, skip_random_state
+from aiayn_keras.training.checkpoints import (
+    load_last_checkpoint,
+    set_aside_damaged_checkpoints,
+    skip_random_state,
+)
+from aiayn_keras.training.devices import copy_weights, open_devices
 from aiayn_keras.training.files import write_text
 from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.running_mean import ValidateMeanWeights
@@ -58,10 +63,10 @@ def train(recipe, output):
 
     Args:
         recipe: A `Recipe`.
-        output: Folder to fill: the model's KerasHub preset, `recipe.yaml`, `history.json`,
-            `evaluation.json`, `learning_curves.png`, `attention.png`, TensorBoard logs and the
-            last checkpoints. It must not exist, be empty, or hold an unfinished training of the
-            same recipe.
+        output: Folder to fill, one for all processes: the model's KerasHub preset, `recipe.yaml`,
+            `history.json`, `evaluation.json`, `learning_curves.png`, `attention.png`, the last
+            checkpoints and, of one process, TensorBoard logs. It must not exist, be empty, or hold
+            an unfinished training of the same recipe.
 
     Returns:
         A `TrainingResult`.
@@ -69,20 +74,24 @@ def train(recipe, output):
     Raises:
         FileExistsError: If `output` holds anything else.
         CorpusError: For a corpus that cannot be read.
+        DevicesError: If there are no such devices as the recipe says.
         ValueError: For a precision that the backend does not have.
     """
     products = recipe.training.products()
+    devices = open_devices(recipe)
+    logger.info("%s", devices)
     folder = RunFolder(Path(output))
     unfinished = folder.is_unfinished(recipe)
+    devices.wait("all have looked at the folder")
     corpus = read_corpus(recipe.corpus)
     if unfinished and folder.tokenizer.is_file():
         tokenizer = TransformerTokenizer(proto=folder.tokenizer.read_bytes())
     else:
         tokenizer = make_tokenizer(recipe, corpus.train)
     keras.utils.set_random_seed(recipe.training.seed)
-    model = recipe.build_model(tokenizer.vocabulary_size())
-    # The same weights, and text instead of token ids.
-    translator = TransformerSeq2SeqLM(model.backbone, text_preprocessor(tokenizer, model.backbone))
+    with devices.scope():
+        model = recipe.build_model(tokenizer.vocabulary_size())
+    translator = _translator_of(model, recipe, tokenizer)
     logger.info("%s parameters.", f"{model.count_params():,}")
     longest = model.backbone.max_sequence_length
     if recipe.corpus.shards is None:
@@ -97,28 +106,24 @@ def train(recipe, output):
     for text in (corpus.validation, corpus.test):
         check_lengths(text, tokenizer, longest)
     # Only now, when all that can be wrong with the input would have been found.
-    folder.create(recipe, tokenizer)
-    with products:
-        _fit(recipe, corpus.validation, *batches, folder, model, translator)
-
-    average_checkpoints(model, folder.chosen_checkpoints(recipe.training))
+    if devices.is_first:
+        folder.create(recipe, tokenizer)
+        set_aside_damaged_checkpoints(folder.checkpoints)
+    devices.wait("the folder is made")
+    if folder.tokenizer.read_bytes() != tokenizer.proto:
+        raise CorpusError(
+            f"The training text of process {devices.process} gives another vocabulary than that "
+            f"in {folder.tokenizer}: all processes must read the same files."
+        )
+    with devices.scope():
+        with products:
+            _fit(recipe, corpus.validation, *batches, folder, model, translator, devices)
+        devices.wait("the last checkpoint is written")
+        average_checkpoints(model, folder.chosen_checkpoints(recipe.training))
+    copy_weights(model, translator)
     bleu = evaluate_bleu(translator, corpus.test, recipe.evaluation)
-    translator.save_to_preset(str(folder.path))
-    _write_attention(translator, corpus, folder)
-    # Last, since this file says that the training is finished.
-    write_text(
-        folder.evaluation,
-        json.dumps(
-            {
-                "test": corpus.test.name,
-                "sentences": len(corpus.test),
-                "bleu": bleu.score,
-                "details": bleu.details,
-                "signature": bleu.signature,
-            },
-            indent=1,
-        ),
-    )
+    if devices.is_first:
+        _write_model(translator, corpus, folder, bleu)
     few = list(corpus.test)[:NUM_SAMPLES]
     translations = translator.translate([source for source, _ in few])
     return TrainingResult(
@@ -131,7 +136,15 @@ def train(recipe, output):
     )
 
 
-def _fit(recipe, validation_pairs, batches, validation, folder, model, translator):
+def _translator_of(model, recipe, tokenizer):
+    """A model that takes text, with the weights of the one in training, or a copy on one device."""
+    backbone = model.backbone
+    if recipe.training.devices != "one":
+        backbone = recipe.model.build(backbone.vocabulary_size, recipe.training.dtype)
+    return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
+
+
+def _fit(recipe, validation_pairs, batches, validation, folder, model, translator, devices):
     training = recipe.training
     batches_per_update = recipe.optimizer.gradient_accumulation_steps
     logger.info("%s", batches)
@@ -155,26 +168,47 @@ def _fit(recipe, validation_pairs, batches, validation, folder, model, translato
             training.bleu_every // training.checkpoint_every,
             recipe.evaluation,
         ),
-        progress,
-        Checkpoints(folder, training, history),
+        *([progress] if devices.is_first else []),
+        Checkpoints(folder, training, history, writes=devices.is_first),
     ]
     if recipe.optimizer.ema_momentum is not None:
         callbacks.append(ValidateMeanWeights())
-    if importlib.util.find_spec("tensorflow"):  # Keras writes TensorBoard's files with it.
+    # Keras writes TensorBoard's files with TensorFlow, and computes for it, which all processes of
+    # a training must do or none.
+    if devices.num_processes == 1 and importlib.util.find_spec("tensorflow"):
         callbacks.append(keras.callbacks.TensorBoard(folder.tensorboard, write_graph=False))
-    updates = UpdateBatches(batches, batches_per_update)
+    updates = devices.rows_of(UpdateBatches(batches, batches_per_update))
     with contextlib.closing(progress):
         model.fit(
             updates.to_iter_dataset(start_step=done * batches_per_update),
             steps_per_epoch=training.checkpoint_every * batches_per_update,
             epochs=training.updates // training.checkpoint_every,
             initial_epoch=done // training.checkpoint_every,
-            validation_data=UpdateBatches(validation).to_iter_dataset(),
+            validation_data=devices.rows_of(UpdateBatches(validation)).to_iter_dataset(),
             validation_steps=len(validation),
             callbacks=callbacks,
             shuffle=False,
             verbose=0,
         )
+
+
+def _write_model(translator, corpus, folder, bleu):
+    translator.save_to_preset(str(folder.path))
+    _write_attention(translator, corpus, folder)
+    # Last, since this file says that the training is finished.
+    write_text(
+        folder.evaluation,
+        json.dumps(
+            {
+                "test": corpus.test.name,
+                "sentences": len(corpus.test),
+                "bleu": bleu.score,
+                "details": bleu.details,
+                "signature": bleu.signature,
+            },
+            indent=1,
+        ),
+    )
 
 
 def _write_attention(translator, corpus, folder):

@@ -75,11 +75,15 @@ MUTATIONS = [
     *mistakes_in(
         "training/checkpoints.py",
         "training/test_checkpoints.py",
-        ("the checksum is not looked at", "if digest_of(path) != match[2]", "if not match[2]"),
+        (
+            "the checksum is not looked at",
+            "if digest != _NAME.fullmatch(path.name)[2]",
+            "if not digest",
+        ),
         (
             "the oldest checkpoint is used",
-            "in reversed(list_checkpoints(folder))",
-            "in list_checkpoints(folder)",
+            "for update, path in reversed(list_checkpoints(folder))",
+            "for update, path in list_checkpoints(folder)",
         ),
         ("the best is deleted", "if update != best", "if True"),
     ),

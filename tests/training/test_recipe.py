@@ -66,6 +66,9 @@ def test_an_unknown_recipe_gets_the_names():
         ("training.precision=float8", "float32.*mixed_bfloat16"),
         ("model.preset=transformer_huge", "transformer_tiny.*transformer_base"),
         ("corpus.train=[a.en, a.de]", "either `name` or the files"),
+        ("training.devices=all", "`training.devices`: .*'one', 'data_parallel' or 'model_par"),
+        ("training.devices=model_parallel", "need each other. .*model_shards=None"),
+        ("training.model_shards=2", "need each other. .*devices=one"),
         ("updates=3", "section.field=value"),
         ("training.updates=[", "not YAML"),
     ],
@@ -73,6 +76,22 @@ def test_an_unknown_recipe_gets_the_names():
 def test_wrong_values_are_explained(setting, message):
     with pytest.raises(RecipeError, match=message):
         load_recipe("demo", [setting])
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("model.num_heads=4", "`num_heads`=4 must be a multiple of `training.model_shards`=8"),
+        ("model.intermediate_dim=100", "`intermediate_dim`=100 must be a multiple"),
+        ("tokenizer.vocabulary_size=1001", "`vocabulary_size`=1001 must be a multiple"),
+    ],
+)
+def test_a_model_that_does_not_divide_among_devices_is_refused(setting, message):
+    base = "model.preset=transformer_base"
+    shards = ("training.devices=model_parallel", "training.model_shards=8")
+    assert load_recipe("demo", (base, *shards)).training.model_shards == 8
+    with pytest.raises(RecipeError, match=message):
+        load_recipe("demo", (base, *shards, setting))
 
 
 def test_a_missing_field_is_named(tmp_path):

@@ -55,6 +55,15 @@ def test_training_goes_on_after_validation_with_the_mean():
     assert_close(model.trainable_variables[0], [[mean]])
 
 
+def test_training_goes_on_after_a_compiled_validation_of_the_mean():
+    """On JAX a compiled step uses up the arrays it is given, so mean and weight must be two."""
+    model, notes = model_with_mean(), KeepWeights()
+    one = np.ones((1, 1))
+    options = {"validation_data": (one, one), "callbacks": [ValidateMeanWeights(), notes]}
+    fit(model, 3, epochs=2, **options)
+    assert notes.weight == 6.0
+
+
 def test_the_weights_come_back_after_the_block(tmp_path):
     model = model_with_mean()
     seen = []

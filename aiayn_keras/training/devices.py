@@ -1,0 +1,166 @@
+"""The devices of a training, by the distribution engine of the backend that runs.
+
+The one module of training that asks for the backend: each has an engine of its own.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+
+from aiayn_keras.data import RowShards
+from aiayn_keras.training.layouts import BATCH, MODEL, model_layout
+
+
+class DevicesError(ValueError):
+    """Devices that a recipe asks for and that are not there."""
+
+
+def _no_wait(what):
+    pass
+
+
+@dataclass(frozen=True)
+class Devices:
+    """What a training runs on.
+
+    Attributes:
+        num_models: Copies of the model, among which the rows of a batch are divided.
+        scope: Function that gives the context in which the model is built and fitted.
+        num_processes: Processes that train together.
+        process: Number of this one, counted from 0.
+        wait: Function that takes what is waited for, and returns when all processes have called it.
+    """
+
+    num_models: int = 1
+    scope: Callable = contextlib.nullcontext
+    num_processes: int = 1
+    process: int = 0
+    wait: Callable = _no_wait
+
+    is_first = property(lambda self: self.process == 0)
+
+    def rows_of(self, batches):
+        """This process's rows of every batch; see `RowShards`."""
+        return RowShards(batches, self.num_models, self.num_processes, self.process)
+
+    def __str__(self):
+        return (
+            f"{self.num_models} copies of the model, process {self.process + 1} of "
+            f"{self.num_processes}."
+        )
+
+
+def open_devices(recipe):
+    """Finds the devices that a recipe asks for, and joins the other processes, if there are any.
+
+    With JAX, several processes are joined by `keras.distribution.initialize`, if the environment
+    has its variables `KERAS_DISTRIBUTION_*`; nothing may have been computed before.
+
+    Args:
+        recipe: The `Recipe`.
+
+    Returns:
+        The `Devices`.
+
+    Raises:
+        DevicesError: If the backend cannot do it, or there are not so many devices.
+    """
+    if recipe.training.devices == "one":
+        _refuse_processes()
+        return Devices()
+    return {"jax": _open_jax, "tensorflow": _open_tensorflow, "torch": _open_torch}[
+        keras.config.backend()
+    ](recipe)
+
+
+def copy_weights(model, translator):
+    """Gives a translator the weights of the model in training, if it is a copy."""
+    if translator.backbone is not model.backbone:
+        translator.backbone.set_weights(model.backbone.get_weights())
+
+
+def _refuse_processes():
+    names = [name for name in os.environ if name.startswith("KERAS_DISTRIBUTION_")]
+    if names:
+        raise DevicesError(
+            f"{', '.join(sorted(names))} say that several processes train together, which needs "
+            "`training.devices: data_parallel`. Received: one."
+        )
+
+
+def _open_jax(recipe):
+    import jax
+    from jax.experimental import multihost_utils
+
+    names = [name for name in os.environ if name.startswith("KERAS_DISTRIBUTION_")]
+    if names and not jax.distributed.is_initialized():
+        keras.distribution.initialize()
+    devices = keras.distribution.list_devices()
+    if recipe.training.devices == "data_parallel":
+        distribution = keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
+    else:
+        distribution = _model_parallel(devices, recipe.training.model_shards)
+    return Devices(
+        num_models=distribution.num_model_replicas,
+        scope=distribution.scope,
+        num_processes=jax.process_count(),
+        process=jax.process_index(),
+        wait=multihost_utils.sync_global_devices if jax.process_count() > 1 else _no_wait,
+    )
+
+
+def _model_parallel(devices, shards):
+    if len(devices) % shards:
+        raise DevicesError(
+            f"`training.model_shards` must divide the number of devices. Received: "
+            f"model_shards={shards}, but there are {len(devices)} devices."
+        )
+    mesh = keras.distribution.DeviceMesh(
+        (len(devices) // shards, shards), (BATCH, MODEL), np.array(devices)
+    )
+    distribution = keras.distribution.ModelParallel(
+        layout_map=model_layout(mesh), batch_dim_name=BATCH, auto_shard_dataset=False
+    )
+    if distribution.num_processes > 1:
+        raise DevicesError(
+            "`training.devices: model_parallel` works in one process, whose checkpoints hold the "
+            f"whole model. Received: {distribution.num_processes} processes. Use data_parallel."
+        )
+    return distribution
+
+
+def _open_tensorflow(recipe):
+    import tensorflow as tf
+
+    if recipe.training.devices == "model_parallel":
+        raise DevicesError(
+            "`training.devices: model_parallel` needs the JAX backend (KERAS_BACKEND=jax); "
+            "TensorFlow has data_parallel."
+        )
+    if recipe.optimizer.gradient_accumulation_steps > 1:
+        # Keras accumulates inside a condition, where TensorFlow's replicas cannot meet.
+        raise DevicesError(
+            "`optimizer.gradient_accumulation_steps` must be 1 with data_parallel on TensorFlow. "
+            f"Received: {recipe.optimizer.gradient_accumulation_steps}. Raise "
+            "`batches.tokens_per_batch`, or use JAX."
+        )
+    if "TF_CONFIG" in os.environ or tf.config.list_physical_devices("TPU"):
+        raise DevicesError(
+            "Several processes (TF_CONFIG is set) and TPUs need the JAX backend: KERAS_BACKEND=jax "
+            "and, for several processes, the variables KERAS_DISTRIBUTION_*; see docs/devices.md."
+        )
+    gpus, cpus = (tf.config.list_logical_devices(kind) for kind in ("GPU", "CPU"))
+    strategy = tf.distribute.MirroredStrategy([device.name for device in gpus or cpus])
+    return Devices(num_models=strategy.num_replicas_in_sync, scope=strategy.scope)
+
+
+def _open_torch(recipe):
+    raise DevicesError(
+        "`training.devices` must be `one` with the PyTorch backend. Received: "
+        f"{recipe.training.devices}. KERAS_BACKEND=jax has data_parallel and model_parallel, "
+        "tensorflow has data_parallel."
+    )

@@ -1,0 +1,140 @@
+"""Training on many devices, all virtual and on the CPU, is training on one."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.training.devices import DevicesError, open_devices
+from tests.helpers import assert_close
+from tests.runs import small_recipe
+from tests.training.many_devices import batches
+
+BACKEND = keras.config.backend()
+RUNS = {
+    "jax": (
+        "one",
+        "data_parallel",
+        "model_parallel",
+        "one_accumulating",
+        "data_parallel_accumulating",
+        "data_parallel_with_dropout",
+    ),
+    "tensorflow": ("one", "data_parallel", "data_parallel_with_dropout", "mean_of_each_device"),
+}
+DEVICES = 8
+many_devices = pytest.mark.skipif(BACKEND == "torch", reason="PyTorch trains on one device.")
+only_jax = pytest.mark.skipif(BACKEND != "jax", reason="Only JAX has this.")
+only_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="Only TensorFlow has this.")
+
+
+@pytest.fixture(scope="module", name="runs")
+def trained(tmp_path_factory):
+    """Results of `RUNS`, by name."""
+    output = tmp_path_factory.mktemp("devices") / "results.json"
+    subprocess.run(
+        [sys.executable, "-m", "tests.training.many_devices", output, str(DEVICES), *RUNS[BACKEND]],
+        check=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "KERAS_BACKEND": BACKEND},
+    )
+    return json.loads(output.read_text("utf-8"))
+
+
+def assert_same_weights(actual, expected):
+    for ours, theirs in zip(actual["weights"], expected["weights"], strict=True):
+        assert_close(np.array(ours), np.array(theirs), rtol=0, atol=1e-5)
+
+
+def test_the_devices_have_unequal_numbers_of_real_tokens():
+    weights = batches()[0][2]
+    rows = np.pad(weights, ((0, 16 - len(weights)), (0, 0))).reshape(DEVICES, -1)
+    assert rows.sum(axis=1).tolist() == [40, 40, 22, 4, 4, 2, 0, 0]
+
+
+@many_devices
+def test_data_parallel_gives_the_weights_of_one_device(runs):
+    assert_same_weights(runs["data_parallel"], runs["one"])
+
+
+@many_devices
+def test_data_parallel_gives_the_losses_of_one_device(runs):
+    assert_close(runs["data_parallel"]["losses"], runs["one"]["losses"])
+
+
+@many_devices
+def test_data_parallel_trains_with_dropout(runs):
+    losses = runs["data_parallel_with_dropout"]["losses"]
+    assert losses[-1] < losses[0]
+
+
+@only_jax
+def test_accumulating_on_many_devices_gives_the_weights_of_one_device(runs):
+    assert_same_weights(runs["data_parallel_accumulating"], runs["one_accumulating"])
+
+
+@only_jax
+def test_model_parallel_gives_the_weights_of_one_device(runs):
+    assert_same_weights(runs["model_parallel"], runs["one"])
+
+
+@only_jax
+def test_model_parallel_gives_each_device_half_the_heads(runs):
+    assert runs["data_parallel"]["query_shards"] == [[32, 32]] * DEVICES
+    assert runs["model_parallel"]["query_shards"] == [[32, 16]] * DEVICES
+
+
+@only_tensorflow
+def test_a_mean_that_each_device_takes_would_give_other_weights(runs):
+    """So the test above would see one."""
+    with pytest.raises(AssertionError):
+        assert_same_weights(runs["mean_of_each_device"], runs["one"])
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="The others have it.")
+def test_torch_refuses_many_devices():
+    with pytest.raises(
+        DevicesError, match=r"must be `one` with the PyTorch backend.*data_parallel"
+    ):
+        open_devices(small_recipe("training.devices=data_parallel"))
+
+
+@only_tensorflow
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (("training.devices=model_parallel", "training.model_shards=2"), "needs the JAX backend"),
+        (
+            ("training.devices=data_parallel", "optimizer.gradient_accumulation_steps=2"),
+            "`optimizer.gradient_accumulation_steps` must be 1",
+        ),
+    ],
+)
+def test_tensorflow_refuses_what_it_would_do_wrong(settings, message):
+    with pytest.raises(DevicesError, match=message):
+        open_devices(small_recipe(*settings))
+
+
+@only_tensorflow
+def test_tensorflow_refuses_several_processes(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", "{}")
+    with pytest.raises(DevicesError, match=r"TF_CONFIG.*need the JAX backend"):
+        open_devices(small_recipe("training.devices=data_parallel"))
+
+
+@only_jax
+def test_model_shards_must_divide_the_devices():
+    settings = ("training.devices=model_parallel", "training.model_shards=2")
+    with pytest.raises(DevicesError, match="model_shards=2, but there are 1 devices"):
+        open_devices(small_recipe(*settings))
+
+
+def test_processes_need_a_recipe_for_many_devices(monkeypatch):
+    monkeypatch.setenv("KERAS_DISTRIBUTION_NUM_PROCESSES", "2")
+    with pytest.raises(DevicesError, match=r"KERAS_DISTRIBUTION_NUM_PROCESSES.*data_parallel"):
+        open_devices(small_recipe())

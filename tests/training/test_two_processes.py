@@ -1,0 +1,102 @@
+"""Two processes on this machine train one model, by the command line."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from benchmarks.kills import weights_of, write_recipe
+from tests.helpers import assert_close
+
+pytestmark = pytest.mark.skipif(
+    keras.config.backend() != "jax", reason="Only JAX joins processes here."
+)
+SETTINGS = ("model.dropout=0.0", "training.checkpoint_every=5", "training.jit_compile=true")
+DEVICES_OF_EACH = 2
+
+
+def start(recipe, output, *settings, **environment):
+    """A process of `aiayn-keras train`, its words kept in a file beside `output`."""
+    options = [word for setting in (*SETTINGS, *settings) for word in ("--set", setting)]
+    name = environment.get("KERAS_DISTRIBUTION_PROCESS_ID", "")
+    with output.with_suffix(f".log{name}").open("w") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "aiayn_keras", "train", recipe, *options, "--output", output],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+        )
+
+
+def wait_for(processes, log):
+    """Fails with what was said if a process does; then ends the others, which wait for it."""
+    try:
+        codes = [process.wait(timeout=900) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    texts = [path.read_text("utf-8")[-2000:] for path in log.parent.glob(f"{log.stem}.log*")]
+    assert not any(codes), "\n\n".join(texts)
+
+
+def free_port():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+@pytest.fixture(scope="module", name="runs")
+def trained_alone_and_together(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("processes")
+    recipe = write_recipe(folder, updates=10)
+    alone, together = folder / "alone", folder / "together"
+    wait_for([start(recipe, alone)], alone)
+    environment = {
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES_OF_EACH}",
+        "KERAS_DISTRIBUTION_JOB_ADDRESSES": f"127.0.0.1:{free_port()}",
+        "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
+    }
+    processes = [
+        start(
+            recipe,
+            together,
+            "training.devices=data_parallel",
+            **environment,
+            KERAS_DISTRIBUTION_PROCESS_ID=str(process),
+        )
+        for process in range(2)
+    ]
+    wait_for(processes, together)
+    return alone, together
+
+
+def test_two_processes_give_the_weights_of_one(runs):
+    alone, together = (weights_of(run) for run in runs)
+    assert alone.keys() == together.keys()
+    assert any(np.ptp(array) > 0.1 for array in alone.values())
+    for name, array in alone.items():
+        assert_close(together[name], array, rtol=0, atol=1e-5)
+
+
+def test_two_processes_have_all_devices_and_half_of_them_each(runs):
+    logs = [runs[1].with_suffix(f".log{process}").read_text("utf-8") for process in range(2)]
+    for process, log in enumerate(logs, start=1):
+        assert f"4 copies of the model, process {process} of 2." in log
+    # The bar is the first one's.
+    assert ["update/s" in log for log in logs] == [True, False]
+
+
+def test_two_processes_leave_the_files_of_one(runs):
+    alone, together = (
+        {
+            path.relative_to(run).as_posix().partition(".")[0]
+            for path in run.rglob("*")
+            if "tensorboard" not in path.parts
+        }
+        for run in runs
+    )
+    assert together == alone
