@@ -20,7 +20,7 @@ def shapes_may_change():
 
 
 def drop_finished(state, keep_sentences):
-    """Leaves out the sentences that are done, if they are at least a quarter of all.
+    """Leaves out the sentences that are done, if they are at least an eighth of all.
 
     Fewer are not worth the copy of everybody's cache.
 
