@@ -6,11 +6,12 @@ from aiayn_keras.data.demo_corpus import generate_demo_pairs
 from aiayn_keras.data.filtering import FilterReport, filter_pairs, keep_pairs
 from aiayn_keras.data.host_batches import HostBatches
 from aiayn_keras.data.packed_batches import PackedBatches
-from aiayn_keras.data.parallel_text import CorpusError, ParallelText, read_lines, read_parallel
+from aiayn_keras.data.parallel_text import ParallelText, read_parallel
 from aiayn_keras.data.row_shards import RowShards
 from aiayn_keras.data.sampled_pairs import SampledPairs
 from aiayn_keras.data.shard_writer import write_shards
 from aiayn_keras.data.streaming import stream_parallel
+from aiayn_keras.data.text_lines import CorpusError, read_lines
 from aiayn_keras.data.token_batches import TokenBatches
 from aiayn_keras.data.token_pairs import TokenPairs
 from aiayn_keras.data.token_shards import TokenShards

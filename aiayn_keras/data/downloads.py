@@ -11,7 +11,7 @@ import zlib
 
 import pooch
 
-from aiayn_keras.data.parallel_text import CorpusError
+from aiayn_keras.data.text_lines import CorpusError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,17 +1,13 @@
 """Read parallel text from disk: two aligned files, or one file of tab-separated pairs."""
 
 import dataclasses
-import gzip
 import pathlib
 import unicodedata
-import zlib
 from collections.abc import Iterator
 
+from aiayn_keras.data.text_lines import CorpusError, read_lines, stream_columns
+
 NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
-
-
-class CorpusError(ValueError):
-    """A corpus file that cannot be used; the message names the file and, if known, the line."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -65,48 +61,6 @@ class ParallelText:
         return f"ParallelText(name={self.name!r}, pairs={len(self)})"
 
 
-def read_lines(path) -> list[str]:
-    r"""Read one UTF-8 text file, plain or `.gz`, as a list of lines.
-
-    Lines end at `\n` only, so that characters such as U+2028 or U+0085 inside a sentence do not
-    shift the two sides of a corpus against each other. The `\r` of a `\r\n` and a byte order mark
-    at the start of the file are removed.
-
-    Args:
-        path: The file. A name that ends in `.gz` is decompressed.
-
-    Returns:
-        The lines without their line ends; an empty list for an empty file.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        CorpusError: If the file is not UTF-8 (with the line) or its compression is damaged.
-    """
-    path = pathlib.Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no corpus file {str(path)!r}.")
-    data = path.read_bytes()
-    if path.suffix == ".gz":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise CorpusError(
-                f"{path}: not a complete gzip file ({error}). Copy or download it again."
-            ) from error
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise CorpusError(
-            f"{path}, line {line}: not valid UTF-8 (byte 0x{data[error.start]:02x}). "
-            "Convert the file to UTF-8."
-        ) from error
-    lines = text.removeprefix("\ufeff").split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
-
-
 def read_parallel(source_path, target_path=None, *, normalization="NFC") -> ParallelText:
     """Read aligned sentences from two files, or from one file of tab-separated columns.
 
@@ -133,7 +87,8 @@ def read_parallel(source_path, target_path=None, *, normalization="NFC") -> Para
             f"Received: normalization={normalization!r}."
         )
     if target_path is None:
-        sources, targets = _read_columns(source_path)
+        columns = list(stream_columns(source_path))
+        sources, targets = zip(*columns, strict=True) if columns else ((), ())
     else:
         sources, targets = read_lines(source_path), read_lines(target_path)
         if len(sources) != len(targets):
@@ -148,18 +103,3 @@ def read_parallel(source_path, target_path=None, *, normalization="NFC") -> Para
         sources = [unicodedata.normalize(normalization, line) for line in sources]
         targets = [unicodedata.normalize(normalization, line) for line in targets]
     return ParallelText(sources, targets, name=pathlib.Path(source_path).name)
-
-
-def _read_columns(path) -> tuple[list[str], list[str]]:
-    """The first two tab-separated columns of a file."""
-    sources, targets = [], []
-    for number, line in enumerate(read_lines(path), start=1):
-        columns = line.split("\t")
-        if len(columns) < 2:
-            raise CorpusError(
-                f"{path}, line {number}: expected `source<TAB>target`, found no tab. "
-                "For two separate files, give `target_path` too."
-            )
-        sources.append(columns[0])
-        targets.append(columns[1])
-    return sources, targets

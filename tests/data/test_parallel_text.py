@@ -42,6 +42,7 @@ def test_last_line_may_lack_its_line_end_and_empty_lines_stay(tmp_path):
 
 def test_byte_order_mark_is_removed(tmp_path):
     assert read_lines(write(tmp_path / "a", b"\xef\xbb\xbfone\n")) == ["one"]
+    assert read_lines(write(tmp_path / "b", b"\xef\xbb\xbf")) == []
 
 
 @pytest.mark.parametrize(
