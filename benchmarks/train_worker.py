@@ -4,12 +4,11 @@ Nothing but NumPy is imported here, so that a system may run in an environment o
 """
 
 import importlib
-import json
-import os
 import resource
 import sys
 import time
 
+from benchmarks.answers import answer_messages
 from benchmarks.train_tasks import TrainTask, count_flops, real_target_tokens
 
 
@@ -27,31 +26,29 @@ def _describe(trainer, task):
 
 
 def main(loader):
-    # Whatever a library prints must not end up among the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
     trainer = None
-    for line in sys.stdin:
-        message = json.loads(line)
-        answer = {}
-        try:
-            if "load" in message:
-                task = TrainTask(**message["load"])
-                trainer = _load(loader, task)
-                answer |= _describe(trainer, task)
-            elif "peak" in message:
-                answer["flops_per_second"] = trainer.measure_peak()
-                count = trainer.count_compilations
-                answer["compilations"] = None if count is None else count()
-            else:
-                start = time.perf_counter()
-                answer["loss"] = float(trainer.run())
-                answer["seconds"] = time.perf_counter() - start
-                answer["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        except Exception as error:
-            answer["error"] = f"{type(error).__name__}: {error}"
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+
+    def answer_of(message):
+        nonlocal trainer
+        if "load" in message:
+            task = TrainTask(**message["load"])
+            trainer = _load(loader, task)
+            return _describe(trainer, task)
+        if "peak" in message:
+            count = trainer.count_compilations
+            return {
+                "flops_per_second": trainer.measure_peak(),
+                "compilations": None if count is None else count(),
+            }
+        start = time.perf_counter()
+        loss = float(trainer.run())
+        return {
+            "loss": loss,
+            "seconds": time.perf_counter() - start,
+            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }
+
+    answer_messages(answer_of)
 
 
 if __name__ == "__main__":

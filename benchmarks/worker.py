@@ -6,11 +6,10 @@ Reads a JSON object a line from standard input and answers with one on standard 
 
 import gc
 import importlib
-import json
-import os
 import sys
 import time
 
+from benchmarks.answers import answer_messages
 from benchmarks.tasks import Task
 
 
@@ -30,13 +29,11 @@ def _run(system, task):
 
 
 def main(loader):
-    # Whatever a library prints must not end up among the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
     system = task = None
     idle_since = time.process_time()
-    for line in sys.stdin:
-        message = json.loads(line)
+
+    def answer_of(message):
+        nonlocal system, task, idle_since
         answer = {"idle_cpu_seconds": time.process_time() - idle_since}
         try:
             if "load" in message:
@@ -44,14 +41,12 @@ def main(loader):
                 gc.collect()
                 task = Task(**message["load"])
                 system = _load(loader, task)
-                answer["note"] = system.note
-            else:
-                answer |= _run(system, task)
-        except Exception as error:
-            answer["error"] = f"{type(error).__name__}: {error}"
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
-        idle_since = time.process_time()
+                return answer | {"note": system.note}
+            return answer | _run(system, task)
+        finally:
+            idle_since = time.process_time()
+
+    answer_messages(answer_of)
 
 
 if __name__ == "__main__":
