@@ -11,6 +11,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 DEMO_SENTENCES := "The girl is happy." "Our boy knows that the happy mothers sing every day." \
 	"Their man is seventy-one years old." "In the evening I can see the woman."
 DEMO_LIMITS := "knows the sentences of the package's built-in grammar (some hundred words, numbers to 999,999, times of day) and nothing else; other words come out as nonsense"
+MODEL_FILES := assets *.json model.weights.h5 recipe.yaml
 NUMERICAL_CORE := tests/layers tests/optimization tests/models tests/samplers tests/training tests/fidelity
 
 BIN := $(VENV)/bin
@@ -34,6 +35,8 @@ demo: $(INSTALLED) ## Train on the built-in corpus, translate, export, load the 
 	$(BIN)/aiayn-keras export runs/demo --output runs/demo_export --name demo_en_de \
 		--warmup runs/demo/warmup.en --license "Apache 2.0" --limits $(DEMO_LIMITS)
 	rm -rf saved_models/demo_en_de && mv runs/demo_export/demo_en_de saved_models/demo_en_de
+	rm -rf saved_models/demo_en_de_keras && mkdir saved_models/demo_en_de_keras
+	cd runs/demo && cp -R $(MODEL_FILES) ../../saved_models/demo_en_de_keras
 	@echo; echo "Translated by saved_models/demo_en_de/1 without aiayn_keras:"
 	@printf '%s\n' $(DEMO_SENTENCES) | $(BIN)/python saved_models/translate.py saved_models/demo_en_de/1
 
