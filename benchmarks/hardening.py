@@ -15,6 +15,7 @@ prints a JSON object and fails if a promise is broken.
 import json
 import os
 import random
+import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -51,7 +52,7 @@ def random_batches(items, sizes, rng):
         start += size
 
 
-def fuzz(predict, texts, seed=0, num_alone=200, progress=lambda num_texts: None):
+def fuzz(predict, texts, seed=0, num_alone=200, progress=lambda num_texts, broken: None):
     """Sends all texts, and some once more alone.
 
     Args:
@@ -59,13 +60,14 @@ def fuzz(predict, texts, seed=0, num_alone=200, progress=lambda num_texts: None)
         texts: List of bytes.
         seed: Of the batching.
         num_alone: Number of texts sent alone.
-        progress: Called with the number of texts after each request.
+        progress: Called with the number of texts and a list of failures after each request.
 
     Returns:
-        Dictionary of counts, the slowest request in seconds, and a list of failures.
+        Dictionary of counts, the slowest request in seconds, resident memory in MB, and a list of
+        failures.
     """
     rng = random.Random(seed)
-    failures, answers, slowest = [], {}, 0.0
+    failures, answers, slowest, resident = [], {}, 0.0, []
     signatures = ("serving_default", "serving_default", "translate_nbest", "align")
     num_requests = 0
     for batch in random_batches(texts, BATCH_SIZES, rng):
@@ -73,15 +75,14 @@ def fuzz(predict, texts, seed=0, num_alone=200, progress=lambda num_texts: None)
         start = time.perf_counter()
         try:
             outputs = predict(signature, batch)
+            broken = list(broken_promises(signature, len(batch), outputs))
         except Exception as error:
-            failures.append(f"{signature}, {len(batch)} rows: {type(error).__name__}: {error}")
-            continue
-        finally:
-            num_requests += 1
-            slowest = max(slowest, time.perf_counter() - start)
-            progress(len(batch))
-        broken = list(broken_promises(signature, len(batch), outputs))
+            broken = [f"{signature}, {len(batch)} rows: {type(error).__name__}: {error}"]
+        num_requests += 1
+        slowest = max(slowest, time.perf_counter() - start)
+        resident.append(_resident_bytes() / MEGABYTE)
         failures += broken
+        progress(len(batch), broken)
         if signature == "serving_default" and not broken:
             answers.update(zip(batch, outputs["translation"], strict=True))
     alone = rng.sample(sorted(answers), min(num_alone, len(answers)))
@@ -89,11 +90,13 @@ def fuzz(predict, texts, seed=0, num_alone=200, progress=lambda num_texts: None)
         answer = predict("serving_default", [text])["translation"][0]
         if answer != answers[text]:
             failures.append(f"{text[:60]!r}: {answers[text]!r} in a batch, {answer!r} alone")
+            progress(0, failures[-1:])
     return {
         "inputs": len(texts),
         "requests": num_requests,
         "alone": len(alone),
         "slowest_request_seconds": slowest,
+        "every_tenth_mb": every_tenth(resident),
         "failures": failures,
     }
 
@@ -163,8 +166,13 @@ def soak(predict, texts, num_requests=3600, seed=0, progress=lambda num_requests
         "second_quarter_mb": early,
         "last_quarter_mb": late,
         "growth_mb": late - early,
-        "every_tenth_mb": [resident[i] for i in range(0, num_requests, max(1, num_requests // 10))],
+        "every_tenth_mb": every_tenth(resident),
     }
+
+
+def every_tenth(values):
+    """About ten of them, from the first on."""
+    return values[:: max(1, len(values) // 10)]
 
 
 def _resident_bytes():
@@ -204,9 +212,14 @@ def fuzz_command(version_folder, source, count, seed):
 
     sentences = [line.decode() for line in _lines(source)]
     with tqdm(total=count, unit="text") as bar:
-        result = fuzz(
-            load(version_folder), hostile_texts(count, sentences, seed), seed, progress=bar.update
-        )
+
+        def report(num_texts, broken):
+            bar.update(num_texts)
+            for failure in broken:
+                bar.write(failure, file=sys.stderr)
+
+        texts = hostile_texts(count, sentences, seed)
+        result = fuzz(load(version_folder), texts, seed, progress=report)
     _finish(result, result["failures"])
 
 
