@@ -1,6 +1,7 @@
 """Two processes on this machine train one model, by the command line."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 
+from aiayn_keras.training.checkpoints import list_checkpoints
 from benchmarks.kills import weights_of, write_recipe
 from tests.helpers import assert_close
 
@@ -25,7 +27,11 @@ def start(recipe, output, *settings, **environment):
     name = environment.get("KERAS_DISTRIBUTION_PROCESS_ID", "")
     with output.with_suffix(f".log{name}").open("w") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "aiayn_keras", "train", recipe, *options, "--output", output],
+            [
+                *(sys.executable, "-m", "tests.training.recorded_writes"),
+                *(output, output.with_suffix(f".writes{name}")),
+                *("train", recipe, *options, "--output", output),
+            ],
             stdout=log,
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment},
@@ -49,12 +55,8 @@ def free_port():
         return server.getsockname()[1]
 
 
-@pytest.fixture(scope="module", name="runs")
-def trained_alone_and_together(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("processes")
-    recipe = write_recipe(folder, updates=10)
-    alone, together = folder / "alone", folder / "together"
-    wait_for([start(recipe, alone)], alone)
+def train_together(recipe, output):
+    """Two processes with two devices each."""
     environment = {
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES_OF_EACH}",
         "KERAS_DISTRIBUTION_JOB_ADDRESSES": f"127.0.0.1:{free_port()}",
@@ -63,14 +65,23 @@ def trained_alone_and_together(tmp_path_factory):
     processes = [
         start(
             recipe,
-            together,
+            output,
             "training.devices=data_parallel",
             **environment,
             KERAS_DISTRIBUTION_PROCESS_ID=str(process),
         )
         for process in range(2)
     ]
-    wait_for(processes, together)
+    wait_for(processes, output)
+
+
+@pytest.fixture(scope="module", name="runs")
+def trained_alone_and_together(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("processes")
+    recipe = write_recipe(folder, updates=10)
+    alone, together = folder / "alone", folder / "together"
+    wait_for([start(recipe, alone)], alone)
+    train_together(recipe, together)
     return alone, together
 
 
@@ -100,3 +111,22 @@ def test_two_processes_leave_the_files_of_one(runs):
         for run in runs
     )
     assert together == alone
+
+
+def test_the_first_process_alone_writes_into_the_folder(runs):
+    first, second = (runs[1].with_suffix(f".writes{process}").read_text() for process in range(2))
+    assert "checkpoints" in first
+    assert second == ""
+
+
+def test_two_processes_go_on_to_the_weights_of_those_that_were_not_stopped(runs, tmp_path):
+    stopped = tmp_path / "stopped"
+    shutil.copytree(runs[1], stopped)
+    (_, last) = list_checkpoints(stopped / "checkpoints")[-1]
+    for path in (stopped / "evaluation.json", last):
+        path.unlink()
+    train_together(runs[0].parent / "recipe.yaml", stopped)
+    assert "Going on from update 5." in stopped.with_suffix(".log0").read_text("utf-8")
+    expected = weights_of(runs[1])
+    for name, array in weights_of(stopped).items():
+        np.testing.assert_array_equal(array, expected[name])
