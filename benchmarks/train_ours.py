@@ -39,8 +39,11 @@ def _in_bfloat16_products(trainer):
 def _load(task, path):
     from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM
     from aiayn_keras.optimization import LabelSmoothedCrossEntropy
-    from aiayn_keras.samplers import compiles_by_default
+    from aiayn_keras.samplers import compiles_by_default, run_one_operation_at_a_time
+    from aiayn_keras.training.trainer import SMALL_HIDDEN_DIM
 
+    if task.hidden_dim <= SMALL_HIDDEN_DIM:
+        run_one_operation_at_a_time()
     backbone = TransformerBackbone(
         vocabulary_size=task.vocabulary_size,
         num_layers=task.num_layers,

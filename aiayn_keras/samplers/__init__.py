@@ -6,6 +6,7 @@ from aiayn_keras.samplers.compilation import (
     compile_inference,
     compiles_by_default,
     in_parallel,
+    run_one_operation_at_a_time,
     use_one_core_per_batch,
 )
 from aiayn_keras.samplers.decoder_cache import (
@@ -39,6 +40,7 @@ __all__ = [
     "length_penalty",
     "pack_kernel",
     "reorder_hypotheses",
+    "run_one_operation_at_a_time",
     "swap_heads",
     "use_one_core_per_batch",
     "write_position",

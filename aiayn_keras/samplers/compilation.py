@@ -139,6 +139,20 @@ def use_one_core_per_batch():
             tf.config.threading.set_intra_op_parallelism_threads(1)
 
 
+def run_one_operation_at_a_time():
+    """Lets every operation have all cores, the fastest way through large batches of a small model.
+
+    On a CPU TensorFlow also runs operations side by side, and small ones then wait for each
+    other's threads: for a model of width 128 on two cores this gives 1.5 times the training speed,
+    of width 256 and 512 nothing, or less. As above, TensorFlow must not have computed anything yet.
+    """
+    if keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        with contextlib.suppress(RuntimeError):
+            tf.config.threading.set_inter_op_parallelism_threads(1)
+
+
 def _num_parallel_batches():
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf

@@ -50,13 +50,7 @@ class Recipe(Section):
     @pydantic.model_validator(mode="after")
     def _model_divides(self):
         shards = self.training.model_shards or 1
-        sizes = {
-            "num_heads": 8,
-            "intermediate_dim": 2048,
-            **TRANSFORMER_PRESETS[self.model.preset]["config"],
-            **self.model.model_dump(exclude_none=True),
-            "vocabulary_size": self.tokenizer.vocabulary_size,
-        }
+        sizes = {**self.model.sizes, "vocabulary_size": self.tokenizer.vocabulary_size}
         for name in ("num_heads", "intermediate_dim", "vocabulary_size"):
             if sizes[name] % shards:
                 raise ValueError(

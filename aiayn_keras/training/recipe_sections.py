@@ -95,6 +95,17 @@ class ModelSection(Section):
     position_embedding: Literal["sinusoidal", "learned"] | None = None
     max_sequence_length: PositiveInt | None = None
 
+    @property
+    def sizes(self):
+        """The paper's base model, what the preset changes in it, and what the recipe does."""
+        return {
+            "hidden_dim": 512,
+            "num_heads": 8,
+            "intermediate_dim": 2048,
+            **TRANSFORMER_PRESETS[self.preset]["config"],
+            **self.model_dump(exclude={"preset"}, exclude_none=True),
+        }
+
     def build(self, vocabulary_size, precision):
         """Makes the `TransformerBackbone`, with random weights."""
         overrides = self.model_dump(exclude={"preset"}, exclude_none=True)

@@ -16,6 +16,7 @@ from aiayn_keras.models import (
     text_preprocessor,
 )
 from aiayn_keras.plotting import plot_attention
+from aiayn_keras.samplers import run_one_operation_at_a_time
 from aiayn_keras.training.averaging import average_checkpoints
 from aiayn_keras.training.bleu import BleuScore
 from aiayn_keras.training.callbacks import Checkpoints, Progress, ValidationBleu, evaluate_bleu
@@ -41,6 +42,8 @@ from aiayn_keras.training.validation_history import is_out_of_patience
 logger = logging.getLogger(__name__)
 
 NUM_SAMPLES = 5
+SMALL_HIDDEN_DIM = 128
+"""Width up to which operations are so small that they had better not run side by side."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ def train(recipe, output):
         DevicesError: If there are no such devices as the recipe says.
         ValueError: For a precision that the backend does not have.
     """
+    if recipe.model.sizes["hidden_dim"] <= SMALL_HIDDEN_DIM:
+        run_one_operation_at_a_time()
     products = recipe.training.products()
     devices = open_devices(recipe)
     logger.info("%s", devices)

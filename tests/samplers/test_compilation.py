@@ -114,6 +114,22 @@ def test_every_core_gets_a_batch_unless_it_is_too_late(already_computing):
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)
 
 
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="nothing else has such threads")
+@pytest.mark.parametrize("already_computing", [False, True])
+def test_operations_run_one_at_a_time_unless_it_is_too_late(already_computing):
+    script = f"""
+        import keras
+        import tensorflow as tf
+        from aiayn_keras.samplers import run_one_operation_at_a_time
+        if {already_computing}:
+            keras.ops.ones(3)
+        run_one_operation_at_a_time()
+        threads = tf.config.threading.get_inter_op_parallelism_threads()
+        assert threads == {0 if already_computing else 1}, threads
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)
+
+
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="TensorFlow's own ability")
 def test_products_are_in_bfloat16_within_the_context_alone():
     random = np.random.default_rng(0)

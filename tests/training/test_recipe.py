@@ -8,6 +8,7 @@ def test_the_shipped_recipes():
     assert recipe_names() == [
         "demo",
         "multi30k_en_de_tiny",
+        "multi30k_en_fr_tiny",
         "wmt14_en_de_base",
         "wmt14_en_de_big",
     ]
@@ -25,6 +26,20 @@ def test_the_wmt_recipes_are_the_papers():
     assert base.optimizer.warmup_steps == 4000
     assert base.optimizer.peak_learning_rate is None
     assert (base.evaluation.num_beams, base.evaluation.length_penalty) == (4, 0.6)
+
+
+def test_both_multi30k_recipes_differ_in_the_corpus_alone():
+    german, french = (load_recipe(f"multi30k_en_{code}_tiny") for code in ("de", "fr"))
+    assert (german.corpus.name, french.corpus.name) == ("multi30k-en-de", "multi30k-en-fr")
+    assert german.model_copy(update={"corpus": french.corpus}) == french
+
+
+def test_sizes_are_the_presets_unless_the_recipe_says_otherwise():
+    sizes = [
+        load_recipe("wmt14_en_de_base", settings).model.sizes["hidden_dim"]
+        for settings in ([], ["model.preset=transformer_tiny"], ["model.hidden_dim=320"])
+    ]
+    assert sizes == [512, 128, 320]
 
 
 def test_settings_replace_values():

@@ -125,7 +125,7 @@ def test_two_processes_go_on_to_the_weights_of_those_that_were_not_stopped(runs,
     (_, last) = list_checkpoints(stopped / "checkpoints")[-1]
     for path in (stopped / "evaluation.json", last):
         path.unlink()
-    train_together(runs[0].parent / "recipe.yaml", stopped)
+    train_together(runs[0].parent / "kills.yaml", stopped)
     assert "Going on from update 5." in stopped.with_suffix(".log0").read_text("utf-8")
     expected = weights_of(runs[1])
     for name, array in weights_of(stopped).items():
