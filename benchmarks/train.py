@@ -13,11 +13,11 @@ Workloads:
   from a text file, sentences of similar length together; `-packed` is the same text in packed rows.
 - `base`: the paper's base model, 32,000 tokens, 4 batches of 32 times 32 random tokens.
 
-All have dropout 0.1, label smoothing 0.1 (but for KerasHub's), tied embeddings and Adam. Every
-system has a process of its own; systems run in turn, every other round in reverse order. The first
-pass is not counted: there shapes are compiled. Speed is in target tokens per second that are not
-padding. JoeyNMT pins other versions: give the Python of an environment where
-`pip install joeynmt importlib_metadata` was run.
+All have dropout 0.1, label smoothing 0.1, tied embeddings and Adam; `kerashub` has no smoothing,
+`tutorial` neither that nor tied embeddings. Every system has a process of its own; systems run in
+turn, every other round in reverse order. The first pass is not counted: there shapes are compiled.
+Speed is in target tokens per second that are not padding. JoeyNMT pins other versions: give the
+Python of an environment where `pip install joeynmt importlib_metadata` was run.
 """
 
 import json

@@ -135,9 +135,10 @@ TRAIN_SYSTEMS = {
         for precision in ("float32", "bfloat16")
     },
     **{
-        f"kerashub-{backend}-float32": _spec(
-            "benchmarks.train_kerashub:load", "float32", (backend,), backend
+        f"{name}-{backend}-float32": _spec(
+            f"benchmarks.train_{name}:load", "float32", (backend,), backend
         )
+        for name in ("kerashub", "tutorial")
         for backend in BACKENDS
     },
     "joeynmt-float32": _spec("benchmarks.train_joeynmt:load", "float32", ()),
