@@ -59,8 +59,8 @@ assert translation.text == "Das Mädchen ist glücklich."
 assert -1 < translation.score < 0
 
 # %% [markdown]
-# What lies outside the grammar comes out as nonsense, with a score that says so. A model knows only
-# what its training text showed.
+# What lies outside the grammar comes out as nonsense, with a score that says so. A model knows
+# only what its training text showed.
 
 # %%
 nonsense = model.translate(["The parrot eats a purple submarine."])[0]
@@ -70,8 +70,9 @@ assert nonsense.score < translation.score - 2
 # %% [markdown]
 # ## What the model reads
 #
-# The model knows no letters and no words. A *tokenizer* cuts text into pieces of a fixed vocabulary
-# and numbers them; `▁` marks the beginning of a word. Notebook 01 shows where the pieces come from.
+# The model knows no letters and no words. A *tokenizer* cuts text into pieces of a fixed
+# vocabulary and numbers them; `▁` marks the beginning of a word. Notebook 01 shows where the
+# pieces come from.
 
 # %%
 tokenizer = model.preprocessor.tokenizer
@@ -149,8 +150,8 @@ print(translation.text)
 
 # %% [markdown]
 # The alignment has a row for each of the T German pieces and a column for each of the S English
-# ones, the end tokens included. Each row sums to 1. It is the mean of the last layer's 4 heads.
-# In the words of attention, each German *query* looks at the English *keys*.
+# ones, the end tokens included. Each row sums to 1. It is the mean of the last layer's 4 heads. In
+# the words of attention, each German *query* looks at the English *keys*.
 
 # %%
 source_pieces = [*map(tokenizer.id_to_token, tokenizer(source)), "</s>"]
@@ -169,10 +170,10 @@ plot_attention(
 )
 
 # %% [markdown]
-# The dark diagonal says that words follow each other alike in both languages, up to *mothers*. Then
-# German puts the verb last: `▁jeden` and `▁Tag` look past it, at `▁every` and `▁day`, and `▁sing`
-# looks back. Nobody told the model which words belong together; it learned that from sentence pairs
-# alone.
+# The dark diagonal says that words follow each other alike in both languages, up to *mothers*.
+# Then German puts the verb last: `▁jeden` and `▁Tag` look past it, at `▁every` and `▁day`, and
+# `▁sing` looks back. Nobody told the model which words belong together; it learned that from
+# sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]
@@ -189,9 +190,9 @@ assert looked_at[8:11] == ["▁every", "▁day", "▁sing"]
 # ## Exercises
 
 # %% [markdown]
-# **1.** `model.score(sources, targets)` gives the log-probability of a translation that you choose.
-# By how many nats does the model prefer "Das Mädchen ist glücklich." to the same sentence with the
-# wrong article, "Die Mädchen ist glücklich."?
+# **1.** `model.score(sources, targets)` gives the log-probability of a translation that you
+# choose. By how many nats does the model prefer "Das Mädchen ist glücklich." to the same sentence
+# with the wrong article, "Die Mädchen ist glücklich."?
 
 # %% jupyter={"source_hidden": true} tags=["solution"]
 german = ["Das Mädchen ist glücklich.", "Die Mädchen ist glücklich."]

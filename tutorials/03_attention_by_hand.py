@@ -121,8 +121,8 @@ np.testing.assert_allclose(attention(1e6 * Q, K, V), V[best], atol=1e-5)
 # %% [markdown]
 # ## Why the square root
 #
-# Let the numbers of a query and of a key be independent, with mean 0 and variance 1. A score without
-# the root is a sum of d_k products $q_i k_i$. Each has mean 0 and variance
+# Let the numbers of a query and of a key be independent, with mean 0 and variance 1. A score
+# without the root is a sum of d_k products $q_i k_i$. Each has mean 0 and variance
 # $E[q_i^2]\,E[k_i^2] = 1$, and variances of independent terms add up. So the score's variance is
 # d_k, and divided by √d_k it is 1 again, at any width. We measure it:
 
@@ -135,10 +135,9 @@ for d_k in (4, 64, 1024):
 
 # %% [markdown]
 # Scores of standard deviation √1024 = 32 make a softmax that is nearly 0 or 1 everywhere. Is that
-# bad? A sharp choice at the *start* of training is: it is a random one, and it cannot be unlearned,
-# since no gradient passes. The derivative of the softmax is
-# $\partial p_i / \partial s_j = p_i (\delta_{ij} - p_j)$, and all of it vanishes as p comes near
-# 0 and 1.
+# bad? A sharp choice at the *start* of training is: it is a random one, and it cannot be
+# unlearned, since no gradient passes. The derivative of the softmax is $\partial p_i / \partial
+# s_j = p_i (\delta_{ij} - p_j)$, and all of it vanishes as p comes near 0 and 1.
 
 
 # %%
@@ -207,19 +206,20 @@ panels[0].legend(frameon=False, loc="lower left")
 plt.show()
 
 # %% [markdown]
-# Lines are means over 500 queries, bands hold 80 % of them. Divided, both stay the same from d_k = 4
-# to 1024. Not divided, entropy falls towards 0, and with it the gradient: attention has made up its
-# mind before it has learned anything.
+# Lines are means over 500 queries, bands hold 80 % of them. Divided, both stay the same from d_k =
+# 4 to 1024. Not divided, entropy falls towards 0, and with it the gradient: attention has made up
+# its mind before it has learned anything.
 
 # %%
 divided, not_divided = measured.values()
 assert np.ptp(divided[1:, 0].mean(axis=1)) < 0.3
-assert not_divided[-1, 0].mean() < 0.3 and not_divided[-1, 1].mean() < 0.3
+assert not_divided[-1].mean(axis=1).max() < 0.3
 
 # %% [markdown]
 # ## In three lines
 #
-# 1. Attention is a soft dictionary: a mean of the values, weighted by how well keys match the query.
+# 1. Attention is a soft dictionary: a mean of the values, weighted by how well keys match the
+# query.
 # 2. It is two matrix products with a softmax between them; each row of weights sums to one.
 # 3. Scores have variance d_k; the division by √d_k keeps the softmax soft and its gradient alive.
 
@@ -227,8 +227,8 @@ assert not_divided[-1, 0].mean() < 0.3 and not_divided[-1, 1].mean() < 0.3
 # ## Exercises
 
 # %% [markdown]
-# **1.** Shuffle the keys, and the values in the same way. What changes? What if you shuffle only the
-# keys?
+# **1.** Shuffle the keys, and the values in the same way. What changes? What if you shuffle only
+# the keys?
 
 # %% jupyter={"source_hidden": true} tags=["solution"]
 Q, K, V = (generator.normal(size=size) for size in ((7, 4), (5, 4), (5, 6)))
@@ -237,8 +237,8 @@ np.testing.assert_allclose(attention(Q, K[order], V[order]), attention(Q, K, V))
 assert not np.allclose(attention(Q, K[order], V), attention(Q, K, V))
 
 # %% [markdown]
-# **2.** Two of five keys are padding. Set their scores to -∞ before the softmax, and show that this
-# is the same as attention over the three real keys alone. Compare with the package's `mask`.
+# **2.** Two of five keys are padding. Set their scores to -∞ before the softmax, and show that
+# this is the same as attention over the three real keys alone. Compare with the package's `mask`.
 
 # %% jupyter={"source_hidden": true} tags=["solution"]
 real = np.array([True, True, False, True, False])
