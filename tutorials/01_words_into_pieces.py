@@ -159,7 +159,7 @@ known_pairs = {(piece[:k], piece[k:]): i for piece, i in ids.items() for k in ra
 cut("einundsiebzig")
 
 # %% [markdown]
-# Twelve lines of Python and the package agree on every sentence of the test text.
+# These few lines and the package agree on every sentence of the test text.
 
 # %%
 for sentence in corpus.test.targets:
@@ -254,18 +254,22 @@ for lengths_in, name, color in ((in_words, "words", COLORS[0]), (in_pieces, "pie
     left.hist(
         lengths_in, bins, alpha=0.65, color=color, label=f"{name}, mean {lengths_in.mean():.1f}"
     )
-left.set(xlabel="length of a German sentence", ylabel="sentences of 1,000")
+left.set(xlabel="length of a German sentence (words or pieces)", ylabel="sentences of 1,000")
 left.legend(frameon=False)
 right.plot(sizes, lengths, "o-", color=COLORS[1], label="pieces")
 right.axhline(in_words.mean(), color=COLORS[0], linestyle="--", label="words")
-right.set(xlabel="size of the vocabulary V (pieces)", ylabel="mean length", ylim=(0, None))
+right.set(
+    xlabel="size of the vocabulary V (pieces)",
+    ylabel="mean length (words or pieces)",
+    ylim=(0, None),
+)
 right.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Left: pieces make sentences about twice as long as words, with a tail of long numbers. Right:
-# with few pieces the text is nearly letters; each doubling of the vocabulary buys less. The paper
-# takes 37,000 pieces for English and German together.
+# Left: pieces make sentences half as long again, with a tail of long numbers. Right: with few
+# pieces the text is nearly letters; each doubling of the vocabulary buys less. The paper takes
+# 37,000 pieces for English and German together.
 
 # %% [markdown]
 # ## In three lines

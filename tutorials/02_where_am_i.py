@@ -217,12 +217,14 @@ assert difference > 0.5
 # %% [markdown]
 # ## The picture
 #
-# Left: the encoding of 60 positions, a row for each. Right: the dot product of two positions
-# against their distance, divided by D/2 so that widths compare.
+# Left: the encoding of 60 positions, a row for each, of width D = 32 so that the columns can be
+# seen. Right: the dot product of two positions against their distance, divided by D/2 so that
+# widths compare.
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-image = left.imshow(encoding[:60], cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+narrow = layers.sinusoidal_encoding(60, 32)
+image = left.imshow(narrow, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
 left.set(xlabel="dimension (even: sine, odd: cosine)", ylabel="position (pieces)")
 figure.colorbar(image, ax=left, label="value")
 for width, color, style in ((32, COLORS[0], "-"), (128, COLORS[1], "--"), (512, COLORS[2], ":")):
@@ -233,9 +235,9 @@ right.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Fast clocks are on the left of the heat map; most columns on its right hardly move within a
+# The fast clocks are on the left of the heat map; those on its right hardly move within a
 # sentence. Near positions are alike, far ones less: the dot product falls steeply over the first
-# few pieces and then slowly, at every width.
+# few pieces, then slowly. A wide encoding does it smoothly, a narrow one with ripples.
 
 # %% [markdown]
 # ## In three lines

@@ -202,7 +202,7 @@ panels[1].set(ylabel="gradient that passes, Σ p (1 - p)", ylim=(0, 1.05))
 for panel in panels:
     panel.set(xlabel="width of queries and keys d_k", xscale="log", xticks=widths[1::2])
     panel.set_xticks(widths[1::2], widths[1::2])
-panels[0].legend(frameon=False, loc="lower left")
+panels[0].legend(frameon=False, loc="center right")
 plt.show()
 
 # %% [markdown]

@@ -148,7 +148,7 @@ results = {}
 for name, mask in (("honest", honest), ("leaky", leaky)):
     decoder = tiny_decoder(ops.convert_to_tensor(mask))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    decoder.compile(keras.optimizers.Adam(3e-3), loss, ["accuracy"], jit_compile=False)
+    decoder.compile(keras.optimizers.Adam(3e-3), loss, metrics=["accuracy"], jit_compile=False)
     history = decoder.fit(read, answer, batch_size=64, epochs=6, verbose=0).history
     results[name] = decoder
     print(f"{name:6}: loss {history['loss'][-1]:.2f}, accuracy {history['accuracy'][-1]:.0%}")

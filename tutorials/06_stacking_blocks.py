@@ -129,7 +129,7 @@ np.testing.assert_allclose(encoder_block(x, block), output, atol=1e-5)
 #
 # Without `x +`, each block hands on nothing but means over positions. After a few blocks all
 # positions hold the same vector, and the words are gone. We measure how alike two positions are,
-# by the cosine of their outputs, in a stack of 12 blocks of width 64.
+# by the cosine of their outputs, in a stack of N = 6 blocks of width 64.
 
 
 # %%
@@ -153,14 +153,14 @@ def go_through(stack, x, residual):
 
 
 # %%
-stack = [layers.EncoderBlock(num_heads=4, key_dim=16, intermediate_dim=256) for _ in range(12)]
+stack = [layers.EncoderBlock(num_heads=4, key_dim=16, intermediate_dim=256) for _ in range(6)]
 words = np.random.normal(size=(1, 20, 64)).astype("float32")
 for one in stack:
     one.build(words.shape)
 with_residual = go_through(stack, words, residual=1)
 without_residual = go_through(stack, words, residual=0)
-assert without_residual[4] > 0.99
-assert with_residual[4] < 0.7
+assert min(without_residual[3:]) > 0.98
+assert max(with_residual) < 0.85
 
 # %%
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
@@ -171,9 +171,10 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Without the residual, two blocks make all positions one. (Even with it, random post-norm blocks
-# move towards each other slowly. For that reason the package begins with smaller queries, keys and
-# values than is usual: half of Glorot's variance.)
+# Without the residual, two random blocks make all positions one, and training would have nothing
+# to work with. With it they move towards each other slowly. (More slowly still with smaller
+# outputs of the sublayers: the package begins queries, keys and values with half of Glorot's
+# variance, where the paper names no initialization.)
 
 # %% [markdown]
 # ## The decoder block
@@ -317,7 +318,7 @@ for name, (changes, millions) in rows.items():
 
 # %%
 for changes, millions in rows.values():
-    assert abs(sum(count(41_100, **changes).values()) / 1e6 - millions) < 0.6
+    assert round(sum(count(41_100, **changes).values()) / 1e6) == millions
 big = count(37_000, D=1024, H=16, F=4096)
 assert sum(big.values()) == 214_171_648
 
@@ -336,7 +337,7 @@ for part, color in zip(parts, COLORS[:4], strict=True):
 axes.plot([m for _, m in rows.values()], names, "D", color="black", ms=5, label="paper, Table 3")
 axes.invert_yaxis()
 axes.set(xlabel="parameters (millions)")
-axes.legend(frameon=False, loc="lower right")
+axes.legend(frameon=False, loc="center right", bbox_to_anchor=(1, 0.6))
 plt.show()
 
 # %% [markdown]
