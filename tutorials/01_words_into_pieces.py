@@ -35,6 +35,9 @@ if "google.colab" in sys.modules:
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
+from collections import Counter
+from itertools import pairwise
+
 import aiayn_keras as ak
 from aiayn_keras.data import load_corpus
 
@@ -75,11 +78,8 @@ splits["low"]
 # %% [markdown]
 # Count each pair of neighbours, over all words.
 
+
 # %%
-from collections import Counter
-from itertools import pairwise
-
-
 def count_pairs(splits):
     pairs = Counter()
     for word, pieces in splits.items():
@@ -248,21 +248,24 @@ import matplotlib.pyplot as plt
 
 from aiayn_keras.plotting import COLORS
 
+
+def plot_lengths(panel):
+    bins = np.arange(0.5, 40, 1)
+    for counts, name, color in zip((in_words, in_pieces), names, COLORS[:2], strict=True):
+        label = f"{name}, mean {counts.mean():.1f}"
+        panel.hist(counts, bins, alpha=0.65, color=color, label=label)
+    panel.set(xlabel="length of a German sentence (words or pieces)", ylabel="sentences of 1,000")
+
+
+# %%
+names = ("words", "pieces")
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-bins = np.arange(0.5, 40, 1)
-for lengths_in, name, color in ((in_words, "words", COLORS[0]), (in_pieces, "pieces", COLORS[1])):
-    left.hist(
-        lengths_in, bins, alpha=0.65, color=color, label=f"{name}, mean {lengths_in.mean():.1f}"
-    )
-left.set(xlabel="length of a German sentence (words or pieces)", ylabel="sentences of 1,000")
+plot_lengths(left)
 left.legend(frameon=False)
 right.plot(sizes, lengths, "o-", color=COLORS[1], label="pieces")
 right.axhline(in_words.mean(), color=COLORS[0], linestyle="--", label="words")
-right.set(
-    xlabel="size of the vocabulary V (pieces)",
-    ylabel="mean length (words or pieces)",
-    ylim=(0, None),
-)
+right.set(xlabel="size of the vocabulary V (pieces)", ylabel="mean length (words or pieces)")
+right.set_ylim(0)
 right.legend(frameon=False)
 plt.show()
 

@@ -44,14 +44,13 @@ import aiayn_keras as ak
 from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS
 
-keras.utils.set_random_seed(1)
-
 # %% [markdown]
 # ## Attention is blind to order
 #
 # A sentence of T = 7 vectors of width D = 12, and the same vectors in another order.
 
 # %%
+keras.utils.set_random_seed(1)
 T, D = 7, 12
 x = np.random.normal(size=(1, T, D)).astype("float32")
 order = np.random.permutation(T)

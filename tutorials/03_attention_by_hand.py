@@ -136,8 +136,9 @@ for d_k in (4, 64, 1024):
 # %% [markdown]
 # Scores of standard deviation √1024 = 32 make a softmax that is nearly 0 or 1 everywhere. Is that
 # bad? A sharp choice at the *start* of training is: it is a random one, and it cannot be
-# unlearned, since no gradient passes. The derivative of the softmax is $\partial p_i / \partial
-# s_j = p_i (\delta_{ij} - p_j)$, and all of it vanishes as p comes near 0 and 1.
+# unlearned, since hardly any gradient passes. The derivative of the softmax is
+# $\partial p_i / \partial s_j = p_i (\delta_{ij} - p_j)$, and all of it vanishes as p comes near 0
+# and 1.
 
 
 # %%
@@ -154,7 +155,7 @@ assert np.abs(softmax_jacobian(sharp)).max() < 1e-10
 #
 # Two numbers say how sharp a softmax over S = 64 keys is. Its *entropy* $-\sum p \ln p$ is ln 64 ≈
 # 4.16 nats if all weights are equal and 0 if one key has everything. The sum of the derivatives
-# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. We take 500 random
+# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. We take 200 random
 # queries for each width.
 
 
@@ -174,8 +175,8 @@ assert np.isclose(passed_gradient(even), np.trace(softmax_jacobian(even)))
 widths = [2**n for n in range(1, 11)]
 measured = {"divided by √d_k": [], "not divided": []}
 for d_k in widths:
-    Q, K = generator.normal(size=(500, 1, d_k)), generator.normal(size=(500, 64, d_k))
-    scores = (Q @ K.transpose(0, 2, 1))[:, 0]  # (500, 64)
+    Q, K = generator.normal(size=(200, 1, d_k)), generator.normal(size=(200, 64, d_k))
+    scores = (Q @ K.transpose(0, 2, 1))[:, 0]  # (200, 64)
     for divisor, name in ((np.sqrt(d_k), "divided by √d_k"), (1.0, "not divided")):
         p = softmax(scores / divisor)
         measured[name].append([entropy(p), passed_gradient(p)])
@@ -189,24 +190,29 @@ packaged = layers.attention_weights(*(ops.convert_to_tensor(x[:, None], "float32
 p = ops.convert_to_numpy(packaged)[:, 0, 0]
 np.testing.assert_allclose(entropy(p), measured["divided by √d_k"][-1, 0], atol=1e-3)
 
+
 # %%
-figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-for (name, values), color, marker in zip(measured.items(), COLORS[:2], "os", strict=True):
-    for panel, samples in zip(panels, values.transpose(1, 0, 2), strict=True):
+def plot(panel, column, y_label):
+    for (name, values), color, marker in zip(measured.items(), COLORS[:2], "os", strict=True):
+        samples = values[:, column]
         low, high = np.percentile(samples, [10, 90], axis=1)
         panel.plot(widths, samples.mean(axis=1), f"{marker}-", color=color, label=name)
         panel.fill_between(widths, low, high, color=color, alpha=0.15, linewidth=0)
-panels[0].axhline(np.log(64), color="#555555", linestyle="--", label="all weights equal: ln 64")
-panels[0].set(ylabel="entropy of the weights (nats)", ylim=(0, 4.5))
-panels[1].set(ylabel="gradient that passes, Σ p (1 - p)", ylim=(0, 1.05))
-for panel in panels:
-    panel.set(xlabel="width of queries and keys d_k", xscale="log", xticks=widths[1::2])
+    panel.set(xlabel="width of queries and keys d_k", xscale="log", ylabel=y_label)
     panel.set_xticks(widths[1::2], widths[1::2])
-panels[0].legend(frameon=False, loc="center right")
+    panel.set_ylim(0)
+
+
+# %%
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+plot(left, 0, "entropy of the weights (nats)")
+left.axhline(np.log(64), color="#555555", linestyle="--", label="all weights equal: ln 64")
+left.legend(frameon=False, loc="center right")
+plot(right, 1, "gradient that passes, Σ p (1 - p)")
 plt.show()
 
 # %% [markdown]
-# Lines are means over 500 queries, bands hold 80 % of them. Divided, both stay the same from d_k =
+# Lines are means over 200 queries, bands hold 80 % of them. Divided, both stay the same from d_k =
 # 4 to 1024. Not divided, entropy falls towards 0, and with it the gradient: attention has made up
 # its mind before it has learned anything.
 

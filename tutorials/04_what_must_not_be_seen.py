@@ -250,14 +250,13 @@ plot_masks(
         "padding: 5 of 7 real": padding[0],
         "causal": causal[0],
         "decoder: both": both[0],
-        "packed: 3 + 3": packed[0],
-        "packed and causal": packed_causal[0],
-    },
+        "packed, causal: 3 + 3": packed_causal[0],
+    }
 )
 
 # %% [markdown]
-# Every one of them is a subset of the rule "the numbers agree", and the decoder's lie on and below
-# the diagonal. The row of a padding position is empty.
+# The decoder's masks lie on and below the diagonal, the packed one once for each sentence. The row
+# of a padding position is empty.
 
 # %%
 assert not np.triu(both, k=1).any()

@@ -44,12 +44,11 @@ import aiayn_keras as ak
 from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS
 
-keras.utils.set_random_seed(1)
-
 # %% [markdown]
 # One block of the encoder, with random weights; we rebuild it part by part.
 
 # %%
+keras.utils.set_random_seed(1)
 B, S, T, H, K, F = 2, 5, 7, 3, 4, 24
 D = H * K
 block = layers.EncoderBlock(num_heads=H, key_dim=K, intermediate_dim=F)
@@ -328,8 +327,7 @@ assert sum(big.values()) == 214_171_648
 # %%
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
 names = list(rows)
-left = np.zeros(len(rows))
-parts = [part for part in base if part != "normalization"]  # too thin to see
+left, parts = np.zeros(len(rows)), list(base)[:4]  # normalization is too thin to see
 for part, color in zip(parts, COLORS[:4], strict=True):
     widths = np.array([count(37_000, **changes)[part] / 1e6 for changes, _ in rows.values()])
     axes.barh(names, widths, left=left, color=color, label=part, height=0.7)
@@ -360,8 +358,8 @@ assert round((base[parts[1]] + base[parts[2]]) / 1e6) == 19
 
 # %% [markdown]
 # **1.** Many later models normalize *before* the sublayer and leave the sum alone: x + Sublayer(
-# LayerNorm(x)). Write such an encoder block and compare it with `EncoderBlock(...,
-# normalize_first=True)`.
+# LayerNorm(x)). Write such an encoder block and compare it with
+# `EncoderBlock(..., normalize_first=True)`.
 
 
 # %% jupyter={"source_hidden": true} tags=["solution"]
