@@ -135,8 +135,8 @@ for d_k in (4, 64, 1024):
 
 # %% [markdown]
 # Scores of standard deviation √1024 = 32 make a softmax that is nearly 0 or 1 everywhere. Is that
-# bad? A sharp choice at the *start* of training is: it is a random one, and it cannot be
-# unlearned, since hardly any gradient passes. The derivative of the softmax is
+# bad? A sharp choice at the *start* of training is: it is a random one, and it is hard to
+# unlearn, since hardly any gradient passes. The derivative of the softmax is
 # $\partial p_i / \partial s_j = p_i (\delta_{ij} - p_j)$, and all of it vanishes as p comes near 0
 # and 1.
 
