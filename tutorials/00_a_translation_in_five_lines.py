@@ -57,6 +57,7 @@ import numpy as np
 print(f"{translation.score:.3f} nats, a probability of {np.exp(translation.score):.2f}")
 assert translation.text == "Das Mädchen ist glücklich."
 assert -1 < translation.score < 0
+assert (model.backbone.num_layers, model.backbone.num_heads) == (2, 4)
 
 # %% [markdown]
 # What lies outside the grammar comes out as nonsense, with a score that says so. A model knows
@@ -117,7 +118,7 @@ assert tokenizer.id_to_token(int(probabilities.argmax())) == "▁Das"
 # ## From probabilities to a sentence
 #
 # The simplest search is *greedy*: take the likeliest piece, let the decoder read it too, and go on
-# until the end token. Eight lines do what `translate` does here.
+# until the end token. A short loop does what `translate` does here.
 
 # %%
 decoder_ids, score = [tokenizer.start_token_id], 0.0
