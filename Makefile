@@ -17,12 +17,13 @@ NUMERICAL_CORE := tests/layers tests/optimization tests/models tests/samplers te
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
+INSTALLED_NOTEBOOKS := $(VENV)/.installed-notebooks
 INSTALLED_BACKENDS := $(VENV)/.installed-backends
 INSTALLED_WITHOUT_TENSORFLOW := $(VENV_WITHOUT_TENSORFLOW)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-backends test-without-tensorflow mutants lint format clean
+.PHONY: help demo test test-backends test-without-tensorflow tutorials notebooks mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +52,12 @@ test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and train
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
+
+tutorials: $(INSTALLED_NOTEBOOKS) ## Run every notebook of the series and change nothing
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest --nbmake --nbmake-timeout=120 --durations=0 tutorials
+
+notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs
+	KERAS_BACKEND=tensorflow $(BIN)/python tutorials/execute.py
 
 mutants: $(INSTALLED_BACKENDS) ## Make mistakes in a copy of the code and see which test notices (hours)
 	$(BIN)/python -m tests.mutants
@@ -83,6 +90,10 @@ $(INSTALLED): pyproject.toml | $(BIN)/python
 $(INSTALLED_DEV): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --editable ".[dev]"
 	@touch $(INSTALLED) $@
+
+$(INSTALLED_NOTEBOOKS): $(INSTALLED_DEV)
+	$(BIN)/python -m pip install --editable ".[dev,notebooks]"
+	@touch $@
 
 $(INSTALLED_BACKENDS): $(INSTALLED_DEV)
 	$(BIN)/python -m pip install $(TORCH)

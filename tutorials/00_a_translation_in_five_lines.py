@@ -1,0 +1,215 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 00 · A translation in five lines
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/00_a_translation_in_five_lines.ipynb)
+#
+# **What does a trained Transformer do with a sentence?** We load a small English-German model, let
+# it translate, and follow the numbers from text to text: pieces, vectors, probabilities, and the
+# attention from German to English. This is the whole machine of the paper's section 3; the other
+# notebooks take it apart.
+
+# %% tags=["colab"]
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    from IPython import get_ipython
+
+    get_ipython().system("git clone --depth 1 https://github.com/aiayn-keras/aiayn_keras")
+    get_ipython().system("pip install --quiet ./aiayn_keras")
+    os.chdir("aiayn_keras/tutorials")
+
+# %% [markdown]
+# ## Five lines
+#
+# The model comes with the repository. It has 2 encoder and 2 decoder layers and knows only the
+# sentences of a small built-in grammar; that is enough to see every part at work.
+
+# %%
+# %matplotlib inline
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
+
+import aiayn_keras as ak
+
+model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/demo_en_de_keras")
+translation = model.translate(["The girl is happy."])[0]
+print(translation.text)
+
+# %% [markdown]
+# A translation carries its score: the natural logarithm of the probability that the model gives to
+# this whole German sentence. A score of 0 would be certainty.
+
+# %%
+import numpy as np
+
+print(f"{translation.score:.3f} nats, a probability of {np.exp(translation.score):.2f}")
+assert translation.text == "Das Mädchen ist glücklich."
+assert -1 < translation.score < 0
+assert (model.backbone.num_layers, model.backbone.num_heads) == (2, 4)
+
+# %% [markdown]
+# What lies outside the grammar comes out as nonsense, with a score that says so. A model knows
+# only what its training text showed.
+
+# %%
+nonsense = model.translate(["The parrot eats a purple submarine."])[0]
+print(f"{nonsense.text}   ({nonsense.score:.1f} nats)")
+assert nonsense.score < translation.score - 2
+
+# %% [markdown]
+# ## What the model reads
+#
+# The model knows no letters and no words. A *tokenizer* cuts text into pieces of a fixed
+# vocabulary and numbers them; `▁` marks the beginning of a word. Notebook 01 shows where the
+# pieces come from.
+
+# %%
+tokenizer = model.preprocessor.tokenizer
+source_ids = [*map(int, tokenizer("The girl is happy.")), tokenizer.end_token_id]
+print(source_ids)
+print([tokenizer.id_to_token(i) for i in source_ids])
+
+# %% [markdown]
+# ## What the model computes
+#
+# The encoder reads the whole source. The decoder reads the translation *so far*, which begins with
+# the start token `<s>`, and gives a number to each of the V pieces at each of the T positions: the
+# *logits*, of shape (B, T, V). A padding mask tells real pieces from padding; here all are real.
+
+# %%
+from keras import ops
+
+
+def logits_of(decoder_ids):
+    """Logits (T, V) after each of the T pieces that the decoder has read."""
+    sides = {"encoder": [source_ids], "decoder": [decoder_ids]}
+    ids = {f"{side}_token_ids": np.array(x) for side, x in sides.items()}
+    masks = {f"{side}_padding_mask": np.ones_like(x) for side, x in sides.items()}
+    return ops.convert_to_numpy(model({**ids, **masks}, training=False))[0]
+
+
+# %%
+logits = logits_of([tokenizer.start_token_id])
+assert logits.shape == (1, 1000)
+
+# %% [markdown]
+# T is 1 here, V is 1,000, and the one row of the batch has been taken out. Softmax makes
+# probabilities of the logits. After `<s>` the model is nearly sure of its first piece.
+
+# %%
+probabilities = ops.convert_to_numpy(ops.softmax(logits[-1]))
+for i in np.argsort(-probabilities)[:3]:
+    print(f"{probabilities[i]:8.4f}  {tokenizer.id_to_token(int(i))}")
+assert tokenizer.id_to_token(int(probabilities.argmax())) == "▁Das"
+
+# %% [markdown]
+# ## From probabilities to a sentence
+#
+# The simplest search is *greedy*: take the likeliest piece, let the decoder read it too, and go on
+# until the end token. A short loop does what `translate` does here.
+
+# %%
+decoder_ids, score = [tokenizer.start_token_id], 0.0
+while decoder_ids[-1] != tokenizer.end_token_id:
+    log_probs = ops.convert_to_numpy(ops.log_softmax(logits_of(decoder_ids)[-1]))
+    decoder_ids.append(int(log_probs.argmax()))
+    score += log_probs.max()
+written = [tokenizer.id_to_token(i) for i in decoder_ids[1:-1]]
+print(written)
+
+# %% [markdown]
+# The pieces are those of `translate`, and the sum of their log-probabilities, the end token's
+# included, is its score. (`translate` keeps four candidates at a time, a *beam*; for such an easy
+# sentence that changes nothing. Notebook 08 shows when it does.)
+
+# %%
+assert tuple(written) == translation.tokens
+np.testing.assert_allclose(score, translation.score, atol=1e-3)
+
+# %% [markdown]
+# ## Where it looks
+#
+# While it writes, the decoder looks at the source by *attention*: for each piece it spreads a
+# weight of 1 over the source pieces. We take a sentence whose order of words changes.
+
+# %%
+source = "Our boy knows that the happy mothers sing every day."
+translation = model.translate([source], return_alignments=True)[0]
+print(translation.text)
+
+# %% [markdown]
+# The alignment has a row for each of the T German pieces and a column for each of the S English
+# ones, the end tokens included. Each row sums to 1. It is the mean of the last layer's 4 heads. In
+# the words of attention, each German *query* looks at the English *keys*.
+
+# %%
+source_pieces = [*map(tokenizer.id_to_token, tokenizer(source)), "</s>"]
+target_pieces = [*translation.tokens, "</s>"]
+assert translation.alignment.shape == (len(target_pieces), len(source_pieces)) == (14, 12)
+np.testing.assert_allclose(translation.alignment.sum(axis=1), 1, atol=1e-5)
+
+# %%
+from aiayn_keras.plotting import plot_attention
+
+plot_attention(
+    translation.alignment,
+    source_pieces,
+    target_pieces,
+    title="Where each German piece (row) looks in the English sentence (column)",
+)
+
+# %% [markdown]
+# The dark diagonal says that words follow each other alike in both languages, up to *mothers*.
+# Then German puts the verb last: `▁jeden` and `▁Tag` look past it, at `▁every` and `▁day`, and
+# `▁sing` looks back. Nobody told the model which words belong together; it learned that from
+# sentence pairs alone.
+
+# %%
+looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]
+assert looked_at[8:11] == ["▁every", "▁day", "▁sing"]
+
+# %% [markdown]
+# ## In three lines
+#
+# 1. The tokenizer makes numbers of text; the encoder reads all of the source at once.
+# 2. The decoder gives, after each piece, a probability for every next piece; a search chooses.
+# 3. Attention says where the decoder looks; here it finds the order of German words.
+
+# %% [markdown]
+# ## Exercises
+
+# %% [markdown]
+# **1.** `model.score(sources, targets)` gives the log-probability of a translation that you
+# choose. By how many nats does the model prefer "Das Mädchen ist glücklich." to the same sentence
+# with the wrong article, "Die Mädchen ist glücklich."?
+
+# %% jupyter={"source_hidden": true} tags=["solution"]
+german = ["Das Mädchen ist glücklich.", "Die Mädchen ist glücklich."]
+right, wrong = model.score(["The girl is happy."] * 2, german)
+print(f"{right:.2f} - {wrong:.2f} = {right - wrong:.2f} nats")
+assert right - wrong > 3
+
+# %% [markdown]
+# **2.** How many numbers did the training have to find? Which share of them is the table of
+# embeddings, with one vector of D numbers for each of the V pieces?
+
+# %% jupyter={"source_hidden": true} tags=["solution"]
+V, D = model.backbone.vocabulary_size, model.backbone.hidden_dim
+print(f"{model.count_params():,} numbers, {V * D / model.count_params():.0%} in the embeddings")
+assert (V, D) == (1000, 128)
+assert model.count_params() == 787_456
+
+# %% [markdown]
+# Next: [01 · Words into pieces](01_words_into_pieces.ipynb)

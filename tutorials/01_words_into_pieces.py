@@ -1,0 +1,314 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 01 · Words into pieces
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/01_words_into_pieces.ipynb)
+#
+# **How does text become numbers, when a language has more words than any table has rows?** We
+# count what a table of words misses, learn subword pieces by hand, and get exactly the pieces of
+# the package's tokenizer. Then we build the batches that training reads: special ids, padding, and
+# the shift to the right (paper, section 5.1).
+
+# %% tags=["colab"]
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    from IPython import get_ipython
+
+    get_ipython().system("git clone --depth 1 https://github.com/aiayn-keras/aiayn_keras")
+    get_ipython().system("pip install --quiet ./aiayn_keras")
+    os.chdir("aiayn_keras/tutorials")
+
+# %%
+# %matplotlib inline
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
+
+from collections import Counter
+from itertools import pairwise
+
+import aiayn_keras as ak
+from aiayn_keras.data import load_corpus
+
+corpus = load_corpus("demo", train_size=5_000, validation_size=0, test_size=1_000)
+print(*corpus.train[0], sep="\n")
+
+# %% [markdown]
+# ## A table of words is never complete
+#
+# The naive way: number every word of the training text. How many new sentences have a word that is
+# not in the table?
+
+# %%
+known = {word for sentence in corpus.train.targets for word in sentence.split()}
+words = [word for sentence in corpus.test.targets for word in sentence.split()]
+missing = [word for word in words if word not in known]
+hit = sum(not known.issuperset(sentence.split()) for sentence in corpus.test.targets)
+print(f"{len(known):,} words in the table; {hit} of 1,000 new sentences have a word that is not")
+print(missing[:3])
+assert hit > 20
+
+# %% [markdown]
+# German joins words without end; numbers alone fill a table. The other extreme, letters, misses
+# nothing but makes sentences long. *Byte-pair encoding* (BPE) lies between: it begins with letters
+# and joins what occurs together often.
+
+# %% [markdown]
+# ## Learning pieces by hand
+#
+# A toy text of four words, each with how often it occurs. Every word begins as letters, after a
+# mark `▁` for the space before it.
+
+# %%
+counts = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
+splits = {word: ["▁", *word] for word in counts}
+splits["low"]
+
+# %% [markdown]
+# Count each pair of neighbours, over all words.
+
+
+# %%
+def count_pairs(splits):
+    pairs = Counter()
+    for word, pieces in splits.items():
+        for pair in pairwise(pieces):
+            pairs[pair] += counts[word]
+    return pairs
+
+
+count_pairs(splits).most_common(3)
+
+# %% [markdown]
+# `e s` occurs in *newest* and *widest*: 6 + 3 = 9 times. Join the most frequent pair, and repeat.
+
+
+# %%
+def join(pieces, pair):
+    """The pieces, with `pair` joined wherever it occurs, from left to right."""
+    joined = []
+    for piece in pieces:
+        if joined and (joined[-1], piece) == pair:
+            joined[-1] += piece
+        else:
+            joined.append(piece)
+    return joined
+
+
+# %%
+assert count_pairs(splits)["e", "s"] == 9
+for _ in range(6):
+    (pair, count), *_ = count_pairs(splits).most_common(1)
+    splits = {word: join(pieces, pair) for word, pieces in splits.items()}
+    print(f"{count} times {' + '.join(pair)}")
+
+# %% [markdown]
+# Six joins, and `est` is a piece: an ending that *newest* and *widest* share. So a vocabulary
+# grows by one piece for each join, up to the size that we choose.
+
+# %%
+print(splits)
+assert splits["widest"][-1] == splits["newest"][-1][-3:] == "est"
+
+# %% [markdown]
+# ## A vocabulary for two languages
+#
+# The package learns its pieces from both languages together, because one embedding matrix serves
+# encoder, decoder and output (section 3.4). SentencePiece does the counting.
+
+# %%
+texts = [*corpus.train.sources, *corpus.train.targets]
+tokenizer = ak.TransformerTokenizer.train(texts, vocabulary_size=1_000)
+assert tokenizer.vocabulary_size() == 1_000
+print([tokenizer.id_to_token(i) for i in range(10)])
+
+# %% [markdown]
+# The first four ids are special: padding 0, unknown 1, start 2, end 3. Then come the joins in the
+# order in which they were learned, and last the single letters. So a *lower id means an earlier
+# join*, and we can cut a word as the tokenizer does: always join the pair that was learned first.
+
+
+# %%
+def cut(word):
+    """The pieces of a word: letters, joined in the order of the vocabulary."""
+    pieces = ["▁", *word]
+    while True:
+        pairs = set(pairwise(pieces)) & known_pairs.keys()
+        if not pairs:
+            return pieces
+        pieces = join(pieces, min(pairs, key=known_pairs.get))
+
+
+# %% [markdown]
+# Any two pieces whose sum is in the vocabulary may be joined.
+
+# %%
+ids = {tokenizer.id_to_token(i): i for i in range(4, tokenizer.vocabulary_size())}
+known_pairs = {(piece[:k], piece[k:]): i for piece, i in ids.items() for k in range(1, len(piece))}
+cut("einundsiebzig")
+
+# %% [markdown]
+# These few lines and the package agree on every sentence of the test text.
+
+# %%
+for sentence in corpus.test.targets:
+    by_hand = [ids[piece] for word in sentence.split() for piece in cut(word)]
+    assert by_hand == list(tokenizer(sentence))
+
+# %% [markdown]
+# Nothing of the text is lost: the pieces joined again are the sentence. Only a letter that the
+# training text never had becomes `<unk>`.
+
+# %%
+assert tokenizer.detokenize(tokenizer(corpus.test.targets)) == list(corpus.test.targets)
+assert tokenizer.unk_token_id in tokenizer("日")
+
+# %% [markdown]
+# ## Batches
+#
+# A batch is a rectangle, sentences are not. The shorter ones are filled up with padding, and a
+# mask says what is real. By hand, for two sources, each with its end token:
+
+# %%
+import numpy as np
+
+sentences = ["The girl is happy.", "The old man sings."]
+rows = [[*tokenizer(sentence), tokenizer.end_token_id] for sentence in sentences]
+token_ids = np.zeros((2, 12), dtype="int32")
+for row, ids_of_row in zip(token_ids, rows, strict=True):
+    row[: len(ids_of_row)] = ids_of_row
+padding_mask = (token_ids != tokenizer.pad_token_id).astype("int32")
+print(token_ids, padding_mask, sep="\n")
+
+# %% [markdown]
+# The preprocessor does the same, for the decoder's side too. `x` is what the model reads, `y` what
+# it must answer, `weight` is 0 where padding must not count.
+
+# %%
+preprocessor = ak.TransformerSeq2SeqLMPreprocessor(tokenizer, 12, 12)
+german = ["Das Mädchen ist glücklich.", "Der alte Mann singt."]
+x, y, weight = preprocessor({"encoder_text": sentences, "decoder_text": german})
+x, y, weight = ({name: np.asarray(a) for name, a in x.items()}, np.asarray(y), np.asarray(weight))
+np.testing.assert_array_equal(x["encoder_token_ids"], token_ids)
+np.testing.assert_array_equal(x["encoder_padding_mask"], padding_mask)
+
+# %% [markdown]
+# ## The shift to the right
+#
+# At every position the decoder has read the pieces up to there and must name the next one. So what
+# it reads is the answer shifted to the right by one, with the start token `<s>` in front (Figure
+# 1, "outputs (shifted right)").
+
+# %%
+for read, answer in zip(x["decoder_token_ids"][0, :7], y[0, :7], strict=True):
+    print(f"{tokenizer.id_to_token(int(read)):>12}  ->  {tokenizer.id_to_token(int(answer))}")
+
+# %%
+length = int(weight[0].sum())
+assert x["decoder_token_ids"][0, 0] == tokenizer.start_token_id
+np.testing.assert_array_equal(x["decoder_token_ids"][0, 1:length], y[0, : length - 1])
+assert y[0, length - 1] == tokenizer.end_token_id
+np.testing.assert_array_equal(weight != 0, y != tokenizer.pad_token_id)
+
+# %% [markdown]
+# ## How long is a sentence?
+#
+# The price of pieces is length, and attention's cost grows with its square. How the length depends
+# on the size of the vocabulary:
+
+
+# %%
+def mean_length(tokenizer):
+    return np.mean([len(pieces) for pieces in tokenizer(list(corpus.test.targets))])
+
+
+sizes = [75, 150, 300, 600, 1_000, 1_500]
+lengths = [mean_length(ak.TransformerTokenizer.train(texts, size)) for size in sizes]
+assert lengths == sorted(lengths, reverse=True)
+
+# %% [markdown]
+# And for our vocabulary of 1,000 pieces, sentence by sentence, beside the words:
+
+# %%
+in_words = np.array([len(sentence.split()) for sentence in corpus.test.targets])
+in_pieces = np.array([len(pieces) for pieces in tokenizer(list(corpus.test.targets))])
+in_letters = np.mean([len(sentence) for sentence in corpus.test.targets])
+assert in_words.mean() < in_pieces.mean() < in_letters
+
+# %%
+import matplotlib.pyplot as plt
+
+from aiayn_keras.plotting import COLORS
+
+
+def plot_lengths(panel):
+    bins = np.arange(0.5, 40, 1)
+    for counts, name, color in zip((in_words, in_pieces), names, COLORS[:2], strict=True):
+        label = f"{name}, mean {counts.mean():.1f}"
+        panel.hist(counts, bins, color=color, label=label, histtype="step", linewidth=2)
+    panel.set(xlabel="length of a German sentence (words or pieces)", ylabel="sentences of 1,000")
+
+
+# %%
+names = ("words", "pieces")
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+plot_lengths(left)
+left.legend(frameon=False)
+right.plot(sizes, lengths, "o-", color=COLORS[1], label="pieces")
+right.axhline(in_words.mean(), color=COLORS[0], linestyle="--", label="words")
+right.set(xlabel="size of the vocabulary V (pieces)", ylabel="mean length (words or pieces)")
+right.set_ylim(0)
+right.legend(frameon=False)
+plt.show()
+
+# %% [markdown]
+# Left: pieces make sentences half as long again, with a tail of long numbers. Right: with few
+# pieces the text is nearly letters; each doubling of the vocabulary buys less. The paper takes
+# 37,000 pieces for English and German together.
+
+# %% [markdown]
+# ## In three lines
+#
+# 1. Pieces of words leave no word unknown: frequent words stay whole, rare ones are cut.
+# 2. Sentences are padded to a rectangle, and a mask remembers what is real.
+# 3. The decoder reads the answer shifted to the right by one, behind the start token.
+
+# %% [markdown]
+# ## Exercises
+
+# %% [markdown]
+# **1.** Which word of the German test text is cut into the most pieces? What kind of word is it?
+
+# %% jupyter={"source_hidden": true} tags=["solution"]
+longest = max(words, key=lambda word: len(tokenizer(word)))
+print(longest, [tokenizer.id_to_token(i) for i in tokenizer(longest)])
+assert "tausend" in longest  # a number
+
+# %% [markdown]
+# **2.** The paper batches sentences of similar length together (5.1). Which share of the decoder's
+# positions is padding in batches of 50 sentences, in the given order and sorted by length?
+
+
+# %% jupyter={"source_hidden": true} tags=["solution"]
+def padding_share(lengths):
+    batches = np.reshape(lengths, (-1, 50))
+    return 1 - batches.sum() / (batches.max(axis=1) * 50).sum()
+
+
+as_given, by_length = padding_share(in_pieces), padding_share(np.sort(in_pieces))
+print(f"{as_given:.0%} as given, {by_length:.0%} by length")
+assert by_length < as_given / 4
+
+# %% [markdown]
+# Next: [02 · Where am I?](02_where_am_i.ipynb)

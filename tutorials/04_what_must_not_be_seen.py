@@ -1,0 +1,302 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 04 · What must not be seen
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/04_what_must_not_be_seen.ipynb)
+#
+# **Which positions may a word look at, and how do you notice that it sees too much?** We build the
+# three masks of a Transformer by hand, let the future leak in by an error of one, watch training
+# fall for it, and write a test that finds the leak. The package passes the same test (paper,
+# section 3.2.3).
+
+# %% tags=["colab"]
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    from IPython import get_ipython
+
+    get_ipython().system("git clone --depth 1 https://github.com/aiayn-keras/aiayn_keras")
+    get_ipython().system("pip install --quiet ./aiayn_keras")
+    os.chdir("aiayn_keras/tutorials")
+
+# %%
+# %matplotlib inline
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
+
+import keras
+import numpy as np
+from keras import ops
+
+import aiayn_keras as ak
+from aiayn_keras import layers
+from aiayn_keras.plotting import plot_masks
+
+keras.utils.set_random_seed(1)
+
+# %% [markdown]
+# A mask is boolean, of shape (B, T, S): **True means that query t may look at key s.** One
+# meaning, everywhere. There are three reasons to say False.
+
+# %% [markdown]
+# ## 1. Padding is not text
+#
+# Sentences of a batch are filled up to one length. Here are B = 2 sentences of 5 and 3 pieces,
+# padded to T = 7. By hand: a pair of positions is allowed if both are real.
+
+# %%
+B, T = 2, 7
+padding_mask = np.array([[1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0, 0]], dtype="int32")
+by_hand = np.zeros((B, T, T), dtype=bool)
+for b in range(B):
+    for t in range(T):
+        for s in range(T):
+            by_hand[b, t, s] = padding_mask[b, t] == 1 and padding_mask[b, s] == 1
+
+# %%
+padding = ops.convert_to_numpy(layers.make_attention_mask(padding_mask, padding_mask))
+np.testing.assert_array_equal(padding, by_hand)
+
+# %% [markdown]
+# ## 2. The future is not known yet
+#
+# At position t the decoder must name the piece after t. In training all pieces lie before it at
+# once, so the later ones must be hidden: what is on and below the diagonal stays.
+
+# %%
+causal = ops.convert_to_numpy(layers.make_causal_mask(padding_mask))
+np.testing.assert_array_equal(causal, np.tril(np.ones((B, T, T), dtype=bool)))
+
+# %% [markdown]
+# The decoder needs both masks: allowed is what each of them allows.
+
+# %%
+both = ops.convert_to_numpy(layers.combine_masks(padding, causal))
+np.testing.assert_array_equal(both, padding & causal)
+
+# %% [markdown]
+# ## 3. Neighbours in a packed row
+#
+# Instead of padding, a row can hold several sentences, numbered 1, 2, 3 … in the mask. A sentence
+# sees only itself. That is the same rule: *the numbers agree and are not 0*.
+
+# %%
+packed_mask = np.array([[1, 1, 1, 2, 2, 2, 0]], dtype="int32")
+packed = ops.convert_to_numpy(layers.make_attention_mask(packed_mask, packed_mask))
+by_hand = packed_mask[:, :, None] == packed_mask[:, None, :]
+np.testing.assert_array_equal(packed, by_hand & (packed_mask[:, None, :] != 0))
+
+# %% [markdown]
+# ## What a mask does
+#
+# Where the mask is False the score is replaced by a very low number before the softmax. The weight
+# there is not small but exactly 0, and each row still sums to 1. A query that may look at nothing
+# is itself padding: its even weights are never read.
+
+# %%
+attention = layers.MultiHeadAttention(num_heads=3, key_dim=4)
+x = np.random.normal(size=(B, T, 12)).astype("float32")
+weights = ops.convert_to_numpy(attention.weights_of(x, x, both))  # (B, H, T, S)
+real = padding_mask.astype(bool)
+hidden = np.broadcast_to(~both[:, None], weights.shape)
+assert (weights[hidden & real[:, None, :, None]] == 0).all()
+np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+
+# %% [markdown]
+# ## A leak, made on purpose
+#
+# A mask that is wrong by one: `tril(..., k=1)` lets each position see one step ahead. Nothing
+# fails, no shape is wrong. What does training say?
+
+# %%
+T = 8
+honest = np.tril(np.ones((1, T, T), dtype=bool))
+leaky = np.tril(np.ones((1, T, T), dtype=bool), k=1)
+
+# %% [markdown]
+# A tiny decoder of one block learns to continue *random* text over V = 16 pieces. Random text
+# cannot be foreseen: the best possible loss is ln 16 ≈ 2.77 nats per piece, the best accuracy
+# 1/16.
+
+# %%
+V = 16
+text = np.random.randint(V, size=(4_096, T + 1))
+read, answer = text[:, :-1], text[:, 1:]  # shifted to the right
+
+
+def tiny_decoder(mask):
+    ids = keras.Input((T,), dtype="int32")
+    x = keras.layers.Embedding(V, 32)(ids)
+    x = layers.PositionalEmbedding(T, dropout=0.0)(x, ops.ones_like(ids))
+    x = layers.EncoderBlock(num_heads=4, key_dim=8, intermediate_dim=64, dropout=0.0)(x, mask)
+    return keras.Model(ids, keras.layers.Dense(V)(x))
+
+
+# %%
+results = {}
+for name, mask in (("honest", honest), ("leaky", leaky)):
+    decoder = tiny_decoder(ops.convert_to_tensor(mask))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    decoder.compile(keras.optimizers.Adam(3e-3), loss, metrics=["accuracy"], jit_compile=False)
+    history = decoder.fit(read, answer, batch_size=64, epochs=6, verbose=0).history
+    results[name] = decoder
+    print(f"{name:6}: loss {history['loss'][-1]:.2f}, accuracy {history['accuracy'][-1]:.0%}")
+
+# %% [markdown]
+# With the leak, the model "foresees" random text: it copies the answer from the next position.
+# (Only the last position has no next one, so 7 of 8 are right.) On real text such a curve looks
+# like a great success, until the model must write and there is no future to copy.
+
+# %%
+loss_of = {name: decoder.evaluate(read, answer, verbose=0)[0] for name, decoder in results.items()}
+assert loss_of["honest"] > 0.9 * np.log(V)
+assert loss_of["leaky"] < 0.5 * np.log(V)
+
+# %% [markdown]
+# ## A test that finds it
+#
+# Do not trust the mask, trust the outputs: change the input at one position s, and see which
+# outputs change. That gives a matrix (T, S) of who influences whom.
+
+
+# %%
+def influence(model):
+    """Matrix (T, S), True where the piece at s changes the output at t."""
+    columns = []
+    for s in range(T):
+        changed = read[:8].copy()
+        changed[:, s] = (changed[:, s] + 1) % V
+        difference = model.predict_on_batch(changed) - model.predict_on_batch(read[:8])
+        columns.append(np.abs(difference).max(axis=(0, 2)) > 1e-4)
+    return np.stack(columns, axis=1)
+
+
+# %%
+np.testing.assert_array_equal(influence(results["honest"]), honest[0])
+above_the_diagonal = np.triu(influence(results["leaky"]), k=1)
+assert above_the_diagonal.sum() == T - 1  # one step ahead, everywhere
+print("The leak is found at (t, s) =", np.argwhere(above_the_diagonal)[:3].tolist(), "...")
+
+# %% [markdown]
+# ## The package under the same test
+#
+# Now a whole encoder-decoder, with random weights, since a mask must hold for any weights. A later
+# piece of the target changes no earlier output, not by a single bit.
+
+# %%
+backbone = ak.TransformerBackbone(
+    V, num_layers=2, num_heads=3, hidden_dim=12, intermediate_dim=24, max_sequence_length=32
+)
+
+
+def outputs_of(source, target, source_mask=None, target_mask=None):
+    memory_mask = np.ones_like(source) if source_mask is None else source_mask
+    target_mask = np.ones_like(target) if target_mask is None else target_mask
+    memory = backbone.encode(source, memory_mask)
+    return ops.convert_to_numpy(backbone.decode(memory, memory_mask, target, target_mask))
+
+
+# %%
+source, target = text[:2, :5], text[2:4, :T]
+before = outputs_of(source, target)
+for s in range(T):
+    changed = target.copy()
+    changed[:, s] = (changed[:, s] + 1) % V
+    after = outputs_of(source, changed)
+    np.testing.assert_array_equal(after[:, :s], before[:, :s])
+    assert np.abs(after[:, s:] - before[:, s:]).max() > 1e-3
+
+# %% [markdown]
+# More padding, with any ids in it, changes nothing.
+
+# %%
+padded = np.concatenate([source, np.full((2, 3), 9)], axis=1)
+mask = np.array([[1] * 5 + [0] * 3] * 2)
+np.testing.assert_allclose(outputs_of(padded, target, mask), before, atol=1e-5)
+
+# %% [markdown]
+# And two sentence pairs packed into one row give what they give alone: masks keep them apart, and
+# positions begin again.
+
+# %%
+row = outputs_of(
+    source.reshape(1, 10),
+    target.reshape(1, 16),
+    np.repeat([[1, 2]], 5, 1),
+    np.repeat([[1, 2]], 8, 1),
+)
+np.testing.assert_allclose(row.reshape(2, T, 12), before, atol=1e-5)
+
+# %% [markdown]
+# ## The masks side by side
+#
+# A dark square is a position that may be looked at.
+
+# %%
+packed_causal = packed & causal[:1]
+plot_masks(
+    {
+        "padding: 5 of 7 real": padding[0],
+        "causal": causal[0],
+        "decoder: both": both[0],
+        "packed, causal: 3 + 3": packed_causal[0],
+    }
+)
+
+# %% [markdown]
+# The decoder's masks lie on and below the diagonal, the packed one once for each sentence. The row
+# of a padding position is empty.
+
+# %%
+assert not np.triu(both, k=1).any()
+assert not np.triu(packed_causal, k=1).any()
+assert not padding[0, 5:].any()
+
+# %% [markdown]
+# ## In three lines
+#
+# 1. True means "may look"; padding, the future and neighbours in a packed row are False.
+# 2. A mask that is wrong by one trains wonderfully and translates nothing.
+# 3. Test the outputs, not the mask: change one input and see who notices.
+
+# %% [markdown]
+# ## Exercises
+
+# %% [markdown]
+# **1.** Write a *local* mask: each position sees itself and the two before it. How far does a
+# change reach after one block, and after two?
+
+# %% jupyter={"source_hidden": true} tags=["solution"]
+local = np.tril(honest) & ~np.tril(honest, k=-3)
+block = layers.EncoderBlock(num_heads=3, key_dim=4, intermediate_dim=24)
+x = np.random.normal(size=(1, T, 12)).astype("float32")
+other = x + np.eye(T)[0][None, :, None].astype("float32")  # position 0 changes
+once = [ops.convert_to_numpy(block(y, local)) for y in (x, other)]
+twice = [ops.convert_to_numpy(block(y, local)) for y in once]
+reach = [np.flatnonzero(np.abs(a - b).max(axis=(0, 2)) > 1e-5).max() for a, b in (once, twice)]
+assert reach == [2, 4]
+
+# %% [markdown]
+# **2.** The decoder's attention to the source needs a mask too, of shape (B, T, S). Make it for
+# the two sources of lengths 5 and 3 and targets of T = 4 pieces. Why is it not causal?
+
+# %% jupyter={"source_hidden": true} tags=["solution"]
+# The whole source is known before the first word is written.
+target_mask = np.ones((2, 4), dtype="int32")
+memory_mask = ops.convert_to_numpy(layers.make_attention_mask(target_mask, padding_mask))
+assert memory_mask.shape == (2, 4, 7)
+assert (memory_mask == padding_mask[:, None, :].astype(bool)).all()
+
+# %% [markdown]
+# Next: [05 · Many heads](05_many_heads.ipynb)

@@ -1,0 +1,398 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 06 · Stacking blocks
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/06_stacking_blocks.ipynb)
+#
+# **How do attention and a small network become an encoder and a decoder?** We build the pieces
+# between them by hand: the feed-forward network, the residual connection, layer normalization.
+# Then we write Figure 1 of the paper in a dozen lines, get the package's logits, and count the
+# parameters of Table 3 (paper, sections 3.1 and 3.3).
+
+# %% tags=["colab"]
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    from IPython import get_ipython
+
+    get_ipython().system("git clone --depth 1 https://github.com/aiayn-keras/aiayn_keras")
+    get_ipython().system("pip install --quiet ./aiayn_keras")
+    os.chdir("aiayn_keras/tutorials")
+
+# %%
+# %matplotlib inline
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
+
+import keras
+import matplotlib.pyplot as plt
+import numpy as np
+from keras import ops
+
+import aiayn_keras as ak
+from aiayn_keras import layers
+from aiayn_keras.plotting import COLORS
+
+# %% [markdown]
+# One block of the encoder, with random weights; we rebuild it part by part.
+
+# %%
+keras.utils.set_random_seed(1)
+B, S, T, H, K, F = 2, 5, 7, 3, 4, 24
+D = H * K
+block = layers.EncoderBlock(num_heads=H, key_dim=K, intermediate_dim=F)
+x = np.random.normal(size=(B, S, D)).astype("float32")
+output = ops.convert_to_numpy(block(x))
+assert output.shape == x.shape
+
+# %% [markdown]
+# ## The feed-forward network
+#
+# Attention mixes positions; the feed-forward network works on each position alone (equation 2):
+# $\max(0, x W_1 + b_1) W_2 + b_2$, first wider, then back to D.
+
+
+# %%
+def feed_forward(x, block):
+    W_1, b_1, W_2, b_2 = block.feed_forward.get_weights()
+    return np.maximum(0, x @ W_1 + b_1) @ W_2 + b_2
+
+
+np.testing.assert_allclose(block.feed_forward(x), feed_forward(x, block), atol=1e-5)
+
+# %% [markdown]
+# Alone means: one position gives the same with its neighbours and without.
+
+# %%
+np.testing.assert_allclose(feed_forward(x, block)[:, 2], feed_forward(x[:, 2], block), atol=1e-5)
+
+# %% [markdown]
+# ## Layer normalization
+#
+# Every vector is shifted and stretched to mean 0 and variance 1, then by two learned vectors γ and
+# β. It needs no batch and no other position. The tiny ε keeps the root away from 0.
+
+
+# %%
+def layer_norm(x, gamma, beta, epsilon=1e-6):
+    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
+    return gamma * (x - mean) / np.sqrt(variance + epsilon) + beta
+
+
+normed = layer_norm(5 * x + 3, gamma=1, beta=0)
+np.testing.assert_allclose(normed.mean(axis=-1), 0, atol=1e-5)
+np.testing.assert_allclose(normed, layer_norm(x, gamma=1, beta=0), atol=1e-4)
+
+# %% [markdown]
+# ## Residual, then normalization
+#
+# Around each sublayer stands the same frame: $\text{LayerNorm}(x + \text{Sublayer}(x))$. The paper
+# normalizes *after* the sum ("post-norm"). In training the sublayer's output passes dropout first.
+
+
+# %%
+def add_norm(x, sublayer_output, layer):
+    return layer_norm(x + sublayer_output, *layer.layer_norm.get_weights())
+
+
+y = np.random.normal(size=x.shape).astype("float32")
+packaged = block.self_attention_add_norm(x, y, training=False)
+np.testing.assert_allclose(packaged, add_norm(x, y, block.self_attention_add_norm), atol=1e-5)
+
+# %% [markdown]
+# Attention, frame, feed-forward, frame: that is the encoder block.
+
+
+# %%
+def encoder_block(x, block, mask=None):
+    y = ops.convert_to_numpy(block.self_attention(x, x, mask))
+    x = add_norm(x, y, block.self_attention_add_norm)
+    return add_norm(x, feed_forward(x, block), block.feed_forward_add_norm)
+
+
+np.testing.assert_allclose(encoder_block(x, block), output, atol=1e-5)
+
+# %% [markdown]
+# ## Why the residual
+#
+# Without `x +`, each block hands on nothing but means over positions. After a few blocks all
+# positions hold the same vector, and the words are gone. We measure how alike two positions are,
+# by the cosine of their outputs, in a stack of N = 6 blocks of width 64.
+
+
+# %%
+def similarity(x):
+    """Mean cosine between the vectors of different positions of `x (1, S, D)`."""
+    unit = x[0] / np.linalg.norm(x[0], axis=-1, keepdims=True)
+    cosines = unit @ unit.T
+    return cosines[~np.eye(len(cosines), dtype=bool)].mean()
+
+
+# %%
+def go_through(stack, x, residual):
+    """Similarity of the positions before and after each block."""
+    similarities = [similarity(x)]
+    for block in stack:
+        y = ops.convert_to_numpy(block.self_attention(x, x))
+        x = layer_norm(residual * x + y, gamma=1, beta=0)
+        x = layer_norm(residual * x + feed_forward(x, block), gamma=1, beta=0)
+        similarities.append(similarity(x))
+    return similarities
+
+
+# %%
+stack = [layers.EncoderBlock(num_heads=4, key_dim=16, intermediate_dim=256) for _ in range(6)]
+words = np.random.normal(size=(1, 20, 64)).astype("float32")
+for one in stack:
+    one.build(words.shape)
+with_residual = go_through(stack, words, residual=1)
+without_residual = go_through(stack, words, residual=0)
+assert min(without_residual[3:]) > 0.98
+assert max(with_residual) < 0.85
+
+# %% [markdown]
+# How large the sublayers' outputs are at the start matters too. The paper names no initialization;
+# the package gives the queries, keys and values half of Glorot's variance. Here is the full one,
+# by a factor √2 on these matrices.
+
+# %%
+for one in stack:
+    *inner, W_O = one.self_attention.get_weights()
+    one.self_attention.set_weights([np.sqrt(2) * W for W in inner] + [W_O])
+full_variance = go_through(stack, words, residual=1)
+assert full_variance[-1] > with_residual[-1]
+
+# %%
+figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
+axes.plot(without_residual, "s--", color=COLORS[1], label="without residual")
+axes.plot(full_variance, "^:", color=COLORS[2], label="with residual, full variance")
+axes.plot(with_residual, "o-", color=COLORS[0], label="with residual")
+axes.set(xlabel="blocks passed", ylabel="cosine of two positions", ylim=(-0.1, 1.05))
+axes.legend(frameon=False)
+plt.show()
+
+# %% [markdown]
+# Without the residual, two random blocks make all positions one, and training would have nothing
+# to work with. With it they move towards each other slowly, and more slowly with the smaller
+# variance.
+
+# %% [markdown]
+# ## The decoder block
+#
+# It has one sublayer more, in its middle: attention to the encoder's output, the *memory*. Three
+# steps, the same frame around each.
+
+
+# %%
+def decoder_block(x, memory, block, self_mask):
+    y = ops.convert_to_numpy(block.self_attention(x, x, self_mask))
+    x = add_norm(x, y, block.self_attention_add_norm)
+    y = ops.convert_to_numpy(block.cross_attention(x, memory))
+    x = add_norm(x, y, block.cross_attention_add_norm)
+    return add_norm(x, feed_forward(x, block), block.feed_forward_add_norm)
+
+
+# %%
+block = layers.DecoderBlock(num_heads=H, key_dim=K, intermediate_dim=F)
+target = np.random.normal(size=(B, T, D)).astype("float32")
+causal = layers.make_causal_mask(np.ones((B, T), dtype="int32"))
+packaged = block(target, output, causal)
+assert packaged.shape == (B, T, D)
+np.testing.assert_allclose(packaged, decoder_block(target, output, block, causal), atol=1e-5)
+
+# %% [markdown]
+# ## Figure 1 in code
+#
+# Embeddings times √D plus positions; N encoder blocks; N decoder blocks; and the embedding matrix
+# once more, transposed, for the logits. All of it with functions from above and weights of the
+# shipped model.
+
+# %%
+model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/demo_en_de_keras")
+backbone = model.backbone
+E = ops.convert_to_numpy(backbone.token_embedding.embeddings)  # (V, D)
+
+
+def embed(ids):
+    length, D = len(ids), E.shape[1]
+    return (np.sqrt(D) * E[ids] + layers.sinusoidal_encoding(length, D))[np.newaxis]
+
+
+# %%
+def transformer(source_ids, target_ids):
+    memory = embed(source_ids)
+    for block in backbone.encoder_blocks:
+        memory = encoder_block(memory, block)
+    x = embed(target_ids)
+    causal = layers.make_causal_mask(np.ones((1, len(target_ids)), dtype="int32"))
+    for block in backbone.decoder_blocks:
+        x = decoder_block(x, memory, block, causal)
+    return x @ E.T  # (1, T, V)
+
+
+# %% [markdown]
+# The logits are the package's.
+
+# %%
+tokenizer = model.preprocessor.tokenizer
+ids = {
+    "encoder_token_ids": np.array([[*tokenizer("The girl is happy."), tokenizer.end_token_id]]),
+    "decoder_token_ids": np.array([[tokenizer.start_token_id, *tokenizer("Das Mädchen ist")]]),
+}
+logits = transformer(ids["encoder_token_ids"][0], ids["decoder_token_ids"][0])
+masks = {name.replace("token_ids", "padding_mask"): np.ones_like(i) for name, i in ids.items()}
+np.testing.assert_allclose(model({**ids, **masks}, training=False), logits, atol=1e-3)
+
+# %% [markdown]
+# And they know what comes next.
+
+# %%
+next_piece = tokenizer.id_to_token(int(logits[0, -1].argmax()))
+print(next_piece)
+assert next_piece == "▁glückli"
+
+# %% [markdown]
+# ## Counting
+#
+# The parameters follow from the parts: attention has four matrices, the feed-forward network two
+# with biases, a normalization two vectors; sinusoids have none, and the logits borrow the
+# embeddings.
+
+
+# %%
+def count(vocabulary_size, N=6, D=512, H=8, F=2048, K=None):
+    attention = 2 * D * H * (K or D // H) + 2 * D * D
+    return {
+        "embeddings": vocabulary_size * D,
+        "attention in the encoder": N * attention,
+        "attention in the decoder": 2 * N * attention,
+        "feed-forward": 2 * N * (2 * D * F + F + D),
+        "normalization": N * (2 + 3) * 2 * D,
+    }
+
+
+# %%
+base = count(37_000)
+for part, number in base.items():
+    print(f"{part:26}{number:12,}")
+assert sum(base.values()) == 63_045_632
+
+# %% [markdown]
+# The package's base model has as many.
+
+# %%
+preset = ak.TransformerBackbone.from_preset(
+    "transformer_base", vocabulary_size=37_000, load_weights=False
+)
+assert preset.count_params() == 63_045_632
+
+# %% [markdown]
+# The paper's Table 3 says 65 million. Where are the other two? Let us ask each row how many pieces
+# V would make its number come out.
+
+# %%
+rows = {  # from Table 3: what differs from base, millions of parameters
+    "base": ({}, 65),
+    "B: d_k 16": ({"K": 16}, 58),
+    "B: d_k 32": ({"K": 32}, 60),
+    "C: N 2": ({"N": 2}, 36),
+    "C: N 4": ({"N": 4}, 50),
+    "C: N 8": ({"N": 8}, 80),
+    "C: D 256": ({"D": 256}, 28),
+    "C: D 1024": ({"D": 1024}, 168),
+    "C: F 1024": ({"F": 1024}, 53),
+    "C: F 4096": ({"F": 4096}, 90),
+}
+
+# %%
+for name, (changes, millions) in rows.items():
+    without_embeddings = sum(count(0, **changes).values())
+    pieces = (1e6 * millions - without_embeddings) / changes.get("D", 512)
+    print(f"{name:10} {millions:4} million if V = {pieces:7,.0f}")
+
+# %% [markdown]
+# All near 41,000, where the text of the paper says "about 37000". With V = 41,100 every one of
+# these rows rounds to the printed number. So the difference is the vocabulary's, 512 numbers a
+# piece, and the blocks are the paper's. (The row "big" alone does not fit: it prints 213 million,
+# fewer than the 214 that even 37,000 pieces make.)
+
+# %%
+for changes, millions in rows.values():
+    assert round(sum(count(41_100, **changes).values()) / 1e6) == millions
+big = count(37_000, D=1024, H=16, F=4096)
+assert sum(big.values()) == 214_171_648
+
+# %% [markdown]
+# Where the parameters are, with V = 37,000; the diamonds are the paper's numbers.
+
+# %%
+figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
+names = list(rows)
+left, parts = np.zeros(len(rows)), list(base)[:4]  # normalization is too thin to see
+for part, color in zip(parts, COLORS[:4], strict=True):
+    widths = np.array([count(37_000, **changes)[part] / 1e6 for changes, _ in rows.values()])
+    axes.barh(names, widths, left=left, color=color, label=part, height=0.7)
+    left += widths
+axes.plot([m for _, m in rows.values()], names, "D", color="black", ms=5, label="paper, Table 3")
+axes.invert_yaxis()
+axes.set(xlabel="parameters (millions)", ylabel="row of the paper's Table 3")
+axes.legend(frameon=False, loc="center right", bbox_to_anchor=(1, 0.6))
+plt.show()
+
+# %% [markdown]
+# The feed-forward networks are the largest part of the base model, 25 of 63 million; attention has
+# 19, the embeddings 19. The diamonds stand a little to the right of the bars, by the 4,100 pieces.
+
+# %%
+assert [round(base[part] / 1e6) for part in ("feed-forward", "embeddings")] == [25, 19]
+assert round((base[parts[1]] + base[parts[2]]) / 1e6) == 19
+
+# %% [markdown]
+# ## In three lines
+#
+# 1. A block is attention between positions and a small network at each, both in Add & Norm.
+# 2. The residual keeps the words apart; without it a few blocks make all positions equal.
+# 3. Figure 1 is a dozen lines; its parameters are the paper's up to the size of the vocabulary.
+
+# %% [markdown]
+# ## Exercises
+
+# %% [markdown]
+# **1.** Many later models normalize *before* the sublayer and leave the sum alone: x + Sublayer(
+# LayerNorm(x)). Write such an encoder block and compare it with
+# `EncoderBlock(..., normalize_first=True)`.
+
+
+# %% jupyter={"source_hidden": true} tags=["solution"]
+def pre_norm_block(x, block):
+    y = layer_norm(x, *block.self_attention_add_norm.layer_norm.get_weights())
+    x = x + ops.convert_to_numpy(block.self_attention(y, y))
+    y = layer_norm(x, *block.feed_forward_add_norm.layer_norm.get_weights())
+    return x + feed_forward(y, block)
+
+
+block = layers.EncoderBlock(num_heads=H, key_dim=K, intermediate_dim=F, normalize_first=True)
+np.testing.assert_allclose(block(x), pre_norm_block(x, block), atol=1e-5)
+
+# %% [markdown]
+# **2.** How many parameters would the base model have with *two* matrices of embeddings and a
+# third for the output, instead of one for all three? By how much is sharing cheaper?
+
+# %% jupyter={"source_hidden": true} tags=["solution"]
+untied = sum(base.values()) + 2 * base["embeddings"]
+print(f"{untied:,}; sharing saves {1 - sum(base.values()) / untied:.0%}")
+assert untied == 100_933_632
+
+# %% [markdown]
+# Next: [07 · Learning to translate](07_learning_to_translate.ipynb)
