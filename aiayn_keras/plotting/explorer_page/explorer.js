@@ -186,7 +186,7 @@ function sentence(word, weights) {
     .slice(0, LISTED)
     .filter(({ weight }) => weight >= 0.0005);
   const list = strongest.flatMap(({ weight, index }, place) =>
-    [place ? ", " : "", node("span", quoted(other(word.side), index), ` ${weight.toFixed(3)}`)]);
+    [place ? ", " : "", quoted(other(word.side), index), `\u00a0${weight.toFixed(3)}`]);
   const verb = word.side === "queries" ? " looks at " : " is looked at by ";
   return [quoted(word.side, word.index), verb, ...(list.length ? list : ["nothing"]), "."];
 }
