@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aiayn_keras.plotting.figures import COLORS, finish, new_figure
+from aiayn_keras.plotting.figures import COLORS, DASHES, finish, new_figure
 
 CURVES = {"loss": "training", "val_loss": "validation"}
 PANEL_COLORS = {"BLEU": COLORS[2:], "learning rate": ["#555555"]}
@@ -49,9 +49,9 @@ def plot_learning_curves(history, path=None):
             f"Received the lengths: {lengths}, and {len(x)} for `{x_label}`."
         )
 
-    figure = new_figure(4.6 * len(panels), 3.4)
+    figure = new_figure(3.6 * len(panels), 2.9)
     for axes, (label, names) in zip(_row(figure, len(panels)), panels.items(), strict=True):
-        axes.set_prop_cycle(color=PANEL_COLORS.get(label, COLORS))
+        _tell_lines_apart(axes, PANEL_COLORS.get(label, COLORS))
         marker = "o" if len(x) <= 30 else None
         for name in names:
             measured = [(a, b) for a, b in zip(x, history[name], strict=True) if b == b]  # not NaN
@@ -91,7 +91,7 @@ def plot_schedule(schedule, steps, path=None):
     points = np.unique(np.linspace(0, steps - 1, 400).astype(int))
     figure = new_figure(5.6, 3.4)
     (axes,) = _row(figure, 1)
-    axes.set_prop_cycle(color=COLORS)
+    _tell_lines_apart(axes, COLORS)
     for name, rate in schedules.items():
         axes.plot(points + 1, [float(rate(int(step))) for step in points], label=name)
     _tidy(axes, "updates", "learning rate")
@@ -102,6 +102,11 @@ def plot_schedule(schedule, steps, path=None):
 
 def _row(figure, panels):
     return figure.subplots(1, panels, squeeze=False)[0]
+
+
+def _tell_lines_apart(axes, colors):
+    """Gives each line its colour and its dashes: lines that lie on each other stay visible."""
+    axes.set_prop_cycle(color=colors, linestyle=DASHES[: len(colors)])
 
 
 def _tidy(axes, x_label, y_label):

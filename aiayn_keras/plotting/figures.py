@@ -6,16 +6,14 @@ from aiayn_keras.files import atomic_path
 
 # Okabe and Ito's colours, which colour-blind readers tell apart.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+DASHES = ["-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1))]
 
 
 def new_figure(width, height):
     """Returns an empty figure of so many inches that draws without a display."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from aiayn_keras.plotting.notebook_figure import NotebookFigure  # imports Matplotlib
 
-    figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    return NotebookFigure(figsize=(width, height), dpi=120, layout="constrained")
 
 
 def finish(figure, path):

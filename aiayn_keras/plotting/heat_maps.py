@@ -9,7 +9,7 @@ from aiayn_keras.plotting.figures import finish, new_figure
 from aiayn_keras.plotting.visible_tokens import visible
 
 LONGEST_TOKEN = 16  # characters shown; a longer token ends in an ellipsis
-CELL, WIDEST = 0.25, 14.0  # inches: one weight of a heat map; a row of heat maps
+CELL, WIDEST = 0.22, 8.0  # inches: one weight of a heat map; a row of them, legible in a notebook
 
 
 def plot_attention(weights, source_tokens, target_tokens, path=None, title=None):
@@ -113,13 +113,13 @@ def _heat_maps(maps, key_tokens, query_tokens, names, title, path, scale=None):
         axes.grid(which="minor", color="#E4E4E4", linewidth=0.5)
         axes.tick_params(which="both", length=0, labelsize=9)
         axes.spines[:].set_color("#AAAAAA")
-        below = {"xytext": (0, -5), "textcoords": "offset points", "ha": "center", "va": "top"}
-        axes.annotate(names[index], (0.5, 0), xycoords="axes fraction", **below)
+        axes.set_title(_plain(names[index]), fontsize=10)
     if scale:
         drawn = list(grid.flat)[: len(maps)]
         figure.colorbar(image, ax=drawn, label=scale, shrink=0.8, aspect=30, pad=0.02)
     if title_lines:
         figure.suptitle(_plain("\n".join(title_lines)), fontsize=11)
+        figure.get_layout_engine().set(h_pad=0.08)  # inches, away from the names of the maps
     return finish(figure, path)
 
 
