@@ -291,21 +291,43 @@ def test_the_frame_of_a_notebook_works_whatever_style_is_around_it(open_page, ma
     same_as_shown(page.weights("keys"), maps.cross[1, 1, 3])
 
 
+@pytest.fixture
+def set_width(browser):
+    """Returns a function that gives the window a width; the height is always the same."""
+
+    def set_(width):
+        metrics = {"width": width, "height": 700, "deviceScaleFactor": 2, "mobile": width < 500}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    yield set_
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 @pytest.mark.parametrize(("width", "length"), [(360, 12), (1280, 60)])
-def test_nothing_is_cut_off_at_the_side(open_page, make_maps, width, length):
+def test_nothing_is_cut_off_at_the_side(open_page, make_maps, set_width, width, length):
+    set_width(width)
     tokens = [f"▁token{index}" for index in range(length - 1)] + ["▁Donaudampfschifffahrt" * 3]
     page = open_page(make_maps(tokens, tokens), title="long " * 20)
-    metrics = {"width": width, "height": 700, "deviceScaleFactor": 2, "mobile": width < 500}
-    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    try:
-        page.hover("queries", length - 1)
-        assert len(page.weights("keys")) == length
-        wide, narrow = page.browser.execute_script(
-            "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-        )
-        assert wide <= narrow <= width
-    finally:
-        page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    page.hover("queries", length - 1)
+    assert len(page.weights("keys")) == length
+    wide, narrow = page.browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    assert wide <= narrow <= width
+
+
+@pytest.mark.parametrize("width", [360, 500, 1280])
+@pytest.mark.parametrize("token", ["▁a", "▁Donaudampfschifffahrt"])
+def test_words_stay_in_their_place_when_one_is_shown(open_page, make_maps, set_width, width, token):
+    set_width(width)
+    page = open_page(make_maps([token] * S, [token] * T))
+    (status,) = page.find("#status")
+    needed = page.browser.execute_script("return arguments[0].scrollHeight", status)
+    assert needed <= status.rect["height"], "the first hint is read without scrolling"
+    before = page.button("queries", 1).rect
+    page.hover("queries", 1)
+    assert page.marked() == [("queries", 1)]
+    assert page.button("queries", 1).rect == before
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
