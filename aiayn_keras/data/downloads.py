@@ -3,7 +3,6 @@
 import dataclasses
 import gzip
 import hashlib
-import os
 import pathlib
 import tempfile
 import zipfile
@@ -12,6 +11,7 @@ import zlib
 import pooch
 
 from aiayn_keras.data.text_lines import CorpusError
+from aiayn_keras.files import atomic_path
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,8 @@ def fetch(file: RemoteFile, cache_dir=None, retries: int = 3) -> pathlib.Path:
             failures.append(f"{url}: {error}")
             continue
         if _sha256(data) == file.sha256:
-            _write_atomically(target, data)
+            with atomic_path(target) as temporary:
+                temporary.write_bytes(data)
             return target
         failures.append(f"{url}: sha256 is {_sha256(data)}, expected {file.sha256}")
     raise CorpusError(
@@ -87,14 +88,3 @@ def _download(url, member, retries):
 
 def _sha256(data):
     return hashlib.sha256(data).hexdigest()
-
-
-def _write_atomically(path, data):
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        os.replace(partial, path)
-    except BaseException:
-        pathlib.Path(partial).unlink(missing_ok=True)
-        raise

@@ -1,11 +1,10 @@
 """The files beside a model's versions: how TensorFlow Serving is to run them."""
 
 import json
-import tempfile
-from pathlib import Path
 
 from aiayn_keras.export.model_card import model_card
 from aiayn_keras.export.warmup import BATCH_SIZES
+from aiayn_keras.files import write_text
 
 VERSION_FILE = "assets.extra/export.json"
 MONITORING = """prometheus_config {
@@ -60,7 +59,7 @@ def write_kit(folder):
         if text is None:
             (folder / file_name).unlink(missing_ok=True)
         else:
-            _write_atomically(folder / file_name, text)
+            write_text(folder / file_name, text)
 
 
 def server_flags(base_path, batched):
@@ -149,10 +148,3 @@ def _docker_compose(name, flags):
         *(f'      - "{flag}"' for flag in flags),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _write_atomically(path, text):
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=path.parent) as temporary:
-        written = Path(temporary) / path.name
-        written.write_text(text, encoding="utf-8")
-        written.replace(path)

@@ -10,11 +10,11 @@ import keras
 import numpy as np
 from tqdm.auto import tqdm
 
+from aiayn_keras.files import write_text
 from aiayn_keras.plotting import plot_learning_curves
 from aiayn_keras.training.bleu import corpus_bleu
 from aiayn_keras.training.checkpoints import prune_checkpoints, save_checkpoint
 from aiayn_keras.training.devices import copy_weights
-from aiayn_keras.training.files import write_text
 from aiayn_keras.training.running_mean import mean_weights
 from aiayn_keras.training.validation_history import best_update, is_out_of_patience
 

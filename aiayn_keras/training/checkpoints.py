@@ -10,7 +10,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from aiayn_keras.training.files import digest_of, publish, writing_folder
+from aiayn_keras.files import digest_of, publish, writing_folder
 
 logger = logging.getLogger(__name__)
 

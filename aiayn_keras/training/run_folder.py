@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from aiayn_keras.files import WRITING, atomic_path, write_text
 from aiayn_keras.training.checkpoints import list_checkpoints
-from aiayn_keras.training.files import WRITING, atomic_path, write_text
 from aiayn_keras.training.validation_history import best_update
 
 

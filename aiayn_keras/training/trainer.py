@@ -10,6 +10,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.data import CorpusError, UpdateBatches
+from aiayn_keras.files import write_text
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
     TransformerTokenizer,
@@ -26,7 +27,6 @@ from aiayn_keras.training.checkpoints import (
     skip_random_state,
 )
 from aiayn_keras.training.devices import copy_weights, open_devices
-from aiayn_keras.training.files import write_text
 from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.running_mean import ValidateMeanWeights
 from aiayn_keras.training.training_data import (

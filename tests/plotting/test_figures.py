@@ -1,12 +1,16 @@
 """Figures show the numbers they were given, with names and units, and files are whole."""
 
+import io
+import itertools
 import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from matplotlib.image import imread as read_png
 
+import aiayn_keras
 from aiayn_keras import plotting
 from tests.helpers import H, S, T, assert_close
 
@@ -95,17 +99,25 @@ def test_attention_of_one_head_shows_its_weights_and_tokens(weights):
 
 def test_attention_of_all_heads_shares_one_scale(weights):
     *heads, _ = plotting.plot_attention(weights, SOURCE, TARGET).axes
-    assert [axes.texts[0].get_text() for axes in heads] == ["head 1", "head 2", "head 3"]
+    assert [axes.get_title() for axes in heads] == ["head 1", "head 2", "head 3"]
     for axes, head in zip(heads, weights, strict=True):
         assert_close(shown(axes), head)
         assert_close(axes.images[0].get_clim(), (0.0, weights.max()))
 
 
-def test_many_long_heat_maps_fold_into_rows():
-    tokens = [f"▁token{i}" for i in range(40)]
-    figure = plotting.plot_attention(np.full((8, 40, 40), 1 / 40), tokens, tokens)
-    assert figure.get_figwidth() < 18
-    assert len(figure.axes) == 8 + 1
+def test_many_heat_maps_fold_into_rows_that_fit_a_notebook_and_do_not_overlap():
+    tokens = [f"▁token{i}" for i in range(12)]
+    figure = plotting.plot_attention(np.full((8, 12, 12), 1 / 12), tokens, tokens, title="mean")
+    assert figure.get_figwidth() < 11
+    figure.draw_without_rendering()
+    *heads, _ = [axes.get_tightbbox() for axes in figure.axes]
+    assert len(heads) == 8
+    assert not [(a, b) for a, b in itertools.combinations(heads, 2) if overlap(a, b)]
+
+
+def overlap(a, b):
+    """Whether two boxes share more than the pixel that rounding adds."""
+    return min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1
 
 
 @pytest.mark.parametrize(
@@ -114,7 +126,7 @@ def test_many_long_heat_maps_fold_into_rows():
         ("Donaudampfschifffahrt", "Donaudampfschif…"),
         ("▁$5", r"_\$5"),
         ("two words", "two␣words"),
-        ("line\n", "line⏎"),
+        ("", "⟨empty⟩"),
         (17, "17"),
     ],
 )
@@ -133,7 +145,7 @@ def test_masks_show_true_as_filled():
     causal = np.tril(np.ones((T, T), dtype=bool))
     figure = plotting.plot_masks({"causal": causal, "everything": np.ones_like(causal)})
     first, second = figure.axes
-    assert [axes.texts[0].get_text() for axes in (first, second)] == ["causal", "everything"]
+    assert [axes.get_title() for axes in (first, second)] == ["causal", "everything"]
     assert_close(shown(first), causal)
     red, green, blue, _ = first.images[0].cmap(1.0)
     assert red + green + blue < 1.0, "what may be looked at is dark"
@@ -155,6 +167,13 @@ def test_schedules_are_compared_by_name():
     assert labels(axes.get_legend().get_texts()) == ["a", "b"]
 
 
+def test_lines_that_lie_on_each_other_are_told_apart_without_colour():
+    rates = dict.fromkeys("abcdef", lambda step: 1)
+    (axes,) = plotting.plot_schedule(rates, steps=9).axes
+    # `_dash_pattern` since `get_linestyle` calls every pattern of numbers "--".
+    assert len({str(line._dash_pattern) for line in axes.get_lines()}) == len(rates)
+
+
 def test_a_schedule_of_one_step_is_refused():
     with pytest.raises(ValueError, match="`steps` must be at least 2"):
         plotting.plot_schedule(lambda step: 1.0, steps=1)
@@ -165,6 +184,12 @@ def test_a_png_is_written_and_nothing_beside_it(tmp_path):
     plotting.plot_masks({"all": [[True]]}, path=path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert os.listdir(path.parent) == ["masks.png"]
+
+
+def test_a_notebook_shows_the_figure_on_white():
+    picture = plotting.plot_masks({"all": [[True]]})._repr_png_()
+    red, green, blue, opacity = read_png(io.BytesIO(picture))[0, 0]
+    assert (red, green, blue, opacity) == (1, 1, 1, 1)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
@@ -183,9 +208,11 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_no_state_and_no_matplotlib_before_the_first_plot():
     program = (
-        "import sys, importlib.util as util\n"
-        f"spec = util.spec_from_file_location('plotting', {plotting.__file__!r})\n"
-        "plotting = util.module_from_spec(spec); spec.loader.exec_module(plotting)\n"
+        "import sys, types\n"
+        "package = types.ModuleType('aiayn_keras')  # without its imports of Keras\n"
+        f"package.__path__ = {aiayn_keras.__path__!r}\n"
+        "sys.modules['aiayn_keras'] = package\n"
+        "from aiayn_keras import plotting\n"
         "assert 'matplotlib' not in sys.modules\n"
         "plotting.plot_masks({'all': [[True]]})\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"

@@ -1,6 +1,6 @@
 import pytest
 
-from aiayn_keras.training.files import atomic_path, write_text
+from aiayn_keras.files import atomic_path, write_text
 
 
 def test_a_file_appears_whole(tmp_path):

@@ -1,0 +1,22 @@
+"""Figures: learning curves, attention, the learning-rate schedule and masks; and a page to explore.
+
+Every function `plot_...` returns a `matplotlib.figure.Figure` and, given a `path`, also writes it
+there as a PNG. Nothing touches pyplot: no display is needed and no figure stays open behind the
+caller's back. In a notebook the returned figure shows itself. Matplotlib is imported on the first
+plot. `attention_explorer` returns an interactive page, which needs no network.
+"""
+
+from aiayn_keras.plotting.curves import plot_learning_curves, plot_schedule
+from aiayn_keras.plotting.explorer import AttentionExplorer, attention_explorer
+from aiayn_keras.plotting.figures import COLORS
+from aiayn_keras.plotting.heat_maps import plot_attention, plot_masks
+
+__all__ = [
+    "COLORS",
+    "AttentionExplorer",
+    "attention_explorer",
+    "plot_attention",
+    "plot_learning_curves",
+    "plot_masks",
+    "plot_schedule",
+]

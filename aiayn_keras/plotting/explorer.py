@@ -1,0 +1,180 @@
+"""A page to explore attention: choose layer, head and word, and see where the word looks.
+
+The page is plain DOM and SVG, about 200 lines of JavaScript: lines between two columns of words
+need no drawing library, and D3, Vega or Plotly would add 0.3 to 4 MB to every page; BertViz loads
+its libraries from the network, and CircuitsVis (1.3 MB) draws one sentence that looks at itself.
+"""
+
+import base64
+import hashlib
+import html
+import json
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+import numpy as np
+
+from aiayn_keras.files import write_text
+from aiayn_keras.plotting.visible_tokens import visible
+
+KINDS = (
+    {
+        "attribute": "encoder",
+        "name": "Encoder self-attention",
+        "queries": "source",
+        "keys": "source",
+        "titles": {"queries": "Source word looks", "keys": "at source word"},
+        "note": "Every source word looks at all source words.",
+    },
+    {
+        "attribute": "decoder",
+        "name": "Decoder self-attention",
+        "queries": "target",
+        "keys": "target",
+        "titles": {"queries": "Target word looks", "keys": "at target word"},
+        "note": "Every target word looks at itself and at those before it.",
+    },
+    {
+        "attribute": "cross",
+        "name": "Cross-attention",
+        "queries": "target",
+        "keys": "source",
+        "titles": {"queries": "Target word looks", "keys": "at source word"},
+        "note": "Having read a target word, the decoder looks at the source and writes the next.",
+    },
+)
+ATTRIBUTES = ("source_tokens", "target_tokens", *(kind["attribute"] for kind in KINDS))
+
+LARGEST = 65535  # a weight of 1 in the page: 16 bits, more than the three digits it shows
+ROW_PIXELS, OTHER_PIXELS, HIGHEST_FRAME = 28, 390, 800
+
+
+@dataclass(frozen=True)
+class AttentionExplorer:
+    """An interactive page of attention weights; a notebook shows it as a cell's last line.
+
+    Attributes:
+        page: The page as one HTML text that loads nothing else.
+        height: Pixels that it takes in a notebook.
+    """
+
+    page: str
+    height: int
+
+    def save(self, path):
+        """Writes the page, in full or not at all; any browser opens it, without a network.
+
+        Args:
+            path: HTML file to write.
+        """
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, self.page)
+
+    def _repr_html_(self):
+        """The page in a frame of its own, where its style meets no other."""
+        return (
+            '<iframe title="Attention explorer" sandbox="allow-scripts" '
+            f'style="width: 100%; height: {self.height}px; border: 0" '
+            f'srcdoc="{html.escape(self.page)}"></iframe>'
+        )
+
+    def __repr__(self):
+        size = f"{len(self.page) / 1000:.0f} kB"
+        return f"AttentionExplorer({size}): notebooks show it, save(path) writes it"
+
+
+def attention_explorer(maps, title=None):
+    """Makes an interactive page of a sentence pair's attention (paper, figures 3 to 5).
+
+    The page offers the kind of attention, the layer, and the head or the mean of the heads. A word
+    that is pointed at, tapped or reached with the keyboard shows the words it looks at, or, on the
+    other side, the words that look at it, with their weights.
+
+    ```python
+    translation = model.translate([source])[0]
+    explorer = attention_explorer(model.attention_maps(source, translation.text))
+    explorer.save("attention.html")
+    ```
+
+    Args:
+        maps: What `model.attention_maps(source, target)` returns, or another object with its
+            attributes: `source_tokens` (S strings), `target_tokens` (T strings), and the weights
+            `encoder (N, H, S, S)`, `decoder (N, H, T, T)` and `cross (N, H, T, S)`.
+        title: Heading of the page, or `None`.
+
+    Returns:
+        An `AttentionExplorer`: a notebook shows it, `save(path)` writes it.
+
+    Raises:
+        TypeError: If `maps` lacks one of these attributes.
+        ValueError: If weights are not of that shape, or not from 0 to 1.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> maps = SimpleNamespace(
+        ...     source_tokens=["▁house", "</s>"],
+        ...     target_tokens=["<s>"],
+        ...     encoder=[[[[0.9, 0.1], [0.5, 0.5]]]],
+        ...     decoder=[[[[1.0]]]],
+        ...     cross=[[[[0.7, 0.3]]]],
+        ... )
+        >>> attention_explorer(maps).save("attention.html")
+    """
+    missing = [name for name in ATTRIBUTES if not hasattr(maps, name)]
+    if missing:
+        raise TypeError(
+            "`maps` must be what `model.attention_maps(source, translation.text)` returns. "
+            f"Received: {type(maps).__name__}, which lacks {', '.join(missing)}."
+        )
+    words = {
+        side: [visible(token) for token in getattr(maps, f"{side}_tokens")]
+        for side in ("source", "target")
+    }
+    kinds = [{**kind, **_packed(getattr(maps, kind["attribute"]), kind, words)} for kind in KINDS]
+    longest = max(map(len, words.values()))
+    return AttentionExplorer(
+        page=_page({"title": title and str(title), "words": words, "kinds": kinds}),
+        height=min(OTHER_PIXELS + ROW_PIXELS * longest, HIGHEST_FRAME),
+    )
+
+
+def _packed(weights, kind, words):
+    """Shape and base64 of weights `(N, H, T, S)` as 16-bit whole numbers, lowest byte first."""
+    weights = np.asarray(weights, dtype="float32")
+    expected = (len(words[kind["queries"]]), len(words[kind["keys"]]))
+    if weights.ndim != 4 or weights.shape[2:] != expected or 0 in weights.shape:
+        raise ValueError(
+            f"`maps.{kind['attribute']}` must have the shape (N, H, {expected[0]}, {expected[1]}) "
+            f"of layers, heads and tokens, none of them 0. Received: {weights.shape}."
+        )
+    # Sums in half precision may pass 1 by a little; NaN passes no comparison.
+    if not np.all((weights >= 0) & (weights <= 1.01)):
+        raise ValueError(
+            f"`maps.{kind['attribute']}` must be weights from 0 to 1. "
+            f"Received: {weights.min()} to {weights.max()}."
+        )
+    whole = np.rint(np.minimum(weights, 1) * LARGEST).astype("<u2")
+    return {"shape": weights.shape, "weights": base64.b64encode(whole.tobytes()).decode("ascii")}
+
+
+def _page(data):
+    """The HTML text; its policy runs our script alone and lets nothing be fetched."""
+    folder = resources.files("aiayn_keras.plotting") / "explorer_page"
+    markup, style, script = (
+        (folder / f"explorer.{suffix}").read_text("utf-8") for suffix in ("html", "css", "js")
+    )
+    policy = (
+        f"default-src 'none'; img-src data:; script-src {_digest(script)}; "
+        f"style-src {_digest(style)}; base-uri 'none'; form-action 'none'"
+    )
+    # In a script element only "<" could begin a tag that ends it, or a comment.
+    maps = json.dumps(data).replace("<", r"\u003c")
+    return Template(markup).substitute(policy=policy, style=style, script=script, maps=maps)
+
+
+def _digest(text):
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

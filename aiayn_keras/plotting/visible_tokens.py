@@ -1,0 +1,58 @@
+"""Tokens as a reader can see them."""
+
+import unicodedata
+
+SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
+JOINERS = "\u200c\u200d"  # shape the letters of Persian or Hindi, and emoji
+BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
+
+
+def visible(token):
+    r"""A token with a sign for every character that has no ink.
+
+    Spaces, line ends and tabs get signs. Other white space, control characters, marks that turn the
+    direction of writing and zero-width characters get their code point. Joiners between visible
+    characters stay, since they shape them.
+
+    Args:
+        token: A string, or anything that becomes one.
+
+    Returns:
+        A string that is never empty.
+
+    Example:
+        >>> visible("a b"), visible("\u200b"), visible("")
+        ('a␣b', '⟨U+200B⟩', '⟨empty⟩')
+    """
+    text = str(token)
+    if not text:
+        return "⟨empty⟩"
+    has_ink = not all(_is_inkless(character) for character in text)
+    shown = "".join(_visible(character, has_ink) for character in text)
+    # A mark above or below a letter needs something to stand on.
+    return f"◌{shown}" if unicodedata.category(shown[0])[0] == "M" else shown
+
+
+def _visible(character, among_ink):
+    if character in SIGNS:
+        return SIGNS[character]
+    if not _is_inkless(character) or (among_ink and _shapes_its_neighbour(character)):
+        return character
+    return f"⟨U+{ord(character):04X}⟩"
+
+
+def _is_inkless(character):
+    return (
+        # Cc, Cf, Cn, Co, Cs: control, format, unassigned, private, surrogate; Zs, Zl, Zp: white.
+        unicodedata.category(character)[0] in "CZ"
+        or character in BLANK_LETTERS
+        or _is_variation_selector(character)
+    )
+
+
+def _shapes_its_neighbour(character):
+    return character in JOINERS or _is_variation_selector(character)
+
+
+def _is_variation_selector(character):
+    return unicodedata.name(character, "").startswith("VARIATION SELECTOR")

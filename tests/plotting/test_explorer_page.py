@@ -1,0 +1,356 @@
+"""The page in a real browser: it shows the right weights, by mouse, keyboard and finger."""
+
+import json
+
+import numpy as np
+import pytest
+
+from aiayn_keras.plotting import attention_explorer
+from tests.helpers import H, S, T, assert_close
+
+ATTACK = "</script><img src=x onerror=document.title='hurt'>"
+KINDS = {"encoder": 0, "decoder": 1, "cross": 2}
+MEAN = H
+
+
+class Page:
+    """The explorer as its user sees it."""
+
+    def __init__(self, browser):
+        self.browser = browser
+
+    def find(self, selector):
+        return self.browser.find_elements("css selector", selector)
+
+    def choose(self, group, index):
+        self.find(f"#{group} label")[index].click()
+
+    def words(self, side):
+        return [word.text for word in self.find(f"#{side} .word")]
+
+    def chosen(self, group):
+        (label,) = self.find(f"#{group} label:has(:checked)")
+        return label.text
+
+    def button(self, side, index):
+        return self.find(f"#{side} button")[index]
+
+    def hover(self, side, index):
+        self.mouse.move_to_element(self.button(side, index)).perform()
+
+    def press(self, *keys):
+        self.mouse.send_keys(*keys).perform()
+
+    @property
+    def mouse(self):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        return ActionChains(self.browser, duration=0)
+
+    def weights(self, side):
+        """The numbers beside the words of a side, or an empty list if there are none."""
+        return [float(number.text) for number in self.find(f"#{side} .number") if number.text]
+
+    def marked(self):
+        """Sides and places of the words that the page marks as the one shown."""
+        return [
+            (side, index)
+            for side in ("queries", "keys")
+            for index, button in enumerate(self.find(f"#{side} button"))
+            if "chosen" in button.get_attribute("class").split()
+        ]
+
+    def lines(self):
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll('#lines path')]"
+            ".map(line => [line.getAttribute('d'), parseFloat(line.style.strokeWidth)])"
+        )
+
+    def status(self):
+        (status,) = self.find("#status")
+        return status.text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def same_as_shown(shown, weights):
+    """Fails unless every number is the weight, in three digits."""
+    assert_close(shown, weights, rtol=0, atol=0.00052)
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Returns a function that opens the explorer of some maps; its console must stay empty."""
+    browser.get("about:blank")
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+
+    def open_(maps, title=None):
+        path = tmp_path / "attention.html"
+        attention_explorer(maps, title).save(path)
+        browser.get(path.as_uri())
+        return Page(browser)
+
+    yield open_
+    assert browser.get_log("browser") == []
+
+
+@pytest.fixture
+def page(open_page, maps):
+    return open_page(maps)
+
+
+def requests(browser):
+    messages = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
+    return [
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent"
+    ]
+
+
+def test_the_page_requests_nothing_but_itself(page, browser, tmp_path):
+    urls = [url for url in requests(browser) if not url.startswith("data:")]
+    assert urls == [(tmp_path / "attention.html").as_uri()]
+
+
+def test_the_page_may_request_nothing(page):
+    directive = page.browser.execute_async_script(
+        "const done = arguments[0];"
+        "document.addEventListener('securitypolicyviolation', e => done(e.effectiveDirective));"
+        "fetch('http://127.0.0.1:9/').catch(() => setTimeout(done, 2000, 'not refused'));"
+    )
+    page.browser.get_log("browser")  # it tells of the refusal
+    assert directive == "connect-src"
+
+
+def test_it_begins_with_the_mean_of_the_last_cross_attention(page, maps):
+    assert page.words("queries") == [*maps.target_tokens]
+    assert page.words("keys") == [*maps.source_tokens]
+    assert [page.chosen(group) for group in ("kinds", "layers", "heads")] == [
+        "Cross-attention",
+        "2",
+        "mean",
+    ]
+    drawn = np.count_nonzero(maps.cross[1].mean(axis=0) >= 0.03)
+    assert 0 < len(page.lines()) == drawn < T * S
+
+
+def test_a_word_shows_where_it_looks(page, maps):
+    weights = maps.cross[1].mean(axis=0)
+    for index in (3, 6):
+        page.hover("queries", index)
+        assert page.marked() == [("queries", index)]
+        same_as_shown(page.weights("keys"), weights[index])
+        assert page.weights("queries") == []
+        strongest = int(weights[index].argmax())
+        assert page.status().startswith(
+            f"▁target{index} looks at ▁source{strongest} {weights[index].max():.3f}, "
+        )
+
+
+def test_a_word_shows_who_looks_at_it(page, maps):
+    weights = maps.cross[1].mean(axis=0)[:, 2]
+    page.hover("keys", 2)
+    assert page.marked() == [("keys", 2)]
+    same_as_shown(page.weights("queries"), weights)
+    assert page.status().startswith(f"▁source2 is looked at by ▁target{weights.argmax()} ")
+
+
+def test_a_larger_weight_has_a_wider_line(page, maps):
+    page.hover("queries", 4)
+    lines = page.lines()
+    weights = [weight for weight in maps.cross[1].mean(axis=0)[4] if weight >= 0.0005]
+    assert [line.split(",")[1].split()[0] for line, _ in lines] == ["4.5"] * len(weights)
+    assert np.argsort([width for _, width in lines]).tolist() == np.argsort(weights).tolist()
+
+
+def test_weights_go_when_the_mouse_goes(page):
+    page.hover("queries", 3)
+    page.mouse.move_to_element(page.find("footer")[0]).perform()
+    assert page.marked() == page.weights("keys") == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("layer", [0, 1])
+@pytest.mark.parametrize("head", [0, 2, MEAN])
+def test_kind_layer_and_head_choose_the_weights(page, maps, kind, layer, head):
+    page.choose("kinds", KINDS[kind])
+    page.choose("layers", layer)
+    page.choose("heads", head)
+    page.hover("queries", 4)
+    heads = getattr(maps, kind)[layer]
+    same_as_shown(page.weights("keys"), (heads.mean(axis=0) if head == MEAN else heads[head])[4])
+
+
+def test_self_attention_has_the_same_words_on_both_sides(page, maps):
+    page.choose("kinds", KINDS["encoder"])
+    assert page.words("queries") == page.words("keys") == [*maps.source_tokens]
+    page.choose("kinds", KINDS["decoder"])
+    assert page.words("queries") == page.words("keys") == [*maps.target_tokens]
+
+
+def test_a_clicked_word_stays_while_the_head_changes(page, maps):
+    page.button("queries", 2).click()
+    page.choose("heads", 1)
+    assert page.marked() == [("queries", 2)]
+    same_as_shown(page.weights("keys"), maps.cross[1, 1, 2])
+    page.choose("layers", 0)
+    same_as_shown(page.weights("keys"), maps.cross[0, 1, 2])
+    page.button("queries", 2).click()
+    page.mouse.move_to_element(page.find("footer")[0]).perform()
+    assert page.marked() == [], "a second click lets it go"
+
+
+def test_the_page_is_used_with_the_keyboard_alone(page, maps):
+    from selenium.webdriver.common.keys import Keys
+
+    weights = maps.cross[1, 0]
+    page.find("#heads input")[MEAN].send_keys(Keys.ARROW_RIGHT)  # around, to the first head
+    assert page.chosen("heads") == "1"
+    page.press(Keys.TAB)
+    assert page.marked() == [("queries", 0)]
+    page.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_UP)
+    assert page.marked() == [("queries", 2)]
+    same_as_shown(page.weights("keys"), weights[2])
+    strongest = int(weights[2].argmax())
+    page.press(Keys.ARROW_RIGHT)
+    assert page.marked() == [("keys", strongest)]
+    same_as_shown(page.weights("queries"), weights[:, strongest])
+    page.press(Keys.ARROW_LEFT)
+    assert page.marked() == [("queries", int(weights[:, strongest].argmax()))]
+    page.press(Keys.END)
+    assert page.marked() == [("queries", T - 1)]
+    page.press(Keys.ARROW_DOWN)
+    assert page.marked() == [("queries", T - 1)]
+    page.press(Keys.HOME)
+    assert page.marked() == [("queries", 0)]
+    page.press(Keys.TAB)
+    assert page.marked() == [("keys", 0)], "Tab leaves the column"
+    page.press(Keys.ESCAPE)
+    assert page.marked() == []
+
+
+def test_kinds_are_chosen_with_the_keyboard_one_after_the_other(page):
+    from selenium.webdriver.common.keys import Keys
+
+    page.find("#kinds input")[2].send_keys(Keys.ARROW_LEFT)
+    assert page.chosen("kinds") == "Decoder self-attention"
+    page.press(Keys.ARROW_LEFT)
+    assert page.chosen("kinds") == "Encoder self-attention"
+
+
+def test_a_finger_chooses_a_word(page, maps):
+    page.browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    try:
+        place = page.button("keys", 1).rect
+        point = {"x": place["x"] + 20, "y": place["y"] + place["height"] / 2}
+        for kind, points in (("touchStart", [point]), ("touchEnd", [])):
+            page.browser.execute_cdp_cmd(
+                "Input.dispatchTouchEvent", {"type": kind, "touchPoints": points}
+            )
+        same_as_shown(page.weights("queries"), maps.cross[1].mean(axis=0)[:, 1])
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
+def test_a_token_of_markup_is_inert_text(open_page, make_maps):
+    page = open_page(make_maps([ATTACK, "b"], ["<b>x</b>", "&lt;"]), title=ATTACK)
+    assert page.words("keys") == [ATTACK.replace(" ", "␣"), "b"]
+    assert page.words("queries") == ["<b>x</b>", "&lt;"]
+    page.hover("keys", 0)
+    assert page.status().startswith(ATTACK.replace(" ", "␣"))
+    assert page.find("h1")[0].text == page.browser.title == ATTACK
+    assert page.find("img") == page.find("b") == []
+
+
+def test_markup_that_got_into_the_page_would_run_no_script(page):
+    title = page.browser.execute_async_script(
+        "const done = arguments[0];"
+        f"document.body.insertAdjacentHTML('beforeend', {ATTACK!r});"
+        "setTimeout(() => done(document.title), 300);"
+    )
+    page.browser.get_log("browser")  # it tells of the refusal
+    assert title == "Attention"
+
+
+def test_invisible_and_right_to_left_tokens_are_seen(open_page, make_maps):
+    page = open_page(make_maps(["▁كتاب", "\u200b"], ["\u202e", " "]))
+    assert page.words("keys") == ["▁كتاب", "⟨U+200B⟩"]
+    assert page.words("queries") == ["⟨U+202E⟩", "␣"]
+    arabic, latin = (word.value_of_css_property("direction") for word in page.find("#keys .word"))
+    assert (arabic, latin) == ("rtl", "ltr")
+
+
+def test_the_frame_of_a_notebook_works_whatever_style_is_around_it(open_page, maps, tmp_path):
+    page = open_page(maps)
+    frame = attention_explorer(maps)._repr_html_()
+    (tmp_path / "notebook.html").write_text(f"<style>button {{ display: none }}</style>{frame}")
+    page.browser.get((tmp_path / "notebook.html").as_uri())
+    page.browser.switch_to.frame(0)
+    page.choose("heads", 1)
+    page.hover("queries", 3)
+    same_as_shown(page.weights("keys"), maps.cross[1, 1, 3])
+
+
+@pytest.fixture
+def set_width(browser):
+    """Returns a function that gives the window a width; the height is always the same."""
+
+    def set_(width):
+        metrics = {"width": width, "height": 700, "deviceScaleFactor": 2, "mobile": width < 500}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    yield set_
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize(("width", "length"), [(360, 12), (1280, 60)])
+def test_nothing_is_cut_off_at_the_side(open_page, make_maps, set_width, width, length):
+    set_width(width)
+    tokens = [f"▁token{index}" for index in range(length - 1)] + ["▁Donaudampfschifffahrt" * 3]
+    page = open_page(make_maps(tokens, tokens), title="long " * 20)
+    page.hover("queries", length - 1)
+    assert len(page.weights("keys")) == length
+    wide, narrow = page.browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    assert wide <= narrow <= width
+
+
+@pytest.mark.parametrize("width", [360, 500, 1280])
+@pytest.mark.parametrize("token", ["▁a", "▁Donaudampfschifffahrt"])
+def test_words_stay_in_their_place_when_one_is_shown(open_page, make_maps, set_width, width, token):
+    set_width(width)
+    page = open_page(make_maps([token] * S, [token] * T))
+    (status,) = page.find("#status")
+    needed = page.browser.execute_script("return arguments[0].scrollHeight", status)
+    assert needed <= status.rect["height"], "the first hint is read without scrolling"
+    before = page.button("queries", 1).rect
+    page.hover("queries", 1)
+    assert page.marked() == [("queries", 1)]
+    assert page.button("queries", 1).rect == before
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_ink_and_paper_follow_the_reader_and_differ_enough(page, scheme):
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    try:
+        page.hover("queries", 0)
+        paper = luminance(page.find("body")[0].value_of_css_property("background-color"))
+        assert (paper > 0.5) == (scheme == "light")
+        for selector in ("body", "footer", "button.faint .word"):
+            ink = luminance(page.find(selector)[0].value_of_css_property("color"))
+            assert (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05) >= 4.5, selector
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def luminance(color):
+    """Relative luminance of `rgb(r, g, b)` as WCAG 2 defines it, 0 to 1."""
+    red, green, blue = (
+        float(part) / 255 for part in color[color.index("(") + 1 : -1].split(",")[:3]
+    )
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)
+    ]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
