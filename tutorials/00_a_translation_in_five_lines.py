@@ -160,6 +160,19 @@ target_pieces = [*translation.tokens, "</s>"]
 assert translation.alignment.shape == (len(target_pieces), len(source_pieces)) == (14, 12)
 np.testing.assert_allclose(translation.alignment.sum(axis=1), 1, atol=1e-5)
 
+# %% [markdown]
+# Each layer and head looks in its own way. In the *attention explorer* you choose kind, layer and
+# head, and point at a word. (It is a page with its own script: it shows itself where the notebook
+# is run, not in GitHub's view. `.save("attention.html")` keeps it.)
+
+# %%
+from aiayn_keras.plotting import attention_explorer
+
+attention_explorer(model.attention_maps(source, translation.text))
+
+# %% [markdown]
+# The alignment from above, which is the mean of the last layer's heads, as a picture:
+
 # %%
 from aiayn_keras.plotting import plot_attention
 
