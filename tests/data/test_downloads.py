@@ -26,6 +26,7 @@ def zipped(name="inner/text.de"):
         ("text.de.gz", gzip.compress(TEXT), None),
         ("text.zip", zipped(), "inner/text.de"),
     ],
+    ids=["plain", "gz", "zip"],
 )
 def test_file_arrives_unpacked_and_is_fetched_once(server, tmp_path, name, data, member):
     file = RemoteFile("folder/text.de", SHA256, (server.serve(name, data),), member)
@@ -63,6 +64,7 @@ def test_failed_request_is_tried_again(server, tmp_path):
         ("text.zip", zipped()[:40], "inner/text.de", "not a zip file"),
         ("text.zip", zipped("other"), "inner/text.de", "no item named"),
     ],
+    ids=["other bytes", "not there", "cut gz", "cut zip", "zip of other files"],
 )
 def test_failed_download_leaves_nothing_behind(server, tmp_path, name, data, member, message):
     file = RemoteFile("text.de", SHA256, (server.serve(name, data),), member)

@@ -153,7 +153,7 @@ def test_a_keras_file_holds_adapters_merged_and_no_optimizer_state(adapted, text
         (["hidden"], {"lora_kernel_a", "lora_kernel_b", "bias"}),
         (["token_embedding"], {"lora_embeddings_a", "lora_embeddings_b"}),
     ],
-    ids=str,
+    ids=["default", "hidden", "token_embedding"],
 )
 def test_other_layers_can_be_adapted_and_their_biases_are_trained_along(names, trainable):
     backbone = TransformerBackbone(19, 1, 3, 12, 11, attention_bias=True, max_sequence_length=9)

@@ -254,7 +254,9 @@ def test_generate_gives_the_best_translation(generating, sources, translations):
     assert texts == [translation.text for translation in translations]
 
 
-@pytest.mark.parametrize("sampler", ["greedy", keras_hub.samplers.TopKSampler(k=1)], ids=str)
+@pytest.mark.parametrize(
+    "sampler", ["greedy", keras_hub.samplers.TopKSampler(k=1)], ids=["greedy", "top_k"]
+)
 def test_generate_takes_the_samplers_of_keras_hub(generating, sources, sampler):
     expected = generating.translate(sources, num_beams=1, length_penalty=0.0)
     with_sampler(generating, sampler)
