@@ -1,0 +1,171 @@
+"""What every notebook of the series keeps to."""
+
+import re
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "tutorials"
+SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
+LONGEST_CELL = 12  # lines
+LARGEST_FILE = 400_000  # bytes
+BADGE = (
+    "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
+    "(https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/{})"
+)
+MACHINE_PATH = re.compile(
+    r"(?<![\w.:/])/(tmp|work|home|root|Users|private|var|opt|usr)/|[A-Z]:\\\\?Users"
+)
+ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def notebook_of(source):
+    return read(source.with_suffix(".ipynb"))
+
+
+def what_is_edited(cell):
+    return cell.cell_type, cell.source, cell.metadata.get("tags", [])
+
+
+def text_of(output):
+    """All that a reader sees of an output but its pictures."""
+    data = {kind: text for kind, text in output.get("data", {}).items() if "image" not in kind}
+    return "\n".join([output.get("text", ""), *map(str, data.values())])
+
+
+def heading_index(cells, heading):
+    places = [i for i, cell in enumerate(cells) if cell.source.startswith(heading)]
+    assert len(places) == 1, f"One cell must start with {heading!r}. Received: {len(places)}."
+    return places[0]
+
+
+def is_figure(cell):
+    return any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
+
+
+every_notebook = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
+
+
+def test_there_are_notebooks_and_each_has_its_source():
+    assert SOURCES
+    assert {path.stem for path in FOLDER.glob("*.ipynb")} == {path.stem for path in SOURCES}
+
+
+@every_notebook
+def test_source_and_notebook_hold_the_same_cells(source):
+    edited, executed = jupytext.read(source), notebook_of(source)
+    assert list(map(what_is_edited, executed.cells)) == list(map(what_is_edited, edited.cells))
+    assert [dict(cell.metadata) for cell in executed.cells] == [
+        dict(cell.metadata) for cell in edited.cells
+    ]
+
+
+@every_notebook
+def test_every_code_cell_ran_in_order_without_error(source):
+    code = [cell for cell in notebook_of(source).cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    kinds = {output.output_type for cell in code for output in cell.outputs}
+    assert "error" not in kinds
+
+
+@every_notebook
+def test_no_warning_is_shown(source):
+    outputs = [output for cell in notebook_of(source).cells for output in cell.get("outputs", [])]
+    assert [output.text for output in outputs if output.get("name") == "stderr"] == []
+
+
+@every_notebook
+def test_outputs_name_no_folder_and_no_address_of_a_machine(source):
+    for cell in notebook_of(source).cells:
+        for text in map(text_of, cell.get("outputs", [])):
+            assert not MACHINE_PATH.search(text), text
+            assert not ADDRESS.search(text), text
+
+
+@every_notebook
+def test_code_cells_are_short(source):
+    lengths = {
+        cell.source: len(cell.source.splitlines())
+        for cell in jupytext.read(source).cells
+        if cell.cell_type == "code"
+    }
+    assert [cell for cell, length in lengths.items() if not 1 <= length <= LONGEST_CELL] == []
+
+
+@every_notebook
+def test_text_comes_before_code(source):
+    kinds = [cell.cell_type for cell in jupytext.read(source).cells]
+    assert "code, code, code, code" not in ", ".join(kinds)
+
+
+@every_notebook
+def test_first_cell_has_title_badge_and_a_question(source):
+    first = jupytext.read(source).cells[0]
+    title, _, badge, _, question = first.source.splitlines()[:5]
+    assert first.cell_type == "markdown"
+    assert re.fullmatch(rf"# {source.stem[:2]} · \S.*", title)
+    assert badge == BADGE.format(f"{source.stem}.ipynb")
+    assert re.match(r"\*\*[^*]+\?\*\*", question)
+
+
+@every_notebook
+def test_second_cell_sets_up_colab_in_the_same_words(source):
+    second = jupytext.read(source).cells[1]
+    assert second.metadata.get("tags") == ["colab"]
+    assert 'if "google.colab" in sys.modules:' in second.source
+    assert second.source == jupytext.read(SOURCES[0]).cells[1].source
+
+
+@every_notebook
+def test_the_end_is_a_figure_three_lines_and_two_exercises(source):
+    cells = notebook_of(source).cells
+    summary, exercises = (heading_index(cells, h) for h in ("## In three lines", "## Exercises"))
+    figures = [i for i, cell in enumerate(cells[:summary]) if is_figure(cell)]
+    assert figures, "There must be a figure before the summary."
+    assert summary - figures[-1] <= 3  # the figure, what it shows, perhaps a check of that
+    assert len(re.findall(r"^(?:\d\.|-) ", cells[summary].source, re.MULTILINE)) == 3
+    assert exercises == summary + 1
+
+    first, first_solution, second, second_solution = cells[exercises + 1 : exercises + 5]
+    for number, task in enumerate((first, second), 1):
+        assert task.cell_type == "markdown"
+        assert task.source.startswith(f"**{number}.** ")
+    for solution in (first_solution, second_solution):
+        assert solution.metadata == {"jupyter": {"source_hidden": True}, "tags": ["solution"]}
+        assert "assert" in solution.source
+
+
+@every_notebook
+def test_the_last_cell_leads_to_the_next_notebook(source):
+    last = jupytext.read(source).cells[-1]
+    following = [path for path in SOURCES if path > source]
+    assert last.cell_type == "markdown"
+    if following:
+        assert last.source.startswith("Next: [")
+        assert f"]({following[0].stem}.ipynb)" in last.source
+
+
+@every_notebook
+def test_links_lead_to_files(source):
+    texts = [cell.source for cell in jupytext.read(source).cells if cell.cell_type == "markdown"]
+    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", "\n".join(texts))
+    known = {f"{number:02d}" for number in range(14)}
+    missing = [link for link in links if not (FOLDER / link).exists()]
+    assert [link for link in missing if link[:2] not in known] == []
+
+
+@every_notebook
+def test_the_list_of_contents_names_it(source):
+    title = jupytext.read(source).cells[0].source.splitlines()[0].removeprefix("# ")
+    assert f"| [{title}]({source.stem}.ipynb) |" in (FOLDER / "README.md").read_text("utf-8")
+
+
+@every_notebook
+def test_the_file_is_small_enough_to_review(source):
+    assert source.with_suffix(".ipynb").stat().st_size < LARGEST_FILE
