@@ -323,7 +323,8 @@ figure
 # %% [markdown]
 # After four tokens the search is over: *the rain falls now* has −3.36 already, and whatever
 # follows, it cannot beat the two best finished sentences.
-#
+
+# %% [markdown]
 # ## In three lines
 #
 # 1. Greedy search takes the best word each time, and can miss the best sentence.

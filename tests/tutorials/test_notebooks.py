@@ -1,7 +1,10 @@
 """What every notebook of the series keeps to."""
 
+import os
 import re
+import sys
 from pathlib import Path
+from unittest import mock
 
 import jupytext
 import nbformat
@@ -120,6 +123,22 @@ def test_second_cell_sets_up_colab_in_the_same_words(source):
     assert second.metadata.get("tags") == ["colab"]
     assert 'if "google.colab" in sys.modules:' in second.source
     assert second.source == jupytext.read(SOURCES[0]).cells[1].source
+
+
+def test_the_colab_cell_installs_in_colab_and_does_nothing_elsewhere(monkeypatch):
+    (source, shell), folders = (jupytext.read(SOURCES[0]).cells[1].source, mock.Mock()), []
+    monkeypatch.setitem(sys.modules, "IPython", mock.Mock(get_ipython=lambda: shell))
+    monkeypatch.setattr(os, "chdir", folders.append)
+    exec(source, {})
+    assert not shell.system.called
+
+    monkeypatch.setitem(sys.modules, "google.colab", mock.Mock())
+    exec(source, {})
+    clone, install = (call.args[0] for call in shell.system.call_args_list)
+    assert clone.startswith("git clone ")
+    assert clone.endswith("https://github.com/aiayn-keras/aiayn_keras")
+    assert re.fullmatch(r"pip install .*\./aiayn_keras", install)
+    assert folders == ["aiayn_keras/tutorials"]
 
 
 @every_notebook
