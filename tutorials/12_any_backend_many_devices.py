@@ -1,0 +1,274 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 12 · Any backend, many devices
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/12_any_backend_many_devices.ipynb)
+#
+# **Does a model give the same answer whatever engine runs it?** Keras 3 runs on TensorFlow, JAX
+# and PyTorch. We load the same weights in a process of each, compare the logits and the time of a
+# training step, and then share one training step among four devices, as the paper's section 5.2
+# did among eight.
+
+# %% tags=["colab"]
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    from IPython import get_ipython
+
+    get_ipython().system("git clone --depth 1 https://github.com/aiayn-keras/aiayn_keras")
+    get_ipython().system("pip install --quiet ./aiayn_keras")
+    os.chdir("aiayn_keras/tutorials")
+
+# %% [markdown]
+# ## One process, one backend
+#
+# Keras takes its backend from the variable `KERAS_BACKEND` when it is imported, once for a
+# process. So each backend gets a process of its own, to which we hand a short program.
+
+# %%
+# %matplotlib inline
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
+
+from importlib.util import find_spec
+
+BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
+installed = [name for name in BACKENDS if find_spec(name)]
+for name in set(BACKENDS) - set(installed):
+    print(f"{BACKENDS[name]} is not installed and is left out.")
+
+# %%
+import json
+import subprocess
+import tempfile
+
+folder = tempfile.mkdtemp()  # where the processes leave their logits
+
+
+# %%
+def run(program, backend, **variables):
+    """Runs a program in a process with this backend, and returns what its last line says."""
+    environment = {**os.environ, "KERAS_BACKEND": backend, "OUT": folder, **variables}
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-2000:]
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+# %% [markdown]
+# ## The program
+#
+# First part: load the shipped model, make one batch of demo pairs, and save the logits `(B, T,
+# V)`. Nothing in it names a backend.
+
+# %%
+MODEL = """
+import json, os, time, keras, numpy as np
+import aiayn_keras as ak
+from aiayn_keras.data import load_corpus
+model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/demo_en_de_keras")
+"""
+
+# %%
+BATCH = """
+pairs = load_corpus("demo", train_size=32).train
+prepare = ak.TransformerSeq2SeqLMPreprocessor(model.preprocessor.tokenizer, 32, 32)
+texts = {"encoder_text": list(pairs.sources), "decoder_text": list(pairs.targets)}
+x, y, w = prepare(texts)
+x, y, w = keras.tree.map_structure(keras.ops.convert_to_numpy, (x, y, w))
+learner = ak.TransformerSeq2SeqLM(model.backbone)
+"""
+LOGITS = """
+np.save(f"{os.environ['OUT']}/{keras.config.backend()}.npy", learner.predict(x, verbose=0))
+"""
+
+# %% [markdown]
+# Second part: translate a sentence, and time training steps on the batch. The first three steps
+# are not counted: they compile. Of the others we take the fastest. `process_time` is what the
+# processor works for this process alone, all its threads together.
+
+# %%
+STEPS = """
+from aiayn_keras.samplers import compiles_by_default
+best = model.translate(["Our boy knows that the happy mothers sing every day."])[0]
+learner.compile(jit_compile=compiles_by_default())
+times = []
+for _ in range(6):
+    start = time.process_time()
+    learner.train_on_batch(x, y, sample_weight=w)
+    times.append(time.process_time() - start)
+answer = {"text": best.text, "score": best.score, "seconds": min(times[3:])}
+print(json.dumps(answer))
+"""
+
+# %%
+program = MODEL + BATCH + LOGITS + STEPS
+answers = {backend: run(program, backend, OMP_NUM_THREADS="1") for backend in installed}
+for backend, answer in answers.items():
+    print(f"{BACKENDS[backend]:>10}: {answer['score']:.5f}  {answer['text']}")
+assert len({answer["text"] for answer in answers.values()}) == 1
+
+# %% [markdown]
+# ## The same numbers
+#
+# The backends add up in different orders, so the last digits of float32 differ. The table holds
+# the largest difference between the logits of each two. The logits themselves are of the size of
+# ten.
+
+# %%
+import numpy as np
+
+logits = {backend: np.load(f"{folder}/{backend}.npy") for backend in installed}
+B, T, V = 32, 32, 1000
+assert all(array.shape == (B, T, V) for array in logits.values())
+print(f"{B * T * V:,} logits, the largest {max(np.abs(a).max() for a in logits.values()):.1f}\n")
+
+# %%
+print(f"{'':>10}", *(f"{BACKENDS[name]:>10}" for name in installed))
+for one in installed:
+    differences = [np.abs(logits[one] - logits[other]).max() for other in installed]
+    print(f"{BACKENDS[one]:>10}", *(f"{difference:10.1e}" for difference in differences))
+    assert max(differences) < 1e-3
+
+# %% [markdown]
+# So small a difference changes no word here, and scores only in their last digits:
+
+# %%
+scores = [answer["score"] for answer in answers.values()]
+np.testing.assert_allclose(scores, scores[0], atol=1e-3)
+best = [array.argmax(axis=-1) for array in logits.values()]
+share = np.mean([(best[0] == other).mean() for other in best])
+print(f"the same best piece at {share:.2%} of the positions")
+assert share > 0.999
+
+# %% [markdown]
+# ## Many devices: one step, shared
+#
+# *Data parallel*: each device has all weights and a part of the batch; the gradients are summed
+# over the devices. The result must be that of one device with the whole batch. JAX can pretend
+# that the processor is four devices, which is slow, but shows whether the numbers agree.
+#
+# The program trains for three steps, once on one device and once on all four, from the same
+# weights.
+
+# %%
+DEVICES = """
+config = {**model.backbone.get_config(), "dropout": 0.0}
+weights = learner.get_weights()
+def trained(model, distribution):
+    keras.distribution.set_distribution(distribution)
+    copy = ak.TransformerSeq2SeqLM(model.backbone.__class__.from_config(config))
+    copy.set_weights(weights)
+    copy.compile(jit_compile=True)
+    losses = [float(copy.train_on_batch(x, y, sample_weight=w)[0]) for _ in range(3)]
+    return losses, [np.array(weight) for weight in copy.get_weights()]
+"""
+
+# %% [markdown]
+# Dropout is 0 here, so that both trainings do the same.
+
+# %%
+COMPARE = """
+losses, one = trained(model, None)
+distribution = keras.distribution.DataParallel(devices=keras.distribution.list_devices())
+parallel_losses, four = trained(model, distribution)
+difference = max(np.abs(a - b).max() for a, b in zip(one, four))
+moved = max(np.abs(a - b).max() for a, b in zip(one, weights))
+answer = {"losses": losses, "parallel": parallel_losses, "difference": float(difference)}
+answer |= {"moved": float(moved), "devices": len(keras.distribution.list_devices())}
+print(json.dumps(answer))
+"""
+
+# %%
+if "jax" in installed:
+    flags = "--xla_force_host_platform_device_count=4"
+    shared = run(MODEL + BATCH + LOGITS + DEVICES + COMPARE, "jax", XLA_FLAGS=flags)
+    print(f"{shared['devices']} devices with {B // shared['devices']} sentences each")
+    print("one device: ", *(f"{loss:.6f}" for loss in shared["losses"]))
+    print("four devices:", *(f"{loss:.6f}" for loss in shared["parallel"]))
+    print(f"weights: moved by up to {shared['moved']:.1e}, differ by {shared['difference']:.1e}")
+
+# %%
+if "jax" in installed:
+    assert shared["devices"] == 4
+    np.testing.assert_allclose(shared["parallel"], shared["losses"], rtol=1e-3)
+    assert shared["difference"] < 0.1 * shared["moved"]
+
+# %% [markdown]
+# One trap: the loss is a mean over *real tokens*. If each device took the mean of its own
+# sentences and these means were averaged, a device with little text would count as much as one
+# with much. Here all devices share one mean. A recipe does all this by `devices: data_parallel`;
+# see [docs/devices.md](../docs/devices.md).
+#
+# ## Time of a training step
+#
+# JAX compiles the whole step by XLA, TensorFlow runs it as a graph, PyTorch one operation after
+# the other. This is processor time, for a small model and batch; with a GPU or a larger model the
+# order can be another.
+
+# %%
+from matplotlib.figure import Figure
+
+from aiayn_keras.plotting import COLORS
+
+figure = Figure(figsize=(7.5, 2.6), layout="constrained")
+axes = figure.subplots()
+
+# %%
+names = [BACKENDS[backend] for backend in installed]
+milliseconds = [1000 * answers[backend]["seconds"] for backend in installed]
+bars = axes.barh(names, milliseconds, color=COLORS[: len(names)])
+axes.bar_label(bars, fmt="%.0f ms", padding=4)
+axes.invert_yaxis()
+axes.set(xlim=(0, 1.15 * max(milliseconds)))
+axes.set_xlabel(f"processor time of a training step of {B} sentences (ms)")
+axes.spines[["top", "right"]].set_visible(False)
+figure
+
+# %% [markdown]
+# ## In three lines
+#
+# 1. The code names no backend; `KERAS_BACKEND` chooses one before Keras is imported.
+# 2. The same weights give the same logits on all three, up to the last digits of float32.
+# 3. Data parallel shares a batch among devices; the update is that of one device.
+
+# %% [markdown]
+# ## Exercises
+
+# %% [markdown]
+# **1.** Why do the last digits differ at all? Add up the same 10,000 float32 numbers in two
+# orders, and compare with the sum in float64.
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+numbers = np.random.default_rng(1).normal(size=10_000).astype("float32")
+forward = np.cumsum(numbers)[-1]  # one after the other
+backward = np.cumsum(numbers[::-1])[-1]
+exact = numbers.astype("float64").sum()
+print(f"{forward - exact:.1e} and {backward - exact:.1e} away from the exact sum")
+assert forward != backward  # rounding happens after each addition
+np.testing.assert_allclose([forward, backward], exact, atol=0.01)
+
+# %% [markdown]
+# **2.** Two devices have sentences with 30 and 2 real tokens, and mean losses of 2 and 6 nats per
+# token. What is the loss of the whole batch, and what would the mean of the two means be?
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+tokens, means = np.array([30, 2]), np.array([2.0, 6.0])
+whole = (tokens * means).sum() / tokens.sum()
+print(f"{whole} nats per token, not {means.mean()}")
+assert whole == 2.25
+assert means.mean() == 4.0
+
+# %% [markdown]
+# Next: [13 · Out of the notebook](13_out_of_the_notebook.ipynb), where the model leaves Python.
