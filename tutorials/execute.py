@@ -21,7 +21,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from tqdm import tqdm
 
 FOLDER = Path(__file__).resolve().parent
@@ -61,6 +61,7 @@ def run(notebook, folder=FOLDER):
 
     Raises:
         CellExecutionError: If a cell fails.
+        CellTimeoutError: If a cell takes longer than `CELL_TIMEOUT`.
     """
     NotebookClient(
         notebook,
@@ -119,7 +120,7 @@ def main(arguments):
         try:
             run(notebook, source.parent)
             complaint = warnings_of(notebook)
-        except CellExecutionError as error:
+        except (CellExecutionError, CellTimeoutError) as error:
             complaint = str(error)
         if not complaint:
             write(notebook, source.with_suffix(".ipynb"))
