@@ -92,8 +92,10 @@ def load_translate(task):
 
 
 def load_saved_model(task):
+    from aiayn_keras.samplers import use_one_core_per_batch
     from benchmarks.hardening import load
 
+    use_one_core_per_batch()  # as the kit tells TensorFlow Serving to
     predict = load(task.artifact + "/saved_model/kit/1")
     return lambda texts: predict("serving_default", texts)
 

@@ -49,7 +49,7 @@ print(translation.text)
 
 # %% [markdown]
 # A translation carries its score: the natural logarithm of the probability that the model gives to
-# this whole German sentence. A score of 0 would be certainty.
+# this whole German sentence, counted in *nats*. A score of 0 would be certainty.
 
 # %%
 import numpy as np
@@ -60,8 +60,8 @@ assert -1 < translation.score < 0
 assert (model.backbone.num_layers, model.backbone.num_heads) == (2, 4)
 
 # %% [markdown]
-# What lies outside the grammar comes out as nonsense, with a score that says so. A model knows
-# only what its training text showed.
+# What lies outside the grammar comes out as nonsense: a model knows only what its training text
+# showed. Here the score says so, too; but a model can also be sure and wrong.
 
 # %%
 nonsense = model.translate(["The parrot eats a purple submarine."])[0]
@@ -151,8 +151,9 @@ print(translation.text)
 
 # %% [markdown]
 # The alignment has a row for each of the T German pieces and a column for each of the S English
-# ones, the end tokens included. Each row sums to 1. It is the mean of the last layer's 4 heads. In
-# the words of attention, each German *query* looks at the English *keys*.
+# ones, the end tokens included. Each row sums to 1. It is the mean of the last layer's 4 heads
+# (notebook 05). A row carries the name of the piece that is being *written*. Its *query* comes from
+# the pieces before it, for it is not known yet; the query looks at the English *keys*.
 
 # %%
 source_pieces = [*map(tokenizer.id_to_token, tokenizer(source)), "</s>"]

@@ -35,6 +35,7 @@ if "google.colab" in sys.modules:
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
+import re
 from collections import Counter
 from itertools import pairwise
 
@@ -50,11 +51,17 @@ print(*corpus.train[0], sep="\n")
 # The naive way: number every word of the training text. How many new sentences have a word that is
 # not in the table?
 
+
 # %%
-known = {word for sentence in corpus.train.targets for word in sentence.split()}
-words = [word for sentence in corpus.test.targets for word in sentence.split()]
+def words_of(sentence):
+    return re.findall(r"\w+|[^\w\s]", sentence)  # punctuation is a word of its own
+
+
+# %%
+known = {word for sentence in corpus.train.targets for word in words_of(sentence)}
+words = [word for sentence in corpus.test.targets for word in words_of(sentence)]
 missing = [word for word in words if word not in known]
-hit = sum(not known.issuperset(sentence.split()) for sentence in corpus.test.targets)
+hit = sum(not known.issuperset(words_of(sentence)) for sentence in corpus.test.targets)
 print(f"{len(known):,} words in the table; {hit} of 1,000 new sentences have a word that is not")
 print(missing[:3])
 assert hit > 20
@@ -306,7 +313,8 @@ def padding_share(lengths):
     return 1 - batches.sum() / (batches.max(axis=1) * 50).sum()
 
 
-as_given, by_length = padding_share(in_pieces), padding_share(np.sort(in_pieces))
+positions = in_pieces + 1  # the start token's, too
+as_given, by_length = padding_share(positions), padding_share(np.sort(positions))
 print(f"{as_given:.0%} as given, {by_length:.0%} by length")
 assert by_length < as_given / 4
 

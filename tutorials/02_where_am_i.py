@@ -47,7 +47,9 @@ from aiayn_keras.plotting import COLORS
 # %% [markdown]
 # ## Attention is blind to order
 #
-# A sentence of T = 7 vectors of width D = 12, and the same vectors in another order.
+# A sentence of T = 7 vectors of width D = 12, and the same vectors in another order. Notebooks 03
+# and 05 build attention; here it is a black box: `attention(x, y)` gives each vector of x a
+# weighted mean of the vectors of y.
 
 # %%
 keras.utils.set_random_seed(1)
@@ -149,9 +151,10 @@ assert np.isclose(products[0, 0], D / 2)
 # ## Why √d_model
 #
 # One matrix serves as embedding and as output (section 3.4). For the output its rows must be
-# short, or the first logits would be huge; their numbers begin with standard deviation 1/√D, so a
-# row has length about 1. The encoding has length √(D/2) = 8. Added like this, it would drown the
-# words.
+# short, for a logit is a dot product of a row with the decoder's output; their numbers begin with
+# standard deviation 1/√D, so a row has length about 1. The encoding has length √(D/2) = 8. Added
+# like this, it would drown the words. (The paper multiplies without saying why; this is the usual
+# explanation.)
 
 # %%
 embedding = keras.layers.ReversibleEmbedding(
@@ -243,15 +246,15 @@ plt.show()
 #
 # 1. Attention treats its inputs as a set: order must be written into the vectors.
 # 2. Sinusoids make a shift a rotation, and a dot product a function of distance alone.
-# 3. Embeddings are multiplied by √d_model, so that the words are not drowned by the positions.
+# 3. Embeddings are multiplied by √d_model, and the positions do not drown the words.
 
 # %% [markdown]
 # ## Exercises
 
 # %% [markdown]
-# **1.** Some code (tensor2tensor's, for one) puts all sines first and all cosines after them. Show
-# that this is the paper's encoding with its columns in another order. Is the dot product of two
-# positions another one?
+# **1.** Some code puts all sines first and all cosines after them. Show that this is the paper's
+# encoding with its columns in another order. Is the dot product of two positions another one?
+# (tensor2tensor's code does so, and also spaces its wavelengths a little differently.)
 
 # %% jupyter={"source_hidden": true} tags=["solution"]
 halves = np.concatenate([encoding[:, 0::2], encoding[:, 1::2]], axis=1)
@@ -259,7 +262,6 @@ columns = [*range(0, D, 2), *range(1, D, 2)]
 np.testing.assert_array_equal(halves, encoding[:, columns])
 # A sum does not care for the order of its terms.
 np.testing.assert_allclose(halves @ halves.T, encoding @ encoding.T, atol=1e-3)
-assert columns != list(range(D))
 
 # %% [markdown]
 # **2.** Row E of the paper's Table 3 learns the positions: `kind="learned"`. How many numbers does

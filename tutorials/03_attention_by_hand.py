@@ -100,7 +100,8 @@ assert (Q @ K.T).shape == (T, S)
 assert attention(Q, K, V).shape == (T, d_v)
 
 # %% [markdown]
-# The package's function takes a batch and several heads at once, (B, H, T, d_k); here one of each.
+# The package's function takes a batch and several heads at once, (B, H, T, d_k); here one of each
+# (heads are notebook 05's).
 
 # %%
 batched = (array[np.newaxis, np.newaxis].astype("float32") for array in (Q, K, V))
@@ -130,7 +131,7 @@ np.testing.assert_allclose(attention(1e6 * Q, K, V), V[best], atol=1e-5)
 for d_k in (4, 64, 1024):
     Q, K = generator.normal(size=(2, 10_000, d_k))
     variance = (Q * K).sum(axis=1).var()
-    print(f"d_k = {d_k:4}: variance {variance:7.1f}, divided by √d_k {variance / d_k:.2f}")
+    print(f"d_k = {d_k:4}: variance of q·k {variance:7.1f}, of q·k/√d_k {variance / d_k:.2f}")
     assert abs(variance / d_k - 1) < 0.1
 
 # %% [markdown]

@@ -17,8 +17,9 @@
 #
 # **Which positions may a word look at, and how do you notice that it sees too much?** We build the
 # three masks of a Transformer by hand, let the future leak in by an error of one, watch training
-# fall for it, and write a test that finds the leak. The package passes the same test (paper,
-# section 3.2.3).
+# fall for it, and write a test that finds the leak. The package passes the same test. The paper
+# names one mask, the causal one (section 3.2.3); batches bring a second, padding, and rows that
+# sentences share a third.
 
 # %% tags=["colab"]
 import os
@@ -72,7 +73,8 @@ np.testing.assert_array_equal(padding, by_hand)
 # ## 2. The future is not known yet
 #
 # At position t the decoder must name the piece after t. In training all pieces lie before it at
-# once, so the later ones must be hidden: what is on and below the diagonal stays.
+# once, so the later ones must be hidden: what is on and below the diagonal stays. (The diagonal
+# too: at t the decoder *reads* piece t, and names piece t + 1; see notebook 01, shifting right.)
 
 # %%
 causal = ops.convert_to_numpy(layers.make_causal_mask(padding_mask))
@@ -127,7 +129,8 @@ leaky = np.tril(np.ones((1, T, T), dtype=bool), k=1)
 # %% [markdown]
 # A tiny decoder of one block learns to continue *random* text over V = 16 pieces. Random text
 # cannot be foreseen: the best possible loss is ln 16 ≈ 2.77 nats per piece, the best accuracy
-# 1/16.
+# 1/16. There is no source here, so an encoder block with a causal mask *is* the decoder (notebook
+# 06 builds blocks); `ones_like(ids)` says that nothing is padding.
 
 # %%
 V = 16

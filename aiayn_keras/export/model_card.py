@@ -23,7 +23,9 @@ _ON_RUNNING = """\
 The label `canary` is the newest version. `stable` moves only by hand: change its number in
 `models.config`, which the server reads every minute. Versions without a label are not loaded. A
 request that names neither label nor version gets the newest version. Metrics for Prometheus are at
-`:8501/monitoring/prometheus/metrics`. On loading, the server runs the requests of
+`:8501/monitoring/prometheus/metrics`. Each request uses one core
+(`--tensorflow_intra_op_parallelism`), which serves most requests a second; without the flag a large
+model answers a single client sooner. On loading, the server runs the requests of
 `assets.extra/tf_serving_warmup_requests`. `sha256sum --check SHA256SUMS` in a version's folder says
 whether it is whole."""
 

@@ -75,6 +75,9 @@ def server_flags(base_path, batched):
         # Else a label may name only what is loaded already, which nothing is at the start.
         "--allow_version_labels_for_unavailable_models=true",
         f"--monitoring_config_file={base_path}/monitoring.config",
+        # A search is a chain of small operations: several requests at once use the cores better
+        # than several threads in each operation.
+        "--tensorflow_intra_op_parallelism=1",
     ]
     if batched:
         flags += [

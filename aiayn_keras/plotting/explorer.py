@@ -39,14 +39,15 @@ KINDS = (
     {
         "attribute": "cross",
         "name": "Cross-attention",
-        "queries": "target",
+        "queries": "written",
         "keys": "source",
-        "titles": {"queries": "Target word looks", "keys": "at source word"},
-        "note": "Having read a target word, the decoder looks at the source and writes the next.",
+        "titles": {"queries": "To write this, look", "keys": "at source word"},
+        "note": "To write a target word, the decoder looks at the source; it has read those above.",
     },
 )
 ATTRIBUTES = ("source_tokens", "target_tokens", *(kind["attribute"] for kind in KINDS))
 
+END = "</s>"
 LARGEST = 65535  # a weight of 1 in the page: 16 bits, more than the three digits it shows
 ROW_PIXELS, OTHER_PIXELS, HIGHEST_FRAME = 28, 390, 800
 
@@ -133,6 +134,8 @@ def attention_explorer(maps, title=None):
         side: [visible(token) for token in getattr(maps, f"{side}_tokens")]
         for side in ("source", "target")
     }
+    # As in `plot_attention` of a translation, the row of a word is where the decoder looks for it.
+    words["written"] = [*words["target"][1:], END]
     kinds = [{**kind, **_packed(getattr(maps, kind["attribute"]), kind, words)} for kind in KINDS]
     longest = max(map(len, words.values()))
     return AttentionExplorer(

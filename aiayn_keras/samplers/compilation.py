@@ -143,8 +143,8 @@ def run_one_operation_at_a_time():
     """Lets every operation have all cores, the fastest way through large batches of a small model.
 
     On a CPU TensorFlow also runs operations side by side, and small ones then wait for each
-    other's threads: for a model of width 128 on two cores this gives 1.5 times the training speed,
-    of width 256 and 512 nothing, or less. As above, TensorFlow must not have computed anything yet.
+    other's threads: a model of width 128 trains about a tenth faster so on two cores, one of width
+    256 or 512 not at all, or slower. As above, TensorFlow must not have computed anything yet.
     """
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf

@@ -25,7 +25,11 @@ def embedded(page):
 def test_the_page_holds_words_and_weights_of_every_kind(maps):
     data = embedded(attention_explorer(maps, title="A pair").page)
     assert data["title"] == "A pair"
-    assert data["words"] == {"source": [*maps.source_tokens], "target": [*maps.target_tokens]}
+    assert data["words"] == {
+        "source": [*maps.source_tokens],
+        "target": [*maps.target_tokens],
+        "written": [*maps.target_tokens[1:], "</s>"],
+    }
     for kind, expected in zip(data["kinds"], (maps.encoder, maps.decoder, maps.cross), strict=True):
         whole = np.frombuffer(base64.b64decode(kind["weights"]), "<u2").reshape(kind["shape"])
         assert_close(whole / 65535, expected, rtol=0, atol=0.5 / 65535)

@@ -123,7 +123,7 @@ def test_the_page_may_request_nothing(page):
 
 
 def test_it_begins_with_the_mean_of_the_last_cross_attention(page, maps):
-    assert page.words("queries") == [*maps.target_tokens]
+    assert page.words("queries") == [*maps.target_tokens[1:], "</s>"]
     assert page.words("keys") == [*maps.source_tokens]
     assert [page.chosen(group) for group in ("kinds", "layers", "heads")] == [
         "Cross-attention",
@@ -143,7 +143,7 @@ def test_a_word_shows_where_it_looks(page, maps):
         assert page.weights("queries") == []
         strongest = int(weights[index].argmax())
         assert page.status().startswith(
-            f"▁target{index} looks at ▁source{strongest} {weights[index].max():.3f}, "
+            f"▁target{index + 1} looks at ▁source{strongest} {weights[index].max():.3f}, "
         )
 
 

@@ -260,6 +260,7 @@ def _plain(array):
 
 
 if __name__ == "__main__":
+    tf.config.threading.set_intra_op_parallelism_threads(1)  # as the kit's flags say
     with LoopbackServer(sys.argv[1]) as server:
         ports = {"rest": server.rest_port, "grpc": server.grpc_port}
         sys.stdout.write(json.dumps(ports) + "\n")
