@@ -40,7 +40,7 @@ def test_the_words_that_look_are_the_rows(maps):
     assert [(kind["queries"], kind["keys"]) for kind in kinds] == [
         ("source", "source"),
         ("target", "target"),
-        ("target", "source"),
+        ("written", "source"),
     ]
 
 

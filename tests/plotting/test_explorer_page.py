@@ -122,8 +122,13 @@ def test_the_page_may_request_nothing(page):
     assert directive == "connect-src"
 
 
+def written(maps):
+    """The words of cross-attention's rows, each named by what is written there."""
+    return [*maps.target_tokens[1:], "</s>"]
+
+
 def test_it_begins_with_the_mean_of_the_last_cross_attention(page, maps):
-    assert page.words("queries") == [*maps.target_tokens[1:], "</s>"]
+    assert page.words("queries") == written(maps)
     assert page.words("keys") == [*maps.source_tokens]
     assert [page.chosen(group) for group in ("kinds", "layers", "heads")] == [
         "Cross-attention",
@@ -143,7 +148,7 @@ def test_a_word_shows_where_it_looks(page, maps):
         assert page.weights("queries") == []
         strongest = int(weights[index].argmax())
         assert page.status().startswith(
-            f"▁target{index + 1} looks at ▁source{strongest} {weights[index].max():.3f}, "
+            f"{written(maps)[index]} looks at ▁source{strongest} {weights[index].max():.3f}, "
         )
 
 
@@ -152,7 +157,7 @@ def test_a_word_shows_who_looks_at_it(page, maps):
     page.hover("keys", 2)
     assert page.marked() == [("keys", 2)]
     same_as_shown(page.weights("queries"), weights)
-    assert page.status().startswith(f"▁source2 is looked at by ▁target{weights.argmax()} ")
+    assert page.status().startswith(f"▁source2 is looked at by {written(maps)[weights.argmax()]} ")
 
 
 def test_a_larger_weight_has_a_wider_line(page, maps):
@@ -253,9 +258,9 @@ def test_a_finger_chooses_a_word(page, maps):
 
 
 def test_a_token_of_markup_is_inert_text(open_page, make_maps):
-    page = open_page(make_maps([ATTACK, "b"], ["<b>x</b>", "&lt;"]), title=ATTACK)
+    page = open_page(make_maps([ATTACK, "b"], ["<s>", "<b>x</b>", "&lt;"]), title=ATTACK)
     assert page.words("keys") == [ATTACK.replace(" ", "␣"), "b"]
-    assert page.words("queries") == ["<b>x</b>", "&lt;"]
+    assert page.words("queries") == ["<b>x</b>", "&lt;", "</s>"]
     page.hover("keys", 0)
     assert page.status().startswith(ATTACK.replace(" ", "␣"))
     assert page.find("h1")[0].text == page.browser.title == ATTACK
@@ -273,9 +278,9 @@ def test_markup_that_got_into_the_page_would_run_no_script(page):
 
 
 def test_invisible_and_right_to_left_tokens_are_seen(open_page, make_maps):
-    page = open_page(make_maps(["▁كتاب", "\u200b"], ["\u202e", " "]))
+    page = open_page(make_maps(["▁كتاب", "\u200b"], ["<s>", "\u202e", " "]))
     assert page.words("keys") == ["▁كتاب", "⟨U+200B⟩"]
-    assert page.words("queries") == ["⟨U+202E⟩", "␣"]
+    assert page.words("queries") == ["⟨U+202E⟩", "␣", "</s>"]
     arabic, latin = (word.value_of_css_property("direction") for word in page.find("#keys .word"))
     assert (arabic, latin) == ("rtl", "ltr")
 
