@@ -12,6 +12,8 @@ DEMO_SENTENCES := "The girl is happy." "Our boy knows that the happy mothers sin
 	"Their man is seventy-one years old." "In the evening I can see the woman."
 DEMO_LIMITS := "knows the sentences of the package's built-in grammar (some hundred words, numbers to 999,999, times of day) and nothing else; other words come out as nonsense"
 MODEL_FILES := assets *.json model.weights.h5 recipe.yaml
+# Two processes, each with whole files, whose fixtures train models.
+PYTEST := python -m pytest --numprocesses 2 --dist loadfile
 NUMERICAL_CORE := tests/layers tests/optimization tests/models tests/samplers tests/training tests/fidelity
 
 BIN := $(VENV)/bin
@@ -42,11 +44,11 @@ demo: $(INSTALLED) ## Train on the built-in corpus, translate, export, load the 
 	@printf '%s\n' $(DEMO_SENTENCES) | $(BIN)/python saved_models/translate.py saved_models/demo_en_de/1
 
 test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
+	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST)
 
 test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and training on JAX and on PyTorch, and all against each other
-	KERAS_BACKEND=jax $(BIN)/python -m pytest $(NUMERICAL_CORE)
-	KERAS_BACKEND=torch $(BIN)/python -m pytest $(NUMERICAL_CORE)
+	KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
+	KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/fidelity tests/backends tests/export/test_ctranslate2.py
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export/test_saved_model.py -k other_backends
 
