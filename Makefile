@@ -56,7 +56,7 @@ test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
 
 tutorials: $(INSTALLED_NOTEBOOKS) ## Run every notebook of the series and change nothing
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest --nbmake --nbmake-timeout=120 --durations=0 tutorials
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest --nbmake --nbmake-timeout=600 --durations=0 tutorials
 
 notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs
 	KERAS_BACKEND=tensorflow $(BIN)/python tutorials/execute.py
