@@ -47,41 +47,40 @@ def serve(folder, source):
         seconds[name] = time.perf_counter() - start
         return result
 
-    from benchmarks.hardening import load
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401 - the graph has its ops
 
     texts = Path(source).read_bytes().splitlines()
     version = Path(folder) / "1"
-    timed("import", lambda: __import__("tensorflow_text"))
-    predict = timed("load", lambda: load(version))
+    signatures = timed("load", lambda: tf.saved_model.load(str(version))).signatures
+
+    def translate(texts):
+        return signatures["serving_default"](text=tf.constant(texts))["translation"].numpy()
+
     text = [max(texts, key=len)]
-    timed("first", lambda: predict("serving_default", text))
-    timed("warmup", lambda: _replay(version, predict))
+    timed("first", lambda: translate(text))
+    timed("warmup", lambda: _replay(version, signatures))
     warm = []
     for _ in range(NUM_WARM):
-        timed("warm", lambda: predict("serving_default", text))
+        timed("warm", lambda: translate(text))
         warm.append(seconds["warm"])
     seconds["warm"] = median(warm)
-    translations = [
-        translation.decode()
-        for start in range(0, len(texts), BATCH_SIZE)
-        for translation in predict("serving_default", texts[start : start + BATCH_SIZE])[
-            "translation"
-        ]
-    ]
+    batches = (texts[start : start + BATCH_SIZE] for start in range(0, len(texts), BATCH_SIZE))
+    translations = [text.decode() for batch in batches for text in translate(batch)]
     return {**seconds, "translations": translations}
 
 
-def _replay(version, predict):
+def _replay(version, signatures):
     """Asks what the server asks on loading."""
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2
 
-    records = version / "assets.extra" / "tf_serving_warmup_requests"
-    for record in tf.data.TFRecordDataset(str(records)).as_numpy_iterator():
+    from aiayn_keras.export.warmup import WARMUP_FILE
+
+    for record in tf.data.TFRecordDataset(str(version / WARMUP_FILE)).as_numpy_iterator():
         request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
-        inputs = {name: tf.make_ndarray(value).tolist() for name, value in request.inputs.items()}
-        if list(inputs) == ["text"]:
-            predict(request.model_spec.signature_name or "serving_default", inputs["text"])
+        inputs = {name: tf.constant(tf.make_ndarray(v)) for name, v in request.inputs.items()}
+        signatures[request.model_spec.signature_name](**inputs)
 
 
 def tree(folder):

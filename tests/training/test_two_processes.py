@@ -75,11 +75,14 @@ def train_together(recipe, output):
     wait_for(processes, output)
 
 
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory):
+    return write_recipe(tmp_path_factory.mktemp("processes"), updates=10)
+
+
 @pytest.fixture(scope="module", name="runs")
-def trained_alone_and_together(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("processes")
-    recipe = write_recipe(folder, updates=10)
-    alone, together = folder / "alone", folder / "together"
+def trained_alone_and_together(recipe):
+    alone, together = (recipe.parent / name for name in ("alone", "together"))
     wait_for([start(recipe, alone)], alone)
     train_together(recipe, together)
     return alone, together
@@ -119,13 +122,13 @@ def test_the_first_process_alone_writes_into_the_folder(runs):
     assert second == ""
 
 
-def test_two_processes_go_on_to_the_weights_of_those_that_were_not_stopped(runs, tmp_path):
+def test_two_processes_go_on_to_the_weights_of_those_that_were_not_stopped(recipe, runs, tmp_path):
     stopped = tmp_path / "stopped"
     shutil.copytree(runs[1], stopped)
     (_, last) = list_checkpoints(stopped / "checkpoints")[-1]
     for path in (stopped / "evaluation.json", last):
         path.unlink()
-    train_together(runs[0].parent / "kills.yaml", stopped)
+    train_together(recipe, stopped)
     assert "Going on from update 5." in stopped.with_suffix(".log0").read_text("utf-8")
     expected = weights_of(runs[1])
     for name, array in weights_of(stopped).items():
