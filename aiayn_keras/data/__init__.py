@@ -4,7 +4,6 @@ from aiayn_keras.data.batch_sequence import BatchSequence
 from aiayn_keras.data.corpora import Corpus, corpus_names, load_corpus
 from aiayn_keras.data.demo_corpus import generate_demo_pairs
 from aiayn_keras.data.filtering import FilterReport, filter_pairs, keep_pairs
-from aiayn_keras.data.host_batches import HostBatches
 from aiayn_keras.data.packed_batches import PackedBatches
 from aiayn_keras.data.parallel_text import ParallelText, read_parallel
 from aiayn_keras.data.row_shards import RowShards
@@ -22,7 +21,6 @@ __all__ = [
     "Corpus",
     "CorpusError",
     "FilterReport",
-    "HostBatches",
     "PackedBatches",
     "ParallelText",
     "RowShards",
