@@ -98,34 +98,21 @@ def test_searches_with_other_options_are_no_retracing(model, caplog):
 
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="nothing else has such threads")
 @pytest.mark.parametrize("already_computing", [False, True])
-def test_every_core_gets_a_batch_unless_it_is_too_late(already_computing):
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [("use_one_core_per_batch", "intra"), ("run_one_operation_at_a_time", "inter")],
+)
+def test_threads_are_set_unless_it_is_too_late(function, kind, already_computing):
     script = f"""
-        import os
         import keras
         import tensorflow as tf
-        from aiayn_keras.samplers import in_parallel, use_one_core_per_batch
+        from aiayn_keras.samplers import {function}, in_parallel
         if {already_computing}:
             keras.ops.ones(3)
-        use_one_core_per_batch()
-        threads = tf.config.threading.get_intra_op_parallelism_threads()
+        {function}()
+        threads = tf.config.threading.get_{kind}_op_parallelism_threads()
         assert threads == {0 if already_computing else 1}, threads
         assert list(in_parallel(lambda x: x + 1, list(range(5)))) == [1, 2, 3, 4, 5]
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)
-
-
-@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="nothing else has such threads")
-@pytest.mark.parametrize("already_computing", [False, True])
-def test_operations_run_one_at_a_time_unless_it_is_too_late(already_computing):
-    script = f"""
-        import keras
-        import tensorflow as tf
-        from aiayn_keras.samplers import run_one_operation_at_a_time
-        if {already_computing}:
-            keras.ops.ones(3)
-        run_one_operation_at_a_time()
-        threads = tf.config.threading.get_inter_op_parallelism_threads()
-        assert threads == {0 if already_computing else 1}, threads
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)
 
