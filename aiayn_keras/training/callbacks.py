@@ -14,7 +14,7 @@ from aiayn_keras.files import write_text
 from aiayn_keras.plotting import plot_learning_curves
 from aiayn_keras.training.bleu import corpus_bleu
 from aiayn_keras.training.checkpoints import prune_checkpoints, save_checkpoint
-from aiayn_keras.training.devices import copy_weights
+from aiayn_keras.training.devices import copy_weights, seed_torch_dropout
 from aiayn_keras.training.running_mean import mean_weights
 from aiayn_keras.training.validation_history import best_update, is_out_of_patience
 
@@ -69,6 +69,29 @@ class Progress(keras.callbacks.Callback):
         """Ends the bar, also after an interruption."""
         if self._bar is not None:
             self._bar.close()
+
+
+class SeedDropout(keras.callbacks.Callback):
+    """Seeds PyTorch's dropout by the epoch, so that a resumed training draws the same.
+
+    No checkpoint holds the state of torch's own generator, but each epoch ends with a checkpoint.
+    On the other backends this does nothing: there see `skip_random_state`.
+
+    Args:
+        seed: The training's seed.
+    """
+
+    def __init__(self, seed):
+        super().__init__()
+        self.seed = seed
+        self._epoch = 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._epoch = epoch
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == 0:  # Before it, torch draws a seed for reading data, in the first epoch alone.
+            seed_torch_dropout(self.seed, self._epoch)
 
 
 class ValidationBleu(keras.callbacks.Callback):

@@ -134,8 +134,7 @@ def skip_random_state(model, batches):
     """Puts dropout where it is after some batches, so that a resumed training draws the same.
 
     Keras saves no random state, but counts it: each batch moves every dropout layer's
-    `(seed, count)` on by one count. On PyTorch, Keras draws dropout from torch's own generator
-    instead: there a resumed training is another one from its checkpoint on.
+    `(seed, count)` on by one count. PyTorch's dropout is the task of `SeedDropout`.
     """
     for variable in model.variables:
         if variable.path.endswith("seed_generator_state"):

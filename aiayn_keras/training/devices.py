@@ -83,6 +83,15 @@ def copy_weights(model, translator):
         translator.backbone.set_weights(model.backbone.get_weights())
 
 
+def seed_torch_dropout(*numbers):
+    """Seeds torch's own generator, from which Keras draws dropout on PyTorch; else does nothing."""
+    if keras.config.backend() == "torch":
+        import torch
+
+        (seed,) = np.random.SeedSequence(numbers).generate_state(1)
+        torch.manual_seed(int(seed))
+
+
 def _refuse_processes():
     names = [name for name in os.environ if name.startswith("KERAS_DISTRIBUTION_")]
     if names:

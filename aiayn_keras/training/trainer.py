@@ -20,7 +20,13 @@ from aiayn_keras.plotting import plot_attention
 from aiayn_keras.samplers import run_one_operation_at_a_time
 from aiayn_keras.training.averaging import average_checkpoints
 from aiayn_keras.training.bleu import BleuScore
-from aiayn_keras.training.callbacks import Checkpoints, Progress, ValidationBleu, evaluate_bleu
+from aiayn_keras.training.callbacks import (
+    Checkpoints,
+    Progress,
+    SeedDropout,
+    ValidationBleu,
+    evaluate_bleu,
+)
 from aiayn_keras.training.checkpoints import (
     load_last_checkpoint,
     set_aside_damaged_checkpoints,
@@ -167,6 +173,7 @@ def _fit(recipe, validation_pairs, batches, validation, folder, model, translato
         batches_per_update,
     )
     callbacks = [
+        SeedDropout(training.seed),
         ValidationBleu(
             translator,
             validation_pairs,

@@ -2,16 +2,10 @@
 
 import time
 
-import keras
-import pytest
-
 from aiayn_keras.training import list_checkpoints
 from benchmarks.kills import differences, train, write_recipe
 
 
-@pytest.mark.skipif(
-    keras.config.backend() == "torch", reason="Keras cannot set the generator of torch's dropout."
-)
 def test_a_killed_training_ends_with_the_very_same_weights(tmp_path):
     recipe = write_recipe(tmp_path, updates=20)
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
