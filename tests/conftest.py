@@ -30,6 +30,16 @@ def compiled_once(tmp_path_factory):
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forget_compilations():
+    """On JAX, which keeps every compiled function in memory: gigabytes over all tests."""
+    yield
+    if keras.config.backend() == "jax":
+        import jax
+
+        jax.clear_caches()
+
+
 @pytest.fixture(autouse=True)
 def seed():
     """Seed Python, NumPy, Keras and torch before each test, and return the seed.
