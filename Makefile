@@ -48,7 +48,7 @@ test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 
 test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and training on JAX and on PyTorch, and all against each other
 	KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
-	KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
+	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/fidelity tests/backends tests/export/test_ctranslate2.py
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export/test_saved_model.py -k other_backends
 
