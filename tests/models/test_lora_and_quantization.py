@@ -1,7 +1,6 @@
 """Adapters (LoRA, https://arxiv.org/abs/2106.09685) and 8-bit weights, as Keras offers them."""
 
 import gc
-import math
 import random
 from types import SimpleNamespace
 
@@ -237,10 +236,10 @@ def test_adapters_can_be_trained_beside_8_bit_weights(quantized, texts):
     scores = copy.score(*texts)
     copy.backbone.enable_lora(RANK)
     assert_close(copy.score(*texts), scores)
-    copy.compile(keras.optimizers.Adam(3e-3), jit_compile=compiles_by_default())
-    pairs = {"encoder_text": texts[0], "decoder_text": [ANSWER] * len(texts[0])}
+    copy.compile(keras.optimizers.Adam(1e-2), jit_compile=compiles_by_default())
+    pairs = {"encoder_text": texts[0], "decoder_text": texts[0]}
     before = values(copy)
-    # Gradients through rounded activations are rough: not every few steps lower the loss.
-    assert all(math.isfinite(copy.train_on_batch(pairs)[0]) for _ in range(9))
+    losses = [copy.train_on_batch(pairs) for _ in range(9)]
+    assert losses[-1][0] < losses[0][0]
     changed = {path for path, value in values(copy).items() if (value != before[path]).any()}
     assert changed == {path for path in before if "lora" in path}
