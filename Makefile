@@ -14,7 +14,7 @@ DEMO_LIMITS := "knows the sentences of the package's built-in grammar (some hund
 MODEL_FILES := assets *.json model.weights.h5 recipe.yaml
 # Two processes, each with whole files, whose fixtures train models.
 PYTEST := python -m pytest --numprocesses 2 --dist loadfile
-NUMERICAL_CORE := tests/layers tests/optimization tests/models tests/samplers tests/training tests/fidelity
+NUMERICAL_CORE := tests/layers tests/optimization tests/backend tests/models tests/decoding tests/training tests/fidelity
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed

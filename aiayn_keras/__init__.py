@@ -4,6 +4,7 @@ Paper: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762.
 """
 
 from aiayn_keras import export
+from aiayn_keras.decoding import BeamSampler
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
@@ -11,7 +12,6 @@ from aiayn_keras.models import (
     TransformerTokenizer,
 )
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
-from aiayn_keras.samplers import BeamSampler
 
 __all__ = [
     "BeamSampler",

@@ -11,7 +11,7 @@ EXTRA_LENGTH = 50  # tokens that a translation may have more than its source (pa
 def load_ours(task):
     """`model.translate`."""
     from aiayn_keras import TransformerSeq2SeqLM
-    from aiayn_keras.samplers import use_one_core_per_batch
+    from aiayn_keras.backend import use_one_core_per_batch
 
     if _has_many_batches(task):  # as the command `aiayn-keras translate` does
         use_one_core_per_batch()

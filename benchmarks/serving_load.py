@@ -92,7 +92,7 @@ def load_translate(task):
 
 
 def load_saved_model(task):
-    from aiayn_keras.samplers import use_one_core_per_batch
+    from aiayn_keras.backend import use_one_core_per_batch
     from benchmarks.hardening import load
 
     use_one_core_per_batch()  # as the kit tells TensorFlow Serving to

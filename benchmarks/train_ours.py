@@ -27,7 +27,7 @@ def load_products_packed(task):
 
 
 def _in_bfloat16_products(trainer):
-    from aiayn_keras.samplers import bfloat16_products
+    from aiayn_keras.backend import bfloat16_products
 
     def run():
         with bfloat16_products():
@@ -38,8 +38,8 @@ def _in_bfloat16_products(trainer):
 
 def _load(task, path):
     from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM
+    from aiayn_keras.backend import compiles_by_default, run_one_operation_at_a_time
     from aiayn_keras.optimization import LabelSmoothedCrossEntropy
-    from aiayn_keras.samplers import compiles_by_default, run_one_operation_at_a_time
     from aiayn_keras.training.trainer import SMALL_HIDDEN_DIM
 
     if task.hidden_dim <= SMALL_HIDDEN_DIM:
@@ -102,7 +102,7 @@ def matmul_flops(precision, size=2048, repeats=5):
     import keras
     from keras import ops
 
-    from aiayn_keras.samplers import compile_inference
+    from aiayn_keras.backend import compile_inference
 
     product = compile_inference(
         lambda x, y: ops.sum(

@@ -20,22 +20,14 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the package: exporters, gRPC client, what is the backend's own."""
+    """`path` is relative to the package: backends, exporters, gRPC client."""
     path = PurePosixPath(path)
-    return path.parts[0] == "export" or path.as_posix() in (
-        "samplers/compilation.py",
-        "samplers/kernels.py",
-        "serving/grpc_client.py",
-        "training/devices.py",
-    )
+    return path.parts[0] in ("backend", "export") or path.as_posix() == "serving/grpc_client.py"
 
 
 def may_ask_for_the_backend(path):
-    """`training/devices.py` since every backend has a distribution engine of its own."""
-    path = PurePosixPath(path)
-    return path.parts[0] in ("export", "samplers", "data") or (
-        path.as_posix() == "training/devices.py"
-    )
+    """In `export`, since some formats belong to a backend."""
+    return PurePosixPath(path).parts[0] in ("backend", "export")
 
 
 def may_print(path):

@@ -159,7 +159,7 @@ assert keys.shape == values.shape == (1, H, T, K)
 # returns a function that makes one step with a cache.
 
 # %%
-from aiayn_keras.models.decoding import prepare_search
+from aiayn_keras.decoding.step_by_step import prepare_search
 
 next_token, cache = prepare_search(backbone, source, np.ones_like(source), length=T + 1)
 for t in range(T):
@@ -184,7 +184,7 @@ print(f"source: {backbone.num_layers} layers × 2 × {(1, H, S, K)}")
 # which slot its word at each position lies, and only this small table is reordered.
 
 # %%
-from aiayn_keras.samplers.decoder_cache import DecoderCache, reorder_hypotheses
+from aiayn_keras.decoding.decoder_cache import DecoderCache, reorder_hypotheses
 
 ancestors = np.array([[[0, 0, 0], [0, 1, 1]]])  # (B, W, L): two beams, three positions written
 blocks = [np.zeros((1, H, 3 * 2, K))]  # (B, H, L·W, K)
@@ -221,7 +221,7 @@ def write(next_token, cache, prompt, **options):
 # follows.
 
 # %%
-from aiayn_keras.samplers import compile_inference
+from aiayn_keras.backend import compile_inference
 
 
 def slowly(source, prompt):

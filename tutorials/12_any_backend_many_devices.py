@@ -100,7 +100,7 @@ np.save(f"{os.environ['OUT']}/{keras.config.backend()}.npy", learner.predict(x, 
 
 # %%
 STEPS = """
-from aiayn_keras.samplers import compiles_by_default
+from aiayn_keras.backend import compiles_by_default
 best = model.translate(["Our boy knows that the happy mothers sing every day."])[0]
 learner.compile(jit_compile=compiles_by_default())
 times = []

@@ -9,8 +9,8 @@ MODEL_FOLDER = click.argument("model_folder", metavar="DIR", type=click.Path(pat
 
 def load_model(folder, num_batches=1):
     """The model in a folder, to translate so many batches; or an error if there is none."""
+    from aiayn_keras.backend import use_one_core_per_batch
     from aiayn_keras.models import TransformerSeq2SeqLM
-    from aiayn_keras.samplers import use_one_core_per_batch
 
     if not (folder / "task.json").is_file():
         if not folder.exists():

@@ -1,9 +1,9 @@
 """The TensorFlow graph that is served: text in, text out."""
 
+from aiayn_keras.decoding import BeamSampler, length_penalty
+from aiayn_keras.decoding.generation import beam_search
+from aiayn_keras.decoding.scoring import alignments, token_log_probs
 from aiayn_keras.export.served_text import ServedText
-from aiayn_keras.models.generation import beam_search
-from aiayn_keras.models.scoring import alignments, token_log_probs
-from aiayn_keras.samplers import BeamSampler, length_penalty
 
 
 def build_served_translator(model, options):

@@ -1,5 +1,6 @@
 """The model family: KerasHub's bases, subclassed."""
 
+from aiayn_keras.decoding.translation import Hypothesis, TextTooLongError, Translation
 from aiayn_keras.models.presets import TRANSFORMER_PRESETS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm import TransformerSeq2SeqLM
@@ -8,7 +9,6 @@ from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     text_preprocessor,
 )
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
-from aiayn_keras.models.translation import Hypothesis, TextTooLongError, Translation
 
 __all__ = [
     "TRANSFORMER_PRESETS",

@@ -7,21 +7,22 @@ import keras
 import keras_hub
 import numpy as np
 
-from aiayn_keras.models.attention_maps import compute_attention_maps
-from aiayn_keras.models.generation import beam_search, generate_tokens, until_end
-from aiayn_keras.models.scoring import alignments, token_log_probs
+from aiayn_keras.backend import compile_inference
+from aiayn_keras.decoding import BeamSampler
+from aiayn_keras.decoding.attention_maps import compute_attention_maps
+from aiayn_keras.decoding.generation import beam_search, generate_tokens, until_end
+from aiayn_keras.decoding.scoring import alignments, token_log_probs
+from aiayn_keras.decoding.translation import score_texts, translate_texts
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
 )
-from aiayn_keras.models.translation import score_texts, translate_texts
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
     TokenAccuracy,
     WarmupSchedule,
 )
-from aiayn_keras.samplers import BeamSampler, compile_inference
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")

@@ -1,5 +1,6 @@
 """Training from a recipe, and measuring what came of it (paper 5 and 6)."""
 
+from aiayn_keras.backend import DevicesError
 from aiayn_keras.training.averaging import average_checkpoints, write_average
 from aiayn_keras.training.bleu import BleuScore, corpus_bleu
 from aiayn_keras.training.callbacks import evaluate_bleu
@@ -10,7 +11,6 @@ from aiayn_keras.training.checkpoints import (
     load_last_checkpoint,
     save_checkpoint,
 )
-from aiayn_keras.training.devices import DevicesError
 from aiayn_keras.training.prepare import prepare
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.run_folder import RunFolder

@@ -10,11 +10,11 @@ import keras
 import numpy as np
 from tqdm.auto import tqdm
 
+from aiayn_keras.backend import seed_torch_dropout
 from aiayn_keras.files import write_text
 from aiayn_keras.plotting import plot_learning_curves
 from aiayn_keras.training.bleu import corpus_bleu
 from aiayn_keras.training.checkpoints import prune_checkpoints, save_checkpoint
-from aiayn_keras.training.devices import copy_weights, seed_torch_dropout
 from aiayn_keras.training.running_mean import mean_weights
 from aiayn_keras.training.validation_history import best_update, is_out_of_patience
 
@@ -69,6 +69,12 @@ class Progress(keras.callbacks.Callback):
         """Ends the bar, also after an interruption."""
         if self._bar is not None:
             self._bar.close()
+
+
+def copy_weights(model, translator):
+    """Gives a translator the weights of the model in training, if it is a copy."""
+    if translator.backbone is not model.backbone:
+        translator.backbone.set_weights(model.backbone.get_weights())
 
 
 class SeedDropout(keras.callbacks.Callback):

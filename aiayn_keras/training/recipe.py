@@ -8,9 +8,9 @@ from typing import Any
 import pydantic
 import yaml
 
+from aiayn_keras.backend import compiles_by_default, open_devices
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
-from aiayn_keras.samplers import compiles_by_default
 from aiayn_keras.training.recipe_sections import (
     BatchesSection,
     CorpusSection,
@@ -77,6 +77,14 @@ class Recipe(Section):
             jit_compile=compiles_by_default() if jit_compile is None else jit_compile,
         )
         return model
+
+    def open_devices(self):
+        """The `Devices` to train on; see `aiayn_keras.backend.open_devices`."""
+        return open_devices(
+            self.training.devices,
+            self.training.model_shards,
+            self.optimizer.gradient_accumulation_steps,
+        )
 
     def to_yaml(self):
         """The whole recipe, defaults included, as YAML text."""

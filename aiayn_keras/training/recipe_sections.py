@@ -7,9 +7,9 @@ import keras
 import pydantic
 from pydantic import Field, PositiveInt
 
+from aiayn_keras.backend import bfloat16_products
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.optimization import WarmupSchedule
-from aiayn_keras.samplers import bfloat16_products
 from aiayn_keras.training.bleu import check_bleu_tokenizer
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -190,7 +190,7 @@ class TrainingSection(Section):
         precision: A Keras dtype policy; or `"bfloat16_products"`, float32 but for matrix products,
             the fastest on CPUs with TensorFlow.
         jit_compile: Whether XLA compiles the training step. Defaults to what
-            `aiayn_keras.samplers.compiles_by_default` says.
+            `aiayn_keras.backend.compiles_by_default` says.
         devices: `"one"`; `"data_parallel"`: every device has the model, and a share of each
             batch; or `"model_parallel"`, with JAX: devices share a model as well. See
             docs/devices.md.

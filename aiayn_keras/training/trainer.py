@@ -9,7 +9,8 @@ from pathlib import Path
 
 import keras
 
-from aiayn_keras.data import CorpusError, UpdateBatches
+from aiayn_keras.backend import run_one_operation_at_a_time
+from aiayn_keras.data import CorpusError, RowShards, UpdateBatches
 from aiayn_keras.files import write_text
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
@@ -17,7 +18,6 @@ from aiayn_keras.models import (
     text_preprocessor,
 )
 from aiayn_keras.plotting import plot_attention
-from aiayn_keras.samplers import run_one_operation_at_a_time
 from aiayn_keras.training.averaging import average_checkpoints
 from aiayn_keras.training.bleu import BleuScore
 from aiayn_keras.training.callbacks import (
@@ -25,6 +25,7 @@ from aiayn_keras.training.callbacks import (
     Progress,
     SeedDropout,
     ValidationBleu,
+    copy_weights,
     evaluate_bleu,
 )
 from aiayn_keras.training.checkpoints import (
@@ -32,7 +33,6 @@ from aiayn_keras.training.checkpoints import (
     set_aside_damaged_checkpoints,
     skip_random_state,
 )
-from aiayn_keras.training.devices import copy_weights, open_devices
 from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.running_mean import ValidateMeanWeights
 from aiayn_keras.training.training_data import (
@@ -89,7 +89,7 @@ def train(recipe, output):
     if recipe.model.sizes["hidden_dim"] <= SMALL_HIDDEN_DIM:
         run_one_operation_at_a_time()
     products = recipe.training.products()
-    devices = open_devices(recipe)
+    devices = recipe.open_devices()
     logger.info("%s", devices)
     folder = RunFolder(Path(output))
     unfinished = folder.is_unfinished(recipe)
@@ -189,14 +189,15 @@ def _fit(recipe, validation_pairs, batches, validation, folder, model, translato
     # a training must do or none.
     if devices.num_processes == 1 and importlib.util.find_spec("tensorflow"):
         callbacks.append(keras.callbacks.TensorBoard(folder.tensorboard, write_graph=False))
-    updates = devices.rows_of(UpdateBatches(batches, batches_per_update))
+    shares = devices.num_models, devices.num_processes, devices.process
+    updates = RowShards(UpdateBatches(batches, batches_per_update), *shares)
     with contextlib.closing(progress):
         model.fit(
             updates.to_iter_dataset(start_step=done * batches_per_update),
             steps_per_epoch=training.checkpoint_every * batches_per_update,
             epochs=training.updates // training.checkpoint_every,
             initial_epoch=done // training.checkpoint_every,
-            validation_data=devices.rows_of(UpdateBatches(validation)).to_iter_dataset(),
+            validation_data=RowShards(UpdateBatches(validation), *shares).to_iter_dataset(),
             validation_steps=len(validation),
             callbacks=callbacks,
             shuffle=False,

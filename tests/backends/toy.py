@@ -6,13 +6,13 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from aiayn_keras.backend import compiles_by_default
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
 )
 from aiayn_keras.optimization import WarmupSchedule
-from aiayn_keras.samplers import compiles_by_default
 from aiayn_keras.training import save_checkpoint
 from tests.number_words import number_words, train_tokenizer
 

@@ -5,12 +5,12 @@ import random
 import keras
 import pytest
 
+from aiayn_keras.backend import compiles_by_default
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
 )
-from aiayn_keras.samplers import compiles_by_default
 from tests.number_words import number_words, train_tokenizer
 
 

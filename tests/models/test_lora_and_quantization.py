@@ -8,8 +8,8 @@ import keras
 import numpy as np
 import pytest
 
+from aiayn_keras.backend import compiles_by_default
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
-from aiayn_keras.samplers import compiles_by_default
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
 from tests.models.conftest import number_words

@@ -8,10 +8,10 @@ import keras
 import numpy as np
 from keras import ops
 
+from aiayn_keras.backend import compile_inference
+from aiayn_keras.decoding.step_by_step import prepare_search
 from aiayn_keras.layers import make_attention_mask
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
-from aiayn_keras.models.decoding import prepare_search
-from aiayn_keras.samplers import compile_inference
 from tests.helpers import assert_close
 from tests.layers.helpers import randomize, to_numpy
 

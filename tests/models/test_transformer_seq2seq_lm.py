@@ -3,13 +3,14 @@ import keras_hub
 import numpy as np
 import pytest
 
+from aiayn_keras.backend import compiles_by_default
+from aiayn_keras.decoding import BeamSampler
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
 )
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
-from aiayn_keras.samplers import BeamSampler, compiles_by_default
 from tests.helpers import assert_close
 from tests.number_words import number_words
 

@@ -4,14 +4,14 @@ from tests.mutations.mutation import mistakes_in
 
 MUTATIONS = [
     *mistakes_in(
-        "samplers/length_penalty.py",
-        "samplers/test_length_penalty.py",
+        "decoding/length_penalty.py",
+        "decoding/test_length_penalty.py",
         ("another constant", "(5.0 + ", "(6.0 + "),
         ("no exponent", "/ 6.0, alpha)", "/ 6.0, 1.0)"),
     ),
     *mistakes_in(
-        "samplers/beam_state.py",
-        "samplers/test_beam_state.py",
+        "decoding/beam_state.py",
+        "decoding/test_beam_state.py",
         ("all beams begin alike", "0.0, NEVER)", "0.0, 0.0)"),
         (
             "what is not given is kept",
@@ -22,8 +22,8 @@ MUTATIONS = [
         ("beams of the first sentence", "dtype=beams.dtype) * num_beams", "dtype=beams.dtype)"),
     ),
     *mistakes_in(
-        "samplers/candidates.py",
-        "samplers/test_candidates.py samplers/test_beam_sampler.py",
+        "decoding/candidates.py",
+        "decoding/test_candidates.py decoding/test_beam_sampler.py",
         ("one block too few is searched", "axis=-1), k)", "axis=-1), k - 1)"),
         ("candidates of the first row's blocks", "1) * num_blocks", "1) * 0"),
         ("tokens are those within a block", "places, axis=1) * block_size", "places, axis=1) * 0"),
@@ -35,8 +35,8 @@ MUTATIONS = [
         ("probabilities sum to anything", "values[:, :1] - ops.log(best_probability)", "0.0"),
     ),
     *mistakes_in(
-        "samplers/constraints.py",
-        "samplers/test_constraints.py samplers/test_beam_sampler.py",
+        "decoding/constraints.py",
+        "decoding/test_constraints.py decoding/test_beam_sampler.py",
         ("half-precision scores", 'ops.cast(logits, "float32")', "logits"),
         ("a limit one too short", "index > sentences.max", "index >= sentences.max"),
         ("a forbidden token is chosen", "ops.equal(tokens, token_id), NEVER", "tokens < 0, NEVER"),
@@ -63,8 +63,8 @@ MUTATIONS = [
         ),
     ),
     *mistakes_in(
-        "samplers/finished_sentences.py",
-        "samplers/test_finished_sentences.py",
+        "decoding/finished_sentences.py",
+        "decoding/test_finished_sentences.py",
         ("who leaves is forgotten", "results=results,", "results=state.results,"),
         (
             "who is done stays",
@@ -75,8 +75,8 @@ MUTATIONS = [
         ("nobody leaves", "8 * num_left <= 7 *", "8 * num_left <= 0 *"),
     ),
     *mistakes_in(
-        "samplers/repetition.py",
-        "samplers/test_repetition.py samplers/test_beam_sampler.py",
+        "decoding/repetition.py",
+        "decoding/test_repetition.py decoding/test_beam_sampler.py",
         ("longer n-grams only", "range(1, ngram_size)", "range(1, ngram_size + 1)"),
         ("the start is a word", "positions >= ngram_size", "positions >= ngram_size - 1"),
         (
@@ -86,8 +86,8 @@ MUTATIONS = [
         ),
     ),
     *mistakes_in(
-        "samplers/beam_sampler.py",
-        "samplers/test_beam_sampler.py",
+        "decoding/beam_sampler.py",
+        "decoding/test_beam_sampler.py",
         ("beams run dry", "min(2 * num_beams, num_beams *", "min(num_beams, num_beams *"),
         (
             "the end token is not counted",
@@ -148,9 +148,9 @@ MUTATIONS = [
         ),
     ),
     *mistakes_in(
-        "samplers/decoder_cache.py",
-        "samplers/test_decoder_cache.py models/test_decoder_step.py "
-        "models/test_translate_options.py",
+        "decoding/decoder_cache.py",
+        "decoding/test_decoder_cache.py decoding/test_decoder_step.py "
+        "decoding/test_translate_options.py",
         (
             "a hypothesis sees its sisters",
             "ops.equal(visible[:, :, :, None], slots)",
@@ -180,8 +180,8 @@ MUTATIONS = [
         ),
     ),
     *mistakes_in(
-        "models/decoder_step.py",
-        "models/test_decoder_step.py",
+        "decoding/decoder_step.py",
+        "decoding/test_decoder_step.py",
         ("embeddings are not scaled", " * backbone.hidden_dim**0.5", ""),
         (
             "keys and values are exchanged",
@@ -200,8 +200,8 @@ MUTATIONS = [
         ("another epsilon", "axis=-1, epsilon=epsilon)", "axis=-1, epsilon=1e-2)"),
     ),
     *mistakes_in(
-        "models/decoding.py",
-        "models/test_decoder_step.py models/test_translate_options.py",
+        "decoding/step_by_step.py",
+        "decoding/test_decoder_step.py decoding/test_translate_options.py",
         (
             "the model reads the token it is to write",
             "ops.reshape(index - 1, (1,))",
@@ -221,9 +221,9 @@ MUTATIONS = [
         ),
     ),
     *mistakes_in(
-        "models/generation.py",
-        "models/test_generation.py models/test_transformer_seq2seq_lm.py "
-        "models/test_translate_options.py",
+        "decoding/generation.py",
+        "decoding/test_generation.py models/test_transformer_seq2seq_lm.py "
+        "decoding/test_translate_options.py",
         ("the end token counts as source", '"int32"), axis=1) - 1', '"int32"), axis=1)'),
         ("another limit", "EXTRA_LENGTH = 50", "EXTRA_LENGTH = 40"),
         (
@@ -249,8 +249,8 @@ MUTATIONS = [
         ),
     ),
     *mistakes_in(
-        "models/scoring.py",
-        "models/test_generation.py models/test_translate_options.py",
+        "decoding/scoring.py",
+        "decoding/test_generation.py decoding/test_translate_options.py",
         (
             "padding is scored",
             "ops.where(ops.not_equal(decoder_padding_mask, 0), -loss, 0.0)",
@@ -261,8 +261,8 @@ MUTATIONS = [
         ("the first layer's alignment", "*blocks, last = backbone", "last, *blocks = backbone"),
     ),
     *mistakes_in(
-        "models/translation.py",
-        "models/test_translation.py models/test_transformer_seq2seq_lm.py",
+        "decoding/translation.py",
+        "decoding/test_translation.py models/test_transformer_seq2seq_lm.py",
         ("translations in the order of lengths", "translations[row] =", "translations[i] ="),
         (
             "decoder reads the labels",

@@ -56,16 +56,15 @@ def trained(name):
     """Weights, losses and the layout of one weight after some updates."""
     import keras
 
-    from aiayn_keras.data import UpdateBatches
+    from aiayn_keras.data import RowShards, UpdateBatches
     from aiayn_keras.optimization import LabelSmoothedCrossEntropy
-    from aiayn_keras.training.devices import open_devices
     from tests.runs import small_recipe
 
     recipe = small_recipe(
         "model.dropout=0.0", f"tokenizer.vocabulary_size={V}", "training.jit_compile=null",
         *RUNS[name],
     )  # fmt: skip
-    devices = open_devices(recipe)
+    devices = recipe.open_devices()
     count = recipe.optimizer.gradient_accumulation_steps
     sequence = UpdateBatches(batches(), count)
     keras.utils.set_random_seed(5)
@@ -75,7 +74,7 @@ def trained(name):
             model.compile(model.optimizer, LabelSmoothedCrossEntropy(0.1), jit_compile=False)
             sequence = batches()
         history = model.fit(
-            devices.rows_of(sequence).to_iter_dataset(),
+            RowShards(sequence, devices.num_models).to_iter_dataset(),
             steps_per_epoch=count,
             epochs=UPDATES,
             shuffle=False,

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.training.devices import DevicesError, open_devices
+from aiayn_keras.backend import DevicesError
 from tests.helpers import assert_close
 from tests.runs import small_recipe
 from tests.training.many_devices import batches
@@ -101,7 +101,7 @@ def test_torch_refuses_many_devices():
     with pytest.raises(
         DevicesError, match=r"must be `one` with the PyTorch backend.*data_parallel"
     ):
-        open_devices(small_recipe("training.devices=data_parallel"))
+        small_recipe("training.devices=data_parallel").open_devices()
 
 
 @only_tensorflow
@@ -117,24 +117,24 @@ def test_torch_refuses_many_devices():
 )
 def test_tensorflow_refuses_what_it_would_do_wrong(settings, message):
     with pytest.raises(DevicesError, match=message):
-        open_devices(small_recipe(*settings))
+        small_recipe(*settings).open_devices()
 
 
 @only_tensorflow
 def test_tensorflow_refuses_several_processes(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", "{}")
     with pytest.raises(DevicesError, match=r"TF_CONFIG.*need the JAX backend"):
-        open_devices(small_recipe("training.devices=data_parallel"))
+        small_recipe("training.devices=data_parallel").open_devices()
 
 
 @only_jax
 def test_model_shards_must_divide_the_devices():
     settings = ("training.devices=model_parallel", "training.model_shards=2")
     with pytest.raises(DevicesError, match="model_shards=2, but there are 1 devices"):
-        open_devices(small_recipe(*settings))
+        small_recipe(*settings).open_devices()
 
 
 def test_processes_need_a_recipe_for_many_devices(monkeypatch):
     monkeypatch.setenv("KERAS_DISTRIBUTION_NUM_PROCESSES", "2")
     with pytest.raises(DevicesError, match=r"KERAS_DISTRIBUTION_NUM_PROCESSES.*data_parallel"):
-        open_devices(small_recipe())
+        small_recipe().open_devices()

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.samplers.candidates import top_candidates, top_log_probs
+from aiayn_keras.decoding.candidates import top_candidates, top_log_probs
 from tests.helpers import assert_close
 
 N = 3

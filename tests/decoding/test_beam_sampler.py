@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.samplers import BeamSampler, compile_inference
-from tests.helpers import B, assert_close
-from tests.samplers.random_model import (
+from aiayn_keras.backend import compile_inference
+from aiayn_keras.decoding import BeamSampler
+from tests.decoding.random_model import (
     END,
     PAD,
     START,
@@ -20,6 +20,7 @@ from tests.samplers.random_model import (
     penalized,
     same_hypotheses,
 )
+from tests.helpers import B, assert_close
 
 # === The best there is ===
 

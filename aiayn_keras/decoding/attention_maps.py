@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from keras import ops
 
+from aiayn_keras.decoding.translation import tokenize
 from aiayn_keras.layers import combine_masks, make_attention_mask, make_causal_mask
-from aiayn_keras.models.translation import tokenize
 
 
 @dataclass(frozen=True)

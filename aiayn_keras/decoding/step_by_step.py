@@ -4,15 +4,14 @@ import math
 
 from keras import ops
 
-from aiayn_keras.models.decoder_step import decoder_step, decoder_weights, project_memory
-from aiayn_keras.samplers import (
+from aiayn_keras.backend import append_position, initial_length
+from aiayn_keras.decoding.decoder_cache import (
     add_attention,
     add_position,
-    append_position,
     empty_cache,
-    initial_length,
     write_position,
 )
+from aiayn_keras.decoding.decoder_step import decoder_step, decoder_weights, project_memory
 
 
 def prepare_search(

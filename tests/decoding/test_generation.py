@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.models.generation import EXTRA_LENGTH, beam_search, until_end
-from aiayn_keras.models.scoring import token_log_probs
-from aiayn_keras.samplers import BeamSampler
+from aiayn_keras.decoding import BeamSampler
+from aiayn_keras.decoding.generation import EXTRA_LENGTH, beam_search, until_end
+from aiayn_keras.decoding.scoring import token_log_probs
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
 

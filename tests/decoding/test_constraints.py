@@ -1,8 +1,8 @@
 import numpy as np
 from keras import ops
 
-from aiayn_keras.samplers.beam_state import Sentences
-from aiayn_keras.samplers.constraints import Constraints
+from aiayn_keras.decoding.beam_state import Sentences
+from aiayn_keras.decoding.constraints import Constraints
 
 NUM_BEAMS, VOCABULARY_SIZE, END = 2, 50, 3
 

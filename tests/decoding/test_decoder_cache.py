@@ -1,8 +1,8 @@
 import numpy as np
 from keras import ops
 
-from aiayn_keras.samplers import coverage_bonus
-from aiayn_keras.samplers.decoder_cache import DecoderCache
+from aiayn_keras.decoding import coverage_bonus
+from aiayn_keras.decoding.decoder_cache import DecoderCache
 from tests.helpers import assert_close
 
 

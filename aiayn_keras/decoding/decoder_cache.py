@@ -8,10 +8,9 @@ one product of W queries with W·L keys for a sentence and head.
 
 from typing import Any, NamedTuple
 
-import keras
 from keras import ops, tree
 
-from aiayn_keras.samplers.beam_state import gather_beams
+from aiayn_keras.decoding.beam_state import gather_beams
 
 
 class DecoderCache(NamedTuple):
@@ -107,53 +106,6 @@ def coverage_bonus(cache, beta):
     """
     covered = ops.clip(cache.coverage, 1e-9, 1.0)
     return beta * ops.sum(ops.where(cache.memory_mask, ops.log(covered), 0.0), axis=2)
-
-
-def initial_length(length, token_ids):
-    """Number of positions to begin with: none where the cache grows, else all of `length`.
-
-    Args:
-        length: Number of positions there must be room for at the end.
-        token_ids: Any integer tensor of the computation.
-    """
-    if keras.config.backend() == "tensorflow":
-        # A number that is known only when the graph runs, so that shapes may change.
-        return ops.min(token_ids) * 0
-    return length
-
-
-def append_position(cached, new, index):
-    """Adds the slots of position `index` to axis 2, as the backend does it best.
-
-    TensorFlow lets the cache grow, JAX updates one of fixed size, PyTorch writes into it and looks
-    at the part written.
-
-    Returns:
-        What to keep, and what to attend to.
-    """
-    return {
-        "tensorflow": _append_by_growing,
-        "jax": _append_by_update,
-        "torch": _append_in_place,
-    }[keras.config.backend()](cached, new, index)
-
-
-def _append_by_growing(cached, new, index):
-    cached = ops.concatenate([cached, new], axis=2)
-    return cached, cached
-
-
-def _append_by_update(cached, new, index):
-    start = [0] * cached.ndim
-    start[2] = index * new.shape[2]
-    cached = ops.slice_update(cached, start, new)
-    return cached, cached
-
-
-def _append_in_place(cached, new, index):
-    end = (int(index) + 1) * new.shape[2]
-    cached[:, :, end - new.shape[2] : end] = new
-    return cached, cached[:, :, :end]
 
 
 def write_position(cached, new, index):

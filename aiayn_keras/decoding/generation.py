@@ -2,8 +2,9 @@
 
 from keras import ops
 
-from aiayn_keras.models.decoding import prepare_ensemble_search, prepare_search
-from aiayn_keras.samplers import BeamSampler, coverage_bonus, keep_sentences, reorder_hypotheses
+from aiayn_keras.decoding.beam_sampler import BeamSampler
+from aiayn_keras.decoding.decoder_cache import coverage_bonus, keep_sentences, reorder_hypotheses
+from aiayn_keras.decoding.step_by_step import prepare_ensemble_search, prepare_search
 
 # Paper 6.1: "the maximum output length during inference to input length + 50".
 EXTRA_LENGTH = 50

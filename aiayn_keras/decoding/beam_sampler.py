@@ -4,7 +4,8 @@ import keras
 import keras_hub
 from keras import ops, tree
 
-from aiayn_keras.samplers.beam_state import (
+from aiayn_keras.backend import shapes_may_change
+from aiayn_keras.decoding.beam_state import (
     NEVER,
     BeamState,
     Sentences,
@@ -12,14 +13,13 @@ from aiayn_keras.samplers.beam_state import (
     gather_cache,
     initial_state,
 )
-from aiayn_keras.samplers.constraints import Constraints
-from aiayn_keras.samplers.finished_sentences import (
+from aiayn_keras.decoding.constraints import Constraints
+from aiayn_keras.decoding.finished_sentences import (
     drop_finished,
     drop_now,
-    shapes_may_change,
     store_results,
 )
-from aiayn_keras.samplers.length_penalty import length_penalty
+from aiayn_keras.decoding.length_penalty import length_penalty
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")

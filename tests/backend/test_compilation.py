@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.samplers import bfloat16_products, compile_inference
+from aiayn_keras.backend import bfloat16_products, compile_inference
 from tests.helpers import B, D, S, T, assert_close
 
 
@@ -106,7 +106,7 @@ def test_threads_are_set_unless_it_is_too_late(function, kind, already_computing
     script = f"""
         import keras
         import tensorflow as tf
-        from aiayn_keras.samplers import {function}, in_parallel
+        from aiayn_keras.backend import in_parallel, {function}
         if {already_computing}:
             keras.ops.ones(3)
         {function}()

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from aiayn_keras.backend import float32_matmul, pack_kernel, swap_heads
 from aiayn_keras.layers import attention_weights, scaled_dot_product_attention
-from aiayn_keras.samplers import float32_matmul, pack_kernel, swap_heads
 
 
 class Dense(NamedTuple):

@@ -3,8 +3,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.samplers import BeamSampler, compile_inference
-from tests.samplers.random_model import END, START, RandomModel
+from aiayn_keras.backend import compile_inference
+from aiayn_keras.decoding import BeamSampler
+from tests.decoding.random_model import END, START, RandomModel
 
 NUM_SENTENCES = 13
 LENGTH = 24

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from keras import ops
 
-from aiayn_keras.samplers.beam_state import NEVER
-from aiayn_keras.samplers.candidates import top_log_probs
-from aiayn_keras.samplers.repetition import forbid_tokens, repeats_ngram
+from aiayn_keras.decoding.beam_state import NEVER
+from aiayn_keras.decoding.candidates import top_log_probs
+from aiayn_keras.decoding.repetition import forbid_tokens, repeats_ngram
 
 
 class Constraints(NamedTuple):

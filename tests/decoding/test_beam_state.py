@@ -2,7 +2,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from aiayn_keras.samplers.beam_state import (
+from aiayn_keras.decoding.beam_state import (
     Sentences,
     gather_beams,
     gather_cache,

@@ -1,7 +1,4 @@
-"""The devices of a training, by the distribution engine of the backend that runs.
-
-The one module of training that asks for the backend: each has an engine of its own.
-"""
+"""The devices of a training, by the distribution engine of the backend that runs."""
 
 import contextlib
 import os
@@ -11,8 +8,7 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 
-from aiayn_keras.data import RowShards
-from aiayn_keras.training.layouts import BATCH, MODEL, model_layout
+from aiayn_keras.backend.layouts import BATCH, MODEL, model_layout
 
 
 class DevicesError(ValueError):
@@ -43,10 +39,6 @@ class Devices:
 
     is_first = property(lambda self: self.process == 0)
 
-    def rows_of(self, batches):
-        """This process's rows of every batch; see `RowShards`."""
-        return RowShards(batches, self.num_models, self.num_processes, self.process)
-
     def __str__(self):
         return (
             f"{self.num_models} copies of the model, process {self.process + 1} of "
@@ -54,14 +46,16 @@ class Devices:
         )
 
 
-def open_devices(recipe):
-    """Finds the devices that a recipe asks for, and joins the other processes, if there are any.
+def open_devices(kind, model_shards=1, gradient_accumulation_steps=1):
+    """Finds the devices to train on, and joins the other processes, if there are any.
 
     With JAX, several processes are joined by `keras.distribution.initialize`, if the environment
     has its variables `KERAS_DISTRIBUTION_*`; nothing may have been computed before.
 
     Args:
-        recipe: The `Recipe`.
+        kind: `"one"`, `"data_parallel"` or `"model_parallel"`.
+        model_shards: Number of devices that share one copy of the model, for `"model_parallel"`.
+        gradient_accumulation_steps: Number of batches of one update.
 
     Returns:
         The `Devices`.
@@ -69,27 +63,12 @@ def open_devices(recipe):
     Raises:
         DevicesError: If the backend cannot do it, or there are not so many devices.
     """
-    if recipe.training.devices == "one":
+    if kind == "one":
         _refuse_processes()
         return Devices()
     return {"jax": _open_jax, "tensorflow": _open_tensorflow, "torch": _open_torch}[
         keras.config.backend()
-    ](recipe)
-
-
-def copy_weights(model, translator):
-    """Gives a translator the weights of the model in training, if it is a copy."""
-    if translator.backbone is not model.backbone:
-        translator.backbone.set_weights(model.backbone.get_weights())
-
-
-def seed_torch_dropout(*numbers):
-    """Seeds torch's own generator, from which Keras draws dropout on PyTorch; else does nothing."""
-    if keras.config.backend() == "torch":
-        import torch
-
-        (seed,) = np.random.SeedSequence(numbers).generate_state(1)
-        torch.manual_seed(int(seed))
+    ](kind, model_shards, gradient_accumulation_steps)
 
 
 def _refuse_processes():
@@ -101,7 +80,7 @@ def _refuse_processes():
         )
 
 
-def _open_jax(recipe):
+def _open_jax(kind, model_shards, gradient_accumulation_steps):
     import jax
     from jax.experimental import multihost_utils
 
@@ -109,10 +88,10 @@ def _open_jax(recipe):
     if names and not jax.distributed.is_initialized():
         keras.distribution.initialize()
     devices = keras.distribution.list_devices()
-    if recipe.training.devices == "data_parallel":
+    if kind == "data_parallel":
         distribution = keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
     else:
-        distribution = _model_parallel(devices, recipe.training.model_shards)
+        distribution = _model_parallel(devices, model_shards)
     return Devices(
         num_models=distribution.num_model_replicas,
         scope=distribution.scope,
@@ -142,19 +121,19 @@ def _model_parallel(devices, shards):
     return distribution
 
 
-def _open_tensorflow(recipe):
+def _open_tensorflow(kind, model_shards, gradient_accumulation_steps):
     import tensorflow as tf
 
-    if recipe.training.devices == "model_parallel":
+    if kind == "model_parallel":
         raise DevicesError(
             "`training.devices: model_parallel` needs the JAX backend (KERAS_BACKEND=jax); "
             "TensorFlow has data_parallel."
         )
-    if recipe.optimizer.gradient_accumulation_steps > 1:
+    if gradient_accumulation_steps > 1:
         # Keras accumulates inside a condition, where TensorFlow's replicas cannot meet.
         raise DevicesError(
             "`optimizer.gradient_accumulation_steps` must be 1 with data_parallel on TensorFlow. "
-            f"Received: {recipe.optimizer.gradient_accumulation_steps}. Raise "
+            f"Received: {gradient_accumulation_steps}. Raise "
             "`batches.tokens_per_batch`, or use JAX."
         )
     if "TF_CONFIG" in os.environ or tf.config.list_physical_devices("TPU"):
@@ -167,9 +146,9 @@ def _open_tensorflow(recipe):
     return Devices(num_models=strategy.num_replicas_in_sync, scope=strategy.scope)
 
 
-def _open_torch(recipe):
+def _open_torch(kind, model_shards, gradient_accumulation_steps):
     raise DevicesError(
         "`training.devices` must be `one` with the PyTorch backend. Received: "
-        f"{recipe.training.devices}. KERAS_BACKEND=jax has data_parallel and model_parallel, "
+        f"{kind}. KERAS_BACKEND=jax has data_parallel and model_parallel, "
         "tensorflow has data_parallel."
     )

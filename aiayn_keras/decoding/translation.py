@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from keras import ops
 
-from aiayn_keras.samplers import in_parallel
+from aiayn_keras.backend import in_parallel
 
 # Lengths are padded to multiples of this, and batches to powers of two, so that there are few
 # shapes to compile.

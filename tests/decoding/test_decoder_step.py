@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from keras import ops
 
+from aiayn_keras.decoding import reorder_hypotheses
+from aiayn_keras.decoding.step_by_step import prepare_search
 from aiayn_keras.models import TransformerBackbone
-from aiayn_keras.models.decoding import prepare_search
-from aiayn_keras.samplers import reorder_hypotheses
 from tests.helpers import B, S, T
 from tests.layers.helpers import randomize, to_numpy
 

@@ -1,6 +1,5 @@
 """Sentences whose translations are found leave the batch, and the others go on faster."""
 
-import keras
 from keras import ops, tree
 
 
@@ -12,11 +11,6 @@ def store_results(state):
         ops.scatter_update(token_ids, rows, state.finished_ids),
         ops.scatter_update(log_probs, rows, state.finished_log_probs),
     )
-
-
-def shapes_may_change():
-    """Whether a tensor may have another shape in the next step: not where XLA compiles."""
-    return keras.config.backend() != "jax"
 
 
 def drop_finished(state, keep_sentences):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from aiayn_keras.decoding.translation import batch_by_length, pad_batch
 from aiayn_keras.models import Hypothesis, Translation
-from aiayn_keras.models.translation import batch_by_length, pad_batch
 from tests.helpers import assert_close
 
 

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import pytest
 
+from aiayn_keras.backend import compile_inference, compiles_by_default
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
-from aiayn_keras.samplers import compile_inference, compiles_by_default
 from tests.helpers import H, K, S, T, assert_close
 from tests.layers.helpers import to_numpy
 

@@ -1,0 +1,36 @@
+"""All that depends on the backend that runs: nothing else in the package asks which it is."""
+
+from aiayn_keras.backend.cache_growth import append_position, initial_length
+from aiayn_keras.backend.compilation import (
+    compile_inference,
+    compiles_by_default,
+    shapes_may_change,
+)
+from aiayn_keras.backend.devices import Devices, DevicesError, open_devices
+from aiayn_keras.backend.kernels import float32_matmul, pack_kernel, swap_heads
+from aiayn_keras.backend.precision import bfloat16_products
+from aiayn_keras.backend.random_state import seed_torch_dropout
+from aiayn_keras.backend.threads import (
+    in_parallel,
+    run_one_operation_at_a_time,
+    use_one_core_per_batch,
+)
+
+__all__ = [
+    "Devices",
+    "DevicesError",
+    "append_position",
+    "bfloat16_products",
+    "compile_inference",
+    "compiles_by_default",
+    "float32_matmul",
+    "in_parallel",
+    "initial_length",
+    "open_devices",
+    "pack_kernel",
+    "run_one_operation_at_a_time",
+    "seed_torch_dropout",
+    "shapes_may_change",
+    "swap_heads",
+    "use_one_core_per_batch",
+]

@@ -1,0 +1,98 @@
+"""Compiled inference on each backend."""
+
+import functools
+import itertools
+
+import keras
+from keras import ops, tree
+
+
+def compile_inference(function, *models):
+    """Compiles `function`, which reads the variables of `models` and changes nothing.
+
+    TensorFlow traces it once for all shapes (without XLA, which would compile for every shape),
+    JAX compiles it for every shape, PyTorch runs it without gradients.
+
+    Args:
+        function: Takes tensors and returns nested tensors.
+        *models: The `keras.Model`s whose variables it reads.
+
+    Returns:
+        A function with `function`'s arguments, which may be NumPy arrays.
+    """
+    return {
+        "tensorflow": _compile_tensorflow,
+        "jax": _compile_jax,
+        "torch": _compile_torch,
+    }[keras.config.backend()](function, models)
+
+
+def _compile_tensorflow(function, models):
+    import tensorflow as tf
+
+    def relaxed(array):
+        tensor = tf.convert_to_tensor(array)
+        return tf.TensorSpec([None] * tensor.shape.rank, tensor.dtype)
+
+    compiled = {}
+    # TensorFlow warns of functions that are traced often, and goes by their code: two searches with
+    # other options are one to it. A partial function has no code.
+    one_of_many = functools.partial(function)
+
+    @functools.wraps(function)
+    def call(*args):
+        specs = tuple(relaxed(arg) for arg in args)
+        if specs not in compiled:
+            compiled[specs] = tf.function(one_of_many, input_signature=specs, autograph=False)
+        return compiled[specs](*args)
+
+    return call
+
+
+def _compile_jax(function, models):
+    import jax
+
+    @jax.jit
+    def stateless(values, args):
+        mapping = itertools.chain.from_iterable(
+            zip(variables, group, strict=True)
+            for variables, group in zip(_variables(models), values, strict=True)
+        )
+        with keras.StatelessScope(state_mapping=mapping):
+            return function(*args)
+
+    @functools.wraps(function)
+    def call(*args):
+        values = tree.map_structure(lambda variable: variable.value, _variables(models))
+        return stateless(values, tree.map_structure(ops.convert_to_tensor, args))
+
+    return call
+
+
+def _variables(models):
+    return [list(model.variables) for model in models]
+
+
+def _compile_torch(function, models):
+    import torch
+
+    @functools.wraps(function)
+    def call(*args):
+        with torch.no_grad():
+            return function(*tree.map_structure(ops.convert_to_tensor, args))
+
+    return call
+
+
+def compiles_by_default():
+    """Whether a training step is best compiled by XLA: on JAX only.
+
+    On TensorFlow XLA compiles anew for every batch shape and is no faster on CPUs; PyTorch runs as
+    it is.
+    """
+    return keras.config.backend() == "jax"
+
+
+def shapes_may_change():
+    """Whether a tensor may have another shape in the next step: not where XLA compiles."""
+    return keras.config.backend() != "jax"
