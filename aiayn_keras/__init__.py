@@ -4,7 +4,7 @@ Paper: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762.
 """
 
 from aiayn_keras import export
-from aiayn_keras.decoding import BeamSampler
+from aiayn_keras.decoding.beam_sampler import BeamSampler
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,

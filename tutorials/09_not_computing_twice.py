@@ -155,13 +155,13 @@ assert keys.shape == values.shape == (1, H, T, K)
 # %% [markdown]
 # ## The package's step
 #
-# `prepare_search` encodes the source, projects its keys and values for all layers **once**, and
+# `start_decoding` encodes the source, projects its keys and values for all layers **once**, and
 # returns a function that makes one step with a cache.
 
 # %%
-from aiayn_keras.decoding.step_by_step import prepare_search
+from aiayn_keras.decoding.step import start_decoding
 
-next_token, cache = prepare_search(backbone, source, np.ones_like(source), length=T + 1)
+next_token, cache = start_decoding(backbone, source, np.ones_like(source), length=T + 1)
 for t in range(T):
     logits, _, cache = next_token(target, cache, ops.convert_to_tensor(t + 1))
     np.testing.assert_allclose(logits, slow[t], atol=1e-3)
@@ -184,7 +184,7 @@ print(f"source: {backbone.num_layers} layers × 2 × {(1, H, S, K)}")
 # which slot its word at each position lies, and only this small table is reordered.
 
 # %%
-from aiayn_keras.decoding.decoder_cache import DecoderCache, reorder_hypotheses
+from aiayn_keras.decoding.cache import DecoderCache
 
 ancestors = np.array([[[0, 0, 0], [0, 1, 1]]])  # (B, W, L): two beams, three positions written
 blocks = [np.zeros((1, H, 3 * 2, K))]  # (B, H, L·W, K)
@@ -231,7 +231,7 @@ def slowly(source, prompt):
 
 def with_cache(source, prompt):
     length = ops.shape(prompt)[1]
-    step, cache = prepare_search(backbone, source, ops.ones_like(source), length, num_beams=1)
+    step, cache = start_decoding(backbone, source, ops.ones_like(source), length, num_beams=1)
     return write(step, cache, prompt, reorder_cache=reorder_hypotheses)
 
 

@@ -1,40 +1,40 @@
-"""The options of a search, as `translate` and `evaluate` take them."""
+"""The options of a search as options of a command, made from `SearchOptions`."""
+
+import dataclasses
 
 import click
 
-_OPTIONS = (
-    click.option("--num-beams", type=click.IntRange(min=1), default=4, show_default=True),
-    click.option(
-        "--length-penalty",
-        type=click.FloatRange(min=0),
-        default=0.6,
-        show_default=True,
-        help="GNMT's α; 0 for none.",
-    ),
-    click.option(
-        "--coverage-penalty",
-        type=click.FloatRange(min=0),
-        default=0.0,
-        show_default=True,
-        help="GNMT's β; 0 for none.",
-    ),
-    click.option(
-        "--no-repeat-ngram-size",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="Write no n-gram of so many wordpieces twice.",
-    ),
-    click.option("--min-length", type=click.IntRange(min=0), default=0, show_default=True),
-    click.option(
-        "--max-length", type=click.IntRange(min=0), help="Default: the source's length plus 50."
-    ),
-    click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True),
-)
+from aiayn_keras.decoding.search_options import SearchOptions
+
+BATCH_SIZE = click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True)
+FLAGS = {"num_return_sequences": "--n-best"}
 
 
-def search_options(command):
-    """Gives a command the arguments of `TransformerSeq2SeqLM.translate`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def search_options(*left_out, options=SearchOptions):
+    """Gives a command the fields of `SearchOptions` as its options.
+
+    Args:
+        *left_out: Names of fields that are not offered.
+        options: `SearchOptions` or a subclass.
+    """
+
+    def decorate(command):
+        for field in reversed(dataclasses.fields(options)):
+            if "minimum" in field.metadata and field.name not in left_out:
+                command = _as_option(field)(command)
+        return command
+
+    return decorate
+
+
+def _as_option(field):
+    flag = FLAGS.get(field.name, "--" + field.name.replace("_", "-"))
+    number = click.FloatRange if field.type is float else click.IntRange
+    return click.option(
+        flag,
+        field.name,
+        type=number(min=field.metadata["minimum"]),
+        default=field.default,
+        show_default=field.default is not None,
+        help=field.metadata["help"],
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
-from aiayn_keras.cli.search_options import search_options
+from aiayn_keras.cli.search_options import BATCH_SIZE, search_options
 from aiayn_keras.cli.standard_input import windows
 
 
@@ -32,7 +32,6 @@ from aiayn_keras.cli.standard_input import windows
     type=click.Path(path_type=Path),
     help="Another model of the same vocabulary, to search with both. May be repeated.",
 )
-@click.option("--n-best", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
     "--json",
     "as_json",
@@ -40,10 +39,9 @@ from aiayn_keras.cli.standard_input import windows
     help="Print a JSON object for a line: its hypotheses with score and wordpieces.",
 )
 @click.option("--alignments", is_flag=True, help="With --json, where each wordpiece looked.")
-@search_options
-def translate(
-    model_folder, input_file, prefix_file, ensemble, n_best, as_json, alignments, **options
-):
+@BATCH_SIZE
+@search_options()
+def translate(model_folder, input_file, prefix_file, ensemble, as_json, alignments, **options):
     """Translate lines with the model in DIR, one line of output for a line of input.
 
     With --n-best, a line has its best translations, separated by tabs.
@@ -72,7 +70,6 @@ def translate(
             name,
             lines_before=done,
             hide_bar=lines is None,
-            num_return_sequences=n_best,
             prefixes=prefixes,
             ensemble=others,
             return_alignments=alignments,
@@ -101,7 +98,7 @@ def _as_dictionary(hypothesis):
 @click.option("--source", type=click.Path(path_type=Path), required=True)
 @click.option("--target", type=click.Path(path_type=Path), required=True)
 @click.option("--per-token", is_flag=True, help="Print every wordpiece's, the end token's last.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True)
+@BATCH_SIZE
 def score(model_folder, source, target, per_token, batch_size):
     """Print the log-probability, in nats, of each line of a translation by the model in DIR."""
     from aiayn_keras.data import read_parallel
@@ -129,7 +126,8 @@ def score(model_folder, source, target, per_token, batch_size):
 )
 @click.option("--lowercase", is_flag=True, help="Ignore case.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@search_options
+@BATCH_SIZE
+@search_options("num_return_sequences")
 def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json, **options):
     """Translate a file with the model in DIR and print BLEU with sacreBLEU's signature."""
     from aiayn_keras.data import read_parallel

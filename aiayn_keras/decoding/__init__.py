@@ -1,13 +1,15 @@
-"""The way of a sentence from text to text: encoded once, searched, written (paper 6.1)."""
+"""The way of a sentence from text to text (paper 6.1), one file a step.
 
-from aiayn_keras.decoding.beam_sampler import BeamSampler
-from aiayn_keras.decoding.decoder_cache import coverage_bonus, keep_sentences, reorder_hypotheses
-from aiayn_keras.decoding.length_penalty import length_penalty
+| file | step |
+|---|---|
+| `search_options` | the options, in the one place where they are written |
+| `translating` | texts to batches, through a search, and back; with `text_batches`, `hypotheses` |
+| `generation` | token ids to token ids: prompts and length limits of a batch |
+| `step` | one new token of every hypothesis; with `frozen_decoder`, `cache` |
+| `beam_search` | the search over steps; with `beam_state`, `finished_sentences`, `length_penalty` |
+| `candidates` | the best next tokens; with `constraints`, `repetition` |
+| `beam_sampler` | the search as a sampler of KerasHub's |
+| `scoring`, `attention_maps` | given translations: their probabilities, their attention |
 
-__all__ = [
-    "BeamSampler",
-    "coverage_bonus",
-    "keep_sentences",
-    "length_penalty",
-    "reorder_hypotheses",
-]
+Nothing is imported here, so that the command reads the options without loading Keras.
+"""

@@ -5,8 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from keras import ops
 
-from aiayn_keras.decoding.translation import tokenize
-from aiayn_keras.layers import combine_masks, make_attention_mask, make_causal_mask
+from aiayn_keras.decoding.text_batches import tokenize
+from aiayn_keras.layers import (
+    decoder_layer,
+    encoder_layer,
+    make_attention_mask,
+    make_decoder_masks,
+)
 
 
 @dataclass(frozen=True)
@@ -54,35 +59,75 @@ def compute_attention_maps(backbone, tokenizer, source, target):
     )
 
 
+def alignments(
+    backbone, encoder_token_ids, encoder_padding_mask, decoder_token_ids, decoder_padding_mask
+):
+    """The attention of the decoder's last layer when it writes each token, the mean of its heads.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        encoder_token_ids: Integer tensor `(B, S)`, each row `pieces </s>`.
+        encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
+        decoder_token_ids: Integer tensor `(B, T)`, each row `<s> pieces`: what is written at
+            position t is the token behind the one that is read there.
+        decoder_padding_mask: Integer tensor `(B, T)`, 0 on padding.
+
+    Returns:
+        Float32 tensor `(B, T, S)`; rows of real tokens sum to one.
+    """
+    memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
+    _, cross = _decoder_attention(
+        backbone, memory, encoder_padding_mask, decoder_token_ids, decoder_padding_mask
+    )
+    return ops.mean(cross[-1], axis=1)
+
+
 def _all_weights(backbone, encoder_ids, decoder_ids):
     encoder_ids, decoder_ids = (
         ops.convert_to_tensor([ids], dtype="int32") for ids in (encoder_ids, decoder_ids)
     )
     source_mask, target_mask = ops.ones_like(encoder_ids), ops.ones_like(decoder_ids)
-    encoder_maps, decoder_maps, cross_maps = [], [], []
-
-    mask = make_attention_mask(source_mask, source_mask)
-    x = backbone.encoder_embedding(
-        backbone.token_embedding(encoder_ids), source_mask, training=False
-    )
-    for block in backbone.encoder_blocks:
-        y = block.self_attention_add_norm.sublayer_input(x)
-        encoder_maps.append(block.self_attention.weights_of(y, y, mask))
-        x = block(x, mask, training=False)
-    memory = x if backbone.encoder_norm is None else backbone.encoder_norm(x)
-
-    mask = combine_masks(
-        make_attention_mask(target_mask, target_mask), make_causal_mask(target_mask)
-    )
-    x = backbone.decoder_embedding(
-        backbone.token_embedding(decoder_ids), target_mask, training=False
-    )
-    for block in backbone.decoder_blocks:
-        y = block.self_attention_add_norm.sublayer_input(x)
-        decoder_maps.append(block.self_attention.weights_of(y, y, mask))
-        cross_maps.append(block.cross_attention_weights(x, memory, mask))
-        x = block(x, memory, mask, training=False)
+    memory, encoder = _encoder_attention(backbone, encoder_ids, source_mask)
+    decoder, cross = _decoder_attention(backbone, memory, source_mask, decoder_ids, target_mask)
     return tuple(
-        np.concatenate([ops.convert_to_numpy(layer) for layer in maps])
-        for maps in (encoder_maps, decoder_maps, cross_maps)
+        np.concatenate([ops.convert_to_numpy(layer) for layer in layers])
+        for layers in (encoder, decoder, cross)
     )
+
+
+def _encoder_attention(backbone, token_ids, padding_mask):
+    """The memory `(B, S, D)`, and every layer's weights `(B, H, S, S)`."""
+    mask = make_attention_mask(padding_mask, padding_mask)
+    x = backbone.token_embedding(token_ids)
+    x = backbone.encoder_embedding(x, padding_mask, training=False)
+    seen = []
+    for block in backbone.encoder_blocks:
+        x = encoder_layer(block, x, _observed(block.self_attention, mask, seen))
+    return (x if backbone.encoder_norm is None else backbone.encoder_norm(x)), seen
+
+
+def _decoder_attention(backbone, memory, encoder_padding_mask, token_ids, padding_mask):
+    """Every layer's weights of self-attention `(B, H, T, T)` and of attention to the memory."""
+    self_mask, memory_mask = make_decoder_masks(padding_mask, encoder_padding_mask)
+    x = backbone.token_embedding(token_ids)
+    x = backbone.decoder_embedding(x, padding_mask, training=False)
+    seen_self, seen_memory = [], []
+    for block in backbone.decoder_blocks:
+        x = decoder_layer(
+            block,
+            x,
+            _observed(block.self_attention, self_mask, seen_self),
+            _observed(block.cross_attention, memory_mask, seen_memory, memory),
+        )
+    return seen_self, seen_memory
+
+
+def _observed(attention, mask, seen, memory=None):
+    """A `MultiHeadAttention` as a function of its queries that adds its weights to `seen`."""
+
+    def attend(query):
+        keys = query if memory is None else memory
+        seen.append(attention.weights_of(query, keys, mask))
+        return attention(query, keys, mask, training=False)
+
+    return attend

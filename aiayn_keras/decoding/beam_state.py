@@ -1,4 +1,4 @@
-"""What a beam search knows between two steps."""
+"""The state of a beam search between two steps."""
 
 from typing import Any, NamedTuple
 
@@ -8,16 +8,16 @@ NEVER = float("-inf")
 
 
 class Sentences(NamedTuple):
-    """What is fixed for each of B sentences.
+    """The fixed side of B sentences.
 
     Attributes:
-        number: Integer tensor `(B,)`, the row of the sentence in what the search returns.
+        row: Integer tensor `(B,)`, the row of the sentence in the results of the search.
         prompt: Integer tensor `(B, L)`, the start token and forced tokens.
         mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced.
         max_lengths: Integer tensor `(B,)`, most tokens between start and end.
     """
 
-    number: Any
+    row: Any
     prompt: Any
     mask: Any
     max_lengths: Any
@@ -37,8 +37,8 @@ class BeamState(NamedTuple):
         can_improve: Boolean tensor `(B,)`, False where the finished hypotheses are the best ones.
         sentences: The `Sentences` that are in the batch.
         results: Tuple of token ids `(B, N, L)` and log-probabilities `(B, N)` for all sentences
-            that were there at the start, those found by sentences that have left.
-        cache: Nested tensors, what the model remembers of live hypotheses.
+            that were there at the start, filled in for those that have left.
+        cache: The cache of the live hypotheses, see `aiayn_keras.decoding.cache`.
     """
 
     index: Any
@@ -60,7 +60,7 @@ def initial_state(sentences, num_beams, num_finished, cache):
         sentences: The `Sentences`.
         num_beams: Number of live hypotheses W.
         num_finished: Number of finished hypotheses N.
-        cache: Nested tensors.
+        cache: The cache of W hypotheses each.
     """
     prompt = ops.where(sentences.mask, sentences.prompt, ops.zeros_like(sentences.prompt))
     prompt = ops.expand_dims(prompt, axis=1)
@@ -75,7 +75,7 @@ def initial_state(sentences, num_beams, num_finished, cache):
         finished_ids=no_ids,
         finished_log_probs=nothing,
         finished_scores=nothing,
-        can_improve=ops.ones_like(sentences.number, dtype="bool"),
+        can_improve=ops.ones_like(sentences.row, dtype="bool"),
         sentences=sentences,
         results=(no_ids, nothing),
         cache=cache,
@@ -91,9 +91,9 @@ def gather_beams(x, beams):
     return ops.reshape(picked, (ops.shape(beams)[0], beams.shape[1], *_tail_shape(x)))
 
 
-def gather_cache(cache_leaf, beams, num_beams):
+def gather_rows(x, beams):
     """Picks beams of a tensor whose first axis is B·W: indices `(B, W)` give `(B·W, ...)`."""
-    return ops.take(cache_leaf, _flat_rows(beams, num_beams), axis=0)
+    return ops.take(x, _flat_rows(beams, beams.shape[1]), axis=0)
 
 
 def _flat_rows(beams, num_beams):

@@ -5,7 +5,7 @@ from keras import ops, tree
 
 def store_results(state):
     """The results of all sentences, with what those of `state` have found so far."""
-    rows = ops.expand_dims(state.sentences.number, axis=1)
+    rows = ops.expand_dims(state.sentences.row, axis=1)
     token_ids, log_probs = state.results
     return (
         ops.scatter_update(token_ids, rows, state.finished_ids),
@@ -13,14 +13,13 @@ def store_results(state):
     )
 
 
-def drop_finished(state, keep_sentences):
+def drop_finished(state):
     """Leaves out the sentences that are done, if they are at least an eighth of all.
 
     Fewer are not worth the copy of everybody's cache.
 
     Args:
         state: A `BeamState`.
-        keep_sentences: Function `(cache, sentences (M,)) -> cache` that picks rows of the cache.
 
     Returns:
         A `BeamState`. The results of who has left are in its `results`.
@@ -29,12 +28,12 @@ def drop_finished(state, keep_sentences):
     are_few = 8 * num_left <= 7 * ops.shape(state.can_improve)[0]
     return ops.cond(
         ops.logical_and(are_few, num_left > 0),
-        lambda: drop_now(state, keep_sentences),
+        lambda: drop_now(state),
         lambda: state,
     )
 
 
-def drop_now(state, keep_sentences):
+def drop_now(state):
     """Leaves out the sentences that are done."""
     results = store_results(state)
     sentences = ops.cast(ops.nonzero(state.can_improve)[0], "int32")
@@ -51,5 +50,5 @@ def drop_now(state, keep_sentences):
         can_improve=keep(state.can_improve),
         sentences=tree.map_structure(keep, state.sentences),
         results=results,
-        cache=keep_sentences(state.cache, sentences),
+        cache=state.cache.keep(sentences),
     )

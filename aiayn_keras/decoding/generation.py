@@ -3,22 +3,19 @@
 from keras import ops
 
 from aiayn_keras.decoding.beam_sampler import BeamSampler
-from aiayn_keras.decoding.decoder_cache import coverage_bonus, keep_sentences, reorder_hypotheses
-from aiayn_keras.decoding.step_by_step import prepare_ensemble_search, prepare_search
+from aiayn_keras.decoding.beam_search import beam_search
+from aiayn_keras.decoding.step import start_decoding, start_decoding_together
 
 # Paper 6.1: "the maximum output length during inference to input length + 50".
 EXTRA_LENGTH = 50
 
 
-def beam_search(
+def search_translations(
     backbones,
     tokenizer,
     encoder_token_ids,
     encoder_padding_mask,
-    sampler,
-    num_return_sequences=None,
-    min_length=0,
-    max_length=None,
+    options,
     prefix_token_ids=None,
 ):
     """Finds the best translations of a batch; pure, to be compiled or exported.
@@ -29,10 +26,7 @@ def beam_search(
         tokenizer: A `TransformerTokenizer`.
         encoder_token_ids: Integer tensor `(B, S)`, each row `pieces </s>`.
         encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
-        sampler: A `BeamSampler`.
-        num_return_sequences: Number of translations N, the sampler's beams if not given.
-        min_length: Least number of tokens of a translation, the end token not counted.
-        max_length: Greatest number; the source's plus 50 if not given (paper 6.1).
+        options: `SearchOptions`.
         prefix_token_ids: Integer tensor `(B, P)`, pieces that a translation begins with, padded
             with the padding token.
 
@@ -41,63 +35,36 @@ def beam_search(
         log-probabilities `(B, N)` in nats.
     """
     num_pieces = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1) - 1
-    if max_length is None:
+    if options.max_length is None:
         length = ops.shape(encoder_token_ids)[1] + EXTRA_LENGTH + 1
         max_lengths = num_pieces + EXTRA_LENGTH
     else:
-        length = max_length + 2
-        max_lengths = ops.zeros_like(num_pieces) + max_length
+        length = options.max_length + 2
+        max_lengths = ops.zeros_like(num_pieces) + options.max_length
     max_positions = min(backbone.max_sequence_length for backbone in backbones)
-    max_lengths = ops.minimum(max_lengths, max_positions - 1)
     prompt, mask = _prompt(tokenizer, num_pieces, prefix_token_ids, length)
-    next_token, cache, options = _prepare_beam_search(
-        backbones, sampler, encoder_token_ids, encoder_padding_mask, length
+    next_token, cache = start_decoding_together(
+        backbones,
+        encoder_token_ids,
+        encoder_padding_mask,
+        length,
+        options.num_beams,
+        track_coverage=bool(options.coverage_penalty),
     )
-    return sampler.search(
+    return beam_search(
         next_token,
-        prompt=prompt,
-        mask=mask,
-        cache=cache,
-        end_token_id=tokenizer.end_token_id,
-        max_lengths=max_lengths,
-        min_length=min_length,
+        cache,
+        prompt,
+        mask,
+        options,
+        tokenizer.end_token_id,
+        max_lengths=ops.minimum(max_lengths, max_positions - 1),
         forbidden_token_ids=(
             tokenizer.pad_token_id,
             tokenizer.unk_token_id,
             tokenizer.start_token_id,
         ),
-        num_return_sequences=num_return_sequences,
-        **options,
     )
-
-
-def _prepare_beam_search(backbones, sampler, encoder_token_ids, encoder_padding_mask, length):
-    """Step function, cache, and what `BeamSampler.search` must know to handle that cache."""
-    beta = sampler.coverage_penalty
-    next_token, cache = prepare_ensemble_search(
-        backbones,
-        encoder_token_ids,
-        encoder_padding_mask,
-        length,
-        sampler.num_beams,
-        track_coverage=bool(beta),
-    )
-    if len(backbones) == 1:
-        reorder, bonus = reorder_hypotheses, lambda cache: coverage_bonus(cache, beta)
-    else:
-
-        def reorder(caches, beams):
-            return tuple(reorder_hypotheses(cache, beams) for cache in caches)
-
-        def bonus(caches):
-            return sum(coverage_bonus(cache, beta) for cache in caches) / len(caches)
-
-    options = {
-        "reorder_cache": reorder,
-        "keep_sentences": keep_sentences,
-        "score_bonus": bonus if beta else None,
-    }
-    return next_token, cache, options
 
 
 def _prompt(tokenizer, num_pieces, prefix_token_ids, length):
@@ -126,28 +93,23 @@ def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):
     Returns:
         Token ids `(B, L)`.
     """
-    sources = inputs["encoder_token_ids"], inputs["encoder_padding_mask"]
-    prompt, mask = inputs["decoder_token_ids"], inputs["decoder_padding_mask"]
-    length = ops.shape(prompt)[1]
-    if isinstance(sampler, BeamSampler):  # whose beams share one cache
-        next_token, cache, options = _prepare_beam_search((backbone,), sampler, *sources, length)
-        token_ids, _ = sampler.search(
-            next_token,
-            prompt,
-            mask,
-            cache,
-            sampler.end_token(stop_token_ids),
-            num_return_sequences=1,
-            **options,
-        )
-        return token_ids[:, 0]
-    next_token, cache = prepare_search(backbone, *sources, length)
+    prompt = inputs["decoder_token_ids"]
+    # The beams of a sentence share one cache; other samplers repeat and gather its rows.
+    shared = isinstance(sampler, BeamSampler)
+    next_token, cache = start_decoding(
+        backbone,
+        inputs["encoder_token_ids"],
+        inputs["encoder_padding_mask"],
+        ops.shape(prompt)[1],
+        sampler.options.num_beams if shared else None,
+        track_coverage=shared and bool(sampler.options.coverage_penalty),
+    )
     return sampler(
         next=next_token,
         prompt=prompt,
         cache=cache,
         index=1,
-        mask=mask,
+        mask=inputs["decoder_padding_mask"],
         stop_token_ids=stop_token_ids,
         model=model,
     )

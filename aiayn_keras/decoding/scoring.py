@@ -1,8 +1,14 @@
-"""Given translations: their log-probabilities, and what their tokens look at."""
+"""Log-probabilities of given translations."""
 
+import numpy as np
 from keras import ops
 
-from aiayn_keras.layers import combine_masks, make_attention_mask, make_causal_mask
+from aiayn_keras.decoding.text_batches import (
+    batch_by_length,
+    check_equal_lengths,
+    pad_batch,
+    tokenize,
+)
 from aiayn_keras.optimization import label_smoothed_cross_entropy
 
 
@@ -36,32 +42,32 @@ def token_log_probs(
     return ops.where(ops.not_equal(decoder_padding_mask, 0), -loss, 0.0)
 
 
-def alignments(
-    backbone, encoder_token_ids, encoder_padding_mask, decoder_token_ids, decoder_padding_mask
-):
-    """Where the decoder's last layer looks when it writes each token: the mean of its heads.
+def score_texts(sources, targets, *, tokenizer, token_log_probs, max_sequence_length, batch_size):
+    """Scores pairs in batches of similar length; see `TransformerSeq2SeqLM.score`.
 
     Args:
-        backbone: A `TransformerBackbone`.
-        encoder_token_ids: Integer tensor `(B, S)`, each row `pieces </s>`.
-        encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
-        decoder_token_ids: Integer tensor `(B, T)`, each row `<s> pieces`: what is written at
-            position t is the token behind the one that is read there.
-        decoder_padding_mask: Integer tensor `(B, T)`, 0 on padding.
+        sources: List of strings.
+        targets: List of strings, one for a source.
+        tokenizer: A `TransformerTokenizer`.
+        token_log_probs: Function of encoder ids and mask `(B, S)`, decoder ids, mask and labels
+            `(B, T)` that gives log-probabilities `(B, T)`.
+        max_sequence_length: Most tokens of a text, the end token included.
+        batch_size: Number of pairs scored together.
 
     Returns:
-        Float32 tensor `(B, T, S)`; rows of real tokens sum to one.
+        List of one float32 array for a pair, the log-probability in nats of every token of the
+        target and of the end token.
     """
-    memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
-    self_mask = combine_masks(
-        make_attention_mask(decoder_padding_mask, decoder_padding_mask),
-        make_causal_mask(decoder_padding_mask),
-    )
-    memory_mask = make_attention_mask(decoder_padding_mask, encoder_padding_mask)
-    x = backbone.token_embedding(decoder_token_ids)
-    x = backbone.decoder_embedding(x, decoder_padding_mask, training=False)
-    *blocks, last = backbone.decoder_blocks
-    for block in blocks:
-        x = block(x, memory, self_mask, memory_mask, training=False)
-    weights = last.cross_attention_weights(x, memory, self_mask, memory_mask)
-    return ops.mean(weights, axis=1)
+    check_equal_lengths(sources=sources, targets=targets)
+    source_ids = tokenize(sources, "sources", tokenizer, max_sequence_length)
+    target_ids = tokenize(targets, "targets", tokenizer, max_sequence_length)
+    scores = [None] * len(sources)
+    for rows in batch_by_length(target_ids, batch_size):
+        encoder_ids, encoder_mask = pad_batch([source_ids[i] for i in rows])
+        labels, decoder_mask = pad_batch([target_ids[i] for i in rows])
+        decoder_ids = np.roll(labels, 1, axis=1)
+        decoder_ids[:, 0] = tokenizer.start_token_id
+        results = token_log_probs(encoder_ids, encoder_mask, decoder_ids, decoder_mask, labels)
+        for row, log_probs in zip(rows, ops.convert_to_numpy(results), strict=False):
+            scores[row] = log_probs[: len(target_ids[row])]
+    return scores

@@ -27,15 +27,10 @@ def export_saved_model(
     filepath,
     version=None,
     *,
-    num_beams=4,
-    length_penalty=0.6,
-    num_return_sequences=None,
-    max_length=None,
-    max_input_length=None,
-    long_text="truncate",
     precision=None,
     warmup_texts=(),
     card=None,
+    **options,
 ):
     """Writes `filepath/<version>/`, a SavedModel that takes text and returns text, and its kit.
 
@@ -48,19 +43,15 @@ def export_saved_model(
         model: A `TransformerSeq2SeqLM` with a preprocessor.
         filepath: The folder `<name>`, TensorFlow Serving's `model_base_path`; made if missing.
         version: Integer; defaults to the one after the greatest there is, from 1 on.
-        num_beams: Number of beams, fixed in the graph, as all that follows.
-        length_penalty: The exponent α of the GNMT length penalty, 0 for none.
-        num_return_sequences: Number of hypotheses of `translate_nbest`; `num_beams` if not given.
-        max_length: Greatest number of wordpieces of a translation; the source's plus 50 if not
-            given (paper 6.1).
-        max_input_length: Greatest number of wordpieces of a text, the end token not counted; what
-            the model has positions for if not given.
-        long_text: What a longer text gets: `"truncate"` translates its beginning, `"error"`
-            refuses the whole request (INVALID_ARGUMENT) and names its rows.
         precision: `"float32"` or `"bfloat16"`; the model's own if not given.
         warmup_texts: List of texts as they will come, to warm the server up with; made of the
             vocabulary if not given.
         card: Dictionary of strings for the model card, such as data, BLEU, limits and license.
+        **options: The fields of `ServingOptions`, which are fixed in the graph: those of
+            `SearchOptions`, where `num_return_sequences` is that of `translate_nbest` and defaults
+            to `num_beams`; `max_input_length`, the greatest number of wordpieces of a text; and
+            `long_text`, `"truncate"` to translate the beginning of a longer one or `"error"` to
+            refuse the request.
 
     Returns:
         `pathlib.Path` of the version's folder.
@@ -73,15 +64,7 @@ def export_saved_model(
         RuntimeError: If the TensorFlow process fails, with its last line.
     """
     _check_installed()
-    options = make_serving_options(
-        model.backbone.max_sequence_length,
-        num_beams=num_beams,
-        length_penalty=length_penalty,
-        num_return_sequences=num_return_sequences,
-        max_length=max_length,
-        max_input_length=max_input_length,
-        long_text=long_text,
-    )
+    options = make_serving_options(model.backbone.max_sequence_length, **options)
     if precision not in (None, *PRECISIONS):
         raise ValueError(
             f'`precision` must be "float32" or "bfloat16". Received: precision={precision!r}.'

@@ -1,8 +1,11 @@
 """The TensorFlow graph that is served: text in, text out."""
 
-from aiayn_keras.decoding import BeamSampler, length_penalty
-from aiayn_keras.decoding.generation import beam_search
-from aiayn_keras.decoding.scoring import alignments, token_log_probs
+import dataclasses
+
+from aiayn_keras.decoding.attention_maps import alignments
+from aiayn_keras.decoding.generation import search_translations
+from aiayn_keras.decoding.length_penalty import length_penalty
+from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.export.served_text import ServedText
 
 
@@ -76,18 +79,12 @@ class _ServedSearch:
         self.tokenizer = model.preprocessor.tokenizer
         self.text = ServedText(self.tokenizer, options.long_text)
         self.options = options
-        self.sampler = BeamSampler(options.num_beams, options.length_penalty)
 
     def search(self, token_ids, padding_mask, num_hypotheses):
         """Token ids `(B, N, L)` and log-probabilities `(B, N)`."""
-        return beam_search(
-            (self.backbone,),
-            self.tokenizer,
-            token_ids,
-            padding_mask,
-            self.sampler,
-            num_hypotheses,
-            max_length=self.options.max_length,
+        options = dataclasses.replace(self.options, num_return_sequences=num_hypotheses)
+        return search_translations(
+            (self.backbone,), self.tokenizer, token_ids, padding_mask, options
         )
 
     def translate(self, text, num_hypotheses):

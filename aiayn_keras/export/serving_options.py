@@ -1,82 +1,56 @@
-"""What is fixed in a served graph."""
+"""The options that are fixed in a served graph."""
 
 from dataclasses import dataclass
+
+from aiayn_keras.decoding.search_options import SearchOptions, number_option
 
 LONG_TEXTS = ("truncate", "error")
 
 
 @dataclass(frozen=True)
-class ServingOptions:
+class ServingOptions(SearchOptions):
     """The options of a served search, and what happens to text that is too long.
 
+    Those of the search are `SearchOptions`'; `num_return_sequences` is that of `translate_nbest`.
+
     Attributes:
-        num_beams: Number of beams W.
-        length_penalty: The exponent α of the GNMT length penalty.
-        num_return_sequences: Number of hypotheses N of `translate_nbest`, at most W.
-        max_length: Greatest number of wordpieces of a translation; None for the source's plus 50
-            (paper 6.1). The model's positions limit it too.
         max_input_length: Greatest number of wordpieces of a text, the end token not counted.
         long_text: What a longer text gets: `"truncate"` translates its first `max_input_length`
             wordpieces, `"error"` refuses the whole request (INVALID_ARGUMENT) and names its rows.
     """
 
-    num_beams: int
-    length_penalty: float
-    num_return_sequences: int
-    max_length: int | None
-    max_input_length: int
-    long_text: str
+    max_input_length: int | None = number_option(
+        None, 1, "Greatest number of wordpieces of a text. Default: the model's limit."
+    )
+    long_text: str = "truncate"
 
 
-def make_serving_options(
-    max_sequence_length,
-    *,
-    num_beams,
-    length_penalty,
-    num_return_sequences,
-    max_length,
-    max_input_length,
-    long_text,
-):
-    """Fills in defaults and checks what the search does not check itself.
+def make_serving_options(max_sequence_length, **options):
+    """Fills in defaults that depend on others, and checks what the search does not check itself.
 
     Args:
         max_sequence_length: Number of positions of the model.
-        num_beams: As in `ServingOptions`.
-        length_penalty: As in `ServingOptions`.
-        num_return_sequences: None for `num_beams`.
-        max_length: As in `ServingOptions`.
-        max_input_length: None for what the model has positions for, beside the end token.
-        long_text: As in `ServingOptions`.
+        **options: Fields of `ServingOptions`. Without `num_return_sequences` it is `num_beams`,
+            without `max_input_length` what the model has positions for beside the end token.
 
     Returns:
         `ServingOptions`.
 
     Raises:
         ValueError: For numbers out of range or an unknown `long_text`.
+        TypeError: For an option that does not exist, or that is no number.
     """
-    if num_return_sequences is None:
-        num_return_sequences = num_beams
-    if max_input_length is None:
-        max_input_length = max_sequence_length - 1
-    if num_beams < 1:
-        raise ValueError(f"`num_beams` must be at least 1. Received: num_beams={num_beams}.")
-    if not 1 <= num_return_sequences <= num_beams:
-        raise ValueError(
-            "`num_return_sequences` must be at least 1 and at most `num_beams`. Received: "
-            f"num_return_sequences={num_return_sequences}, num_beams={num_beams}."
-        )
-    if max_length is not None and max_length < 1:
-        raise ValueError(f"`max_length` must be at least 1. Received: max_length={max_length}.")
-    if not 1 <= max_input_length < max_sequence_length:
+    num_beams = options.get("num_beams", SearchOptions.num_beams)
+    defaults = {"num_return_sequences": num_beams, "max_input_length": max_sequence_length - 1}
+    given = {name: value for name, value in options.items() if value is not None}
+    options = ServingOptions(**{**defaults, **given})
+    if options.max_input_length >= max_sequence_length:
         raise ValueError(
             f"`max_input_length` must be at least 1 and less than the {max_sequence_length} "
-            f"positions of the model. Received: max_input_length={max_input_length}."
+            f"positions of the model. Received: max_input_length={options.max_input_length}."
         )
-    if long_text not in LONG_TEXTS:
+    if options.long_text not in LONG_TEXTS:
         raise ValueError(
-            f'`long_text` must be "truncate" or "error". Received: long_text={long_text!r}.'
+            f'`long_text` must be "truncate" or "error". Received: long_text={options.long_text!r}.'
         )
-    return ServingOptions(
-        num_beams, length_penalty, num_return_sequences, max_length, max_input_length, long_text
-    )
+    return options

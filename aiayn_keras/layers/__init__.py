@@ -1,18 +1,19 @@
 """The parts of the model, one file per idea of the paper's section 3."""
 
-from aiayn_keras.layers.add_norm import AddNorm
+from aiayn_keras.layers.add_norm import AddNorm, add_and_norm
 from aiayn_keras.layers.attention import (
     MultiHeadAttention,
     attention_weights,
     scaled_dot_product_attention,
 )
-from aiayn_keras.layers.decoder_block import DecoderBlock
-from aiayn_keras.layers.encoder_block import EncoderBlock
+from aiayn_keras.layers.decoder_block import DecoderBlock, decoder_layer
+from aiayn_keras.layers.encoder_block import EncoderBlock, encoder_layer
 from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
 from aiayn_keras.layers.masks import (
     combine_masks,
     make_attention_mask,
     make_causal_mask,
+    make_decoder_masks,
     sentence_positions,
 )
 from aiayn_keras.layers.positional_embedding import PositionalEmbedding, sinusoidal_encoding
@@ -24,10 +25,14 @@ __all__ = [
     "MultiHeadAttention",
     "PositionalEmbedding",
     "PositionwiseFeedForward",
+    "add_and_norm",
     "attention_weights",
     "combine_masks",
+    "decoder_layer",
+    "encoder_layer",
     "make_attention_mask",
     "make_causal_mask",
+    "make_decoder_masks",
     "scaled_dot_product_attention",
     "sentence_positions",
     "sinusoidal_encoding",

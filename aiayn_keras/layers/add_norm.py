@@ -3,16 +3,27 @@
 import keras
 
 
+def add_and_norm(x, sublayer, layer_norm, normalize_first=False, dropout=None):
+    """`LayerNorm(x + Dropout(Sublayer(x)))`, or `x + Dropout(Sublayer(LayerNorm(x)))`.
+
+    Args:
+        x: Float tensor.
+        sublayer: Function of a tensor like `x` that returns one.
+        layer_norm: Function that normalizes over the last axis.
+        normalize_first: Whether the sublayer's input is normalized, and not the sum.
+        dropout: Function applied to the sublayer's output, if any.
+
+    Returns:
+        Float tensor of `x`'s shape.
+    """
+    y = sublayer(layer_norm(x) if normalize_first else x)
+    x = x + (y if dropout is None else dropout(y))
+    return x if normalize_first else layer_norm(x)
+
+
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class AddNorm(keras.layers.Layer):
     """`LayerNorm(x + Dropout(Sublayer(x)))` (paper 3.1 and 5.4).
-
-    The sublayer runs between the two methods of this layer, so that it may take what it needs:
-
-    ```python
-    y = sublayer(add_norm.sublayer_input(x))
-    x = add_norm(x, y)
-    ```
 
     Args:
         dropout: Share of the sublayer's output dropped in training (P_drop), in [0, 1).
@@ -21,11 +32,16 @@ class AddNorm(keras.layers.Layer):
             normalizes the sum.
 
     Call arguments:
-        x: Float tensor `(B, T, D)`, the sublayer's input before normalization.
-        sublayer_output: Float tensor `(B, T, D)`.
+        x: Float tensor `(B, T, D)`.
+        sublayer: Function or layer that maps a tensor `(B, T, D)` to another.
 
     Returns:
         Float tensor `(B, T, D)`.
+
+    Example:
+        >>> add_norm = AddNorm()
+        >>> tuple(add_norm(keras.ops.ones((2, 7, 12)), sublayer=keras.ops.tanh).shape)
+        (2, 7, 12)
     """
 
     def __init__(self, dropout=0.1, epsilon=1e-6, normalize_first=False, **kwargs):
@@ -40,19 +56,15 @@ class AddNorm(keras.layers.Layer):
         )
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
-    def build(self, x_shape, sublayer_output_shape):
+    def build(self, x_shape):
         self.layer_norm.build(x_shape)
-        self.dropout_layer.build(sublayer_output_shape)
+        self.dropout_layer.build(x_shape)
 
-    def sublayer_input(self, x):
-        """What the sublayer is given: `x`, or its normalization if `normalize_first`."""
-        return self.layer_norm(x) if self.normalize_first else x
+    def call(self, x, sublayer):
+        # Keras hands `training` on to the layers inside, the sublayer's too.
+        return add_and_norm(x, sublayer, self.layer_norm, self.normalize_first, self.dropout_layer)
 
-    def call(self, x, sublayer_output, training=None):
-        x = x + self.dropout_layer(sublayer_output, training=training)
-        return x if self.normalize_first else self.layer_norm(x)
-
-    def compute_output_shape(self, x_shape, sublayer_output_shape):
+    def compute_output_shape(self, x_shape):
         return x_shape
 
     def get_config(self):

@@ -2,14 +2,34 @@
 
 import keras
 
-from aiayn_keras.layers.encoder_block import EncoderBlock
+from aiayn_keras.layers.block import TransformerBlock
+
+
+def decoder_layer(block, x, attend_to_self, attend_to_memory):
+    """Runs the sublayers of a decoder layer in their order (paper 3.1).
+
+    Training, decoding with a cache, scoring and attention maps all run through this function.
+
+    Args:
+        block: A `DecoderBlock`, or anything with its attributes `self_attention_add_norm`,
+            `cross_attention_add_norm`, `feed_forward` and `feed_forward_add_norm`.
+        x: Float tensor `(..., D)`.
+        attend_to_self: Function of a tensor like `x`: attention to the target so far.
+        attend_to_memory: Function of a tensor like `x`: attention to the encoder's output.
+
+    Returns:
+        Float tensor of `x`'s shape.
+    """
+    x = block.self_attention_add_norm(x, sublayer=attend_to_self)
+    x = block.cross_attention_add_norm(x, sublayer=attend_to_memory)
+    return block.feed_forward_add_norm(x, sublayer=block.feed_forward)
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class DecoderBlock(EncoderBlock):
-    """An encoder block with attention to the encoder's output in its middle (paper 3.1).
+class DecoderBlock(TransformerBlock):
+    """Self-attention, attention to the encoder's output, a feed-forward network (paper 3.1).
 
-    Takes `EncoderBlock`'s arguments.
+    Each is in an `AddNorm`. Takes `EncoderBlock`'s arguments.
 
     Call arguments:
         x: Float tensor `(B, T, D)`.
@@ -32,29 +52,15 @@ class DecoderBlock(EncoderBlock):
     def build(self, x_shape, memory_shape):
         super().build(x_shape)
         self.cross_attention.build(x_shape, memory_shape)
-        self.cross_attention_add_norm.build(x_shape, x_shape)
+        self.cross_attention_add_norm.build(x_shape)
 
     def call(self, x, memory, self_mask=None, memory_mask=None, training=None):
-        # 1. Self-attention to what has been written so far.
-        y = self.self_attention_add_norm.sublayer_input(x)
-        y = self.self_attention(y, y, self_mask, training=training)
-        x = self.self_attention_add_norm(x, y, training=training)
-        # 2. Attention to the encoder's output.
-        y = self.cross_attention_add_norm.sublayer_input(x)
-        y = self.cross_attention(y, memory, memory_mask, training=training)
-        x = self.cross_attention_add_norm(x, y, training=training)
-        # 3. Feed-forward network.
-        y = self.feed_forward_add_norm.sublayer_input(x)
-        y = self.feed_forward(y, training=training)
-        return self.feed_forward_add_norm(x, y, training=training)
-
-    def cross_attention_weights(self, x, memory, self_mask=None, memory_mask=None):
-        """Weights `(B, H, T, S)` of the attention to the memory, in float32, to look at."""
-        y = self.self_attention_add_norm.sublayer_input(x)
-        y = self.self_attention(y, y, self_mask, training=False)
-        x = self.self_attention_add_norm(x, y, training=False)
-        x = self.cross_attention_add_norm.sublayer_input(x)
-        return self.cross_attention.weights_of(x, memory, memory_mask)
+        return decoder_layer(
+            self,
+            x,
+            lambda y: self.self_attention(y, y, self_mask, training=training),
+            lambda y: self.cross_attention(y, memory, memory_mask, training=training),
+        )
 
     def compute_output_shape(self, x_shape, memory_shape):
         return x_shape

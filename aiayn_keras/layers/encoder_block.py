@@ -2,13 +2,27 @@
 
 import keras
 
-from aiayn_keras.layers.add_norm import AddNorm
-from aiayn_keras.layers.attention import MultiHeadAttention
-from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
+from aiayn_keras.layers.block import TransformerBlock
+
+
+def encoder_layer(block, x, attend_to_self):
+    """Runs the sublayers of an encoder layer in their order (paper 3.1).
+
+    Args:
+        block: An `EncoderBlock`, or anything with its attributes `self_attention_add_norm`,
+            `feed_forward` and `feed_forward_add_norm`.
+        x: Float tensor `(B, S, D)`.
+        attend_to_self: Function of a tensor `(B, S, D)`: self-attention.
+
+    Returns:
+        Float tensor `(B, S, D)`.
+    """
+    x = block.self_attention_add_norm(x, sublayer=attend_to_self)
+    return block.feed_forward_add_norm(x, sublayer=block.feed_forward)
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class EncoderBlock(keras.layers.Layer):
+class EncoderBlock(TransformerBlock):
     """Self-attention, then a feed-forward network, each in an `AddNorm` (paper 3.1).
 
     Args:
@@ -32,100 +46,8 @@ class EncoderBlock(keras.layers.Layer):
         Float tensor `(B, S, D)`.
     """
 
-    def __init__(
-        self,
-        num_heads,
-        key_dim,
-        intermediate_dim,
-        value_dim=None,
-        activation="relu",
-        dropout=0.1,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        attention_bias=False,
-        normalize_first=False,
-        layer_norm_epsilon=1e-6,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.value_dim = value_dim
-        self.intermediate_dim = intermediate_dim
-        self.activation = keras.activations.get(activation)
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.activation_dropout = activation_dropout
-        self.attention_bias = attention_bias
-        self.normalize_first = normalize_first
-        self.layer_norm_epsilon = layer_norm_epsilon
-
-        # === Layers ===
-        self.self_attention = self._attention("self_attention")
-        self.self_attention_add_norm = self._add_norm("self_attention_add_norm")
-        self.feed_forward = PositionwiseFeedForward(
-            intermediate_dim,
-            activation=activation,
-            dropout=activation_dropout,
-            dtype=self.dtype_policy,
-            name="feed_forward",
-        )
-        self.feed_forward_add_norm = self._add_norm("feed_forward_add_norm")
-
-    def _attention(self, name):
-        return MultiHeadAttention(
-            self.num_heads,
-            self.key_dim,
-            value_dim=self.value_dim,
-            use_bias=self.attention_bias,
-            dropout=self.attention_dropout,
-            dtype=self.dtype_policy,
-            name=name,
-        )
-
-    def _add_norm(self, name):
-        return AddNorm(
-            dropout=self.dropout,
-            epsilon=self.layer_norm_epsilon,
-            normalize_first=self.normalize_first,
-            dtype=self.dtype_policy,
-            name=name,
-        )
-
-    def build(self, x_shape):
-        self.self_attention.build(x_shape, x_shape)
-        self.self_attention_add_norm.build(x_shape, x_shape)
-        self.feed_forward.build(x_shape)
-        self.feed_forward_add_norm.build(x_shape, x_shape)
-
     def call(self, x, mask=None, training=None):
-        # 1. Self-attention.
-        y = self.self_attention_add_norm.sublayer_input(x)
-        y = self.self_attention(y, y, mask, training=training)
-        x = self.self_attention_add_norm(x, y, training=training)
-        # 2. Feed-forward network.
-        y = self.feed_forward_add_norm.sublayer_input(x)
-        y = self.feed_forward(y, training=training)
-        return self.feed_forward_add_norm(x, y, training=training)
+        return encoder_layer(self, x, lambda y: self.self_attention(y, y, mask, training=training))
 
     def compute_output_shape(self, x_shape):
         return x_shape
-
-    def get_config(self):
-        config = super().get_config()
-        config.update(
-            {
-                "num_heads": self.num_heads,
-                "key_dim": self.key_dim,
-                "value_dim": self.value_dim,
-                "intermediate_dim": self.intermediate_dim,
-                "activation": keras.activations.serialize(self.activation),
-                "dropout": self.dropout,
-                "attention_dropout": self.attention_dropout,
-                "activation_dropout": self.activation_dropout,
-                "attention_bias": self.attention_bias,
-                "normalize_first": self.normalize_first,
-                "layer_norm_epsilon": self.layer_norm_epsilon,
-            }
-        )
-        return config

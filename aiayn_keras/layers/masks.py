@@ -45,6 +45,23 @@ def combine_masks(*masks):
     return combined
 
 
+def make_decoder_masks(decoder_padding_mask, encoder_padding_mask):
+    """Masks of the decoder's two attentions: to the past of a sentence, and to its source.
+
+    Args:
+        decoder_padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
+        encoder_padding_mask: Integer tensor `(B, S)`, likewise.
+
+    Returns:
+        Two boolean tensors, `(B, T, T)` and `(B, T, S)`, True where attention is allowed.
+    """
+    self_mask = combine_masks(
+        make_attention_mask(decoder_padding_mask, decoder_padding_mask),
+        make_causal_mask(decoder_padding_mask),
+    )
+    return self_mask, make_attention_mask(decoder_padding_mask, encoder_padding_mask)
+
+
 def sentence_positions(padding_mask):
     """Counts positions from 0 anew in every sentence of a packed row.
 

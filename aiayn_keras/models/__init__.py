@@ -1,6 +1,7 @@
 """The model family: KerasHub's bases, subclassed."""
 
-from aiayn_keras.decoding.translation import Hypothesis, TextTooLongError, Translation
+from aiayn_keras.decoding.hypotheses import Hypothesis, Translation
+from aiayn_keras.decoding.text_batches import TextTooLongError
 from aiayn_keras.models.presets import TRANSFORMER_PRESETS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm import TransformerSeq2SeqLM

@@ -9,9 +9,8 @@ from aiayn_keras.layers import (
     DecoderBlock,
     EncoderBlock,
     PositionalEmbedding,
-    combine_masks,
     make_attention_mask,
-    make_causal_mask,
+    make_decoder_masks,
 )
 from aiayn_keras.models.presets import TRANSFORMER_PRESETS
 
@@ -197,15 +196,11 @@ class TransformerBackbone(Backbone):
         `encoder_token_ids` are not used; they are accepted so that the model's input dictionary
         can be passed whole.
         """
-        self_mask = combine_masks(
-            make_attention_mask(decoder_padding_mask, decoder_padding_mask),
-            make_causal_mask(decoder_padding_mask),
-        )
-        memory_mask = make_attention_mask(decoder_padding_mask, encoder_padding_mask)
+        masks = make_decoder_masks(decoder_padding_mask, encoder_padding_mask)
         x = self.token_embedding(decoder_token_ids)
         x = self.decoder_embedding(x, decoder_padding_mask, **call_options)
         for block in self.decoder_blocks:
-            x = block(x, memory, self_mask, memory_mask, **call_options)
+            x = block(x, memory, *masks, **call_options)
         return x if self.decoder_norm is None else self.decoder_norm(x)
 
     @classmethod

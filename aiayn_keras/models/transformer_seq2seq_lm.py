@@ -8,11 +8,12 @@ import keras_hub
 import numpy as np
 
 from aiayn_keras.backend import compile_inference
-from aiayn_keras.decoding import BeamSampler
-from aiayn_keras.decoding.attention_maps import compute_attention_maps
-from aiayn_keras.decoding.generation import beam_search, generate_tokens, until_end
-from aiayn_keras.decoding.scoring import alignments, token_log_probs
-from aiayn_keras.decoding.translation import score_texts, translate_texts
+from aiayn_keras.decoding.attention_maps import alignments, compute_attention_maps
+from aiayn_keras.decoding.beam_sampler import BeamSampler
+from aiayn_keras.decoding.generation import generate_tokens, search_translations, until_end
+from aiayn_keras.decoding.scoring import score_texts, token_log_probs
+from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.translating import translate_texts
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
@@ -158,67 +159,50 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
     def translate(
         self,
         texts,
-        num_beams=4,
-        length_penalty=0.6,
         *,
-        coverage_penalty=0.0,
-        no_repeat_ngram_size=0,
-        num_return_sequences=1,
-        min_length=0,
-        max_length=None,
         prefixes=None,
         ensemble=(),
         return_alignments=False,
         batch_size=64,
         progress=None,
+        **search_options,
     ):
         """Translates texts by beam search.
 
         Args:
             texts: List of strings. A text without words is translated to an empty one.
-            num_beams: Number of beams W.
-            length_penalty: The exponent α of the GNMT length penalty, 0 for none.
-            coverage_penalty: The factor β of the GNMT coverage penalty, 0 for none.
-            no_repeat_ngram_size: No n-gram of this many wordpieces is written twice; 0 allows all.
-            num_return_sequences: Number of hypotheses to return for a text, at most `num_beams`.
-            min_length: Least number of wordpieces of a translation.
-            max_length: Greatest number; the source's plus 50 if not given (paper 6.1).
             prefixes: List of strings, one for a text, that the translations begin with.
             ensemble: Other models of the same vocabulary; the probabilities of all are averaged.
             return_alignments: Whether hypotheses say where the model looked.
             batch_size: Number of texts searched together. It changes no translation.
             progress: Function called with the number of texts done after each batch.
+            **search_options: The fields of `SearchOptions`: `num_beams=4`, `length_penalty=0.6`,
+                `coverage_penalty`, `no_repeat_ngram_size`, `num_return_sequences`, `min_length`,
+                `max_length`.
 
         Returns:
             List of `Translation`, one for a text, in order.
 
         Raises:
             ValueError: For a single string, a text with more tokens than the model has positions,
-                more sequences than beams, as many prefixes as not texts, lengths that cannot be,
-                or a model without tokenizer.
+                prefixes that do not match the texts in number, search options out of range, or a
+                model without tokenizer.
+            TypeError: For a search option that does not exist, or that is no number.
         """
-        if min_length < 0 or (max_length is not None and min_length > max_length):
-            raise ValueError(
-                "`min_length` must be from 0 to `max_length`. "
-                f"Received: min_length={min_length}, max_length={max_length}."
-            )
-        sampler = BeamSampler(num_beams, length_penalty, coverage_penalty, no_repeat_ngram_size)
-        limits = (num_return_sequences, min_length, max_length)
+        options = SearchOptions(**search_options)
         models = (self, *ensemble)
 
         def search(token_ids, padding_mask, *prefix):
             backbones = tuple(model.backbone for model in models)
-            inputs = (token_ids, padding_mask, sampler, *limits, *prefix)
-            return beam_search(backbones, self._tokenizer, *inputs)
+            inputs = (token_ids, padding_mask, options, *prefix)
+            return search_translations(backbones, self._tokenizer, *inputs)
 
-        key = ("search", *sampler.get_config().values(), *limits, prefixes is None)
         return translate_texts(
             texts,
             tokenizer=self._tokenizer,
-            search=self._compiled(key, search, models),
+            search=self._compiled(("search", options, prefixes is None), search, models),
             max_sequence_length=self.backbone.max_sequence_length,
-            num_beams=num_beams,
-            num_return_sequences=num_return_sequences,
+            num_hypotheses=options.num_return_sequences,
             batch_size=batch_size,
             prefixes=prefixes,
             align=self._compiled("align", alignments) if return_alignments else None,

@@ -2,15 +2,51 @@
 
 import functools
 import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 from keras import ops
 
+from aiayn_keras.decoding.beam_search import beam_search
+from aiayn_keras.decoding.beam_state import gather_beams
+from aiayn_keras.decoding.search_options import SearchOptions
 from tests.helpers import B, assert_close
 
 PAD, START, END = 0, 1, 2
 V = 6  # three special tokens and the words 3, 4, 5
 STATE = 8
+
+
+class StateCache(NamedTuple):
+    """A small cache with all that a search asks of one: float tensor `(B, W, STATE)`."""
+
+    state: Any
+
+    sentences_may_leave = True
+
+    def reorder(self, beams):
+        return self._replace(state=gather_beams(self.state, beams))
+
+    def keep(self, sentences):
+        return self._replace(state=ops.take(self.state, sentences, axis=0))
+
+    def coverage_bonus(self, beta):
+        """Not of coverage, but of what the cache has summed up."""
+        return -beta * ops.sum(ops.abs(self.state), axis=2)
+
+
+class StayingCache(StateCache):
+    """One whose sentences cannot leave."""
+
+    __slots__ = ()
+    sentences_may_leave = False
+
+
+def beams(num_beams=4, length_penalty=0.6, **options):
+    """`SearchOptions` that give as many hypotheses as there are beams."""
+    return SearchOptions(
+        num_beams, length_penalty, **{"num_return_sequences": num_beams, **options}
+    )
 
 
 class RandomModel:
@@ -34,18 +70,18 @@ class RandomModel:
         self.bias[END] = end_bias
         self.calls = self.rows = 0
 
-    def cache(self, num_beams):
-        return {"state": ops.repeat(ops.convert_to_tensor(self.initial), num_beams, axis=0)}
-
-    @staticmethod
-    def keep_sentences(num_beams):
-        def keep(cache, sentences):
-            states = ops.reshape(cache["state"], (-1, num_beams, STATE))
-            return {"state": ops.reshape(ops.take(states, sentences, axis=0), (-1, STATE))}
-
-        return keep
+    def cache(self, num_beams, cache_type=None):
+        initial = ops.convert_to_tensor(self.initial)[:, None]
+        return (cache_type or StateCache)(ops.repeat(initial, num_beams, axis=1))
 
     def next(self, token_ids, cache, index):
+        rows = {"state": ops.reshape(cache.state, (-1, STATE))}
+        logits, _, rows = self.next_of_rows(token_ids, rows, index)
+        state = ops.reshape(rows["state"], (-1, cache.state.shape[1], STATE))
+        return logits, None, cache._replace(state=state)
+
+    def next_of_rows(self, token_ids, cache, index):
+        """The same for a cache of rows `(B·W, STATE)`, as KerasHub's models have it."""
         self.calls += 1
         self.rows += token_ids.shape[0] or 0
         last = ops.take(token_ids, ops.reshape(index - 1, (1,)), axis=1)[:, 0]
@@ -94,19 +130,29 @@ class RandomModel:
             live = [pair for pair in candidates if pair[1][-1] != END][:num_beams]
         return finished
 
-    def search(self, sampler, length, prompt=None, mask=None, max_lengths=None, **options):
+    def search(
+        self,
+        options,
+        length,
+        prompt=None,
+        mask=None,
+        max_lengths=None,
+        forbidden_token_ids=(),
+        cache_type=StateCache,
+    ):
         if prompt is None:
             prompt = np.zeros((len(self.initial), length), "int32")
             prompt[:, 0] = START
             mask = prompt == START
-        ids, log_probs = sampler.search(
+        ids, log_probs = beam_search(
             self.next,
-            prompt=ops.convert_to_tensor(prompt),
-            mask=ops.convert_to_tensor(mask),
-            cache=self.cache(sampler.num_beams),
-            end_token_id=END,
+            self.cache(options.num_beams, cache_type),
+            ops.convert_to_tensor(prompt),
+            ops.convert_to_tensor(mask),
+            options,
+            END,
             max_lengths=None if max_lengths is None else ops.convert_to_tensor(max_lengths),
-            **{"keep_sentences": self.keep_sentences(sampler.num_beams), **options},
+            forbidden_token_ids=forbidden_token_ids,
         )
         return ops.convert_to_numpy(ids), ops.convert_to_numpy(log_probs)
 

@@ -2,12 +2,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from aiayn_keras.decoding.beam_state import (
-    Sentences,
-    gather_beams,
-    gather_cache,
-    initial_state,
-)
+from aiayn_keras.decoding.beam_state import Sentences, gather_beams, gather_rows, initial_state
 from tests.helpers import B, K, T, assert_close
 
 W, M = 3, 4
@@ -29,7 +24,7 @@ def test_gather_picks_numbers():
 def test_gather_picks_rows_of_the_cache():
     cache = np.random.normal(size=(B * W, T, K)).astype("float32")
     beams = BEAMS[:, :W]
-    picked = gather_cache(cache, keras.ops.convert_to_tensor(beams), W)
+    picked = gather_rows(cache, keras.ops.convert_to_tensor(beams))
     assert_close(picked, cache[[2, 0, 0, 3 + 1, 3 + 1, 3 + 2]])
 
 

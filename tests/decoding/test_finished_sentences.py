@@ -4,8 +4,8 @@ import pytest
 from keras import ops
 
 from aiayn_keras.backend import compile_inference
-from aiayn_keras.decoding import BeamSampler
-from tests.decoding.random_model import END, START, RandomModel
+from aiayn_keras.decoding.beam_search import beam_search
+from tests.decoding.random_model import END, START, RandomModel, StateCache, StayingCache, beams
 
 NUM_SENTENCES = 13
 LENGTH = 24
@@ -19,11 +19,12 @@ def model_of_many_lengths():
 @pytest.mark.parametrize("num_return_sequences", [1, 3])
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_leaving_changes_no_hypothesis(alpha, num_return_sequences):
-    sampler = BeamSampler(3, alpha)
+    options = beams(3, alpha, num_return_sequences=num_return_sequences)
     limits = np.arange(NUM_SENTENCES, dtype="int32")
-    options = {"max_lengths": limits, "num_return_sequences": num_return_sequences}
-    staying = model_of_many_lengths().search(sampler, LENGTH, keep_sentences=None, **options)
-    leaving = model_of_many_lengths().search(sampler, LENGTH, **options)
+    staying, leaving = (
+        model_of_many_lengths().search(options, LENGTH, max_lengths=limits, cache_type=cache_type)
+        for cache_type in (StayingCache, StateCache)
+    )
     np.testing.assert_array_equal(leaving[0], staying[0])
     np.testing.assert_allclose(leaving[1], staying[1], rtol=1e-5)
 
@@ -34,10 +35,10 @@ def test_forced_tokens_stay_with_their_sentence():
     prompt[:, 1:9] = np.random.default_rng(1).integers(3, 6, size=(NUM_SENTENCES, 8))
     forced = np.arange(LENGTH) < np.arange(1, NUM_SENTENCES + 1)[:, None]
     forced[:, 9:] = False
-    sampler = BeamSampler(3)
+    options = beams(3)
     staying, leaving = (
-        model_of_many_lengths().search(sampler, LENGTH, prompt, forced, **options)
-        for options in ({"keep_sentences": None}, {})
+        model_of_many_lengths().search(options, LENGTH, prompt, forced, cache_type=cache_type)
+        for cache_type in (StayingCache, StateCache)
     )
     np.testing.assert_array_equal(leaving[0], staying[0])
 
@@ -46,8 +47,8 @@ def test_who_is_done_is_computed_no_more():
     if keras.config.backend() == "jax":
         pytest.skip("shapes are fixed on JAX")
     staying, leaving = model_of_many_lengths(), model_of_many_lengths()
-    staying.search(BeamSampler(3, 0.0), LENGTH, keep_sentences=None)
-    leaving.search(BeamSampler(3, 0.0), LENGTH)
+    staying.search(beams(3, 0.0), LENGTH, cache_type=StayingCache)
+    leaving.search(beams(3, 0.0), LENGTH)
     assert leaving.calls == staying.calls
     assert leaving.rows < 0.7 * staying.rows
 
@@ -56,23 +57,18 @@ def test_who_is_done_is_computed_no_more():
 def test_they_leave_a_compiled_search_too(num_sentences):
     model = model_of_many_lengths()
     model.initial = model.initial[:num_sentences]
-    sampler = BeamSampler(3)
+    options = beams(3)
     prompt = np.zeros((num_sentences, LENGTH), "int32")
     prompt[:, 0] = START
 
     def search(prompt):
-        return sampler.search(
-            model.next,
-            prompt,
-            ops.equal(prompt, START),
-            model.cache(3),
-            END,
-            keep_sentences=model.keep_sentences(3),
+        return beam_search(
+            model.next, model.cache(3), prompt, ops.equal(prompt, START), options, END
         )
 
     token_ids, log_probs = map(
         ops.convert_to_numpy, compile_inference(search, keras.Sequential())(prompt)
     )
-    expected_ids, expected = model.search(sampler, LENGTH)
+    expected_ids, expected = model.search(options, LENGTH)
     np.testing.assert_array_equal(token_ids, expected_ids)
     np.testing.assert_allclose(log_probs, expected, rtol=1e-5)

@@ -3,9 +3,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.decoding import BeamSampler
-from aiayn_keras.decoding.generation import EXTRA_LENGTH, beam_search, until_end
+from aiayn_keras.decoding import generation
+from aiayn_keras.decoding.generation import EXTRA_LENGTH, search_translations, until_end
 from aiayn_keras.decoding.scoring import token_log_probs
+from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.step import start_decoding_together
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
 
@@ -50,22 +52,26 @@ def test_token_log_probs_are_the_model_s_log_probabilities(model, tokenizer):
     assert_close(token_log_probs(model.backbone, *tensors), expected, 1e-4, 1e-4)
 
 
-class Changed(BeamSampler):
-    """A search in a model to whose logits `(V,)` are added."""
+@pytest.fixture
+def add_to_logits(monkeypatch):
+    """Function that makes every search see logits to which `(V,)` are added."""
 
-    def __init__(self, added, **options):
-        super().__init__(**options)
-        self.added = added
+    def add(added):
+        def start(*args, **options):
+            step, cache = start_decoding_together(*args, **options)
 
-    def search(self, next, **options):
-        def changed(token_ids, cache, index):
-            logits, hidden_states, cache = next(token_ids, cache, index)
-            return logits + ops.convert_to_tensor(self.added), hidden_states, cache
+            def changed(token_ids, cache, index):
+                logits, hidden_states, cache = step(token_ids, cache, index)
+                return logits + ops.convert_to_tensor(added), hidden_states, cache
 
-        return super().search(changed, **options)
+            return changed, cache
+
+        monkeypatch.setattr(generation, "start_decoding_together", start)
+
+    return add
 
 
-def test_a_translation_is_at_most_50_tokens_longer_than_its_source(model, tokenizer):
+def test_a_translation_is_at_most_50_tokens_longer_than_its_source(model, tokenizer, add_to_logits):
     """A model that never ends by itself: each row stops at its own limit."""
     encoder_ids, encoder_mask = map(
         ops.convert_to_tensor, encoded(tokenizer, ["eins zwei drei", "fünf"], 6)
@@ -73,12 +79,9 @@ def test_a_translation_is_at_most_50_tokens_longer_than_its_source(model, tokeni
     num_pieces = np.array([len(ids) for ids in tokenizer(["eins zwei drei", "fünf"])])
     never_ending = np.zeros(tokenizer.vocabulary_size(), "float32")
     never_ending[END] = -1e4
-    token_ids, _ = beam_search(
-        (model.backbone,),
-        tokenizer,
-        encoder_ids,
-        encoder_mask,
-        Changed(never_ending, num_beams=1),
+    add_to_logits(never_ending)
+    token_ids, _ = search_translations(
+        (model.backbone,), tokenizer, encoder_ids, encoder_mask, SearchOptions(num_beams=1)
     )
     token_ids = keras.ops.convert_to_numpy(token_ids)[:, 0]
     assert EXTRA_LENGTH == 50
@@ -86,12 +89,15 @@ def test_a_translation_is_at_most_50_tokens_longer_than_its_source(model, tokeni
 
 
 @pytest.mark.parametrize("wanted", [PAD, UNKNOWN, START])
-def test_no_special_token_is_written_however_much_the_model_wants_it(model, tokenizer, wanted):
+def test_no_special_token_is_written_however_much_the_model_wants_it(
+    model, tokenizer, wanted, add_to_logits
+):
     wish = np.zeros(tokenizer.vocabulary_size(), "float32")
     wish[wanted] = 30.0
+    add_to_logits(wish)
     encoder_ids, encoder_mask = map(ops.convert_to_tensor, encoded(tokenizer, ["eins zwei"], 4))
-    token_ids, _ = beam_search(
-        (model.backbone,), tokenizer, encoder_ids, encoder_mask, Changed(wish, num_beams=2)
+    token_ids, _ = search_translations(
+        (model.backbone,), tokenizer, encoder_ids, encoder_mask, SearchOptions(num_beams=2)
     )
     for row in keras.ops.convert_to_numpy(token_ids)[0].tolist():
         assert row[0] == START

@@ -9,7 +9,7 @@ import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.data import generate_demo_pairs
-from aiayn_keras.decoding.translation import tokenize
+from aiayn_keras.decoding.text_batches import tokenize
 from aiayn_keras.export import export_saved_model
 from aiayn_keras.export.warmup import WARMUP_FILE
 from tests.export.served import Served, call_in_fresh_process

@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import compile_inference
-from aiayn_keras.decoding.step_by_step import prepare_search
+from aiayn_keras.decoding.step import start_decoding
 from aiayn_keras.layers import make_attention_mask
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
 from tests.helpers import assert_close
@@ -245,7 +245,7 @@ def step_functions(num_beams):
 
     def prepare(model, source, source_mask, room):
         length = ops.shape(room)[0]
-        return prepare_search(model.backbone, source, source_mask, length, num_beams)
+        return start_decoding(model.backbone, source, source_mask, length, num_beams)
 
     def begin(model, *arrays):
         return keras.tree.flatten(prepare(model, *arrays)[1])

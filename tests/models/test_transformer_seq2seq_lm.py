@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.backend import compiles_by_default
-from aiayn_keras.decoding import BeamSampler
+from aiayn_keras.decoding.beam_sampler import BeamSampler
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,

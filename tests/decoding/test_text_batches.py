@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from aiayn_keras.decoding.translation import batch_by_length, pad_batch
+from aiayn_keras.decoding.text_batches import batch_by_length, pad_batch
 from aiayn_keras.models import Hypothesis, Translation
 from tests.helpers import assert_close
 

@@ -1,8 +1,7 @@
 import numpy as np
 from keras import ops
 
-from aiayn_keras.decoding import coverage_bonus
-from aiayn_keras.decoding.decoder_cache import DecoderCache
+from aiayn_keras.decoding.cache import DecoderCache
 from tests.helpers import assert_close
 
 
@@ -11,4 +10,4 @@ def test_coverage_bonus_by_hand():
     coverage = np.array([[[0.5, 1.0, 3.0, 0.0], [0.25, 0.5, 1.0, 0.0]]], "float32")
     mask = np.array([[[True, True, True, False]]])
     cache = DecoderCache(None, ops.convert_to_tensor(mask), None, None, coverage)
-    assert_close(coverage_bonus(cache, 0.2), [[0.2 * np.log(0.5), 0.2 * np.log(0.125)]])
+    assert_close(cache.coverage_bonus(0.2), [[0.2 * np.log(0.5), 0.2 * np.log(0.125)]])

@@ -3,8 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.decoding import reorder_hypotheses
-from aiayn_keras.decoding.step_by_step import prepare_search
+from aiayn_keras.decoding.step import start_decoding
 from aiayn_keras.models import TransformerBackbone
 from tests.helpers import B, S, T
 from tests.layers.helpers import randomize, to_numpy
@@ -40,7 +39,7 @@ def step_by_step(model, sources, targets, num_beams, picks=None):
         picks: Integer array `(T, B, W)`: after each position, the hypotheses that live on.
     """
     length = targets.shape[1] + 1
-    next_token, cache = prepare_search(
+    next_token, cache = start_decoding(
         model, *map(ops.convert_to_tensor, (sources, SOURCE_MASK)), length, num_beams
     )
     logits = []
@@ -49,7 +48,7 @@ def step_by_step(model, sources, targets, num_beams, picks=None):
         y, _, cache = next_token(ops.convert_to_tensor(targets), cache, index)
         logits.append(to_numpy(y))
         if picks is not None:
-            cache = reorder_hypotheses(cache, ops.convert_to_tensor(picks[t]))
+            cache = cache.reorder(ops.convert_to_tensor(picks[t]))
             rows = (np.arange(B)[:, None] * W + picks[t]).ravel()
             targets, logits = targets[rows], [step[rows] for step in logits]
     return np.stack(logits, axis=1), targets
@@ -132,7 +131,7 @@ def test_half_precision_is_for_matrix_products_only(dtype):
     error = np.abs(logits - expected).mean()
     assert error < 0.05 * np.abs(expected).mean()
     assert error <= 1.2 * np.abs(at_once(half, sources, targets) - expected).mean()
-    next_token, cache = prepare_search(
+    next_token, cache = start_decoding(
         half, *map(ops.convert_to_tensor, (sources, SOURCE_MASK)), T + 1, W
     )
     y, hidden_states, cache = next_token(

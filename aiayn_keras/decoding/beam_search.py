@@ -1,0 +1,162 @@
+"""Beam search (paper 6.1; GNMT, https://arxiv.org/abs/1609.08144, section 7)."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from aiayn_keras.backend import shapes_may_change
+from aiayn_keras.decoding.beam_state import NEVER, BeamState, Sentences, gather_beams, initial_state
+from aiayn_keras.decoding.constraints import Constraints
+from aiayn_keras.decoding.finished_sentences import drop_finished, drop_now, store_results
+from aiayn_keras.decoding.length_penalty import length_penalty
+
+
+def beam_search(
+    next_token,
+    cache,
+    prompt,
+    mask,
+    options,
+    end_token_id,
+    max_lengths=None,
+    forbidden_token_ids=(),
+):
+    """Finds the best hypotheses of every sentence.
+
+    - Each step draws 2·W candidates from W live hypotheses, so that W of them are unfinished.
+    - A candidate among the best W that ends is finished: nothing later changes its score. The N
+      finished hypotheses with the best `log-probability / length penalty` are kept.
+    - A sentence is done when no live hypothesis can beat its worst kept finished one, whatever
+      would follow.
+    - At the length limit every hypothesis must end, so all returned ones are finished.
+
+    With one beam and α = 0 this is greedy search.
+
+    Args:
+        next_token: Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden
+            states, cache)`: the distribution of the token at `index` given those before.
+        cache: The cache of `next_token` for W hypotheses each, see `aiayn_keras.decoding.cache`.
+        prompt: Integer tensor `(B, L)`; L is the length limit, start and end included.
+        mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced; True at
+            position 0, the start token.
+        options: `SearchOptions`; its `max_length` is not read, `max_lengths` is.
+        end_token_id: The token that finishes a hypothesis.
+        max_lengths: Integer tensor `(B,)`, a limit for every sentence on the tokens between start
+            and end, at most `L - 2`, which is the default. It goes before `options.min_length`.
+        forbidden_token_ids: Tokens that are never chosen, unless forced. Their probability is not
+            given to the others.
+
+    Returns:
+        Token ids `(B, N, L)`, best first, 0 after the end, and float32 log-probabilities `(B, N)`
+        in nats of everything after the start token. Order is by log-probability over length
+        penalty plus coverage bonus; a hypothesis that does not exist has zeros and
+        log-probability -inf.
+    """
+    num_beams, length = options.num_beams, ops.shape(prompt)[1]
+    mask = ops.cast(mask, "bool")
+    if max_lengths is None:
+        max_lengths = ops.zeros_like(prompt[:, 0]) + (length - 2)
+    constraints = Constraints(
+        end_token_id, options.min_length, forbidden_token_ids, options.no_repeat_ngram_size
+    )
+    may_drop = cache.sentences_may_leave and shapes_may_change()
+
+    def is_unfinished(*loop_vars):
+        state = BeamState(*loop_vars)
+        return ops.logical_and(state.index < length, ops.any(state.can_improve))
+
+    def step(*loop_vars):
+        state = BeamState(*loop_vars)
+        flat_ids = ops.reshape(state.live_ids, (-1, length))
+        logits, _, cache = next_token(flat_ids, state.cache, state.index)
+        tokens, log_probs = constraints.candidates(
+            logits, flat_ids, state.index, num_beams, state.sentences
+        )
+        candidates = _best_candidates(state, tokens, log_probs, end_token_id)
+        state = _grow_finished(state, candidates, cache, options)
+        state = _grow_live(state, candidates, cache, options)
+        state = state._replace(index=state.index + 1)
+        return tuple(drop_finished(state) if may_drop else state)
+
+    sentences = Sentences(ops.arange(ops.shape(prompt)[0]), prompt, mask, max_lengths)
+    state = initial_state(sentences, num_beams, options.num_return_sequences, cache)
+    if may_drop:  # A no-op that makes TensorFlow's batch dimension variable.
+        state = drop_now(state)
+    state = BeamState(*ops.while_loop(is_unfinished, step, tuple(state)))
+    token_ids, log_probs = store_results(state)
+    # Hypotheses that do not exist are all equal, and top_k may return any of them.
+    exists = ops.expand_dims(log_probs > NEVER, axis=2)
+    return ops.where(exists, token_ids, ops.zeros_like(token_ids)), log_probs
+
+
+class _Candidates(NamedTuple):
+    """The best 2·W continuations of a sentence's hypotheses, best first.
+
+    Attributes:
+        ids: Integer tensor `(B, 2W, L)`, hypotheses with their new token.
+        log_probs: Float32 tensor `(B, 2W)`.
+        beams: Integer tensor `(B, 2W)`, the live hypothesis that is continued.
+        is_end: Boolean tensor `(B, 2W)`, True where the new token is the end.
+    """
+
+    ids: Any
+    log_probs: Any
+    beams: Any
+    is_end: Any
+
+
+def _best_candidates(state, tokens, log_probs, end_token_id):
+    """The best of the candidates `(B, W, C)` of all hypotheses of a sentence."""
+    num_beams, num_candidates = tokens.shape[1:]
+    log_probs = ops.expand_dims(state.live_log_probs, axis=2) + log_probs
+    log_probs = ops.reshape(log_probs, (-1, num_beams * num_candidates))
+    # At most W of 2W candidates end, one a live hypothesis, so W are left to live on.
+    num_kept = min(2 * num_beams, num_beams * num_candidates)
+    log_probs, flat = ops.top_k(log_probs, num_kept)  # --> (B, 2W)
+    flat = ops.cast(flat, "int32")
+    beams = flat // num_candidates
+    tokens = ops.reshape(tokens, (-1, num_beams * num_candidates))
+    tokens = ops.take_along_axis(tokens, flat, axis=1)
+    ids = gather_beams(state.live_ids, beams)  # --> (B, 2W, L)
+    is_index = ops.equal(ops.arange(ops.shape(ids)[2]), state.index)
+    ids = ops.where(is_index, ops.expand_dims(tokens, axis=2), ids)
+    return _Candidates(ids, log_probs, beams, ops.equal(tokens, end_token_id))
+
+
+def _grow_finished(state, candidates, cache, options):
+    """Adds the candidates that end to the finished hypotheses, and keeps the best N."""
+    num_beams = options.num_beams
+    # Among the best W only, as otherwise one beam would not be greedy.
+    ending = ops.where(candidates.is_end, candidates.log_probs, NEVER)[:, :num_beams]
+    scores = ending / length_penalty(state.index, options.length_penalty)
+    if options.coverage_penalty:
+        bonus = cache.coverage_bonus(options.coverage_penalty)
+        scores = scores + ops.take_along_axis(bonus, candidates.beams[:, :num_beams], axis=1)
+    scores, best = ops.top_k(
+        ops.concatenate([state.finished_scores, scores], axis=1), options.num_return_sequences
+    )
+    best = ops.cast(best, "int32")
+    log_probs = ops.concatenate([state.finished_log_probs, ending], axis=1)
+    ids = ops.concatenate([state.finished_ids, candidates.ids[:, :num_beams]], axis=1)
+    return state._replace(
+        finished_ids=gather_beams(ids, best),
+        finished_log_probs=ops.take_along_axis(log_probs, best, axis=1),
+        finished_scores=scores,
+    )
+
+
+def _grow_live(state, candidates, cache, options):
+    """Lets the best W candidates that do not end live on."""
+    going_on = ops.where(candidates.is_end, NEVER, candidates.log_probs)
+    log_probs, best = ops.top_k(going_on, options.num_beams)
+    best = ops.cast(best, "int32")
+    # No length penalty of a longer hypothesis is greater than that at the limit.
+    best_possible = log_probs[:, 0] / length_penalty(
+        state.sentences.max_lengths + 1, options.length_penalty
+    )
+    return state._replace(
+        live_ids=gather_beams(candidates.ids, best),
+        live_log_probs=log_probs,
+        can_improve=best_possible > state.finished_scores[:, -1],
+        cache=cache.reorder(ops.take_along_axis(candidates.beams, best, axis=1)),
+    )

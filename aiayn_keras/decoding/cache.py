@@ -1,0 +1,177 @@
+"""Keys and values of what the hypotheses of a sentence have written, shared by all of them.
+
+At every step each of the W hypotheses of a sentence adds one position, in its own slot. When
+hypotheses branch and die, keys and values stay where they are: `ancestors` says which slot a
+hypothesis has come through at each position, and that is all that is reordered. Attention then is
+one product of W queries with W·L keys for a sentence and head.
+
+A search needs four things of a cache: `reorder`, `keep`, `coverage_bonus`, and
+`sentences_may_leave`, whether `keep` can be called at all.
+"""
+
+from typing import Any, NamedTuple
+
+from keras import ops, tree
+
+from aiayn_keras.backend import append_position, initial_length
+from aiayn_keras.decoding.beam_state import gather_beams, gather_rows
+
+
+class DecoderCache(NamedTuple):
+    """The memory of decoding B sentences with W hypotheses each.
+
+    Attributes:
+        memory: Every layer's keys and values of the encoder's output, `(B, H, S, K)` each.
+        memory_mask: Boolean tensor `(B, 1, S)`, True on real source tokens.
+        blocks: Every layer's self-attention keys and values, `(B, H, L·W, K)` each; the slot of a
+            hypothesis changes fastest.
+        ancestors: Integer tensor `(B, W, L)`, the slot of a hypothesis at each position; -1 where
+            nothing is written yet.
+        coverage: Float32 tensor `(B, W, S)`, the attention that each source token has had from
+            what a hypothesis has written; an empty tuple where nobody asks.
+    """
+
+    memory: Any
+    memory_mask: Any
+    blocks: Any
+    ancestors: Any
+    coverage: Any = ()
+
+    sentences_may_leave = True
+    _write = staticmethod(append_position)
+
+    @classmethod
+    def empty(cls, memory, memory_mask, num_beams, length, track_coverage=False):
+        """A cache before the first position.
+
+        Args:
+            memory: Every layer's keys and values of the encoder's output, `(B, H, S, K)` each.
+            memory_mask: Boolean tensor `(B, 1, S)`.
+            num_beams: Number of hypotheses W.
+            length: Number of positions there must be room for at the end.
+            track_coverage: Whether to sum up attention.
+        """
+        length = cls._initial_length(length, memory_mask)
+        batch_size = ops.shape(memory_mask)[0]
+
+        def room_for(x):
+            shape = (batch_size, x.shape[1], length * num_beams, x.shape[3])
+            return ops.zeros(shape, dtype=x.dtype)
+
+        no_coverage = ops.zeros_like(memory_mask, dtype="float32") + ops.zeros((num_beams, 1))
+        return cls(
+            memory=memory,
+            memory_mask=memory_mask,
+            blocks=[(room_for(key), room_for(value)) for key, value in memory],
+            ancestors=ops.zeros((batch_size, num_beams, length), dtype="int32") - 1,
+            coverage=no_coverage if track_coverage else (),
+        )
+
+    _initial_length = staticmethod(initial_length)
+
+    def append_slots(self, index):
+        """Notes that every hypothesis writes position `index` into its own slot.
+
+        Returns:
+            The cache, and the boolean mask `(B, W, L·W)` of the slots that each hypothesis has
+            come through.
+        """
+        num_beams = self.ancestors.shape[1]
+        slots = ops.arange(num_beams, dtype="int32")
+        own = ops.zeros_like(self.memory_mask[:, :, :1], dtype="int32")  # (B, 1, 1)
+        ancestors, visible = self._write(self.ancestors, own + slots[:, None], index)
+        mask = ops.equal(visible[:, :, :, None], slots)
+        mask = ops.reshape(mask, (-1, num_beams, ops.shape(visible)[2] * num_beams))
+        return self._replace(ancestors=ancestors), mask
+
+    def append(self, layer, key, value, index):
+        """Writes keys `(B, H, W, K)` and values `(B, H, W, K_v)` of position `index`.
+
+        Returns:
+            The cache, and the layer's keys and values of all positions.
+        """
+        old_keys, old_values = self.blocks[layer]
+        old_keys, keys = self._write(old_keys, key, index)
+        old_values, values = self._write(old_values, value, index)
+        blocks = [*self.blocks]
+        blocks[layer] = (old_keys, old_values)
+        return self._replace(blocks=blocks), keys, values
+
+    def add_coverage(self, attention):
+        """Adds the attention `(B, H, W, S)` of a new position, the mean of its heads."""
+        if isinstance(self.coverage, tuple):
+            return self
+        return self._replace(coverage=self.coverage + ops.mean(attention, axis=1))
+
+    def reorder(self, beams):
+        """The cache after hypothesis `beams[b, w]` has become hypothesis w: `beams (B, W)`."""
+        cache = self._replace(ancestors=gather_beams(self.ancestors, beams))
+        if isinstance(self.coverage, tuple):
+            return cache
+        return cache._replace(coverage=gather_beams(self.coverage, beams))
+
+    def keep(self, sentences):
+        """The cache of some sentences: integer tensor `(M,)`."""
+        return tree.map_structure(lambda leaf: ops.take(leaf, sentences, axis=0), self)
+
+    def coverage_bonus(self, beta):
+        """`β · Σ_s log(min(coverage_s, 1))` over real source tokens (GNMT, equation 14).
+
+        GNMT has one attention; here it is the mean of the heads of the decoder's last layer.
+        Source: https://arxiv.org/abs/1609.08144.
+
+        Returns:
+            Float32 tensor `(B, W)`, 0 or less.
+        """
+        covered = ops.clip(self.coverage, 1e-9, 1.0)
+        return beta * ops.sum(ops.where(self.memory_mask, ops.log(covered), 0.0), axis=2)
+
+
+class RowCache(DecoderCache):
+    """A `DecoderCache` of one hypothesis a row, whose rows anybody may repeat and gather.
+
+    KerasHub's samplers do so; they also need every tensor to keep its shape.
+    """
+
+    __slots__ = ()
+
+    @staticmethod
+    def _write(cached, new, index):
+        """Writes one slot at position `index` of axis 2, on every backend."""
+        is_new = ops.equal(ops.arange(ops.shape(cached)[2]), index)
+        is_new = ops.reshape(is_new, (1, 1, -1, *[1] * (cached.ndim - 3)))
+        cached = ops.where(is_new, new, cached)
+        return cached, cached
+
+    @staticmethod
+    def _initial_length(length, memory_mask):
+        return length
+
+
+class EnsembleCache(NamedTuple):
+    """The caches of several models that search together, one for each."""
+
+    members: tuple
+
+    sentences_may_leave = True
+
+    def reorder(self, beams):
+        return EnsembleCache(tuple(cache.reorder(beams) for cache in self.members))
+
+    def keep(self, sentences):
+        return EnsembleCache(tuple(cache.keep(sentences) for cache in self.members))
+
+    def coverage_bonus(self, beta):
+        """The mean over the models, `(B, W)`."""
+        return sum(cache.coverage_bonus(beta) for cache in self.members) / len(self.members)
+
+
+class ForeignCache(NamedTuple):
+    """Nested tensors whose first axis is B·W, which some other model's step function reads."""
+
+    rows: Any
+
+    sentences_may_leave = False
+
+    def reorder(self, beams):
+        return ForeignCache(tree.map_structure(lambda leaf: gather_rows(leaf, beams), self.rows))

@@ -1,0 +1,211 @@
+"""A decoder for one new position at a time: its weights read, fused and cast once for a search.
+
+The parts have the names of the Keras layers that they are made from, so that `decoder_layer` runs
+them in the same order. LoRA and quantized weights are merged. Matrix products run in the model's
+compute dtype, all else in float32; rows are the B·W hypotheses of a batch.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from aiayn_keras.backend import float32_matmul, pack_kernel, swap_heads
+from aiayn_keras.layers import add_and_norm
+
+
+class Dense(NamedTuple):
+    """A packed matrix `(D_in, D_out)` in the compute dtype, and a float32 bias `(D_out,)`."""
+
+    kernel: Any
+    bias: Any = None
+
+    def __call__(self, x):
+        x = float32_matmul(x, self.kernel)
+        return x if self.bias is None else x + self.bias
+
+
+class LayerNorm(NamedTuple):
+    """A layer normalization in float32."""
+
+    gamma: Any
+    beta: Any
+    epsilon: float
+
+    def __call__(self, x):
+        return ops.layer_normalization(x, self.gamma, self.beta, axis=-1, epsilon=self.epsilon)
+
+
+class AddNorm(NamedTuple):
+    """An `AddNorm` without dropout."""
+
+    layer_norm: LayerNorm
+    normalize_first: bool
+
+    def __call__(self, x, sublayer):
+        return add_and_norm(x, sublayer, self.layer_norm, self.normalize_first)
+
+
+class FeedForward(NamedTuple):
+    """A `PositionwiseFeedForward` without dropout."""
+
+    hidden: Dense
+    activation: Callable
+    output: Dense
+
+    def __call__(self, x):
+        return self.output(self.activation(self.hidden(x)))
+
+
+class Attention(NamedTuple):
+    """The projections of an attention.
+
+    Attributes:
+        input: Of queries, keys and values side by side in self-attention, of queries alone in
+            attention to the memory.
+        output: Of the joined heads.
+        num_heads: Number of heads H.
+        key_dim: Width K of one head's queries and keys.
+        value_dim: Width K_v of one head's values.
+        dtype: The compute dtype, in which heads are multiplied.
+    """
+
+    input: Dense
+    output: Dense
+    num_heads: int
+    key_dim: int
+    value_dim: int
+    dtype: str
+
+    def query(self, x, num_beams):
+        """Queries `(B, H, W, K)` of rows `(B·W, D)`."""
+        return self._split(self.input(x), num_beams, self.key_dim)
+
+    def query_key_value(self, x, num_beams):
+        """Queries and keys `(B, H, W, K)` and values `(B, H, W, K_v)` of rows `(B·W, D)`."""
+        x, H = self.input(x), self.num_heads
+        if self.key_dim == self.value_dim:  # one transposition for all three
+            x = self._split(x, num_beams, self.key_dim)
+            return x[:, :H], x[:, H : 2 * H], x[:, 2 * H :]
+        keys_end = 2 * H * self.key_dim
+        value = self._split(x[:, keys_end:], num_beams, self.value_dim)
+        x = self._split(x[:, :keys_end], num_beams, self.key_dim)
+        return x[:, :H], x[:, H:], value
+
+    def project_output(self, x):
+        """Rows `(B·W, D)` of what the heads have seen, `(B, H, W, K_v)`."""
+        return self.output(ops.reshape(swap_heads(x), (-1, self.num_heads * self.value_dim)))
+
+    def _split(self, x, num_beams, head_dim):
+        x = ops.cast(x, self.dtype)
+        return swap_heads(ops.reshape(x, (-1, num_beams, x.shape[-1] // head_dim, head_dim)))
+
+
+class FrozenBlock(NamedTuple):
+    """A `DecoderBlock`."""
+
+    self_attention: Attention
+    self_attention_add_norm: AddNorm
+    cross_attention: Attention
+    cross_attention_add_norm: AddNorm
+    feed_forward: FeedForward
+    feed_forward_add_norm: AddNorm
+
+
+class FrozenDecoder(NamedTuple):
+    """The decoder of a `TransformerBackbone`.
+
+    Attributes:
+        embeddings: Float tensor `(V, D)`.
+        positions: Float tensor `(L, D)`.
+        blocks: A `FrozenBlock` for every layer.
+        norm: The last normalization of a pre-norm model, else None.
+        logits: Function of float32 rows `(N, D)` that gives float32 logits `(N, V)`.
+    """
+
+    embeddings: Any
+    positions: Any
+    blocks: list
+    norm: LayerNorm | None
+    logits: Dense
+
+    def embed(self, token_ids, index):
+        """Float32 rows `(B·W, D)` of tokens `(B, W)` at position `index` (paper 3.4, 3.5)."""
+        hidden_dim = self.embeddings.shape[-1]
+        x = ops.reshape(ops.take(self.embeddings, token_ids, axis=0), (-1, hidden_dim))
+        position = ops.take(self.positions, ops.reshape(index, (1,)), axis=0)
+        return ops.cast(x, "float32") * hidden_dim**0.5 + ops.cast(position, "float32")
+
+
+def freeze_decoder(backbone):
+    """Makes the `FrozenDecoder` of a `TransformerBackbone`."""
+    dtype = backbone.compute_dtype
+    embedding = backbone.token_embedding
+    if embedding.quantization_mode is None:
+        embeddings = ops.convert_to_tensor(embedding.embeddings)
+        output = ops.transpose(ops.cast(embeddings, dtype))
+    else:
+        embeddings = embedding(ops.arange(backbone.vocabulary_size))
+        output = ops.cast(embedding(ops.eye(backbone.hidden_dim), reverse=True), dtype)
+    return FrozenDecoder(
+        embeddings=embeddings,
+        positions=ops.convert_to_tensor(backbone.decoder_embedding.table),
+        blocks=[_freeze_block(block, dtype) for block in backbone.decoder_blocks],
+        norm=None if backbone.decoder_norm is None else _freeze_norm(backbone.decoder_norm),
+        logits=Dense(pack_kernel(output)),
+    )
+
+
+def _freeze_block(block, dtype):
+    attention, cross, feed_forward = (
+        block.self_attention,
+        block.cross_attention,
+        block.feed_forward,
+    )
+    sizes = attention.num_heads, attention.key_dim, attention.value_dim, dtype
+    inputs = attention.query_dense, attention.key_dense, attention.value_dense
+    return FrozenBlock(
+        self_attention=Attention(
+            _freeze_dense(dtype, *inputs), _freeze_dense(dtype, attention.output_dense), *sizes
+        ),
+        self_attention_add_norm=_freeze_add_norm(block.self_attention_add_norm),
+        cross_attention=Attention(
+            _freeze_dense(dtype, cross.query_dense),
+            _freeze_dense(dtype, cross.output_dense),
+            *sizes,
+        ),
+        cross_attention_add_norm=_freeze_add_norm(block.cross_attention_add_norm),
+        feed_forward=FeedForward(
+            _freeze_dense(dtype, feed_forward.hidden_dense),
+            feed_forward.activation,
+            _freeze_dense(dtype, feed_forward.output_dense),
+        ),
+        feed_forward_add_norm=_freeze_add_norm(block.feed_forward_add_norm),
+    )
+
+
+def _freeze_dense(dtype, *layers):
+    """Dense layers side by side as one."""
+    kernels = [ops.cast(_kernel(layer), dtype) for layer in layers]
+    kernel = kernels[0] if len(kernels) == 1 else ops.concatenate(kernels, axis=1)
+    bias = None
+    if layers[0].use_bias:
+        bias = ops.concatenate([ops.cast(layer.bias, "float32") for layer in layers])
+    return Dense(pack_kernel(kernel), bias)
+
+
+def _kernel(layer):
+    """The matrix of a Dense layer; a quantized one is recovered by applying it to the identity."""
+    if layer.quantization_mode is None:
+        return ops.convert_to_tensor(layer.kernel)
+    identity = ops.eye(layer.input_spec.axes[-1])
+    return layer(identity) - (layer.bias if layer.use_bias else 0.0)
+
+
+def _freeze_add_norm(layer):
+    return AddNorm(_freeze_norm(layer.layer_norm), layer.normalize_first)
+
+
+def _freeze_norm(layer):
+    gamma, beta = (ops.cast(weight, "float32") for weight in (layer.gamma, layer.beta))
+    return LayerNorm(gamma, beta, layer.epsilon)

@@ -1,0 +1,75 @@
+"""Found translations as users see them."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation of a text.
+
+    Attributes:
+        text: The translation.
+        score: Its log-probability in nats, the end token included, without penalties.
+        tokens: Its wordpieces.
+        alignment: Float32 array `(T, S)`, the attention of each wordpiece and of the end token to
+            each source wordpiece and its end token (the decoder's last layer, mean of the heads);
+            None if not asked for.
+    """
+
+    text: str
+    score: float
+    tokens: tuple[str, ...]
+    alignment: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Translation(Hypothesis):
+    """The best translation of a text, and the runners-up.
+
+    Attributes:
+        hypotheses: `num_return_sequences` hypotheses, best first; the first repeats this one.
+    """
+
+    hypotheses: tuple[Hypothesis, ...] = ()
+
+
+def as_translation(hypotheses):
+    """The `Translation` of a text from all its hypotheses, best first."""
+    best = hypotheses[0]
+    return Translation(best.text, best.score, best.tokens, best.alignment, tuple(hypotheses))
+
+
+def read_hypotheses(tokenizer, as_token, sources, token_ids, log_probs, alignments):
+    """The hypotheses of a batch, a tuple for every source.
+
+    Args:
+        tokenizer: A `TransformerTokenizer`.
+        as_token: Its `id_to_token`, or what gives the same sooner.
+        sources: List of B lists of token ids.
+        token_ids: Integer array `(B, N, L)`.
+        log_probs: Float array `(B, N)`.
+        alignments: Float array `(B, N, L - 1, S)`, or None.
+    """
+    num_hypotheses = token_ids.shape[1]
+    flat_ids = token_ids.reshape(-1, token_ids.shape[2]).tolist()
+    special_ids = frozenset(tokenizer.special_token_ids)
+    pieces = [[i for i in ids if i not in special_ids] for ids in flat_ids]
+    texts = tokenizer.detokenize(pieces)
+    for row, source in enumerate(sources):
+        hypotheses = []
+        for n in range(num_hypotheses):
+            flat = row * num_hypotheses + n
+            alignment = None
+            if alignments is not None:
+                alignment = alignments[row, n, : len(pieces[flat]) + 1, : len(source)]
+            hypotheses.append(
+                Hypothesis(
+                    texts[flat],
+                    float(log_probs[row, n]),
+                    tuple(map(as_token, pieces[flat])),
+                    alignment,
+                )
+            )
+        yield tuple(hypotheses)

@@ -1,0 +1,101 @@
+"""Texts to batches of token ids, checked, of similar length and few shapes."""
+
+import math
+
+import numpy as np
+
+# Lengths are padded to multiples of this, and batches to powers of two, so that there are few
+# shapes to compile.
+LENGTH_MULTIPLE = 8
+
+
+class TextTooLongError(ValueError):
+    """A text has more tokens than the model has positions.
+
+    Attributes:
+        index: Which of the texts.
+        reason: What is wrong, without the text's index.
+    """
+
+    def __init__(self, argument, index, reason):
+        super().__init__(f"`{argument}[{index}]`: {reason}")
+        self.index = index
+        self.reason = reason
+
+
+def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
+    """Token ids of texts, each with the end token.
+
+    Args:
+        texts: List of strings.
+        argument: Its name, for errors.
+        tokenizer: A `TransformerTokenizer`.
+        max_sequence_length: Most tokens of a text, the end token included, if there is a limit.
+
+    Returns:
+        List of lists of token ids.
+
+    Raises:
+        ValueError: For a single string.
+        TextTooLongError: For a text with too many tokens.
+    """
+    if isinstance(texts, (str, bytes)):
+        raise ValueError(f"`{argument}` must be a list of strings. Received: {texts!r}.")
+    sequences = [[*ids, tokenizer.end_token_id] for ids in tokenizer(list(texts))]
+    for i, sequence in enumerate(sequences):
+        if len(sequence) > max_sequence_length:
+            raise TextTooLongError(
+                argument,
+                i,
+                f"{len(sequence)} tokens are more than the {max_sequence_length} positions of "
+                "the model (`max_sequence_length`), split the text. "
+                f"It begins with {texts[i][:40]!r}.",
+            )
+    return sequences
+
+
+def check_equal_lengths(**lists):
+    """Raises a ValueError unless the named lists are of equal length."""
+    lengths = {name: len(values) for name, values in lists.items()}
+    if len(set(lengths.values())) > 1:
+        names = " and ".join(f"`{name}`" for name in lengths)
+        received = ", ".join(f"{length} {name}" for name, length in lengths.items())
+        raise ValueError(f"{names} must be of equal length. Received: {received}.")
+
+
+def batch_by_length(sequences, batch_size):
+    """Groups sequences of similar length, longest first, so that memory runs out at once or never.
+
+    Args:
+        sequences: List of lists of token ids.
+        batch_size: Number of sequences in a batch.
+
+    Yields:
+        Lists of positions in `sequences`, up to `batch_size` each.
+    """
+    order = sorted(range(len(sequences)), key=lambda i: (-len(sequences[i]), i))
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
+
+
+def pad_batch(sequences, length=None):
+    """Stacks sequences of token ids.
+
+    Args:
+        sequences: Non-empty list of lists of token ids.
+        length: Least width of the arrays, the greatest length if not given.
+
+    Returns:
+        Int32 arrays `(B, S)`, token ids and padding mask. B is the next power of two, rows beyond
+        the sequences repeat the first; S is `length` rounded up.
+    """
+    num_rows = 1 << (len(sequences) - 1).bit_length()
+    length = max(map(len, sequences)) if length is None else length
+    length += -length % LENGTH_MULTIPLE
+    token_ids = np.zeros((num_rows, length), dtype="int32")
+    padding_mask = np.zeros_like(token_ids)
+    for i in range(num_rows):
+        sequence = sequences[i] if i < len(sequences) else sequences[0]
+        token_ids[i, : len(sequence)] = sequence
+        padding_mask[i, : len(sequence)] = 1
+    return token_ids, padding_mask

@@ -1,0 +1,90 @@
+"""From texts to batches, through a search, and back to texts in order."""
+
+import functools
+
+import numpy as np
+from keras import ops
+
+from aiayn_keras.backend import in_parallel
+from aiayn_keras.decoding.hypotheses import Hypothesis, as_translation, read_hypotheses
+from aiayn_keras.decoding.text_batches import (
+    batch_by_length,
+    check_equal_lengths,
+    pad_batch,
+    tokenize,
+)
+
+
+def translate_texts(
+    texts,
+    *,
+    tokenizer,
+    search,
+    max_sequence_length,
+    num_hypotheses,
+    batch_size,
+    prefixes=None,
+    align=None,
+    progress=None,
+):
+    """Translates texts in batches of similar length; see `TransformerSeq2SeqLM.translate`.
+
+    Args:
+        texts: List of strings.
+        tokenizer: A `TransformerTokenizer`.
+        search: Function `(token ids (B, S), padding mask (B, S)) -> (token ids (B, N, L),
+            log-probabilities (B, N))`; with prefixes it takes them too, `(B, P)`.
+        max_sequence_length: Most tokens of a text, the end token included.
+        num_hypotheses: Number of hypotheses N that `search` returns for a text.
+        batch_size: Number of texts searched together.
+        prefixes: List of strings that the translations begin with, if any.
+        align: Function of encoder ids and mask `(B, S)`, decoder ids and mask `(B, T)` that gives
+            alignments `(B, T, S)`, if they are wanted.
+        progress: Function called with the number of texts done after each batch.
+
+    Returns:
+        List of `Translation`.
+    """
+    sources = tokenize(texts, "texts", tokenizer, max_sequence_length)
+    if prefixes is not None:
+        prefixes = [ids[:-1] for ids in tokenize(prefixes, "prefixes", tokenizer)]
+        check_equal_lengths(texts=sources, prefixes=prefixes)
+        prefix_width = max(1, *map(len, prefixes)) if prefixes else 1
+
+    def search_batch(rows):
+        inputs = pad_batch([sources[i] for i in rows])
+        if prefixes is not None:
+            inputs += (pad_batch([prefixes[i] for i in rows], prefix_width)[0],)
+        token_ids, log_probs = (
+            ops.convert_to_numpy(output)[: len(rows)] for output in search(*inputs)
+        )
+        alignments = None if align is None else _align(align, inputs[:2], token_ids)
+        return token_ids, log_probs, alignments
+
+    # A text without words has only empty translations.
+    translations = [as_translation([Hypothesis("", 0.0, ())] * num_hypotheses)] * len(sources)
+    with_words = [i for i, source in enumerate(sources) if len(source) > 1]
+    batches = [
+        [with_words[i] for i in batch]
+        for batch in batch_by_length([sources[i] for i in with_words], batch_size)
+    ]
+    as_token = functools.cache(tokenizer.id_to_token)
+    for rows, results in zip(batches, in_parallel(search_batch, batches), strict=True):
+        found = read_hypotheses(tokenizer, as_token, [sources[i] for i in rows], *results)
+        for row, hypotheses in zip(rows, found, strict=True):
+            translations[row] = as_translation(hypotheses)
+        if progress is not None:
+            progress(len(rows))
+    return translations
+
+
+def _align(align, sources, token_ids):
+    """Alignments `(B, N, L - 1, S)` of hypotheses `(B, N, L)`."""
+    num_rows, num_hypotheses, length = token_ids.shape
+    decoder_ids = token_ids[:, :, :-1].reshape(-1, length - 1)
+    encoder_ids, encoder_mask = (
+        np.repeat(array[:num_rows], num_hypotheses, axis=0) for array in sources
+    )
+    decoder_mask = (token_ids[:, :, 1:] != 0).astype("int32").reshape(decoder_ids.shape)
+    weights = ops.convert_to_numpy(align(encoder_ids, encoder_mask, decoder_ids, decoder_mask))
+    return weights.reshape(num_rows, num_hypotheses, length - 1, -1)

@@ -1,0 +1,112 @@
+"""The parts that encoder and decoder layers have in common (paper 3.1)."""
+
+import keras
+
+from aiayn_keras.layers.add_norm import AddNorm
+from aiayn_keras.layers.attention import MultiHeadAttention
+from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
+
+
+class TransformerBlock(keras.layers.Layer):
+    """Self-attention and a feed-forward network, each with its `AddNorm`.
+
+    The order in which they run is stated by `encoder_layer` and `decoder_layer`.
+
+    Args:
+        num_heads: Number of heads (the paper's h).
+        key_dim: Width of the queries and keys of one head (d_k).
+        value_dim: Width of the values of one head (d_v). Defaults to `key_dim`.
+        intermediate_dim: Width of the feed-forward network's hidden layer (d_ff).
+        activation: The feed-forward network's non-linearity.
+        dropout: Share of each sublayer's output dropped in training (P_drop).
+        attention_dropout: Share of attention weights dropped in training.
+        activation_dropout: Share of hidden feed-forward units dropped in training.
+        attention_bias: Whether the attention projections have biases.
+        normalize_first: Pre-norm instead of the paper's post-norm.
+        layer_norm_epsilon: Added to the variance in layer normalization.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        intermediate_dim,
+        value_dim=None,
+        activation="relu",
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        attention_bias=False,
+        normalize_first=False,
+        layer_norm_epsilon=1e-6,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim
+        self.intermediate_dim = intermediate_dim
+        self.activation = keras.activations.get(activation)
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
+        self.attention_bias = attention_bias
+        self.normalize_first = normalize_first
+        self.layer_norm_epsilon = layer_norm_epsilon
+
+        # === Layers ===
+        self.self_attention = self._attention("self_attention")
+        self.self_attention_add_norm = self._add_norm("self_attention_add_norm")
+        self.feed_forward = PositionwiseFeedForward(
+            intermediate_dim,
+            activation=activation,
+            dropout=activation_dropout,
+            dtype=self.dtype_policy,
+            name="feed_forward",
+        )
+        self.feed_forward_add_norm = self._add_norm("feed_forward_add_norm")
+
+    def _attention(self, name):
+        return MultiHeadAttention(
+            self.num_heads,
+            self.key_dim,
+            value_dim=self.value_dim,
+            use_bias=self.attention_bias,
+            dropout=self.attention_dropout,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def _add_norm(self, name):
+        return AddNorm(
+            dropout=self.dropout,
+            epsilon=self.layer_norm_epsilon,
+            normalize_first=self.normalize_first,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def build(self, x_shape):
+        self.self_attention.build(x_shape, x_shape)
+        self.self_attention_add_norm.build(x_shape)
+        self.feed_forward.build(x_shape)
+        self.feed_forward_add_norm.build(x_shape)
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            {
+                "num_heads": self.num_heads,
+                "key_dim": self.key_dim,
+                "value_dim": self.value_dim,
+                "intermediate_dim": self.intermediate_dim,
+                "activation": keras.activations.serialize(self.activation),
+                "dropout": self.dropout,
+                "attention_dropout": self.attention_dropout,
+                "activation_dropout": self.activation_dropout,
+                "attention_bias": self.attention_bias,
+                "normalize_first": self.normalize_first,
+                "layer_norm_epsilon": self.layer_norm_epsilon,
+            }
+        )
+        return config

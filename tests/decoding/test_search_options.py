@@ -1,0 +1,61 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from aiayn_keras.decoding.search_options import SearchOptions
+
+
+def test_defaults_are_the_paper_s():
+    assert dataclasses.astuple(SearchOptions()) == (4, 0.6, 0.0, 0, 1, 0, None)
+
+
+def test_equal_options_are_one_key():
+    assert len({SearchOptions(), SearchOptions(num_beams=np.int64(4)), SearchOptions(5)}) == 2
+
+
+def test_options_are_fixed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        SearchOptions().num_beams = 2
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(SearchOptions), ids=lambda field: field.name)
+def test_a_number_below_its_minimum_is_refused(field):
+    value = field.metadata["minimum"] - 1
+    message = rf"`{field.name}` must be {value + 1} or greater.*{field.name}={value}"
+    with pytest.raises(ValueError, match=message):
+        SearchOptions(**{field.name: value})
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_penalty_must_be_finite(value):
+    with pytest.raises(ValueError, match="`length_penalty` must be 0 or greater, and finite"):
+        SearchOptions(length_penalty=value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_beams": 2.0}, "`num_beams` must be an integer.*num_beams=2.0"),
+        ({"num_beams": True}, "`num_beams` must be an integer.*num_beams=True"),
+        ({"min_length": None}, "`min_length` must be an integer"),
+        ({"length_penalty": "0.6"}, "`length_penalty` must be a number.*'0.6'"),
+        ({"beam_size": 4}, "unexpected keyword argument 'beam_size'"),
+    ],
+)
+def test_what_is_no_number_or_no_option_is_refused(options, message):
+    with pytest.raises(TypeError, match=message):
+        SearchOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_return_sequences": 5}, "at most `num_beams`.*num_return_sequences=5, num_beams=4"),
+        ({"min_length": 5, "max_length": 4}, "`min_length` must be from 0 to `max_length`"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        SearchOptions(**options)

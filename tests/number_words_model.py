@@ -1,0 +1,50 @@
+"""A small model that has learned to translate German number words."""
+
+import random
+
+import keras
+import pytest
+
+from aiayn_keras.backend import compiles_by_default
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+)
+from tests.number_words import number_words, train_tokenizer
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    return train_tokenizer()
+
+
+@pytest.fixture(scope="session")
+def model(tokenizer):
+    """A `TransformerSeq2SeqLM`, trained. Tests must not change it."""
+    random.seed(3)  # Keras draws its unset seeds from here.
+    backbone = TransformerBackbone(
+        tokenizer.vocabulary_size(),
+        num_layers=2,
+        num_heads=2,
+        hidden_dim=32,
+        intermediate_dim=48,
+        dropout=0.0,
+        max_sequence_length=70,
+    )
+    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
+    model = TransformerSeq2SeqLM(backbone, preprocessor)
+    learning_rate = keras.optimizers.schedules.CosineDecay(1e-2, decay_steps=4 * 64)
+    model.compile(
+        keras.optimizers.Adam(learning_rate, beta_2=0.98), jit_compile=compiles_by_default()
+    )
+    sources, targets = zip(*number_words(2048, 2), strict=True)
+    inputs = preprocessor({"encoder_text": list(sources), "decoder_text": list(targets)})
+    keras.Model.fit(model, *inputs[:2], sample_weight=inputs[2], batch_size=32, epochs=4, verbose=0)
+    return model
+
+
+@pytest.fixture(scope="session")
+def pairs():
+    """Pairs of texts that the model has mostly not seen."""
+    return number_words(12, 4)
