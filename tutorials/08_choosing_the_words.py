@@ -201,12 +201,18 @@ def next_token(token_ids, cache, index):
 
 
 # %%
+from aiayn_keras.decoding.beam_search import beam_search as package_beam_search
+from aiayn_keras.decoding.cache import ForeignCache
+from aiayn_keras.decoding.search_options import SearchOptions
+
+
+# %%
 def package_search(W, alpha, max_words=4):
     prompt = np.array([[START] + [PAD] * (max_words + 1)], "int32")  # (B, L), B = 1
-    sampler = ak.BeamSampler(num_beams=W, length_penalty=alpha)
-    ids, scores = sampler.search(
-        next_token, prompt, prompt == START, {}, END, forbidden_token_ids=(PAD, START)
-    )
+    options = SearchOptions(num_beams=W, length_penalty=alpha, num_return_sequences=W)
+    cache = ForeignCache({})  # the table needs to remember nothing
+    start = (next_token, cache, prompt, prompt == START, options, END)
+    ids, scores = package_beam_search(*start, forbidden_token_ids=(PAD, START))
     return np.array(ids)[0], np.array(scores)[0]
 
 

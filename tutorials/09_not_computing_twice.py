@@ -189,7 +189,7 @@ from aiayn_keras.decoding.cache import DecoderCache
 ancestors = np.array([[[0, 0, 0], [0, 1, 1]]])  # (B, W, L): two beams, three positions written
 blocks = [np.zeros((1, H, 3 * 2, K))]  # (B, H, L·W, K)
 before = DecoderCache((), None, blocks, ancestors)
-after = reorder_hypotheses(before, np.array([[1, 1]]))  # both go on from beam 1
+after = before.reorder(np.array([[1, 1]]))  # both go on from beam 1
 print(ops.convert_to_numpy(after.ancestors).tolist())
 assert after.blocks is before.blocks
 
@@ -202,18 +202,25 @@ assert after.blocks is before.blocks
 
 
 # %%
-def slow_next(token_ids, memory, index):
-    prefix = token_ids[:, :index]
+from aiayn_keras.decoding.cache import ForeignCache
+
+
+def slow_next(token_ids, cache, index):
+    memory, prefix = cache.rows, token_ids[:, :index]
     masks = ops.ones_like(memory[:, :, 0]), ops.ones_like(prefix)
     hidden = backbone.decode(memory, masks[0], prefix, masks[1], training=False)[:, -1]
-    return backbone.token_embedding(hidden, reverse=True), hidden, memory
+    return backbone.token_embedding(hidden, reverse=True), hidden, cache
 
 
 # %%
-def write(next_token, cache, prompt, **options):
-    end = tokenizer.end_token_id
-    options["forbidden_token_ids"] = (tokenizer.pad_token_id, end)
-    return ak.BeamSampler(1, 0.0).search(next_token, prompt, prompt > 0, cache, end, **options)
+from aiayn_keras.decoding.beam_search import beam_search
+from aiayn_keras.decoding.search_options import SearchOptions
+
+
+def write(next_token, cache, prompt):
+    options, end = SearchOptions(num_beams=1, length_penalty=0.0), tokenizer.end_token_id
+    forbidden = {"forbidden_token_ids": (tokenizer.pad_token_id, end)}
+    return beam_search(next_token, cache, prompt, prompt > 0, options, end, **forbidden)
 
 
 # %% [markdown]
@@ -226,13 +233,13 @@ from aiayn_keras.backend import compile_inference
 
 def slowly(source, prompt):
     memory = backbone.encode(source, ops.ones_like(source), training=False)
-    return write(slow_next, memory, prompt)
+    return write(slow_next, ForeignCache(memory), prompt)
 
 
 def with_cache(source, prompt):
     length = ops.shape(prompt)[1]
     step, cache = start_decoding(backbone, source, ops.ones_like(source), length, num_beams=1)
-    return write(step, cache, prompt, reorder_cache=reorder_hypotheses)
+    return write(step, cache, prompt)
 
 
 # %%

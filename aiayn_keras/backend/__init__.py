@@ -1,4 +1,4 @@
-"""All that depends on the backend that runs: nothing else in the package asks which it is."""
+"""Everything that depends on the Keras backend; the rest of the package never asks for it."""
 
 from aiayn_keras.backend.cache_growth import append_position, initial_length
 from aiayn_keras.backend.compilation import (

@@ -1,11 +1,11 @@
-"""Room for the positions that decoding adds: a cache that grows, or one of fixed size."""
+"""Growth of a decoding cache: by concatenation, in a fixed size, or in place."""
 
 import keras
 from keras import ops
 
 
 def initial_length(length, token_ids):
-    """Number of positions to begin with: none where the cache grows, else all of `length`.
+    """The length of an empty cache: 0 where it grows by concatenation, else `length`.
 
     Args:
         length: Number of positions there must be room for at the end.
@@ -18,7 +18,7 @@ def initial_length(length, token_ids):
 
 
 def append_position(cached, new, index):
-    """Adds the slots of position `index` to axis 2, as the backend does it best.
+    """Adds the slots of position `index` to axis 2, in the fastest way of the backend.
 
     TensorFlow lets the cache grow, JAX updates one of fixed size, PyTorch writes into it and looks
     at the part written.

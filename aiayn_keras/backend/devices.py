@@ -12,7 +12,7 @@ from aiayn_keras.backend.layouts import BATCH, MODEL, model_layout
 
 
 class DevicesError(ValueError):
-    """Devices that a recipe asks for and that are not there."""
+    """A recipe asks for devices that are not there."""
 
 
 def _no_wait(what):
@@ -21,7 +21,7 @@ def _no_wait(what):
 
 @dataclass(frozen=True)
 class Devices:
-    """What a training runs on.
+    """The devices and processes of a training.
 
     Attributes:
         num_models: Copies of the model, among which the rows of a batch are divided.

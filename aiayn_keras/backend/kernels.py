@@ -1,4 +1,4 @@
-"""Operations of a decoding step for which the kernel that Keras picks is not the fastest."""
+"""Operations of a decoding step that are faster than those Keras picks."""
 
 import keras
 from keras import ops
@@ -10,7 +10,7 @@ def pack_kernel(kernel):
 
 
 def _reads_transposed(kernel):
-    """In half precision oneDNN takes pairs of rows, which it must make of anything else."""
+    """Whether oneDNN multiplies by the transposed kernel faster, as in half precision."""
     half = keras.backend.standardize_dtype(kernel.dtype) in ("bfloat16", "float16")
     return half and keras.config.backend() == "tensorflow"
 
@@ -41,7 +41,7 @@ def swap_heads(x):
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf
 
-        # oneDNN's transposition of floats takes 50 µs to begin with; of integers there is none.
+        # oneDNN costs 50 µs per float transpose; integers bypass it.
         integer = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
         return tf.bitcast(tf.transpose(tf.bitcast(x, integer), (0, 2, 1, 3)), x.dtype)
     return ops.transpose(x, (0, 2, 1, 3))

@@ -1,4 +1,4 @@
-"""Which weight lies on which device when devices share one model."""
+"""The layout of weights over devices that share one model."""
 
 import keras
 

@@ -6,7 +6,7 @@ import keras
 
 
 def bfloat16_products():
-    """A context: what TensorFlow compiles in it multiplies matrices in bfloat16, no more.
+    """A context in which TensorFlow compiles matrix products in bfloat16, and nothing else.
 
     On CPUs with fast bfloat16 products this is the best precision: sums, normalization and softmax
     are no faster in bfloat16 there. Weights and results stay float32. XLA ignores it.

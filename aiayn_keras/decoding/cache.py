@@ -51,7 +51,7 @@ class DecoderCache(NamedTuple):
             length: Number of positions there must be room for at the end.
             track_coverage: Whether to sum up attention.
         """
-        length = cls._initial_length(length, memory_mask)
+        length = cls._initial_length(length, ops.cast(memory_mask, "int32"))
         batch_size = ops.shape(memory_mask)[0]
 
         def room_for(x):
@@ -128,9 +128,9 @@ class DecoderCache(NamedTuple):
 
 
 class RowCache(DecoderCache):
-    """A `DecoderCache` of one hypothesis a row, whose rows anybody may repeat and gather.
+    """A `DecoderCache` with one hypothesis a row; its rows can be repeated and gathered.
 
-    KerasHub's samplers do so; they also need every tensor to keep its shape.
+    KerasHub's samplers need that, and every tensor to keep its shape.
     """
 
     __slots__ = ()
@@ -144,7 +144,7 @@ class RowCache(DecoderCache):
         return cached, cached
 
     @staticmethod
-    def _initial_length(length, memory_mask):
+    def _initial_length(length, tensor):
         return length
 
 
@@ -167,7 +167,7 @@ class EnsembleCache(NamedTuple):
 
 
 class ForeignCache(NamedTuple):
-    """Nested tensors whose first axis is B·W, which some other model's step function reads."""
+    """The cache of another package's step function: nested tensors whose first axis is B·W."""
 
     rows: Any
 

@@ -1,4 +1,4 @@
-"""What a hypothesis may go on with: forced, forbidden, repeated and last tokens."""
+"""Limits on the next token: forced, forbidden, repeated and last tokens."""
 
 from typing import NamedTuple
 

@@ -1,10 +1,10 @@
-"""Sentences whose translations are found leave the batch, and the others go on faster."""
+"""Finished sentences leave the batch, so that the others go on faster."""
 
 from keras import ops, tree
 
 
 def store_results(state):
-    """The results of all sentences, with what those of `state` have found so far."""
+    """The results of all sentences, with the hypotheses found so far by those in `state`."""
     rows = ops.expand_dims(state.sentences.row, axis=1)
     token_ids, log_probs = state.results
     return (
@@ -22,7 +22,7 @@ def drop_finished(state):
         state: A `BeamState`.
 
     Returns:
-        A `BeamState`. The results of who has left are in its `results`.
+        A `BeamState`. The results of the sentences that left are in its `results`.
     """
     num_left = ops.sum(ops.cast(state.can_improve, "int32"))
     are_few = 8 * num_left <= 7 * ops.shape(state.can_improve)[0]

@@ -93,7 +93,7 @@ class Attention(NamedTuple):
         return x[:, :H], x[:, H:], value
 
     def project_output(self, x):
-        """Rows `(B·W, D)` of what the heads have seen, `(B, H, W, K_v)`."""
+        """Joins the heads' outputs `(B, H, W, K_v)` and projects them to rows `(B·W, D)`."""
         return self.output(ops.reshape(swap_heads(x), (-1, self.num_heads * self.value_dim)))
 
     def _split(self, x, num_beams, head_dim):
@@ -185,7 +185,7 @@ def _freeze_block(block, dtype):
 
 
 def _freeze_dense(dtype, *layers):
-    """Dense layers side by side as one."""
+    """Joins Dense layers with the same input into one."""
     kernels = [ops.cast(_kernel(layer), dtype) for layer in layers]
     kernel = kernels[0] if len(kernels) == 1 else ops.concatenate(kernels, axis=1)
     bias = None

@@ -1,4 +1,4 @@
-"""Token ids from token ids: beam search for translations, and what `generate` does."""
+"""Token ids from token ids: beam search for `translate`, and the step behind `generate`."""
 
 from keras import ops
 

@@ -1,4 +1,4 @@
-"""Found translations as users see them."""
+"""Hypotheses and translations: the results of a search as users see them."""
 
 from dataclasses import dataclass, field
 

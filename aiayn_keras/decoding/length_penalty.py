@@ -1,4 +1,4 @@
-"""How hypotheses of different lengths are compared."""
+"""The length penalty, which makes hypotheses of different lengths comparable."""
 
 from keras import ops
 

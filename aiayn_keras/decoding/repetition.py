@@ -4,7 +4,7 @@ from keras import ops
 
 
 def repeats_ngram(token_ids, index, ngram_size):
-    """Which earlier tokens would, written again at `index`, repeat an n-gram.
+    """Finds the earlier tokens that, written again at `index`, would repeat an n-gram.
 
     The start token at position 0 is part of no n-gram.
 

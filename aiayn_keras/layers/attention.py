@@ -69,9 +69,9 @@ class MultiHeadAttention(keras.layers.Layer):
         dropout: Share of attention weights dropped in training, in [0, 1).
 
     Call arguments:
-        query: Float tensor `(B, T, D)`, what asks.
-        memory: Float tensor `(B, S, D)`, what keys and values are made of; `query` itself in
-            self-attention.
+        query: Float tensor `(B, T, D)`, from which queries are made.
+        memory: Float tensor `(B, S, D)`, from which keys and values are made; `query` itself
+            in self-attention.
         mask: Boolean tensor `(B, T, S)`, True where attention is allowed; the leading and middle
             axis may be 1.
 

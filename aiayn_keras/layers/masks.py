@@ -1,4 +1,4 @@
-"""Who may look at whom: boolean masks, True where attention is allowed (paper 3.2.3).
+"""Boolean masks, True where attention is allowed (paper 3.2.3).
 
 A padding mask is an integer tensor: 0 marks padding, and 1, 2, 3 … number the sentences packed
 into a row. A mask of ones is the ordinary case of one sentence in a row.

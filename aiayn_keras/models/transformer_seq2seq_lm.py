@@ -1,4 +1,4 @@
-"""The translation model: the backbone, its tied output projection, and what is done with it."""
+"""The translation model: a backbone with its tied output projection, trained and searched."""
 
 import functools
 from typing import ClassVar
@@ -79,7 +79,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         sampler="auto",
         **kwargs,
     ):
-        """Compiles the model; what is left out is the paper's recipe.
+        """Compiles the model; arguments left out are the paper's recipe.
 
         Args:
             optimizer: Defaults to Adam(β₁ = 0.9, β₂ = 0.98, ε = 1e-9) with the `WarmupSchedule`
@@ -150,7 +150,10 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         }
 
     def make_generate_function(self):
-        """What `generate` runs, see `keras_hub.models.CausalLM.make_generate_function`."""
+        """Returns the compiled function behind `generate`, made anew after a change of weights.
+
+        See `keras_hub.models.CausalLM.make_generate_function`.
+        """
         variables = _variable_ids(self)
         if self._generate_variables != variables:
             self.generate_function, self._generate_variables = None, variables
@@ -281,5 +284,5 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
 
 
 def _variable_ids(model):
-    """Other variables, after `quantize` or `enable_lora`, need another trace."""
+    """Identities of a model's variables: `quantize` and `enable_lora` make new ones."""
     return tuple(map(id, model.variables))

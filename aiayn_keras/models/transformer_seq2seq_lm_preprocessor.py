@@ -72,6 +72,6 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
 
 def text_preprocessor(tokenizer, backbone):
-    """The preprocessor with its default lengths, or with the backbone's where that has fewer."""
+    """Makes a preprocessor with the default lengths, or the backbone's where that has fewer."""
     length = min(128, backbone.max_sequence_length)
     return TransformerSeq2SeqLMPreprocessor(tokenizer, length, length)

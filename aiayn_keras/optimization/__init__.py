@@ -1,4 +1,4 @@
-"""What the model is trained towards and how (paper 5.3 and 5.4)."""
+"""Training's loss, metrics and learning rate (paper 5.3 and 5.4)."""
 
 from aiayn_keras.optimization.label_smoothing import (
     LabelSmoothedCrossEntropy,

@@ -1,4 +1,4 @@
-"""A page to explore attention: choose layer, head and word, and see where the word looks.
+"""A page to explore attention: a reader chooses layer, head and word.
 
 The page is plain DOM and SVG, about 200 lines of JavaScript: lines between two columns of words
 need no drawing library, and D3, Vega or Plotly would add 0.3 to 4 MB to every page; BertViz loads

@@ -1,4 +1,4 @@
-"""What every figure shares: colours, a canvas without a display, a file that is whole."""
+"""Parts that all figures share: colours, a canvas without a display, atomic files."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def new_figure(width, height):
 
 
 def finish(figure, path):
-    """Writes the figure as a PNG if a path is given: in full, or not at all."""
+    """Writes the figure as a PNG, atomically, if a path is given."""
     if path is not None:
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
