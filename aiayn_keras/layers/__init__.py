@@ -17,6 +17,7 @@ from aiayn_keras.layers.masks import (
     sentence_positions,
 )
 from aiayn_keras.layers.positional_embedding import PositionalEmbedding, sinusoidal_encoding
+from aiayn_keras.layers.token_embedding import TokenEmbedding
 
 __all__ = [
     "AddNorm",
@@ -25,6 +26,7 @@ __all__ = [
     "MultiHeadAttention",
     "PositionalEmbedding",
     "PositionwiseFeedForward",
+    "TokenEmbedding",
     "add_and_norm",
     "attention_weights",
     "combine_masks",

@@ -1,0 +1,53 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from aiayn_keras.layers import TokenEmbedding
+from tests.fidelity.gradients import run_keras, weighted_sum
+from tests.helpers import B, D, T, assert_close
+from tests.layers.helpers import normal, to_numpy
+
+V = 19
+# Keras transposes a vector by `.T` on PyTorch.
+pytestmark = pytest.mark.filterwarnings("ignore:.*The use of `x.T` on tensors:UserWarning")
+
+
+@pytest.fixture
+def embedding():
+    layer = TokenEmbedding(V, D)
+    layer.build()
+    return layer
+
+
+def gradient_of_logits(layer, hidden_states, weights):
+    """Gradient `(B, T, D)` of logits `(B, T, V)`, weighted and summed, to the hidden states."""
+    run = run_keras(lambda x: weighted_sum(layer(x, reverse=True), weights), [], x=hidden_states)
+    return run.gradients["x"]
+
+
+def test_one_matrix_looks_up_and_projects(embedding):
+    matrix = to_numpy(embedding.embeddings)
+    tokens, hidden_states = np.random.randint(0, V, (B, T)), normal(B, T, D)
+    assert_close(embedding(ops.convert_to_tensor(tokens)), matrix[tokens])
+    assert_close(embedding(hidden_states, reverse=True), hidden_states @ matrix.T, 1e-4, 1e-5)
+
+
+def test_gradients_pass_a_quantized_matrix(embedding):
+    """Rounded hidden states have no gradient of their own: it is that of the product."""
+    hidden_states, weights = normal(B, T, D), normal(B, T, V)
+    expected = weights @ to_numpy(embedding.embeddings)
+    assert_close(gradient_of_logits(embedding, hidden_states, weights), expected, 1e-4, 1e-4)
+    embedding.quantize("int8")
+    actual = gradient_of_logits(embedding, hidden_states, weights)
+    assert np.abs(actual - expected).max() < 0.02 * np.abs(expected).max()
+
+
+def test_a_quantized_matrix_projects_as_keras_own_does(embedding):
+    other = keras.layers.ReversibleEmbedding(V, D)
+    other.build()
+    other.set_weights(embedding.get_weights())
+    hidden_states = normal(B, T, D)
+    for layer in (embedding, other):
+        layer.quantize("int8")
+    assert_close(embedding(hidden_states, reverse=True), other(hidden_states, reverse=True))
