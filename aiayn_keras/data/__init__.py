@@ -2,7 +2,7 @@
 
 from aiayn_keras.data.batch_sequence import BatchSequence
 from aiayn_keras.data.corpora import Corpus, corpus_names, load_corpus
-from aiayn_keras.data.demo_corpus import generate_demo_pairs
+from aiayn_keras.data.demo.corpus import generate_demo_pairs
 from aiayn_keras.data.filtering import FilterReport, filter_pairs, keep_pairs
 from aiayn_keras.data.packed_batches import PackedBatches
 from aiayn_keras.data.parallel_text import ParallelText, read_parallel

@@ -5,7 +5,7 @@ import os
 import pathlib
 
 from aiayn_keras.data.corpus_files import MULTI30K, TATOEBA
-from aiayn_keras.data.demo_corpus import generate_demo_pairs
+from aiayn_keras.data.demo.corpus import generate_demo_pairs
 from aiayn_keras.data.downloads import fetch
 from aiayn_keras.data.parallel_text import ParallelText, read_parallel
 from aiayn_keras.data.splits import SPLITS, split_of
