@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from aiayn_keras.cli import main
 from aiayn_keras.data import SampledPairs, generate_demo_pairs
 from aiayn_keras.training import RecipeError, prepare, train
-from aiayn_keras.training.training_data import make_tokenizer, tokenize_pairs
+from aiayn_keras.training.training_data import TrainingText, tokenize_pairs
 from tests.runs import SETTINGS, small_recipe
 
 
@@ -41,8 +41,9 @@ def test_sampling_needs_text(shards):
 def test_a_recipe_chooses_sampling_for_training_only():
     recipe = small_recipe("tokenizer.sampling_alpha=0.1")
     text = generate_demo_pairs(300, 0, "train")
-    tokenizer = make_tokenizer(recipe, text)
-    pairs = tokenize_pairs(text, tokenizer, recipe, 256, sampled=True)
+    training = TrainingText(recipe, text)
+    tokenizer = training.make_tokenizer()
+    pairs = training.pairs(tokenizer, 256)
     assert isinstance(pairs, SampledPairs)
     assert pairs.alpha == 0.1
     plain = tokenize_pairs(text, tokenizer, recipe, 256)
