@@ -39,7 +39,7 @@ def splits_by_component(pairs, held_out: float) -> list[str]:
         `"train"`, `"validation"` or `"test"` for each pair, in order.
 
     Example:
-    >>> splits_by_component([("Go!", "Ve."), ("go", "Vete."), ("Leave!", "Vete")], 0.5)
+    >>> splits_by_component([("Go!", "Ve."), ("go", "Vete."), ("Leave!", "Vete")], 0.25)
     ['validation', 'validation', 'validation']
     """
     # Union-find. A node is `(side, letters)`; the root of a tree is its smallest node, a source.
