@@ -17,8 +17,11 @@ class SampledPairs:
 
     With a BPE model it is BPE dropout (https://arxiv.org/abs/1910.13267): each merge is left out
     with probability `alpha`. With a unigram model it is subword regularisation
-    (https://arxiv.org/abs/1804.10959) with the smoothing `alpha`. A segmentation depends on
-    `(seed, epoch, pair)` alone.
+    (https://arxiv.org/abs/1804.10959) with the smoothing `alpha`.
+
+    Within a process, a segmentation depends on `(seed, epoch, pair)` alone. Another process gets
+    other segmentations and rooms for the same seed (SentencePiece 0.2.3 mixes in a random number
+    of the process), so a run that goes on in a new process does not repeat the old one's batches.
 
     Batches are laid out before an epoch is drawn, so each side has a fixed room: its longest
     segmentation among the plain one and 4 drawn ones, at most `max_length`. A longer segmentation
