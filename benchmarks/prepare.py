@@ -90,12 +90,12 @@ def prepare(recipe, output):
 def iterate(recipe, output, packing):
     """The step that reads all batches of one epoch."""
     from aiayn_keras.training import load_recipe
-    from aiayn_keras.training.training_data import make_batches, open_shards
+    from aiayn_keras.training.training_data import TrainingShards, make_batches
 
     settings = [f"corpus.shards={output}", f"batches.packing={packing}"]
     loaded = load_recipe(recipe, settings)
     start = time.perf_counter()
-    batches = make_batches(open_shards(loaded, 512), loaded.batches, seed=1)
+    batches = make_batches(TrainingShards(loaded).pairs(None, 512), loaded.batches, seed=1)
     ready = time.perf_counter() - start
     tokens = sum(int(weights.sum()) for _, _, weights in batches.to_iter_dataset(0, len(batches)))
     return {

@@ -2,15 +2,20 @@
 
 from aiayn_keras.data.batch_sequence import BatchSequence
 from aiayn_keras.data.corpora import Corpus, corpus_names, load_corpus
-from aiayn_keras.data.demo_corpus import generate_demo_pairs
-from aiayn_keras.data.filtering import FilterReport, filter_pairs, keep_pairs
+from aiayn_keras.data.demo.corpus import generate_demo_pairs
+from aiayn_keras.data.filtering import FilterReport, filter_pairs
 from aiayn_keras.data.packed_batches import PackedBatches
-from aiayn_keras.data.parallel_text import ParallelText, read_parallel
-from aiayn_keras.data.row_shards import RowShards
+from aiayn_keras.data.pair_batches import PairBatches
+from aiayn_keras.data.parallel_text import (
+    CorpusError,
+    ParallelText,
+    read_lines,
+    read_parallel,
+    stream_parallel,
+)
+from aiayn_keras.data.process_rows import ProcessRows
 from aiayn_keras.data.sampled_pairs import SampledPairs
 from aiayn_keras.data.shard_writer import write_shards
-from aiayn_keras.data.streaming import stream_parallel
-from aiayn_keras.data.text_lines import CorpusError, read_lines
 from aiayn_keras.data.token_batches import TokenBatches
 from aiayn_keras.data.token_pairs import TokenPairs
 from aiayn_keras.data.token_shards import TokenShards
@@ -22,8 +27,9 @@ __all__ = [
     "CorpusError",
     "FilterReport",
     "PackedBatches",
+    "PairBatches",
     "ParallelText",
-    "RowShards",
+    "ProcessRows",
     "SampledPairs",
     "TokenBatches",
     "TokenPairs",
@@ -32,7 +38,6 @@ __all__ = [
     "corpus_names",
     "filter_pairs",
     "generate_demo_pairs",
-    "keep_pairs",
     "load_corpus",
     "read_lines",
     "read_parallel",

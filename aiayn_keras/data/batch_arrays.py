@@ -6,7 +6,7 @@ from aiayn_keras.data.token_pairs import Tokens, ragged_places
 
 
 def make_batch(shape, sides, rows, *, start_id, end_id, pad_id):
-    """Lays pairs into rows: one pair in a row, or several one after the other.
+    """Arranges pairs in rows: one pair in a row, or several one after the other.
 
     The encoder reads the source ids and the end id; the decoder reads the start id and the target
     ids; the labels are the target ids and the end id. Masks number the pairs of a row from 1.
@@ -27,8 +27,8 @@ def make_batch(shape, sides, rows, *, start_id, end_id, pad_id):
     source, target = (_with_end(tokens, end_id) for tokens in sides)
     first = np.searchsorted(rows, rows)  # the first pair of the pair's row
     numbers = np.arange(len(rows)) - first + 1
-    encoder_ids, encoder_mask, _ = _lay(source, rows, first, numbers, (B, S), pad_id)
-    labels, decoder_mask, places = _lay(target, rows, first, numbers, (B, T), pad_id)
+    encoder_ids, encoder_mask, _ = _scatter(source, rows, first, numbers, (B, S), pad_id)
+    labels, decoder_mask, places = _scatter(target, rows, first, numbers, (B, T), pad_id)
     # The decoder reads the labels one position later, from the start id on.
     decoder_ids = np.full_like(labels, pad_id)
     begins = np.cumsum(target.lengths) - target.lengths
@@ -55,8 +55,8 @@ def _with_end(tokens, end_id):
     return Tokens(ids, lengths)
 
 
-def _lay(tokens, rows, first, numbers, shape, pad_id):
-    """Ids and mask of `shape`, and the places in them that the tokens have."""
+def _scatter(tokens, rows, first, numbers, shape, pad_id):
+    """Ids and mask of `shape` with the tokens in their rows, and the flat places of the tokens."""
     before = np.cumsum(tokens.lengths) - tokens.lengths
     columns = before - before[first]
     places = ragged_places(rows * shape[1] + columns, tokens.lengths)

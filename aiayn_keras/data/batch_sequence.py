@@ -49,7 +49,7 @@ class BatchSequence(abc.ABC):
 
         Args:
             start_step: The batch to start with, counted from the first epoch on.
-            num_steps: How many batches to give; `None` for no end.
+            num_steps: Number of batches to give; `None` for no end.
             prefetch: Batches that a thread prepares ahead; 0 for none.
 
         Returns:
@@ -60,9 +60,10 @@ class BatchSequence(abc.ABC):
                 "`start_step` and `prefetch` must not be negative. "
                 f"Received: start_step={start_step}, prefetch={prefetch}."
             )
-        steps = _Steps(self, start_step, sys.maxsize if num_steps is None else num_steps)
+        stop = sys.maxsize if num_steps is None else start_step + num_steps
         options = grain.ReadOptions(num_threads=1 if prefetch else 0, prefetch_buffer_size=prefetch)
-        return grain.MapDataset.source(steps).to_iter_dataset(options)
+        steps = grain.MapDataset.range(start_step, stop)
+        return steps.map(self.batch).to_iter_dataset(options)
 
 
 def checked_index(index):
@@ -71,16 +72,3 @@ def checked_index(index):
     if index < 0:
         raise IndexError(f"A batch index must not be negative. Received: {index}.")
     return index
-
-
-class _Steps:
-    """A window of steps, with the length that Grain wants to know."""
-
-    def __init__(self, batches, start, count):
-        self._batches, self._start, self._count = batches, start, count
-
-    def __len__(self):
-        return self._count
-
-    def __getitem__(self, index):
-        return self._batches[self._start + index]

@@ -1,4 +1,4 @@
-"""Choose the few static batch shapes that waste the least padding on a corpus."""
+"""The shapes of batches: a few that waste little padding, their rows, and their order."""
 
 import itertools
 
@@ -48,45 +48,45 @@ def _grid(lengths):
 
 def _search(counts, sources, targets, max_shapes):
     """Corners `(i, j)` of the shapes on the grid; the first one covers everything."""
+
+    def with_best_corner(others, place):
+        corner = _best_corner(counts, sources, targets, others)
+        corners = [*others[:place], corner, *others[place:]]
+        return (counts * _cell_costs(sources, targets, corners)).sum(), corners
+
     corners = [(len(sources) - 1, len(targets) - 1)]
-    cost = _cell_costs(counts, sources, targets, corners)
-    total = (counts * cost).sum()
+    total = (counts * _cell_costs(sources, targets, corners)).sum()
     while len(corners) < max_shapes:
-        corner = _best_corner(counts, cost, sources, targets, corners)
-        cost = _cell_costs(counts, sources, targets, [*corners, corner])
-        if (counts * cost).sum() >= total:
+        cost, more = with_best_corner(corners, len(corners))
+        if cost >= total:
             break
-        corners.append(corner)
-        total = (counts * cost).sum()
+        total, corners = cost, more
     improved = True
     while improved:
         improved = False
         for k in range(1, len(corners)):
-            others = corners[:k] + corners[k + 1 :]
-            cost = _cell_costs(counts, sources, targets, others)
-            corner = _best_corner(counts, cost, sources, targets, others)
-            moved = [*corners[:k], corner, *corners[k + 1 :]]
-            moved_total = (counts * _cell_costs(counts, sources, targets, moved)).sum()
-            if moved_total < total:
-                corners, total, improved = moved, moved_total, True
+            cost, moved = with_best_corner(corners[:k] + corners[k + 1 :], k)
+            if cost < total:
+                total, corners, improved = cost, moved, True
     return corners
 
 
-def _cell_costs(counts, sources, targets, corners):
+def _cell_costs(sources, targets, corners):
     """Positions a pair of each grid cell costs in the cheapest shape that holds it."""
-    cost = np.full(counts.shape, float(sources[-1] + targets[-1]))
+    cost = np.full((len(sources), len(targets)), float(sources[-1] + targets[-1]))
     for i, j in corners:
         block = cost[: i + 1, : j + 1]
         np.minimum(block, sources[i] + targets[j], out=block)
     return cost
 
 
-def _best_corner(counts, cost, sources, targets, others):
-    """The corner `(i, j)`, no row or column shared with `others`, that saves most against `cost`.
+def _best_corner(counts, sources, targets, others):
+    """The corner `(i, j)`, no row or column shared with `others`, that saves most beside them.
 
     All corners with the same `S + T` save the same amount per cell, so one two-way running sum
     over the grid prices all of them.
     """
+    cost = _cell_costs(sources, targets, others)
     positions = sources[:, None] + targets[None, :]
     saved = np.zeros(counts.shape)
     for price in np.unique(positions):
@@ -146,3 +146,40 @@ def batch_sizes(shapes, members, tokens_per_batch: int):
         free = np.setdiff1d(np.arange(1, largest + 1), rows)
         rows[k] = free[np.abs(free - even).argmin()] if free.size else even
     return rows, -(-members // rows)
+
+
+def interleave(counts, rng) -> np.ndarray:
+    """A random order of `counts[k]` items of each kind `k` without equal neighbours.
+
+    Where one kind has more than half of the items that cannot be; then the order is random but
+    for the second item, which differs from the first.
+
+    Args:
+        counts: Integer array `(kinds,)`, all positive.
+        rng: A `numpy.random.Generator`.
+
+    Returns:
+        Integer array `(sum(counts),)` of kinds.
+    """
+    left = np.array(counts)
+    total = int(left.sum())
+    if 2 * left.max() > total + 1:
+        order = rng.permutation(np.repeat(np.arange(len(left)), left))
+        other = np.flatnonzero(order != order[0])
+        if other.size:
+            order[[1, other[0]]] = order[[other[0], 1]]
+        return order
+    order = np.empty(total, dtype=np.int64)
+    previous = -1
+    for place, draw in enumerate(rng.random(total)):
+        most = left.argmax()
+        if 2 * left[most] > total - place and most != previous:
+            kind = most
+        else:
+            weights = left.copy()
+            if previous >= 0:
+                weights[previous] = 0
+            kind = np.searchsorted(weights.cumsum(), draw * weights.sum(), side="right")
+        order[place] = previous = kind
+        left[kind] -= 1
+    return order

@@ -1,17 +1,18 @@
 """The corpora this package knows by name."""
 
 import dataclasses
+import itertools
 import os
 import pathlib
 
 from aiayn_keras.data.corpus_files import MULTI30K, TATOEBA
-from aiayn_keras.data.demo_corpus import generate_demo_pairs
+from aiayn_keras.data.demo.corpus import generate_demo_pairs
 from aiayn_keras.data.downloads import fetch
 from aiayn_keras.data.parallel_text import ParallelText, read_parallel
-from aiayn_keras.data.splits import SPLITS, split_of
+from aiayn_keras.data.splits import SPLITS, splits_by_component
 
 DATA_VARIABLE = "AIAYN_KERAS_DATA"
-# Share of Tatoeba's sentences for validation, and again for test.
+# Share of Tatoeba's connected components for validation, and again for test.
 TATOEBA_HELD_OUT = 0.02
 LANGUAGES = {
     "demo": ("en", "de"),
@@ -69,8 +70,9 @@ def load_corpus(
     - `multi30k-en-de`, `multi30k-en-fr`: image captions, task 1; 29,000 training pairs, 1,014 for
       validation, test set 2016 (1,000). For research use; see the data set's README.
     - `tatoeba-en-es`: 118,964 short sentences, CC-BY 2.0 FR (tatoeba.org, manythings.org/anki). It
-      has no official split: a hash of the English sentence gives 2 % each to validation and test,
-      so all translations of a sentence are in the same split.
+      has no official split: about 2 % each go to validation and test, by connected components, so
+      that no sentence of theirs, English or Spanish, is in the training text: not even with other
+      capitals, spaces or punctuation. See `splits_by_component`.
 
     Files are read from `data_dir`, or the folder that the variable AIAYN_KERAS_DATA names, laid
     out as `multi30k/raw/train.en`, `multi30k/tok/train.lc.norm.tok.en`, `tatoeba-spa-eng/spa.txt`
@@ -112,16 +114,13 @@ def load_corpus(
         sizes = zip(SPLITS, (train_size, validation_size, test_size), strict=True)
         texts = [generate_demo_pairs(size, seed, split) for split, size in sizes]
     elif name == "tatoeba-en-es":
-        texts = _split_by_source(
-            read_parallel(_locate(TATOEBA, data_dir), normalization=normalization), name
-        )
+        text = read_parallel(_locate(TATOEBA, data_dir), normalization=normalization)
+        texts = _split(text, name)
     else:
         texts = []
         for split in SPLITS:
-            paths = [
-                _locate(MULTI30K[f"{variant}/{split}.{language}"], data_dir)
-                for language in (source, target)
-            ]
+            files = [MULTI30K[f"{variant}/{split}.{language}"] for language in (source, target)]
+            paths = [_locate(file, data_dir) for file in files]
             text = read_parallel(*paths, normalization=normalization)
             texts.append(dataclasses.replace(text, name=f"{name}-{split}"))
     return Corpus(name, source, target, *texts)
@@ -143,11 +142,12 @@ def _locate(file, data_dir):
     return path
 
 
-def _split_by_source(text, name):
-    """Three texts, all pairs of one source sentence in the same one."""
-    pairs = {split: ([], []) for split in SPLITS}
-    for source, target in text:
-        sources, targets = pairs[split_of(source, TATOEBA_HELD_OUT)]
-        sources.append(source)
-        targets.append(target)
-    return [ParallelText(*pairs[split], name=f"{name}-{split}") for split in SPLITS]
+def _split(text, name):
+    """The texts of the three splits."""
+    splits = splits_by_component(text, TATOEBA_HELD_OUT)
+    texts = []
+    for split in SPLITS:
+        own = [each == split for each in splits]
+        sides = (itertools.compress(side, own) for side in (text.sources, text.targets))
+        texts.append(ParallelText(*sides, name=f"{name}-{split}"))
+    return texts

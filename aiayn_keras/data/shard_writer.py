@@ -30,7 +30,7 @@ def write_shards(
         tokenizer_proto: A SentencePiece model.
         vocabulary_size: Its number of tokens.
         workers: Number of processes.
-        origin: What the shards are made from, kept in the index: anything that JSON can hold.
+        origin: Description of the corpus and tokenizer, kept in the index: any JSON value.
         progress: Function called with the number of pairs of each chunk that was handed out.
 
     Returns:
@@ -39,7 +39,7 @@ def write_shards(
     Raises:
         FileExistsError: If there is such a folder.
         ValueError: If there is no pair.
-        RuntimeError: If a worker fails; the message is the end of what it said.
+        RuntimeError: If a worker fails; the message ends with its last line on stderr.
     """
     folder = Path(folder)
     if folder.exists():
@@ -66,7 +66,7 @@ def write_shards(
 
 
 def _tokenize(pairs, tokenizer, stems, dtype, temporary, progress):
-    """Hands chunks to the workers in turn; the number of pairs that each got."""
+    """Hands chunks to the workers in turn, and counts the pairs of each."""
     logs = [(temporary / f"{stem.name}.log").open("w+", encoding="utf-8") for stem in stems]
     processes = [
         subprocess.Popen(
@@ -101,7 +101,7 @@ def _tokenize(pairs, tokenizer, stems, dtype, temporary, progress):
 
 
 def _end(process, log):
-    """Ends a process, whatever it does; what it said."""
+    """Ends a process, busy or not, and gives the text of its stderr."""
     process.kill()
     with contextlib.suppress(BrokenPipeError):
         process.stdin.close()

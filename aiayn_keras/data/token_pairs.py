@@ -11,7 +11,7 @@ class Tokens(NamedTuple):
 
     Attributes:
         ids: Int32 array of all ids, without special ids.
-        lengths: Integer array of how many ids belong to each sequence.
+        lengths: Integer array of the number of ids of each sequence.
     """
 
     ids: np.ndarray
@@ -19,11 +19,11 @@ class Tokens(NamedTuple):
 
 
 class Pairs(Protocol):
-    """What batches are made of: `TokenPairs`, `TokenShards` or `SampledPairs`.
+    """The pairs that batches are made of: `TokenPairs`, `TokenShards` or `SampledPairs`.
 
     Attributes:
-        source_lengths: Integer array `(pairs,)`, the greatest number of ids `read` gives for a
-            pair, without special ids.
+        source_lengths: Integer array `(pairs,)`, the greatest number of ids that `read` gives for
+            a pair, without special ids.
         target_lengths: The same for the target side.
     """
 
@@ -82,7 +82,7 @@ def ragged_places(starts, lengths):
 
     Args:
         starts: Integer array: the place of each sequence's first element.
-        lengths: Integer array: how many places each takes.
+        lengths: Integer array: the number of each sequence's places.
 
     Returns:
         Int64 array `(sum(lengths),)`.

@@ -7,8 +7,8 @@ from pathlib import Path
 import grain
 import numpy as np
 
-from aiayn_keras.data.filtering import keep_pairs
-from aiayn_keras.data.text_lines import CorpusError
+from aiayn_keras.data.filtering import FilterReport, filter_pairs
+from aiayn_keras.data.parallel_text import CorpusError
 from aiayn_keras.data.token_pairs import Tokens
 
 VERSION = 1
@@ -32,7 +32,7 @@ class TokenShards:
         target_lengths: Integer array `(pairs,)` of the kept pairs.
         report: `FilterReport`.
         tokenizer_proto: Bytes of the SentencePiece model that made the ids.
-        origin: What the shards were made from, as `write_shards` was told.
+        origin: Description of the corpus and tokenizer, as `write_shards` was given it.
 
     Raises:
         FileNotFoundError: If there is no such folder.
@@ -40,26 +40,26 @@ class TokenShards:
     """
 
     def __init__(self, folder, *, max_length: int | None = 256, max_ratio: float | None = None):
-        folder = Path(folder)
-        index = _read_index(folder)
+        self._folder = Path(folder)
+        index = _read_index(self._folder)
         self.origin = index["origin"]
-        self.tokenizer_proto = (folder / TOKENIZER).read_bytes()
+        self.tokenizer_proto = (self._folder / TOKENIZER).read_bytes()
         self._dtype = np.dtype(index["dtype"])
-        shards = index["shards"]
-        paths = [_check_file(folder, shard, "array_record") for shard in shards]
-        lengths = [_read_lengths(folder, shard) for shard in shards]
-        kept, self.report = _filter(lengths, max_length, max_ratio)
+        self.report, first, parts, paths = FilterReport(), 0, [], []
+        for shard in index["shards"]:
+            paths.append(_check_file(self._folder, shard, "array_record"))
+            lengths = _read_lengths(self._folder, shard)
+            kept, report = filter_pairs(*lengths.T, max_length=max_length, max_ratio=max_ratio)
+            numbers = np.flatnonzero(kept).astype(np.int32)
+            parts.append((numbers + first, _compact(lengths[kept, 0]), _compact(lengths[kept, 1])))
+            self.report += report
+            first += len(lengths)
         if not self.report.kept:
-            raise CorpusError(f"{folder}: no pair is left: {self.report}.")
-        self._numbers = np.concatenate(
-            [first + places for first, places in zip(_firsts(lengths), kept, strict=True)]
-        ).astype(np.int32)
-        self.source_lengths, self.target_lengths = (
-            _compact([shard[places, side] for shard, places in zip(lengths, kept, strict=True)])
-            for side in (0, 1)
+            raise CorpusError(f"{self._folder}: no pair is left: {self.report}.")
+        self._numbers, self.source_lengths, self.target_lengths = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
         )
         self._records = grain.sources.ArrayRecordDataSource(paths)
-        self._folder = folder
 
     def __len__(self) -> int:
         return len(self.source_lengths)
@@ -74,17 +74,14 @@ class TokenShards:
         lengths = lengths.astype(np.int64)
         try:
             records = self._records.__getitems__(self._numbers[numbers].tolist())
+            sizes = np.array([len(record) for record in records])
+            if (sizes != lengths.sum(axis=1) * self._dtype.itemsize).any():
+                raise ValueError("a record is not as long as the index says")
         except (RuntimeError, ValueError) as error:
             raise CorpusError(
                 f"The shards in {self._folder} are damaged: {' '.join(str(error).split())[:200]}. "
                 "Prepare the corpus again."
             ) from error
-        sizes = np.array([len(record) for record in records])
-        if (sizes != lengths.sum(axis=1) * self._dtype.itemsize).any():
-            raise CorpusError(
-                f"The shards in {self._folder} are damaged: a record is not as long as the index "
-                "says. Prepare the corpus again."
-            )
         ids = np.frombuffer(b"".join(records), self._dtype).astype(np.int32)
         is_source = np.repeat(np.tile([True, False], len(lengths)), lengths.reshape(-1))
         return Tokens(ids[is_source], lengths[:, 0]), Tokens(ids[~is_source], lengths[:, 1])
@@ -115,8 +112,8 @@ def _check_file(folder, shard, ending):
     wanted = shard["files"][ending]["bytes"]
     found = path.stat().st_size if path.is_file() else None
     if found != wanted:
-        what = "is missing" if found is None else f"has {found:,} bytes instead of {wanted:,}"
-        raise CorpusError(f"{path} {what}. Copy it again, or prepare the corpus again.")
+        problem = "is missing" if found is None else f"has {found:,} bytes instead of {wanted:,}"
+        raise CorpusError(f"{path} {problem}. Copy it again, or prepare the corpus again.")
     return str(path)
 
 
@@ -130,23 +127,6 @@ def _read_lengths(folder, shard):
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def _filter(lengths, max_length, max_ratio):
-    """Places of the kept pairs in each shard, and the report on all of them."""
-    results = [
-        keep_pairs(*np.asarray(shard).T, max_length=max_length, max_ratio=max_ratio)
-        for shard in lengths
-    ]
-    places = [np.flatnonzero(kept).astype(np.int32) for kept, _ in results]
-    return places, sum((report for _, report in results[1:]), start=results[0][1])
-
-
-def _firsts(lengths):
-    """Number of each shard's first pair."""
-    counts = [len(shard) for shard in lengths]
-    return [sum(counts[:n]) for n in range(len(counts))]
-
-
-def _compact(parts):
-    """One array of the smallest integer type that holds all values."""
-    largest = max((int(part.max()) for part in parts if len(part)), default=0)
-    return np.concatenate([part.astype(np.min_scalar_type(largest)) for part in parts])
+def _compact(lengths):
+    """The lengths in the smallest integer type that holds them."""
+    return np.asarray(lengths, dtype=np.min_scalar_type(int(lengths.max(initial=0))))

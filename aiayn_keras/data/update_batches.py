@@ -1,6 +1,6 @@
 """Weights by which the gradients of an update are a mean over its real tokens."""
 
-import threading
+import functools
 
 from aiayn_keras.data.batch_sequence import BatchSequence
 
@@ -38,15 +38,11 @@ class UpdateBatches(BatchSequence):
         self.batches = batches
         self.batches_per_update = batches_per_update
         self.steps_per_epoch = batches.steps_per_epoch
-        self._last = (-1, [])
-        self._lock = threading.Lock()
+        self._last_update = functools.lru_cache(maxsize=1)(self._weighted)
 
     def batch(self, index: int):
         update, place = divmod(index, self.batches_per_update)
-        with self._lock:
-            if self._last[0] != update:
-                self._last = (update, self._weighted(update))
-            return self._last[1][place]
+        return self._last_update(update)[place]
 
     def _weighted(self, update):
         """The batches of an update with their new weights."""

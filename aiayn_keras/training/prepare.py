@@ -5,8 +5,8 @@ import os
 
 from tqdm.auto import tqdm
 
-from aiayn_keras.data import load_corpus, stream_parallel, write_shards
-from aiayn_keras.training.training_data import origin_of, train_tokenizer
+from aiayn_keras.data import stream_parallel, write_shards
+from aiayn_keras.training.training_data import load_named, origin_of, train_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +50,5 @@ def _pairs_of(section):
     """A function that gives an iterator of the training pairs."""
     if section.name is None:
         return lambda: stream_parallel(*section.train)
-    options = section.model_dump(include={"variant", "train_size"}, exclude_none=True)
-    text = load_corpus(section.name, **options).train
+    text = load_named(section).train
     return lambda: iter(text)

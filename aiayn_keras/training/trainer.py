@@ -10,7 +10,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.backend import run_one_operation_at_a_time
-from aiayn_keras.data import CorpusError, RowShards, UpdateBatches
+from aiayn_keras.data import CorpusError, ProcessRows, UpdateBatches
 from aiayn_keras.files import write_text
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
@@ -38,8 +38,6 @@ from aiayn_keras.training.running_mean import ValidateMeanWeights
 from aiayn_keras.training.training_data import (
     check_lengths,
     make_batches,
-    make_tokenizer,
-    open_shards,
     read_corpus,
     tokenize_pairs,
 )
@@ -94,21 +92,18 @@ def train(recipe, output):
     folder = RunFolder(Path(output))
     unfinished = folder.is_unfinished(recipe)
     devices.wait("all have looked at the folder")
-    corpus = read_corpus(recipe.corpus)
+    corpus = read_corpus(recipe)
     if unfinished and folder.tokenizer.is_file():
         tokenizer = TransformerTokenizer(proto=folder.tokenizer.read_bytes())
     else:
-        tokenizer = make_tokenizer(recipe, corpus.train)
+        tokenizer = corpus.train.make_tokenizer()
     keras.utils.set_random_seed(recipe.training.seed)
     with devices.scope():
         model = recipe.build_model(tokenizer.vocabulary_size())
     translator = _translator_of(model, recipe, tokenizer)
     logger.info("%s parameters.", f"{model.count_params():,}")
     longest = model.backbone.max_sequence_length
-    if recipe.corpus.shards is None:
-        pairs = tokenize_pairs(corpus.train, tokenizer, recipe, longest, sampled=True)
-    else:
-        pairs = open_shards(recipe, longest)
+    pairs = corpus.train.pairs(tokenizer, longest)
     validation_pairs = tokenize_pairs(corpus.validation, tokenizer, recipe, longest)
     batches = [
         make_batches(pairs, recipe.batches, recipe.training.seed),
@@ -189,15 +184,15 @@ def _fit(recipe, validation_pairs, batches, validation, folder, model, translato
     # a training must do or none.
     if devices.num_processes == 1 and importlib.util.find_spec("tensorflow"):
         callbacks.append(keras.callbacks.TensorBoard(folder.tensorboard, write_graph=False))
-    shares = devices.num_models, devices.num_processes, devices.process
-    updates = RowShards(UpdateBatches(batches, batches_per_update), *shares)
+    rows = ProcessRows(devices.num_models, devices.num_processes, devices.process)
+    start = done * batches_per_update
     with contextlib.closing(progress):
         model.fit(
-            updates.to_iter_dataset(start_step=done * batches_per_update),
+            UpdateBatches(batches, batches_per_update).to_iter_dataset(start).map(rows),
             steps_per_epoch=training.checkpoint_every * batches_per_update,
             epochs=training.updates // training.checkpoint_every,
             initial_epoch=done // training.checkpoint_every,
-            validation_data=RowShards(UpdateBatches(validation), *shares).to_iter_dataset(),
+            validation_data=UpdateBatches(validation).to_iter_dataset().map(rows),
             validation_steps=len(validation),
             callbacks=callbacks,
             shuffle=False,

@@ -2,12 +2,9 @@
 
 import itertools
 import logging
-from dataclasses import replace
-
-import numpy as np
+from typing import NamedTuple
 
 from aiayn_keras.data import (
-    Corpus,
     CorpusError,
     PackedBatches,
     ParallelText,
@@ -16,7 +13,6 @@ from aiayn_keras.data import (
     TokenPairs,
     TokenShards,
     filter_pairs,
-    keep_pairs,
     load_corpus,
     read_parallel,
 )
@@ -28,53 +24,101 @@ MOST_PAIRS = 500_000
 """Pairs that a vocabulary is learned from; of a larger corpus, evenly spaced ones."""
 
 
-def read_corpus(section):
-    """Loads the corpus of a recipe's `CorpusSection`: by name, or its files.
+class TrainingText:
+    """Training pairs as text: the vocabulary is learned from them, then they are tokenized.
 
-    With `shards`, the text to train on is left empty.
+    Args:
+        recipe: The `Recipe`.
+        text: `ParallelText`.
     """
+
+    def __init__(self, recipe, text):
+        self._recipe, self._text = recipe, text
+
+    def make_tokenizer(self):
+        """Learns the recipe's `TransformerTokenizer` from both sides of the text."""
+        sides = (lambda: iter(self._text.sources)), (lambda: iter(self._text.targets))
+        return train_tokenizer(self._recipe.tokenizer, sides, len(self._text))
+
+    def pairs(self, tokenizer, max_sequence_length):
+        """Tokenizes the text; see `tokenize_pairs`."""
+        return tokenize_pairs(
+            self._text, tokenizer, self._recipe, max_sequence_length, sampled=True
+        )
+
+
+class TrainingShards:
+    """Training pairs that `aiayn-keras prepare` has tokenized: their text is not read.
+
+    Args:
+        recipe: A `Recipe` with `corpus.shards`.
+    """
+
+    def __init__(self, recipe):
+        self._recipe, self._folder = recipe, recipe.corpus.shards
+
+    def make_tokenizer(self):
+        """Gives the `TransformerTokenizer` that made the shards.
+
+        Raises:
+            ValueError: If the shards are of another corpus or tokenizer than the recipe's.
+        """
+        shards, wanted = TokenShards(self._folder), origin_of(self._recipe)
+        if shards.origin != wanted:
+            raise ValueError(
+                f"The shards in {self._folder} are made from {shards.origin}, the recipe says "
+                f"{wanted}. Prepare them again, or change the recipe."
+            )
+        return TransformerTokenizer(proto=shards.tokenizer_proto)
+
+    def pairs(self, tokenizer, max_sequence_length):
+        """Opens the `TokenShards`, filtered as the recipe says; they hold tokens already."""
+        shards = TokenShards(self._folder, **_limits(self._recipe.batches, max_sequence_length))
+        logger.info("%s: %s", self._folder, shards.report)
+        return shards
+
+
+class RecipeCorpus(NamedTuple):
+    """The corpus of a recipe.
+
+    Attributes:
+        train: `TrainingText` or `TrainingShards`.
+        validation: `ParallelText` to choose a model by.
+        test: `ParallelText` to report BLEU on.
+    """
+
+    train: TrainingText | TrainingShards
+    validation: ParallelText
+    test: ParallelText
+
+
+def read_corpus(recipe):
+    """Reads the corpus of a recipe, by name or from its files, as a `RecipeCorpus`."""
+    section = recipe.corpus
     if section.name is not None:
-        options = section.model_dump(include={"variant", "train_size"}, exclude_none=True)
-        corpus = load_corpus(section.name, **options)
-        return corpus if section.shards is None else replace(corpus, train=ParallelText((), ()))
-    splits = {
-        split: read_parallel(*(getattr(section, split) or section.validation))
-        for split in ("train", "validation", "test")
-        if split != "train" or section.shards is None
-    }
-    return Corpus(
-        name=section.train[0],
-        source_language=section.source_language or "source",
-        target_language=section.target_language or "target",
-        **{"train": ParallelText((), ()), **splits},
-    )
+        named = load_named(section)
+        train, validation, test = named.train, named.validation, named.test
+    else:
+        train = None if section.shards else read_parallel(*section.train)
+        validation = read_parallel(*section.validation)
+        test = read_parallel(*(section.test or section.validation))
+    training = TrainingShards(recipe) if section.shards else TrainingText(recipe, train)
+    return RecipeCorpus(training, validation, test)
+
+
+def load_named(section):
+    """Loads the `Corpus` whose name and options a recipe's `CorpusSection` gives."""
+    options = section.model_dump(include={"variant", "train_size"}, exclude_none=True)
+    return load_corpus(section.name, **options)
 
 
 def origin_of(recipe):
-    """What prepared shards depend on, as their index holds it."""
+    """All that prepared shards depend on, as their index holds it."""
     corpus = recipe.corpus.model_dump(
         mode="json", include={"name", "variant", "train_size", "train"}, exclude_none=True
     )
     tokenizer = recipe.tokenizer.model_dump(mode="json", exclude={"sampling_alpha"})
     return {"corpus": corpus, "tokenizer": tokenizer}
-
-
-def make_tokenizer(recipe, pairs):
-    """The tokenizer of a recipe: that of its shards, or one learned from the training text.
-
-    Raises:
-        ValueError: If the shards are of another corpus or tokenizer than the recipe's.
-    """
-    if recipe.corpus.shards is None:
-        sides = (lambda: iter(pairs.sources)), (lambda: iter(pairs.targets))
-        return train_tokenizer(recipe.tokenizer, sides, len(pairs))
-    shards = TokenShards(recipe.corpus.shards)
-    if shards.origin != origin_of(recipe):
-        raise ValueError(
-            f"The shards in {recipe.corpus.shards} are made from {shards.origin}, the recipe says "
-            f"{origin_of(recipe)}. Prepare them again, or change the recipe."
-        )
-    return TransformerTokenizer(proto=shards.tokenizer_proto)
 
 
 def train_tokenizer(section, sides, num_pairs):
@@ -130,26 +174,13 @@ def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
     """
     limits = _limits(recipe.batches, max_sequence_length)
     sides = tokenizer(list(text.sources)), tokenizer(list(text.targets))
-    alpha = recipe.tokenizer.sampling_alpha
-    if sampled and alpha is not None:
-        kept, report = keep_pairs(
-            *(np.array([len(ids) for ids in side]) for side in sides), **limits
-        )
-        logger.info("%s: %s", text.name, report)
-        texts = (list(itertools.compress(side, kept)) for side in (text.sources, text.targets))
-        return SampledPairs(
-            *texts, tokenizer.proto, alpha, recipe.training.seed, limits["max_length"]
-        )
-    *sides, report = filter_pairs(*sides, **limits)
+    kept, report = filter_pairs(*([len(ids) for ids in side] for side in sides), **limits)
     logger.info("%s: %s", text.name, report)
-    return TokenPairs(*sides)
-
-
-def open_shards(recipe, max_sequence_length):
-    """The `TokenShards` of a recipe, filtered as it says."""
-    shards = TokenShards(recipe.corpus.shards, **_limits(recipe.batches, max_sequence_length))
-    logger.info("%s: %s", recipe.corpus.shards, shards.report)
-    return shards
+    alpha = recipe.tokenizer.sampling_alpha
+    if not sampled or alpha is None:
+        return TokenPairs(*(list(itertools.compress(side, kept)) for side in sides))
+    texts = (list(itertools.compress(side, kept)) for side in (text.sources, text.targets))
+    return SampledPairs(*texts, tokenizer.proto, alpha, recipe.training.seed, limits["max_length"])
 
 
 def make_batches(pairs, section, seed, shuffle=True):

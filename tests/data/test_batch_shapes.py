@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from aiayn_keras.data.batch_shapes import batch_sizes, choose_shapes
+from aiayn_keras.data.batch_shapes import batch_sizes, choose_shapes, interleave
 
 
 def lengths(seed, pairs=400, longest=30):
@@ -79,3 +79,18 @@ def test_pairs_are_spread_evenly_over_a_shapes_batches():
     rows, steps = batch_sizes(np.array([[4, 5]]), np.array([25]), tokens_per_batch=50)
     assert rows.tolist() == [9]
     assert steps.tolist() == [3]
+
+
+@pytest.mark.parametrize("counts", [[5, 5], [3, 1, 2], [9, 8, 2, 3], [1]])
+def test_interleaving_keeps_equal_kinds_apart(counts):
+    for seed in range(20):
+        order = interleave(np.array(counts), np.random.default_rng(seed))
+        assert np.bincount(order).tolist() == counts
+        assert (np.diff(order) != 0).all()
+
+
+def test_interleaving_a_majority_still_starts_with_two_kinds():
+    for seed in range(20):
+        order = interleave(np.array([20, 2, 1]), np.random.default_rng(seed))
+        assert np.bincount(order).tolist() == [20, 2, 1]
+        assert order[0] != order[1]

@@ -7,6 +7,7 @@ import pytest
 
 from aiayn_keras.data import corpora, corpus_files, corpus_names, load_corpus
 from aiayn_keras.data.downloads import RemoteFile
+from aiayn_keras.data.splits import letters_of
 
 
 def lay_out(folder, files):
@@ -59,18 +60,24 @@ def test_missing_file_is_named_with_the_variable(multi30k):
         load_corpus("multi30k-en-de")
 
 
-def test_translations_of_a_sentence_stay_together(tmp_path):
-    lines = [f"Sentence {n}.\tFrase {n}{k}.\tCC-BY\n" for n in range(500) for k in "ab"]
+def test_no_sentence_of_tatoeba_is_in_two_splits(tmp_path):
+    # Every source has two translations, and every third of these is another source's as well.
+    lines = [
+        f"Sentence {n}.\t{'¡' * k}Frase {n - (n % 3 == 0 and k)}-{k}.\tCC-BY\n"
+        for n in range(600)
+        for k in range(2)
+    ]
     lay_out(tmp_path, {"tatoeba-spa-eng/spa.txt": "".join(lines)})
     corpus = load_corpus("tatoeba-en-es", data_dir=tmp_path)
     texts = (corpus.train, corpus.validation, corpus.test)
-    assert sum(map(len, texts)) == 1000
-    sources = [set(text.sources) for text in texts]
-    assert [2 * len(side) for side in sources] == [len(text) for text in texts]
-    assert sources[0].isdisjoint(sources[1] | sources[2])
-    assert sources[1].isdisjoint(sources[2])
-    assert 4 <= len(corpus.validation) <= 50
-    assert 4 <= len(corpus.test) <= 50
+    assert sum(map(len, texts)) == 1200
+    for side in ("sources", "targets"):
+        letters = [{letters_of(sentence) for sentence in getattr(text, side)} for text in texts]
+        assert letters[0].isdisjoint(letters[1] | letters[2])
+        assert letters[1].isdisjoint(letters[2])
+    assert 4 <= len(corpus.validation) <= 60
+    assert 4 <= len(corpus.test) <= 60
+    assert corpus.test.name == "tatoeba-en-es-test"
 
 
 def test_unknown_corpus_is_refused_with_the_names_there_are():
@@ -79,19 +86,6 @@ def test_unknown_corpus_is_refused_with_the_names_there_are():
     with pytest.raises(ValueError, match="Received: variant='bpe'"):
         load_corpus("demo", variant="bpe")
     assert corpus_names()[0] == "demo"
-
-
-def test_every_file_has_a_home_and_a_checksum():
-    files = [*corpus_files.MULTI30K.values(), corpus_files.TATOEBA]
-    assert len({file.path for file in files}) == len({file.sha256 for file in files}) == 19
-    for file in files:
-        assert len(file.sha256) == 64
-        assert all(url.startswith("http") for url in file.urls)
-    master = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1"
-    assert f"{master}/raw/val.fr.gz" in corpus_files.MULTI30K["raw/validation.fr"].urls
-    tok = corpus_files.MULTI30K["tok/test.en"]
-    assert f"{master}/tok/test_2016_flickr.lc.norm.tok.en" in tok.urls
-    assert tok.path == "multi30k/tok/test_2016_flickr.lc.norm.tok.en"
 
 
 def test_corpus_is_downloaded_where_no_folder_is_named(server, tmp_path, monkeypatch):

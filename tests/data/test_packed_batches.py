@@ -138,35 +138,9 @@ def test_without_shuffling_epochs_are_alike():
         assert_same_batch(batches[len(batches) + step], batches[step])
 
 
-def test_restored_iterator_goes_on_with_the_very_next_batch(batches):
-    iterator = iter(batches.to_iter_dataset())
-    for _ in range(len(batches) + 3):
-        next(iterator)
-    state = iterator.get_state()
-    expected = [next(iterator) for _ in range(3)]
-    restored = iter(batches.to_iter_dataset())
-    restored.set_state(state)
-    for batch in expected:
-        assert_same_batch(next(restored), batch)
-    for batch, same in zip(expected, batches.to_iter_dataset(len(batches) + 3), strict=False):
-        assert_same_batch(same, batch)
-
-
 def test_the_row_is_shorter_on_the_side_with_fewer_tokens():
     source, target = [[5] * 9] * 50, [[5] * 19] * 50
     batches = batches_of(source, target, tokens_per_batch=640)
     assert batches.shapes[0][1:] == (32, 64)
     batches = batches_of([*source, [5] * 47], [*target, [5] * 19], tokens_per_batch=640)
     assert batches.shapes[0][1:] == (48, 64)
-
-
-def test_too_long_pair_is_named():
-    with pytest.raises(ValueError, match=r"pair 1 .* 2 source and 10 target tokens"):
-        batches_of([[5], [5]], [[5], [5] * 9], tokens_per_batch=9)
-
-
-def test_negative_numbers_are_refused(batches):
-    with pytest.raises(IndexError, match="Received: -1"):
-        batches[-1]
-    with pytest.raises(ValueError, match="seed=-1"):
-        batches_of([[5]], [[5]], tokens_per_batch=9, seed=-1)

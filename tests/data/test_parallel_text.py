@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from aiayn_keras.data import CorpusError, ParallelText, read_lines, read_parallel
+from aiayn_keras.data import CorpusError, ParallelText, read_lines, read_parallel, stream_parallel
 
 
 def write(path, data):
@@ -64,10 +64,13 @@ def test_missing_file_is_named(tmp_path):
         read_parallel(tmp_path / "nowhere.en", tmp_path / "nowhere.de")
 
 
-def test_unequal_line_counts_are_both_named(tmp_path):
-    source, target = write(tmp_path / "a.en", "1\n2\n3\n"), write(tmp_path / "a.de", "1\n2\n")
-    with pytest.raises(CorpusError, match=r"3 lines in .*a\.en, 2 lines in .*a\.de"):
-        read_parallel(source, target)
+@pytest.mark.parametrize("read", [read_parallel, lambda *paths: list(stream_parallel(*paths))])
+@pytest.mark.parametrize(("first", "second"), [(5, 2), (2, 5), (3, 2), (0, 1)])
+def test_unequal_line_counts_are_both_named(tmp_path, first, second, read):
+    source = write(tmp_path / "a.en", "line\n" * first)
+    target = write(tmp_path / "a.de", "line\n" * second)
+    with pytest.raises(CorpusError, match=rf"{first} lines in .*a\.en, {second} lines in .*a\.de"):
+        read(source, target)
 
 
 def test_invalid_utf8_is_named_with_its_line(tmp_path):
@@ -104,3 +107,46 @@ def test_slice_is_a_parallel_text():
     assert text[1:] == ParallelText(("b", "c"), ("y", "z"), name="abc")
     assert text[-1] == ("c", "z")
     assert repr(text) == "ParallelText(name='abc', pairs=3)"
+
+
+def test_a_stream_gives_the_pairs_before_a_damaged_line(tmp_path):
+    pairs = stream_parallel(write(tmp_path / "a.tsv", "one\teins\nno tab\n"))
+    assert next(pairs) == ("one", "eins")
+    with pytest.raises(CorpusError, match="line 2"):
+        next(pairs)
+
+
+SOURCE = "\ufeffa cat\r\ntwo\u2028parts\n\ncafe\u0301\n".encode()
+TARGET = "eine Katze\nzwei\nleer\nCafé".encode()
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_the_pairs_are_those_of_read_parallel(tmp_path, compressed):
+    if compressed:
+        source = write(tmp_path / "a.en.gz", gzip.compress(SOURCE))
+    else:
+        source = write(tmp_path / "a.en", SOURCE)
+    target = write(tmp_path / "a.de", TARGET)
+    pairs = list(stream_parallel(source, target))
+    assert pairs == list(read_parallel(source, target))
+    assert pairs[3] == ("café", "Café")
+
+
+def test_columns_are_read_too(tmp_path):
+    path = write(tmp_path / "a.tsv", b"a\tb\tby whom\nc\td\n")
+    assert list(stream_parallel(path)) == [("a", "b"), ("c", "d")]
+    write(path, b"a\tb\nno tab\n")
+    with pytest.raises(CorpusError, match=r"a\.tsv, line 2.*no tab"):
+        list(stream_parallel(path))
+
+
+def test_damage_is_named(tmp_path):
+    good = write(tmp_path / "a.de", b"1\n2\n")
+    bad = write(tmp_path / "a.en", b"1\ncaf\xe9\n")
+    with pytest.raises(CorpusError, match=r"a\.en, line 2: not valid UTF-8 \(byte 0xe9\)"):
+        list(stream_parallel(bad, good))
+    cut = write(tmp_path / "b.en.gz", gzip.compress(b"1\n2\n" * 1000)[:-20])
+    with pytest.raises(CorpusError, match=r"b\.en\.gz: not a complete gzip"):
+        list(stream_parallel(cut, cut))
+    with pytest.raises(FileNotFoundError, match=r"no\.en"):
+        list(stream_parallel(tmp_path / "no.en", good))

@@ -30,10 +30,10 @@ MUTATIONS = [
         "data/test_packed_batches.py",
         (
             "rows are not shuffled",
-            "self._deal(rng), rng.permutation(rows)",
-            "self._deal(rng), rows",
+            "self._swapped_pairs(rng), rng.permutation(rows)",
+            "self._swapped_pairs(rng), rows",
         ),
-        ("neighbours stay", "pairs, rows = self._deal(rng), ", "rows = "),
+        ("neighbours stay", "pairs, rows = self._swapped_pairs(rng), ", "rows = "),
         (
             "all epochs alike",
             "np.random.default_rng([self.seed, epoch])",
@@ -48,7 +48,7 @@ MUTATIONS = [
             "self.batches_per_update / real_tokens",
             "1 / real_tokens",
         ),
-        ("the neighbour's batch", "self._last[1][place]", "self._last[1][-1 - place]"),
+        ("the neighbour's batch", "(update)[place]", "(update)[-1 - place]"),
     ),
     *mistakes_in(
         "data/token_shards.py",

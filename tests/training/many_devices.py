@@ -56,7 +56,7 @@ def trained(name):
     """Weights, losses and the layout of one weight after some updates."""
     import keras
 
-    from aiayn_keras.data import RowShards, UpdateBatches
+    from aiayn_keras.data import ProcessRows, UpdateBatches
     from aiayn_keras.optimization import LabelSmoothedCrossEntropy
     from tests.runs import small_recipe
 
@@ -74,7 +74,7 @@ def trained(name):
             model.compile(model.optimizer, LabelSmoothedCrossEntropy(0.1), jit_compile=False)
             sequence = batches()
         history = model.fit(
-            RowShards(sequence, devices.num_models).to_iter_dataset(),
+            sequence.to_iter_dataset().map(ProcessRows(devices.num_models)),
             steps_per_epoch=count,
             epochs=UPDATES,
             shuffle=False,

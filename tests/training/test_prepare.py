@@ -4,9 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 from aiayn_keras.cli import main
-from aiayn_keras.data import SampledPairs, generate_demo_pairs
+from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.training import RecipeError, prepare, train
-from aiayn_keras.training.training_data import make_tokenizer, tokenize_pairs
 from tests.runs import SETTINGS, small_recipe
 
 
@@ -36,18 +35,6 @@ def test_shards_of_another_tokenizer_are_refused(shards, tmp_path):
 def test_sampling_needs_text(shards):
     with pytest.raises(RecipeError, match=r"sampling_alpha` needs text, which `corpus.shards`"):
         small_recipe(f"corpus.shards={shards}", "tokenizer.sampling_alpha=0.1")
-
-
-def test_a_recipe_chooses_sampling_for_training_only():
-    recipe = small_recipe("tokenizer.sampling_alpha=0.1")
-    text = generate_demo_pairs(300, 0, "train")
-    tokenizer = make_tokenizer(recipe, text)
-    pairs = tokenize_pairs(text, tokenizer, recipe, 256, sampled=True)
-    assert isinstance(pairs, SampledPairs)
-    assert pairs.alpha == 0.1
-    plain = tokenize_pairs(text, tokenizer, recipe, 256)
-    assert (pairs.source_lengths >= plain.source_lengths).all()
-    assert not isinstance(plain, SampledPairs)
 
 
 def test_the_command_prepares_files(tmp_path):

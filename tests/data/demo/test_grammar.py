@@ -2,9 +2,9 @@ import dataclasses
 
 import pytest
 
-from aiayn_keras.data.demo_grammar import Clause, NounPhrase, prepositional_phrase
-from aiayn_keras.data.demo_lexicon import NAMES, NOUNS, PRONOUNS
-from aiayn_keras.data.demo_verbs import (
+from aiayn_keras.data.demo.grammar import Clause, NounPhrase, prepositional_phrase
+from aiayn_keras.data.demo.lexicon import NAMES, NOUNS, PRONOUNS
+from aiayn_keras.data.demo.verbs import (
     ARRIVING,
     GIVING,
     INTRANSITIVE,

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from aiayn_keras.data import generate_demo_pairs
-from aiayn_keras.data.demo_sentences import SentenceWriter
+from aiayn_keras.data.demo.sentences import SentenceWriter
 
 COUNT = 20_000
 

@@ -7,9 +7,9 @@ the end: `hat ... gekauft`, `kann ... kaufen`, `kommt ... an`.
 
 import dataclasses
 
-from aiayn_keras.data.demo_lexicon import PLURAL, POSSESSIVES, THIRD, Noun, Pronoun
-from aiayn_keras.data.demo_numbers import english_number, german_number
-from aiayn_keras.data.demo_verbs import (
+from aiayn_keras.data.demo.lexicon import PLURAL, POSSESSIVES, THIRD, Noun, Pronoun
+from aiayn_keras.data.demo.numbers import english_number, german_number
+from aiayn_keras.data.demo.verbs import (
     FORMS_OF_HABEN,
     FORMS_OF_SEIN,
     FORMS_OF_WERDEN,

@@ -1,6 +1,6 @@
 import pytest
 
-from aiayn_keras.data.demo_numbers import (
+from aiayn_keras.data.demo.numbers import (
     english_number,
     english_time,
     german_number,

@@ -1,6 +1,6 @@
 """The built-in English-German corpus: made from a seed by a grammar, so nothing is downloaded."""
 
-from aiayn_keras.data.demo_sentences import SentenceWriter
+from aiayn_keras.data.demo.sentences import SentenceWriter
 from aiayn_keras.data.parallel_text import ParallelText
 from aiayn_keras.data.splits import SPLITS, split_of
 

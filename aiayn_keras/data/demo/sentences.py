@@ -2,11 +2,10 @@
 
 import random
 
-from aiayn_keras.data import demo_lexicon as lexicon
-from aiayn_keras.data import demo_verbs as verbs
-from aiayn_keras.data.demo_grammar import Clause, NounPhrase, prepositional_phrase
-from aiayn_keras.data.demo_lexicon import ADJECTIVES_OF, NOUNS
-from aiayn_keras.data.demo_numbers import (
+from aiayn_keras.data.demo import lexicon, verbs
+from aiayn_keras.data.demo.grammar import Clause, NounPhrase, prepositional_phrase
+from aiayn_keras.data.demo.lexicon import ADJECTIVES_OF, NOUNS
+from aiayn_keras.data.demo.numbers import (
     LARGEST_NUMBER,
     english_number,
     english_time,
