@@ -1,10 +1,11 @@
-"""What the model is trained towards and how (paper 5.3 and 5.4)."""
+"""Loss, metrics, learning rate and optimizer of a training (paper 5.3 and 5.4)."""
 
 from aiayn_keras.optimization.label_smoothing import (
     LabelSmoothedCrossEntropy,
     label_smoothed_cross_entropy,
 )
 from aiayn_keras.optimization.metrics import Perplexity, TokenAccuracy
+from aiayn_keras.optimization.paper_adam import paper_adam
 from aiayn_keras.optimization.warmup_schedule import WarmupSchedule
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "TokenAccuracy",
     "WarmupSchedule",
     "label_smoothed_cross_entropy",
+    "paper_adam",
 ]

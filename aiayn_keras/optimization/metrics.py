@@ -1,4 +1,4 @@
-"""What is watched during training; both are means over real tokens."""
+"""Metrics of a training; both are means over real tokens."""
 
 import keras
 from keras import ops

@@ -6,20 +6,18 @@ from pathlib import Path
 
 import keras
 
-from aiayn_keras.models import (
-    TransformerSeq2SeqLM,
-    TransformerTokenizer,
-    text_preprocessor,
-)
-from aiayn_keras.training.checkpoints import load_checkpoint
+from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer, text_preprocessor
+from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint
 from aiayn_keras.training.recipe import load_recipe
+from aiayn_keras.training.resume import read_history
 from aiayn_keras.training.run_folder import RunFolder
+from aiayn_keras.training.validation_history import best_update
 
 
 def average_checkpoints(model, paths):
     """Sets the model's trainable weights to the mean over checkpoints.
 
-    Where the optimizer keeps a running mean of the weights, that is what is averaged.
+    Where the optimizer keeps an EMA of the weights, the mean is over the EMAs.
 
     Args:
         model: The model that the checkpoints are of.
@@ -42,6 +40,19 @@ def average_checkpoints(model, paths):
         sums = values if sums is None else [a + b for a, b in zip(sums, values, strict=True)]
     for variable, total in zip(model.trainable_variables, sums, strict=True):
         variable.assign((total / len(paths)).astype(variable.dtype))
+
+
+def chosen_checkpoints(folder, training):
+    """Paths of the checkpoints whose mean is the model.
+
+    Args:
+        folder: The `RunFolder`.
+        training: The recipe's `TrainingSection`.
+    """
+    if not training.keep_best:
+        return folder.last_checkpoints(training.average_checkpoints)
+    checkpoints = dict(list_checkpoints(folder.checkpoints))
+    return [checkpoints[best_update(read_history(folder, max(checkpoints)), training.monitor)]]
 
 
 def write_average(run, output, last=None):

@@ -49,13 +49,13 @@ class Recipe(Section):
 
     @pydantic.model_validator(mode="after")
     def _model_divides(self):
-        shards = self.training.model_shards or 1
-        sizes = {**self.model.sizes, "vocabulary_size": self.tokenizer.vocabulary_size}
+        devices = self.training.model_parallel_size or 1
+        sizes = {**self.model.options, "vocabulary_size": self.tokenizer.vocabulary_size}
         for name in ("num_heads", "intermediate_dim", "vocabulary_size"):
-            if sizes[name] % shards:
+            if sizes[name] % devices:
                 raise ValueError(
-                    f"`{name}`={sizes[name]} must be a multiple of `training.model_shards`="
-                    f"{shards}, among which it is divided"
+                    f"`{name}`={sizes[name]} must be a multiple of `training.model_parallel_size`="
+                    f"{devices}, among which it is divided"
                 )
         return self
 
@@ -82,7 +82,7 @@ class Recipe(Section):
         """The `Devices` to train on; see `aiayn_keras.backend.open_devices`."""
         return open_devices(
             self.training.devices,
-            self.training.model_shards,
+            self.training.model_parallel_size,
             self.optimizer.gradient_accumulation_steps,
         )
 

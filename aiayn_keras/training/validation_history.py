@@ -1,15 +1,15 @@
-"""What the validation figures so far say: which checkpoint is best, and whether to go on."""
+"""Decisions from the validation figures: the best checkpoint, and the end of patience."""
 
 
 def best_update(history, monitor):
-    """The update with the lowest validation loss or the highest validation BLEU.
+    """Finds the update with the lowest validation loss or the highest validation BLEU.
 
     Args:
         history: List of dictionaries, one per checkpoint, oldest first.
         monitor: `"loss"` or `"bleu"`.
 
     Returns:
-        The update, the first one of equals, or `None` where nothing was measured.
+        The update (the first one of equals), or `None` if there is no measurement.
     """
     rows = _measured(history, monitor)
     return min(rows, key=lambda row: _cost(row, monitor))["updates"] if rows else None
@@ -21,7 +21,7 @@ def is_out_of_patience(history, monitor, patience):
     Args:
         history: List of dictionaries, one per checkpoint, oldest first.
         monitor: `"loss"` or `"bleu"`.
-        patience: Number of measurements, or `None` for patience without end.
+        patience: Number of measurements, or `None` for endless patience.
     """
     rows = _measured(history, monitor)
     if patience is None or not rows:

@@ -34,12 +34,12 @@ def test_both_multi30k_recipes_differ_in_the_corpus_alone():
     assert german.model_copy(update={"corpus": french.corpus}) == french
 
 
-def test_sizes_are_the_presets_unless_the_recipe_says_otherwise():
-    sizes = [
-        load_recipe("wmt14_en_de_base", settings).model.sizes["hidden_dim"]
+def test_options_are_the_presets_unless_the_recipe_says_otherwise():
+    widths = [
+        load_recipe("wmt14_en_de_base", settings).model.options["hidden_dim"]
         for settings in ([], ["model.preset=transformer_tiny"], ["model.hidden_dim=320"])
     ]
-    assert sizes == [512, 128, 320]
+    assert widths == [512, 128, 320]
 
 
 def test_settings_replace_values():
@@ -82,8 +82,8 @@ def test_an_unknown_recipe_gets_the_names():
         ("model.preset=transformer_huge", "transformer_tiny.*transformer_base"),
         ("corpus.train=[a.en, a.de]", "either `name` or the files"),
         ("training.devices=all", "`training.devices`: .*'one', 'data_parallel' or 'model_par"),
-        ("training.devices=model_parallel", "need each other. .*model_shards=None"),
-        ("training.model_shards=2", "need each other. .*devices=one"),
+        ("training.devices=model_parallel", "need each other. .*model_parallel_size=None"),
+        ("training.model_parallel_size=2", "need each other. .*devices=one"),
         ("updates=3", "section.field=value"),
         ("training.updates=[", "not YAML"),
     ],
@@ -96,17 +96,20 @@ def test_wrong_values_are_explained(setting, message):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("model.num_heads=4", "`num_heads`=4 must be a multiple of `training.model_shards`=8"),
+        (
+            "model.num_heads=4",
+            "`num_heads`=4 must be a multiple of `training.model_parallel_size`=8",
+        ),
         ("model.intermediate_dim=100", "`intermediate_dim`=100 must be a multiple"),
         ("tokenizer.vocabulary_size=1001", "`vocabulary_size`=1001 must be a multiple"),
     ],
 )
 def test_a_model_that_does_not_divide_among_devices_is_refused(setting, message):
     base = "model.preset=transformer_base"
-    shards = ("training.devices=model_parallel", "training.model_shards=8")
-    assert load_recipe("demo", (base, *shards)).training.model_shards == 8
+    devices = ("training.devices=model_parallel", "training.model_parallel_size=8")
+    assert load_recipe("demo", (base, *devices)).training.model_parallel_size == 8
     with pytest.raises(RecipeError, match=message):
-        load_recipe("demo", (base, *shards, setting))
+        load_recipe("demo", (base, *devices, setting))
 
 
 def test_a_missing_field_is_named(tmp_path):
