@@ -66,16 +66,7 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
 
 
 def evaluate_bleu(model, pairs, evaluation):
-    """BLEU of a model's translations.
-
-    Args:
-        model: `TransformerSeq2SeqLM` with a preprocessor.
-        pairs: `ParallelText` to translate.
-        evaluation: The recipe's `EvaluationSection`.
-
-    Returns:
-        A `BleuScore`.
-    """
+    """BLEU of a model's translations of `ParallelText`, as an `EvaluationSection` says."""
     translations = model.translate(pairs.sources, **dataclasses.asdict(evaluation.search_options()))
     return corpus_bleu(
         [translation.text for translation in translations],

@@ -13,7 +13,7 @@ from aiayn_keras.plotting import plot_learning_curves
 from aiayn_keras.training.bleu import evaluate_bleu
 from aiayn_keras.training.checkpoints import prune_checkpoints, save_checkpoint
 from aiayn_keras.training.ema import ema_weights
-from aiayn_keras.training.validation_history import best_update, is_out_of_patience
+from aiayn_keras.training.history import as_columns, best_update, is_out_of_patience
 
 logger = logging.getLogger(__name__)
 
@@ -25,60 +25,45 @@ def copy_weights(model, translator):
 
 
 class ValidationBleu(keras.callbacks.Callback):
-    """Translates the validation sentences; logs `val_bleu`, and `val_perplexity` per wordpiece.
+    """Logs `val_perplexity`, per wordpiece, in every epoch and `val_bleu` as often as asked for.
 
     Args:
-        translator: `TransformerSeq2SeqLM` with a preprocessor; its backbone is that of the model
-            in training, or a copy that is given the weights each time.
-        pairs: `ParallelText` to translate.
-        every: Epochs between two BLEUs; the perplexity is logged in every epoch.
-        evaluation: The recipe's `EvaluationSection`.
-
+        run: The `TrainingRun`.
     """
 
-    def __init__(self, translator, pairs, every, evaluation):
+    def __init__(self, run):
         super().__init__()
-        self.translator = translator
-        self.pairs = pairs
-        self.every = every
-        self.evaluation = evaluation
-        self._signature_logged = False
-        tokenizer = translator.preprocessor.tokenizer
-        self._num_tokens = sum(len(ids) + 1 for ids in tokenizer(list(pairs.targets)))
+        self.translator, self.pairs = run.translator, run.corpus.validation
+        self.evaluation, self.training = run.recipe.evaluation, run.recipe.training
+        tokenizer = self.translator.preprocessor.tokenizer
+        self._num_tokens = sum(len(ids) + 1 for ids in tokenizer(list(self.pairs.targets)))
 
     def on_epoch_end(self, epoch, logs=None):
         with ema_weights(self.model):
             copy_weights(self.model, self.translator)
-            self._measure(epoch, logs)
-
-    def _measure(self, epoch, logs):
-        scores = self.translator.score(self.pairs.sources, self.pairs.targets)
-        logs["val_perplexity"] = float(np.exp(-scores.sum(dtype="float64") / self._num_tokens))
-        if (epoch + 1) % self.every == 0:
-            bleu = evaluate_bleu(self.translator, self.pairs, self.evaluation)
-            if not self._signature_logged:
-                logger.info("Validation BLEU: %s", bleu.signature)
-                self._signature_logged = True
-            logs["val_bleu"] = bleu.score
+            scores = self.translator.score(self.pairs.sources, self.pairs.targets)
+            logs["val_perplexity"] = float(np.exp(-scores.sum(dtype="float64") / self._num_tokens))
+            if (epoch + 1) * self.training.checkpoint_every % self.training.bleu_every == 0:
+                bleu = evaluate_bleu(self.translator, self.pairs, self.evaluation)
+                logger.info("Validation BLEU: %s", bleu)
+                logs["val_bleu"] = bleu.score
 
 
 class Checkpoints(keras.callbacks.Callback):
     """Saves the history and a checkpoint after every epoch; draws the learning curves.
 
-    Keeps the last checkpoints and the best one, and stops the training when patience ends.
+    Keeps the last checkpoints and the best one, and stops the training when patience ends. Of
+    several processes, the first one writes.
 
     Args:
-        run_folder: The `RunFolder`.
-        training: The recipe's `TrainingSection`.
+        run: The `TrainingRun`.
         history: List of dictionaries, one per epoch; extended in place.
-        writes: Whether this process writes: True in the first of several.
     """
 
-    def __init__(self, run_folder, training, history, writes=True):
+    def __init__(self, run, history):
         super().__init__()
-        self.writes = writes
-        self.run_folder = run_folder
-        self.training = training
+        self.folder, self.training = run.folder, run.recipe.training
+        self.writes = run.devices.is_first
         self.history = history
 
     def on_epoch_end(self, epoch, logs=None):
@@ -104,18 +89,8 @@ class Checkpoints(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def _write(self, update):
-        folder, training = self.run_folder, self.training
-        write_text(folder.history, json.dumps(self.history, indent=1))
-        save_checkpoint(self.model, folder.checkpoints, update)
-        prune_checkpoints(
-            folder.checkpoints,
-            training.average_checkpoints,
-            best_update(self.history, training.monitor),
-        )
-        plot_learning_curves(as_columns(self.history), folder.learning_curves)
-
-
-def as_columns(history):
-    """A list of dictionaries as a dictionary of lists, NaN where a value was not measured."""
-    keys = dict.fromkeys(key for row in history for key in row)
-    return {key: [row.get(key, math.nan) for row in history] for key in keys}
+        write_text(self.folder.history, json.dumps(self.history, indent=1))
+        save_checkpoint(self.model, self.folder.checkpoints, update)
+        best = best_update(self.history, self.training.monitor)
+        prune_checkpoints(self.folder.checkpoints, self.training.average_checkpoints, best)
+        plot_learning_curves(as_columns(self.history), self.folder.learning_curves)

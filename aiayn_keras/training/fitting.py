@@ -1,4 +1,4 @@
-"""The fit of a training: its batches, devices and callbacks, from where it was stopped."""
+"""The fit of a training: its batches and callbacks, from the place where it was stopped."""
 
 import contextlib
 import importlib.util
@@ -54,21 +54,20 @@ def fit(run):
     start = resume(run.model, run.folder, run.recipe)
     if start.out_of_patience:
         return
-    batches = UpdateBatches(run.batches, batches_per_update)
+    updates = UpdateBatches(run.batches, batches_per_update)
+    tokens_per_batch = run.batches.real_target_tokens / run.batches.steps_per_epoch
     progress = Progress(
-        training.updates,
-        batches_per_update * run.batches.real_target_tokens / run.batches.steps_per_epoch,
-        start.updates,
-        batches_per_update,
+        training.updates, batches_per_update * tokens_per_batch, start.updates, batches_per_update
     )
+    rows = run.devices.num_models, run.devices.num_processes, run.devices.process
     with contextlib.closing(progress):
         run.model.fit(
-            _rows_of_process(batches, run.devices).to_iter_dataset(start_step=start.batches),
+            RowShards(updates, *rows).to_iter_dataset(start.updates * batches_per_update),
             steps_per_epoch=training.checkpoint_every * batches_per_update,
             epochs=training.updates // training.checkpoint_every,
-            initial_epoch=start.epoch,
-            validation_data=_rows_of_process(
-                UpdateBatches(run.validation_batches), run.devices
+            initial_epoch=start.updates // training.checkpoint_every,
+            validation_data=RowShards(
+                UpdateBatches(run.validation_batches), *rows
             ).to_iter_dataset(),
             validation_steps=len(run.validation_batches),
             callbacks=_callbacks(run, start.history, progress),
@@ -77,31 +76,16 @@ def fit(run):
         )
 
 
-def _rows_of_process(batches, devices):
-    return RowShards(batches, devices.num_models, devices.num_processes, devices.process)
-
-
 def _callbacks(run, history, progress):
-    """The callbacks in the order in which they see each other's figures."""
-    recipe, devices = run.recipe, run.devices
-    training = recipe.training
-    callbacks = [
-        SeedDropout(
-            training.seed, training.checkpoint_every * recipe.optimizer.gradient_accumulation_steps
-        ),
-        ValidationBleu(
-            run.translator,
-            run.corpus.validation,
-            training.bleu_every // training.checkpoint_every,
-            recipe.evaluation,
-        ),
-        *([progress] if devices.is_first else []),
-        Checkpoints(run.folder, training, history, writes=devices.is_first),
-    ]
-    if recipe.optimizer.ema_momentum is not None:
+    """Makes the callbacks, in the order in which they add to an epoch's figures and read them."""
+    callbacks = [SeedDropout(run.recipe), ValidationBleu(run)]
+    if run.devices.is_first:
+        callbacks.append(progress)
+    callbacks.append(Checkpoints(run, history))
+    if run.recipe.optimizer.ema_momentum is not None:
         callbacks.append(ValidateEMA())
-    # Keras writes TensorBoard's files with TensorFlow, and computes for it, which all processes of
-    # a training must do or none.
-    if devices.num_processes == 1 and importlib.util.find_spec("tensorflow"):
+    # TensorBoard's callback writes with TensorFlow, and computes the learning rate, which all
+    # processes must do or none.
+    if run.devices.num_processes == 1 and importlib.util.find_spec("tensorflow"):
         callbacks.append(keras.callbacks.TensorBoard(run.folder.tensorboard, write_graph=False))
     return callbacks

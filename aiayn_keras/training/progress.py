@@ -1,50 +1,30 @@
-"""Progress on standard error: a bar in a terminal or notebook, elsewhere a line now and then."""
+"""Progress on standard error: a bar in terminals and notebooks, elsewhere a line now and then."""
 
 import sys
 
 import keras
 from tqdm.auto import tqdm
 from tqdm.notebook import tqdm_notebook
-from tqdm.std import tqdm as std_tqdm
 
-SECONDS_BETWEEN_LINES = 10
-
-
-class ProgressLines(std_tqdm):
-    """Progress as whole lines, at most one in ten seconds, for a file or a pipe."""
-
-    def __init__(self, **options):
-        super().__init__(mininterval=SECONDS_BETWEEN_LINES, miniters=1, **options)
-
-    def display(self, msg=None, pos=None):
-        self.fp.write(f"{self}\n")
-        self.fp.flush()
-
-    def close(self):
-        if not self.disable:
-            self.sp = None  # Without a status printer, tqdm has nothing to clear.
-            self.display()
-            super().close()
-
-    @classmethod
-    def write(cls, s, file=None, end="\n", nolock=False):
-        file = sys.stdout if file is None else file
-        file.write(s + end)
-        file.flush()
+LINE = "{desc}{n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 
 
-def open_progress(total, unit, **options):
-    """Opens a progress bar on standard error, to be updated and closed as a `tqdm.tqdm`.
+class WholeLines:
+    """Standard error as a file in which every text becomes a line, for a `tqdm`."""
 
-    Args:
-        total: Number of units of the whole work.
-        unit: Name of a unit.
-        **options: As of `tqdm.tqdm`.
-    """
-    shows_bar = issubclass(tqdm, tqdm_notebook) or sys.stderr.isatty()
-    return (tqdm if shows_bar else ProgressLines)(
-        total=total, unit=unit, dynamic_ncols=shows_bar, **options
-    )
+    def write(self, text):
+        if text.strip():
+            sys.stderr.write(f"{text.strip()}\n")
+
+    def flush(self):
+        sys.stderr.flush()
+
+
+def open_progress(**options):
+    """Opens a `tqdm` bar; without terminal or notebook it writes a line every ten seconds."""
+    if issubclass(tqdm, tqdm_notebook) or sys.stderr.isatty():
+        return tqdm(dynamic_ncols=True, **options)
+    return tqdm(file=WholeLines(), mininterval=10, miniters=1, bar_format=LINE, **options)
 
 
 class Progress(keras.callbacks.Callback):
@@ -66,17 +46,17 @@ class Progress(keras.callbacks.Callback):
         self._bar = None
 
     def on_train_begin(self, logs=None):
-        self._bar = open_progress(self.updates, "update", initial=self.done, smoothing=0.1)
+        self._bar = open_progress(
+            total=self.updates, initial=self.done, unit="update", smoothing=0.1
+        )
 
     def on_train_batch_end(self, batch, logs=None):
         if (batch + 1) % self.batches_per_update:
             return
-        rate = self._bar.format_dict["rate"]
-        if rate:
-            self._bar.set_postfix_str(
-                f"loss {float(logs['loss']):.3f}, {rate * self.tokens_per_update:,.0f} tokens/s",
-                refresh=False,
-            )
+        shown = f"loss {float(logs['loss']):.3f}"
+        if rate := self._bar.format_dict["rate"]:
+            shown += f", {rate * self.tokens_per_update:,.0f} tokens/s"
+        self._bar.set_postfix_str(shown, refresh=False)
         self._bar.update()
 
     def on_epoch_end(self, epoch, logs=None):

@@ -5,7 +5,6 @@ data, how much of the history counts, and, since every epoch ends with a checkpo
 which dropout's random state follows.
 """
 
-import json
 import logging
 from dataclasses import dataclass
 
@@ -20,8 +19,8 @@ from aiayn_keras.training.checkpoints import (
     list_checkpoints,
     load_checked,
 )
+from aiayn_keras.training.history import is_out_of_patience, read_history
 from aiayn_keras.training.recipe import load_recipe
-from aiayn_keras.training.validation_history import is_out_of_patience
 
 logger = logging.getLogger(__name__)
 
@@ -29,12 +28,8 @@ logger = logging.getLogger(__name__)
 def check_folder(folder, recipe):
     """Refuses a folder that is neither free nor holds an unfinished training of the same recipe.
 
-    Args:
-        folder: The `RunFolder`.
-        recipe: The `Recipe`.
-
     Raises:
-        FileExistsError: If the folder holds anything else.
+        FileExistsError: If the `RunFolder` holds anything else.
         RecipeError: If the recipe in it is not valid.
     """
     if folder.is_free():
@@ -74,11 +69,7 @@ def read_tokenizer(folder):
 
 
 def set_aside_damaged_checkpoints(folder):
-    """Renames the newest checkpoints until one is whole, and says so in the log.
-
-    Args:
-        folder: Folder with the checkpoints.
-    """
+    """Renames damaged checkpoints, with a warning, until the newest one is whole."""
     for _, path in reversed(list_checkpoints(folder)):
         try:
             check_digest(path)
@@ -90,16 +81,14 @@ def set_aside_damaged_checkpoints(folder):
 
 
 def load_last_checkpoint(model, folder):
-    """Loads the newest checkpoint that is whole.
-
-    Damaged ones are reported and renamed, so that they are not met again.
+    """Loads the newest checkpoint that is whole; newer ones are renamed, with a warning.
 
     Args:
         model: The model that the checkpoints are of.
         folder: Folder with the checkpoints.
 
     Returns:
-        The checkpoint's update; 0 if there is none, and then the model is as it was.
+        The checkpoint's update; 0 if there is none, which leaves the model unchanged.
     """
     set_aside_damaged_checkpoints(folder)
     return _load_newest(model, folder)
@@ -120,15 +109,11 @@ class StartingPoint:
 
     Attributes:
         updates: Number of updates done.
-        batches: Number of batches read.
-        epoch: Number of epochs done, each of which ended with a checkpoint.
         history: List of dictionaries, one for a checkpoint up to there.
-        out_of_patience: Whether the training had already ended, for want of progress.
+        out_of_patience: Whether the training has ended already, for want of progress.
     """
 
     updates: int
-    batches: int
-    epoch: int
     history: list
     out_of_patience: bool
 
@@ -146,41 +131,27 @@ def resume(model, folder, recipe):
     Returns:
         The `StartingPoint`.
     """
-    training = recipe.training
     updates = _load_newest(model, folder.checkpoints)
     if updates:
         logger.info("Going on from update %s.", f"{updates:,}")
-    history = read_history(folder, updates)
-    return StartingPoint(
-        updates=updates,
-        batches=updates * recipe.optimizer.gradient_accumulation_steps,
-        epoch=updates // training.checkpoint_every,
-        history=history,
-        out_of_patience=is_out_of_patience(history, training.monitor, training.patience),
-    )
-
-
-def read_history(folder, update):
-    """Reads the history of a `RunFolder` up to an update, one dictionary for a checkpoint."""
-    if not folder.history.is_file():
-        return []
-    history = json.loads(folder.history.read_text(encoding="utf-8"))
-    return [row for row in history if row["updates"] <= update]
+    history, training = read_history(folder.history, updates), recipe.training
+    ended = is_out_of_patience(history, training.monitor, training.patience)
+    return StartingPoint(updates, history, ended)
 
 
 class SeedDropout(keras.callbacks.Callback):
     """Sets dropout's random state at the first batch of every epoch, by the epoch's number.
 
     Args:
-        seed: The training's seed.
-        batches_per_epoch: Number of batches of an epoch.
+        recipe: The `Recipe`.
     """
 
-    def __init__(self, seed, batches_per_epoch):
+    def __init__(self, recipe):
         super().__init__()
-        self.seed = seed
-        self.batches_per_epoch = batches_per_epoch
-        self._epoch = 0
+        self._seed, self._epoch = recipe.training.seed, 0
+        self._batches_per_epoch = (
+            recipe.training.checkpoint_every * recipe.optimizer.gradient_accumulation_steps
+        )
 
     def on_epoch_begin(self, epoch, logs=None):
         self._epoch = epoch
@@ -188,12 +159,13 @@ class SeedDropout(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
         # Not before the first batch: PyTorch's data loader draws from the same generator, once.
         if batch == 0:
-            seed_torch_dropout(self.seed, self._epoch)
-            self._set_counts(self._epoch * self.batches_per_epoch)
+            seed_torch_dropout(self._seed, self._epoch)
+            _set_seed_counts(self.model, self._epoch * self._batches_per_epoch)
 
-    def _set_counts(self, batches):
-        """Sets Keras' seed generators, `(seed, count)`, which count the batches."""
-        for variable in self.model.variables:
-            if variable.path.endswith("seed_generator_state"):
-                seed, _ = keras.ops.convert_to_numpy(variable)
-                variable.assign(np.array([seed, batches]))
+
+def _set_seed_counts(model, batches):
+    """Sets the states `(seed, count)` of Keras' seed generators, which count batches."""
+    for variable in model.variables:
+        if variable.path.endswith("seed_generator_state"):
+            seed, _ = keras.ops.convert_to_numpy(variable)
+            variable.assign(np.array([seed, batches]))
