@@ -3,7 +3,6 @@
 import difflib
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pydantic
 import yaml
@@ -24,11 +23,11 @@ from aiayn_keras.training.recipe_sections import (
 
 
 class RecipeError(ValueError):
-    """A recipe that cannot be used; the message says which field and what it may be."""
+    """Raised for a recipe that cannot be used; names the fields and their allowed values."""
 
 
 class Recipe(Section):
-    """All that decides a training; see the sections."""
+    """Description of a whole training; see the sections."""
 
     corpus: CorpusSection
     tokenizer: TokenizerSection
@@ -60,7 +59,7 @@ class Recipe(Section):
         return self
 
     def build_model(self, vocabulary_size):
-        """Makes the compiled `TransformerSeq2SeqLM`, with random weights, to fit on token ids."""
+        """Makes the compiled `TransformerSeq2SeqLM` that takes token ids, with random weights."""
         jit_compile = self.training.jit_compile
         label_smoothing = self.optimizer.label_smoothing
         if label_smoothing is None:
@@ -69,7 +68,7 @@ class Recipe(Section):
         model = TransformerSeq2SeqLM(backbone)
         model.compile(
             optimizer=self.optimizer.build(backbone.hidden_dim),
-            # A sum, since the batches' weights divide: see `UpdateBatches`.
+            # A sum: the batches' weights already divide by the number of tokens (`UpdateBatches`).
             loss=LabelSmoothedCrossEntropy(label_smoothing, reduction="sum"),
             # Accuracy and perplexity would each pass over all logits again, 40 % of a tiny
             # model's time; perplexity is measured on the validation sentences instead.
@@ -109,7 +108,7 @@ def load_recipe(name_or_path, overrides=()):
 
     Raises:
         RecipeError: For an unknown name, a file that is not a recipe, an unknown field or a wrong
-            value; each with what is allowed.
+            value; the message lists what is allowed.
         FileNotFoundError: For a path without a file.
     """
     if str(name_or_path).endswith((".yaml", ".yml")):
@@ -134,7 +133,7 @@ def load_recipe(name_or_path, overrides=()):
         raise RecipeError(_explain(error, name_or_path)) from None
 
 
-def _parse_yaml(text, origin) -> dict[str, Any]:
+def _parse_yaml(text, origin):
     try:
         fields = yaml.safe_load(text)
     except yaml.YAMLError as error:

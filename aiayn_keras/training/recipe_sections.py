@@ -1,4 +1,4 @@
-"""The sections of a recipe: what may be set, and within which limits."""
+"""The sections of a recipe: their fields, defaults and limits."""
 
 import contextlib
 import dataclasses
@@ -20,25 +20,25 @@ FilePair = tuple[str] | tuple[str, str]
 
 
 class Section(pydantic.BaseModel):
-    """Unknown fields are refused, known ones checked."""
+    """Base of the sections: refuses unknown fields and checks the others."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
 class CorpusSection(Section):
-    """Where the pairs come from: a corpus by `name`, or files by path.
+    """The source of the pairs: a corpus by `name`, or files by path.
 
     Attributes:
         name: A name of `aiayn_keras.data.corpus_names()`.
-        variant: Of Multi30k, `"tok"` or `"raw"`.
+        variant: Variant of Multi30k, `"tok"` or `"raw"`.
         train_size: Number of pairs to generate for `demo`.
         train: Two files, or one TSV file, plain or .gz; likewise `validation` and `test`.
         validation: See `train`.
         test: See `train`.
         source_language: Language code of the sources, kept with the recipe.
         target_language: Language code of the targets.
-        shards: Folder of `aiayn-keras prepare` with the training pairs of this corpus; their text
-            is then not read.
+        shards: Folder that `aiayn-keras prepare` made of the training pairs; their text is then
+            not read.
     """
 
     name: str | None = None
@@ -66,7 +66,7 @@ class TokenizerSection(Section):
     Attributes:
         vocabulary_size: Number of tokens, the four special ones included.
         model_type: `"bpe"` or `"unigram"`.
-        normalization: SentencePiece's name of a normalization.
+        normalization: Name of one of SentencePiece's normalizations.
         sampling_alpha: If given, words of the training text are split anew in each epoch: the
             probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
@@ -152,8 +152,7 @@ class OptimizerSection(Section):
         warmup_steps: Updates until the peak of the learning rate.
         peak_learning_rate: The peak; `(hidden_dim · warmup_steps)^-0.5` if not given.
         label_smoothing: The paper's ε_ls; the preset's if not given.
-        gradient_accumulation_steps: Batches of an update. What counts updates elsewhere in the
-            recipe counts these.
+        gradient_accumulation_steps: Batches of an update. All other fields count updates.
         ema_momentum: If given, validation and the final model use an exponential moving average
             (EMA) of the weights instead of the weights; each update keeps this share of it.
     """
@@ -165,30 +164,29 @@ class OptimizerSection(Section):
     ema_momentum: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
 
     def build(self, hidden_dim):
-        """Makes the optimizer for a model of a width."""
+        """Makes the optimizer for a model of width `hidden_dim`."""
         return paper_adam(hidden_dim, **self.model_dump(exclude={"label_smoothing"}))
 
 
 class TrainingSection(Section):
-    """How long, how precise, what is kept.
+    """Length and precision of the training, its devices, and the choice of the model.
 
     Attributes:
         updates: Number of optimizer updates, a multiple of `checkpoint_every`.
         checkpoint_every: Updates between checkpoints, each with a validation loss.
         bleu_every: Updates between validation BLEUs, a multiple of `checkpoint_every`.
         average_checkpoints: The model is the mean of this many last checkpoints (paper 6.1).
-        monitor: What tells how good a checkpoint is: the validation `"loss"` or `"bleu"`.
-        patience: The training ends after so many measurements of `monitor` without a better one.
+        monitor: Validation figure by which checkpoints are compared, `"loss"` or `"bleu"`.
+        patience: Number of measurements of `monitor` in a row without a better one after which the
+            training ends; endless if not given.
         keep_best: Whether the model is the best checkpoint by `monitor` instead of the mean.
-        precision: A Keras dtype policy; or `"bfloat16_products"`, float32 but for matrix products,
-            the fastest on CPUs with TensorFlow.
-        jit_compile: Whether XLA compiles the training step. Defaults to what
-            `aiayn_keras.backend.compiles_by_default` says.
-        devices: `"one"`; `"data_parallel"`: every device has the model, and a share of each
-            batch; or `"model_parallel"`, with JAX: devices share a model as well. See
-            docs/devices.md.
+        precision: A Keras dtype policy; or `"bfloat16_products"`: float32, with matrix products
+            in bfloat16, which is fastest on CPUs with TensorFlow.
+        jit_compile: Whether XLA compiles the training step; if not given, on JAX only.
+        devices: `"one"`; `"data_parallel"`: every device has the model and a share of each batch;
+            or `"model_parallel"`, on JAX: devices share a model as well. See docs/devices.md.
         model_parallel_size: Devices that share a model, for `"model_parallel"`.
-        seed: Of the weights, of the order of batches and of dropout.
+        seed: Seed of the first weights, the order of batches and dropout.
     """
 
     updates: PositiveInt

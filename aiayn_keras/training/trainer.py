@@ -1,4 +1,4 @@
-"""A recipe carried out: from parallel text to a model folder."""
+"""The training as a recipe says: from parallel text to a model folder."""
 
 import json
 import logging
@@ -72,12 +72,13 @@ def train(recipe, output):
         DevicesError: If there are no such devices as the recipe says.
         ValueError: For a precision that the backend does not have.
     """
-    _choose_threads(recipe.model)
+    if recipe.model.options["hidden_dim"] <= SMALL_HIDDEN_DIM:
+        run_one_operation_at_a_time()
     with recipe.training.matmul_precision():
         devices = recipe.open_devices()
         logger.info("%s", devices)
         run = _prepare(recipe, RunFolder(Path(output)), devices)
-        # Only now, when all that can be wrong with the input would have been found.
+        # Only now, when every error in the input would have been found.
         _open_folder(run)
         with devices.scope():
             fit(run)
@@ -90,17 +91,14 @@ def train(recipe, output):
     return TrainingResult(run.translator, bleu, _samples(run))
 
 
-def _choose_threads(section):
-    if section.options["hidden_dim"] <= SMALL_HIDDEN_DIM:
-        run_one_operation_at_a_time()
-
-
 def _prepare(recipe, folder, devices):
     """Reads and checks all input and builds the model; writes nothing."""
     check_folder(folder, recipe)
+    tokenizer = read_tokenizer(folder)
     devices.wait("all have looked at the folder")
     corpus = read_corpus(recipe.corpus)
-    tokenizer = read_tokenizer(folder) or make_tokenizer(recipe, corpus.train)
+    if tokenizer is None:
+        tokenizer = make_tokenizer(recipe, corpus.train)
     keras.utils.set_random_seed(recipe.training.seed)
     with devices.scope():
         model = recipe.build_model(tokenizer.vocabulary_size())
@@ -127,7 +125,7 @@ def _prepare(recipe, folder, devices):
 
 
 def _translator_of(model, recipe, tokenizer):
-    """A model that takes text, with the weights of the one in training, or a copy on one device."""
+    """Makes a model that takes text, of the weights in training or of a copy on one device."""
     backbone = model.backbone
     if recipe.training.devices != "one":
         backbone = recipe.model.build(backbone.vocabulary_size, recipe.training.dtype)
