@@ -33,8 +33,9 @@ def best_update(history, monitor):
     Returns:
         The update (the first one of equals), or `None` if there is no measurement.
     """
-    rows = _measured(history, monitor)
-    return min(rows, key=lambda row: _cost(row, monitor))["updates"] if rows else None
+    name, sign = f"val_{monitor}", -1 if monitor == "bleu" else 1
+    rows = [row for row in history if name in row]
+    return min(rows, key=lambda row: sign * row[name])["updates"] if rows else None
 
 
 def is_out_of_patience(history, monitor, patience):
@@ -45,16 +46,7 @@ def is_out_of_patience(history, monitor, patience):
         monitor: `"loss"` or `"bleu"`.
         patience: Number of measurements, or `None` for endless patience.
     """
-    rows = _measured(history, monitor)
-    if patience is None or not rows:
-        return False
     best = best_update(history, monitor)
-    return sum(row["updates"] > best for row in rows) >= patience
-
-
-def _measured(history, monitor):
-    return [row for row in history if f"val_{monitor}" in row]
-
-
-def _cost(row, monitor):
-    return -row["val_bleu"] if monitor == "bleu" else row["val_loss"]
+    if patience is None or best is None:
+        return False
+    return sum(f"val_{monitor}" in row and row["updates"] > best for row in history) >= patience
