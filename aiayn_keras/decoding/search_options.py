@@ -6,7 +6,8 @@ import numbers
 from dataclasses import dataclass
 
 
-def _option(default, minimum, help):
+def number_option(default, minimum, help):
+    """A dataclass field for a number: its default, its least value, and its help text."""
     return dataclasses.field(default=default, metadata={"minimum": minimum, "help": help})
 
 
@@ -37,21 +38,22 @@ class SearchOptions:
         True
     """
 
-    num_beams: int = _option(4, 1, "Number of beams.")
-    length_penalty: float = _option(0.6, 0, "GNMT's α; 0 for none.")
-    coverage_penalty: float = _option(0.0, 0, "GNMT's β; 0 for none.")
-    no_repeat_ngram_size: int = _option(
+    num_beams: int = number_option(4, 1, "Number of beams.")
+    length_penalty: float = number_option(0.6, 0, "GNMT's α; 0 for none.")
+    coverage_penalty: float = number_option(0.0, 0, "GNMT's β; 0 for none.")
+    no_repeat_ngram_size: int = number_option(
         0, 0, "Write no n-gram of so many wordpieces twice; 0 allows all."
     )
-    num_return_sequences: int = _option(1, 1, "Number of translations of a text.")
-    min_length: int = _option(0, 0, "Least number of wordpieces of a translation.")
-    max_length: int | None = _option(
+    num_return_sequences: int = number_option(1, 1, "Number of translations of a text.")
+    min_length: int = number_option(0, 0, "Least number of wordpieces of a translation.")
+    max_length: int | None = number_option(
         None, 1, "Greatest number of wordpieces. Default: the source's plus 50."
     )
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            _check(field, getattr(self, field.name))
+            if "minimum" in field.metadata:
+                _check(field, getattr(self, field.name))
         if self.num_return_sequences > self.num_beams:
             raise ValueError(
                 "`num_return_sequences` must be at least 1 and at most `num_beams`. Received: "
