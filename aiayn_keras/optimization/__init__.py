@@ -1,4 +1,4 @@
-"""Loss, metrics, learning rate and optimizer of a training (paper 5.3 and 5.4)."""
+"""Training's loss, metrics and learning rate (paper 5.3 and 5.4)."""
 
 from aiayn_keras.optimization.label_smoothing import (
     LabelSmoothedCrossEntropy,

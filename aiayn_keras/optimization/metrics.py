@@ -1,4 +1,4 @@
-"""Metrics of a training; both are means over real tokens."""
+"""Metrics of training; both are means over real tokens."""
 
 import keras
 from keras import ops
