@@ -11,7 +11,7 @@ from aiayn_keras.models import (
     TransformerSeq2SeqLMPreprocessor,
     TransformerTokenizer,
 )
-from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
+from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule, paper_adam
 
 __all__ = [
     "BeamSampler",
@@ -22,4 +22,5 @@ __all__ = [
     "TransformerTokenizer",
     "WarmupSchedule",
     "export",
+    "paper_adam",
 ]

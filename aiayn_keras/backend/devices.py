@@ -46,7 +46,7 @@ class Devices:
         )
 
 
-def open_devices(kind, model_shards=1, gradient_accumulation_steps=1):
+def open_devices(kind, model_parallel_size=1, gradient_accumulation_steps=1):
     """Finds the devices to train on, and joins the other processes, if there are any.
 
     With JAX, several processes are joined by `keras.distribution.initialize`, if the environment
@@ -54,7 +54,8 @@ def open_devices(kind, model_shards=1, gradient_accumulation_steps=1):
 
     Args:
         kind: `"one"`, `"data_parallel"` or `"model_parallel"`.
-        model_shards: Number of devices that share one copy of the model, for `"model_parallel"`.
+        model_parallel_size: Number of devices that share a copy of the model, for
+            `"model_parallel"`.
         gradient_accumulation_steps: Number of batches of one update.
 
     Returns:
@@ -68,7 +69,7 @@ def open_devices(kind, model_shards=1, gradient_accumulation_steps=1):
         return Devices()
     return {"jax": _open_jax, "tensorflow": _open_tensorflow, "torch": _open_torch}[
         keras.config.backend()
-    ](kind, model_shards, gradient_accumulation_steps)
+    ](kind, model_parallel_size, gradient_accumulation_steps)
 
 
 def _refuse_processes():
@@ -80,7 +81,7 @@ def _refuse_processes():
         )
 
 
-def _open_jax(kind, model_shards, gradient_accumulation_steps):
+def _open_jax(kind, model_parallel_size, gradient_accumulation_steps):
     import jax
     from jax.experimental import multihost_utils
 
@@ -91,7 +92,7 @@ def _open_jax(kind, model_shards, gradient_accumulation_steps):
     if kind == "data_parallel":
         distribution = keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
     else:
-        distribution = _model_parallel(devices, model_shards)
+        distribution = _model_parallel(devices, model_parallel_size)
     return Devices(
         num_models=distribution.num_model_replicas,
         scope=distribution.scope,
@@ -101,14 +102,14 @@ def _open_jax(kind, model_shards, gradient_accumulation_steps):
     )
 
 
-def _model_parallel(devices, shards):
-    if len(devices) % shards:
+def _model_parallel(devices, size):
+    if len(devices) % size:
         raise DevicesError(
-            f"`training.model_shards` must divide the number of devices. Received: "
-            f"model_shards={shards}, but there are {len(devices)} devices."
+            f"`training.model_parallel_size` must divide the number of devices. Received: "
+            f"model_parallel_size={size}, but there are {len(devices)} devices."
         )
     mesh = keras.distribution.DeviceMesh(
-        (len(devices) // shards, shards), (BATCH, MODEL), np.array(devices)
+        (len(devices) // size, size), (BATCH, MODEL), np.array(devices)
     )
     distribution = keras.distribution.ModelParallel(
         layout_map=model_layout(mesh), batch_dim_name=BATCH, auto_shard_dataset=False
@@ -121,7 +122,7 @@ def _model_parallel(devices, shards):
     return distribution
 
 
-def _open_tensorflow(kind, model_shards, gradient_accumulation_steps):
+def _open_tensorflow(kind, model_parallel_size, gradient_accumulation_steps):
     import tensorflow as tf
 
     if kind == "model_parallel":
@@ -146,7 +147,7 @@ def _open_tensorflow(kind, model_shards, gradient_accumulation_steps):
     return Devices(num_models=strategy.num_replicas_in_sync, scope=strategy.scope)
 
 
-def _open_torch(kind, model_shards, gradient_accumulation_steps):
+def _open_torch(kind, model_parallel_size, gradient_accumulation_steps):
     raise DevicesError(
         "`training.devices` must be `one` with the PyTorch backend. Received: "
         f"{kind}. KERAS_BACKEND=jax has data_parallel and model_parallel, "

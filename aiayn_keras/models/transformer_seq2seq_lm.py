@@ -22,7 +22,7 @@ from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
     TokenAccuracy,
-    WarmupSchedule,
+    paper_adam,
 )
 
 
@@ -82,17 +82,14 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         """Compiles the model; arguments left out are the paper's recipe.
 
         Args:
-            optimizer: Defaults to Adam(β₁ = 0.9, β₂ = 0.98, ε = 1e-9) with the `WarmupSchedule`
-                (paper 5.3).
+            optimizer: Defaults to `paper_adam`: Adam with the warm-up schedule (paper 5.3).
             loss: Defaults to `LabelSmoothedCrossEntropy(0.1)` (paper 5.4).
             weighted_metrics: Defaults to accuracy and perplexity per real token.
             sampler: What `generate` searches with, defaults to `BeamSampler(4, 0.6)` (paper 6.1).
             **kwargs: As in `keras.Model.compile`.
         """
         if optimizer == "auto":
-            optimizer = keras.optimizers.Adam(
-                WarmupSchedule(self.backbone.hidden_dim), beta_1=0.9, beta_2=0.98, epsilon=1e-9
-            )
+            optimizer = paper_adam(self.backbone.hidden_dim)
         if loss == "auto":
             loss = LabelSmoothedCrossEntropy()
         if weighted_metrics == "auto":

@@ -5,6 +5,7 @@ from aiayn_keras.optimization.label_smoothing import (
     label_smoothed_cross_entropy,
 )
 from aiayn_keras.optimization.metrics import Perplexity, TokenAccuracy
+from aiayn_keras.optimization.paper_adam import paper_adam
 from aiayn_keras.optimization.warmup_schedule import WarmupSchedule
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "TokenAccuracy",
     "WarmupSchedule",
     "label_smoothed_cross_entropy",
+    "paper_adam",
 ]

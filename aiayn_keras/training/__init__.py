@@ -1,18 +1,17 @@
-"""Training from a recipe, and measuring what came of it (paper 5 and 6)."""
+"""Training from a recipe, and measuring the result (paper 5 and 6)."""
 
 from aiayn_keras.backend import DevicesError
 from aiayn_keras.training.averaging import average_checkpoints, write_average
-from aiayn_keras.training.bleu import BleuScore, corpus_bleu
-from aiayn_keras.training.callbacks import evaluate_bleu
+from aiayn_keras.training.bleu import BleuScore, corpus_bleu, evaluate_bleu
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
     load_checkpoint,
-    load_last_checkpoint,
     save_checkpoint,
 )
 from aiayn_keras.training.prepare import prepare
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
+from aiayn_keras.training.resume import load_last_checkpoint
 from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.trainer import TrainingResult, train
 

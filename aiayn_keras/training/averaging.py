@@ -1,17 +1,14 @@
 """The mean of the last checkpoints (paper 6.1)."""
 
 import shutil
-import tempfile
 from pathlib import Path
 
 import keras
 
-from aiayn_keras.models import (
-    TransformerSeq2SeqLM,
-    TransformerTokenizer,
-    text_preprocessor,
-)
-from aiayn_keras.training.checkpoints import load_checkpoint
+from aiayn_keras.files import writing_folder
+from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer, text_preprocessor
+from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint
+from aiayn_keras.training.history import best_update, read_history
 from aiayn_keras.training.recipe import load_recipe
 from aiayn_keras.training.run_folder import RunFolder
 
@@ -19,7 +16,7 @@ from aiayn_keras.training.run_folder import RunFolder
 def average_checkpoints(model, paths):
     """Sets the model's trainable weights to the mean over checkpoints.
 
-    Where the optimizer keeps a running mean of the weights, that is what is averaged.
+    Where the optimizer keeps an EMA of the weights, the mean is over the EMAs.
 
     Args:
         model: The model that the checkpoints are of.
@@ -42,6 +39,15 @@ def average_checkpoints(model, paths):
         sums = values if sums is None else [a + b for a, b in zip(sums, values, strict=True)]
     for variable, total in zip(model.trainable_variables, sums, strict=True):
         variable.assign((total / len(paths)).astype(variable.dtype))
+
+
+def chosen_checkpoints(folder, training):
+    """Paths of a `RunFolder`'s checkpoints whose mean is the model, by a `TrainingSection`."""
+    if not training.keep_best:
+        return folder.last_checkpoints(training.average_checkpoints)
+    checkpoints = dict(list_checkpoints(folder.checkpoints))
+    history = read_history(folder.history, max(checkpoints))
+    return [checkpoints[best_update(history, training.monitor)]]
 
 
 def write_average(run, output, last=None):
@@ -75,8 +81,8 @@ def write_average(run, output, last=None):
     average_checkpoints(model, paths)
     translator = TransformerSeq2SeqLM(model.backbone, text_preprocessor(tokenizer, model.backbone))
     output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=output.parent) as temporary:
-        written = Path(temporary) / output.name
+    with writing_folder(output.parent) as temporary:
+        written = temporary / output.name
         translator.save_to_preset(str(written))
         for file in (folder.recipe, folder.history):
             shutil.copy(file, written)

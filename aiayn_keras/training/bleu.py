@@ -1,5 +1,6 @@
 """BLEU by sacreBLEU, never without its signature (https://aclanthology.org/W18-6319)."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import sacrebleu
@@ -12,7 +13,7 @@ class BleuScore:
     Attributes:
         score: BLEU, 0 to 100.
         details: N-gram precisions, brevity penalty and lengths, as sacreBLEU prints them.
-        signature: sacreBLEU's signature: what must agree for two scores to be comparable.
+        signature: sacreBLEU's signature; only scores with the same one are comparable.
     """
 
     score: float
@@ -24,7 +25,7 @@ class BleuScore:
 
 
 def check_bleu_tokenizer(name):
-    """Returns a name of sacreBLEU's tokenizers, or raises a ValueError with all of them."""
+    """Returns the name of a tokenizer of sacreBLEU, or raises a ValueError that lists them."""
     if name not in sacrebleu.BLEU.TOKENIZERS:
         raise ValueError(
             f"Unknown BLEU tokenizer {name!r}. sacreBLEU has: "
@@ -61,4 +62,15 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
         score=result.score,
         details=result.format(width=2),
         signature=str(bleu.get_signature()),
+    )
+
+
+def evaluate_bleu(model, pairs, evaluation):
+    """BLEU of a model's translations of `ParallelText`, as an `EvaluationSection` says."""
+    translations = model.translate(pairs.sources, **dataclasses.asdict(evaluation.search_options()))
+    return corpus_bleu(
+        [translation.text for translation in translations],
+        list(pairs.targets),
+        tokenizer=evaluation.bleu_tokenizer,
+        lowercase=evaluation.lowercase,
     )

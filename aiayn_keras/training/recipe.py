@@ -3,7 +3,6 @@
 import difflib
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pydantic
 import yaml
@@ -24,11 +23,11 @@ from aiayn_keras.training.recipe_sections import (
 
 
 class RecipeError(ValueError):
-    """A recipe that cannot be used; the message says which field and what it may be."""
+    """Raised for a recipe that cannot be used; names the fields and their allowed values."""
 
 
 class Recipe(Section):
-    """All that decides a training; see the sections."""
+    """Description of a whole training; see the sections."""
 
     corpus: CorpusSection
     tokenizer: TokenizerSection
@@ -49,18 +48,18 @@ class Recipe(Section):
 
     @pydantic.model_validator(mode="after")
     def _model_divides(self):
-        shards = self.training.model_shards or 1
-        sizes = {**self.model.sizes, "vocabulary_size": self.tokenizer.vocabulary_size}
+        devices = self.training.model_parallel_size or 1
+        sizes = {**self.model.options, "vocabulary_size": self.tokenizer.vocabulary_size}
         for name in ("num_heads", "intermediate_dim", "vocabulary_size"):
-            if sizes[name] % shards:
+            if sizes[name] % devices:
                 raise ValueError(
-                    f"`{name}`={sizes[name]} must be a multiple of `training.model_shards`="
-                    f"{shards}, among which it is divided"
+                    f"`{name}`={sizes[name]} must be a multiple of `training.model_parallel_size`="
+                    f"{devices}, among which it is divided"
                 )
         return self
 
     def build_model(self, vocabulary_size):
-        """Makes the compiled `TransformerSeq2SeqLM`, with random weights, to fit on token ids."""
+        """Makes the compiled `TransformerSeq2SeqLM` that takes token ids, with random weights."""
         jit_compile = self.training.jit_compile
         label_smoothing = self.optimizer.label_smoothing
         if label_smoothing is None:
@@ -69,7 +68,7 @@ class Recipe(Section):
         model = TransformerSeq2SeqLM(backbone)
         model.compile(
             optimizer=self.optimizer.build(backbone.hidden_dim),
-            # A sum, since the batches' weights divide: see `UpdateBatches`.
+            # A sum: the batches' weights already divide by the number of tokens (`UpdateBatches`).
             loss=LabelSmoothedCrossEntropy(label_smoothing, reduction="sum"),
             # Accuracy and perplexity would each pass over all logits again, 40 % of a tiny
             # model's time; perplexity is measured on the validation sentences instead.
@@ -82,7 +81,7 @@ class Recipe(Section):
         """The `Devices` to train on; see `aiayn_keras.backend.open_devices`."""
         return open_devices(
             self.training.devices,
-            self.training.model_shards,
+            self.training.model_parallel_size,
             self.optimizer.gradient_accumulation_steps,
         )
 
@@ -109,7 +108,7 @@ def load_recipe(name_or_path, overrides=()):
 
     Raises:
         RecipeError: For an unknown name, a file that is not a recipe, an unknown field or a wrong
-            value; each with what is allowed.
+            value; the message lists what is allowed.
         FileNotFoundError: For a path without a file.
     """
     if str(name_or_path).endswith((".yaml", ".yml")):
@@ -134,7 +133,7 @@ def load_recipe(name_or_path, overrides=()):
         raise RecipeError(_explain(error, name_or_path)) from None
 
 
-def _parse_yaml(text, origin) -> dict[str, Any]:
+def _parse_yaml(text, origin):
     try:
         fields = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -1,15 +1,18 @@
-"""The sections of a recipe: what may be set, and within which limits."""
+"""The sections of a recipe: their fields, defaults and limits."""
 
 import contextlib
+import dataclasses
+import inspect
 from typing import Annotated, Literal
 
 import keras
 import pydantic
-from pydantic import Field, PositiveInt
+from pydantic import AfterValidator, Field, PositiveInt
 
 from aiayn_keras.backend import bfloat16_products
+from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
-from aiayn_keras.optimization import WarmupSchedule
+from aiayn_keras.optimization import paper_adam
 from aiayn_keras.training.bleu import check_bleu_tokenizer
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -17,25 +20,25 @@ FilePair = tuple[str] | tuple[str, str]
 
 
 class Section(pydantic.BaseModel):
-    """Unknown fields are refused, known ones checked."""
+    """Base of the sections: refuses unknown fields and checks the others."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
 class CorpusSection(Section):
-    """Where the pairs come from: a corpus by `name`, or files by path.
+    """The source of the pairs: a corpus by `name`, or files by path.
 
     Attributes:
         name: A name of `aiayn_keras.data.corpus_names()`.
-        variant: Of Multi30k, `"tok"` or `"raw"`.
+        variant: Variant of Multi30k, `"tok"` or `"raw"`.
         train_size: Number of pairs to generate for `demo`.
         train: Two files, or one TSV file, plain or .gz; likewise `validation` and `test`.
         validation: See `train`.
         test: See `train`.
         source_language: Language code of the sources, kept with the recipe.
         target_language: Language code of the targets.
-        shards: Folder of `aiayn-keras prepare` with the training pairs of this corpus; their text
-            is then not read.
+        shards: Folder that `aiayn-keras prepare` made of the training pairs; their text is then
+            not read.
     """
 
     name: str | None = None
@@ -63,7 +66,7 @@ class TokenizerSection(Section):
     Attributes:
         vocabulary_size: Number of tokens, the four special ones included.
         model_type: `"bpe"` or `"unigram"`.
-        normalization: SentencePiece's name of a normalization.
+        normalization: Name of one of SentencePiece's normalizations.
         sampling_alpha: If given, words of the training text are split anew in each epoch: the
             probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
@@ -74,48 +77,54 @@ class TokenizerSection(Section):
     sampling_alpha: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
 
 
-class ModelSection(Section):
-    """The architecture: a preset and what differs from it; see `TransformerBackbone`.
+class _ModelBase(Section):
+    """The architecture: a preset and the options of `TransformerBackbone` that differ from it.
 
     Attributes:
         preset: A key of `TransformerBackbone.presets`.
     """
 
     preset: Literal[tuple(TRANSFORMER_PRESETS)] = "transformer_base"
-    num_layers: PositiveInt | None = None
-    num_heads: PositiveInt | None = None
-    hidden_dim: PositiveInt | None = None
-    intermediate_dim: PositiveInt | None = None
-    key_dim: PositiveInt | None = None
-    value_dim: PositiveInt | None = None
-    dropout: Share | None = None
-    attention_dropout: Share | None = None
-    activation_dropout: Share | None = None
-    normalize_first: bool | None = None
-    position_embedding: Literal["sinusoidal", "learned"] | None = None
-    max_sequence_length: PositiveInt | None = None
 
     @property
-    def sizes(self):
-        """The paper's base model, what the preset changes in it, and what the recipe does."""
+    def options(self):
+        """All options of the `TransformerBackbone`: its defaults, the preset's, the recipe's."""
         return {
-            "hidden_dim": 512,
-            "num_heads": 8,
-            "intermediate_dim": 2048,
+            **BACKBONE_DEFAULTS,
             **TRANSFORMER_PRESETS[self.preset]["config"],
             **self.model_dump(exclude={"preset"}, exclude_none=True),
         }
 
-    def build(self, vocabulary_size, precision):
+    def build(self, vocabulary_size, dtype):
         """Makes the `TransformerBackbone`, with random weights."""
-        overrides = self.model_dump(exclude={"preset"}, exclude_none=True)
-        return TransformerBackbone.from_preset(
-            self.preset,
-            load_weights=False,
-            vocabulary_size=vocabulary_size,
-            dtype=precision,
-            **overrides,
-        )
+        return TransformerBackbone(vocabulary_size, dtype=dtype, **self.options)
+
+
+def _known_activation(name):
+    keras.activations.get(name)
+    return name
+
+
+BACKBONE_DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(TransformerBackbone.__init__).parameters.items()
+    if parameter.default is not parameter.empty and name != "dtype"
+}
+_TYPE_OF_DEFAULT = {
+    bool: bool, int: PositiveInt, type(None): PositiveInt, float: Share, str: str,
+}  # fmt: skip
+_TYPE_OF_OPTION = {
+    "activation": Annotated[str, AfterValidator(_known_activation)],
+    "position_embedding": Literal["sinusoidal", "learned"],
+}
+ModelSection = pydantic.create_model(
+    "ModelSection",
+    __base__=_ModelBase,
+    **{
+        name: (_TYPE_OF_OPTION.get(name, _TYPE_OF_DEFAULT[type(default)]) | None, None)
+        for name, default in BACKBONE_DEFAULTS.items()
+    },
+)
 
 
 class BatchesSection(Section):
@@ -143,10 +152,9 @@ class OptimizerSection(Section):
         warmup_steps: Updates until the peak of the learning rate.
         peak_learning_rate: The peak; `(hidden_dim · warmup_steps)^-0.5` if not given.
         label_smoothing: The paper's ε_ls; the preset's if not given.
-        gradient_accumulation_steps: Batches of an update. What counts updates elsewhere in the
-            recipe counts these.
-        ema_momentum: If given, validation and the final model use a running mean of the weights
-            instead of the weights, of which each update keeps this share.
+        gradient_accumulation_steps: Batches of an update. All other fields count updates.
+        ema_momentum: If given, validation and the final model use an exponential moving average
+            (EMA) of the weights instead of the weights; each update keeps this share of it.
     """
 
     warmup_steps: PositiveInt = 4000
@@ -156,46 +164,29 @@ class OptimizerSection(Section):
     ema_momentum: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
 
     def build(self, hidden_dim):
-        """Makes the `keras.optimizers.Adam` for a model of a width."""
-        batches = self.gradient_accumulation_steps
-        schedule = WarmupSchedule(
-            hidden_dim,
-            self.warmup_steps,
-            self.peak_learning_rate,
-            gradient_accumulation_steps=batches,
-        )
-        return keras.optimizers.Adam(
-            schedule,
-            beta_1=0.9,
-            beta_2=0.98,
-            epsilon=1e-9,
-            gradient_accumulation_steps=None if batches == 1 else batches,
-            use_ema=self.ema_momentum is not None,
-            # Keras moves the mean with every batch.
-            ema_momentum=(self.ema_momentum or 0.0) ** (1 / batches),
-        )
+        """Makes the optimizer for a model of width `hidden_dim`."""
+        return paper_adam(hidden_dim, **self.model_dump(exclude={"label_smoothing"}))
 
 
 class TrainingSection(Section):
-    """How long, how precise, what is kept.
+    """Length and precision of the training, its devices, and the choice of the model.
 
     Attributes:
         updates: Number of optimizer updates, a multiple of `checkpoint_every`.
         checkpoint_every: Updates between checkpoints, each with a validation loss.
         bleu_every: Updates between validation BLEUs, a multiple of `checkpoint_every`.
         average_checkpoints: The model is the mean of this many last checkpoints (paper 6.1).
-        monitor: What tells how good a checkpoint is: the validation `"loss"` or `"bleu"`.
-        patience: The training ends after so many measurements of `monitor` without a better one.
+        monitor: Validation figure by which checkpoints are compared, `"loss"` or `"bleu"`.
+        patience: Number of measurements of `monitor` in a row without a better one after which the
+            training ends; endless if not given.
         keep_best: Whether the model is the best checkpoint by `monitor` instead of the mean.
-        precision: A Keras dtype policy; or `"bfloat16_products"`, float32 but for matrix products,
-            the fastest on CPUs with TensorFlow.
-        jit_compile: Whether XLA compiles the training step. Defaults to what
-            `aiayn_keras.backend.compiles_by_default` says.
-        devices: `"one"`; `"data_parallel"`: every device has the model, and a share of each
-            batch; or `"model_parallel"`, with JAX: devices share a model as well. See
-            docs/devices.md.
-        model_shards: Devices that share a model, for `"model_parallel"`.
-        seed: Of the weights, of the order of batches and of dropout.
+        precision: A Keras dtype policy; or `"bfloat16_products"`: float32, with matrix products
+            in bfloat16, which is fastest on CPUs with TensorFlow.
+        jit_compile: Whether XLA compiles the training step; if not given, on JAX only.
+        devices: `"one"`; `"data_parallel"`: every device has the model and a share of each batch;
+            or `"model_parallel"`, on JAX: devices share a model as well. See docs/devices.md.
+        model_parallel_size: Devices that share a model, for `"model_parallel"`.
+        seed: Seed of the first weights, the order of batches and dropout.
     """
 
     updates: PositiveInt
@@ -210,7 +201,7 @@ class TrainingSection(Section):
     )
     jit_compile: bool | None = None
     devices: Literal["one", "data_parallel", "model_parallel"] = "one"
-    model_shards: Annotated[int, Field(ge=2)] | None = None
+    model_parallel_size: Annotated[int, Field(ge=2)] | None = None
     seed: Annotated[int, Field(ge=0)] = 1
 
     @property
@@ -218,8 +209,8 @@ class TrainingSection(Section):
         """The model's Keras dtype policy."""
         return "float32" if self.precision == "bfloat16_products" else self.precision
 
-    def products(self):
-        """The context to train in.
+    def matmul_precision(self):
+        """Context manager in which matrix products have the recipe's precision.
 
         Raises:
             ValueError: If the backend does not have it.
@@ -239,27 +230,23 @@ class TrainingSection(Section):
         return self
 
     @pydantic.model_validator(mode="after")
-    def _shards_of_model(self):
-        if (self.devices == "model_parallel") != (self.model_shards is not None):
+    def _size_of_model_parallel(self):
+        if (self.devices == "model_parallel") != (self.model_parallel_size is not None):
             raise ValueError(
-                "`model_shards` and `devices: model_parallel` need each other. "
-                f"Received: devices={self.devices}, model_shards={self.model_shards}"
+                "`model_parallel_size` and `devices: model_parallel` need each other. "
+                f"Received: devices={self.devices}, model_parallel_size={self.model_parallel_size}"
             )
         return self
 
 
-class EvaluationSection(Section):
-    """How translations are searched and measured (paper 6.1).
+class _EvaluationBase(Section):
+    """The search for translations (paper 6.1), by the fields of `SearchOptions`, and their BLEU.
 
     Attributes:
-        num_beams: Number of beams.
-        length_penalty: The exponent α of the length penalty.
         bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for text that is tokenised.
         lowercase: Whether BLEU ignores case.
     """
 
-    num_beams: PositiveInt = 4
-    length_penalty: Annotated[float, Field(ge=0.0)] = 0.6
     bleu_tokenizer: str = "13a"
     lowercase: bool = False
 
@@ -267,3 +254,26 @@ class EvaluationSection(Section):
     @classmethod
     def _known(cls, name):
         return check_bleu_tokenizer(name)
+
+    def search_options(self):
+        """Makes the `SearchOptions`, which refuse what does not go together."""
+        return SearchOptions(**self.model_dump(exclude={"bleu_tokenizer", "lowercase"}))
+
+    @pydantic.model_validator(mode="after")
+    def _searchable(self):
+        self.search_options()
+        return self
+
+
+EvaluationSection = pydantic.create_model(
+    "EvaluationSection",
+    __base__=_EvaluationBase,
+    **{
+        field.name: (
+            Annotated[field.type, Field(ge=field.metadata["minimum"])],
+            field.default,
+        )
+        for field in dataclasses.fields(SearchOptions)
+        if field.name != "num_return_sequences"
+    },
+)

@@ -22,7 +22,7 @@ RUNS = {
         "training.devices=data_parallel",
         "optimizer.gradient_accumulation_steps=2",
     ),
-    "model_parallel": ("training.devices=model_parallel", "training.model_shards=2"),
+    "model_parallel": ("training.devices=model_parallel", "training.model_parallel_size=2"),
     "mean_of_each_device": ("training.devices=data_parallel",),
 }
 
@@ -84,7 +84,7 @@ def trained(name):
     return {
         "weights": [keras.ops.convert_to_numpy(v).tolist() for v in model.trainable_variables],
         "losses": history.history["loss"],
-        "query_shards": [list(s.data.shape) for s in getattr(query, "addressable_shards", ())],
+        "query_shapes": [list(s.data.shape) for s in getattr(query, "addressable_shards", ())],
     }
 
 

@@ -39,7 +39,7 @@ def batches():
 
 
 def trained(sequence, *settings):
-    """The model after some updates, and its optimizer."""
+    """The model after some updates."""
     recipe = small_recipe("model.dropout=0.0", "optimizer.peak_learning_rate=0.003", *settings)
     keras.utils.set_random_seed(5)
     model = recipe.build_model(V)
@@ -78,14 +78,3 @@ def test_the_schedule_counts_updates(models):
     # Adam has just used the rate of update 4; the next batch is of update 5.
     rates = [float(keras.ops.convert_to_numpy(m.optimizer.learning_rate)) for m in models]
     assert_close(rates, [0.003 * (UPDATES + 1) / 30] * 2)
-
-
-def test_the_running_mean_moves_once_an_update():
-    """With gradients accumulated, the share that an update keeps is the one asked for."""
-    accumulated = trained(
-        batches(),
-        f"optimizer.gradient_accumulation_steps={BATCHES}",
-        "optimizer.ema_momentum=0.5",
-    )
-    kept = accumulated.optimizer.ema_momentum**BATCHES
-    assert kept == pytest.approx(0.5)

@@ -9,7 +9,6 @@ from aiayn_keras.training import (
     DamagedCheckpointError,
     list_checkpoints,
     load_checkpoint,
-    load_last_checkpoint,
     save_checkpoint,
 )
 from aiayn_keras.training.checkpoints import prune_checkpoints
@@ -56,40 +55,6 @@ def test_a_damaged_checkpoint_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(DamagedCheckpointError, match=r"update-00000001.*damaged: its checksum"):
         load_checkpoint(dense_model(), path)
-
-
-def spoil(path):
-    """Changes one bit in the middle of a file."""
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-def test_the_newest_whole_checkpoint_is_used_and_damaged_ones_are_reported(tmp_path, caplog):
-    model = dense_model()
-    fit_once(model)
-    paths = [save_checkpoint(model, tmp_path, update) for update in (1, 2, 3)]
-    expected = [keras.ops.convert_to_numpy(weight) for weight in model.weights]
-    spoil(paths[1])
-    paths[2].write_bytes(paths[2].read_bytes()[:-1])
-    other = dense_model()
-    assert load_last_checkpoint(other, tmp_path) == 1
-    for actual, weight in zip(other.weights, expected, strict=True):
-        np.testing.assert_array_equal(keras.ops.convert_to_numpy(actual), weight)
-    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-    assert paths[2].name in caplog.text
-    assert list_checkpoints(tmp_path) == [(1, paths[0])]
-    assert (tmp_path / f"damaged-{paths[1].name}").is_file()
-
-
-def test_without_a_whole_checkpoint_the_model_stays_as_it_is(tmp_path):
-    model = dense_model()
-    before = [keras.ops.convert_to_numpy(weight) for weight in model.weights]
-    spoil(save_checkpoint(dense_model(), tmp_path, update=1))
-    assert load_last_checkpoint(model, tmp_path) == 0
-    assert load_last_checkpoint(model, tmp_path / "nowhere") == 0
-    for actual, weight in zip(model.weights, before, strict=True):
-        assert_close(actual, weight)
 
 
 def test_a_full_disk_is_named_and_loses_nothing(tmp_path, monkeypatch):

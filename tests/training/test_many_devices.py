@@ -85,8 +85,8 @@ def test_model_parallel_gives_the_weights_of_one_device(runs):
 
 @only_jax
 def test_model_parallel_gives_each_device_half_the_heads(runs):
-    assert runs["data_parallel"]["query_shards"] == [[32, 32]] * DEVICES
-    assert runs["model_parallel"]["query_shards"] == [[32, 16]] * DEVICES
+    assert runs["data_parallel"]["query_shapes"] == [[32, 32]] * DEVICES
+    assert runs["model_parallel"]["query_shapes"] == [[32, 16]] * DEVICES
 
 
 @only_tensorflow
@@ -108,7 +108,10 @@ def test_torch_refuses_many_devices():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (("training.devices=model_parallel", "training.model_shards=2"), "needs the JAX backend"),
+        (
+            ("training.devices=model_parallel", "training.model_parallel_size=2"),
+            "needs the JAX backend",
+        ),
         (
             ("training.devices=data_parallel", "optimizer.gradient_accumulation_steps=2"),
             "`optimizer.gradient_accumulation_steps` must be 1",
@@ -128,9 +131,9 @@ def test_tensorflow_refuses_several_processes(monkeypatch):
 
 
 @only_jax
-def test_model_shards_must_divide_the_devices():
-    settings = ("training.devices=model_parallel", "training.model_shards=2")
-    with pytest.raises(DevicesError, match="model_shards=2, but there are 1 devices"):
+def test_the_model_parallel_size_must_divide_the_devices():
+    settings = ("training.devices=model_parallel", "training.model_parallel_size=2")
+    with pytest.raises(DevicesError, match="model_parallel_size=2, but there are 1 devices"):
         small_recipe(*settings).open_devices()
 
 

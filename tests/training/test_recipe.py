@@ -1,7 +1,15 @@
+import inspect
+
+import keras
 import pytest
 import yaml
 
+from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.models import TransformerBackbone
 from aiayn_keras.training import Recipe, RecipeError, load_recipe, recipe_names
+from aiayn_keras.training.recipe_sections import EvaluationSection
+
+SMALL = ("model.num_layers=1", "model.hidden_dim=8", "model.intermediate_dim=8")
 
 
 def test_the_shipped_recipes():
@@ -34,12 +42,44 @@ def test_both_multi30k_recipes_differ_in_the_corpus_alone():
     assert german.model_copy(update={"corpus": french.corpus}) == french
 
 
-def test_sizes_are_the_presets_unless_the_recipe_says_otherwise():
-    sizes = [
-        load_recipe("wmt14_en_de_base", settings).model.sizes["hidden_dim"]
+def test_options_are_the_presets_unless_the_recipe_says_otherwise():
+    widths = [
+        load_recipe("wmt14_en_de_base", settings).model.options["hidden_dim"]
         for settings in ([], ["model.preset=transformer_tiny"], ["model.hidden_dim=320"])
     ]
-    assert sizes == [512, 128, 320]
+    assert widths == [512, 128, 320]
+
+
+def test_every_option_of_the_backbone_is_a_field():
+    options = inspect.signature(TransformerBackbone).parameters.keys()
+    assert {"num_layers", "activation", "attention_bias", "layer_norm_epsilon"} < options
+    fields = load_recipe("demo").model.options.keys()
+    assert options - fields == {"vocabulary_size", "dtype", "kwargs"}
+    settings = ("model.attention_bias=true", "model.activation=swish", *SMALL)
+    backbone = load_recipe("demo", settings).build_model(19).backbone
+    assert backbone.attention_bias
+    assert backbone.activation is keras.activations.swish
+    assert backbone.num_layers == 1
+
+
+def test_a_recipe_builds_the_preset_it_names():
+    recipe = load_recipe("wmt14_en_de_base", ["model.preset=transformer_tiny"])
+    ours = recipe.build_model(31).backbone.get_config()
+    named = TransformerBackbone.from_preset(
+        "transformer_tiny", load_weights=False, vocabulary_size=31
+    )
+    ignored = {"name", "dtype", "trainable"}
+    assert {key: ours[key] for key in ours.keys() - ignored} == {
+        key: value for key, value in named.get_config().items() if key not in ignored
+    }
+
+
+def test_searches_are_those_of_translate_unless_the_recipe_says_otherwise():
+    assert EvaluationSection().search_options() == SearchOptions()
+    section = load_recipe("demo", ["evaluation.no_repeat_ngram_size=3"]).evaluation
+    assert section.search_options() == SearchOptions(no_repeat_ngram_size=3)
+    with pytest.raises(RecipeError, match=r"`evaluation`: `min_length` must be from 0 to"):
+        load_recipe("demo", ["evaluation.min_length=5", "evaluation.max_length=4"])
 
 
 def test_settings_replace_values():
@@ -78,12 +118,21 @@ def test_an_unknown_recipe_gets_the_names():
         ("training.updates=250", "must be a multiple of `checkpoint_every`=100"),
         ("training.updates=many", "`training.updates`: .*integer.*'many'"),
         ("model.dropout=1.0", "`model.dropout`: .*less than 1"),
+        ("model.num_layers=0", "`model.num_layers`: .*greater than 0.*0"),
+        ("model.activation=rely", "`model.activation`: Could not interpret .*rely"),
+        (
+            "model.position_embedding=none",
+            "`model.position_embedding`: .*'sinusoidal' or 'learned'",
+        ),
+        ("evaluation.num_beams=0", "`evaluation.num_beams`: .*greater than or equal to 1.*0"),
+        ("evaluation.max_length=0", "`evaluation.max_length`: .*greater than or equal to 1.*0"),
+        ("evaluation.num_return_sequences=2", "unknown field `evaluation.num_return_sequences`"),
         ("training.precision=float8", "float32.*mixed_bfloat16"),
         ("model.preset=transformer_huge", "transformer_tiny.*transformer_base"),
         ("corpus.train=[a.en, a.de]", "either `name` or the files"),
         ("training.devices=all", "`training.devices`: .*'one', 'data_parallel' or 'model_par"),
-        ("training.devices=model_parallel", "need each other. .*model_shards=None"),
-        ("training.model_shards=2", "need each other. .*devices=one"),
+        ("training.devices=model_parallel", "need each other. .*model_parallel_size=None"),
+        ("training.model_parallel_size=2", "need each other. .*devices=one"),
         ("updates=3", "section.field=value"),
         ("training.updates=[", "not YAML"),
     ],
@@ -96,17 +145,20 @@ def test_wrong_values_are_explained(setting, message):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("model.num_heads=4", "`num_heads`=4 must be a multiple of `training.model_shards`=8"),
+        (
+            "model.num_heads=4",
+            "`num_heads`=4 must be a multiple of `training.model_parallel_size`=8",
+        ),
         ("model.intermediate_dim=100", "`intermediate_dim`=100 must be a multiple"),
         ("tokenizer.vocabulary_size=1001", "`vocabulary_size`=1001 must be a multiple"),
     ],
 )
 def test_a_model_that_does_not_divide_among_devices_is_refused(setting, message):
     base = "model.preset=transformer_base"
-    shards = ("training.devices=model_parallel", "training.model_shards=8")
-    assert load_recipe("demo", (base, *shards)).training.model_shards == 8
+    devices = ("training.devices=model_parallel", "training.model_parallel_size=8")
+    assert load_recipe("demo", (base, *devices)).training.model_parallel_size == 8
     with pytest.raises(RecipeError, match=message):
-        load_recipe("demo", (base, *shards, setting))
+        load_recipe("demo", (base, *devices, setting))
 
 
 def test_a_missing_field_is_named(tmp_path):
@@ -138,6 +190,5 @@ def test_a_file_that_is_no_recipe(tmp_path):
     ],
 )
 def test_label_smoothing_is_the_preset_s_unless_given(settings, expected):
-    small = ("model.num_layers=1", "model.hidden_dim=8", "model.intermediate_dim=8")
-    recipe = load_recipe("demo", (*small, *settings))
+    recipe = load_recipe("demo", (*SMALL, *settings))
     assert recipe.build_model(vocabulary_size=19).loss.label_smoothing == expected

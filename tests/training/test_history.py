@@ -1,6 +1,14 @@
+import json
+import math
+
 import pytest
 
-from aiayn_keras.training.validation_history import best_update, is_out_of_patience
+from aiayn_keras.training.history import (
+    as_columns,
+    best_update,
+    is_out_of_patience,
+    read_history,
+)
 
 HISTORY = [
     {"updates": 10, "val_loss": 3.0},
@@ -29,3 +37,17 @@ def test_the_best_is_the_lowest_loss_or_the_highest_bleu():
 )
 def test_patience_counts_measurements_since_the_best(rows, monitor, patience, expected):
     assert is_out_of_patience(HISTORY[:rows], monitor, patience) is expected
+
+
+def test_the_history_is_read_up_to_an_update(tmp_path):
+    path = tmp_path / "history.json"
+    assert read_history(path, 30) == []
+    path.write_text(json.dumps(HISTORY))
+    assert read_history(path, 30) == HISTORY[:3]
+
+
+def test_columns_have_nan_where_nothing_was_measured():
+    columns = as_columns(HISTORY[:2])
+    assert columns["updates"] == [10, 20]
+    assert math.isnan(columns["val_bleu"][0])
+    assert columns["val_bleu"][1] == 5.0

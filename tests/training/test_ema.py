@@ -2,11 +2,11 @@ import keras
 import numpy as np
 
 from aiayn_keras.training import average_checkpoints, save_checkpoint
-from aiayn_keras.training.running_mean import ValidateMeanWeights, mean_weights
+from aiayn_keras.training.ema import ValidateEMA, ema_weights
 from tests.helpers import assert_close
 
 
-def model_with_mean(momentum=0.75):
+def model_with_ema(momentum=0.75):
     """`y = w·x` with loss `-w·x`, so that each update adds the rate 1 to `w`, from 0 on."""
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
     model.set_weights([np.zeros((1, 1))])
@@ -37,18 +37,18 @@ MEAN = 0.75 * (0.75 * 1 + 0.25 * 2) + 0.25 * 3
 
 
 def test_validation_measures_the_mean_and_training_goes_on_from_the_weights():
-    model, notes = model_with_mean(), KeepWeights()
+    model, notes = model_with_ema(), KeepWeights()
     one = np.ones((1, 1))
-    history = fit(model, 3, validation_data=(one, one), callbacks=[ValidateMeanWeights(), notes])
+    history = fit(model, 3, validation_data=(one, one), callbacks=[ValidateEMA(), notes])
     assert_close([notes.mean, notes.weight], [MEAN, 3.0])
     assert_close(history.history["val_loss"], [-MEAN])
 
 
 def test_training_goes_on_after_validation_with_weights_and_mean():
     """On JAX a compiled step uses up the arrays it is given, so mean and weight must be two."""
-    model, notes = model_with_mean(), KeepWeights()
+    model, notes = model_with_ema(), KeepWeights()
     one = np.ones((1, 1))
-    options = {"validation_data": (one, one), "callbacks": [ValidateMeanWeights(), notes]}
+    options = {"validation_data": (one, one), "callbacks": [ValidateEMA(), notes]}
     fit(model, 3, epochs=2, **options)
     assert notes.weight == 6.0
     mean = MEAN
@@ -59,12 +59,12 @@ def test_training_goes_on_after_validation_with_weights_and_mean():
 
 
 def test_the_weights_come_back_after_the_block(tmp_path):
-    model = model_with_mean()
+    model = model_with_ema()
     seen = []
 
     class Look(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
-            with mean_weights(self.model):
+            with ema_weights(self.model):
                 seen.append(keras.ops.convert_to_numpy(self.model.trainable_variables[0]).item())
             seen.append(keras.ops.convert_to_numpy(self.model.trainable_variables[0]).item())
             self.path = save_checkpoint(self.model, tmp_path, 3)
@@ -72,13 +72,13 @@ def test_the_weights_come_back_after_the_block(tmp_path):
     look = Look()
     fit(model, 3, callbacks=[look])
     assert_close(seen, [MEAN, 3.0])
-    other = model_with_mean()
+    other = model_with_ema()
     average_checkpoints(other, [look.path])
     assert_close(other.trainable_variables[0], [[MEAN]])
 
 
 def test_without_a_mean_the_weights_stay():
-    model = model_with_mean(momentum=None)
+    model = model_with_ema(momentum=None)
     fit(model, 2)
-    with mean_weights(model):
+    with ema_weights(model):
         assert_close(model.trainable_variables[0], [[2.0]])

@@ -1,4 +1,4 @@
-"""The running mean of the weights in the place of the weights, for a while."""
+"""The exponential moving average (EMA) of the weights, used in their place for a while."""
 
 import contextlib
 
@@ -6,11 +6,11 @@ import keras
 
 
 @contextlib.contextmanager
-def mean_weights(model):
-    """Gives the model the optimizer's running mean of its weights, if it keeps one, for a block."""
+def ema_weights(model):
+    """Context manager in which the model has the EMA of its weights, if the optimizer keeps one."""
     kept = _copies(model.trainable_variables)
     model.optimizer.finalize_variable_values(model.trainable_variables)
-    # The mean itself must not be in the model: JAX reuses the memory of what a step is given.
+    # A copy, since a compiled step of JAX uses up the arrays of the model, not the optimizer's.
     _assign(model.trainable_variables, _copies(model.trainable_variables))
     try:
         yield
@@ -27,15 +27,15 @@ def _assign(variables, values):
         variable.assign(value)
 
 
-class ValidateMeanWeights(keras.callbacks.Callback):
-    """Lets `fit` measure the validation loss with the running mean of the weights."""
+class ValidateEMA(keras.callbacks.Callback):
+    """Lets `fit` measure the validation loss with the EMA of the weights."""
 
     def __init__(self):
         super().__init__()
         self._validation = contextlib.ExitStack()
 
     def on_test_begin(self, logs=None):
-        self._validation.enter_context(mean_weights(self.model))
+        self._validation.enter_context(ema_weights(self.model))
 
     def on_test_end(self, logs=None):
         self._validation.close()

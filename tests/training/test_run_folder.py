@@ -1,0 +1,45 @@
+import pytest
+
+from aiayn_keras.models import TransformerTokenizer
+from aiayn_keras.training import RunFolder, load_recipe
+from tests.runs import small_recipe
+
+
+@pytest.fixture(scope="module", name="tokenizer")
+def small_tokenizer():
+    return TransformerTokenizer.train(["one two three", "eins zwei drei"], vocabulary_size=30)
+
+
+def test_a_folder_is_made_with_what_a_resumed_training_needs(tmp_path, tokenizer):
+    folder = RunFolder(tmp_path / "runs" / "small")
+    assert folder.is_free()
+    folder.create(small_recipe(), tokenizer)
+    assert not folder.is_free()
+    assert load_recipe(folder.recipe) == small_recipe()
+    assert folder.tokenizer.read_bytes() == tokenizer.proto
+    assert folder.checkpoints.is_dir()
+
+
+def test_what_a_killed_training_left_half_written_is_deleted(tmp_path, tokenizer):
+    folder = RunFolder(tmp_path)
+    leftovers = [tmp_path / ".writing-1", folder.checkpoints / ".writing-2"]
+    for leftover in leftovers:
+        leftover.mkdir(parents=True)
+    (folder.checkpoints / "notes.txt").write_text("mine")
+    folder.create(small_recipe(), tokenizer)
+    assert not any(leftover.exists() for leftover in leftovers)
+    assert (folder.checkpoints / "notes.txt").is_file()
+
+
+def test_the_last_checkpoints_come_oldest_first(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.checkpoints.mkdir()
+    names = [f"update-{update:08d}.0123456789abcdef.weights.h5" for update in (30, 4, 200)]
+    for name in names:
+        (folder.checkpoints / name).touch()
+    assert [path.name for path in folder.last_checkpoints(2)] == [names[0], names[2]]
+
+
+def test_a_file_is_no_free_folder(tmp_path):
+    (tmp_path / "file").touch()
+    assert not RunFolder(tmp_path / "file").is_free()
