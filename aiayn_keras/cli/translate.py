@@ -56,7 +56,8 @@ def translate(
 ):
     """Translate lines with the model in DIR.
 
-    There is one line of output for a line of input. With --n-best, it holds its best translations, separated by tabs.
+    There is one line of output for a line of input. With --n-best, it holds the best
+    translations, separated by tabs.
     """
     if alignments and not as_json:
         raise click.UsageError("--alignments are printed with --json.")

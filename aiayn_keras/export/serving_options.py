@@ -1,4 +1,4 @@
-"""What is fixed in a served graph."""
+"""The options that are fixed in a served graph."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ LONG_TEXTS = ("truncate", "error")
 
 @dataclass(frozen=True)
 class ServingOptions:
-    """The options of a served search, and what happens to text that is too long.
+    """Options of a served search, and the treatment of text that is too long.
 
     Attributes:
         num_beams: Number of beams W.
@@ -16,7 +16,7 @@ class ServingOptions:
         max_length: Greatest number of wordpieces of a translation; None for the source's plus 50
             (paper 6.1). The model's positions limit it too.
         max_input_length: Greatest number of wordpieces of a text, the end token not counted.
-        long_text: What a longer text gets: `"truncate"` translates its first `max_input_length`
+        long_text: Treatment of a longer text: `"truncate"` translates its first `max_input_length`
             wordpieces, `"error"` refuses the whole request (INVALID_ARGUMENT) and names its rows.
     """
 
@@ -38,7 +38,7 @@ def make_serving_options(
     max_input_length,
     long_text,
 ):
-    """Fills in defaults and checks what the search does not check itself.
+    """Fills in defaults, and checks the values that the search does not check itself.
 
     Args:
         max_sequence_length: Number of positions of the model.
@@ -46,7 +46,8 @@ def make_serving_options(
         length_penalty: As in `ServingOptions`.
         num_return_sequences: None for `num_beams`.
         max_length: As in `ServingOptions`.
-        max_input_length: None for what the model has positions for, beside the end token.
+        max_input_length: None for one less than the model's positions; the last is for the end
+            token.
         long_text: As in `ServingOptions`.
 
     Returns:

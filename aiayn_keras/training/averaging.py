@@ -1,11 +1,11 @@
 """The mean of the last checkpoints (paper 6.1)."""
 
 import shutil
-import tempfile
 from pathlib import Path
 
 import keras
 
+from aiayn_keras.files import check_is_new, new_folder
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
     TransformerTokenizer,
@@ -63,8 +63,7 @@ def write_average(run, output, last=None):
     folder, output = RunFolder(Path(run)), Path(output)
     if not (folder.recipe.is_file() and folder.tokenizer.is_file()):
         raise FileNotFoundError(f"{run} is no training: it has no recipe or no tokenizer.")
-    if output.exists():
-        raise FileExistsError(f"{output} exists: choose another folder.")
+    check_is_new(output)
     recipe = load_recipe(folder.recipe)
     last = recipe.training.average_checkpoints if last is None else last
     paths = folder.last_checkpoints(last)
@@ -74,11 +73,8 @@ def write_average(run, output, last=None):
     model = recipe.build_model(tokenizer.vocabulary_size())
     average_checkpoints(model, paths)
     translator = TransformerSeq2SeqLM(model.backbone, text_preprocessor(tokenizer, model.backbone))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=output.parent) as temporary:
-        written = Path(temporary) / output.name
+    with new_folder(output) as written:
         translator.save_to_preset(str(written))
         for file in (folder.recipe, folder.history):
             shutil.copy(file, written)
-        written.rename(output)
     return paths

@@ -80,8 +80,8 @@ from aiayn_keras.cli.quiet import KerasCommand
 def saved_model(model_folder, output, name, n_best, warmup, limits, license, **options):
     """Write a SavedModel for TensorFlow Serving.
 
-    The SavedModel of the model in DIR takes text and returns text. It is NAME/VERSION; beside the versions are a model card and the configuration of
-    the server.
+    The SavedModel of the model in DIR takes text and returns text. It is NAME/VERSION; beside
+    the versions are a model card and the configuration of the server.
     """
     from aiayn_keras.data import read_lines
     from aiayn_keras.export import export_saved_model
