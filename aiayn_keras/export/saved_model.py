@@ -96,7 +96,6 @@ def export_saved_model(
         }
         (written / VERSION_FILE).write_text(json.dumps(notes, indent=1), encoding="utf-8")
         _write_checksums(written)
-        written.rename(target)
     write_kit(folder)
     return target
 

@@ -8,7 +8,8 @@ def render(file_name, /, **values):
     """Fills in a template.
 
     Args:
-        file_name: Name of a file in the folder `templates`, with `$placeholders` of `string.Template`.
+        file_name: Name of a file in the folder `templates`, with placeholders of
+            `string.Template`.
         **values: A value for each placeholder.
 
     Returns:

@@ -46,9 +46,14 @@ def test_messages_are_kept_from_view_unless_the_block_fails(capfd):
         os.write(2, b"failed call to cuInit\n")
     os.write(2, b"ours\n")
     assert capfd.readouterr().err == "ours\n"
-    with pytest.raises(ImportError, match="libtensorflow"), quiet_start():
-        os.write(2, b"cannot open shared object file\n")
-        raise ImportError("libtensorflow")
+
+    def fail():
+        with quiet_start():
+            os.write(2, b"cannot open shared object file\n")
+            raise ImportError("libtensorflow")
+
+    with pytest.raises(ImportError, match="libtensorflow"):
+        fail()
     os.write(2, b"ours\n")
     assert capfd.readouterr().err == "cannot open shared object file\nours\n"
 
