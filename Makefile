@@ -53,7 +53,7 @@ test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and train
 	KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/fidelity tests/backends tests/export/test_ctranslate2.py
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export/test_saved_model.py -k other_backends
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export/test_graph_writer.py -k other_backends
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py

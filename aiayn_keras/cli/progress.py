@@ -1,4 +1,4 @@
-"""How far a command has come, on stderr."""
+"""Progress of a command, on stderr."""
 
 import contextlib
 import sys

@@ -9,6 +9,6 @@ def source_file(tmp_path):
     return write_lines(tmp_path / "source.en", SOURCES)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def model(trained_run):
     return TransformerSeq2SeqLM.from_preset(str(trained_run))
