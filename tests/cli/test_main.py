@@ -1,6 +1,6 @@
 """The command as a whole: quick, quiet, and clear about what is wrong."""
 
-import time
+import resource
 
 import pytest
 
@@ -40,10 +40,16 @@ def test_help_and_wrong_arguments_are_answered_before_keras_is_loaded(arguments,
 def test_help_and_wrong_arguments_are_answered_in_half_a_second(arguments):
     seconds = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = _seconds_of_children()
         run_in_fresh_process("-m", "aiayn_keras", *arguments)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(_seconds_of_children() - start)
     assert min(seconds) < 0.5
+
+
+def _seconds_of_children():
+    """Time on a core, which does not grow when other processes use the machine."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def test_every_command_is_listed_with_its_first_sentence():
