@@ -25,23 +25,26 @@ INSTALLED_WITHOUT_TENSORFLOW := $(VENV_WITHOUT_TENSORFLOW)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-backends test-without-tensorflow tutorials notebooks mutants lint format clean
+.PHONY: help demo release-demo test test-backends test-without-tensorflow tutorials notebooks mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(INSTALLED) ## Train on the built-in corpus, translate, export, load the export and translate again
+demo: $(INSTALLED) ## Train on the built-in corpus, export, and translate with the export; all in runs/
 	@test ! -f runs/demo/evaluation.json || rm -rf runs/demo  # finished; an unfinished one goes on
 	$(BIN)/aiayn-keras train demo --output runs/demo
 	rm -rf runs/demo_export
 	@printf '%s\n' $(DEMO_SENTENCES) > runs/demo/warmup.en
-	$(BIN)/aiayn-keras export runs/demo --output runs/demo_export --name demo_en_de \
+	$(BIN)/aiayn-keras export saved-model runs/demo --output runs/demo_export --name demo_en_de \
 		--warmup runs/demo/warmup.en --license "Apache 2.0" --limits $(DEMO_LIMITS)
-	rm -rf saved_models/demo_en_de && mv runs/demo_export/demo_en_de saved_models/demo_en_de
-	rm -rf saved_models/demo_en_de_keras && mkdir saved_models/demo_en_de_keras
+	@echo; echo "Translated by runs/demo_export/demo_en_de/1 without aiayn_keras:"
+	@printf '%s\n' $(DEMO_SENTENCES) | $(BIN)/python saved_models/translate.py runs/demo_export/demo_en_de/1
+
+release-demo: demo ## Run the demo and put its models in the place of those in saved_models/
+	rm -rf saved_models/demo_en_de saved_models/demo_en_de_keras
+	cp -R runs/demo_export/demo_en_de saved_models/demo_en_de
+	mkdir saved_models/demo_en_de_keras
 	cd runs/demo && cp -R $(MODEL_FILES) ../../saved_models/demo_en_de_keras
-	@echo; echo "Translated by saved_models/demo_en_de/1 without aiayn_keras:"
-	@printf '%s\n' $(DEMO_SENTENCES) | $(BIN)/python saved_models/translate.py saved_models/demo_en_de/1
 
 test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST)
@@ -50,7 +53,7 @@ test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and train
 	KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/fidelity tests/backends tests/export/test_ctranslate2.py
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export/test_saved_model.py -k other_backends
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export/test_graph_writer.py -k other_backends
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py

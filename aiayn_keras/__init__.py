@@ -1,26 +1,53 @@
 """The Transformer of "Attention Is All You Need" in Keras 3: train, translate, serve.
 
 Paper: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762.
+
+Importing the package registers its classes with Keras, so that `keras_hub` and `keras.saving` load
+its models. The command `aiayn-keras` alone does without, to answer `--help` before Keras is loaded;
+there a public name is imported when it is first used.
 """
 
-from aiayn_keras import export
-from aiayn_keras.decoding.beam_sampler import BeamSampler
-from aiayn_keras.models import (
-    TransformerBackbone,
-    TransformerSeq2SeqLM,
-    TransformerSeq2SeqLMPreprocessor,
-    TransformerTokenizer,
-)
-from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule, paper_adam
+import importlib
+import os
+import sys
 
-__all__ = [
-    "BeamSampler",
-    "LabelSmoothedCrossEntropy",
-    "TransformerBackbone",
-    "TransformerSeq2SeqLM",
-    "TransformerSeq2SeqLMPreprocessor",
-    "TransformerTokenizer",
-    "WarmupSchedule",
-    "export",
-    "paper_adam",
-]
+_MODULE_OF_NAME = {
+    "BeamSampler": "aiayn_keras.decoding.beam_sampler",
+    "LabelSmoothedCrossEntropy": "aiayn_keras.optimization",
+    "TransformerBackbone": "aiayn_keras.models",
+    "TransformerSeq2SeqLM": "aiayn_keras.models",
+    "TransformerSeq2SeqLMPreprocessor": "aiayn_keras.models",
+    "TransformerTokenizer": "aiayn_keras.models",
+    "WarmupSchedule": "aiayn_keras.optimization",
+    "paper_adam": "aiayn_keras.optimization",
+}
+
+__all__ = ["export", *_MODULE_OF_NAME]
+
+
+def __getattr__(name):
+    """Imports a public name (PEP 562)."""
+    if name == "export":
+        return importlib.import_module("aiayn_keras.export")
+    if name not in _MODULE_OF_NAME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULE_OF_NAME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
+
+
+def _is_the_command():
+    """Whether this process runs `aiayn-keras` or `python -m aiayn_keras`."""
+    program = sys.argv[0] if getattr(sys, "argv", None) else ""
+    if program == "-m":  # Python is still looking for the module
+        return "aiayn_keras" in sys.orig_argv
+    return os.path.basename(program) == "aiayn-keras"
+
+
+if not _is_the_command():
+    for _name in __all__:
+        __getattr__(_name)

@@ -3,18 +3,43 @@
 python saved_models/translate.py saved_models/demo_en_de/1 < sentences.txt
 """
 
+import argparse
+import contextlib
 import os
 import sys
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
-import tensorflow as tf
-import tensorflow_text  # noqa: F401  (brings the tokenizer's op)
+import tempfile
 
 
-def main(path):
+@contextlib.contextmanager
+def quiet_start():
+    """Keeps TensorFlow's start-up messages off stderr; if the block fails, they are shown."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as messages:
+        os.dup2(messages.fileno(), 2)
+        try:
+            yield
+        except Exception:
+            messages.seek(0)
+            os.write(stderr, messages.read())
+            raise
+        finally:
+            os.dup2(stderr, 2)
+
+
+def main():
     """Prints score and translation of every line of standard input."""
-    serve = tf.saved_model.load(path).signatures["serving_default"]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("path", help="folder of the SavedModel, which holds saved_model.pb")
+    parser.add_argument("--verbose", action="store_true", help="show TensorFlow's messages")
+    arguments = parser.parse_args()
+    with contextlib.nullcontext() if arguments.verbose else quiet_start():
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401 - brings the tokenizer's op
+
+    serve = tf.saved_model.load(arguments.path).signatures["serving_default"]
     lines = [line.rstrip("\r\n") for line in sys.stdin]
     answer = serve(text=tf.constant(lines, tf.string))
     for translation, score in zip(
@@ -24,6 +49,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    main(sys.argv[1])
+    main()

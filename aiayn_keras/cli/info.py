@@ -5,18 +5,26 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.model_folder import load_model
+from aiayn_keras.cli.model_folder import check_model_folder, load_model
+from aiayn_keras.cli.quiet import KerasCommand
 
 
-@click.command()
+@click.command(cls=KerasCommand)
 @click.argument("preset", required=False)
 @click.option("--all", "list_all", is_flag=True, help="List all presets.")
-@click.option("--vocabulary-size", type=click.IntRange(min=5), default=37_000, show_default=True)
+@click.option(
+    "--vocabulary-size",
+    type=click.IntRange(min=5),
+    default=37_000,
+    show_default=True,
+    help="Number of tokens of a preset's model.",
+)
 def info(preset, list_all, vocabulary_size):
-    """Describe a preset (such as transformer_base) or a model folder.
+    """Describe a preset or a model folder.
 
-    With --all, list the presets: every row of the paper's Table 3 in the paper's symbols, with its
-    number of trainable parameters.
+    PRESET is the name of a preset, such as transformer_base, or a folder. With --all, list the
+    presets: every row of the paper's Table 3 in the paper's symbols, with its number of trainable
+    parameters.
     """
     from aiayn_keras.models import TRANSFORMER_PRESETS
 
@@ -31,6 +39,7 @@ def info(preset, list_all, vocabulary_size):
         backbone = _without_weights(preset, vocabulary_size)
         click.echo(TRANSFORMER_PRESETS[preset]["description"])
     elif Path(preset).exists():
+        check_model_folder(Path(preset))
         backbone = load_model(Path(preset)).backbone
     else:
         raise ValueError(
@@ -75,7 +84,7 @@ def _list_presets(vocabulary_size):
 
 
 def _without_weights(preset, vocabulary_size):
-    """The architecture alone: its variables have shapes and take no memory."""
+    """A backbone whose variables have shapes and take no memory."""
     import keras
 
     from aiayn_keras.models import TransformerBackbone

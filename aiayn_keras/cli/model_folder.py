@@ -4,22 +4,46 @@ from pathlib import Path
 
 import click
 
-MODEL_FOLDER = click.argument("model_folder", metavar="DIR", type=click.Path(path_type=Path))
+
+def check_model_folder(folder):
+    """Raises a `FileNotFoundError` with the reason if a `pathlib.Path` is no model folder."""
+    if (folder / "task.json").is_file():
+        return
+    if not folder.exists():
+        reason = "it does not exist"
+    elif (folder / "checkpoints").is_dir():
+        reason = "its training is not finished: go on with `aiayn-keras train`"
+    else:
+        reason = "it has no task.json; `aiayn-keras train` makes model folders"
+    raise FileNotFoundError(f"{folder} is no model folder: {reason}.")
 
 
-def load_model(folder, num_batches=1):
-    """The model in a folder, to translate so many batches; or an error if there is none."""
+class _ModelFolderType(click.Path):
+    """A path that must be a model folder."""
+
+    def convert(self, value, param, ctx):
+        folder = super().convert(value, param, ctx)
+        check_model_folder(folder)
+        return folder
+
+
+MODEL_FOLDER_TYPE = _ModelFolderType(path_type=Path)
+MODEL_FOLDER = click.argument("model_folder", metavar="DIR", type=MODEL_FOLDER_TYPE)
+
+
+def load_model(folder, many_batches=False):
+    """Loads the model of a folder.
+
+    Args:
+        folder: Path of a model folder.
+        many_batches: Whether it is going to translate more than one batch; each then gets a core.
+
+    Returns:
+        A `TransformerSeq2SeqLM`.
+    """
     from aiayn_keras.backend import use_one_core_per_batch
     from aiayn_keras.models import TransformerSeq2SeqLM
 
-    if not (folder / "task.json").is_file():
-        if not folder.exists():
-            reason = "it does not exist"
-        elif (folder / "checkpoints").is_dir():
-            reason = "its training is not finished: go on with `aiayn-keras train`"
-        else:
-            reason = "it has no task.json; `aiayn-keras train` makes model folders"
-        raise FileNotFoundError(f"{folder} is no model folder: {reason}.")
-    if num_batches > 1:
+    if many_batches:
         use_one_core_per_batch()
     return TransformerSeq2SeqLM.from_preset(str(folder))

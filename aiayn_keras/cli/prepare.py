@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.train import SETTINGS
+from aiayn_keras.cli.quiet import KerasCommand
+from aiayn_keras.cli.recipe_settings import SETTINGS
 
 
-@click.command()
+@click.command(cls=KerasCommand)
 @click.argument("recipe")
 @SETTINGS
 @click.option(
@@ -17,7 +18,9 @@ from aiayn_keras.cli.train import SETTINGS
     help="Folder to make.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes, and shards. Default: one a core."
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Number of processes, each of which writes a shard. Default: one for each core.",
 )
 def prepare(recipe, settings, output, workers):
     """Tokenize the training text of RECIPE once.

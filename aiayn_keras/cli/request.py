@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.standard_input import windows
+from aiayn_keras.cli.quiet import quiet_start
+from aiayn_keras.cli.standard_input import read_available_lines
 
 
 @click.command()
@@ -21,9 +22,11 @@ from aiayn_keras.cli.standard_input import windows
 )
 @click.option("--version", type=click.IntRange(min=1), help="Default: the server's newest.")
 @click.option("--label", help="Label of a version, such as stable.")
-@click.option("--n-best", is_flag=True, help="All hypotheses that the server gives, best first.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON object for a line, with scores."
+    "--n-best", is_flag=True, help="Print all hypotheses that the server gives, best first."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON object for each line, with scores."
 )
 @click.option(
     "--deadline",
@@ -32,23 +35,39 @@ from aiayn_keras.cli.standard_input import windows
     show_default=True,
     help="Seconds for a request, retries included.",
 )
-@click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True)
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    help="Greatest number of lines in a request.",
+)
 def request(url, model, input_file, n_best, as_json, **options):
-    """Translate lines with MODEL of the server at URL, one line of output for a line of input.
+    """Translate lines by a server.
+
+    Each line of input is translated by MODEL of the server at URL, to one line of output.
 
     URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. With --n-best,
-    a line has its translations separated by tabs.
+    a line holds its translations, separated by tabs.
     """
-    from aiayn_keras.data import read_lines
-
     if options["version"] is not None and options["label"] is not None:
         raise click.UsageError("Give --version or --label, not both.")
     client = _client(url, model, options)
     ask = client.translate_nbest if n_best else lambda texts: [[t] for t in client.translate(texts)]
-    for lines in windows(sys.stdin.buffer) if input_file is None else [read_lines(input_file)]:
+    for lines in _input_lines(input_file):
         for start in range(0, len(lines), client.batch_size):
             for hypotheses in ask(lines[start : start + client.batch_size]):
                 click.echo(_as_json(hypotheses) if as_json else _as_line(hypotheses))
+
+
+def _input_lines(input_file):
+    """Lists of lines, those of standard input as they come."""
+    if input_file is None:
+        return read_available_lines(sys.stdin.buffer)
+    with quiet_start():
+        from aiayn_keras.data import read_lines
+
+    return [read_lines(input_file)]
 
 
 def _as_json(hypotheses):
@@ -61,11 +80,12 @@ def _as_line(hypotheses):
 
 
 def _client(url, model, options):
-    from aiayn_keras.serving import GrpcClient, RestClient
-
     scheme, _, address = url.partition("://")
-    if scheme == "grpc":
-        return GrpcClient(address, model, **options)
-    if scheme not in ("http", "https"):
+    if scheme not in ("http", "https", "grpc"):
         raise click.UsageError(f"URL must begin with http://, https:// or grpc://, not {url!r}.")
-    return RestClient(url, model, **options)
+    with quiet_start():  # gRPC's messages are read by TensorFlow
+        from aiayn_keras.serving import GrpcClient, RestClient
+
+        if scheme == "grpc":
+            return GrpcClient(address, model, **options)
+        return RestClient(url, model, **options)

@@ -1,12 +1,23 @@
 """Lines of standard input, answered as they come."""
 
-CHUNK = 1 << 16  # most bytes that are translated together
+MAX_BYTES = 1 << 16
+"""Greatest number of bytes that are read, and whose lines are answered, together."""
 
 
-def windows(stream):
-    """Lines of a stream as they come: what is there is translated, nothing is waited for."""
+def read_available_lines(stream):
+    """Reads lines as they come: those that are there, without waiting for more.
+
+    Args:
+        stream: A buffered binary stream.
+
+    Yields:
+        Lists of lines without their ends, each list of at least one line.
+
+    Raises:
+        ValueError: For a line that is not UTF-8, with its number.
+    """
     done, rest = 0, b""
-    while chunk := stream.read1(CHUNK):
+    while chunk := stream.read1(MAX_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")
         if lines:
             yield _decode(lines, done)

@@ -1,20 +1,15 @@
-"""`aiayn-keras train` and `average`."""
+"""`aiayn-keras train`."""
 
 import sys
 from pathlib import Path
 
 import click
 
-SETTINGS = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="SECTION.FIELD=VALUE",
-    help="Replace a value of the recipe. May be repeated.",
-)
+from aiayn_keras.cli.quiet import KerasCommand
+from aiayn_keras.cli.recipe_settings import SETTINGS
 
 
-@click.command()
+@click.command(cls=KerasCommand)
 @click.argument("recipe")
 @SETTINGS
 @click.option(
@@ -23,9 +18,10 @@ SETTINGS = click.option(
     help="Folder to fill. Default: runs/RECIPE.",
 )
 def train(recipe, settings, output):
-    """Train as RECIPE says: a name (such as demo), or a YAML file.
+    """Train a model as RECIPE says.
 
-    The same command goes on with a training that was stopped.
+    RECIPE is the name of a recipe that ships (such as demo), or a YAML file. The same command goes
+    on with a training that was stopped.
     """
     from aiayn_keras.training import load_recipe
     from aiayn_keras.training import train as run
@@ -43,17 +39,3 @@ def train(recipe, settings, output):
         click.echo(f"  translation: {translation}")
         click.echo(f"  reference:   {reference}\n")
     click.echo(f"The model is in {output}.")
-
-
-@click.command()
-@click.argument("run_folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--last", type=click.IntRange(min=1), help="How many checkpoints. Default: as the recipe says."
-)
-@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
-def average(run_folder, last, output):
-    """Write the mean of the last checkpoints of the training in DIR as a model."""
-    from aiayn_keras.training import write_average
-
-    paths = write_average(run_folder, output, last)
-    click.echo(f"The mean of {len(paths)} checkpoints, up to {paths[-1].name}, is in {output}.")

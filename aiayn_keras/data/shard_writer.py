@@ -6,11 +6,11 @@ import itertools
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from aiayn_keras.data.token_shards import INDEX, TOKENIZER, VERSION
+from aiayn_keras.files import new_folder
 
 WORKER = Path(__file__).with_name("shard_worker.py")
 CHUNK = 1000
@@ -41,17 +41,11 @@ def write_shards(
         ValueError: If there is no pair.
         RuntimeError: If a worker fails; the message ends with its last line on stderr.
     """
-    folder = Path(folder)
-    if folder.exists():
-        raise FileExistsError(f"{folder} exists: choose another folder.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
     dtype = "<u2" if vocabulary_size <= 2**16 else "<u4"
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder.parent) as temporary:
-        written = Path(temporary) / folder.name
-        written.mkdir()
+    with new_folder(folder) as written:
         (written / TOKENIZER).write_bytes(tokenizer_proto)
         stems = [written / f"train-{n:05d}-of-{workers:05d}" for n in range(workers)]
-        counts = _tokenize(pairs, written / TOKENIZER, stems, dtype, Path(temporary), progress)
+        counts = _tokenize(pairs, written / TOKENIZER, stems, dtype, written.parent, progress)
         if not sum(counts):
             raise ValueError("The corpus is empty: there is no pair to prepare.")
         shards = [
@@ -61,7 +55,6 @@ def write_shards(
         ]
         index = {"version": VERSION, "dtype": dtype, "origin": origin, "shards": shards}
         (written / INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
-        written.rename(folder)
     return sum(counts)
 
 

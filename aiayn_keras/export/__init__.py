@@ -1,4 +1,4 @@
-"""The model for use without this package."""
+"""Exports: the model as files for use without this package, one file here for each format."""
 
 from aiayn_keras.export.ctranslate2 import export_ctranslate2
 from aiayn_keras.export.saved_model import export_saved_model

@@ -1,12 +1,13 @@
 """A folder for CTranslate2, a C++ engine for CPUs and GPUs (https://opennmt.net/CTranslate2)."""
 
 import importlib.util
-import tempfile
 from pathlib import Path
 
 import keras
 import numpy as np
 from keras import ops
+
+from aiayn_keras.files import check_is_new, new_folder
 
 QUANTIZATIONS = (
     "int8",
@@ -23,7 +24,7 @@ QUANTIZATIONS = (
 def export_ctranslate2(model, filepath, quantization=None):
     """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece model in it.
 
-    The engine takes and gives wordpieces. So asked, its translations are those of
+    The engine takes and gives wordpieces. Called as follows, it gives the translations of
     `model.translate([text], num_beams=4, length_penalty=0.0)`:
 
     ```python
@@ -39,17 +40,18 @@ def export_ctranslate2(model, filepath, quantization=None):
     pieces.decode(results[0].hypotheses[0])
     ```
 
-    Its search is not ours in all:
+    Its search differs from ours:
 
     - Its `length_penalty` α divides by `length^α`, where GNMT's divides by `((5 + length) / 6)^α`,
-      and is 1 if not given.
+      and its default is 1.
     - With α above 0 it stops at `beam_size · patience` finished hypotheses, even if a live one
       could still win.
-    - It gives no empty translation, be it the most probable, unless `min_decoding_length` is 0.
-    - The probability of tokens that it may not choose goes to the others, so its scores are a
-      little higher.
+    - It never gives an empty translation unless `min_decoding_length` is 0.
+    - It spreads the probability of tokens that it may not choose over the others, so its scores
+      are a little higher.
     - It cuts a source at `max_input_length` (1024) and a translation at `max_decoding_length` (256)
-      tokens, not at the source's plus 50, and fails at a position the model does not have.
+      tokens, not at the source's plus 50, and fails where a text is longer than the model's
+      positions.
 
     Args:
         model: A `TransformerSeq2SeqLM` with a preprocessor.
@@ -65,8 +67,8 @@ def export_ctranslate2(model, filepath, quantization=None):
         ImportError: If `ctranslate2` is not installed.
         RuntimeError: For bfloat16 where PyTorch, with which CTranslate2 rounds, is not installed.
         ValueError: For an unknown quantization, a model without preprocessor, or one that
-            CTranslate2 has no place for: heads whose width is not `hidden_dim / num_heads`, or a
-            non-linearity other than ReLU, swish (SiLU) and GELU.
+            CTranslate2 cannot run: heads whose width is not `hidden_dim / num_heads`, or an
+            activation other than ReLU, swish (SiLU) and GELU.
     """
     if importlib.util.find_spec("ctranslate2") is None:
         raise ImportError(
@@ -80,18 +82,13 @@ def export_ctranslate2(model, filepath, quantization=None):
     if model.preprocessor is None:
         raise ValueError("The model has no `preprocessor`, hence no wordpieces to write.")
     folder = Path(filepath)
-    if folder.exists():
-        raise FileExistsError(f"{folder} exists already: choose another folder.")
+    check_is_new(folder)
     spec = _build_spec(model.backbone, model.preprocessor.tokenizer)
     spec.validate()
     spec.optimize(quantization=quantization)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder.parent) as temporary:
-        written = Path(temporary) / folder.name
-        written.mkdir()
+    with new_folder(folder) as written:
         spec.save(str(written))
         (written / "sentencepiece.model").write_bytes(model.preprocessor.tokenizer.proto)
-        written.rename(folder)
     return folder
 
 
@@ -150,7 +147,7 @@ def _activation(function):
     }
     if function not in names:
         raise ValueError(
-            "CTranslate2 is given the non-linearities "
+            "CTranslate2 runs the activations "
             f"{', '.join(known.__name__ for known in names)}. "
             f"Received: {getattr(function, '__name__', function)!r}."
         )
@@ -190,14 +187,14 @@ def _fill_norm(spec, layer):
 
 
 def _embeddings(layer):
-    """The matrix `(V, D)`; of a quantized layer what it answers."""
+    """The matrix `(V, D)`; that of a quantized layer is what it looks up for every token."""
     if layer.quantization_mode is None:
         return _array(layer.embeddings)
     return _array(layer(ops.arange(layer.input_dim)))
 
 
 def _kernel(layer):
-    """The matrix of a Dense layer; of a quantized one what it makes of the identity."""
+    """The matrix of a Dense layer; a quantized one is recovered by applying it to the identity."""
     if layer.quantization_mode is None:
         return _array(layer.kernel)
     kernel = _array(layer(ops.eye(layer.input_spec.axes[-1])))
@@ -205,5 +202,5 @@ def _kernel(layer):
 
 
 def _array(tensor):
-    """A copy, as CTranslate2 quantizes in place."""
+    """A float32 copy: CTranslate2 quantizes in place."""
     return np.array(ops.convert_to_numpy(tensor), dtype="float32")

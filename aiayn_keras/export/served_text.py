@@ -9,7 +9,7 @@ class TokenBatch(NamedTuple):
     Attributes:
         token_ids: Int32 tensor `(B, S)`, each row `pieces </s>`, padded with 0.
         padding_mask: Int32 tensor `(B, S)`, 0 on padding.
-        has_words: Boolean tensor `(B,)`, False for a text of no wordpieces.
+        has_words: Boolean tensor `(B,)`, False for a text without wordpieces.
     """
 
     token_ids: Any
@@ -29,19 +29,19 @@ class ServedText:
         import tensorflow as tf
         import tensorflow_text
 
-        # Whoever exports must keep this on the module, or loading does not find it.
+        # It must be an attribute of the exported module; otherwise loading does not find it.
         self.op = tensorflow_text.SentencepieceTokenizer(model=tokenizer.proto, out_type=tf.int32)
         self.pad, self.end = tokenizer.pad_token_id, tokenizer.end_token_id
         self.first_piece = max(tokenizer.special_token_ids) + 1
         self.long_text = long_text
 
     def tokenize(self, text, limit, name):
-        """Strings `(B,)` to a `TokenBatch`.
+        """Turns strings into a `TokenBatch`.
 
         Args:
             text: String tensor `(B,)`.
             limit: Greatest number of wordpieces.
-            name: Of the input, for the error.
+            name: Name of the input, for the error.
         """
         import tensorflow as tf
 
@@ -56,13 +56,21 @@ class ServedText:
         )
 
     def limit_ids(self, token_ids, limit):
-        """Padded rows `pieces </s> (B, S)` with at most `limit` pieces, and their mask."""
+        """Limits padded rows `pieces </s>` to so many pieces.
+
+        Args:
+            token_ids: Int32 tensor `(B, S)`.
+            limit: Greatest number of wordpieces.
+
+        Returns:
+            Token ids and their padding mask, int32 tensors `(B, min(S, limit + 1))`.
+        """
         import tensorflow as tf
 
         is_piece = tf.logical_and(token_ids != self.pad, token_ids != self.end)
         lengths = tf.reduce_sum(tf.cast(is_piece, tf.int64), axis=1)
         kept = self._limit(token_ids, lengths, limit, "token_ids")
-        # Where a piece or an end token would be the next, the end token is.
+        # In place of the first piece beyond the limit stands the end token.
         last = token_ids[:, limit : limit + 1]
         last = tf.where(last == self.pad, self.pad, self.end)
         token_ids = tf.concat([kept, last], axis=1)
@@ -81,13 +89,13 @@ class ServedText:
         return rows[:, :limit]
 
     def detokenize(self, token_ids):
-        """Padded ids `(N, L)` to strings `(N,)`."""
+        """Turns padded ids `(N, L)` into strings `(N,)`."""
         import tensorflow as tf
 
         return self.op.detokenize(tf.ragged.boolean_mask(token_ids, token_ids >= self.first_piece))
 
     def wordpieces(self, token_ids):
-        """Padded ids `(N, L)` to wordpieces `(N, L)`, empty strings on padding."""
+        """Turns padded ids `(N, L)` into wordpieces `(N, L)`, empty strings on padding."""
         import tensorflow as tf
 
         return tf.where(token_ids == self.pad, "", self.op.id_to_string(token_ids))

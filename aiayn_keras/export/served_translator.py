@@ -10,7 +10,7 @@ from aiayn_keras.export.served_text import ServedText
 
 
 def build_served_translator(model, options):
-    """Puts tokenizer, search and detokenizer of a model into one `tf.Module`.
+    """Joins tokenizer, search and detokenizer of a model in one `tf.Module`.
 
     Args:
         model: A `TransformerSeq2SeqLM` of the TensorFlow backend.
@@ -18,14 +18,14 @@ def build_served_translator(model, options):
 
     Returns:
         The module, and its signatures by name, ready for `tf.saved_model.save`. All ops are
-        TensorFlow's and TensorFlow Text's own; nothing is compiled by XLA, which TensorFlow
-        Serving does not run.
+        TensorFlow's and TensorFlow Text's own. XLA compiles none of them, as TensorFlow Serving
+        does not run XLA.
     """
     import tensorflow as tf
 
     served = _ServedSearch(model, options)
     module = tf.Module()
-    # Whatever a signature needs must hang on the module, or loading does not find it.
+    # Objects of the signatures must be attributes of the module; otherwise loading misses them.
     module.tokenizer = served.text.op
     module.model_variables = [variable.value for variable in model.variables]
 
@@ -72,7 +72,7 @@ def build_served_translator(model, options):
 
 
 class _ServedSearch:
-    """What the signatures are made of: the functions behind `translate` and `score`, on strings."""
+    """The functions behind the signatures: `translate` and `score` of a model, on strings."""
 
     def __init__(self, model, options):
         self.backbone = model.backbone
@@ -81,20 +81,20 @@ class _ServedSearch:
         self.options = options
 
     def search(self, token_ids, padding_mask, num_hypotheses):
-        """Token ids `(B, N, L)` and log-probabilities `(B, N)`."""
+        """Finds hypotheses: token ids `(B, N, L)` and log-probabilities `(B, N)`."""
         options = dataclasses.replace(self.options, num_return_sequences=num_hypotheses)
         return search_translations(
             (self.backbone,), self.tokenizer, token_ids, padding_mask, options
         )
 
     def translate(self, text, num_hypotheses):
-        """The best N translations of texts `(B,)`, and their scores, `(B, N)` each."""
+        """Finds the N best translations of texts `(B,)`, and their scores, `(B, N)` each."""
         import tensorflow as tf
 
         batch = self.text.tokenize(text, self.options.max_input_length, "text")
         token_ids, log_probs = self.search(batch.token_ids, batch.padding_mask, num_hypotheses)
         texts = self.text.detokenize(tf.reshape(token_ids, [-1, tf.shape(token_ids)[2]]))
-        # As in `model.translate`: a text without words has one translation, nothing.
+        # As in `model.translate`, the translation of a text without words is empty.
         has_words = batch.has_words[:, tf.newaxis]
         scores = tf.where(has_words, log_probs, 0.0)
         return {
@@ -104,7 +104,7 @@ class _ServedSearch:
         }
 
     def align(self, text):
-        """The best translation in wordpieces, and what each of them has looked at."""
+        """Finds the best translation in wordpieces, and the attention weights of each."""
         import tensorflow as tf
 
         source = self.text.tokenize(text, self.options.max_input_length, "text")
@@ -112,7 +112,7 @@ class _ServedSearch:
         token_ids = token_ids[:, 0] * tf.cast(source.has_words, tf.int32)[:, tf.newaxis]
         target = token_ids[:, 1:]
         num_columns = tf.reduce_max(tf.math.count_nonzero(target, axis=1, dtype=tf.int32))
-        # A batch of no texts has no longest translation.
+        # The maximum over an empty batch is negative.
         target = target[:, : tf.maximum(num_columns, 0)]
         mask = tf.cast(target != self.text.pad, tf.int32)
         weights = alignments(
@@ -131,7 +131,7 @@ class _ServedSearch:
         }
 
     def score(self, source, target):
-        """Log-probabilities `(B,)` of targets given sources."""
+        """Computes log-probabilities `(B,)` of targets given sources."""
         import tensorflow as tf
 
         source = self.text.tokenize(source, self.options.max_input_length, "source")
@@ -153,7 +153,7 @@ class _ServedSearch:
         }
 
     def _normalize(self, log_probs, token_ids):
-        """Log-probabilities over length penalties, by which hypotheses are ranked."""
+        """Divides log-probabilities by length penalties; hypotheses are ranked by the result."""
         import tensorflow as tf
 
         length = tf.math.count_nonzero(token_ids, axis=-1, dtype=tf.int32)

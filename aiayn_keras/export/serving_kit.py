@@ -1,21 +1,24 @@
-"""The files beside a model's versions: how TensorFlow Serving is to run them."""
+"""The files beside a model's versions: configuration of TensorFlow Serving, and the model card."""
 
 import json
 
 from aiayn_keras.export.model_card import model_card
+from aiayn_keras.export.template_files import render
 from aiayn_keras.export.warmup import BATCH_SIZES
 from aiayn_keras.files import write_text
 
 VERSION_FILE = "assets.extra/export.json"
-MONITORING = """prometheus_config {
-  enable: true
-  path: "/monitoring/prometheus/metrics"
-}
-"""
+"""Notes of `export_saved_model` in a version's folder."""
 
 
 def read_versions(folder):
-    """What `export_saved_model` has noted of every version in a folder, by number, in order.
+    """Reads the notes of `export_saved_model` on every version in a folder.
+
+    Args:
+        folder: `pathlib.Path`; it need not exist.
+
+    Returns:
+        Dictionary from a version's number to its notes, in ascending order.
 
     Raises:
         FileNotFoundError: For a version without notes.
@@ -34,26 +37,26 @@ def read_versions(folder):
 
 
 def write_kit(folder):
-    """Writes everything beside the versions in `folder`, each file in one go.
+    """Writes all files beside the versions in `folder`; each appears whole or not at all.
 
-    The newest version gets the label `canary`. `stable` stays with the version that has it in the
-    `models.config` there is, at first the oldest; whoever operates the server moves it.
+    The newest version gets the label `canary`. The label `stable` stays where `models.config` has
+    it, and is the oldest version's if there is no `models.config`; it is moved by hand.
 
     Args:
         folder: `pathlib.Path` of the folder `<name>` with at least one version.
     """
     name = folder.resolve().name
     versions = read_versions(folder)
-    # A request that is refused for its length would take along those it was batched with.
-    batched = all(facts["options"]["long_text"] == "truncate" for facts in versions.values())
+    # Refusing a request for its length refuses the whole batch that it is in.
+    batched = all(notes["options"]["long_text"] == "truncate" for notes in versions.values())
     flags = server_flags(f"/models/{name}", batched)
     labels = _labels(folder / "models.config", versions)
     files = {
         "models.config": _models_config(name, labels),
         "batching.config": _batching_config() if batched else None,
-        "monitoring.config": MONITORING,
+        "monitoring.config": render("monitoring.config"),
         "docker-compose.yml": _docker_compose(name, flags),
-        "README.md": model_card(name, versions, labels, flags),
+        "README.md": model_card(name, versions, labels, flags, batched),
     }
     for file_name, text in files.items():
         if text is None:
@@ -63,19 +66,22 @@ def write_kit(folder):
 
 
 def server_flags(base_path, batched):
-    """Flags of `tensorflow_model_server` for a kit.
+    """Lists the flags of `tensorflow_model_server` for a kit.
 
     Args:
-        base_path: Where the server sees the folder `<name>`.
+        base_path: Path of the folder `<name>` on the server.
         batched: Whether the server makes batches of requests.
+
+    Returns:
+        List of strings.
     """
     flags = [
         f"--model_config_file={base_path}/models.config",
         "--model_config_file_poll_wait_seconds=60",
-        # Else a label may name only what is loaded already, which nothing is at the start.
+        # Without it a label may only name a loaded version, and at the start none is loaded.
         "--allow_version_labels_for_unavailable_models=true",
         f"--monitoring_config_file={base_path}/monitoring.config",
-        # A search is a chain of small operations: several requests at once use the cores better
+        # A search is a chain of small operations: several requests at a time use the cores better
         # than several threads in each operation.
         "--tensorflow_intra_op_parallelism=1",
     ]
@@ -88,7 +94,7 @@ def server_flags(base_path, batched):
 
 
 def _labels(models_config, versions):
-    """Versions by label."""
+    """Chooses the version of each label."""
     stable = min(versions)
     if models_config.is_file():
         (model,) = _parse_models_config(models_config).model_config_list.config
@@ -96,7 +102,7 @@ def _labels(models_config, versions):
     if stable not in versions:
         raise ValueError(
             f"{models_config} says that version {stable} is stable, but there are only "
-            f"{', '.join(map(str, versions))}: mend the label."
+            f"{', '.join(map(str, versions))}: correct the label."
         )
     return {"stable": stable, "canary": max(versions)}
 
@@ -127,27 +133,15 @@ def _models_config(name, labels):
 
 
 def _batching_config():
-    lines = [  # as many threads as the server has cores, its default
-        f"max_batch_size {{ value: {BATCH_SIZES[-1]} }}",
-        "batch_timeout_micros { value: 2000 }",
-        "max_enqueued_batches { value: 64 }",
-        *(f"allowed_batch_sizes: {size}" for size in BATCH_SIZES),
-    ]
-    return "\n".join(lines) + "\n"
+    # The number of batch threads is the server's default, its number of cores.
+    return render(
+        "batching.config",
+        max_batch_size=BATCH_SIZES[-1],
+        allowed_batch_sizes="\n".join(f"allowed_batch_sizes: {size}" for size in BATCH_SIZES),
+    )
 
 
 def _docker_compose(name, flags):
-    lines = [
-        "services:",
-        "  serving:",
-        "    image: tensorflow/serving",
-        "    restart: unless-stopped",
-        "    ports:",
-        '      - "127.0.0.1:8500:8500"  # gRPC',
-        '      - "127.0.0.1:8501:8501"  # REST and metrics',
-        "    volumes:",
-        f'      - ".:/models/{name}:ro"',
-        "    command:",
-        *(f'      - "{flag}"' for flag in flags),
-    ]
-    return "\n".join(lines) + "\n"
+    return render(
+        "docker-compose.yml", name=name, flags="\n".join(f'      - "{flag}"' for flag in flags)
+    )

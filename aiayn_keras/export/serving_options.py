@@ -9,13 +9,13 @@ LONG_TEXTS = ("truncate", "error")
 
 @dataclass(frozen=True)
 class ServingOptions(SearchOptions):
-    """The options of a served search, and what happens to text that is too long.
+    """Options of a served search, and the treatment of text that is too long.
 
     Those of the search are `SearchOptions`'; `num_return_sequences` is that of `translate_nbest`.
 
     Attributes:
         max_input_length: Greatest number of wordpieces of a text, the end token not counted.
-        long_text: What a longer text gets: `"truncate"` translates its first `max_input_length`
+        long_text: Treatment of a longer text: `"truncate"` translates its first `max_input_length`
             wordpieces, `"error"` refuses the whole request (INVALID_ARGUMENT) and names its rows.
     """
 
@@ -26,12 +26,13 @@ class ServingOptions(SearchOptions):
 
 
 def make_serving_options(max_sequence_length, **options):
-    """Fills in defaults that depend on others, and checks what the search does not check itself.
+    """Fills in defaults, and checks the values that the search does not check itself.
 
     Args:
         max_sequence_length: Number of positions of the model.
-        **options: Fields of `ServingOptions`. Without `num_return_sequences` it is `num_beams`,
-            without `max_input_length` what the model has positions for beside the end token.
+        **options: Fields of `ServingOptions`. Without `num_return_sequences` it is `num_beams`;
+            without `max_input_length` it is one less than the model's positions, the last of
+            which is for the end token.
 
     Returns:
         `ServingOptions`.

@@ -1,12 +1,16 @@
-"""Requests that a server runs when it loads a model, before it answers anybody."""
+"""Warm-up requests, which a server runs when it loads a model, before it answers others."""
 
 import itertools
 
-# What TensorFlow Serving may pad its batches to; `batching.config` names them too.
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
-# Of the signatures that few ask for.
+"""Sizes to which TensorFlow Serving pads its batches; `batching.config` has them too."""
+
 FEW_BATCH_SIZES = (1, 8)
+"""Sizes of the warm-up batches of the signatures that are rarely used."""
+
 WORDS_OF_TEXTS = (2, 4, 8, 16)
+"""Lengths, in words, of the texts that are made of the vocabulary."""
+
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 
 
@@ -15,10 +19,9 @@ def write_warmup(folder, model_name, tokenizer, texts):
 
     Args:
         folder: `pathlib.Path` of a SavedModel.
-        model_name: The name that it is served by.
+        model_name: Name by which it is served.
         tokenizer: Its `TransformerTokenizer`.
-        texts: List of texts as they will come, or an empty list; then they are made of words of
-            the vocabulary.
+        texts: List of typical texts; if it is empty, texts are made of words of the vocabulary.
     """
     import tensorflow as tf
 
@@ -30,7 +33,7 @@ def write_warmup(folder, model_name, tokenizer, texts):
 
 
 def _warmup_logs(model_name, tokenizer, texts):
-    """Yields `PredictionLog`s of every batch size, of short texts and of long ones."""
+    """Yields a `PredictionLog` for each signature and batch size, of short texts and of long."""
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2
 
@@ -64,7 +67,7 @@ def _warmup_logs(model_name, tokenizer, texts):
 
 
 def _texts_of(tokenizer):
-    """Texts of several lengths from the vocabulary's own words."""
+    """Makes texts of several lengths of the vocabulary's words."""
     pieces = map(tokenizer.id_to_token, range(tokenizer.vocabulary_size()))
     words = [piece[1:] for piece in pieces if piece[0] == "▁" and piece[1:].isalpha()]
     words = itertools.cycle(words or ["a"])

@@ -1,4 +1,4 @@
-"""Clients of a served model; they need no model, and REST needs no TensorFlow."""
+"""Clients of a served model. They load no model, and REST needs no TensorFlow."""
 
 from aiayn_keras.serving.errors import (
     DeadlineExceededError,

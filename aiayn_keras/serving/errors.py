@@ -1,12 +1,12 @@
-"""What can go wrong between a client and a server."""
+"""Errors between a client and a server."""
 
 
 class ServingError(RuntimeError):
-    """A request has no answer."""
+    """A request got no answer."""
 
 
 class ServerUnavailableError(ServingError):
-    """Nobody listens, the server is loading or overloaded, or the connection broke."""
+    """No server listens, it is loading or overloaded, or the connection broke."""
 
 
 class DeadlineExceededError(ServingError):
@@ -14,4 +14,4 @@ class DeadlineExceededError(ServingError):
 
 
 class RequestRefusedError(ServingError):
-    """The server will not answer this request, now or later: unknown model, text too long, ..."""
+    """The server refuses the request, now and later: unknown model, text too long, and so on."""

@@ -1,4 +1,4 @@
-"""The client that speaks gRPC, with the messages of `tensorflow-serving-api`."""
+"""The client for gRPC, with the messages of `tensorflow-serving-api`."""
 
 from aiayn_keras.serving.errors import (
     DeadlineExceededError,
@@ -9,12 +9,12 @@ from aiayn_keras.serving.translation_client import TranslationClient
 
 
 class GrpcClient(TranslationClient):
-    """Asks TensorFlow Serving's PredictionService.
+    """Sends requests to TensorFlow Serving's PredictionService.
 
     Args:
-        address: Such as `"127.0.0.1:8500"`.
-        model: The name that the model is served by.
-        credentials: `grpc.ChannelCredentials` for TLS; not encrypted if not given.
+        address: Host and port, such as `"127.0.0.1:8500"`.
+        model: Name by which the model is served.
+        credentials: `grpc.ChannelCredentials` for TLS; without them nothing is encrypted.
         **options: See `TranslationClient`: `version`, `label`, `deadline` (60 seconds),
             `batch_size` (64).
 
@@ -40,7 +40,7 @@ class GrpcClient(TranslationClient):
         settings = [
             ("grpc.max_send_message_length", -1),
             ("grpc.max_receive_message_length", -1),
-            ("grpc.enable_retries", 0),  # ours serve both clients
+            ("grpc.enable_retries", 0),  # `call_with_retries` does it for both clients
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 5000),
         ]
@@ -52,7 +52,7 @@ class GrpcClient(TranslationClient):
         self._service = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
 
     def close(self):
-        """Ends the connection."""
+        """Closes the connection."""
         self._channel.close()
 
     def _predict(self, signature, inputs, seconds):
@@ -93,7 +93,7 @@ class GrpcClient(TranslationClient):
 
 
 def _readable(array):
-    """Strings for bytes, nested lists for arrays."""
+    """Turns an array of bytes into nested lists of strings; returns another one unchanged."""
 
     def decoded(value):
         if isinstance(value, bytes):

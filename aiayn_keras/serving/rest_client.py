@@ -1,4 +1,4 @@
-"""The client that speaks JSON over HTTP; it needs no TensorFlow."""
+"""The client for REST, JSON over HTTP; it needs no TensorFlow."""
 
 import json
 
@@ -11,16 +11,18 @@ from aiayn_keras.serving.errors import (
 )
 from aiayn_keras.serving.translation_client import TranslationClient
 
-MOST_CONNECTIONS = 32  # that are kept for the threads that share a client
+MAX_CONNECTIONS = 32
+"""Greatest number of open connections kept for the threads that share a client."""
+
 TOO_MANY_REQUESTS, UNAVAILABLE, TIMED_OUT = 429, 503, 504
 
 
 class RestClient(TranslationClient):
-    """Asks TensorFlow Serving's REST API.
+    """Sends requests to TensorFlow Serving's REST API.
 
     Args:
-        url: Such as `"http://127.0.0.1:8501"`.
-        model: The name that the model is served by.
+        url: Address of the server, such as `"http://127.0.0.1:8501"`.
+        model: Name by which the model is served.
         **options: See `TranslationClient`: `version`, `label`, `deadline` (60 seconds),
             `batch_size` (64).
 
@@ -34,16 +36,16 @@ class RestClient(TranslationClient):
         super().__init__(model, **options)
         if urllib3.util.parse_url(url).scheme not in ("http", "https"):
             raise ValueError(f"`url` must begin with http:// or https://. Received: url={url!r}.")
-        which = ""
+        version_path = ""
         if self.version is not None:
-            which = f"/versions/{self.version}"
+            version_path = f"/versions/{self.version}"
         elif self.label is not None:
-            which = f"/labels/{self.label}"
-        self.url = f"{url.rstrip('/')}/v1/models/{model}{which}:predict"
-        self._pool = urllib3.PoolManager(maxsize=MOST_CONNECTIONS, retries=False)
+            version_path = f"/labels/{self.label}"
+        self.url = f"{url.rstrip('/')}/v1/models/{model}{version_path}:predict"
+        self._pool = urllib3.PoolManager(maxsize=MAX_CONNECTIONS, retries=False)
 
     def close(self):
-        """Ends the connections."""
+        """Closes the connections."""
         self._pool.clear()
 
     def _predict(self, signature, inputs, seconds):
@@ -52,7 +54,7 @@ class RestClient(TranslationClient):
             response = self._pool.request(
                 "POST", self.url, json=body, timeout=urllib3.Timeout(total=seconds)
             )
-        # Of these, NewConnectionError alone is a kind of timeout that has not waited.
+        # urllib3 derives NewConnectionError from a timeout error, but nothing has waited.
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError) as error:
             raise ServerUnavailableError(f"{self.url}: {error}") from error
         except urllib3.exceptions.TimeoutError as error:
@@ -70,8 +72,8 @@ class RestClient(TranslationClient):
             answer = None
         if response.status == 200 and isinstance(answer, dict) and "outputs" in answer:
             return answer["outputs"]
-        said = answer.get("error") if isinstance(answer, dict) else None
-        reason = said or response.data[:200].decode("utf-8", errors="replace")
+        error = answer.get("error") if isinstance(answer, dict) else None
+        reason = error or response.data[:200].decode("utf-8", errors="replace")
         message = f"{self.url}: HTTP {response.status}: {reason}"
         if response.status in (TOO_MANY_REQUESTS, UNAVAILABLE):
             raise ServerUnavailableError(message)

@@ -1,4 +1,4 @@
-"""Trying again, and when to stop."""
+"""Repeated calls of a server that is unavailable, up to a deadline."""
 
 import time
 
@@ -6,22 +6,23 @@ import tenacity
 
 from aiayn_keras.serving.errors import ServerUnavailableError
 
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds; doubled in between, with jitter
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
+"""Seconds between two calls; the first is doubled, with jitter, up to the longest."""
 
 
 def call_with_retries(call, deadline):
-    """Calls until there is an answer, as long as the server is only unavailable.
+    """Calls a function again while it raises `ServerUnavailableError`.
 
     Args:
-        call: Function of the seconds that are left.
-        deadline: Seconds for everything.
+        call: Function of the number of seconds that are left.
+        deadline: Seconds for all calls and the pauses between them.
 
     Returns:
-        What `call` returns.
+        The result of `call`.
 
     Raises:
-        ServerUnavailableError: The last one, if waiting longer would miss the deadline.
-        ServingError: Any other at once.
+        ServerUnavailableError: That of the last call, if the next pause would miss the deadline.
+        ServingError: Any other error, at once.
     """
     end = time.monotonic() + deadline
     retrying = tenacity.Retrying(

@@ -1,4 +1,4 @@
-"""What both clients do: texts in batches to signatures, and answers back."""
+"""The base of both clients: sends texts in batches, and gives the answers as objects."""
 
 import abc
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ class ServedTranslation:
 
 @dataclass(frozen=True)
 class ServedAlignment:
-    """A translation in wordpieces, and where each of them looked.
+    """A translation in wordpieces, with the attention of each to the source.
 
     Attributes:
         text: The translation.
         score: Its log-probability in nats.
         source_tokens: The source's S wordpieces, with its end token.
-        target_tokens: The translation's T wordpieces, with its end token; none where there are no
-            words to translate.
-        weights: Float32 array `(T, S)`, rows sum to one.
+        target_tokens: The translation's T wordpieces, with its end token; none for a text without
+            words.
+        weights: Float32 array `(T, S)` whose rows sum to one.
     """
 
     text: str
@@ -44,15 +44,15 @@ class ServedAlignment:
 
 
 class TranslationClient(abc.ABC):
-    """Asks the signatures that `export_saved_model` writes; threads may share a client.
+    """A client of the signatures that `export_saved_model` writes; threads may share it.
 
     Args:
-        model: The name that the model is served by.
-        version: Integer; the server's newest if neither it nor `label` is given.
+        model: Name by which the model is served.
+        version: Number of a version; the server's newest if neither it nor `label` is given.
         label: A label of `models.config`, such as `"stable"`.
         deadline: Seconds for a request of up to `batch_size` texts, retries included.
-        batch_size: Most texts of a request; a server that makes batches refuses more than its
-            `max_batch_size`.
+        batch_size: Greatest number of texts in a request; a server that makes batches refuses more
+            than its `max_batch_size`.
     """
 
     def __init__(self, model, version=None, label=None, deadline=60.0, batch_size=64):
@@ -73,17 +73,17 @@ class TranslationClient(abc.ABC):
         self.batch_size = batch_size
 
     def translate(self, texts):
-        """The best translation of every text.
+        """Gives the best translation of every text.
 
         Args:
             texts: List of strings.
 
         Returns:
-            List of `ServedTranslation`, in order.
+            List of `ServedTranslation`, one for each text, in order.
 
         Raises:
             ServingError: See `aiayn_keras.serving.errors`.
-            ValueError: For what is no list of strings, or cannot be written in UTF-8.
+            ValueError: If `texts` is no list of strings that can be written in UTF-8.
         """
         return [
             ServedTranslation(str(text), float(score), float(normalized))
@@ -94,7 +94,7 @@ class TranslationClient(abc.ABC):
         ]
 
     def translate_nbest(self, texts):
-        """As `translate`, a list of `ServedTranslation` for every text, best first."""
+        """Gives a list of `ServedTranslation` for every text, best first; see `translate`."""
         return [
             [
                 ServedTranslation(str(text), float(score), float(normalized))
@@ -110,7 +110,7 @@ class TranslationClient(abc.ABC):
         ]
 
     def align(self, texts):
-        """As `translate`, a `ServedAlignment` for every text."""
+        """Gives a `ServedAlignment` for every text; see `translate`."""
         return [
             _alignment(*row)
             for answer in self._batches("align", text=texts)
@@ -125,11 +125,14 @@ class TranslationClient(abc.ABC):
         ]
 
     def score(self, sources, targets):
-        """Log-probabilities in nats of translations, one for each pair.
+        """Computes log-probabilities, in nats, of given translations.
 
         Args:
             sources: List of strings.
-            targets: List of strings, one for a source.
+            targets: List of strings, one for each source.
+
+        Returns:
+            List of floats, one for each pair.
         """
         if len(sources) != len(targets):
             raise ValueError(
@@ -143,7 +146,7 @@ class TranslationClient(abc.ABC):
         ]
 
     def predict(self, signature, **inputs):
-        """One request, with retries.
+        """Sends one request, with retries.
 
         Args:
             signature: Name of a signature.
@@ -158,11 +161,11 @@ class TranslationClient(abc.ABC):
 
     @abc.abstractmethod
     def close(self):
-        """Ends the connections."""
+        """Closes the connections."""
 
     @abc.abstractmethod
     def _predict(self, signature, inputs, seconds):
-        """One try of `predict` in so many seconds."""
+        """Sends one request and waits for so many seconds."""
 
     def _batches(self, signature, **inputs):
         for name, texts in inputs.items():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import keras
 
-from aiayn_keras.files import writing_folder
+from aiayn_keras.files import check_is_new, new_folder
 from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer, text_preprocessor
 from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint
 from aiayn_keras.training.history import best_update, read_history
@@ -69,8 +69,7 @@ def write_average(run, output, last=None):
     folder, output = RunFolder(Path(run)), Path(output)
     if not (folder.recipe.is_file() and folder.tokenizer.is_file()):
         raise FileNotFoundError(f"{run} is no training: it has no recipe or no tokenizer.")
-    if output.exists():
-        raise FileExistsError(f"{output} exists: choose another folder.")
+    check_is_new(output)
     recipe = load_recipe(folder.recipe)
     last = recipe.training.average_checkpoints if last is None else last
     paths = folder.last_checkpoints(last)
@@ -80,11 +79,8 @@ def write_average(run, output, last=None):
     model = recipe.build_model(tokenizer.vocabulary_size())
     average_checkpoints(model, paths)
     translator = TransformerSeq2SeqLM(model.backbone, text_preprocessor(tokenizer, model.backbone))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with writing_folder(output.parent) as temporary:
-        written = temporary / output.name
+    with new_folder(output) as written:
         translator.save_to_preset(str(written))
         for file in (folder.recipe, folder.history):
             shutil.copy(file, written)
-        written.rename(output)
     return paths

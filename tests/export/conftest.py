@@ -1,5 +1,8 @@
 """One model and one export of it for all tests of exports."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 
@@ -22,3 +25,36 @@ def served(exported):
     from tests.export.served import Served
 
     return Served(exported)
+
+
+@pytest.fixture(params=["a new kit", "the committed kit"])
+def version_folder(request):
+    if request.param == "the committed kit":
+        return Path(__file__).parents[2] / "saved_models" / "demo_en_de" / "1"
+    return request.getfixturevalue("exported")
+
+
+@pytest.fixture
+def note_version():
+    """Function that writes a version with notes, and no model."""
+
+    def note_version(folder, number, long_text="truncate"):
+        options = {
+            "num_beams": 4,
+            "length_penalty": 0.6,
+            "num_return_sequences": 2,
+            "max_length": None,
+            "max_input_length": 30,
+            "long_text": long_text,
+        }
+        notes = {
+            "options": options,
+            "precision": "float32",
+            "tensorflow": "2",
+            "card": {"BLEU": "40.5 (`a|b`)", "license": "CC0"},
+        }
+        path = folder / str(number) / "assets.extra"
+        path.mkdir(parents=True)
+        (path / "export.json").write_text(json.dumps(notes))
+
+    return note_version

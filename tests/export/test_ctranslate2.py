@@ -1,4 +1,4 @@
-"""What CTranslate2 makes of an exported model, held to the model itself."""
+"""Models exported to CTranslate2, compared with the models themselves."""
 
 import importlib.util
 

@@ -1,17 +1,11 @@
-import hashlib
-import json
 import subprocess
-from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
-from aiayn_keras.export import export_saved_model
 from aiayn_keras.export.serving_kit import server_flags, write_kit
-from aiayn_keras.export.warmup import BATCH_SIZES, WARMUP_FILE
+from aiayn_keras.export.warmup import BATCH_SIZES
 from tests.export import serving_protos
-from tests.export.served import Served
 
 text_format = pytest.importorskip("google.protobuf.text_format")
 model_server_config_pb2 = pytest.importorskip("tensorflow_serving.config.model_server_config_pb2")
@@ -22,36 +16,6 @@ def models_config(folder):
     config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
     (model,) = config.model_config_list.config
     return model
-
-
-def warmup_requests(version_folder):
-    import tensorflow as tf
-    from tensorflow_serving.apis import prediction_log_pb2
-
-    for record in tf.data.TFRecordDataset(str(version_folder / WARMUP_FILE)):
-        log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
-        yield log.predict_log.request
-
-
-def note_version(folder, number, long_text="truncate"):
-    """A version with notes, and no model."""
-    options = {
-        "num_beams": 4,
-        "length_penalty": 0.6,
-        "num_return_sequences": 2,
-        "max_length": None,
-        "max_input_length": 30,
-        "long_text": long_text,
-    }
-    notes = {
-        "options": options,
-        "precision": "float32",
-        "tensorflow": "2",
-        "card": {"BLEU": "40.5 (`a|b`)", "license": "CC0"},
-    }
-    path = folder / str(number) / "assets.extra"
-    path.mkdir(parents=True)
-    (path / "export.json").write_text(json.dumps(notes))
 
 
 def test_a_kit_has_all_its_files(exported):
@@ -70,70 +34,6 @@ def test_a_kit_has_all_its_files(exported):
         "README.md",
     }
     assert not [name for name in files if "writing" in name]
-
-
-def test_warm_up_requests_replay(version_folder):
-    requests = list(warmup_requests(version_folder))
-    served = Served(version_folder)
-    assert len(requests) <= 1000  # TensorFlow Serving reads no more
-    import tensorflow as tf
-
-    for request in requests:
-        assert request.model_spec.name == version_folder.parent.name
-        inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
-        outputs = served(request.model_spec.signature_name, **inputs)
-        (num_rows,) = {len(value) for value in inputs.values()}
-        for value in outputs.values():
-            assert len(value) == num_rows
-            assert value.dtype == object or np.isfinite(value).all()
-
-
-def test_warm_up_asks_every_signature_and_batch_size_with_short_and_long_text(exported, served):
-    import tensorflow as tf
-
-    sizes = {}
-    for request in warmup_requests(exported):
-        first, *_ = request.inputs.values()
-        array = tf.make_ndarray(first)
-        sizes.setdefault(request.model_spec.signature_name, []).append(len(array))
-    assert sizes.keys() == set(served.loaded.signatures)
-    assert sorted(sizes["serving_default"]) == sorted(2 * BATCH_SIZES)
-    lengths = {
-        len(text)
-        for request in warmup_requests(exported)
-        if request.model_spec.signature_name == "serving_default"
-        for text in request.inputs["text"].string_val
-    }
-    assert max(lengths) > 2 * min(lengths)
-
-
-def test_warm_up_texts_can_be_given(model, tmp_path):
-    version = model.export(tmp_path / "small", num_beams=1, warmup_texts=["Ja.", "Nein, danke."])
-    texts = {
-        text.decode()
-        for request in warmup_requests(version)
-        if "text" in request.inputs
-        for text in request.inputs["text"].string_val
-    }
-    assert texts == {"Ja.", "Nein, danke."}
-
-
-@pytest.fixture(params=["a new kit", "the committed kit"])
-def version_folder(request):
-    if request.param == "the committed kit":
-        return Path(__file__).parents[2] / "saved_models" / "demo_en_de" / "1"
-    return request.getfixturevalue("exported")
-
-
-def test_checksums_are_those_of_every_file(version_folder):
-    exported = version_folder
-    lines = (exported / "SHA256SUMS").read_text("utf-8").splitlines()
-    sums = dict(reversed(line.split("  ")) for line in lines)
-    files = [path for path in exported.rglob("*") if path.is_file()]
-    names = {path.relative_to(exported).as_posix() for path in files}
-    assert sums.keys() == names - {"SHA256SUMS"}
-    for name, checksum in sums.items():
-        assert hashlib.sha256((exported / name).read_bytes()).hexdigest() == checksum
 
 
 def test_batching_configuration_parses_and_fits_the_warm_up(version_folder):
@@ -160,7 +60,7 @@ def test_models_configuration_parses(version_folder):
     assert dict(model.version_labels) == {"stable": 1, "canary": 1}
 
 
-def test_a_new_version_is_the_canary_and_stable_moves_by_hand(tmp_path):
+def test_a_new_version_is_the_canary_and_stable_moves_by_hand(tmp_path, note_version):
     for number in (1, 2, 3):
         note_version(tmp_path, number)
         write_kit(tmp_path)
@@ -173,7 +73,7 @@ def test_a_new_version_is_the_canary_and_stable_moves_by_hand(tmp_path):
     assert dict(models_config(tmp_path).version_labels) == {"stable": 3, "canary": 4}
 
 
-def test_a_configuration_that_cannot_be_kept_is_named(tmp_path):
+def test_a_configuration_that_cannot_be_kept_is_named(tmp_path, note_version):
     note_version(tmp_path, 1)
     write_kit(tmp_path)
     config = tmp_path / "models.config"
@@ -185,7 +85,7 @@ def test_a_configuration_that_cannot_be_kept_is_named(tmp_path):
         write_kit(tmp_path)
 
 
-def test_text_that_is_refused_is_not_batched(tmp_path):
+def test_text_that_is_refused_is_not_batched(tmp_path, note_version):
     note_version(tmp_path, 1)
     write_kit(tmp_path)
     assert "--enable_batching=true" in (tmp_path / "docker-compose.yml").read_text()
@@ -218,22 +118,3 @@ def test_docker_gets_the_same_flags_twice(exported):
         name, _, value = flag.partition("=")
         if value.startswith("/models/small/"):
             assert (folder / value.removeprefix("/models/small/")).is_file(), name
-
-
-def test_the_model_card_says_what_it_was_told(tmp_path):
-    note_version(tmp_path, 1)
-    write_kit(tmp_path)
-    card = (tmp_path / "README.md").read_text("utf-8")
-    assert "| BLEU | 40.5 (`a\\|b`) |" in card
-    assert "| license | CC0 |" in card
-    assert "first 30 are translated" in card
-
-
-def test_a_kit_is_complete_or_not_there(model, tmp_path, monkeypatch):
-    def fail(*args):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("aiayn_keras.export.saved_model.write_warmup", fail)
-    with pytest.raises(OSError, match="disk full"):
-        export_saved_model(model, tmp_path / "small", num_beams=1)
-    assert list((tmp_path / "small").iterdir()) == []

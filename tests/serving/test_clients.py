@@ -5,9 +5,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import pytest
-from click.testing import CliRunner
 
-from aiayn_keras.cli import main
 from aiayn_keras.serving import (
     DeadlineExceededError,
     GrpcClient,
@@ -237,36 +235,3 @@ def test_the_curl_lines_of_the_model_card_work(kit, server, model):
     assert ran.stdout.count('"outputs"') == 2
     assert best.text in ran.stdout
     assert greedy.text in ran.stdout  # the second asks for the stable version
-
-
-@pytest.mark.parametrize("kind", ["rest", "grpc"])
-def test_the_command_translates_lines(kind, server, model):
-    address = address_of(kind, server)
-    url = address if kind == "rest" else f"grpc://{address}"
-    lines = ["The old bus arrived yesterday.", "", "Half past three."]
-    text = "".join(f"{line}\n" for line in lines)
-    result = CliRunner().invoke(main, ["request", url, "small"], input=text)
-    assert result.exit_code == 0, result.output
-    expected = model.translate(lines, num_return_sequences=4)
-    assert result.stdout.splitlines() == [each.text for each in expected]
-    result = CliRunner().invoke(main, ["request", url, "small", "--n-best"], input=text)
-    assert result.stdout.splitlines() == [
-        "\t".join(h.text for h in each.hypotheses) for each in expected
-    ]
-    result = CliRunner().invoke(main, ["request", url, "small", "--json"], input=text)
-    assert '"normalized_score"' in result.stdout.splitlines()[0]
-
-
-def test_the_command_says_what_is_wrong_in_one_line(server):
-    url = address_of("rest", server)
-    result = CliRunner().invoke(main, ["request", url, "large"], input="Ja.\n")
-    assert result.exit_code == 1
-    assert result.stderr.startswith("Error: ")
-    assert "Servable not found" in result.stderr
-    for arguments in (
-        [url, "small", "--version", "1", "--label", "x"],
-        ["127.0.0.1:8501", "small"],
-    ):
-        result = CliRunner().invoke(main, ["request", *arguments])
-        assert result.exit_code == 2
-        assert "Error: " in result.stderr

@@ -5,22 +5,60 @@ import sys
 
 import pytest
 
-from aiayn_keras import TransformerSeq2SeqLM
+from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
 from tests.helpers import assert_close
-from tests.test_cli import SOURCES, assert_one_clear_line, run, source_file  # noqa: F401
 
 
-@pytest.fixture(scope="module")
-def model(trained_run):
-    return TransformerSeq2SeqLM.from_preset(str(trained_run))
+@pytest.fixture
+def expected(model):
+    return [translation.text for translation in model.translate(SOURCES)]
 
 
-def write(path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
+def test_translate_a_file(trained_run, source_file, expected):
+    result = run("translate", trained_run, "--input", source_file)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == expected
 
 
-def test_options_reach_the_search(trained_run, source_file, model, tmp_path):  # noqa: F811
+def test_translate_standard_input(trained_run, source_file, expected):
+    result = run("translate", trained_run, input=source_file.read_bytes())
+    assert result.stdout.splitlines() == expected
+
+
+def test_translate_keeps_empty_lines(trained_run):
+    result = run("translate", trained_run, input="\n\nThe girl is happy.\n")
+    assert result.stdout.split("\n")[:2] == ["", ""]
+    assert len(result.stdout.split("\n")) == 4
+
+
+def test_a_line_too_long_is_named(trained_run, tmp_path):
+    path = write_lines(tmp_path / "long.en", ["Good.", "bus " * 300])
+    assert_one_clear_line(
+        run("translate", trained_run, "--input", path), "long.en, line 2", "256 positions"
+    )
+    result = run("translate", trained_run, input=path.read_bytes())
+    assert_one_clear_line(result, "standard input, line 2")
+
+
+def test_a_line_that_is_not_utf8_is_named(trained_run, tmp_path):
+    path = tmp_path / "latin.en"
+    path.write_bytes(b"Good.\ncaf\xe9\n")
+    assert_one_clear_line(run("translate", trained_run, "--input", path), "latin.en", "2")
+    result = run("translate", trained_run, input=path.read_bytes())
+    assert_one_clear_line(result, "standard input, line 2")
+
+
+def test_missing_input_file_is_named(trained_run):
+    result = run("translate", trained_run, "--input", "nowhere.en")
+    assert_one_clear_line(result, "nowhere.en")
+
+
+def test_a_model_of_the_ensemble_that_is_missing_is_named(trained_run):
+    result = run("translate", trained_run, "--ensemble", "nowhere")
+    assert_one_clear_line(result, "nowhere is no model folder")
+
+
+def test_options_reach_the_search(trained_run, source_file, model, tmp_path):
     prefixes = ["Das", ""]
     options = {
         "num_beams": 3,
@@ -38,7 +76,7 @@ def test_options_reach_the_search(trained_run, source_file, model, tmp_path):  #
     ]
     result = run(
         *("translate", trained_run, "--input", source_file, "--ensemble", trained_run),
-        *("--prefixes", write(tmp_path / "prefixes", prefixes), "--n-best", 2, *arguments),
+        *("--prefixes", write_lines(tmp_path / "prefixes", prefixes), "--n-best", 2, *arguments),
     )
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
@@ -46,7 +84,7 @@ def test_options_reach_the_search(trained_run, source_file, model, tmp_path):  #
     ]
 
 
-def test_json_holds_scores_tokens_and_alignments(trained_run, source_file, model):  # noqa: F811
+def test_json_holds_scores_tokens_and_alignments(trained_run, source_file, model):
     arguments = ("translate", trained_run, "--input", source_file, "--n-best", 2, "--json")
     lines = run(*arguments, "--alignments").stdout.splitlines()
     expected = model.translate(SOURCES, num_return_sequences=2, return_alignments=True)
@@ -58,27 +96,6 @@ def test_json_holds_scores_tokens_and_alignments(trained_run, source_file, model
             assert_close(found["score"], hypothesis.score, 1e-5)
             assert_close(found["alignment"], hypothesis.alignment, 0, 1e-4)
     assert "alignment" not in run(*arguments).stdout
-
-
-def test_score_prints_a_number_for_a_line_or_a_token(
-    trained_run,
-    source_file,  # noqa: F811
-    model,
-    tmp_path,
-):
-    targets = ["Das Kind singt.", "Ja"]
-    target_file = write(tmp_path / "target", targets)
-    arguments = ("score", trained_run, "--source", source_file, "--target", target_file)
-    numbers = [float(line) for line in run(*arguments).stdout.splitlines()]
-    assert_close(numbers, model.score(SOURCES, targets), 1e-4, 1e-4)
-    per_token = [
-        [float(number) for number in line.split()]
-        for line in run(*arguments, "--per-token").stdout.splitlines()
-    ]
-    for found, expected in zip(
-        per_token, model.score(SOURCES, targets, per_token=True), strict=True
-    ):
-        assert_close(found, expected, 1e-4, 1e-4)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +111,8 @@ def test_options_that_need_another_are_refused(trained_run, arguments, message):
     assert message in result.stderr
 
 
-def test_as_many_prefixes_as_lines_are_needed(trained_run, source_file, tmp_path):  # noqa: F811
-    prefixes = write(tmp_path / "prefixes", ["one"])
+def test_as_many_prefixes_as_lines_are_needed(trained_run, source_file, tmp_path):
+    prefixes = write_lines(tmp_path / "prefixes", ["one"])
     result = run("translate", trained_run, "--input", source_file, "--prefixes", prefixes)
     assert_one_clear_line(result, "as many lines", "1 and 2")
 

@@ -1,4 +1,4 @@
-"""What the stock server needs of a graph, and its runtime without Python."""
+"""The graph as the stock server needs it, and its runtime without Python."""
 
 import json
 import subprocess

@@ -1,0 +1,13 @@
+"""`aiayn-keras export`: one subcommand, and one file here, for each format."""
+
+import click
+
+from aiayn_keras.cli.export.ctranslate2 import ctranslate2
+from aiayn_keras.cli.export.saved_model import saved_model
+
+FORMATS = (saved_model, ctranslate2)
+
+
+@click.group(commands=FORMATS)
+def export():
+    """Write a model for use without this package."""

@@ -1,0 +1,18 @@
+"""The folder that an export writes to, as every format takes it."""
+
+from pathlib import Path
+
+import click
+
+OUTPUT = click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder in which the folder NAME is made.",
+)
+NAME = click.option("--name", help="Name of the exported model. Default: the name of DIR.")
+
+
+def destination(model_folder, output, name):
+    """The path `output/name`, by default with the name of the model folder."""
+    return output / (name or model_folder.resolve().name)

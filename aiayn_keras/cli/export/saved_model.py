@@ -1,0 +1,98 @@
+"""`aiayn-keras export saved-model`."""
+
+import json
+from pathlib import Path
+
+import click
+
+from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
+from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
+from aiayn_keras.cli.quiet import KerasCommand
+from aiayn_keras.cli.search_options import search_options
+
+
+@click.command("saved-model", cls=KerasCommand)
+@MODEL_FOLDER
+@OUTPUT
+@NAME
+@click.option(
+    "--version",
+    type=click.IntRange(min=1),
+    help="Number of the version. Default: one more than the greatest in NAME.",
+)
+@click.option(
+    "--n-best",
+    type=click.IntRange(min=1),
+    help="Number of hypotheses of translate_nbest. Default: the number of beams.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(["float32", "bfloat16"]),
+    help="Number format of weights and arithmetic. Default: the model's.",
+)
+@click.option(
+    "--max-input-length",
+    type=click.IntRange(min=1),
+    help="Greatest number of wordpieces of a text. Default: the model's limit.",
+)
+@click.option(
+    "--long-text",
+    type=click.Choice(["truncate", "error"]),
+    default="truncate",
+    show_default=True,
+    help="Cut longer text, or refuse the request.",
+)
+@click.option(
+    "--warmup",
+    type=click.Path(path_type=Path),
+    help="File of texts, one a line, to warm the server up with.",
+)
+@click.option(
+    "--limits",
+    default="not stated",
+    show_default=True,
+    help="For the model card: limits of the model.",
+)
+@click.option(
+    "--license",
+    default="not stated",
+    show_default=True,
+    help="For the model card: license of the model.",
+)
+@search_options("num_return_sequences")
+def saved_model(model_folder, output, name, n_best, warmup, limits, license, **options):
+    """Write a SavedModel for TensorFlow Serving.
+
+    The SavedModel of the model in DIR takes text and returns text. It is NAME/VERSION; beside
+    the versions are a model card and the configuration of the server.
+    """
+    from aiayn_keras.data import read_lines
+    from aiayn_keras.export import export_saved_model
+
+    path = export_saved_model(
+        load_model(model_folder),
+        destination(model_folder, output, name),
+        num_return_sequences=n_best,
+        warmup_texts=[] if warmup is None else read_lines(warmup),
+        card={**_facts_of_training(model_folder), "limits": limits, "license": license},
+        **options,
+    )
+    click.echo(path)
+
+
+def _facts_of_training(model_folder):
+    """Facts for the model card from the files that a training leaves, if it has left them."""
+    import yaml
+
+    facts = {}
+    recipe, evaluation = model_folder / "recipe.yaml", model_folder / "evaluation.json"
+    if recipe.is_file():
+        corpus = yaml.safe_load(recipe.read_text(encoding="utf-8"))["corpus"]
+        facts["data"] = ", ".join(f"{key} {value}" for key, value in corpus.items())
+    if evaluation.is_file():
+        result = json.loads(evaluation.read_text(encoding="utf-8"))
+        facts["BLEU"] = (
+            f"{result['bleu']:.2f} on {result['sentences']} sentences of {result['test']} "
+            f"(`{result['signature']}`)"
+        )
+    return facts

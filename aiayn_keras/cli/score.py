@@ -1,0 +1,48 @@
+"""`aiayn-keras score`."""
+
+from pathlib import Path
+
+import click
+
+from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
+from aiayn_keras.cli.quiet import KerasCommand
+
+
+@click.command(cls=KerasCommand)
+@MODEL_FOLDER
+@click.option(
+    "--source", type=click.Path(path_type=Path), required=True, help="File of texts, one a line."
+)
+@click.option(
+    "--target",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File of their translations, line by line.",
+)
+@click.option(
+    "--per-token",
+    is_flag=True,
+    help="Print the log-probability of every wordpiece, that of the end token last.",
+)
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    help="Number of lines scored together.",
+)
+def score(model_folder, source, target, per_token, batch_size):
+    """Print log-probabilities of given translations.
+
+    They are those of the model in DIR, in nats, one a line.
+    """
+    from aiayn_keras.data import read_parallel
+
+    pairs = read_parallel(source, target)
+    model = load_model(model_folder)
+    scores = model.score(
+        list(pairs.sources), list(pairs.targets), per_token=True, batch_size=batch_size
+    )
+    for log_probs in scores:
+        numbers = log_probs if per_token else [log_probs.sum()]
+        click.echo(" ".join(f"{number:.4f}" for number in numbers))

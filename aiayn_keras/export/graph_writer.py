@@ -1,0 +1,73 @@
+"""Writing the served graph: in this process, or in one of its own with the TensorFlow backend."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import keras
+
+from aiayn_keras.export.served_translator import build_served_translator
+from aiayn_keras.export.serving_options import ServingOptions
+from aiayn_keras.models import TransformerSeq2SeqLM
+
+
+def write_graph(model, path, options, precision=None):
+    """Writes a SavedModel without warm-up requests and notes.
+
+    With the JAX or PyTorch backend, or for another precision than the model's, the model is saved
+    and a TensorFlow process loads and writes it.
+
+    Args:
+        model: A `TransformerSeq2SeqLM` with a preprocessor.
+        path: Folder to fill.
+        options: `ServingOptions`.
+        precision: `"float32"` or `"bfloat16"`; the model's own if not given.
+
+    Raises:
+        RuntimeError: If the TensorFlow process fails, with its last line.
+    """
+    if keras.config.backend() == "tensorflow" and precision is None:
+        _write_graph_here(model, path, options)
+    else:
+        _write_graph_in_process(model, path, options, precision)
+
+
+def _write_graph_here(model, path, options):
+    import tensorflow as tf
+
+    module, signatures = build_served_translator(model, options)
+    tf.saved_model.save(module, str(path), signatures=signatures)
+
+
+def _write_graph_in_process(model, path, options, precision):
+    with tempfile.TemporaryDirectory() as preset:
+        model.save_to_preset(preset)
+        arguments = {
+            "preset": preset,
+            "path": str(path),
+            "options": asdict(options),
+            "precision": precision,
+        }
+        process = subprocess.run(
+            [sys.executable, "-c", f"from {__name__} import main; main()", json.dumps(arguments)],
+            # This process may hold the GPU's memory.
+            env={**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": ""},
+            capture_output=True,
+            text=True,
+        )
+    if process.returncode:
+        last_line = (process.stderr.strip().splitlines() or ["no message"])[-1]
+        raise RuntimeError(f"The TensorFlow process could not export the model: {last_line}")
+
+
+def main():
+    """Runs in the TensorFlow process: writes the graph that its argument describes in JSON."""
+    arguments = json.loads(sys.argv[1])
+    precision = arguments["precision"]
+    dtype = {} if precision is None else {"dtype": precision}
+    model = TransformerSeq2SeqLM.from_preset(arguments["preset"], **dtype)
+    _write_graph_here(model, Path(arguments["path"]), ServingOptions(**arguments["options"]))

@@ -1,0 +1,38 @@
+import inspect
+
+from aiayn_keras.cli.export.saved_model import saved_model
+from aiayn_keras.export import export_saved_model
+from tests.cli.command import SOURCES, assert_one_clear_line, run
+
+
+def test_export_writes_name_and_version(trained_run, source_file, tmp_path):
+    result = run(
+        *("export", "saved-model", trained_run, "--output", tmp_path),
+        *("--name", "mine", "--num-beams", 2, "--n-best", 1, "--max-input-length", 40),
+        *("--long-text", "error", "--license", "CC0", "--limits", "knows little"),
+        *("--warmup", source_file),
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(tmp_path / "mine" / "1")
+    assert (tmp_path / "mine" / "1" / "saved_model.pb").is_file()
+    warmup = tmp_path / "mine" / "1" / "assets.extra" / "tf_serving_warmup_requests"
+    assert SOURCES[0].encode() in warmup.read_bytes()
+    card = (tmp_path / "mine" / "README.md").read_text("utf-8")
+    for fact in ("CC0", "knows little", "40, then error", "name demo", "tok:13a"):
+        assert fact in card
+
+
+def test_export_names_a_missing_warmup_file(trained_run, tmp_path):
+    arguments = ("export", "saved-model", trained_run, "--output", tmp_path)
+    assert_one_clear_line(run(*arguments, "--warmup", "nowhere.en"), "nowhere.en")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_commands_defaults_are_the_functions(tmp_path):
+    (tmp_path / "task.json").touch()
+    arguments = [str(tmp_path), "--output", str(tmp_path)]
+    chosen = saved_model.make_context("saved-model", arguments).params
+    parameters = inspect.signature(export_saved_model).parameters
+    defaults = {name: parameters[name].default for name in chosen.keys() & parameters.keys()}
+    assert len(defaults) >= 7
+    assert {name: chosen[name] for name in defaults} == defaults

@@ -1,0 +1,32 @@
+from aiayn_keras.export.serving_kit import write_kit
+
+
+def test_the_model_card_says_what_it_was_told(tmp_path, note_version):
+    note_version(tmp_path, 1)
+    write_kit(tmp_path)
+    card = (tmp_path / "README.md").read_text("utf-8")
+    assert "| BLEU | 40.5 (`a\\|b`) |" in card
+    assert "| license | CC0 |" in card
+    assert "first 30 are translated" in card
+
+
+def test_the_model_card_of_a_server_without_batching_says_so(tmp_path, note_version):
+    note_version(tmp_path, 1, long_text="error")
+    write_kit(tmp_path)
+    card = (tmp_path / "README.md").read_text("utf-8")
+    assert "text of more than 30 is refused with INVALID_ARGUMENT" in card
+    assert "The server does not batch requests" in card
+    assert "batching.config" not in card
+
+
+def test_the_model_card_lists_every_version_with_its_labels(tmp_path, note_version):
+    for number in (1, 2, 3):
+        note_version(tmp_path, number)
+    write_kit(tmp_path)
+    card = (tmp_path / "README.md").read_text("utf-8")
+    rows = [line.split(" | ")[:2] for line in card.splitlines() if line.startswith("| ")]
+    assert [row for row in rows if row[0][2:].isdecimal()] == [
+        ["| 1", "stable"],
+        ["| 2", ""],
+        ["| 3", "canary"],
+    ]

@@ -1,0 +1,29 @@
+import importlib.resources
+import string
+
+import pytest
+
+from aiayn_keras.export.template_files import render
+
+TEMPLATES = sorted(
+    path.name for path in (importlib.resources.files("aiayn_keras.export") / "templates").iterdir()
+)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_placeholder_is_replaced_by_its_value(name):
+    text = (importlib.resources.files("aiayn_keras.export") / "templates" / name).read_text("utf-8")
+    placeholders = string.Template(text).get_identifiers()
+    rendered = render(name, **{placeholder: f"<{placeholder}>" for placeholder in placeholders})
+    assert all(f"<{placeholder}>" in rendered for placeholder in placeholders)
+    for placeholder in placeholders:
+        others = {other: "" for other in placeholders if other != placeholder}
+        with pytest.raises(KeyError, match=placeholder):
+            render(name, **others)
+
+
+def test_two_dollars_are_one():
+    placeholders = ("name", "facts", "versions", "long_text", "flags", "batching")
+    assert '-v "$PWD:/models/small:ro"' in render(
+        "README.md", **{**dict.fromkeys(placeholders, ""), "name": "small"}
+    )
