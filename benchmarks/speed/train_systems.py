@@ -1,11 +1,13 @@
-"""What is trained on, and which systems train."""
+"""Systems that train."""
 
+import importlib
+import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.tasks import BACKENDS, SystemSpec
+from benchmarks.speed.systems import BACKENDS, System
 
 FIELDS = (
     "encoder_token_ids",
@@ -102,44 +104,86 @@ def count_flops(task, batches):
     return total
 
 
-def _spec(loader, precision, packages, backend=None):
-    return SystemSpec(loader, precision, packages, backend, worker="benchmarks.train_worker")
+def shortest_time(function, repeats=5):
+    """Seconds of the fastest of some calls after a first one."""
+    best = float("inf")
+    function()
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        best = min(best, time.perf_counter() - start)
+    return best
 
 
-TRAIN_SYSTEMS = {
+class LoadedTask:
+    """A task and the system that trains, kept in the system's process.
+
+    Args:
+        loader: `module:function`, from a `TrainTask` to a `Trainer`.
+        task: Attributes of the `TrainTask`.
+    """
+
+    def __init__(self, loader, task):
+        module, function = loader.split(":")
+        self.task = TrainTask(**task)
+        self.trainer = getattr(importlib.import_module(module), function)(self.task)
+
+    def describe(self):
+        """Size of a pass: tokens, floating-point operations, and shapes of batches."""
+        batches = self.trainer.batches
+        return {
+            "tokens": real_target_tokens(batches),
+            "flops": count_flops(self.task, batches),
+            "shapes": len({batch["labels"].shape for batch in batches}),
+        }
+
+    def run(self):
+        """One pass over the batches."""
+        start = time.perf_counter()
+        loss = float(self.trainer.run())
+        return {"seconds": time.perf_counter() - start, "loss": loss}
+
+    def describe_machine(self):
+        """Speed of a matrix product, and the number of compilations so far."""
+        count = self.trainer.count_compilations
+        return {
+            "flops_per_second": self.trainer.measure_peak(),
+            "compilations": None if count is None else count(),
+        }
+
+
+_OURS, _TORCH = "benchmarks.speed.train_ours", "benchmarks.speed.train_torch"
+
+SYSTEMS = {
     **{
-        f"ours-{backend}-{precision}{suffix}": _spec(
-            f"benchmarks.train_ours:load{suffix.replace('-', '_')}",
-            precision,
-            (backend,),
-            backend,
+        f"ours-{backend}-{precision}{suffix}": System(
+            f"{_OURS}:load{suffix.replace('-', '_')}", precision, (backend,), backend, is_ours=True
         )
         for precision in ("float32", "bfloat16")
         for backend in BACKENDS
         for suffix in ("", "-packed")
     },
     **{
-        f"ours-tensorflow-products{suffix}": _spec(
-            f"benchmarks.train_ours:load_products{suffix.replace('-', '_')}",
+        f"ours-tensorflow-products{suffix}": System(
+            f"{_OURS}:load_products{suffix.replace('-', '_')}",
             "bfloat16",
             ("tensorflow",),
             "tensorflow",
+            is_ours=True,
         )
         for suffix in ("", "-packed")
     },
     **{
-        f"torch-{mode}-{precision}": _spec(
-            f"benchmarks.train_torch:load_{mode}", precision, ("torch",)
-        )
+        f"torch-{mode}-{precision}": System(f"{_TORCH}:load_{mode}", precision, ("torch",))
         for mode in ("eager", "compiled")
         for precision in ("float32", "bfloat16")
     },
     **{
-        f"{name}-{backend}-float32": _spec(
-            f"benchmarks.train_{name}:load", "float32", (backend,), backend
+        f"{name}-{backend}-float32": System(
+            f"benchmarks.speed.train_{name}:load", "float32", (backend,), backend
         )
         for name in ("kerashub", "tutorial")
         for backend in BACKENDS
     },
-    "joeynmt-float32": _spec("benchmarks.train_joeynmt:load", "float32", ()),
+    "joeynmt-float32": System("benchmarks.speed.train_joeynmt:load", "float32"),
 }

@@ -1,11 +1,11 @@
-"""JoeyNMT, in an environment of its own; see `benchmarks.train`."""
+"""JoeyNMT, in an environment of its own; see `benchmarks.speed.train`."""
 
 from types import SimpleNamespace
 
 import numpy as np
 
-from benchmarks.train_tasks import DROPOUT, LABEL_SMOOTHING, load_batches
-from benchmarks.train_torch import torch_trainer
+from benchmarks.speed.train_systems import DROPOUT, LABEL_SMOOTHING, load_batches
+from benchmarks.speed.train_torch import torch_trainer
 
 UNK, PAD, BOS, EOS = range(4)
 

@@ -1,76 +1,14 @@
-"""Other engines on the same weights: CTranslate2 and Hugging Face's Marian."""
+"""Hugging Face's Marian on the same weights."""
 
 import json
-import os
-import time
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.batches import map_by_length
-from benchmarks.ours import EXTRA_LENGTH
-from benchmarks.tasks import NUM_BEAMS, System
+from benchmarks.speed.batches import map_by_length
+from benchmarks.speed.decode_systems import EXTRA_LENGTH, NUM_BEAMS, Translator
 
 PAD, UNKNOWN, START, END = range(4)
-
-
-def load_ctranslate2(task):
-    """CTranslate2, with one batch on all cores or a batch on each, whichever is faster."""
-    import ctranslate2
-
-    supported = ctranslate2.get_supported_compute_types("cpu")
-    if task.precision not in supported:
-        raise ValueError(
-            f"{task.precision} is not supported here, only {', '.join(sorted(supported))}"
-        )
-    num_cpus = os.cpu_count()
-    choices = [{"inter_threads": 1, "intra_threads": num_cpus}]
-    if 1 < task.batch_size < len(task.texts):
-        choices.append({"inter_threads": num_cpus, "intra_threads": 1})
-    systems = [_ctranslate2_system(task, threads) for threads in choices]
-    if len(systems) == 1:
-        return systems[0]
-    return min(systems, key=lambda system: _second_time(system.translate, task.texts))
-
-
-def _ctranslate2_system(task, threads):
-    import ctranslate2
-    import sentencepiece
-
-    pieces = sentencepiece.SentencePieceProcessor(f"{task.artifact}/sentencepiece.model")
-    translator = ctranslate2.Translator(
-        task.artifact, device="cpu", compute_type=task.precision, **threads
-    )
-    options = {"min_decoding_length": 0}  # 1 by default; ours may be empty
-    if task.forced_length is not None:
-        options = {
-            "min_decoding_length": task.forced_length,
-            "max_decoding_length": task.forced_length,
-            "suppress_sequences": [[pieces.id_to_piece(PAD)], [pieces.id_to_piece(START)]],
-        }
-
-    def translate(texts):
-        sources = pieces.encode(texts, out_type=str)
-        limits = {"max_decoding_length": max(map(len, sources)) + EXTRA_LENGTH, **options}
-        results = translator.translate_batch(
-            sources,
-            beam_size=NUM_BEAMS,
-            length_penalty=0.0,
-            max_batch_size=task.batch_size,
-            disable_unk=True,
-            **limits,
-        )
-        return [pieces.decode(result.hypotheses[0]) for result in results]
-
-    return System(translate, ", ".join(f"{name}={number}" for name, number in threads.items()))
-
-
-def _second_time(translate, texts):
-    """Seconds of a run after a first one."""
-    translate(texts)
-    start = time.perf_counter()
-    translate(texts)
-    return time.perf_counter() - start
 
 
 def load_marian(task):
@@ -111,7 +49,7 @@ def load_marian(task):
         sources = [[*ids, END] for ids in pieces.encode(texts)]
         return map_by_length(translate_batch, sources, list(map(len, sources)), task.batch_size)
 
-    return System(translate)
+    return Translator(translate)
 
 
 def build_marian(folder):

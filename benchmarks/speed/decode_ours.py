@@ -1,20 +1,22 @@
-"""This package as a system: in memory, as a SavedModel, and through KerasHub's `generate`."""
+"""This package as a system: in memory, as a SavedModel, and through KerasHub's `generate`.
+
+Only public names of the package are used, so that another version of it can run here.
+"""
 
 import os
 
-from benchmarks.batches import count_words, map_by_length
-from benchmarks.tasks import NUM_BEAMS, System
-
-EXTRA_LENGTH = 50  # tokens that a translation may have more than its source (paper 6.1)
+from benchmarks.speed.batches import count_words, map_by_length
+from benchmarks.speed.decode_systems import EXTRA_LENGTH, NUM_BEAMS, Translator
 
 
 def load_ours(task):
     """`model.translate`."""
-    from aiayn_keras import TransformerSeq2SeqLM
-    from aiayn_keras.backend import use_one_core_per_batch
+    import keras
 
-    if _has_many_batches(task):  # as the command `aiayn-keras translate` does
-        use_one_core_per_batch()
+    from aiayn_keras import TransformerSeq2SeqLM
+
+    if task.has_many_batches and keras.config.backend() == "tensorflow":
+        use_one_core_per_batch()  # as the command `aiayn-keras translate` does
     model = TransformerSeq2SeqLM.from_preset(task.model, dtype=task.precision)
     options = {"num_beams": NUM_BEAMS, "length_penalty": 0.0, "batch_size": task.batch_size}
     if task.forced_length is not None:
@@ -23,7 +25,14 @@ def load_ours(task):
     def translate(texts):
         return [translation.text for translation in model.translate(texts, **options)]
 
-    return System(translate)
+    return Translator(translate)
+
+
+def use_one_core_per_batch():
+    """Lets TensorFlow run every operation on one core, so that several batches run at once."""
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
 
 
 def load_kerashub(task):
@@ -53,7 +62,7 @@ def load_kerashub(task):
             task.batch_size,
         )
 
-    return System(translate, "no end before the limit" if task.forced_length else "")
+    return Translator(translate, "no end before the limit" if task.forced_length else "")
 
 
 def load_savedmodel(task):
@@ -63,9 +72,9 @@ def load_savedmodel(task):
 
     if task.forced_length is not None:
         raise ValueError("the exported signatures have no option for a forced length")
-    threads = os.cpu_count() if _has_many_batches(task) else 1
+    threads = os.cpu_count() if task.has_many_batches else 1
     if threads > 1:
-        tf.config.threading.set_intra_op_parallelism_threads(1)
+        use_one_core_per_batch()
     loaded = tf.saved_model.load(task.artifact)
     serve = loaded.signatures["serving_default"]
 
@@ -78,8 +87,4 @@ def load_savedmodel(task):
 
     # The signature holds on to variables of what was loaded.
     translate.loaded = loaded
-    return System(translate, f"{threads} requests at once" if threads > 1 else "")
-
-
-def _has_many_batches(task):
-    return len(task.texts) > task.batch_size > 1
+    return Translator(translate, f"{threads} requests at once" if threads > 1 else "")

@@ -3,8 +3,8 @@
 It has no label smoothing, which makes its loss cheaper, and learned positions.
 """
 
-from benchmarks.train_ours import fit_trainer
-from benchmarks.train_tasks import DROPOUT, load_batches
+from benchmarks.speed.train_ours import fit_trainer
+from benchmarks.speed.train_systems import DROPOUT, load_batches
 
 
 def load(task):

@@ -1,9 +1,20 @@
-"""This package's training step, as `aiayn-keras train` runs it."""
+"""This package's training step, as `aiayn-keras train` runs it.
 
-import time
+Only public names of the package are used, so that another version of it can run here.
+"""
+
+import contextlib
 from dataclasses import replace
 
-from benchmarks.train_tasks import DROPOUT, LABEL_SMOOTHING, Trainer, load_batches
+from benchmarks.speed.train_systems import (
+    DROPOUT,
+    LABEL_SMOOTHING,
+    Trainer,
+    load_batches,
+    shortest_time,
+)
+
+SMALL_HIDDEN_DIM = 128
 
 
 def load(task):
@@ -27,23 +38,33 @@ def load_products_packed(task):
 
 
 def _in_bfloat16_products(trainer):
-    from aiayn_keras.backend import bfloat16_products
-
     def run():
-        with bfloat16_products():
+        with _bfloat16_products():
             return trainer.run()
 
     return trainer._replace(run=run, measure_peak=lambda: matmul_flops("bfloat16"))
 
 
-def _load(task, path):
-    from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM
-    from aiayn_keras.backend import compiles_by_default, run_one_operation_at_a_time
-    from aiayn_keras.optimization import LabelSmoothedCrossEntropy
-    from aiayn_keras.training.trainer import SMALL_HIDDEN_DIM
+@contextlib.contextmanager
+def _bfloat16_products():
+    """Does what `training.precision: bfloat16_products` does."""
+    import tensorflow as tf
 
-    if task.hidden_dim <= SMALL_HIDDEN_DIM:
-        run_one_operation_at_a_time()
+    option = "auto_mixed_precision_onednn_bfloat16"
+    tf.config.optimizer.set_experimental_options({option: True})
+    yield
+    tf.config.optimizer.set_experimental_options({option: False})
+
+
+def _load(task, path):
+    import keras
+
+    from aiayn_keras import LabelSmoothedCrossEntropy, TransformerBackbone, TransformerSeq2SeqLM
+
+    if task.hidden_dim <= SMALL_HIDDEN_DIM and keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        tf.config.threading.set_inter_op_parallelism_threads(1)  # as the command does
     backbone = TransformerBackbone(
         vocabulary_size=task.vocabulary_size,
         num_layers=task.num_layers,
@@ -57,7 +78,7 @@ def _load(task, path):
     model.compile(
         loss=LabelSmoothedCrossEntropy(LABEL_SMOOTHING),
         weighted_metrics=[],
-        jit_compile=compiles_by_default(),
+        jit_compile=keras.config.backend() == "jax",
     )
     return fit_trainer(model, load_batches(path), task.precision)
 
@@ -97,23 +118,22 @@ def fit_trainer(model, batches, precision):
     )
 
 
-def matmul_flops(precision, size=2048, repeats=5):
+def matmul_flops(precision, size=2048):
     """FLOPs per second of a matrix product through Keras."""
     import keras
     from keras import ops
 
-    from aiayn_keras.backend import compile_inference
+    def product(x):
+        x = ops.cast(x, precision)
+        return ops.sum(ops.cast(ops.matmul(x, x), "float32"))
 
-    product = compile_inference(
-        lambda x, y: ops.sum(
-            ops.cast(ops.matmul(ops.cast(x, precision), ops.cast(y, precision)), "float32")
-        ),
-        keras.Sequential(),
-    )
+    if keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        product = tf.function(product)
+    elif keras.config.backend() == "jax":
+        import jax
+
+        product = jax.jit(product)
     x = keras.random.normal((size, size))
-    best = float("inf")
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        float(product(x, x))
-        best = min(best, time.perf_counter() - start)
-    return 2 * size**3 / best
+    return 2 * size**3 / shortest_time(lambda: float(product(x)))

@@ -2,11 +2,16 @@
 
 import contextlib
 import math
-import time
 
 import numpy as np
 
-from benchmarks.train_tasks import DROPOUT, LABEL_SMOOTHING, Trainer, load_batches
+from benchmarks.speed.train_systems import (
+    DROPOUT,
+    LABEL_SMOOTHING,
+    Trainer,
+    load_batches,
+    shortest_time,
+)
 
 
 def load_eager(task):
@@ -67,17 +72,12 @@ def torch_trainer(step, batches, precision, compiled=False):
     return Trainer(run, batches, count if compiled else None, lambda: matmul_flops(precision))
 
 
-def matmul_flops(precision, size=2048, repeats=5):
+def matmul_flops(precision, size=2048):
     """FLOPs per second of a matrix product in PyTorch."""
     import torch
 
     x = torch.randn(size, size).to(getattr(torch, precision))
-    best = float("inf")
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        x @ x
-        best = min(best, time.perf_counter() - start)
-    return 2 * size**3 / best
+    return 2 * size**3 / shortest_time(lambda: x @ x)
 
 
 def _model(task):

@@ -4,8 +4,8 @@ After https://keras.io/examples/nlp/neural_machine_translation_with_transformer/
 width, learned positions, no padding masks, a softmax of its own matrix, no label smoothing.
 """
 
-from benchmarks.train_ours import fit_trainer
-from benchmarks.train_tasks import DROPOUT, load_batches
+from benchmarks.speed.train_ours import fit_trainer
+from benchmarks.speed.train_systems import DROPOUT, load_batches
 
 
 def load(task):
