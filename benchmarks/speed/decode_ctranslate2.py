@@ -19,13 +19,14 @@ def load_ctranslate2(task):
     choices = [{"inter_threads": 1, "intra_threads": num_cpus}]
     if task.has_many_batches:
         choices.append({"inter_threads": num_cpus, "intra_threads": 1})
-    systems = [_ctranslate2_system(task, threads) for threads in choices]
+    systems = [build_translator(task, **threads) for threads in choices]
     if len(systems) == 1:
         return systems[0]
     return min(systems, key=lambda system: _second_time(system.translate, task.texts))
 
 
-def _ctranslate2_system(task, threads):
+def build_translator(task, **threads):
+    """A `Translator` with so many threads."""
     import ctranslate2
     import sentencepiece
 

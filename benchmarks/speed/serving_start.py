@@ -2,7 +2,7 @@
 
 Run from the repository's root, where `aiayn_keras` is installed with its extras:
 
-    python -m benchmarks.serving_start --model DIR --source SENTENCES --output FOLDER
+    python -m benchmarks.speed.serving_start --model DIR --source SENTENCES --output FOLDER
 
 Each step is a process of its own. The model is exported under TensorFlow, JAX and PyTorch. Then
 each kit is loaded without this package, as by a server that starts, and answers one text, first
@@ -10,19 +10,16 @@ without and then after its warm-up requests; at last it translates all sentences
 and translations that differ from those of the TensorFlow backend's kit are counted.
 """
 
-import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from statistics import median
 
 import click
 
+from benchmarks.processes import Worker, WorkerError
 from benchmarks.report import machine, markdown_table
+from benchmarks.speed.systems import BACKENDS
 
-BACKENDS = ("tensorflow", "jax", "torch")
 BATCH_SIZE = 64
 NUM_WARM = 20
 
@@ -91,30 +88,20 @@ def tree(folder):
     )
 
 
-def _step(backend, function, *arguments):
+def run_step(log, backend, function, **arguments):
     """Calls a function of this module in a process of its own."""
-    arguments = ", ".join(repr(str(argument)) for argument in arguments)
-    code = (
-        f"import json, benchmarks.serving_start as s; print(json.dumps(s.{function}({arguments})))"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        capture_output=True,
-        text=True,
-    )
-    if process.returncode:
-        raise click.ClickException(f"{backend}: {process.stderr[-2000:]}")
-    return json.loads(process.stdout.splitlines()[-1])
+    with Worker(log, backend) as worker:
+        return worker.call(f"benchmarks.speed.serving_start:{function}", **arguments)
 
 
 def report(model, source, output):
     """Measures and writes `start.md`."""
     rows, expected = [], None
+    output.mkdir(parents=True, exist_ok=True)
     for backend in BACKENDS:
-        folder = output / backend / "kit"
-        seconds = _step(backend, "export", model, folder)
-        seconds |= _step("tensorflow", "serve", folder, source)
+        folder, log = str(output / backend / "kit"), output / f"{backend}.log"
+        seconds = run_step(log, backend, "export", model=model, folder=folder)
+        seconds |= run_step(log, "tensorflow", "serve", folder=folder, source=source)
         expected = expected or seconds["translations"]
         pairs = zip(expected, seconds["translations"], strict=True)
         names = ("export", "load", "first", "warmup", "warm")
@@ -122,19 +109,22 @@ def report(model, source, output):
         rows[-1].append(f"{sum(a != b for a, b in pairs)} of {len(expected)}")
     heads = ["exported under", "export s", "load s", "first request s", "warm-up requests s"]
     heads += ["warm request s (median)", "differing translations"]
-    table = markdown_table(heads, rows, "lrrrrrr")
+    table = markdown_table(heads, rows)
     text = f"{machine()}\n\n{table}\n\n{tree(output / BACKENDS[0] / 'kit')}\n"
     (output / "start.md").write_text(text, encoding="utf-8")
     click.echo(text)
 
 
 @click.command()
-@click.option("--model", required=True, help="Model folder.")
-@click.option("--source", required=True, help="File of sentences.")
-@click.option("--output", type=click.Path(path_type=Path), required=True)
+@click.option("--model", type=click.Path(exists=True, file_okay=False), required=True)
+@click.option("--source", type=click.Path(exists=True, dir_okay=False), required=True)
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder.")
 def main(model, source, output):
-    """Measure the way from MODEL to the first answer."""
-    report(model, source, output)
+    """Measure the way from a model folder to the first answer."""
+    try:
+        report(model, source, output)
+    except WorkerError as error:
+        raise click.ClickException(str(error)) from None
 
 
 if __name__ == "__main__":

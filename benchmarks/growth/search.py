@@ -2,8 +2,8 @@
 
 Run from the repository's root, where `aiayn_keras` is installed with its extras:
 
-    python -m benchmarks.scaling --backend tensorflow --output FOLDER
-    python -m benchmarks.scaling --backend jax --architecture transformer_tiny --output FOLDER
+    python -m benchmarks.growth.search --backend tensorflow --output FOLDER
+    python -m benchmarks.growth.search --backend jax --architecture transformer_tiny --output FOLDER
 
 Writes `scaling.png`, `scaling.json` and `scaling.md`. Random weights translate random words into
 translations of a fixed length. One of batch size, beams, source length and output length varies,
@@ -22,14 +22,9 @@ from statistics import median
 import click
 from tqdm import tqdm
 
-from benchmarks.artifacts import build_random_model, random_texts
-from benchmarks.growth import (
-    MEGABYTE,
-    PeakMemory,
-    cache_bytes,
-    count_compilations,
-    texts_of_many_lengths,
-)
+from benchmarks.growth.counts import cache_bytes, count_compilations, texts_of_many_lengths
+from benchmarks.memory import MEGABYTE, PeakMemory
+from benchmarks.random_models import build_random_model, random_texts
 from benchmarks.report import machine, markdown_table
 
 USUAL = {"batch": 16, "beams": 4, "source": 32, "output": 32}
@@ -98,7 +93,6 @@ def _time(model, point, vocabulary_size, repeats):
 def draw(records, title, path):
     """Four panels, seconds along every axis, a curve for every architecture."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     from aiayn_keras.plotting import COLORS
 
@@ -109,35 +103,34 @@ def draw(records, title, path):
         y.append(record["seconds"])
     names = list(dict.fromkeys(architecture for _, architecture in curves))
     figure = Figure(figsize=(9.5, 7), layout="constrained")
-    plain = FuncFormatter(lambda number, _: f"{number:g}")
-    for axes, (axis, label) in zip(
-        figure.subplots(2, 2, sharey=True).flat, LABELS.items(), strict=True
-    ):
+    panels = figure.subplots(2, 2, sharey=True)
+    for axes, axis in zip(panels.flat, LABELS, strict=True):
         for name, color, marker in zip(names, COLORS, "osD^v<", strict=False):
             x, y = curves[axis, name]
             axes.plot(x, y, color=color, marker=marker, label=name.replace("_", " "))
-        axes.set(xscale="log", yscale="log", xlabel=label)
-        axes.set_xticks(x)
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        for one in (axes.xaxis, axes.yaxis):
-            one.set_major_formatter(plain)
-            one.set_minor_locator(NullLocator())
-        axes.grid(alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-        others = [LABELS[other] for other in LABELS if other != axis]
-        usual = [USUAL[other] for other in LABELS if other != axis]
-        axes.set_title(
-            ", ".join(
-                f"{label.split(' (')[0]} {n}" for label, n in zip(others, usual, strict=True)
-            ),
-            fontsize=9,
-            color="#555555",
-        )
-    for axes in figure.axes[::2]:
+        _set_scales(axes, x)
+        axes.set_xlabel(LABELS[axis])
+        others = [f"{LABELS[one].split(' (')[0]} {USUAL[one]}" for one in LABELS if one != axis]
+        axes.set_title(", ".join(others), fontsize=9, color="#555555")
+    for axes in panels[:, 0]:
         axes.set_ylabel("seconds for a batch")
-    figure.axes[0].legend(frameon=False, loc="upper left")
+    panels[0, 0].legend(frameon=False, loc="upper left")
     figure.suptitle(title, fontsize=11)
     figure.savefig(path, dpi=150)
+
+
+def _set_scales(axes, ticks):
+    """Logarithmic scales with plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axes.set(xscale="log", yscale="log")
+    axes.set_xticks(ticks)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+        axis.set_minor_locator(NullLocator())
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def times_table(records):
@@ -168,7 +161,7 @@ def times_table(records):
         "cache, MB a sentence",
         "growth of peak memory, MB a sentence",
     ]
-    return markdown_table(heads, rows, "ll" + "r" * 8)
+    return markdown_table(heads, rows)
 
 
 def _megabytes(number):
@@ -182,11 +175,12 @@ def compilations(backend):
     )
     counts = count_compilations(model, texts_of_many_lengths(96, 100), batch_sizes=(1, 5, 64))
     text = (
-        f"Translating 96 texts of 1 to 100 words in {counts['calls']} calls of 1, 5 and 64 texts "
-        f"made {counts['shapes']} shapes of batches; {backend} traced the search "
-        f"{counts['traces']} times."
+        f"Translating 96 texts of 1 to 100 words in {counts['calls']} calls of 1, 5 and 64 texts, "
+        f"{backend} traced the search {counts['traces']} times, for {counts['shapes']} shapes."
     )
-    if backend == "torch":
+    if backend == "tensorflow":
+        text += " A shape of TensorFlow's may leave batch and length open."
+    elif backend == "torch":
         text += " PyTorch compiles nothing: it runs the search once for every batch."
     return counts, text
 
@@ -235,7 +229,7 @@ def main(backend, architectures, dtype, repeats, largest, output):
     click.echo(report)
     click.echo(f"Written: {output}/scaling.png, scaling.json, scaling.md.")
     if backend != "torch" and counts["traces"] > counts["shapes"]:
-        raise click.ClickException("The search was compiled more often than there are shapes.")
+        raise click.ClickException("The search was compiled more than once for a shape.")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Run from the repository's root, where `aiayn_keras` is installed:
 
-    python -m benchmarks.search_quality --model DIR --source FILE --reference FILE --output JSON
+    python -m benchmarks.quality.search --model DIR --source FILE --reference FILE --output JSON
 
 Translates FILE with every pair of `BEAMS` and `ALPHAS` (paper 6.1: beam 4, α = 0.6) and writes the
 machine, sacreBLEU's signature and a row for each pair: `num_beams`, `length_penalty`, `bleu`,
@@ -58,7 +58,7 @@ def table(rows):
         ]
         for row in rows
     ]
-    return markdown_table(["beams", "α", "BLEU", "length ratio", "time, s"], cells, "rrrrr")
+    return markdown_table(["beams", "α", "BLEU", "length ratio", "time, s"], cells)
 
 
 @click.command()
