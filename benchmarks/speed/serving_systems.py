@@ -33,8 +33,9 @@ def measure(translate, texts, batch_size, num_clients, seconds):
     errors = []
 
     def ask():
+        begun = begin
         try:
-            while time.perf_counter() < end:
+            while begun < begin + seconds:
                 with lock:
                     start = next(turns) * batch_size
                 batch = [texts[i % len(texts)] for i in range(start, start + batch_size)]
@@ -46,7 +47,6 @@ def measure(translate, texts, batch_size, num_clients, seconds):
 
     threads = [threading.Thread(target=ask) for _ in range(num_clients)]
     begin = time.perf_counter()
-    end = begin + seconds
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -2,9 +2,9 @@
 
 Run from the repository's root, where TensorFlow and TensorFlow Text are installed:
 
-    python -m benchmarks.hardening fuzz VERSION_FOLDER --source SENTENCES
-    python -m benchmarks.hardening invariance VERSION_FOLDER --source SENTENCES
-    python -m benchmarks.hardening soak VERSION_FOLDER --source SENTENCES
+    python -m tests.claims.hardening fuzz VERSION_FOLDER --source SENTENCES
+    python -m tests.claims.hardening invariance VERSION_FOLDER --source SENTENCES
+    python -m tests.claims.hardening soak VERSION_FOLDER --source SENTENCES
 
 `fuzz` sends hostile text in batches of all sizes, and some rows once more alone. `invariance`
 translates every sentence in random batchings and counts translations that differ from those of
@@ -23,7 +23,7 @@ from statistics import median
 import click
 import numpy as np
 
-from benchmarks.hostile_text import hostile_texts
+from tests.claims.hostile_text import hostile_texts
 
 BATCH_SIZES = (0, 1, 2, 3, 5, 8, 13, 16, 31, 32, 64, 64, 64, 512)
 MEGABYTE = 1 << 20
@@ -187,8 +187,8 @@ def main():
 
 def _arguments(command):
     for option in (
-        click.option("--source", type=click.Path(path_type=Path), required=True),
-        click.argument("version_folder", type=click.Path(path_type=Path)),
+        click.option("--source", type=click.Path(exists=True, path_type=Path), required=True),
+        click.argument("version_folder", type=click.Path(exists=True, path_type=Path)),
     ):
         command = option(command)
     return command

@@ -1,12 +1,11 @@
 """Kills a training by SIGKILL at random moments, resumes it, and compares the final weights.
 
-`python -m benchmarks.kills` trains a very small model with `aiayn-keras train`, once undisturbed,
+`python -m tests.claims.kills` trains a very small model with `aiayn-keras train`, once undisturbed,
 and then again and again until it was killed 20 times, at moments drawn evenly over the time the
 undisturbed training took. Every killed training is resumed by the same command until it ends. Its
 weights must be those of the undisturbed one, bit for bit. Exits with 1 if any are not.
 """
 
-import argparse
 import math
 import os
 import random
@@ -18,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import click
 import h5py
 import numpy as np
 import yaml
@@ -29,7 +29,7 @@ SIZES = {"train": 500, "validation": 20, "test": 20}
 
 
 def write_recipe(folder, updates):
-    """A corpus and a recipe in `folder`; gives the recipe's path."""
+    """Writes a corpus and a recipe to `folder`; returns the recipe's path."""
     corpus = {}
     for split, size in SIZES.items():
         text = generate_demo_pairs(size, 0, split)
@@ -118,41 +118,55 @@ def differences(run, undisturbed):
     return different
 
 
-def main(kills, updates, seed):
-    """Prints a row for each kill and each end; gives the number of trainings that differ."""
+def count_different(folder, kills, updates, seed):
+    """Kills and resumes trainings, and says what happened to each.
+
+    Args:
+        folder: Path of an empty folder.
+        kills: Number of kills; the last training killed is resumed to its end.
+        updates: Length of a training.
+        seed: Of the moments.
+
+    Returns:
+        Number of trainings, and of those whose weights differ from the undisturbed one's.
+    """
     moments = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
-        recipe = write_recipe(folder, updates)
-        undisturbed = folder / "undisturbed"
-        start = time.perf_counter()
-        train(recipe, undisturbed)
-        seconds = time.perf_counter() - start
-        print(f"undisturbed: {updates} updates in {seconds:.0f} s", flush=True)
-        done = wrong = trainings = 0
-        while done < kills:
-            run = folder / f"run{trainings}"
-            while not train(recipe, run, moments.uniform(0, seconds) if done < kills else math.inf):
-                done += 1
-                if (run / "evaluation.json").is_file():  # All was done but the farewell.
-                    print(f"kill {done}: after the end", flush=True)
-                    break
-                saved = [update for update, _ in list_checkpoints(run / "checkpoints")]
-                half = [path.name for path in run.rglob(".writing-*")]
-                last = saved[-1] if saved else None
-                print(f"kill {done}: last checkpoint {last}, half written {half}", flush=True)
-            different = differences(run, undisturbed)
-            wrong += bool(different)
-            trainings += 1
-            print(f"training {trainings} ended: {different or 'the very same'}", flush=True)
-            shutil.rmtree(run)
-    print(f"{done} kills, {trainings} trainings, {wrong} with other weights")
-    return wrong
+    recipe, undisturbed = write_recipe(folder, updates), folder / "undisturbed"
+    start = time.perf_counter()
+    train(recipe, undisturbed)
+    seconds = time.perf_counter() - start
+    click.echo(f"undisturbed: {updates} updates in {seconds:.0f} s")
+    done = wrong = trainings = 0
+    while done < kills:
+        run = folder / f"run{trainings}"
+        while not train(recipe, run, moments.uniform(0, seconds) if done < kills else math.inf):
+            done += 1
+            if (run / "evaluation.json").is_file():  # the training was over, the process was not
+                click.echo(f"kill {done}: after the end")
+                break
+            saved = [update for update, _ in list_checkpoints(run / "checkpoints")]
+            half = [path.name for path in run.rglob(".writing-*")]
+            last = saved[-1] if saved else None
+            click.echo(f"kill {done}: last checkpoint {last}, half written {half}")
+        different = differences(run, undisturbed)
+        wrong += bool(different)
+        trainings += 1
+        click.echo(f"training {trainings} ended: {different or 'the very same'}")
+        shutil.rmtree(run)
+    return trainings, wrong
+
+
+@click.command()
+@click.option("--kills", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--updates", type=click.IntRange(min=1), default=200, show_default=True)
+@click.option("--seed", default=0, show_default=True, help="Of the moments.")
+def main(kills, updates, seed):
+    """Kill trainings at random moments, resume them, and compare their weights."""
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
+        trainings, wrong = count_different(Path(folder), kills, updates, seed)
+    click.echo(f"{kills} kills, {trainings} trainings, {wrong} with other weights")
+    sys.exit(min(1, wrong))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--updates", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    sys.exit(min(1, main(**vars(parser.parse_args()))))
+    main()
