@@ -1,8 +1,5 @@
 """Hugging Face's Marian on the same weights."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 
 from benchmarks.speed.batches import map_by_length
@@ -13,11 +10,15 @@ PAD, UNKNOWN, START, END = range(4)
 
 def load_marian(task):
     """Hugging Face's `MarianMTModel` and its `generate`."""
-    import sentencepiece
     import torch
 
-    model = build_marian(task.artifact).to(getattr(torch, task.precision)).eval()
-    pieces = sentencepiece.SentencePieceProcessor(f"{task.artifact}/sentencepiece.model")
+    from aiayn_keras import TransformerSeq2SeqLM
+
+    ours = TransformerSeq2SeqLM.from_preset(task.model)
+    tokenizer = ours.preprocessor.tokenizer
+    model = build_marian(ours.backbone)
+    must_agree(ours, model)
+    model = model.to(getattr(torch, task.precision))
     options = {}
     if task.forced_length is not None:
         options = {
@@ -42,114 +43,113 @@ def load_marian(task):
                 early_stopping=False,  # go on while a better translation is possible
                 **limits,
             )
-        rows = outputs.tolist()
-        return pieces.decode([[i for i in row if i > END] for row in rows])
+        return tokenizer.detokenize([[i for i in row if i > END] for row in outputs.tolist()])
 
     def translate(texts):
-        sources = [[*ids, END] for ids in pieces.encode(texts)]
+        sources = [[*ids, END] for ids in tokenizer(list(texts))]
         return map_by_length(translate_batch, sources, list(map(len, sources)), task.batch_size)
 
     return Translator(translate)
 
 
-def build_marian(folder):
-    """The model that `write_marian` wrote, in float32."""
-    import torch
+def build_marian(backbone):
+    """A `MarianMTModel` with the weights of a `TransformerBackbone` of its shape, in float32."""
+    import keras
     import transformers
 
-    folder = Path(folder)
-    config = json.loads((folder / "config.json").read_text())
-    epsilon = config.pop("layer_norm_epsilon")
-    model = transformers.MarianMTModel(transformers.MarianConfig(**config)).eval()
-    with np.load(folder / "weights.npz") as arrays:
-        weights = {name: torch.from_numpy(arrays[name]) for name in arrays.files}
-    missing, unexpected = model.load_state_dict(weights, strict=False)
-    tied = {
-        "final_logits_bias",  # zeros
-        "lm_head.weight",
-        "model.encoder.embed_tokens.weight",
-        "model.decoder.embed_tokens.weight",
+    sizes = {
+        f"{side}_{name}": size
+        for side in ("encoder", "decoder")
+        for name, size in (
+            ("layers", backbone.num_layers),
+            ("attention_heads", backbone.num_heads),
+            ("ffn_dim", backbone.intermediate_dim),
+        )
     }
-    if unexpected or not set(missing) <= tied:
-        raise ValueError(f"Marian's weights differ: missing {missing}, unexpected {unexpected}.")
-    model.tie_weights()
-    for module in model.modules():  # its configuration has no field for it
-        if isinstance(module, torch.nn.LayerNorm):
-            module.eps = epsilon
+    config = transformers.MarianConfig(
+        **sizes,
+        vocab_size=backbone.vocabulary_size,
+        d_model=backbone.hidden_dim,
+        max_position_embeddings=backbone.max_sequence_length,
+        activation_function=keras.activations.serialize(backbone.activation),
+        scale_embedding=True,
+        pad_token_id=PAD,
+        decoder_start_token_id=START,
+        eos_token_id=END,
+        forced_eos_token_id=None,
+    )
+    model = transformers.MarianMTModel(config).eval()
+    copy_weights(backbone, model.model)
     return model
 
 
-def write_marian(model, folder):
-    """Writes the weights of a `TransformerSeq2SeqLM` under Marian's names.
-
-    Raises:
-        ValueError: For an architecture that Marian has no place for.
-    """
-    import keras
-
-    backbone = model.backbone
-    head_dim = backbone.hidden_dim // backbone.num_heads
-    if backbone.normalize_first or {backbone.key_dim, backbone.value_dim} != {head_dim}:
-        raise ValueError("Marian needs post-norm and heads of width hidden_dim / num_heads.")
-    folder = Path(folder)
-    folder.mkdir()
-    config = {
-        "vocab_size": backbone.vocabulary_size,
-        "d_model": backbone.hidden_dim,
-        "max_position_embeddings": backbone.max_sequence_length,
-        "activation_function": keras.activations.serialize(backbone.activation),
-        "scale_embedding": True,
-        "tie_word_embeddings": True,
-        "pad_token_id": PAD,
-        "decoder_start_token_id": START,
-        "eos_token_id": END,
-        "forced_eos_token_id": None,
-        "layer_norm_epsilon": backbone.layer_norm_epsilon,
-    }
+def copy_weights(backbone, theirs):
+    """Copies all weights of a `TransformerBackbone` into a `MarianModel`."""
+    _copy(theirs.shared.weight, backbone.token_embedding.embeddings)
     for side in ("encoder", "decoder"):
-        config[f"{side}_layers"] = backbone.num_layers
-        config[f"{side}_attention_heads"] = backbone.num_heads
-        config[f"{side}_ffn_dim"] = backbone.intermediate_dim
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "sentencepiece.model").write_bytes(model.preprocessor.tokenizer.proto)
-    np.savez(folder / "weights.npz", **_marian_weights(backbone))
-
-
-def _marian_weights(backbone):
-    weights = {"model.shared.weight": _array(backbone.token_embedding.embeddings)}
-    for side in ("encoder", "decoder"):
-        table = getattr(backbone, f"{side}_embedding").table
-        weights[f"model.{side}.embed_positions.weight"] = _array(table)
-        for i, block in enumerate(getattr(backbone, f"{side}_blocks")):
-            attentions = {"self_attn": block.self_attention}
-            norms = {
-                "self_attn_layer_norm": block.self_attention_add_norm,
-                "final_layer_norm": block.feed_forward_add_norm,
-            }
-            dense = {
-                "fc1": block.feed_forward.hidden_dense,
-                "fc2": block.feed_forward.output_dense,
-            }
+        stack = getattr(theirs, side)
+        _copy(stack.embed_positions.weight, getattr(backbone, f"{side}_embedding").table)
+        for block, layer in zip(getattr(backbone, f"{side}_blocks"), stack.layers, strict=True):
+            _copy_attention(block.self_attention, layer.self_attn)
+            _copy_norm(block.self_attention_add_norm, layer.self_attn_layer_norm)
             if side == "decoder":
-                attentions["encoder_attn"] = block.cross_attention
-                norms["encoder_attn_layer_norm"] = block.cross_attention_add_norm
-            for name, attention in attentions.items():
-                dense[f"{name}.q_proj"] = attention.query_dense
-                dense[f"{name}.k_proj"] = attention.key_dense
-                dense[f"{name}.v_proj"] = attention.value_dense
-                dense[f"{name}.out_proj"] = attention.output_dense
-            prefix = f"model.{side}.layers.{i}"
-            for name, layer in dense.items():
-                weights[f"{prefix}.{name}.weight"] = _array(layer.kernel).T
-                bias = _array(layer.bias) if layer.use_bias else np.zeros(layer.units, "float32")
-                weights[f"{prefix}.{name}.bias"] = bias
-            for name, norm in norms.items():
-                weights[f"{prefix}.{name}.weight"] = _array(norm.layer_norm.gamma)
-                weights[f"{prefix}.{name}.bias"] = _array(norm.layer_norm.beta)
-    return weights
+                _copy_attention(block.cross_attention, layer.encoder_attn)
+                _copy_norm(block.cross_attention_add_norm, layer.encoder_attn_layer_norm)
+            _copy_dense(block.feed_forward.hidden_dense, layer.fc1)
+            _copy_dense(block.feed_forward.output_dense, layer.fc2)
+            _copy_norm(block.feed_forward_add_norm, layer.final_layer_norm)
 
 
-def _array(tensor):
+def _copy_attention(ours, theirs):
+    names = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
+    for our_name, their_name in names.items():
+        _copy_dense(getattr(ours, f"{our_name}_dense"), getattr(theirs, their_name))
+
+
+def _copy_dense(ours, theirs):
+    _copy(theirs.weight, ours.kernel, transposed=True)
+    if ours.use_bias:
+        _copy(theirs.bias, ours.bias)
+    else:
+        theirs.bias.data.zero_()
+
+
+def _copy_norm(ours, theirs):
+    _copy(theirs.weight, ours.layer_norm.gamma)
+    _copy(theirs.bias, ours.layer_norm.beta)
+    theirs.eps = ours.layer_norm.epsilon
+
+
+def _copy(parameter, tensor, transposed=False):
+    import torch
     from keras import ops
 
-    return ops.convert_to_numpy(tensor).astype("float32")
+    array = ops.convert_to_numpy(tensor)
+    parameter.data.copy_(torch.from_numpy(np.array(array.T if transposed else array)))
+
+
+def must_agree(ours, theirs):
+    """Raises a `ValueError` if the logits of both models differ."""
+    import torch
+
+    random = np.random.default_rng(0)
+    vocabulary_size = ours.backbone.vocabulary_size
+    sources, targets = (
+        torch.from_numpy(random.integers(4, vocabulary_size, size)) for size in ((3, 11), (3, 7))
+    )
+    source_mask = torch.ones_like(sources)
+    source_mask[1, 5:] = 0
+    batch = {
+        "encoder_token_ids": sources,
+        "encoder_padding_mask": source_mask,
+        "decoder_token_ids": targets,
+        "decoder_padding_mask": torch.ones_like(targets),
+    }
+    with torch.no_grad():
+        expected = ours(batch, training=False)
+        received = theirs(
+            input_ids=sources, attention_mask=source_mask, decoder_input_ids=targets
+        ).logits
+    difference = float((received - expected).abs().max())
+    if difference > 1e-4:
+        raise ValueError(f"Marian's logits differ by {difference:.2g} from ours.")

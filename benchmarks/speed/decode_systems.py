@@ -112,7 +112,7 @@ SYSTEMS = {
     },
     **{
         f"marian-{precision}": System(
-            f"{_MARIAN}:load_marian", precision, ("transformers", "torch"), artifact="marian"
+            f"{_MARIAN}:load_marian", precision, ("transformers", "torch"), "torch"
         )
         for precision in ("float32", "bfloat16")
     },
