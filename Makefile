@@ -12,6 +12,7 @@ DEMO_SENTENCES := "The girl is happy." "Our boy knows that the happy mothers sin
 	"Their man is seventy-one years old." "In the evening I can see the woman."
 DEMO_LIMITS := "knows the sentences of the package's built-in grammar (some hundred words, numbers to 999,999, times of day) and nothing else; other words come out as nonsense"
 MODEL_FILES := assets *.json model.weights.h5 recipe.yaml
+MUTANTS ?= 100
 # Two processes, each with whole files, whose fixtures train models.
 PYTEST := python -m pytest --numprocesses 2 --dist loadfile
 NUMERICAL_CORE := tests/layers tests/optimization tests/backend tests/models tests/decoding tests/training tests/fidelity
@@ -64,8 +65,8 @@ tutorials: $(INSTALLED_NOTEBOOKS) ## Run every notebook of the series and change
 notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs
 	KERAS_BACKEND=tensorflow $(BIN)/python tutorials/execute.py
 
-mutants: $(INSTALLED_BACKENDS) ## Make mistakes in a copy of the code and see which test notices (hours)
-	$(BIN)/python -m tests.mutants
+mutants: $(INSTALLED_DEV) ## Make a sample of MUTANTS mistakes in a copy of the numerical core and see which test notices
+	$(BIN)/python -m tests.mutants --sample $(MUTANTS)
 
 lint: $(INSTALLED_DEV) ## Check format, style, docstrings and which module imports which
 	$(BIN)/ruff format --check

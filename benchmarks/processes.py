@@ -1,44 +1,44 @@
-"""The parent's side of `benchmarks.worker`."""
+"""The one way of starting a process: the parent's side of `benchmarks.worker`."""
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
-import time
+from pathlib import Path
 
-# After this long, threads that wait actively for more work have gone to sleep.
-REST_SECONDS = 0.3
+ROOT = Path(__file__).parents[1]
 
 
 class WorkerError(Exception):
-    """A system could not be started or run; the message says why, in one line."""
+    """A process that could not be started, or failed; the message says why, in one line."""
 
 
 class Worker:
-    """A process with one system.
+    """A process that calls functions when asked.
 
     Args:
-        spec: A `benchmarks.tasks.SystemSpec`.
         log: Path of a file for whatever the process prints.
+        backend: Keras backend; None where Keras is not used.
+        checkout: Folder with another version of `aiayn_keras` to import.
         python: The interpreter, if it is another one.
 
-    Raises:
-        WorkerError: If a package is not installed.
+    Attributes:
+        idle_cpu_seconds: CPU time that it used while nothing was asked of it.
+        peak_bytes: Its greatest resident memory.
     """
 
-    def __init__(self, spec, log, python=None):
-        for package in spec.packages:
-            if importlib.util.find_spec(package) is None:
-                raise WorkerError(f"`{package}` is not installed")
-        self.log = log
-        self._idle_cpu_seconds = 0.0
+    def __init__(self, log, backend=None, checkout=None, python=None):
+        self.log = Path(log)
+        self.idle_cpu_seconds, self.peak_bytes = 0.0, 0
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
-        if spec.backend is not None:
-            environment["KERAS_BACKEND"] = spec.backend
-        with log.open("w", encoding="utf-8") as file:
+        folders = [*([checkout] if checkout else []), ROOT, environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, map(str, folders)))
+        if backend is not None:
+            environment["KERAS_BACKEND"] = backend
+        command = [python or sys.executable, "-m", "benchmarks.worker"]
+        with self.log.open("w", encoding="utf-8") as file:
             self.process = subprocess.Popen(
-                [python or sys.executable, "-m", spec.worker, spec.loader],
+                [*command, *([str(checkout)] if checkout else [])],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=file,
@@ -47,28 +47,26 @@ class Worker:
                 encoding="utf-8",
             )
 
-    def load(self, task):
-        """Loads a `Task`; returns what the system notes on itself."""
-        return self.ask({"load": task.as_dict()})["note"]
+    def call(self, function, **arguments):
+        """Calls a function, or a method of what was kept last.
 
-    def run(self):
-        """Translates the task's texts; returns seconds and translations."""
-        time.sleep(REST_SECONDS)
-        answer = self.ask({"run": True})
-        self._idle_cpu_seconds += answer["idle_cpu_seconds"]
-        return answer["seconds"], answer["translations"]
+        Args:
+            function: `"module:name"` of a function, or the name of a method.
+            **arguments: What JSON can hold.
 
-    def take_idle_cpu_seconds(self):
-        """CPU time used while nothing was asked of it, since the last call."""
-        seconds, self._idle_cpu_seconds = self._idle_cpu_seconds, 0.0
-        return seconds
-
-    def ask(self, message):
-        """Sends a dictionary; returns the answer, a dictionary.
+        Returns:
+            Its result.
 
         Raises:
-            WorkerError: If the process has ended, or answers with an error.
+            WorkerError: If it raises an error, or the process ends.
         """
+        return self._ask({"function": function, "arguments": arguments})
+
+    def keep(self, function, **arguments):
+        """Calls a function whose result stays in the process, instead of what stayed there."""
+        self._ask({"function": function, "arguments": arguments, "keep": True})
+
+    def _ask(self, message):
         try:
             self.process.stdin.write(json.dumps(message) + "\n")
             self.process.stdin.flush()
@@ -79,9 +77,11 @@ class Worker:
             lines = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             raise WorkerError(f"its process ended: {lines[-1] if lines else 'no message'}")
         answer = json.loads(line)
+        self.idle_cpu_seconds += answer["idle_cpu_seconds"]
         if "error" in answer:
             raise WorkerError(" ".join(answer["error"].split())[:300])
-        return answer
+        self.peak_bytes = answer["peak_bytes"]
+        return answer["result"]
 
     def close(self):
         """Ends the process."""
@@ -91,3 +91,10 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,53 +1,62 @@
-"""A process that keeps one system loaded and runs it when asked.
+"""A process that calls functions when asked: `python -m benchmarks.worker [CHECKOUT]`.
 
-Reads a JSON object a line from standard input and answers with one on standard output:
-`{"load": task}` and `{"run": true}`. Ends with its input. Started by `benchmarks.processes`.
+Started by `benchmarks.processes`. Reads a JSON object a line from standard input and answers with
+one on standard output; ends with its input. `{"function": "module:name", "arguments": {...}}` calls
+a function; with `"keep": true` its result stays here, and `{"function": "name"}` calls a method of
+what was kept last. Only the standard library is imported here, so that a system may run in an
+environment of its own.
+
+CHECKOUT is a folder whose `aiayn_keras` is imported instead of the one beside `benchmarks`.
 """
 
 import gc
 import importlib
+import json
+import os
 import sys
 import time
 
-from benchmarks.answers import answer_messages
-from benchmarks.tasks import Task
+from benchmarks.memory import resident_bytes
 
 
-def _load(loader, task):
-    module, function = loader.split(":")
-    return getattr(importlib.import_module(module), function)(task)
+class Worker:
+    """The object that was kept last, and calls to it or to functions."""
+
+    def __init__(self):
+        self.kept = None
+
+    def answer(self, function, arguments, keep=False):
+        """Calls a function of a module or a method of what is kept."""
+        if keep:
+            self.kept = None
+            gc.collect()
+        module, _, name = function.rpartition(":")
+        owner = importlib.import_module(module) if module else self.kept
+        result = getattr(owner, name)(**arguments)
+        if keep:
+            self.kept, result = result, None
+        return {"result": result, "peak_bytes": resident_bytes("VmHWM")}
 
 
-def _run(system, task):
-    """Translates all texts; seconds and translations."""
-    requests = [[text] for text in task.texts] if task.batch_size == 1 else [task.texts]
-    start = time.perf_counter()
-    translations = []
-    for request in requests:
-        translations += system.translate(request)
-    return {"seconds": time.perf_counter() - start, "translations": translations}
-
-
-def main(loader):
-    system = task = None
+def main(checkout=None):
+    """Answers messages until the input ends."""
+    if checkout is not None:
+        sys.path.insert(0, checkout)
+    # Whatever a library prints must not end up among the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    worker = Worker()
     idle_since = time.process_time()
-
-    def answer_of(message):
-        nonlocal system, task, idle_since
-        answer = {"idle_cpu_seconds": time.process_time() - idle_since}
+    for line in sys.stdin:
+        idle_cpu_seconds = time.process_time() - idle_since
         try:
-            if "load" in message:
-                system = None
-                gc.collect()
-                task = Task(**message["load"])
-                system = _load(loader, task)
-                return answer | {"note": system.note}
-            return answer | _run(system, task)
-        finally:
-            idle_since = time.process_time()
-
-    answer_messages(answer_of)
+            answer = worker.answer(**json.loads(line))
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(answer | {"idle_cpu_seconds": idle_cpu_seconds}) + "\n")
+        answers.flush()
+        idle_since = time.process_time()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

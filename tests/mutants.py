@@ -1,126 +1,186 @@
-"""Do the tests notice mistakes? `python -m tests.mutants [words of the mistakes ...]`.
+"""Do the tests notice mistakes in the numerical core? `python -m tests.mutants --sample 100`.
 
-Makes each mistake of `tests.mutations` in a copy of the code, runs the tests that must notice it
-(TensorFlow backend), and prints a Markdown table of what noticed it first. Exits with 1 if a
-mistake goes unnoticed.
+Makes mistakes in a copy of the code, one at a time, and runs the tests that must notice it
+(TensorFlow backend): those of the mirrored path, then the others of `tests.mutations.core`. Prints
+a Markdown table, and the mutants that nobody noticed; exits with 1 if there is one. A mutant has an
+id, `module:function:operator:ordinal`; those that cannot be noticed are listed in
+`tests/mutations/equivalent.py` with a reason, and are left out.
+
+Results are kept in a file as they come; the same command goes on where it was stopped, and tries
+those mutants anew whose module has changed.
 """
 
-import os
-import re
-import shutil
-import subprocess
+import fnmatch
+import hashlib
+import json
+import random
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
+import click
 from tqdm import tqdm
 
-from tests.mutations import MUTATIONS
+from tests.mutations.core import PACKAGE, ROOT, core_modules, stages_of_tests
+from tests.mutations.equivalent import EQUIVALENT
+from tests.mutations.mutant import make_mutants
+from tests.mutations.running import Copy, Runner
 
-ROOT = Path(__file__).parents[1]
-PACKAGE = "aiayn_keras"
-COPIED = (PACKAGE, "tests", "benchmarks", "pyproject.toml")
-SECONDS = 900
-NOT_THE_COPY = 70
-
-# The package is installed in editable mode: see that it is the copy that is tested.
-PYTEST = f"""
-import sys
-import {PACKAGE}
-if not {PACKAGE}.__file__.startswith(sys.argv[1]):
-    print("Imported", {PACKAGE}.__file__)
-    sys.exit({NOT_THE_COPY})
-import pytest
-sys.exit(pytest.main(["-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", *sys.argv[2:]]))
-"""
+RESULTS = ROOT / "runs" / "mutants.jsonl"
 
 
-class DriftError(Exception):
-    """A mutation that no longer fits the code."""
-
-
-def mutate(source, mutation):
-    """The module's source with the mistake in it."""
-    count = source.count(mutation.old)
-    if count != 1:
-        raise DriftError(
-            f"{mutation.module}, {mutation.mistake!r}: the text to replace must occur once. "
-            f"It occurs {count} times: {mutation.old!r}. Bring tests/mutations up to the code."
-        )
-    return source.replace(mutation.old, mutation.new)
-
-
-def copy_code(folder):
-    """Copies what the tests need into the folder."""
-    for name in COPIED:
-        if (ROOT / name).is_dir():
-            ignore = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, folder / name, ignore=ignore)
-        else:
-            shutil.copy(ROOT / name, folder / name)
-
-
-def run_tests(folder, tests):
-    """Name of the test that fails first, or `None` if none does."""
-    environment = {
-        **os.environ,
-        "KERAS_BACKEND": "tensorflow",
-        "PYTHONPATH": str(folder),
-        # Two versions of a module may share size and second: a `.pyc` could be the wrong one's.
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    try:
-        result = subprocess.run(
-            [sys.executable, "-c", PYTEST, str(folder), *(f"tests/{test}" for test in tests)],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return f"(no end after {SECONDS} s)"
-    if result.returncode == 0:
-        return None
-    failed = re.search(r"^(?:FAILED|ERROR) \S+::(\w+)", result.stdout, flags=re.MULTILINE)
-    if result.returncode != 1 or failed is None:
-        raise RuntimeError(f"pytest did not run the tests:\n{result.stdout}\n{result.stderr}")
-    return failed[1]
-
-
-def noticed_by(folder, mutation):
-    """Name of the test that notices the mistake, or `None`."""
-    module = folder / PACKAGE / mutation.module
-    source = module.read_text("utf-8")
-    module.write_text(mutate(source, mutation), "utf-8")
-    try:
-        return run_tests(folder, mutation.tests)
-    finally:
-        module.write_text(source, "utf-8")
-
-
-def main(words):
-    """Tries the mutations whose module or mistake holds one of the words, or all of them."""
-    mutations = [
-        m for m in MUTATIONS if not words or any(w in f"{m.module} {m.mistake}" for w in words)
+def all_mutants():
+    """Every mutant of the core, those that are equivalent left out."""
+    return [
+        mutant
+        for module in core_modules()
+        for mutant in make_mutants(module, (ROOT / PACKAGE / module).read_text("utf-8"))
+        if not matches(mutant.id, EQUIVALENT)
     ]
-    for mutation in mutations:
-        mutate((ROOT / PACKAGE / mutation.module).read_text("utf-8"), mutation)
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder).resolve()
-        copy_code(folder)
-        failing = run_tests(folder, sorted({test for m in mutations for test in m.tests}))
-        if failing:
-            raise RuntimeError(f"{failing} fails on the code as it is.")
-        noticed = [noticed_by(folder, mutation) for mutation in tqdm(mutations, unit="mistake")]
-    print("| module | mistake | noticed by |\n|---|---|---|")
-    for mutation, test in zip(mutations, noticed, strict=True):
-        name = f"`{test}`" if test else "**nobody**"
-        print(f"| `{mutation.module}` | {mutation.mistake} | {name} |")
-    survivors = noticed.count(None)
-    print(f"\n{len(mutations)} mistakes: {len(mutations) - survivors} noticed, {survivors} not.")
-    return 1 if survivors else 0
+
+
+def matches(mutant_id, patterns):
+    """Whether an id matches one of the patterns."""
+    return any(fnmatch.fnmatchcase(mutant_id, pattern) for pattern in patterns)
+
+
+def choose(mutants, patterns, sample, seed):
+    """Mutants that match a pattern, if any is given, and a random sample of those.
+
+    The sample holds as many of each module as its share, and is the same for the same seed.
+    """
+    chosen = [mutant for mutant in mutants if not patterns or matches(mutant.id, patterns)]
+    if sample is None or sample >= len(chosen):
+        return chosen
+    # Every so-and-so-many-th of all, in an order that is random within a module.
+    rng = random.Random(seed)
+    order = sorted(chosen, key=lambda mutant: (mutant.module, rng.random()))
+    step = len(order) / sample
+    return [order[int(i * step)] for i in range(sample)]
+
+
+class Results:
+    """What was found out so far, in a file of a JSON object a line.
+
+    Args:
+        path: Path of the file.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self.noticed_by = {}
+        if path.exists():
+            for line in path.read_text("utf-8").splitlines():
+                record = json.loads(line)
+                self.noticed_by[record["id"], record["digest"]] = record["noticed_by"]
+
+    def key(self, mutant):
+        """Id of the mutant, and digest of the mutated source."""
+        return mutant.id, hashlib.sha256(mutant.source.encode()).hexdigest()[:16]
+
+    def add(self, mutant, noticed_by):
+        """Keeps the name of the test, or None."""
+        mutant_id, digest = self.key(mutant)
+        self.noticed_by[mutant_id, digest] = noticed_by
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            record = {"id": mutant_id, "digest": digest, "noticed_by": noticed_by}
+            file.write(json.dumps(record) + "\n")
+
+    def __contains__(self, mutant):
+        return self.key(mutant) in self.noticed_by
+
+    def __getitem__(self, mutant):
+        return self.noticed_by[self.key(mutant)]
+
+
+class Court:
+    """Asks the tests, stage after stage, whether they notice a mutant.
+
+    Args:
+        copy: A `Copy`.
+        runner: A `Runner` of it.
+    """
+
+    def __init__(self, copy, runner):
+        self.copy, self.runner = copy, runner
+        self._passing = set()
+
+    def noticed_by(self, mutant, stages):
+        """Name of the test that notices first, or None."""
+        for tests in stages:
+            self._must_pass(tests)
+            with self.copy.mutated(mutant):
+                failure = self.runner.first_failure(tests)
+            if failure is not None:
+                return failure
+        return None
+
+    def _must_pass(self, tests):
+        """Runs tests on the code as it is, once.
+
+        Raises:
+            RuntimeError: If one fails.
+        """
+        if tuple(tests) not in self._passing:
+            failure = self.runner.first_failure(tests)
+            if failure is not None:
+                raise RuntimeError(f"{failure} of {tests} fails on the code as it is.")
+            self._passing.add(tuple(tests))
+
+
+def report(mutants, results):
+    """Markdown: mutants of each module, and those that nobody noticed."""
+    made, survivors = Counter(), Counter()
+    lines = []
+    for mutant in mutants:
+        made[mutant.module] += 1
+        if results[mutant] is None:
+            survivors[mutant.module] += 1
+            lines.append(
+                f"- `{mutant.id}`, line {mutant.line}: `{mutant.before}` → `{mutant.after}`"
+            )
+    rows = [f"| `{module}` | {made[module]} | {survivors[module]} |" for module in sorted(made)]
+    rows.append(f"| all | {len(mutants)} | {len(lines)} |")
+    table = "\n".join(["| module | mutants | not noticed |", "|---|---:|---:|", *rows])
+    return "\n\n".join([table, *(["Not noticed:\n\n" + "\n".join(lines)] if lines else [])])
+
+
+@click.command()
+@click.argument("patterns", nargs=-1)
+@click.option("--sample", type=click.IntRange(min=1), help="Number of mutants. Default: all.")
+@click.option("--seed", default=0, show_default=True, help="Of the sample.")
+@click.option("--list", "only_list", is_flag=True, help="List the mutants and stop.")
+@click.option(
+    "--results",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=RESULTS,
+    show_default="runs/mutants.jsonl",
+    help="File of the results so far.",
+)
+def main(patterns, sample, seed, only_list, results):
+    """Make mistakes in the code; see which test notices.
+
+    PATTERNS choose mutants by their ids, such as 'decoding/*'.
+    """
+    mutants = choose(all_mutants(), patterns, sample, seed)
+    if only_list:
+        for mutant in mutants:
+            click.echo(f"{mutant.id}, line {mutant.line}: {mutant.before} → {mutant.after}")
+        return
+    results = Results(results)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = Copy(folder)
+        court = Court(copy, Runner(copy))
+        with tqdm(mutants, unit="mutant", disable=None) as bar:
+            for mutant in bar:
+                bar.set_postfix_str(mutant.id)
+                if mutant not in results:
+                    results.add(mutant, court.noticed_by(mutant, stages_of_tests(mutant.module)))
+    click.echo(report(mutants, results))
+    sys.exit(any(results[mutant] is None for mutant in mutants))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

@@ -148,7 +148,7 @@ assert np.log(wavers[-1]) < history["val_loss"][-1]  # which has label smoothing
 # ## Searching the test set
 #
 # The mean of the last checkpoints translated the 1,000 test sentences with 7 beam sizes and 3
-# length penalties α (`benchmarks/search_quality.py`). BLEU without its signature says little: it
+# length penalties α (`benchmarks/quality/search.py`). BLEU without its signature says little: it
 # differs by a point and more between tokenizations.
 
 # %%

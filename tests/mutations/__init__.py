@@ -1,10 +1,1 @@
-"""Mistakes that the tests must notice; `python -m tests.mutants` makes them one by one."""
-
-from tests.mutations import data, layers, search, training
-
-MUTATIONS = [
-    *layers.MUTATIONS,
-    *search.MUTATIONS,
-    *training.MUTATIONS,
-    *data.MUTATIONS,
-]
+"""Small mistakes that a syntax tree can make in the numerical core; see `tests.mutants`."""

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from benchmarks.serving_load import load_table, measure, plot_load, summarize
+from benchmarks.speed.serving_load import load_table, plot_load
+from benchmarks.speed.serving_systems import measure, summarize
 
 
 def test_latencies_and_throughput_are_those_of_the_system():

@@ -1,9 +1,20 @@
-"""A training that is killed and resumed ends with the weights of one that was not."""
+"""A sample of `tests.claims.kills`: one kill.
+
+Files that survive it are the same on every backend, so one backend is enough; that a training goes
+on to the same weights on each is a test of the trainer.
+"""
 
 import time
 
+import keras
+import pytest
+
 from aiayn_keras.training import list_checkpoints
-from benchmarks.kills import differences, train, write_recipe
+from tests.claims.kills import differences, train, write_recipe
+
+pytestmark = pytest.mark.skipif(
+    keras.config.backend() != "tensorflow", reason="One backend is enough."
+)
 
 
 def test_a_killed_training_ends_with_the_very_same_weights(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.training.checkpoints import list_checkpoints
-from benchmarks.kills import weights_of, write_recipe
+from tests.claims.kills import weights_of, write_recipe
 from tests.helpers import assert_close
 
 pytestmark = pytest.mark.skipif(

@@ -1,0 +1,1 @@
+"""Speed of this package, beside other engines and other versions of itself."""

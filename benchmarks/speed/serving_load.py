@@ -1,0 +1,131 @@
+"""Latency and throughput of a served model, with several clients at once.
+
+Run from the repository's root, where `aiayn_keras` is installed with its extras:
+
+    python -m benchmarks.speed.serving_load --model DIR --source SENTENCES --output FOLDER
+
+Writes `load.md`, `load.json` and `load.png`. Every system runs in a process of its own, in turn for
+each point, and translates the same sentences with beam 4 and no length penalty: through REST and
+gRPC from the loopback server of the tests (a stand-in for TensorFlow Serving, which makes no
+batches); by calling the SavedModel, `model.translate`, and CTranslate2 in process. Clients are
+threads, each with one request under way.
+"""
+
+import contextlib
+import itertools
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from benchmarks.processes import Worker, WorkerError
+from benchmarks.report import machine, markdown_table
+from benchmarks.speed.decode_systems import NUM_BEAMS, DecodeTask
+from benchmarks.speed.serving_systems import LOADERS, PERCENTILES
+
+BATCH_SIZES = (1, 4, 16, 64)
+NUM_CLIENTS = (1, 2, 4, 8)
+
+
+def make_artifacts(model, folder):
+    """Exports the model as a kit and for CTranslate2."""
+    from aiayn_keras import TransformerSeq2SeqLM
+
+    model = TransformerSeq2SeqLM.from_preset(model)
+    model.export(f"{folder}/kit", num_beams=NUM_BEAMS, length_penalty=0.0)
+    model.export(f"{folder}/ctranslate2", format="ctranslate2")
+
+
+def measure_points(workers, seconds):
+    """Yields rows point by point, the systems in turn, so that disturbances hit all alike."""
+    for batch_size, num_clients in itertools.product(BATCH_SIZES, NUM_CLIENTS):
+        point = {"batch_size": batch_size, "num_clients": num_clients}
+        for worker in workers.values():
+            yield worker.call("measure", **point, seconds=seconds)
+
+
+def load_table(rows):
+    """A Markdown table."""
+    heads = ["system", "batch", "clients", "p50 ms", "p95 ms", "p99 ms", "sentences/s", "requests"]
+    cells = [
+        [
+            row["system"],
+            str(row["batch"]),
+            str(row["clients"]),
+            *(f"{row[f'p{p}']:.0f}" for p in PERCENTILES),
+            f"{row['sentences_per_second']:.0f}",
+            str(row["requests"]),
+        ]
+        for row in rows
+    ]
+    return markdown_table(heads, cells)
+
+
+def plot_load(rows):
+    """Median latency and throughput over batch sizes, for one client and for most."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 7), layout="constrained")
+    for column, num_clients in enumerate((NUM_CLIENTS[0], NUM_CLIENTS[-1])):
+        latency, throughput = (figure.add_subplot(2, 2, 1 + column + 2 * i) for i in range(2))
+        for system in LOADERS:
+            own = [r for r in rows if (r["system"], r["clients"]) == (system, num_clients)]
+            if not own:
+                continue
+            batches = [row["batch"] for row in own]
+            (line,) = latency.plot(batches, [row["p50"] for row in own], "o-", label=system)
+            latency.plot(batches, [row["p95"] for row in own], ":", color=line.get_color())
+            speeds = [row["sentences_per_second"] for row in own]
+            throughput.plot(batches, speeds, "o-", label=system)
+        clients = "1 client" if num_clients == 1 else f"{num_clients} clients"
+        latency.set(title=clients, ylabel="request, ms (dotted: p95)", yscale="log")
+        throughput.set(xlabel="texts in a request", ylabel="sentences/s", ylim=(0, None))
+        for axes in (latency, throughput):
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(BATCH_SIZES, map(str, BATCH_SIZES))
+            axes.grid(alpha=0.3)
+        latency.legend()
+    return figure
+
+
+@click.command()
+@click.option("--model", type=click.Path(exists=True, file_okay=False), required=True)
+@click.option("--source", type=click.Path(exists=True, path_type=Path), required=True)
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder.")
+@click.option("--seconds", default=5.0, show_default=True, help="For each point.")
+@click.option("--systems", multiple=True, type=click.Choice(list(LOADERS)), default=list(LOADERS))
+def main(model, source, output, seconds, systems):
+    """Measure latency and throughput of a model served."""
+    artifacts = output / "artifacts"
+    texts = source.read_text(encoding="utf-8").splitlines()
+    task = DecodeTask(model, str(artifacts), "float32", texts, batch_size=max(BATCH_SIZES))
+    rows = []
+    try:
+        with contextlib.ExitStack() as stack:
+
+            def start(log):
+                return stack.enter_context(Worker(output / log, "tensorflow"))
+
+            if not artifacts.exists():
+                artifacts.mkdir(parents=True)
+                maker = "benchmarks.speed.serving_load:make_artifacts"
+                start("export.log").call(maker, model=model, folder=str(artifacts))
+            workers = {name: start(f"{name}.log") for name in systems}
+            for name, worker in workers.items():
+                loaded = "benchmarks.speed.serving_systems:LoadedClient"
+                worker.keep(loaded, system=name, task=asdict(task))
+            for row in measure_points(workers, seconds):
+                rows.append(row)
+                click.echo(json.dumps(row), err=True)
+    except WorkerError as error:
+        raise click.ClickException(str(error)) from None
+    rows.sort(key=lambda row: (row["batch"], row["clients"]))
+    (output / "load.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    (output / "load.md").write_text(f"{machine()}\n\n{load_table(rows)}\n", encoding="utf-8")
+    plot_load(rows).savefig(output / "load.png", dpi=120)
+    click.echo(load_table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Ways of asking a served model, and their latencies with several clients at once."""
+
+import itertools
+import os
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.processes import Worker
+from benchmarks.speed.decode_ours import use_one_core_per_batch
+from benchmarks.speed.decode_systems import DecodeTask
+
+PERCENTILES = (50, 95, 99)
+
+
+def measure(translate, texts, batch_size, num_clients, seconds):
+    """Lets clients ask for some time.
+
+    Args:
+        translate: Function from a list of strings to their translations, called by all clients.
+        texts: List of strings, taken in turn.
+        batch_size: Texts of a request.
+        num_clients: Number of threads.
+        seconds: How long requests are begun.
+
+    Returns:
+        Dictionary of the seconds of each request, and of all.
+    """
+    turns, latencies = itertools.count(), []
+    lock = threading.Lock()
+    errors = []
+
+    def ask():
+        begun = begin
+        try:
+            while begun < begin + seconds:
+                with lock:
+                    start = next(turns) * batch_size
+                batch = [texts[i % len(texts)] for i in range(start, start + batch_size)]
+                begun = time.perf_counter()
+                translate(batch)
+                latencies.append(time.perf_counter() - begun)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(num_clients)]
+    begin = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return {"latencies": latencies, "seconds": time.perf_counter() - begin}
+
+
+def summarize(system, batch_size, num_clients, measured):
+    """Percentiles in milliseconds, and sentences per second."""
+    latencies = measured["latencies"]
+    return {
+        "system": system,
+        "batch": batch_size,
+        "clients": num_clients,
+        "requests": len(latencies),
+        **{f"p{p}": 1e3 * float(np.percentile(latencies, p)) for p in PERCENTILES},
+        "sentences_per_second": len(latencies) * batch_size / measured["seconds"],
+    }
+
+
+class LoadedClient:
+    """A way of asking the model, kept in the process of its clients.
+
+    Args:
+        system: A key of `LOADERS`.
+        task: Attributes of a `DecodeTask`, whose artifact is a folder of `kit` and `ctranslate2`.
+    """
+
+    def __init__(self, system, task):
+        self.system, self.texts = system, task["texts"]
+        self.translate = LOADERS[system](DecodeTask(**task))
+
+    def measure(self, batch_size, num_clients, seconds):
+        """Percentiles and speed of one point, after one request that is not counted."""
+        self.translate(self.texts[:batch_size])
+        measured = measure(self.translate, self.texts, batch_size, num_clients, seconds)
+        return summarize(self.system, batch_size, num_clients, measured)
+
+
+def load_translate(task):
+    from benchmarks.speed.decode_ours import load_ours
+
+    return load_ours(task).translate
+
+
+def load_saved_model(task):
+    from tests.claims.hardening import load
+
+    use_one_core_per_batch()  # as the kit tells TensorFlow Serving to
+    predict = load(f"{task.artifact}/kit/1")
+    return lambda texts: predict("serving_default", texts)
+
+
+def load_ctranslate2(task):
+    from benchmarks.speed.decode_ctranslate2 import build_translator
+
+    task = replace(task, artifact=f"{task.artifact}/ctranslate2")
+    return build_translator(task, inter_threads=os.cpu_count(), intra_threads=1).translate
+
+
+def load_rest(task):
+    from aiayn_keras.serving import RestClient
+
+    return RestClient(f"http://127.0.0.1:{_start_server(task)['rest']}", "kit").translate
+
+
+def load_grpc(task):
+    from aiayn_keras.serving import GrpcClient
+
+    return GrpcClient(f"127.0.0.1:{_start_server(task)['grpc']}", "kit").translate
+
+
+LOADERS = {
+    "REST": load_rest,
+    "gRPC": load_grpc,
+    "SavedModel": load_saved_model,
+    "translate": load_translate,
+    "CTranslate2": load_ctranslate2,
+}
+_SERVERS = []  # that end with this process
+
+
+class LoadedServer:
+    """The loopback server of the tests, kept in a process of its own."""
+
+    def __init__(self, kit):
+        from tests.serving.loopback_server import LoopbackServer
+
+        use_one_core_per_batch()  # as the kit's flags say
+        self.server = LoopbackServer(kit)
+
+    def ports(self):
+        return {"rest": self.server.rest_port, "grpc": self.server.grpc_port}
+
+
+def _start_server(task):
+    """Ports of a server of the kit."""
+    kit = f"{task.artifact}/kit"
+    server = Worker(f"{kit}-{os.getpid()}.log", "tensorflow")
+    _SERVERS.append(server)
+    server.keep("benchmarks.speed.serving_systems:LoadedServer", kit=kit)
+    return server.call("ports")

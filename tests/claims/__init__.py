@@ -1,0 +1,9 @@
+"""Programs of proof: each holds the package to one claim by the thousand, on demand.
+
+The tests run a small sample of each, from a fixed seed.
+
+- `python -m tests.claims.kills`: a killed training goes on to the very same weights; the sample is
+  `tests/training/test_kills.py`.
+- `python -m tests.claims.hardening`: a served model answers hostile text, gives each text the same
+  translation in any batch, and needs no more memory over time; `tests/export/test_hardening.py`.
+"""
