@@ -1,9 +1,11 @@
-"""A file server on this machine."""
+"""A file server on this machine, and vocabularies."""
 
 import http.server
+import io
 import threading
 
 import pytest
+import sentencepiece
 
 
 class FileServer:
@@ -51,3 +53,26 @@ def server(monkeypatch):
     files = FileServer()
     yield files
     files.close()
+
+
+@pytest.fixture(scope="session")
+def learn_vocabulary():
+    """A function that learns a SentencePiece model from both sides of a text."""
+
+    def learn(text, size, model_type="bpe"):
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter([*text.sources, *text.targets]),
+            model_writer=model,
+            vocab_size=size,
+            model_type=model_type,
+            character_coverage=1.0,
+            pad_id=0,
+            unk_id=1,
+            bos_id=2,
+            eos_id=3,
+            minloglevel=2,
+        )
+        return model.getvalue()
+
+    return learn

@@ -1,5 +1,3 @@
-import io
-
 import numpy as np
 import pytest
 import sentencepiece
@@ -7,7 +5,6 @@ import sentencepiece
 from aiayn_keras.data import PackedBatches, SampledPairs, TokenBatches, generate_demo_pairs
 
 EVERY = np.arange(200)
-SPECIAL_IDS = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3, "minloglevel": 2}
 
 
 @pytest.fixture(scope="module", name="text")
@@ -16,17 +13,8 @@ def demo_text():
 
 
 @pytest.fixture(scope="module", name="proto", params=["bpe", "unigram"])
-def vocabulary(text, request):
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([*text.sources, *text.targets]),
-        model_writer=model,
-        vocab_size=150,
-        model_type=request.param,
-        character_coverage=1.0,
-        **SPECIAL_IDS,
-    )
-    return model.getvalue()
+def vocabulary(text, request, learn_vocabulary):
+    return learn_vocabulary(text, 150, request.param)
 
 
 def sampled(text, proto, alpha=0.2, seed=1, max_length=99):

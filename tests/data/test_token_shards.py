@@ -1,4 +1,3 @@
-import io
 import json
 
 import numpy as np
@@ -17,7 +16,6 @@ from aiayn_keras.data import (
 
 PAIRS = 2300
 ORIGIN = {"corpus": "demo"}
-SPECIAL_IDS = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3, "minloglevel": 2}
 
 
 @pytest.fixture(scope="module", name="text")
@@ -26,25 +24,14 @@ def demo_text():
 
 
 @pytest.fixture(scope="module", name="proto")
-def vocabulary(text):
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([*text.sources, *text.targets]),
-        model_writer=model,
-        vocab_size=200,
-        model_type="bpe",
-        character_coverage=1.0,
-        **SPECIAL_IDS,
-    )
-    return model.getvalue()
+def vocabulary(text, learn_vocabulary):
+    return learn_vocabulary(text, 200)
 
 
 @pytest.fixture(scope="module", name="folder")
 def prepared(text, proto, tmp_path_factory):
     folder = tmp_path_factory.mktemp("shards") / "demo"
-    handed = []
-    count = write_shards(folder, text, proto, 200, 2, ORIGIN, progress=handed.append)
-    assert (count, handed) == (PAIRS, [1000, 1000, 300])
+    write_shards(folder, text, proto, 200, 2, ORIGIN)
     return folder
 
 
@@ -92,27 +79,6 @@ def test_the_lengths_filter_without_reading(folder):
 def test_lengths_take_few_bytes(folder):
     shards = TokenShards(folder)
     assert shards.source_lengths.dtype.itemsize == shards.target_lengths.dtype.itemsize == 1
-
-
-def test_a_folder_appears_whole_or_not_at_all(tmp_path, proto):
-    def broken():
-        yield from [("a", "b")] * 1500
-        raise CorpusError("a.en, line 1501: not valid UTF-8")
-
-    with pytest.raises(CorpusError, match="line 1501"):
-        write_shards(tmp_path / "out", broken(), proto, 200, 2, ORIGIN)
-    with pytest.raises(ValueError, match="corpus is empty"):
-        write_shards(tmp_path / "out", [], proto, 200, 2, ORIGIN)
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / "mine").mkdir()
-    with pytest.raises(FileExistsError, match="mine exists"):
-        write_shards(tmp_path / "mine", [("a", "b")], proto, 200, 2, ORIGIN)
-
-
-def test_a_worker_that_fails_says_why(tmp_path):
-    with pytest.raises(RuntimeError, match=r"tokenizes failed: .*[a-z]"):
-        write_shards(tmp_path / "out", [("a", "b")] * 5000, b"no model", 200, 2, ORIGIN)
-    assert list(tmp_path.iterdir()) == []
 
 
 def flip_bit(path):
