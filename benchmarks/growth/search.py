@@ -40,17 +40,18 @@ LABELS = {
     "source": "source length (tokens)",
     "output": "output length (tokens)",
 }
+REPEATS = 3
 VOCABULARY_SIZES = {"transformer_tiny": 10_000, "transformer_base": 32_000}
 
 
-def measure_architecture(name, dtype, repeats, grid, bar):
+def measure_architecture(name, grid, bar):
     """Times of one architecture along every axis of the grid.
 
     Yields:
         Dictionaries of the point, `architecture`, `axis`, `seconds` and bytes.
     """
     vocabulary_size = VOCABULARY_SIZES[name]
-    model = build_random_model(name, vocabulary_size, dtype=dtype)
+    model = build_random_model(name, vocabulary_size)
     times = {}
     for axis, values in grid.items():
         memory = None
@@ -59,7 +60,7 @@ def measure_architecture(name, dtype, repeats, grid, bar):
             key = tuple(point.values())
             bar.set_postfix_str(f"{name}, {axis} {value}")
             if key not in times:
-                times[key] = _time(model, point, vocabulary_size, repeats)
+                times[key] = _time(model, point, vocabulary_size)
             record = {"architecture": name, "axis": axis, **point, "seconds": times[key]}
             record["cache_bytes"] = point["batch"] * cache_bytes(
                 model.backbone, point["beams"], point["source"], point["output"]
@@ -73,10 +74,10 @@ def measure_architecture(name, dtype, repeats, grid, bar):
             yield record
 
 
-def _time(model, point, vocabulary_size, repeats):
+def _time(model, point, vocabulary_size):
     texts = random_texts(point["batch"], point["source"] - 1, vocabulary_size)
     seconds = []
-    for _ in range(repeats + 1):
+    for _ in range(REPEATS + 1):
         start = time.perf_counter()
         model.translate(
             texts,
@@ -143,29 +144,17 @@ def times_table(records):
             f"{record['seconds']:.3g}",
             f"{record['batch'] * record['output'] / record['seconds']:.0f}",
             _megabytes(record["cache_bytes"] / record["batch"]),
-            _megabytes(record["growth_bytes"] / record["batch"])
-            if record.get("growth_bytes") is not None
-            else "",
+            _megabytes((record.get("growth_bytes") or 0) / record["batch"]),
         ]
         for record in records
     ]
-    heads = [
-        "architecture",
-        "varied",
-        "sentences",
-        "beams",
-        "source, tokens",
-        "output, tokens",
-        "time, s",
-        "target tokens/s",
-        "cache, MB a sentence",
-        "growth of peak memory, MB a sentence",
-    ]
+    heads = ["architecture", "varied", *LABELS.values(), "time, s", "target tokens/s"]
+    heads += ["cache, MB a sentence", "growth of peak memory, MB a sentence"]
     return markdown_table(heads, rows)
 
 
 def _megabytes(number):
-    return f"{number / MEGABYTE:.2f}"
+    return f"{number / MEGABYTE:.2f}" if number else ""
 
 
 def compilations(backend):
@@ -194,15 +183,9 @@ def compilations(backend):
     multiple=True,
     default=list(VOCABULARY_SIZES),
 )
-@click.option("--dtype", default="float32", show_default=True)
-@click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)
-@click.option(
-    "--largest", type=click.IntRange(min=1), default=256, help="Leave out greater values."
-)
-@click.option(
-    "--output", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder."
-)
-def main(backend, architectures, dtype, repeats, largest, output):
+@click.option("--largest", type=click.IntRange(min=1), default=256, help="Leave out what is more.")
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder.")
+def main(backend, architectures, largest, output):
     """Measure how decoding grows with batch, beams and lengths."""
     os.environ["KERAS_BACKEND"] = backend
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -211,21 +194,20 @@ def main(backend, architectures, dtype, repeats, largest, output):
     records = []
     with tqdm(total=num_points, desc="points", disable=None) as bar:
         for name in architectures:
-            records += measure_architecture(name, dtype, repeats, grid, bar)
+            records += measure_architecture(name, grid, bar)
     counts, sentence = compilations(backend)
 
     output.mkdir(parents=True, exist_ok=True)
     results = {
         "machine": machine(),
         "backend": backend,
-        "dtype": dtype,
         "points": records,
         "compilations": counts,
     }
     (output / "scaling.json").write_text(json.dumps(results, indent=1))
-    report = f"{machine()}; backend {backend}, {dtype}\n\n{times_table(records)}\n\n{sentence}\n"
+    report = f"{machine()}; backend {backend}\n\n{times_table(records)}\n\n{sentence}\n"
     (output / "scaling.md").write_text(report)
-    draw(records, f"Beam search on {backend}, {dtype}", output / "scaling.png")
+    draw(records, f"Beam search on {backend}, float32", output / "scaling.png")
     click.echo(report)
     click.echo(f"Written: {output}/scaling.png, scaling.json, scaling.md.")
     if backend != "torch" and counts["traces"] > counts["shapes"]:

@@ -37,7 +37,7 @@ import click
 
 from benchmarks.processes import ROOT, WorkerError
 from benchmarks.random_models import random_texts
-from benchmarks.report import machine, markdown_table
+from benchmarks.report import machine
 from benchmarks.speed.artifacts import make_artifact
 from benchmarks.speed.decode_systems import SYSTEMS, DecodeTask
 from benchmarks.speed.systems import choose_systems, measuring_options
@@ -155,16 +155,6 @@ def agreement(measurement, other):
     return sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(ours)
 
 
-def agreement_table(measurements):
-    """A Markdown table of the share of equal translations of every two systems."""
-    heads = ["", *(str(i + 1) for i in range(len(measurements)))]
-    rows = [
-        [f"{i + 1} `{row.name}`", *(f"{agreement(row, column):.0%}" for column in measurements)]
-        for i, row in enumerate(measurements)
-    ]
-    return markdown_table(heads, rows)
-
-
 def case_table(case, measurements, reference, checkout):
     """The Markdown table of one case."""
 
@@ -199,11 +189,9 @@ def differences_list(case, measurements, reference, limit):
 def report(case, measurements, baseline, show_differences, checkout):
     """The Markdown of one case."""
     reference = reference_of(measurements, baseline)
-    parts = [case_table(case, measurements, reference, checkout)]
-    if len(measurements) > 2:
-        parts.append(f"Share of identical translations:\n\n{agreement_table(measurements)}")
-    parts.append(differences_list(case, measurements, reference, show_differences))
-    return "\n\n".join(filter(None, parts))
+    table = case_table(case, measurements, reference, checkout)
+    found = differences_list(case, measurements, reference, show_differences)
+    return "\n\n".join(filter(None, [table, found]))
 
 
 def make_cases(workloads, laboratory, model, source, batch_sizes, limit):

@@ -23,6 +23,7 @@ Speed is in target tokens per second that are not padding. JoeyNMT pins other ve
 Python of an environment where `pip install joeynmt importlib_metadata` was run.
 """
 
+import contextlib
 import json
 import tempfile
 from dataclasses import asdict
@@ -32,10 +33,9 @@ from statistics import median
 import click
 import numpy as np
 
-from benchmarks.processes import WorkerError
 from benchmarks.report import machine
 from benchmarks.speed.systems import choose_systems, measuring_options
-from benchmarks.speed.train_systems import SYSTEMS, TrainTask, load_batches, save_batches
+from benchmarks.speed.train_systems import SYSTEMS, TrainTask, save_batches
 from benchmarks.speed.turns import (
     Measurement,
     left_out_list,
@@ -44,23 +44,8 @@ from benchmarks.speed.turns import (
     take_turns,
 )
 
-SHAPES = {
-    "tiny": {
-        "vocabulary_size": 10_000,
-        "num_layers": 4,
-        "num_heads": 4,
-        "hidden_dim": 128,
-        "intermediate_dim": 256,
-    },
-    "base": {
-        "vocabulary_size": 32_000,
-        "num_layers": 6,
-        "num_heads": 8,
-        "hidden_dim": 512,
-        "intermediate_dim": 2048,
-    },
-}
-
+# Vocabulary, layers, heads, width, and width of the feed-forward layers.
+SHAPES = {"tiny": (10_000, 4, 4, 128, 256), "base": (32_000, 6, 8, 512, 2048)}
 NUM_RANDOM_PAIRS = 5_000
 LENGTHS = 4.0, 3.5  # shape and scale of a gamma distribution, in tokens
 
@@ -70,7 +55,7 @@ def make_batches(workload, source, target, num_batches, folder):
     from aiayn_keras.data import PackedBatches, TokenBatches
 
     paths = folder / "batches.npz", folder / "packed.npz"
-    vocabulary_size = SHAPES[workload]["vocabulary_size"]
+    vocabulary_size = SHAPES[workload][0]
     if workload == "base":
         batches = TokenBatches(random_pairs(vocabulary_size, [31] * 128), tokens_per_batch=32 * 32)
         for path in paths:
@@ -111,59 +96,22 @@ def read_pairs(source, target, vocabulary_size):
     return TokenPairs(tokenizer(list(pairs.sources)), tokenizer(list(pairs.targets)))
 
 
-def start(name, system, task, log):
+def start(name, system, task, log, stack):
     """Loads a system and lets it train once."""
-    worker = system.start(log)
+    worker = stack.enter_context(system.start(log))
     loaded = "benchmarks.speed.train_systems:LoadedTask"
-    try:
-        worker.keep(loaded, loader=system.loader, task=asdict(task))
-        facts = worker.call("describe")
-        return Measurement(name, worker, facts["tokens"], **facts)
-    except WorkerError:
-        worker.close()
-        raise
+    worker.keep(loaded, loader=system.loader, task=asdict(task))
+    facts = worker.call("describe")
+    return Measurement(name, worker, facts["tokens"], **facts)
 
 
-def columns():
-    """Columns of the table beside the speed, by head."""
-
-    def share_of_product(measurement):
-        facts = measurement.facts
-        flops_per_second = facts["flops"] / median(measurement.seconds)
-        return f"{flops_per_second / facts['flops_per_second']:.0%}"
-
-    def compilations(measurement):
-        count = measurement.facts["compilations"]
-        return "–" if count is None else str(count)
-
-    return {
-        "first pass longer by, s": lambda m: f"{m.first_seconds - median(m.seconds):.1f}",
-        "compilations": compilations,
-        "shapes": lambda m: str(m.facts["shapes"]),
-        "peak memory, GB": lambda m: f"{m.facts['peak_bytes'] / 1e9:.2f}",
-        "matrix product, GFLOP/s": lambda m: f"{m.facts['flops_per_second'] / 1e9:.0f}",
-        "share of it reached": share_of_product,
-    }
-
-
-def measure(systems, task_of, folder, rounds, title):
-    """Lets systems train in turn.
-
-    Returns:
-        List of `Measurement`, and a dictionary of reasons for systems left out.
-    """
-    measurements, left_out = take_turns(
-        list(systems),
-        lambda name: start(name, systems[name], task_of(systems[name]), folder / f"{name}.log"),
-        rounds,
-        title,
-    )
-    for measurement in measurements:
-        worker = measurement.worker
-        measurement.facts["peak_bytes"] = worker.peak_bytes
-        measurement.facts |= worker.call("describe_machine")
-        worker.close()
-    return measurements, left_out
+# By head, a function from a `Measurement` to a cell.
+COLUMNS = {
+    "first pass longer by, s": lambda m: f"{m.first_seconds - median(m.seconds):.1f}",
+    "compilations": lambda m: str(m.facts["compilations"] or "–"),
+    "shapes": lambda m: str(m.facts["shapes"]),
+    "peak memory, GB": lambda m: f"{m.worker.peak_bytes / 1e9:.2f}",
+}
 
 
 @click.command()
@@ -196,29 +144,28 @@ def main(
     if (source is None) != (target is None):
         raise click.UsageError("--source and --target belong together.")
     systems = choose_systems(patterns, SYSTEMS, against)
-    not_asked = {}
     if "joeynmt-float32" in systems:
-        if joeynmt_python is None:
-            not_asked["joeynmt-float32"] = "no --joeynmt-python"
-            del systems["joeynmt-float32"]
-        else:
-            joeynmt = systems["joeynmt-float32"]._replace(python=joeynmt_python)
-            systems["joeynmt-float32"] = joeynmt
-    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
+        joeynmt = systems["joeynmt-float32"]
+        systems["joeynmt-float32"] = joeynmt._replace(python=joeynmt_python)
+    with (
+        tempfile.TemporaryDirectory(prefix="benchmark-") as folder,
+        contextlib.ExitStack() as stack,
+    ):
         *paths, padding = make_batches(workload, source, target, num_batches, Path(folder))
 
-        def task_of(system):
-            return TrainTask(*map(str, paths), **SHAPES[workload], precision=system.precision)
+        def start_in_turn(name):
+            system = systems[name]
+            task = TrainTask(*map(str, paths), *SHAPES[workload], system.precision)
+            return start(name, system, task, Path(folder, f"{name}.log"), stack)
 
-        num_shapes = len({batch["labels"].shape for batch in load_batches(paths[0])})
-        measurements, left_out = measure(systems, task_of, Path(folder), rounds, workload)
+        measurements, left_out = take_turns(list(systems), start_in_turn, rounds, workload)
     click.echo(f"{machine()}\n\n### {workload}\n")
     if measurements:
         reference = reference_of(measurements, baseline)
         unit = "real target tokens/s"
-        click.echo(speed_table(measurements, reference, unit, columns(), against))
-    click.echo(f"\n{padding} Batches have {num_shapes} shapes.")
-    click.echo(left_out_list(not_asked | left_out))
+        click.echo(speed_table(measurements, reference, unit, COLUMNS, against))
+    click.echo(f"\n{padding}")
+    click.echo(left_out_list(left_out))
     if output is not None:
         records = [measurement.as_dict() for measurement in measurements]
         output.write_text(json.dumps({"machine": machine(), "systems": records}, indent=1))

@@ -83,4 +83,4 @@ def load(task):
         return loss.item()
 
     batches = list(map(_swap_first_ids, load_batches(task.batches)))
-    return torch_trainer(step, batches, task.precision)
+    return torch_trainer(step, batches)

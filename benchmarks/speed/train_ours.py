@@ -11,7 +11,6 @@ from benchmarks.speed.train_systems import (
     LABEL_SMOOTHING,
     Trainer,
     load_batches,
-    shortest_time,
 )
 
 SMALL_HIDDEN_DIM = 128
@@ -42,7 +41,7 @@ def _in_bfloat16_products(trainer):
         with _bfloat16_products():
             return trainer.run()
 
-    return trainer._replace(run=run, measure_peak=lambda: matmul_flops("bfloat16"))
+    return trainer._replace(run=run)
 
 
 @contextlib.contextmanager
@@ -80,10 +79,10 @@ def _load(task, path):
         weighted_metrics=[],
         jit_compile=keras.config.backend() == "jax",
     )
-    return fit_trainer(model, load_batches(path), task.precision)
+    return fit_trainer(model, load_batches(path))
 
 
-def fit_trainer(model, batches, precision):
+def fit_trainer(model, batches):
     """A `Trainer` that calls `model.fit`."""
     import grain
     import keras
@@ -113,27 +112,4 @@ def fit_trainer(model, batches, precision):
 
     model.compute_loss = counting_loss
     compiles = keras.config.backend() != "torch"
-    return Trainer(
-        run, batches, (lambda: len(calls)) if compiles else None, lambda: matmul_flops(precision)
-    )
-
-
-def matmul_flops(precision, size=2048):
-    """FLOPs per second of a matrix product through Keras."""
-    import keras
-    from keras import ops
-
-    def product(x):
-        x = ops.cast(x, precision)
-        return ops.sum(ops.cast(ops.matmul(x, x), "float32"))
-
-    if keras.config.backend() == "tensorflow":
-        import tensorflow as tf
-
-        product = tf.function(product)
-    elif keras.config.backend() == "jax":
-        import jax
-
-        product = jax.jit(product)
-    x = keras.random.normal((size, size))
-    return 2 * size**3 / shortest_time(lambda: float(product(x)))
+    return Trainer(run, batches, (lambda: len(calls)) if compiles else None)

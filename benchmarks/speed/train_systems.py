@@ -51,14 +51,11 @@ class Trainer(NamedTuple):
         run: Function without arguments that trains on every batch once and returns the last loss.
         batches: List of dictionaries of arrays that it trains on.
         count_compilations: Function without arguments; None where nothing is compiled.
-        measure_peak: Function without arguments that gives the FLOPs per second of a large matrix
-            product in the same precision.
     """
 
     run: Any
     batches: Any
-    count_compilations: Any
-    measure_peak: Any
+    count_compilations: Any = None
 
 
 def save_batches(path, batches):
@@ -77,44 +74,6 @@ def load_batches(path):
         return [{name: arrays[f"{i}/{name}"] for name in FIELDS} for i in range(count)]
 
 
-def real_target_tokens(batches):
-    """Number of labels that are not padding."""
-    return sum(int((batch["decoder_padding_mask"] > 0).sum()) for batch in batches)
-
-
-def count_flops(task, batches):
-    """Floating-point operations of forward and backward passes, padding included.
-
-    Matrix products alone: two operations for a multiplication and addition, and the backward pass
-    is two products for each one.
-    """
-    D, F, V, N = (
-        task.hidden_dim,
-        task.intermediate_dim,
-        task.vocabulary_size,
-        task.num_layers,
-    )
-    total = 0
-    for batch in batches:
-        B, S = batch["encoder_token_ids"].shape
-        T = batch["labels"].shape[1]
-        encoder = S * (4 * D * D + 2 * D * F) + 2 * S * S * D
-        decoder = T * (6 * D * D + 2 * D * F) + 2 * S * D * D + 2 * T * T * D + 2 * T * S * D
-        total += 6 * B * (N * (encoder + decoder) + T * D * V)
-    return total
-
-
-def shortest_time(function, repeats=5):
-    """Seconds of the fastest of some calls after a first one."""
-    best = float("inf")
-    function()
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
 class LoadedTask:
     """A task and the system that trains, kept in the system's process.
 
@@ -125,15 +84,13 @@ class LoadedTask:
 
     def __init__(self, loader, task):
         module, function = loader.split(":")
-        self.task = TrainTask(**task)
-        self.trainer = getattr(importlib.import_module(module), function)(self.task)
+        self.trainer = getattr(importlib.import_module(module), function)(TrainTask(**task))
 
     def describe(self):
-        """Size of a pass: tokens, floating-point operations, and shapes of batches."""
+        """Size of a pass: target tokens that are not padding, and shapes of batches."""
         batches = self.trainer.batches
         return {
-            "tokens": real_target_tokens(batches),
-            "flops": count_flops(self.task, batches),
+            "tokens": sum(int((batch["decoder_padding_mask"] > 0).sum()) for batch in batches),
             "shapes": len({batch["labels"].shape for batch in batches}),
         }
 
@@ -141,15 +98,9 @@ class LoadedTask:
         """One pass over the batches."""
         start = time.perf_counter()
         loss = float(self.trainer.run())
-        return {"seconds": time.perf_counter() - start, "loss": loss}
-
-    def describe_machine(self):
-        """Speed of a matrix product, and the number of compilations so far."""
+        seconds = time.perf_counter() - start
         count = self.trainer.count_compilations
-        return {
-            "flops_per_second": self.trainer.measure_peak(),
-            "compilations": None if count is None else count(),
-        }
+        return {"seconds": seconds, "loss": loss, "compilations": count and count()}
 
 
 _OURS, _TORCH = "benchmarks.speed.train_ours", "benchmarks.speed.train_torch"
@@ -180,7 +131,7 @@ SYSTEMS = {
     },
     **{
         f"{name}-{backend}-float32": System(
-            f"benchmarks.speed.train_{name}:load", "float32", (backend,), backend
+            f"benchmarks.speed.train_keras:load_{name}", "float32", (backend,), backend
         )
         for name in ("kerashub", "tutorial")
         for backend in BACKENDS

@@ -10,7 +10,6 @@ from benchmarks.speed.train_systems import (
     LABEL_SMOOTHING,
     Trainer,
     load_batches,
-    shortest_time,
 )
 
 
@@ -49,10 +48,10 @@ def _load(task, compiled):
         optimizer.step()
         return loss.item()
 
-    return torch_trainer(step, load_batches(task.batches), task.precision, compiled)
+    return torch_trainer(step, load_batches(task.batches), compiled)
 
 
-def torch_trainer(step, batches, precision, compiled=False):
+def torch_trainer(step, batches, compiled=False):
     """A `Trainer` that calls `step` with tensors."""
     import torch
 
@@ -69,15 +68,7 @@ def torch_trainer(step, batches, precision, compiled=False):
     def count():
         return torch._dynamo.utils.counters["stats"]["unique_graphs"]
 
-    return Trainer(run, batches, count if compiled else None, lambda: matmul_flops(precision))
-
-
-def matmul_flops(precision, size=2048):
-    """FLOPs per second of a matrix product in PyTorch."""
-    import torch
-
-    x = torch.randn(size, size).to(getattr(torch, precision))
-    return 2 * size**3 / shortest_time(lambda: x @ x)
+    return Trainer(run, batches, count if compiled else None)
 
 
 def _model(task):

@@ -62,6 +62,7 @@ class Measurement:
             "speed": self.speed,
             "seconds": self.seconds,
             "first_seconds": self.first_seconds,
+            "peak_bytes": self.worker.peak_bytes,
             **self.facts,
         }
 
