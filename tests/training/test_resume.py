@@ -141,7 +141,7 @@ class MaskOfEachEpoch(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
         if batch == 0:
             generator = self.model.layers[0].seed_generator
-            mask = keras.random.dropout(np.ones(40), 0.5, seed=generator)
+            mask = keras.random.dropout(keras.ops.ones(40), 0.5, seed=generator)
             self.masks.append(keras.ops.convert_to_numpy(mask).tolist())
 
 
