@@ -15,7 +15,10 @@ MODEL_FILES := assets *.json model.weights.h5 recipe.yaml
 MUTANTS ?= 100
 # Two processes, each with whole files, whose fixtures train models.
 PYTEST := python -m pytest --numprocesses 2 --dist loadfile
-NUMERICAL_CORE := tests/layers tests/optimization tests/backend tests/models tests/decoding tests/training tests/fidelity
+# Of training, the tests of what a backend computes; reading recipes and text is the same on all.
+NUMERICAL_CORE := tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
+	$(addprefix tests/training/test_,$(addsuffix .py,accumulation ema kills many_devices packing resume \
+	trainer two_processes))
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
