@@ -4,13 +4,15 @@ from aiayn_keras.training import load_recipe
 
 SETTINGS = (
     "corpus.train_size=600",
+    "corpus.validation_size=60",
+    "corpus.test_size=60",
     "tokenizer.vocabulary_size=200",
     "model.num_layers=1",
     "model.num_heads=2",
     "model.hidden_dim=32",
     "model.intermediate_dim=48",
     "batches.tokens_per_batch=1024",
-    "batches.max_shapes=3",
+    "batches.max_shapes=1",
     "optimizer.warmup_steps=30",
     "optimizer.peak_learning_rate=0.01",
     "training.updates=60",

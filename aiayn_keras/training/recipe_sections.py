@@ -31,7 +31,9 @@ class CorpusSection(Section):
     Attributes:
         name: A name of `aiayn_keras.data.corpus_names()`.
         variant: Variant of Multi30k, `"tok"` or `"raw"`.
-        train_size: Number of pairs to generate for `demo`.
+        train_size: Number of training pairs to generate for `demo`.
+        validation_size: Likewise, of validation pairs.
+        test_size: Likewise, of test pairs.
         train: Two files, or one TSV file, plain or .gz; likewise `validation` and `test`.
         validation: See `train`.
         test: See `train`.
@@ -44,6 +46,8 @@ class CorpusSection(Section):
     name: str | None = None
     variant: Literal["tok", "raw"] | None = None
     train_size: PositiveInt | None = None
+    validation_size: PositiveInt | None = None
+    test_size: PositiveInt | None = None
     train: FilePair | None = None
     validation: FilePair | None = None
     test: FilePair | None = None

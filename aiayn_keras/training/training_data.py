@@ -108,7 +108,8 @@ def read_corpus(recipe):
 
 def load_named(section):
     """Loads the `Corpus` whose name and options a recipe's `CorpusSection` gives."""
-    options = section.model_dump(include={"variant", "train_size"}, exclude_none=True)
+    names = {"variant", "train_size", "validation_size", "test_size"}
+    options = section.model_dump(include=names, exclude_none=True)
     return load_corpus(section.name, **options)
 
 

@@ -41,7 +41,7 @@ def test_a_training_learns(trained_run):
 
 def test_the_evaluation_keeps_the_signature(trained_run):
     evaluation = json.loads((trained_run / "evaluation.json").read_text())
-    assert evaluation["sentences"] == 1000
+    assert evaluation["sentences"] == 60
     assert "tok:13a" in evaluation["signature"]
 
 
