@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import keras
 
 from aiayn_keras.backend import Devices
-from aiayn_keras.data import BatchSequence, Corpus, ProcessRows, UpdateBatches
+from aiayn_keras.data import BatchSequence, ProcessRows, UpdateBatches
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.training.callbacks import Checkpoints, ValidationBleu
 from aiayn_keras.training.ema import ValidateEMA
@@ -16,6 +16,7 @@ from aiayn_keras.training.progress import Progress
 from aiayn_keras.training.recipe import Recipe
 from aiayn_keras.training.resume import SeedDropout, resume
 from aiayn_keras.training.run_folder import RunFolder
+from aiayn_keras.training.training_data import RecipeCorpus
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ class TrainingRun:
         recipe: The `Recipe`.
         folder: The `RunFolder`.
         devices: The `Devices`.
-        corpus: The `Corpus`.
+        corpus: The `RecipeCorpus`.
         batches: Batches to train on.
         validation_batches: Batches of the validation sentences.
         model: The compiled `TransformerSeq2SeqLM` in training, which takes token ids.
@@ -39,7 +40,7 @@ class TrainingRun:
     recipe: Recipe
     folder: RunFolder
     devices: Devices
-    corpus: Corpus
+    corpus: RecipeCorpus
     batches: BatchSequence
     validation_batches: BatchSequence
     model: TransformerSeq2SeqLM

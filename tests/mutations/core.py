@@ -13,6 +13,7 @@ CORE = (
     "backend/kernels.py",
     "models/transformer_backbone.py",
     "training/averaging.py",
+    "training/ema.py",
     "data/batch_arrays.py",
     "data/first_fit.py",
     "data/update_batches.py",

@@ -83,8 +83,8 @@ def test_searches_are_those_of_translate_unless_the_recipe_says_otherwise():
 
 
 def test_settings_replace_values():
-    recipe = load_recipe("demo", ["training.updates=300", "evaluation.num_beams=7"])
-    assert (recipe.training.updates, recipe.evaluation.num_beams) == (300, 7)
+    recipe = load_recipe("demo", ["training.updates=500", "evaluation.num_beams=7"])
+    assert (recipe.training.updates, recipe.evaluation.num_beams) == (500, 7)
 
 
 def test_yaml_round_trip(tmp_path):
@@ -115,7 +115,7 @@ def test_an_unknown_recipe_gets_the_names():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("training.updates=250", "must be a multiple of `checkpoint_every`=100"),
+        ("training.updates=300", "must be a multiple of `checkpoint_every`=250"),
         ("training.updates=many", "`training.updates`: .*integer.*'many'"),
         ("model.dropout=1.0", "`model.dropout`: .*less than 1"),
         ("model.num_layers=0", "`model.num_layers`: .*greater than 0.*0"),
