@@ -191,7 +191,7 @@ assert beam_search(2, alpha=0)[0][0] == ranking[0]
 #
 # ## The package's search on the same table
 #
-# `BeamSampler` asks a function for the logits of the next token. Ours looks them up.
+# `beam_search` asks a function for the logits of the next token. Ours looks them up.
 
 
 # %%
@@ -199,6 +199,10 @@ def next_token(token_ids, cache, index):
     last = keras.ops.take(token_ids, index - 1, axis=1)
     return keras.ops.take(log_table, last, axis=0), None, cache
 
+
+# %% [markdown]
+# Its options are `SearchOptions`. Most models keep what they have computed in a cache; this one
+# gets an empty one.
 
 # %%
 from aiayn_keras.decoding.beam_search import beam_search as package_beam_search

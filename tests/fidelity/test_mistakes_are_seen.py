@@ -7,7 +7,7 @@ import pytest
 from keras import ops
 
 from aiayn_keras import layers
-from aiayn_keras.layers import attention, positional_embedding
+from aiayn_keras.layers import attention, masks, positional_embedding
 from aiayn_keras.models import transformer_backbone
 from tests.fidelity import cases
 from tests.fidelity.against_torch_models import BASE_SIZE
@@ -101,19 +101,20 @@ def sines_before_cosines(patch):
 
 def future_seen(patch):
     patch.setattr(
-        transformer_backbone,
+        masks,
         "make_causal_mask",
         lambda padding_mask: ops.ones_like(padding_mask, dtype="bool")[:, None],
     )
 
 
 def padding_seen(patch):
-    mask = transformer_backbone.make_attention_mask
-    patch.setattr(
-        transformer_backbone,
-        "make_attention_mask",
-        lambda query, key: mask(ops.ones_like(query), ops.ones_like(key)),
-    )
+    mask = masks.make_attention_mask
+    for module in (masks, transformer_backbone):
+        patch.setattr(
+            module,
+            "make_attention_mask",
+            lambda query, key: mask(ops.ones_like(query), ops.ones_like(key)),
+        )
 
 
 def other_smoothing(patch):
