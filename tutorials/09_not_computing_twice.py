@@ -159,7 +159,7 @@ assert keys.shape == values.shape == (1, H, T, K)
 # returns a function that makes one step with a cache.
 
 # %%
-from aiayn_keras.decoding.step import start_decoding
+from aiayn_keras.decoding.decoder_step import start_decoding
 
 next_token, cache = start_decoding(backbone, source, np.ones_like(source), length=T + 1)
 for t in range(T):

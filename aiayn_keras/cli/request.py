@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.quiet import quiet_start
+from aiayn_keras.cli.quiet_start import quiet_start
 from aiayn_keras.cli.standard_input import read_available_lines
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
-from aiayn_keras.cli.quiet import KerasCommand
+from aiayn_keras.cli.quiet_start import KerasCommand
 
 
 @click.command(cls=KerasCommand)

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_model
-from aiayn_keras.cli.quiet import KerasCommand
-from aiayn_keras.cli.search_options import BATCH_SIZE, search_options
+from aiayn_keras.cli.quiet_start import KerasCommand
+from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
 from aiayn_keras.cli.standard_input import read_available_lines
 from aiayn_keras.cli.translated_texts import translate_file, translate_texts
 

@@ -6,8 +6,8 @@ on in the middle of an epoch with exactly the batches that were to come. So pack
 
 import numpy as np
 
-from aiayn_keras.data.first_fit import first_fit
 from aiayn_keras.data.pair_batches import PairBatches
+from aiayn_keras.data.row_packing import first_fit
 from aiayn_keras.data.token_pairs import ragged_places
 
 ROW_MULTIPLE = 64

@@ -5,7 +5,7 @@
 | `search_options` | the options, in the one place where they are written |
 | `translating` | texts to batches, through a search, and back; with `text_batches`, `hypotheses` |
 | `generation` | token ids to token ids: prompts and length limits of a batch |
-| `step` | one new token of every hypothesis; with `frozen_decoder`, `cache` |
+| `decoder_step` | one new token of every hypothesis; with `frozen_decoder`, `cache` |
 | `beam_search` | the search over steps; with `beam_state`, `finished_sentences`, `length_penalty` |
 | `candidates` | the best next tokens; with `constraints`, `repetition` |
 | `beam_sampler` | the search as a sampler of KerasHub's |

@@ -4,7 +4,7 @@ from keras import ops
 
 from aiayn_keras.decoding.beam_sampler import BeamSampler
 from aiayn_keras.decoding.beam_search import beam_search
-from aiayn_keras.decoding.step import start_decoding, start_decoding_together
+from aiayn_keras.decoding.decoder_step import start_decoding, start_decoding_together
 
 # Paper 6.1: "the maximum output length during inference to input length + 50".
 EXTRA_LENGTH = 50

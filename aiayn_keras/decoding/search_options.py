@@ -76,6 +76,6 @@ def _check(field, value):
     minimum = field.metadata["minimum"]
     if not minimum <= value < math.inf:
         raise ValueError(
-            f"`{field.name}` must be {minimum} or greater, and finite. "
+            f"`{field.name}` must be at least {minimum}, and finite. "
             f"Received: {field.name}={value}."
         )

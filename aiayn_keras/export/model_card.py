@@ -1,7 +1,7 @@
 """The README of a kit: the model, its versions, and how to run the server and ask it."""
 
 from aiayn_keras.export.template_files import render
-from aiayn_keras.export.warmup import BATCH_SIZES
+from aiayn_keras.export.warmup_requests import BATCH_SIZES
 
 
 def model_card(name, versions, labels, flags, batched):

@@ -10,7 +10,7 @@ from pathlib import Path
 from aiayn_keras.export.graph_writer import write_graph
 from aiayn_keras.export.serving_kit import VERSION_FILE, read_versions, write_kit
 from aiayn_keras.export.serving_options import make_serving_options
-from aiayn_keras.export.warmup import write_warmup
+from aiayn_keras.export.warmup_requests import write_warmup
 from aiayn_keras.files import new_folder
 
 PRECISIONS = ("float32", "bfloat16")

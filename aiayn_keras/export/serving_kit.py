@@ -4,7 +4,7 @@ import json
 
 from aiayn_keras.export.model_card import model_card
 from aiayn_keras.export.template_files import render
-from aiayn_keras.export.warmup import BATCH_SIZES
+from aiayn_keras.export.warmup_requests import BATCH_SIZES
 from aiayn_keras.files import write_text
 
 VERSION_FILE = "assets.extra/export.json"

@@ -159,6 +159,8 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
     def translate(
         self,
         texts,
+        num_beams=SearchOptions.num_beams,
+        length_penalty=SearchOptions.length_penalty,
         *,
         prefixes=None,
         ensemble=(),
@@ -171,14 +173,15 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
 
         Args:
             texts: List of strings. A text without words is translated to an empty one.
+            num_beams: Number of beams W.
+            length_penalty: The exponent α of the GNMT length penalty, 0 for none.
             prefixes: List of strings, one for a text, that the translations begin with.
             ensemble: Other models of the same vocabulary; the probabilities of all are averaged.
             return_alignments: Whether hypotheses say where the model looked.
             batch_size: Number of texts searched together. It changes no translation.
             progress: Function called with the number of texts done after each batch.
-            **search_options: The fields of `SearchOptions`: `num_beams=4`, `length_penalty=0.6`,
-                `coverage_penalty`, `no_repeat_ngram_size`, `num_return_sequences`, `min_length`,
-                `max_length`.
+            **search_options: The other fields of `SearchOptions`: `coverage_penalty`,
+                `no_repeat_ngram_size`, `num_return_sequences`, `min_length`, `max_length`.
 
         Returns:
             List of `Translation`, one for a text, in order.
@@ -189,7 +192,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
                 model without tokenizer.
             TypeError: For a search option that does not exist, or that is no number.
         """
-        options = SearchOptions(**search_options)
+        options = SearchOptions(num_beams, length_penalty, **search_options)
         models = (self, *ensemble)
 
         def search(token_ids, padding_mask, *prefix):

@@ -1,6 +1,9 @@
+import functools
+
 import numpy as np
 import pytest
 
+from aiayn_keras.layers import encoder_layer
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
 
@@ -51,16 +54,17 @@ def test_the_model_looks_where_the_maps_say(model, maps, tokenizer):
 
     x = backbone.encoder_embedding(backbone.token_embedding(source), ones["source"])
     for block, weights in zip(backbone.encoder_blocks, maps.encoder, strict=True):
-        x = block.self_attention_add_norm(x, attend(block.self_attention, weights, x))
-        x = block.feed_forward_add_norm(x, block.feed_forward(x))
+        x = encoder_layer(block, x, functools.partial(attend, block.self_attention, weights))
     memory = x
     x = backbone.decoder_embedding(backbone.token_embedding(target), ones["target"])
     for block, weights, cross in zip(
         backbone.decoder_blocks, maps.decoder, maps.cross, strict=True
     ):
-        x = block.self_attention_add_norm(x, attend(block.self_attention, weights, x))
-        x = block.cross_attention_add_norm(x, attend(block.cross_attention, cross, memory))
-        x = block.feed_forward_add_norm(x, block.feed_forward(x))
+        add_norm = block.self_attention_add_norm
+        x = add_norm(x, sublayer=functools.partial(attend, block.self_attention, weights))
+        y = attend(block.cross_attention, cross, memory)
+        x = block.cross_attention_add_norm(x, sublayer=lambda _, y=y: y)
+        x = block.feed_forward_add_norm(x, sublayer=block.feed_forward)
 
     output = backbone(
         {

@@ -44,7 +44,7 @@ def test_exactly_one_end_token_is_needed(stop_token_ids):
 
 
 def test_options_out_of_range_are_refused():
-    with pytest.raises(ValueError, match=r"`num_beams` must be 1 or greater.*num_beams=0"):
+    with pytest.raises(ValueError, match=r"`num_beams` must be at least 1.*num_beams=0"):
         BeamSampler(num_beams=0)
 
 

@@ -4,10 +4,10 @@ import pytest
 from keras import ops
 
 from aiayn_keras.decoding import generation
+from aiayn_keras.decoding.decoder_step import start_decoding_together
 from aiayn_keras.decoding.generation import EXTRA_LENGTH, search_translations, until_end
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.step import start_decoding_together
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
 

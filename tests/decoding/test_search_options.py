@@ -23,14 +23,14 @@ def test_options_are_fixed():
 @pytest.mark.parametrize("field", dataclasses.fields(SearchOptions), ids=lambda field: field.name)
 def test_a_number_below_its_minimum_is_refused(field):
     value = field.metadata["minimum"] - 1
-    message = rf"`{field.name}` must be {value + 1} or greater.*{field.name}={value}"
+    message = rf"`{field.name}` must be at least {value + 1}.*{field.name}={value}"
     with pytest.raises(ValueError, match=message):
         SearchOptions(**{field.name: value})
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_penalty_must_be_finite(value):
-    with pytest.raises(ValueError, match="`length_penalty` must be 0 or greater, and finite"):
+    with pytest.raises(ValueError, match="`length_penalty` must be at least 0, and finite"):
         SearchOptions(length_penalty=value)
 
 

@@ -152,11 +152,11 @@ def test_an_ensemble_may_hold_other_sizes(model):
     ("options", "message"),
     [
         ({"min_length": 5, "max_length": 4}, "`min_length` must be from 0.*max_length=4"),
-        ({"min_length": -1, "max_length": 4}, "`min_length` must be from 0.*min_length=-1"),
+        ({"min_length": -1, "max_length": 4}, "`min_length` must be at least 0.*min_length=-1"),
         ({"prefixes": ["one"]}, "`texts` and `prefixes` must be of equal length.*1 prefixes"),
         ({"prefixes": "one"}, "`prefixes` must be a list of strings"),
-        ({"coverage_penalty": -1.0}, "`coverage_penalty` must be 0 or greater"),
-        ({"no_repeat_ngram_size": -1}, "`no_repeat_ngram_size` must be 0 or greater"),
+        ({"coverage_penalty": -1.0}, "`coverage_penalty` must be at least 0"),
+        ({"no_repeat_ngram_size": -1}, "`no_repeat_ngram_size` must be at least 0"),
     ],
 )
 def test_what_cannot_be_is_refused(model, options, message):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
-from aiayn_keras.export.warmup import WARMUP_FILE
+from aiayn_keras.export.warmup_requests import WARMUP_FILE
 from tests.export.served import Served
 from tests.helpers import assert_close
 

@@ -204,7 +204,7 @@ def test_versions_count_up_and_are_never_overwritten(model, tmp_path):
         ({"max_input_length": 256}, "less than the 256 positions"),
         ({"long_text": "cut"}, "`long_text` must be"),
         ({"precision": "int8"}, "`precision` must be"),
-        ({"length_penalty": -1}, "`length_penalty` must be 0 or greater"),
+        ({"length_penalty": -1}, "`length_penalty` must be at least 0"),
     ],
 )
 def test_a_failed_export_leaves_nothing(model, tmp_path, options, message):

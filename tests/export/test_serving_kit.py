@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from aiayn_keras.export.serving_kit import server_flags, write_kit
-from aiayn_keras.export.warmup import BATCH_SIZES
+from aiayn_keras.export.warmup_requests import BATCH_SIZES
 from tests.export import serving_protos
 
 text_format = pytest.importorskip("google.protobuf.text_format")

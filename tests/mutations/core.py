@@ -15,7 +15,7 @@ CORE = (
     "training/averaging.py",
     "training/ema.py",
     "data/batch_arrays.py",
-    "data/first_fit.py",
+    "data/row_packing.py",
     "data/update_batches.py",
 )
 # Tests of a module, or of all modules of a folder, beside those of the mirrored path.

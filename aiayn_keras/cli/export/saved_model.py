@@ -7,8 +7,8 @@ import click
 
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
-from aiayn_keras.cli.quiet import KerasCommand
-from aiayn_keras.cli.search_options import search_options
+from aiayn_keras.cli.quiet_start import KerasCommand
+from aiayn_keras.cli.search_arguments import search_options
 
 
 @click.command("saved-model", cls=KerasCommand)

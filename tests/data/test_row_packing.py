@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.data import first_fit as module
-from aiayn_keras.data.first_fit import first_fit
+from aiayn_keras.data.row_packing import first_fit
 
 
 def test_each_pair_goes_to_the_first_row_with_room_long_pairs_first():

@@ -1,6 +1,6 @@
 import numpy as np
 
-from aiayn_keras.export.warmup import BATCH_SIZES, WARMUP_FILE
+from aiayn_keras.export.warmup_requests import BATCH_SIZES, WARMUP_FILE
 from tests.export.served import Served
 
 

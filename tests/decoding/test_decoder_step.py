@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.decoding.step import start_decoding
+from aiayn_keras.decoding.decoder_step import start_decoding
 from aiayn_keras.models import TransformerBackbone
 from tests.helpers import B, S, T
 from tests.layers.helpers import randomize, to_numpy

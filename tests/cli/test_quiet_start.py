@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aiayn_keras.cli.quiet import quiet_start
+from aiayn_keras.cli.quiet_start import quiet_start
 from tests.cli.command import SOURCES, run_in_fresh_process
 
 SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
@@ -59,7 +59,9 @@ def test_messages_are_kept_from_view_unless_the_block_fails(capfd):
 
 
 def test_a_process_without_a_stderr_starts_too():
-    program = "from aiayn_keras.cli.quiet import quiet_start\nwith quiet_start(): print('started')"
+    program = (
+        "from aiayn_keras.cli.quiet_start import quiet_start\nwith quiet_start(): print('started')"
+    )
     result = subprocess.run(
         ["bash", "-c", '"$0" -c "$1" aiayn-keras 2>&-', sys.executable, program],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
