@@ -17,7 +17,7 @@ from aiayn_keras.layers.masks import (
     sentence_positions,
 )
 from aiayn_keras.layers.positional_embedding import PositionalEmbedding, sinusoidal_encoding
-from aiayn_keras.layers.token_embedding import TokenEmbedding
+from aiayn_keras.layers.reversible_embedding import ReversibleEmbedding
 
 __all__ = [
     "AddNorm",
@@ -26,7 +26,7 @@ __all__ = [
     "MultiHeadAttention",
     "PositionalEmbedding",
     "PositionwiseFeedForward",
-    "TokenEmbedding",
+    "ReversibleEmbedding",
     "add_and_norm",
     "attention_weights",
     "combine_masks",

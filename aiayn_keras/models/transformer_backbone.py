@@ -9,7 +9,7 @@ from aiayn_keras.layers import (
     DecoderBlock,
     EncoderBlock,
     PositionalEmbedding,
-    TokenEmbedding,
+    ReversibleEmbedding,
     make_attention_mask,
     make_decoder_masks,
 )
@@ -95,7 +95,7 @@ class TransformerBackbone(Backbone):
         activation = keras.activations.get(activation)
 
         # === Layers ===
-        self.token_embedding = TokenEmbedding(
+        self.token_embedding = ReversibleEmbedding(
             vocabulary_size,
             hidden_dim,
             embeddings_initializer=keras.initializers.RandomNormal(stddev=hidden_dim**-0.5),

@@ -67,9 +67,7 @@ def test_a_wide_beam_is_exhaustive_under_all_limits_at_once(alpha):
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("num_beams", [1, 2, 4])
 @pytest.mark.parametrize("end_bias", [-2.0, 0.0, 2.0])
-@pytest.mark.parametrize(
-    "arguments", [{}, {"cache_type": StayingCache}], ids=["leaving", "staying"]
-)
+@pytest.mark.parametrize("cache_type", [StateCache, StayingCache])
 def test_stopping_early_loses_nothing(cache_type, alpha, num_beams, end_bias):
     model = RandomModel(seed=12, num_sentences=8, end_bias=end_bias)
     ids, log_probs = model.search(beams(num_beams, alpha), length=12, cache_type=cache_type)

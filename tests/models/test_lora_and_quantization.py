@@ -12,7 +12,7 @@ from aiayn_keras.backend import compiles_by_default
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
-from tests.models.conftest import number_words
+from tests.number_words import number_words
 
 RANK = 3
 ANSWER = "nine"

@@ -1,10 +1,11 @@
 import inspect
 import math
+from pathlib import Path
 
 import keras
 import pytest
 
-from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
+from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone, TransformerSeq2SeqLM
 
 DEFAULTS = {
     name: parameter.default
@@ -173,3 +174,10 @@ def test_a_named_architecture_needs_a_vocabulary_size():
 def test_an_unknown_preset_is_refused(tmp_path):
     with pytest.raises((ValueError, FileNotFoundError), match="transformer_huge"):
         TransformerBackbone.from_preset(str(tmp_path / "transformer_huge"), load_weights=False)
+
+
+def test_weights_that_were_saved_before_are_found():
+    """The shipped model's file names weights by the classes of their layers."""
+    folder = Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras"
+    model = TransformerSeq2SeqLM.from_preset(str(folder))
+    assert model.translate(["The girl is happy."])[0].text == "Das Mädchen ist glücklich."

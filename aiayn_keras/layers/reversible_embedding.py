@@ -5,7 +5,7 @@ from keras import ops
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class TokenEmbedding(keras.layers.ReversibleEmbedding):
+class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
     """Looks tokens up; in reverse, projects hidden states to logits by the same matrix.
 
     Beside Keras' layer it has a gradient where the matrix is quantized. Keras rounds the hidden
@@ -13,7 +13,8 @@ class TokenEmbedding(keras.layers.ReversibleEmbedding):
     adapters below would be trained in a wrong direction. Here the gradient is that of the product
     with the dequantized matrix, as in Keras' quantized `Dense`.
 
-    Takes `keras.layers.ReversibleEmbedding`'s arguments.
+    Takes `keras.layers.ReversibleEmbedding`'s arguments, and has its name, by which Keras finds the
+    weights in a file.
 
     Call arguments:
         inputs: Integer tensor `(B, T)`, or with `reverse` a float tensor `(B, T, D)`.

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.layers import TokenEmbedding
+from aiayn_keras.layers import ReversibleEmbedding
 from tests.fidelity.gradients import run_keras, weighted_sum
 from tests.helpers import B, D, T, assert_close
 from tests.layers.helpers import normal, to_numpy
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*The use of `x.T` on tensors:Us
 
 @pytest.fixture
 def embedding():
-    layer = TokenEmbedding(V, D)
+    layer = ReversibleEmbedding(V, D)
     layer.build()
     return layer
 
