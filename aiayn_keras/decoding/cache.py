@@ -69,14 +69,13 @@ class DecoderCache(NamedTuple):
 
     _initial_length = staticmethod(initial_length)
 
-    def append_slots(self, index):
-        """Notes that every hypothesis writes position `index` into its own slot.
+    def append_slots(self, num_beams, index):
+        """Notes that each of W hypotheses writes position `index` into its own slot.
 
         Returns:
             The cache, and the boolean mask `(B, W, L·W)` of the slots that each hypothesis has
             come through.
         """
-        num_beams = self.ancestors.shape[1]
         slots = ops.arange(num_beams, dtype="int32")
         own = ops.zeros_like(self.memory_mask[:, :, :1], dtype="int32")  # (B, 1, 1)
         ancestors, visible = self._write(self.ancestors, own + slots[:, None], index)

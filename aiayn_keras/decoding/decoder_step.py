@@ -81,7 +81,7 @@ def decoder_step(decoder, token_ids, cache, index):
         Float32 hidden states `(B·W, D)`, and the cache with this position.
     """
     x = decoder.embed(token_ids, index)
-    position = _Position(cache, index)
+    position = _Position(cache, token_ids.shape[1], index)
     for layer, block in enumerate(decoder.blocks):
         x = decoder_layer(
             block,
@@ -102,10 +102,10 @@ class _Position:
         attention: The last layer's attention to the memory, float32 `(B, H, W, S)`.
     """
 
-    def __init__(self, cache, index):
-        self.cache, mask = cache.append_slots(index)
+    def __init__(self, cache, num_beams, index):
+        self.cache, mask = cache.append_slots(num_beams, index)
         self.attention = None
-        self._index, self._num_beams = index, mask.shape[1]
+        self._index, self._num_beams = index, num_beams
         self._mask = ops.expand_dims(mask, axis=1)  # (B, 1, W, L·W)
         self._memory_mask = ops.expand_dims(cache.memory_mask, axis=1)  # (B, 1, 1, S)
 
