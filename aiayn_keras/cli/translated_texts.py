@@ -1,7 +1,5 @@
 """The translations that `translate` prints and `evaluate` compares."""
 
-from aiayn_keras.cli.progress import show_progress
-
 
 def translate_texts(model, texts, name, lines_before=0, **options):
     """Translates texts; an error for one that is too long names its file and line.
@@ -30,5 +28,7 @@ def translate_texts(model, texts, name, lines_before=0, **options):
 
 def translate_file(model, texts, name, **options):
     """Translates the lines of a file as `translate_texts` does, and shows the progress."""
-    with show_progress(len(texts), "sentences") as progress:
-        return translate_texts(model, texts, name, progress=progress, **options)
+    from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
+
+    with open_progress(SECONDS_BETWEEN_LINES, total=len(texts), unit=" sentences") as bar:
+        return translate_texts(model, texts, name, progress=bar.update, **options)

@@ -35,7 +35,10 @@ class BeamSampler(keras_hub.samplers.Sampler):
     ):
         super().__init__()
         self.options = SearchOptions(
-            num_beams, length_penalty, coverage_penalty, no_repeat_ngram_size
+            num_beams=num_beams,
+            length_penalty=length_penalty,
+            coverage_penalty=coverage_penalty,
+            no_repeat_ngram_size=no_repeat_ngram_size,
         )
 
     def __call__(

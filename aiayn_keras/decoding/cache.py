@@ -38,6 +38,7 @@ class DecoderCache(NamedTuple):
     coverage: Any = ()
 
     sentences_may_leave = True
+    _initial_length = staticmethod(initial_length)
     _write = staticmethod(append_position)
 
     @classmethod
@@ -58,16 +59,16 @@ class DecoderCache(NamedTuple):
             shape = (batch_size, x.shape[1], length * num_beams, x.shape[3])
             return ops.zeros(shape, dtype=x.dtype)
 
-        no_coverage = ops.zeros_like(memory_mask, dtype="float32") + ops.zeros((num_beams, 1))
+        coverage = ()
+        if track_coverage:
+            coverage = ops.zeros_like(memory_mask, dtype="float32") + ops.zeros((num_beams, 1))
         return cls(
             memory=memory,
             memory_mask=memory_mask,
             blocks=[(room_for(key), room_for(value)) for key, value in memory],
             ancestors=ops.zeros((batch_size, num_beams, length), dtype="int32") - 1,
-            coverage=no_coverage if track_coverage else (),
+            coverage=coverage,
         )
-
-    _initial_length = staticmethod(initial_length)
 
     def append_slots(self, num_beams, index):
         """Notes that each of W hypotheses writes position `index` into its own slot.

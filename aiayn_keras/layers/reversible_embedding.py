@@ -27,16 +27,16 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
     def quantized_call(self, inputs, reverse=False):
         if not reverse:
             return super().quantized_call(inputs)
-        project = super().quantized_call
-        matrix = super().quantized_call(ops.arange(self.input_dim))  # (V, D), dequantized
+        layer = super()
 
         @ops.custom_gradient
         def logits_with_gradient(hidden_states):
             def gradient(*args, upstream=None):
                 upstream = args[0] if upstream is None else upstream  # backends differ in the call
+                matrix = layer.quantized_call(ops.arange(self.input_dim))  # (V, D), dequantized
                 return ops.matmul(upstream, ops.cast(matrix, upstream.dtype))
 
-            return project(hidden_states, reverse=True), gradient
+            return layer.quantized_call(hidden_states, reverse=True), gradient
 
         return logits_with_gradient(inputs)
 

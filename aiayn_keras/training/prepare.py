@@ -3,9 +3,8 @@
 import logging
 import os
 
-from tqdm.auto import tqdm
-
 from aiayn_keras.data import stream_parallel, write_shards
+from aiayn_keras.progress import open_progress
 from aiayn_keras.training.training_data import load_named, origin_of, train_tokenizer
 
 logger = logging.getLogger(__name__)
@@ -30,11 +29,13 @@ def prepare(recipe, output, workers=None):
         CorpusError: For a corpus that cannot be read.
     """
     pairs = _pairs_of(recipe.corpus)
-    count = sum(1 for _ in tqdm(pairs(), unit=" pairs", desc="counting", leave=False))
+    count = sum(
+        1 for _ in open_progress(iterable=pairs(), unit=" pairs", desc="counting ", leave=False)
+    )
     logger.info("%s pairs; learning the vocabulary.", f"{count:,}")
     sides = [lambda side=side: (pair[side] for pair in pairs()) for side in (0, 1)]
     tokenizer = train_tokenizer(recipe.tokenizer, sides, count)
-    with tqdm(total=count, unit=" pairs", desc="tokenizing", dynamic_ncols=True) as bar:
+    with open_progress(total=count, unit=" pairs", desc="tokenizing ") as bar:
         return write_shards(
             output,
             pairs(),

@@ -1,30 +1,10 @@
-"""Progress on standard error: a bar in terminals and notebooks, elsewhere a line now and then."""
+"""The progress of a training, on standard error."""
 
 import sys
 
 import keras
-from tqdm.auto import tqdm
-from tqdm.notebook import tqdm_notebook
 
-LINE = "{desc}{n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
-
-
-class WholeLines:
-    """Standard error as a file in which every text becomes a line, for a `tqdm`."""
-
-    def write(self, text):
-        if text.strip():
-            sys.stderr.write(f"{text.strip()}\n")
-
-    def flush(self):
-        sys.stderr.flush()
-
-
-def open_progress(**options):
-    """Opens a `tqdm` bar; without terminal or notebook it writes a line every ten seconds."""
-    if issubclass(tqdm, tqdm_notebook) or sys.stderr.isatty():
-        return tqdm(dynamic_ncols=True, **options)
-    return tqdm(file=WholeLines(), mininterval=10, miniters=1, bar_format=LINE, **options)
+from aiayn_keras.progress import open_progress
 
 
 class Progress(keras.callbacks.Callback):

@@ -1,15 +1,6 @@
-import io
-import re
-import sys
-
 import pytest
 
-from aiayn_keras.training.progress import Progress, open_progress
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
+from aiayn_keras.training.progress import Progress
 
 
 @pytest.fixture(name="clock")
@@ -44,13 +35,6 @@ def test_without_a_terminal_there_is_a_line_every_ten_seconds(clock, capsys):
     assert "40/70 [00:20<00:15,  2.00update/s, loss 3.000, 200 tokens/s]" in lines
     figures = [line for line in lines if "val_loss" in line]
     assert figures == [f"update {n}: loss 3.000, val_loss 2.000" for n in (10, 20, 30, 40, 50, 60)]
-
-
-def test_a_terminal_has_a_bar(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    with open_progress(total=3) as bar:
-        bar.update(3)
-    assert re.search(r"\r100%.*3/3", sys.stderr.getvalue())
 
 
 def test_a_training_that_goes_on_shows_the_updates_of_all(clock, capsys):

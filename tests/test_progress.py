@@ -1,0 +1,46 @@
+import io
+import re
+import sys
+
+import pytest
+
+from aiayn_keras.progress import open_progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def work(clock, seconds_per_update, **options):
+    with open_progress(total=4000, unit=" sentences", **options) as bar:
+        for _ in range(5):
+            clock[0] += seconds_per_update
+            bar.update(640)
+
+
+@pytest.fixture(name="clock")
+def time_by_hand(monkeypatch):
+    """A list of one number: the time that tqdm sees."""
+    clock = [1000.0]
+    monkeypatch.setattr("tqdm.std.time", lambda: clock[0])
+    return clock
+
+
+def test_a_terminal_has_a_bar(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with open_progress(total=3) as bar:
+        bar.update(3)
+    assert re.search(r"\r100%.*3/3", sys.stderr.getvalue())
+
+
+def test_without_a_terminal_there_is_a_line_every_ten_seconds(clock, capsys):
+    work(clock, 5.0, first_line_after=10)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(" ")[0] for line in lines] == ["1280/4000", "2560/4000", "3200/4000"]
+    assert lines[0] == "1280/4000 [00:10<00:21, 128.00 sentences/s]"
+
+
+def test_short_work_shows_no_line(clock, capsys):
+    work(clock, 1.0, first_line_after=10)
+    assert capsys.readouterr().err == ""
