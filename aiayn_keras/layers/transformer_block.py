@@ -10,20 +10,8 @@ from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
 class TransformerBlock(keras.layers.Layer):
     """Self-attention and a feed-forward network, each with its `AddNorm`.
 
-    The order in which they run is stated by `encoder_layer` and `decoder_layer`.
-
-    Args:
-        num_heads: Number of heads (the paper's h).
-        key_dim: Width of the queries and keys of one head (d_k).
-        value_dim: Width of the values of one head (d_v). Defaults to `key_dim`.
-        intermediate_dim: Width of the feed-forward network's hidden layer (d_ff).
-        activation: The feed-forward network's non-linearity.
-        dropout: Share of each sublayer's output dropped in training (P_drop).
-        attention_dropout: Share of attention weights dropped in training.
-        activation_dropout: Share of hidden feed-forward units dropped in training.
-        attention_bias: Whether the attention projections have biases.
-        normalize_first: Pre-norm instead of the paper's post-norm.
-        layer_norm_epsilon: Added to the variance in layer normalization.
+    The base of `EncoderBlock`, which describes the arguments, and of `DecoderBlock`. The order in
+    which the sublayers run is stated by `encoder_layer` and `decoder_layer`.
     """
 
     def __init__(
