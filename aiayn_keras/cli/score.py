@@ -6,6 +6,7 @@ import click
 
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
+from aiayn_keras.cli.search_arguments import BATCH_SIZE
 
 
 @click.command(cls=KerasCommand)
@@ -24,13 +25,7 @@ from aiayn_keras.cli.quiet_start import KerasCommand
     is_flag=True,
     help="Print the log-probability of every wordpiece, that of the end token last.",
 )
-@click.option(
-    "--batch-size",
-    type=click.IntRange(min=1),
-    default=64,
-    show_default=True,
-    help="Number of lines scored together.",
-)
+@BATCH_SIZE
 def score(model_folder, source, target, per_token, batch_size):
     """Print log-probabilities of given translations.
 

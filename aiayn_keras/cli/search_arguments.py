@@ -6,21 +6,22 @@ import click
 
 from aiayn_keras.decoding.search_options import SearchOptions
 
-BATCH_SIZE = click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True)
+BATCH_SIZE = click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    help="Number of lines computed together.",
+)
 FLAGS = {"num_return_sequences": "--n-best"}
 
 
-def search_options(*left_out, options=SearchOptions):
-    """Gives a command the fields of `SearchOptions` as its options.
-
-    Args:
-        *left_out: Names of fields that are not offered.
-        options: `SearchOptions` or a subclass.
-    """
+def search_options(*left_out):
+    """Gives a command the fields of `SearchOptions` as its options, but for those named."""
 
     def decorate(command):
-        for field in reversed(dataclasses.fields(options)):
-            if "minimum" in field.metadata and field.name not in left_out:
+        for field in reversed(dataclasses.fields(SearchOptions)):
+            if field.name not in left_out:
                 command = _as_option(field)(command)
         return command
 

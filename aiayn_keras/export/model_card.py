@@ -1,5 +1,8 @@
 """The README of a kit: the model, its versions, and how to run the server and ask it."""
 
+import dataclasses
+
+from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.export.template_files import render
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
 
@@ -37,6 +40,9 @@ def model_card(name, versions, labels, flags, batched):
 
 
 def _versions(versions, labels):
+    """The table of versions; search options without a column are listed where they are used."""
+    others = {version: _other_options(notes["options"]) for version, notes in versions.items()}
+    has_others = any(others.values())
     rows = []
     for version, notes in versions.items():
         options = notes["options"]
@@ -52,10 +58,22 @@ def _versions(versions, labels):
                 options["max_length"] or "source + 50",
                 f"{options['max_input_length']}, then {options['long_text']}",
                 notes["tensorflow"],
+                *([others[version]] if has_others else []),
             ]
         )
     heads = ["version", "label", "precision", "beams", "α", "n-best", "longest translation"]
-    return _table([*heads, "longest text", "TensorFlow"], rows)
+    heads += ["longest text", "TensorFlow", *(["other options"] if has_others else [])]
+    return _table(heads, rows)
+
+
+def _other_options(options):
+    """The search options that have no column and are not the default, as text."""
+    shown = {"num_beams", "length_penalty", "num_return_sequences", "max_length"}
+    return ", ".join(
+        f"{field.name} {options[field.name]}"
+        for field in dataclasses.fields(SearchOptions)
+        if field.name not in shown and options.get(field.name, field.default) != field.default
+    )
 
 
 def _table(heads, rows):

@@ -38,7 +38,7 @@ def version_folder(request):
 def note_version():
     """Function that writes a version with notes, and no model."""
 
-    def note_version(folder, number, long_text="truncate"):
+    def note_version(folder, number, long_text="truncate", **search_options):
         options = {
             "num_beams": 4,
             "length_penalty": 0.6,
@@ -46,6 +46,7 @@ def note_version():
             "max_length": None,
             "max_input_length": 30,
             "long_text": long_text,
+            **search_options,
         }
         notes = {
             "options": options,
