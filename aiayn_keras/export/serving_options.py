@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from aiayn_keras.decoding.search_options import SearchOptions, number_option
+from aiayn_keras.decoding.search_options import MOST_TOKENS, SearchOptions, number_option
 
 LONG_TEXTS = ("truncate", "error")
 
@@ -20,7 +20,7 @@ class ServingOptions(SearchOptions):
     """
 
     max_input_length: int | None = number_option(
-        None, 1, "Greatest number of wordpieces of a text. Default: the model's limit."
+        None, 1, MOST_TOKENS, "Greatest number of wordpieces of a text. Default: the model's limit."
     )
     long_text: str = "truncate"
 
