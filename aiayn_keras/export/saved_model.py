@@ -1,6 +1,5 @@
 """A SavedModel for TensorFlow Serving, in a folder with everything that the server needs."""
 
-import hashlib
 import importlib.metadata
 import importlib.util
 import json
@@ -11,7 +10,7 @@ from aiayn_keras.export.graph_writer import write_graph
 from aiayn_keras.export.serving_kit import VERSION_FILE, read_versions, write_kit
 from aiayn_keras.export.serving_options import make_serving_options
 from aiayn_keras.export.warmup_requests import write_warmup
-from aiayn_keras.files import new_folder
+from aiayn_keras.files import new_folder, write_checksums
 
 PRECISIONS = ("float32", "bfloat16")
 
@@ -78,7 +77,7 @@ def export_saved_model(
             "card": {"parameters": f"{model.count_params():,}", **(card or {})},
         }
         (written / VERSION_FILE).write_text(json.dumps(notes, indent=1), encoding="utf-8")
-        _write_checksums(written)
+        write_checksums(written)
     write_kit(folder)
     return target
 
@@ -94,13 +93,3 @@ def _check_installed():
                 f"A SavedModel is written by TensorFlow, but `{module}` is not installed: "
                 f"pip install {package}."
             )
-
-
-def _write_checksums(folder):
-    """Writes the checksums of all files, for `sha256sum --check`."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    lines = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder).as_posix()}\n"
-        for path in files
-    ]
-    (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
