@@ -68,10 +68,11 @@ def check_architecture(unknown=(), **options):
     for name in FLAGS:
         if not isinstance(options[name], bool):
             raise TypeError(f"`{name}` must be True or False. Received: {name}={options[name]!r}.")
-    if options["position_embedding"] not in POSITIONS:
+    position_embedding = options["position_embedding"]
+    if not isinstance(position_embedding, str) or position_embedding not in POSITIONS:
         raise ValueError(
             '`position_embedding` must be "sinusoidal" or "learned". '
-            f"Received: position_embedding={options['position_embedding']!r:.60}."
+            f"Received: position_embedding={position_embedding!r:.60}."
         )
     if options["hidden_dim"] % 2:
         raise ValueError(

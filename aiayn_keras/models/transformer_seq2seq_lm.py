@@ -236,7 +236,8 @@ class TransformerSeq2SeqLM(ModelFolders, keras_hub.models.Seq2SeqLM):
 
         Returns:
             Float32 array of one log-probability for a pair, in nats, the end token included; with
-            `per_token` a list of one array for a pair.
+            `per_token` a list of one array for a pair. A pair without words is scored like any
+            other, by the probability of its end token; `translate` gives such a text 0.
         """
         scores = score_texts(
             sources,
