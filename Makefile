@@ -11,7 +11,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 DEMO_SENTENCES := "The girl is happy." "Our boy knows that the happy mothers sing every day." \
 	"Their man is seventy-one years old." "In the evening I can see the woman."
 DEMO_LIMITS := "knows the sentences of the package's built-in grammar (some hundred words, numbers to 999,999, times of day) and nothing else; other words come out as nonsense"
-MODEL_FILES := assets *.json model.weights.h5 recipe.yaml
+MODEL_FILES := SHA256SUMS assets *.json model.weights.h5 recipe.yaml
 MUTANTS ?= 100
 # Two processes, each with whole files, whose fixtures train models.
 PYTEST := python -m pytest --numprocesses 2 --dist loadfile
