@@ -444,14 +444,15 @@ def make_cases(seed):
 @click.command()
 @click.option("--cases", default=500, show_default=True, help="Number of cases, drawn evenly.")
 @click.option("--seed", default=0, show_default=True)
-def main(cases, seed):
+@click.option("--group", "groups", multiple=True, help="Only cases of this group; may be repeated.")
+def main(cases, seed, groups):
     """Damage model folders and kits, and see what the commands make of them."""
     from tqdm import tqdm
 
     import aiayn_keras.export
     import aiayn_keras.training  # noqa: F401 - imported once, for all cases
 
-    every = make_cases(seed)
+    every = [case for case in make_cases(seed) if not groups or case.group in groups]
     chosen = sorted(random.Random(seed).sample(range(len(every)), min(cases, len(every))))
     results = list(tqdm(run_cases(every[i] for i in chosen), total=len(chosen)))
     sys.exit(min(1, print_table(results)))
