@@ -21,6 +21,7 @@ from aiayn_keras.models.architecture import OPTIONS, check_architecture, count_w
 from aiayn_keras.models.preset_schemas import (
     TASK_CLASS,
     Backbone,
+    LayerConfig,
     Metadata,
     Preprocessor,
     Task,
@@ -55,10 +56,11 @@ class ModelFolders:
             check_model_folder(preset)
         try:
             model = super().from_preset(str(preset), load_weights=load_weights, **kwargs)
-        except (KeyError, AttributeError, IndexError, TypeError) as error:
-            if not is_folder:
+        except (ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
+            if not is_folder or str(preset) in str(error):
                 raise
-            raise ValueError(f"{preset} cannot be loaded: {error!r:.200}") from error
+            reason = " ".join(str(error).split())[:300]
+            raise ValueError(f"{preset} cannot be loaded: {reason}") from error
         if model.preprocessor is not None:
             model.preprocessor.check_vocabulary_size(model.backbone.vocabulary_size)
         return model
@@ -111,6 +113,7 @@ def check_model_folder(folder):
         _read(folder / "tokenizer.json", Tokenizer)
     if (folder / "metadata.json").exists():
         _read(folder / "metadata.json", Metadata)
+    _check_config(folder / "task.json", task.backbone.config)
     if _sizes(task.backbone.config) != _sizes(config):
         raise ValueError(f"{folder / 'task.json'}: its backbone is not that of config.json.")
     weights = folder / WEIGHTS
@@ -161,21 +164,29 @@ def write_model_folder(folder, save, variables, last):
 
 def _read(path, schema):
     """The content of a JSON file, if it has the form of its schema."""
+    return _parse(path, schema, read_bytes(path, MOST_JSON_BYTES))
+
+
+def _parse(path, schema, content):
+    """JSON, or a dictionary of it, as its schema; an error names the file and the field."""
+    is_json = isinstance(content, bytes)
     try:
-        return schema.model_validate_json(read_bytes(path, MOST_JSON_BYTES))
+        return schema.model_validate_json(content) if is_json else schema.model_validate(content)
     except pydantic.ValidationError as error:
         problem = error.errors(include_url=False, include_context=False)[0]
         field = ".".join(map(str, problem["loc"]))
-        where = f"{path}, field `{field}`" if field else f"{path}"
-        raise ValueError(f"{where}: {problem['msg']}. It is no file of a model.") from None
+        where = f"{path}, field `{field:.200}`" if field else f"{path}"
+        raise ValueError(f"{where}: {problem['msg']:.200}. It is no file of a model.") from None
 
 
 def _check_config(path, config):
     """The checked options of a backbone's configuration."""
-    options = {name: config[name] for name in config if name not in ("name", "trainable", "dtype")}
+    layer = {name: config[name] for name in config if name in LayerConfig.model_fields}
+    options = {name: config[name] for name in config if name not in layer}
     missing = [name for name in OPTIONS if name not in options]
     if missing:
         raise ValueError(f"{path}: field `config.{missing[0]}` is missing.")
+    _parse(path, LayerConfig, layer)
     activation = options.pop("activation")
     if not isinstance(activation, str):
         raise ValueError(f"{path}: `activation` must be a name. Received: {activation!r:.60}.")

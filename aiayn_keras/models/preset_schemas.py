@@ -19,12 +19,36 @@ class Schema(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", strict=True)
 
 
+class PolicyName(Schema):
+    """The configuration of a simple dtype policy."""
+
+    name: Annotated[str, Field(pattern="^[a-z0-9_]{1,40}$")]
+
+
+class Policy(Schema):
+    """A dtype policy of Keras."""
+
+    module: Literal["keras", "keras.dtype_policies"]
+    class_name: Literal["DTypePolicy"]
+    config: PolicyName
+    registered_name: None
+
+
+class QuantizedPolicy(Schema):
+    """A dtype policy of Keras for quantized layers, or a map from layers to policies."""
+
+    module: Literal["keras", "keras.dtype_policies"]
+    class_name: Literal["DTypePolicyMap", "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy"]
+    config: dict[Name, Any]
+    registered_name: None
+
+
 class LayerConfig(Schema):
     """Fields that all layers have."""
 
     name: Name
     trainable: bool = True
-    dtype: str | dict[str, Any] | None = None
+    dtype: Policy | QuantizedPolicy | None = None
 
 
 class KerasObject(Schema):
