@@ -8,7 +8,8 @@ from aiayn_keras.serving.errors import (
     ServerUnavailableError,
     one_line,
 )
-from aiayn_keras.serving.tensor_messages import arrays_of, check_num_parts
+from aiayn_keras.serving.message_parts import check_num_parts
+from aiayn_keras.serving.tensor_messages import arrays_of
 from aiayn_keras.serving.translation_client import MEGABYTE, TranslationClient
 
 METHOD = "/tensorflow.serving.PredictionService/Predict"

@@ -67,7 +67,7 @@ class TranslationClient(abc.ABC):
         batch_size: Greatest number of texts in a request; a server that makes batches refuses more
             than its `max_batch_size`.
         max_answer_bytes: Greatest size of an answer to a request, 64 MB if not given; a larger one
-            is a `BadAnswerError`. Once read, it can take ten times as much memory.
+            is a `BadAnswerError`. Once read, it can take about ten times as much memory.
     """
 
     def __init__(
