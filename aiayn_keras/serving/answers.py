@@ -64,7 +64,8 @@ def check_outputs(signature, outputs, num_rows):
                 _check_padding(arrays[name])
         except (ValueError, OverflowError) as error:
             raise BadAnswerError(
-                f"output `{name}` must hold {kind} ({', '.join(dims)}), B={num_rows}: {error}."
+                f"output `{name}` must hold {kind} of shape ({', '.join(dims)}), B={num_rows}. "
+                f"Received: {error}."
             ) from error
     return arrays
 
@@ -73,15 +74,15 @@ def _flatten(value, rank):
     """Elements and shape of nested lists or an array; the shape ends at an empty dim."""
     if isinstance(value, np.ndarray):
         if value.ndim != rank:
-            raise ValueError(f"the shape is {value.shape}")
+            raise ValueError(f"shape {value.shape}")
         return value.ravel(), value.shape
     shape, level = [], [value]
     for _ in range(rank):
         if not all(type(each) is list for each in level):
-            raise ValueError("it is not that many lists in lists")
+            raise ValueError(f"not {rank} levels of lists")
         lengths = {len(each) for each in level}
         if len(lengths) > 1:
-            raise ValueError(f"its rows are of unequal lengths, {min(lengths)} to {max(lengths)}")
+            raise ValueError(f"rows of unequal lengths, {min(lengths)} to {max(lengths)}")
         if not lengths:
             break
         shape.append(lengths.pop())
@@ -93,15 +94,15 @@ def _check_sizes(dims, shape, sizes):
     """Compares a shape with the sizes that are known, and adds those that are not."""
     for dim, size in zip(dims, shape, strict=False):
         if sizes.setdefault(dim, size) != size:
-            raise ValueError(f"{dim} is {size}, not {sizes[dim]}")
+            raise ValueError(f"{dim}={size} instead of {sizes[dim]}")
         if dim == "N" and size == 0:
-            raise ValueError("there are no hypotheses")
+            raise ValueError("no hypotheses")
 
 
 def _as_texts(elements):
     for element in elements:
         if type(element) is not str:
-            raise ValueError(f"one is {reprlib.repr(element)}")
+            raise ValueError(reprlib.repr(element))
     "".join(elements).encode("utf-8")
     return np.array(elements, dtype=object)
 
@@ -109,22 +110,23 @@ def _as_texts(elements):
 def _as_numbers(elements):
     if isinstance(elements, np.ndarray):
         if elements.dtype.kind not in "iuf":
-            raise ValueError(f"the type is {elements.dtype}")
+            raise ValueError(f"elements of type {elements.dtype}")
         numbers = elements.astype("float64")
     else:
         for element in elements:
             if type(element) is not float and type(element) is not int:
-                raise ValueError(f"one is {reprlib.repr(element)}")
+                raise ValueError(reprlib.repr(element))
         numbers = np.array(elements, dtype="float64")
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"one is {numbers[~np.isfinite(numbers)][0]}")
+    is_finite = np.abs(numbers) <= np.finfo("float32").max  # as those of the model are; not NaN
+    if not is_finite.all():
+        raise ValueError(f"{numbers[~is_finite][0]}")
     return numbers
 
 
 def _check_padding(wordpieces):
     is_padding = wordpieces == ""
     if (is_padding[:, :-1] & ~is_padding[:, 1:]).any():
-        raise ValueError("padding stands before a wordpiece")
+        raise ValueError("padding before a wordpiece")
 
 
 _CONVERSIONS = {TEXT: _as_texts, WORDPIECE: _as_texts, NUMBER: _as_numbers}

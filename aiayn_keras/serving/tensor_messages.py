@@ -57,4 +57,7 @@ def _array(tensor):
         raise ValueError(f"{len(values)} elements cannot have the shape {shape}")
     if tensor.dtype == STRING:
         values = [value.decode("utf-8") for value in values]
-    return np.array(values, dtype).reshape(shape)
+    array = np.array(values, dtype)
+    if array.dtype.kind in "iu" and not np.array_equal(array, values):
+        raise ValueError(f"integers beyond {dtype}")
+    return array.reshape(shape)

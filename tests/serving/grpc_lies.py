@@ -71,13 +71,13 @@ def endless():
     yield _heavy("200 MB of zeros, compressed", _bomb)
     size = 62 * MEGABYTE
     for name, make in (
-        ("empty dims", lambda: _tensor(_field(2, b"\x12\x00" * (size // 2)))),
-        ("empty strings", lambda: _tensor(b"\x42\x00" * (size // 2))),
-        ("resources", lambda: _tensor(b"\x72\x00" * (size // 2))),
-        ("a resource's dtypes", lambda: _tensor(_field(14, b"\x32\x00" * (size // 2)))),
-        ("variants", lambda: _tensor(b"\x7a\x00" * (size // 2))),
-        ("tensors of a variant", lambda: _tensor(_field(15, b"\x1a\x00" * (size // 2)))),
-        ("numbers", lambda: _tensor(_field(10, b"\x01" * size))),
+        ("empty dims", lambda: answer_of(field(2, b"\x12\x00" * (size // 2)))),
+        ("empty strings", lambda: answer_of(b"\x42\x00" * (size // 2))),
+        ("resources", lambda: answer_of(b"\x72\x00" * (size // 2))),
+        ("a resource's dtypes", lambda: answer_of(field(14, b"\x32\x00" * (size // 2)))),
+        ("variants", lambda: answer_of(b"\x7a\x00" * (size // 2))),
+        ("tensors of a variant", lambda: answer_of(field(15, b"\x1a\x00" * (size // 2)))),
+        ("numbers", lambda: answer_of(field(10, b"\x01" * size))),
         ("outputs", lambda: b"\x0a\x00" * (size // 2)),
         ("unknown fields", lambda: b"\x98\x06\x01" * (size // 3)),
     ):
@@ -222,16 +222,16 @@ def _bomb(context):
 def _deep(levels):
     data = b""
     for _ in range(levels):
-        data = _field(15, _field(3, data))  # a variant of a tensor of a variant
-    return _tensor(data)
+        data = field(15, field(3, data))  # a variant of a tensor of a variant
+    return answer_of(data)
 
 
-def _tensor(data):
+def answer_of(data):
     """An answer whose one output is a tensor of these bytes."""
-    return _field(1, _field(1, b"score") + _field(2, data))
+    return field(1, field(1, b"score") + field(2, data))
 
 
-def _field(number, data):
+def field(number, data):
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
