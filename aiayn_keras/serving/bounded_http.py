@@ -35,6 +35,7 @@ class Exchange:
     def __init__(self, seconds, max_bytes):
         self._end = time.monotonic() + seconds
         self._bytes_left = max_bytes
+        self._files = []
 
     def __enter__(self):
         self._token = _exchange.set(self)
@@ -42,6 +43,13 @@ class Exchange:
 
     def __exit__(self, *_):
         _exchange.reset(self._token)
+        for file in self._files:  # urllib3 leaves that of a response that it cannot read
+            file.close()
+
+    def open(self, sock):
+        """Opens a file that reads from a socket, and is closed at the end of the exchange."""
+        self._files.append(io.BufferedReader(_BoundedFile(sock, self)))
+        return self._files[-1]
 
     @property
     def is_over(self):
@@ -112,7 +120,7 @@ class _BoundedSocket:
         self._sock, self._exchange = sock, exchange
 
     def makefile(self, mode):
-        return io.BufferedReader(_BoundedFile(self._sock, self._exchange))
+        return self._exchange.open(self._sock)
 
 
 class _BoundedConnection:
@@ -122,7 +130,11 @@ class _BoundedConnection:
         exchange = _exchange.get()
         self.timeout = exchange.seconds_left() / max(1, self._num_addresses())
         sock = super()._new_conn()
-        sock.settimeout(exchange.seconds_left())  # for the TLS handshake
+        try:
+            sock.settimeout(exchange.seconds_left())  # for the TLS handshake
+        except TimeoutError:
+            sock.close()
+            raise
         return sock
 
     def _num_addresses(self):

@@ -62,6 +62,7 @@ class Client:
         self.pipe, theirs = fork.Pipe()
         self._process = fork.Process(target=_try_cases, args=(self._servers, theirs), daemon=True)
         self._process.start()
+        self._before = _memory(self._process.pid, "VmRSS")
         theirs.close()
 
     def give(self, number):

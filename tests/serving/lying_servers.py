@@ -102,7 +102,7 @@ def _serve(listener, play_all):
 
 
 def _requested(sock):
-    """Reads a request; returns the number of its case, or None if there are no more."""
+    """Reads a request; returns the number of its case, or None if there are no more of them."""
     data = b""
     while b"\r\n\r\n" not in data:
         if not (piece := sock.recv(65536)):
@@ -112,7 +112,8 @@ def _requested(sock):
     left = int(re.search(rb"(?i)content-length: (\d+)", head)[1]) - len(body)
     while left > 0:
         left -= len(sock.recv(65536))
-    return int(re.search(rb"/models/case(\d+)", head)[1])
+    case = re.search(rb"/models/case(\d+)", head)
+    return None if case is None else int(case[1])
 
 
 def play(sock, steps):

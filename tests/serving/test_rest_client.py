@@ -1,5 +1,6 @@
 """The REST client with servers that have no model."""
 
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -45,7 +46,7 @@ def connect(handler):
     clients = []
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
 
         def connect(model="small", **options):
@@ -87,8 +88,6 @@ def test_redirects_are_not_followed(connect, handler):
 
 def test_a_body_that_drips_is_not_waited_for(connect, handler):
     def drip(self):
-        import time
-
         self.send_response(200)
         self.send_header("Content-Length", str(len(RIGHT)))
         self.end_headers()
