@@ -1,6 +1,7 @@
 """`aiayn-keras request`."""
 
 import json
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -76,7 +77,8 @@ def _as_json(hypotheses):
 
 
 def _as_line(hypotheses):
-    return "\t".join(hypothesis.text for hypothesis in hypotheses)
+    # A text with a line break or a tab would be taken for two.
+    return "\t".join(re.sub(r"[\t\n\v\f\r]", " ", each.text) for each in hypotheses)
 
 
 def _client(url, model, options):

@@ -1,6 +1,7 @@
 """Clients of a served model. They load no model, and REST needs no TensorFlow."""
 
 from aiayn_keras.serving.errors import (
+    BadAnswerError,
     DeadlineExceededError,
     RequestRefusedError,
     ServerUnavailableError,
@@ -11,6 +12,7 @@ from aiayn_keras.serving.rest_client import RestClient
 from aiayn_keras.serving.translation_client import ServedAlignment, ServedTranslation
 
 __all__ = [
+    "BadAnswerError",
     "DeadlineExceededError",
     "GrpcClient",
     "RequestRefusedError",

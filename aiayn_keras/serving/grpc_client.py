@@ -1,11 +1,18 @@
 """The client for gRPC, with the messages of `tensorflow-serving-api`."""
 
+from aiayn_keras.serving.arguments import checked_name
 from aiayn_keras.serving.errors import (
+    BadAnswerError,
     DeadlineExceededError,
     RequestRefusedError,
     ServerUnavailableError,
+    one_line,
 )
-from aiayn_keras.serving.translation_client import TranslationClient
+from aiayn_keras.serving.message_parts import check_num_parts
+from aiayn_keras.serving.tensor_messages import arrays_of
+from aiayn_keras.serving.translation_client import MEGABYTE, TranslationClient
+
+METHOD = "/tensorflow.serving.PredictionService/Predict"
 
 
 class GrpcClient(TranslationClient):
@@ -16,7 +23,7 @@ class GrpcClient(TranslationClient):
         model: Name by which the model is served.
         credentials: `grpc.ChannelCredentials` for TLS; without them nothing is encrypted.
         **options: See `TranslationClient`: `version`, `label`, `deadline` (60 seconds),
-            `batch_size` (64).
+            `batch_size` (64), `max_answer_bytes` (64 MB).
 
     Raises:
         ImportError: If TensorFlow or `tensorflow-serving-api` is not installed.
@@ -31,15 +38,15 @@ class GrpcClient(TranslationClient):
         super().__init__(model, **options)
         try:
             import grpc
-            from tensorflow_serving.apis import prediction_service_pb2_grpc
+            from tensorflow_serving.apis import predict_pb2  # noqa: F401 - said now if missing
         except ImportError as error:
             raise ImportError(
                 f"gRPC needs `{error.name}`: pip install tensorflow-serving-api, or use REST."
             ) from error
-        self.address = address
+        self.address = checked_name("address", address)
         settings = [
             ("grpc.max_send_message_length", -1),
-            ("grpc.max_receive_message_length", -1),
+            ("grpc.max_receive_message_length", self.max_answer_bytes),
             ("grpc.enable_retries", 0),  # `call_with_retries` does it for both clients
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 5000),
@@ -49,29 +56,44 @@ class GrpcClient(TranslationClient):
             if credentials is None
             else grpc.secure_channel(address, credentials, settings)
         )
-        self._service = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
+        self._call = self._channel.unary_unary(METHOD)  # bytes, so that they can be checked
 
     def close(self):
         """Closes the connection."""
         self._channel.close()
 
+    @property
+    def _server(self):
+        return f"{self.address}, model {self.model}"
+
     def _predict(self, signature, inputs, seconds):
         import grpc
-        import tensorflow as tf
 
+        request = self._request(signature, inputs).SerializeToString()
         try:
-            response = self._service.Predict(self._request(signature, inputs), timeout=seconds)
+            answer = self._call(request, timeout=seconds)
         except grpc.RpcError as error:
-            message = f"{self.address}, model {self.model}: {error.code().name}: {error.details()}"
-            if error.code() == grpc.StatusCode.UNAVAILABLE:
-                raise ServerUnavailableError(message) from error
-            if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise DeadlineExceededError(
-                    f"{self.address}, model {self.model}: no answer within "
-                    f"{self.deadline:g} seconds."
-                ) from error
-            raise RequestRefusedError(message) from error
-        return {name: _readable(tf.make_ndarray(value)) for name, value in response.outputs.items()}
+            raise self._failure(error) from error
+        return _outputs(answer)
+
+    def _failure(self, error):
+        """The error to raise for one of gRPC's."""
+        import grpc
+
+        code, details = error.code(), one_line(error.details() or "")
+        if code == grpc.StatusCode.DEADLINE_EXCEEDED:
+            return DeadlineExceededError(
+                f"{self._server}: no answer within {self.deadline:g} seconds."
+            )
+        if code == grpc.StatusCode.RESOURCE_EXHAUSTED and _is_too_large(details):
+            return BadAnswerError(
+                f"the answer is larger than {self.max_answer_bytes} bytes; "
+                f"`max_answer_bytes` can be raised ({details})."
+            )
+        message = f"{self._server}: {code.name}: {details}"
+        if code == grpc.StatusCode.UNAVAILABLE:
+            return ServerUnavailableError(message)
+        return RequestRefusedError(message)
 
     def _request(self, signature, inputs):
         import tensorflow as tf
@@ -86,18 +108,29 @@ class GrpcClient(TranslationClient):
             request.model_spec.version_label = self.label
         for name, value in inputs.items():
             is_text = not value or isinstance(value[0], str)
-            request.inputs[name].CopyFrom(
-                tf.make_tensor_proto(value, tf.string if is_text else tf.int32)
-            )
+            try:
+                tensor = tf.make_tensor_proto(value, tf.string if is_text else tf.int32)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise ValueError(
+                    f"`{name}` must be a list of strings, or nested lists of integers: {error}"
+                ) from error
+            request.inputs[name].CopyFrom(tensor)
         return request
 
 
-def _readable(array):
-    """Turns an array of bytes into nested lists of strings; returns another one unchanged."""
+def _is_too_large(details):
+    """Whether the client's own side of gRPC has said so; the server says SERVER."""
+    return "larger than max" in details and "SERVER" not in details
 
-    def decoded(value):
-        if isinstance(value, bytes):
-            return value.decode("utf-8", errors="replace")
-        return [decoded(element) for element in value]
 
-    return decoded(array) if array.dtype == object else array
+def _outputs(answer):
+    from google.protobuf.message import DecodeError
+    from tensorflow_serving.apis import predict_pb2
+
+    if len(answer) > MEGABYTE:
+        check_num_parts(answer)
+    try:
+        response = predict_pb2.PredictResponse.FromString(answer)
+    except DecodeError as error:
+        raise BadAnswerError(f"the answer is no PredictResponse: {error}.") from error
+    return arrays_of(response.outputs)

@@ -1,20 +1,31 @@
 """The client for REST, JSON over HTTP; it needs no TensorFlow."""
 
+import http.client
 import json
+from urllib.parse import quote
 
 import urllib3
 
+from aiayn_keras.serving.answers import MAX_PARTS
+from aiayn_keras.serving.bounded_http import (
+    Exchange,
+    TooManyBytesError,
+    bounded_pool_manager,
+    read_body,
+)
 from aiayn_keras.serving.errors import (
+    BadAnswerError,
     DeadlineExceededError,
     RequestRefusedError,
     ServerUnavailableError,
+    one_line,
 )
 from aiayn_keras.serving.translation_client import TranslationClient
 
 MAX_CONNECTIONS = 32
 """Greatest number of open connections kept for the threads that share a client."""
 
-TOO_MANY_REQUESTS, UNAVAILABLE, TIMED_OUT = 429, 503, 504
+OK, TOO_MANY_REQUESTS, UNAVAILABLE, TIMED_OUT = 200, 429, 503, 504
 
 
 class RestClient(TranslationClient):
@@ -24,7 +35,7 @@ class RestClient(TranslationClient):
         url: Address of the server, such as `"http://127.0.0.1:8501"`.
         model: Name by which the model is served.
         **options: See `TranslationClient`: `version`, `label`, `deadline` (60 seconds),
-            `batch_size` (64).
+            `batch_size` (64), `max_answer_bytes` (64 MB).
 
     Example:
         >>> client = RestClient("http://127.0.0.1:8501", "demo_en_de")
@@ -34,49 +45,118 @@ class RestClient(TranslationClient):
 
     def __init__(self, url, model, **options):
         super().__init__(model, **options)
-        if urllib3.util.parse_url(url).scheme not in ("http", "https"):
-            raise ValueError(f"`url` must begin with http:// or https://. Received: url={url!r}.")
         version_path = ""
         if self.version is not None:
             version_path = f"/versions/{self.version}"
         elif self.label is not None:
-            version_path = f"/labels/{self.label}"
-        self.url = f"{url.rstrip('/')}/v1/models/{model}{version_path}:predict"
-        self._pool = urllib3.PoolManager(maxsize=MAX_CONNECTIONS, retries=False)
+            version_path = f"/labels/{quote(self.label, safe='')}"
+        path = f"/v1/models/{quote(self.model, safe='')}{version_path}:predict"
+        self.url = f"{_checked_url(url).rstrip('/')}{path}"
+        self._pool = bounded_pool_manager(MAX_CONNECTIONS)
 
     def close(self):
         """Closes the connections."""
         self._pool.clear()
 
-    def _predict(self, signature, inputs, seconds):
-        body = {"signature_name": signature, "inputs": inputs}
-        try:
-            response = self._pool.request(
-                "POST", self.url, json=body, timeout=urllib3.Timeout(total=seconds)
-            )
-        # urllib3 derives NewConnectionError from a timeout error, but nothing has waited.
-        except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError) as error:
-            raise ServerUnavailableError(f"{self.url}: {error}") from error
-        except urllib3.exceptions.TimeoutError as error:
-            raise DeadlineExceededError(
-                f"{self.url}: no answer within {self.deadline:g} seconds."
-            ) from error
-        except urllib3.exceptions.HTTPError as error:
-            raise RequestRefusedError(f"{self.url}: {error}") from error
-        return self._outputs(response)
+    @property
+    def _server(self):
+        return self.url
 
-    def _outputs(self, response):
+    def _predict(self, signature, inputs, seconds):
         try:
-            answer = json.loads(response.data)
-        except ValueError:
-            answer = None
-        if response.status == 200 and isinstance(answer, dict) and "outputs" in answer:
+            body = json.dumps({"signature_name": signature, "inputs": inputs}).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"The inputs must be lists of strings or numbers: {error}.") from error
+        with Exchange(seconds, self.max_answer_bytes) as exchange:
+            try:
+                return self._outputs(*self._send(body, seconds))
+            except TooManyBytesError:
+                raise BadAnswerError(
+                    f"the answer is larger than {self.max_answer_bytes} bytes; "
+                    "`max_answer_bytes` can be raised."
+                ) from None
+            except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+                raise self._failure(error, exchange.is_over) from error
+
+    def _send(self, body, seconds):
+        """Status, encoding and body of the answer."""
+        response = self._pool.request(
+            "POST",
+            self.url,
+            body=body,
+            headers={"Content-Type": "application/json"},
+            timeout=urllib3.Timeout(total=seconds),
+            redirect=False,
+            preload_content=False,
+            decode_content=False,
+        )
+        encoding = response.headers.get("Content-Encoding", "identity")
+        return response.status, encoding, read_body(response)
+
+    def _failure(self, error, is_over):
+        """The error to raise for one of urllib3's."""
+        exceptions = urllib3.exceptions
+        # urllib3 derives NewConnectionError from a timeout error, but nothing has waited.
+        if isinstance(error, exceptions.NewConnectionError):
+            return ServerUnavailableError(f"{self.url}: {error}")
+        if is_over or isinstance(error, exceptions.TimeoutError):
+            return DeadlineExceededError(f"{self.url}: no answer within {self.deadline:g} seconds.")
+        if _is_malformed(error):
+            return BadAnswerError(f"the answer is no HTTP: {one_line(str(error))}")
+        message = f"{self.url}: {one_line(str(error))}"
+        if isinstance(error, exceptions.ProtocolError):
+            return ServerUnavailableError(message)
+        return RequestRefusedError(message)
+
+    def _outputs(self, status, encoding, body):
+        if status == OK and encoding != "identity":
+            raise BadAnswerError(f"its answer is encoded ({one_line(encoding)}), not plain JSON.")
+        answer = _parse(body)
+        is_object = isinstance(answer, dict)
+        if status == OK and is_object and "outputs" in answer:
             return answer["outputs"]
-        error = answer.get("error") if isinstance(answer, dict) else None
-        reason = error or response.data[:200].decode("utf-8", errors="replace")
-        message = f"{self.url}: HTTP {response.status}: {reason}"
-        if response.status in (TOO_MANY_REQUESTS, UNAVAILABLE):
+        error = answer.get("error") if is_object else None
+        reason = one_line(error if isinstance(error, str) else bytes(body[:2000]))
+        if status == OK:
+            raise BadAnswerError(f"HTTP 200, but no JSON object with `outputs`: {reason}")
+        message = f"{self.url}: HTTP {status}: {reason}"
+        if status in (TOO_MANY_REQUESTS, UNAVAILABLE):
             raise ServerUnavailableError(message)
-        if response.status == TIMED_OUT:
+        if status == TIMED_OUT:
             raise DeadlineExceededError(message)
         raise RequestRefusedError(message)
+
+
+def _is_malformed(error):
+    """Whether the server has broken the rules of HTTP, and not just the connection."""
+    if isinstance(error, urllib3.exceptions.ProtocolError):
+        error = error.args[-1]
+        broken = http.client.RemoteDisconnected | http.client.IncompleteRead
+        return isinstance(error, http.client.HTTPException) and not isinstance(error, broken)
+    is_urllib3s = isinstance(error, urllib3.exceptions.HTTPError)
+    return isinstance(error, urllib3.exceptions.InvalidHeader) or not is_urllib3s
+
+
+def _checked_url(url):
+    try:
+        parts = urllib3.util.parse_url(url) if isinstance(url, str) else urllib3.util.Url()
+    except urllib3.exceptions.LocationParseError:
+        parts = urllib3.util.Url()
+    is_plain = parts.query is None and parts.fragment is None
+    if parts.scheme not in ("http", "https") or not parts.host or not is_plain:
+        raise ValueError(
+            "`url` must begin with http:// or https:// and name a host, without ? and #. "
+            f"Received: url={url!r:.200}."
+        )
+    return url
+
+
+def _parse(body):
+    """The value of a JSON text, or None if it is none."""
+    num_parts = body.count(b"[") + body.count(b"{") + body.count(b'"') // 2
+    if num_parts > MAX_PARTS:
+        raise BadAnswerError(f"the answer has {num_parts} strings and lists.")
+    try:
+        return json.loads(body.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None

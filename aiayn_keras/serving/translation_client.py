@@ -5,7 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aiayn_keras.serving.answers import OUTPUTS, check_outputs
+from aiayn_keras.serving.arguments import (
+    checked_deadline,
+    checked_integer,
+    checked_list,
+    checked_name,
+    checked_texts,
+)
+from aiayn_keras.serving.errors import BadAnswerError
 from aiayn_keras.serving.retries import call_with_retries
+
+MEGABYTE = 1 << 20
+INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -50,33 +62,42 @@ class TranslationClient(abc.ABC):
         model: Name by which the model is served.
         version: Number of a version; the server's newest if neither it nor `label` is given.
         label: A label of `models.config`, such as `"stable"`.
-        deadline: Seconds for a request of up to `batch_size` texts, retries included.
+        deadline: Seconds for a request of up to `batch_size` texts, retries included; at most a
+            day.
         batch_size: Greatest number of texts in a request; a server that makes batches refuses more
             than its `max_batch_size`.
+        max_answer_bytes: Greatest size of an answer to a request, 64 MB if not given; a larger one
+            is a `BadAnswerError`. Once read, it can take about ten times as much memory.
     """
 
-    def __init__(self, model, version=None, label=None, deadline=60.0, batch_size=64):
+    def __init__(
+        self,
+        model,
+        version=None,
+        label=None,
+        deadline=60.0,
+        batch_size=64,
+        max_answer_bytes=64 * MEGABYTE,
+    ):
         if version is not None and label is not None:
             raise ValueError(
                 "Give `version` or `label`, not both. "
                 f"Received: version={version}, label={label!r}."
             )
-        if deadline <= 0 or batch_size < 1:
-            raise ValueError(
-                "`deadline` must be positive and `batch_size` at least 1. "
-                f"Received: deadline={deadline}, batch_size={batch_size}."
-            )
-        self.model = model
-        self.version = version
-        self.label = label
-        self.deadline = deadline
-        self.batch_size = batch_size
+        self.model = checked_name("model", model)
+        self.version = (
+            None if version is None else checked_integer("version", version, 0, INT64_MAX)
+        )
+        self.label = None if label is None else checked_name("label", label)
+        self.deadline = checked_deadline(deadline)
+        self.batch_size = checked_integer("batch_size", batch_size, 1, INT32_MAX)
+        self.max_answer_bytes = checked_integer("max_answer_bytes", max_answer_bytes, 1, INT32_MAX)
 
     def translate(self, texts):
         """Gives the best translation of every text.
 
         Args:
-            texts: List of strings.
+            texts: List or tuple of strings.
 
         Returns:
             List of `ServedTranslation`, one for each text, in order.
@@ -86,8 +107,8 @@ class TranslationClient(abc.ABC):
             ValueError: If `texts` is no list of strings that can be written in UTF-8.
         """
         return [
-            ServedTranslation(str(text), float(score), float(normalized))
-            for answer in self._batches("serving_default", text=texts)
+            ServedTranslation(text, float(score), float(normalized))
+            for answer in self._batches("serving_default", text=checked_texts("texts", texts))
             for text, score, normalized in zip(
                 answer["translation"], answer["score"], answer["normalized_score"], strict=True
             )
@@ -97,10 +118,10 @@ class TranslationClient(abc.ABC):
         """Gives a list of `ServedTranslation` for every text, best first; see `translate`."""
         return [
             [
-                ServedTranslation(str(text), float(score), float(normalized))
+                ServedTranslation(text, float(score), float(normalized))
                 for text, score, normalized in zip(*hypotheses, strict=True)
             ]
-            for answer in self._batches("translate_nbest", text=texts)
+            for answer in self._batches("translate_nbest", text=checked_texts("texts", texts))
             for hypotheses in zip(
                 answer["translations"],
                 answer["scores"],
@@ -113,7 +134,7 @@ class TranslationClient(abc.ABC):
         """Gives a `ServedAlignment` for every text; see `translate`."""
         return [
             _alignment(*row)
-            for answer in self._batches("align", text=texts)
+            for answer in self._batches("align", text=checked_texts("texts", texts))
             for row in zip(
                 answer["translation"],
                 answer["score"],
@@ -134,6 +155,8 @@ class TranslationClient(abc.ABC):
         Returns:
             List of floats, one for each pair.
         """
+        sources = checked_texts("sources", sources)
+        targets = checked_texts("targets", targets)
         if len(sources) != len(targets):
             raise ValueError(
                 "`sources` and `targets` must be of equal length. "
@@ -153,48 +176,50 @@ class TranslationClient(abc.ABC):
             **inputs: Lists of strings, or nested lists of integers.
 
         Returns:
-            Dictionary of the signature's outputs, as nested lists or arrays.
+            Dictionary of arrays for a signature that translates, aligns or scores. Of any other
+            signature nothing is known: its outputs are as they came, in nested lists or arrays.
         """
-        return call_with_retries(
-            lambda seconds: self._predict(signature, inputs, seconds), self.deadline
-        )
+        checked_name("signature", signature)
+        for name, values in inputs.items():
+            if signature in OUTPUTS:
+                checked_texts(name, values)
+            inputs[name] = checked_list(name, values, "strings or numbers")
+        return self._ask(signature, inputs)
 
     @abc.abstractmethod
     def close(self):
         """Closes the connections."""
 
+    @property
+    @abc.abstractmethod
+    def _server(self):
+        """Address and model, for errors."""
+
     @abc.abstractmethod
     def _predict(self, signature, inputs, seconds):
         """Sends one request and waits for so many seconds."""
 
+    def _ask(self, signature, inputs):
+        try:
+            outputs = call_with_retries(
+                lambda seconds: self._predict(signature, inputs, seconds), self.deadline
+            )
+            if signature not in OUTPUTS:
+                return outputs
+            num_rows = max(map(len, inputs.values()), default=0)
+            return check_outputs(signature, outputs, num_rows)
+        except BadAnswerError as error:
+            raise BadAnswerError(f"{self._server}, signature {signature}: {error}") from error
+
     def _batches(self, signature, **inputs):
-        for name, texts in inputs.items():
-            _check_texts(name, texts)
         (num_texts,) = {len(texts) for texts in inputs.values()}
         for start in range(0, num_texts, self.batch_size):
             end = start + self.batch_size
-            yield self.predict(
-                signature, **{name: list(texts[start:end]) for name, texts in inputs.items()}
-            )
-
-
-def _check_texts(name, texts):
-    if isinstance(texts, (str, bytes)):
-        raise ValueError(f"`{name}` must be a list of strings. Received: {texts!r}.")
-    for i, text in enumerate(texts):
-        try:
-            text.encode("utf-8")
-        except (AttributeError, UnicodeEncodeError) as error:
-            raise ValueError(
-                f"`{name}[{i}]` must be a string of Unicode characters. Received: {text!r:.60}."
-            ) from error
+            yield self._ask(signature, {name: texts[start:end] for name, texts in inputs.items()})
 
 
 def _alignment(text, score, source_tokens, target_tokens, weights):
-    source = tuple(str(token) for token in source_tokens if token)
-    target = tuple(str(token) for token in target_tokens if token)
-    weights = np.asarray(weights, dtype="float32")
-    weights = weights.reshape(len(target_tokens), len(source_tokens))
-    return ServedAlignment(
-        str(text), float(score), source, target, weights[: len(target), : len(source)]
-    )
+    source = tuple(token for token in source_tokens if token)
+    target = tuple(token for token in target_tokens if token)
+    weights = weights.astype("float32")[: len(target), : len(source)]
+    return ServedAlignment(text, float(score), source, target, weights)

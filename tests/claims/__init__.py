@@ -6,4 +6,6 @@ The tests run a small sample of each, from a fixed seed.
   `tests/training/test_kills.py`.
 - `python -m tests.claims.hardening`: a served model answers hostile text, gives each text the same
   translation in any batch, and needs no more memory over time; `tests/export/test_hardening.py`.
+- `python -m tests.claims.servers`: whatever a server sends, a client answers right or refuses in
+  one clear error, in time and in little memory; `tests/serving/test_lying_servers.py`.
 """

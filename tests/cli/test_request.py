@@ -4,6 +4,9 @@ import pytest
 
 from tests.cli.command import assert_one_clear_line, run
 from tests.serving.conftest import kit, running_server, server  # noqa: F401 - fixtures
+from tests.serving.lies import Case
+from tests.serving.lying_servers import LyingServers
+from tests.serving.rest_lies import body_of, http
 
 pytest.importorskip("grpc")
 pytest.importorskip("tensorflow_serving")
@@ -45,3 +48,37 @@ def test_request_says_what_is_wrong_in_one_line(urls):
         result = run("request", *arguments)
         assert result.exit_code == 2
         assert "Error: " in result.stderr
+
+
+@pytest.fixture
+def lie():
+    """Function of translations that gives the arguments for a server that always sends them."""
+    started = []
+
+    def lie(translations):
+        scores = [-1.0] * len(translations)
+        outputs = {"translation": translations, "score": scores, "normalized_score": scores}
+        started.append(LyingServers([Case("", "", steps=[("send", http(body_of(outputs)))])]))
+        started[-1].start()
+        return started[-1].address(0), "case0"
+
+    yield lie
+    for servers in started:
+        servers.close()
+
+
+def test_request_prints_one_line_for_a_line(lie):
+    result = run("request", *lie(["a\nb\tc\r", "d"]), input="A.\nD.\n")
+    assert result.stdout == "a b c \nd\n"
+
+
+def test_request_does_not_shift_lines(lie):
+    result = run("request", *lie(["a"]), input="A.\nB.\n")
+    assert result.stdout == ""
+    assert_one_clear_line(result, "case0", "`translation`", "B=1 instead of 2")
+
+
+@pytest.mark.parametrize("deadline", ["nan", "inf"])
+def test_request_wants_a_deadline_that_comes(deadline):
+    result = run("request", "http://127.0.0.1:1", "small", "--deadline", deadline, input="A.\n")
+    assert_one_clear_line(result, "`deadline` must be a number of seconds")

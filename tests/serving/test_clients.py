@@ -7,6 +7,7 @@ from threading import Thread
 import pytest
 
 from aiayn_keras.serving import (
+    BadAnswerError,
     DeadlineExceededError,
     GrpcClient,
     RequestRefusedError,
@@ -180,8 +181,8 @@ def test_text_that_is_none_is_named(connect, server):
     ("options", "message"),
     [
         ({"version": 1, "label": "stable"}, "`version` or `label`, not both"),
-        ({"deadline": 0}, "`deadline` must be positive"),
-        ({"batch_size": 0}, "`batch_size` at least 1"),
+        ({"deadline": 0}, "`deadline` must be a number of seconds that is positive"),
+        ({"batch_size": 0}, "`batch_size` must be an integer from 1"),
     ],
 )
 def test_options_that_cannot_be_are_refused(connect, options, message):
@@ -209,7 +210,9 @@ def test_another_server_is_not_taken_for_one_of_ours():
         thread.start()
         try:
             client = RestClient(f"http://127.0.0.1:{other.server_port}", "small")
-            with pytest.raises(RequestRefusedError, match="HTTP 200: <html>Welcome"):
+            with pytest.raises(
+                BadAnswerError, match="no JSON object with `outputs`: <html>Welcome"
+            ):
                 client.translate(TEXTS)
             client.close()
         finally:

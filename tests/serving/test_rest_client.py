@@ -1,0 +1,120 @@
+"""The REST client with servers that have no model."""
+
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from aiayn_keras.serving import BadAnswerError, DeadlineExceededError, RestClient, ServingError
+from tests.serving.rest_lies import RIGHT
+from tests.serving.right_answers import TEXTS, ask, plain_reading, right_outputs
+
+
+@pytest.fixture
+def handler():
+    """A handler of HTTP that keeps paths and the number of connections, and answers right."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        paths, num_connections = [], 0
+
+        def setup(self):
+            type(self).num_connections += 1
+            super().setup()
+
+        def do_POST(self):
+            self.paths.append(self.path)
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.answer()
+
+        def answer(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(RIGHT)))
+            self.end_headers()
+            self.wfile.write(RIGHT)
+
+        def log_message(self, *_):
+            pass
+
+    return Handler
+
+
+@pytest.fixture
+def connect(handler):
+    """Function of options that gives a client of a server of the handler."""
+    clients = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+
+        def connect(model="small", **options):
+            clients.append(RestClient(f"http://127.0.0.1:{server.server_port}/", model, **options))
+            return clients[-1]
+
+        yield connect
+        for client in clients:
+            client.close()
+        server.shutdown()
+        thread.join()
+
+
+def test_a_connection_is_used_again(connect, handler):
+    client = connect()
+    for _ in range(3):
+        assert ask(client, "translate") == plain_reading("translate", right_outputs("translate"))
+    assert len(handler.paths) == 3
+    assert handler.num_connections == 1
+
+
+def test_model_and_label_are_quoted(connect, handler):
+    connect("a/b c?d#ä%", label="../x:predict").translate(TEXTS)
+    assert handler.paths == ["/v1/models/a%2Fb%20c%3Fd%23%C3%A4%25/labels/..%2Fx%3Apredict:predict"]
+
+
+def test_redirects_are_not_followed(connect, handler):
+    def redirect(self):
+        self.send_response(307)
+        self.send_header("Location", "/elsewhere")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    handler.answer = redirect
+    with pytest.raises(ServingError, match="HTTP 307"):
+        connect().translate(TEXTS)
+    assert len(handler.paths) == 1
+
+
+def test_a_body_that_drips_is_not_waited_for(connect, handler):
+    def drip(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(RIGHT)))
+        self.end_headers()
+        try:
+            for byte in RIGHT:
+                time.sleep(0.05)
+                self.wfile.write(bytes([byte]))
+        except ConnectionError:  # of a client that has given up
+            self.close_connection = True
+
+    handler.answer = drip
+    with pytest.raises(DeadlineExceededError, match=r"no answer within 0.3 seconds"):
+        connect(deadline=0.3).translate(TEXTS)
+
+
+def test_the_greatest_answer_can_be_set(connect):
+    with pytest.raises(BadAnswerError, match="larger than 200 bytes; `max_answer_bytes` can be"):
+        connect(max_answer_bytes=200).translate(TEXTS)
+    assert connect(max_answer_bytes=2000).translate(TEXTS)
+
+
+def test_outputs_of_unknown_signatures_are_as_they_came(connect):
+    outputs = connect().predict("summarize", text=["Ja."])
+    assert outputs == right_outputs("translate")
+
+
+def test_inputs_that_are_no_json_are_refused(connect, handler):
+    with pytest.raises(ValueError, match="must be lists of strings or numbers"):
+        connect().predict("summarize", text=[object()])
+    assert handler.paths == []
