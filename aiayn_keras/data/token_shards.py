@@ -8,7 +8,7 @@ import grain
 import numpy as np
 
 from aiayn_keras.data.filtering import FilterReport, filter_pairs
-from aiayn_keras.data.parallel_text import CorpusError
+from aiayn_keras.data.text_files import CorpusError
 from aiayn_keras.data.token_pairs import Tokens
 
 VERSION = 1
