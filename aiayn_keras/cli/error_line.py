@@ -3,7 +3,7 @@
 FORESEEN = (ValueError, OSError, ImportError, RuntimeError)
 UNFORESEEN = (RecursionError, NotImplementedError)
 """Kinds of RuntimeError that no message of this package is about."""
-MAX_CHARACTERS = 2_000
+MAX_CHARACTERS = 1_000
 
 
 def error_line(error):
