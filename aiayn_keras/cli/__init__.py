@@ -6,7 +6,7 @@ import sys
 import click
 
 from aiayn_keras.cli.average import average
-from aiayn_keras.cli.error_line import error_line
+from aiayn_keras.cli.error_line import error_line, one_line
 from aiayn_keras.cli.evaluate import evaluate
 from aiayn_keras.cli.export import export
 from aiayn_keras.cli.info import info
@@ -25,7 +25,10 @@ class _Commands(click.Group):
     def invoke(self, ctx):
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.exceptions.Abort):
+        except click.ClickException as error:
+            error.message = one_line(error.message)
+            raise
+        except (click.exceptions.Exit, click.exceptions.Abort):
             raise
         except BrokenPipeError:  # `| head` has enough; click ends quietly.
             raise

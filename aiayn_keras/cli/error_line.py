@@ -15,9 +15,7 @@ def error_line(error):
     Args:
         error: An `Exception`.
     """
-    text = _printable(" ".join(str(error).split()))
-    if len(text) > MAX_CHARACTERS:
-        text = f"{text[:MAX_CHARACTERS]} …"
+    text = one_line(str(error))
     if isinstance(error, FORESEEN) and not isinstance(error, UNFORESEEN) and text:
         return text
     kind = type(error).__name__
@@ -25,8 +23,14 @@ def error_line(error):
     return f"unexpected {reason}. Run with --debug, as in `aiayn-keras --debug info`, to see where."
 
 
-def _printable(text):
-    """The text with control characters, such as those that colour a terminal, written out."""
-    return "".join(
-        character if character.isprintable() else ascii(character)[1:-1] for character in text
+def one_line(message):
+    """Brings a message into one line of bounded length.
+
+    Control characters, such as those that colour a terminal, are written out.
+    """
+    line = " ".join(message[: 2 * MAX_CHARACTERS].split())
+    printable = "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in line
     )
+    is_short = len(message) <= 2 * MAX_CHARACTERS and len(printable) <= MAX_CHARACTERS
+    return printable if is_short else f"{printable[:MAX_CHARACTERS]} …"

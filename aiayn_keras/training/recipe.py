@@ -159,8 +159,8 @@ def _parse(text, origin):
 
 def _apply(fields, override):
     key, equals, value = override.partition("=")
-    section, dot, field = key.partition(".")
-    if not (equals and dot):
+    section, _, field = key.partition(".")
+    if not (equals and section and field):
         raise RecipeError(
             f"A setting must look like section.field=value. Received: {_shown(override)}."
         )
@@ -181,7 +181,7 @@ def _explain_one(problem):
     received = f" Received: {_shown(problem['input'])}."
     if problem["type"] == "extra_forbidden":
         allowed = _allowed_names(path[:-1])
-        close = difflib.get_close_matches(path[-1], allowed, n=1)
+        close = difflib.get_close_matches(path[-1][:100], allowed, n=1)
         hint = f" Did you mean `{close[0]}`?" if close else ""
         return f"unknown field `{where[:100]}`.{hint} Allowed: {', '.join(allowed)}."
     if problem["type"] == "missing":

@@ -1,6 +1,7 @@
 import pytest
 
 from aiayn_keras.cli.error_line import error_line
+from tests.cli.command import run
 
 
 @pytest.mark.parametrize(
@@ -21,4 +22,11 @@ def test_an_error_is_one_printable_line(error, line):
 
 
 def test_a_long_message_is_cut():
-    assert len(error_line(ValueError("x" * 100_000))) < 1_100
+    assert error_line(ValueError("x" * 1_001)) == f"{'x' * 1_000} …"
+    assert len(error_line(KeyError("\0" * 100_000))) < 1_200
+
+
+def test_a_wrong_argument_is_shortened_too():
+    result = run("x" * 100_000)
+    assert result.exit_code == 2
+    assert len(result.stderr) < 1_500
