@@ -21,6 +21,7 @@ NUMERICAL_CORE := tests/backend tests/layers tests/optimization tests/models tes
 	trainer two_processes))
 
 BIN := $(VENV)/bin
+INSTALL := python -m pip install --constraint constraints.txt
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_NOTEBOOKS := $(VENV)/.installed-notebooks
@@ -92,26 +93,26 @@ $(BIN)/python:
 	$(find-python)
 	$(PYTHON) -m venv $(VENV)
 
-$(INSTALLED): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --editable .
+$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/$(INSTALL) --editable .
 	@touch $@
 
-$(INSTALLED_DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --editable ".[dev]"
+$(INSTALLED_DEV): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/$(INSTALL) --editable ".[dev]"
 	@touch $(INSTALLED) $@
 
 $(INSTALLED_NOTEBOOKS): $(INSTALLED_DEV)
-	$(BIN)/python -m pip install --editable ".[dev,notebooks]"
+	$(BIN)/$(INSTALL) --editable ".[dev,notebooks]"
 	@touch $@
 
 $(INSTALLED_BACKENDS): $(INSTALLED_DEV)
-	$(BIN)/python -m pip install $(TORCH)
-	$(BIN)/python -m pip install --editable ".[dev,jax,torch,interop]"
+	$(BIN)/$(INSTALL) $(TORCH)
+	$(BIN)/$(INSTALL) --editable ".[dev,jax,torch,interop]"
 	@touch $@
 
-$(INSTALLED_WITHOUT_TENSORFLOW): pyproject.toml requirements-without-tensorflow.txt
+$(INSTALLED_WITHOUT_TENSORFLOW): pyproject.toml constraints.txt requirements-without-tensorflow.txt
 	$(find-python)
 	$(PYTHON) -m venv $(VENV_WITHOUT_TENSORFLOW)
-	$(VENV_WITHOUT_TENSORFLOW)/bin/python -m pip install --requirement requirements-without-tensorflow.txt jax pytest hypothesis
-	$(VENV_WITHOUT_TENSORFLOW)/bin/python -m pip install --no-deps keras-hub --editable .
+	$(VENV_WITHOUT_TENSORFLOW)/bin/$(INSTALL) --requirement requirements-without-tensorflow.txt jax pytest hypothesis
+	$(VENV_WITHOUT_TENSORFLOW)/bin/$(INSTALL) --no-deps keras-hub --editable .
 	@touch $@

@@ -1,8 +1,10 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, and are checked when they are read."""
 
 import contextlib
+import errno
 import hashlib
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -90,7 +92,87 @@ def write_text(path, text):
         temporary.write_text(text, encoding="utf-8")
 
 
+def check_room(folder, num_bytes):
+    """Raises an `OSError` if a folder's disk, or the user's quota on it, has no room.
+
+    HDF5 may crash the process where the disk fills up, so room is looked for before it writes.
+
+    Args:
+        folder: An existing folder.
+        num_bytes: Number of bytes that are going to be written.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < num_bytes:
+        raise OSError(
+            errno.ENOSPC,
+            f"No space left on device: {num_bytes / 1e6:.1f} MB are needed, {free / 1e6:.1f} MB "
+            f"are free in {folder}",
+        )
+    if hasattr(os, "posix_fallocate"):  # not on macOS; a quota is seen by asking for the room only
+        with tempfile.TemporaryFile(dir=folder) as file:
+            os.posix_fallocate(file.fileno(), 0, num_bytes)
+
+
+def check_regular_file(path):
+    """Raises an `OSError` unless `path` is a file, or a link to one: no pipe, device or folder."""
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+    if not path.is_file():
+        raise OSError(f"{path} is no regular file.")
+
+
+def read_bytes(path, max_bytes):
+    """Reads a regular file of at most so many bytes.
+
+    Raises:
+        OSError: If there is no such file, or it is a pipe, a device or a folder.
+        ValueError: If it is larger.
+    """
+    check_regular_file(path)
+    with Path(path).open("rb") as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise ValueError(f"{path} has more than {max_bytes:,} bytes, too many for such a file.")
+    return content
+
+
+CHECKSUMS = "SHA256SUMS"
+"""Name of the file with the checksums of a folder's files, as `sha256sum --check` reads it."""
+
+
+def write_checksums(folder):
+    """Writes the SHA-256 of every file in a folder and its subfolders."""
+    files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+    lines = [f"{_sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    (Path(folder) / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
+
+
+def check_checksums(folder):
+    """Raises a `ValueError` that names a file whose checksum is not the one in the folder's list.
+
+    A folder without a list passes.
+    """
+    path = Path(folder) / CHECKSUMS
+    if not path.exists():
+        return
+    for number, line in enumerate(read_bytes(path, 1 << 20).decode("utf-8").splitlines(), 1):
+        digest, _, name = line.partition("  ")
+        if len(digest) != 64 or name.startswith("/") or ".." in Path(name).parts:
+            raise ValueError(f"{path}, line {number}: expected `checksum  file`, got {line!r:.90}.")
+        check_regular_file(Path(folder) / name)
+        if _sha256(Path(folder) / name) != digest:
+            raise ValueError(
+                f"{Path(folder) / name} is not what was written: its checksum is not that in "
+                f"{CHECKSUMS}. Copy it again, or, if it was changed on purpose, delete {CHECKSUMS}."
+            )
+
+
+def _sha256(path):
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def digest_of(path):
     """Computes the first 16 hexadecimal digits of a file's SHA-256."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return _sha256(path)[:16]

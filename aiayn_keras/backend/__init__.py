@@ -2,9 +2,11 @@
 
 from aiayn_keras.backend.cache_growth import append_position, initial_length
 from aiayn_keras.backend.compilation import (
+    CompiledFunctions,
     compile_inference,
     compiles_by_default,
     shapes_may_change,
+    variable_ids,
 )
 from aiayn_keras.backend.devices import Devices, DevicesError, open_devices
 from aiayn_keras.backend.kernels import float32_matmul, pack_kernel, swap_heads
@@ -17,6 +19,7 @@ from aiayn_keras.backend.threads import (
 )
 
 __all__ = [
+    "CompiledFunctions",
     "Devices",
     "DevicesError",
     "append_position",
@@ -33,4 +36,5 @@ __all__ = [
     "shapes_may_change",
     "swap_heads",
     "use_one_core_per_batch",
+    "variable_ids",
 ]

@@ -27,6 +27,41 @@ def compile_inference(function, *models):
     }[keras.config.backend()](function, models)
 
 
+class CompiledFunctions:
+    """The compiled functions of models that were used last.
+
+    Args:
+        most: Number of functions that are kept; each may hold megabytes.
+    """
+
+    def __init__(self, most=16):
+        self._most, self._functions = most, {}
+
+    def __len__(self):
+        return len(self._functions)
+
+    def get(self, key, function, *models):
+        """Gives a function compiled by `compile_inference`, at most once while it is kept.
+
+        Args:
+            key: Anything hashable that says which function it is. `quantize` and `enable_lora`
+                make new variables, which are part of the key.
+            function: See `compile_inference`.
+            *models: See `compile_inference`.
+        """
+        key = (key, *map(variable_ids, models))
+        functions = self._functions
+        functions[key] = functions.pop(key, None) or compile_inference(function, *models)
+        while len(functions) > self._most:  # The one used longest ago is first.
+            functions.pop(next(iter(functions)))
+        return functions[key]
+
+
+def variable_ids(model):
+    """Identities of a model's variables, of which the layers' `quantize` makes new ones."""
+    return tuple(map(id, model.variables))
+
+
 def _compile_tensorflow(function, models):
     import tensorflow as tf
 

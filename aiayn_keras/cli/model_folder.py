@@ -7,14 +7,14 @@ import click
 
 def check_model_folder(folder):
     """Raises a `FileNotFoundError` with the reason if a `pathlib.Path` is no model folder."""
-    if (folder / "task.json").is_file():
-        return
     if not folder.exists():
         reason = "it does not exist"
-    elif (folder / "checkpoints").is_dir():
+    elif (folder / "checkpoints").is_dir() and not (folder / "evaluation.json").is_file():
         reason = "its training is not finished: go on with `aiayn-keras train`"
-    else:
+    elif not (folder / "task.json").is_file():
         reason = "it has no task.json; `aiayn-keras train` makes model folders"
+    else:
+        return
     raise FileNotFoundError(f"{folder} is no model folder: {reason}.")
 
 

@@ -8,7 +8,7 @@ from aiayn_keras.decoding.search_options import SearchOptions
 
 BATCH_SIZE = click.option(
     "--batch-size",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=1 << 20),
     default=64,
     show_default=True,
     help="Number of lines computed together.",
@@ -34,7 +34,7 @@ def _as_option(field):
     return click.option(
         flag,
         field.name,
-        type=number(min=field.metadata["minimum"]),
+        type=number(min=field.metadata["minimum"], max=field.metadata["maximum"]),
         default=field.default,
         show_default=field.default is not None,
         help=field.metadata["help"],

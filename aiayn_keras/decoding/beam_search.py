@@ -19,6 +19,7 @@ def beam_search(
     options,
     end_token_id,
     max_lengths=None,
+    min_length=None,
     forbidden_token_ids=(),
 ):
     """Finds the best hypotheses of every sentence.
@@ -42,7 +43,8 @@ def beam_search(
         options: `SearchOptions`; its `max_length` is not read, `max_lengths` is.
         end_token_id: The token that finishes a hypothesis.
         max_lengths: Integer tensor `(B,)`, a limit for every sentence on the tokens between start
-            and end, at most `L - 2`, which is the default. It goes before `options.min_length`.
+            and end, at most `L - 2`, which is the default. It goes before a minimum.
+        min_length: Integer scalar in place of a `min_length` of `options` that is not 0.
         forbidden_token_ids: Tokens that are never chosen, unless forced. Their probability is not
             given to the others.
 
@@ -56,8 +58,10 @@ def beam_search(
     mask = ops.cast(mask, "bool")
     if max_lengths is None:
         max_lengths = ops.zeros_like(prompt[:, 0]) + (length - 2)
+    if min_length is None or not options.min_length:
+        min_length = options.min_length
     constraints = Constraints(
-        end_token_id, options.min_length, forbidden_token_ids, options.no_repeat_ngram_size
+        end_token_id, min_length, forbidden_token_ids, options.no_repeat_ngram_size
     )
     may_drop = cache.sentences_may_leave and shapes_may_change()
 

@@ -10,7 +10,8 @@ def top_log_probs(logits, k, selectable=None):
     """The k most probable tokens of every row, and their log-probabilities.
 
     Softmax is the one pass over all tokens that every backend has made fast. What it divided by is
-    read off the probability of the best token, and the other candidates are subtractions.
+    read off the probability of the most probable token, which cannot underflow; the candidates are
+    subtractions.
 
     Args:
         logits: Float32 tensor `(N, V)`, V known.
@@ -21,9 +22,17 @@ def top_log_probs(logits, k, selectable=None):
         Float32 log-probabilities `(N, k)`, best first, int32 token ids `(N, k)`, and the
         logarithm of what softmax divides by, `(N, 1)`: a log-probability is a logit less it.
     """
-    values, tokens = top_candidates(logits if selectable is None else selectable, k)
-    best_probability = ops.take_along_axis(ops.softmax(logits, axis=-1), tokens[:, :1], axis=1)
-    log_normalizer = values[:, :1] - ops.log(best_probability)
+    probabilities = ops.softmax(logits, axis=-1)
+    if selectable is None:
+        values, tokens = top_candidates(logits, k)
+        greatest = values[:, :1]
+        greatest_probability = ops.take_along_axis(probabilities, tokens[:, :1], axis=1)
+    else:
+        values, tokens = top_candidates(selectable, k)
+        greatest, greatest_probability = (
+            ops.max(x, axis=-1, keepdims=True) for x in (logits, probabilities)
+        )
+    log_normalizer = greatest - ops.log(greatest_probability)
     return values - log_normalizer, tokens, log_normalizer
 
 

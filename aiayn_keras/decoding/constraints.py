@@ -1,6 +1,6 @@
 """Limits on the next token: forced, forbidden, repeated and last tokens."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras import ops
 
@@ -14,13 +14,14 @@ class Constraints(NamedTuple):
 
     Attributes:
         end_token_id: The token that finishes a hypothesis.
-        min_length: Number of tokens between start and end before which none ends.
+        min_length: Number of tokens between start and end before which none ends: 0 for none, or
+            an integer scalar.
         forbidden_token_ids: Tokens that are never chosen, unless forced.
         no_repeat_ngram_size: No n-gram of this size is written twice, unless forced; 0 for none.
     """
 
     end_token_id: int
-    min_length: int = 0
+    min_length: Any = 0
     forbidden_token_ids: tuple = ()
     no_repeat_ngram_size: int = 0
 
@@ -46,12 +47,13 @@ class Constraints(NamedTuple):
             repeats = repeats_ngram(token_ids, index, self.no_repeat_ngram_size)
             selectable = forbid_tokens(logits, token_ids, repeats, NEVER)
         # A forbidden token takes at most one place among the best, and so does an early end.
-        num_forbidden = len(self.forbidden_token_ids) + bool(self.min_length)
+        has_minimum = not isinstance(self.min_length, int) or self.min_length > 0
+        num_forbidden = len(self.forbidden_token_ids) + has_minimum
         num_candidates = min(2 * num_beams + num_forbidden, logits.shape[-1])
         log_probs, tokens, log_normalizer = top_log_probs(logits, num_candidates, selectable)
         for token_id in self.forbidden_token_ids:
             log_probs = ops.where(ops.equal(tokens, token_id), NEVER, log_probs)
-        if self.min_length:
+        if has_minimum:
             is_end = ops.equal(tokens, self.end_token_id)
             is_early = ops.logical_and(is_end, index <= self.min_length)
             log_probs = ops.where(is_early, NEVER, log_probs)

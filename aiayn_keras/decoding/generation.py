@@ -5,9 +5,7 @@ from keras import ops
 from aiayn_keras.decoding.beam_sampler import BeamSampler
 from aiayn_keras.decoding.beam_search import beam_search
 from aiayn_keras.decoding.decoder_step import start_decoding, start_decoding_together
-
-# Paper 6.1: "the maximum output length during inference to input length + 50".
-EXTRA_LENGTH = 50
+from aiayn_keras.decoding.search_options import EXTRA_LENGTH, most_pieces
 
 
 def search_translations(
@@ -16,9 +14,14 @@ def search_translations(
     encoder_token_ids,
     encoder_padding_mask,
     options,
-    prefix_token_ids=None,
+    prompt=None,
+    max_lengths=None,
+    min_length=None,
 ):
     """Finds the best translations of a batch; pure, to be compiled or exported.
+
+    The limits of `options` are used where they are not given as tensors, of which a compiled
+    function takes any.
 
     Args:
         backbones: Tuple of one `TransformerBackbone`, or of several whose probabilities are
@@ -27,27 +30,31 @@ def search_translations(
         encoder_token_ids: Integer tensor `(B, S)`, each row `pieces </s>`.
         encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
         options: `SearchOptions`.
-        prefix_token_ids: Integer tensor `(B, P)`, pieces that a translation begins with, padded
-            with the padding token.
+        prompt: Integer tensor `(B, L)`, the start token and pieces that a translation begins with,
+            padded with the padding token. L is the greatest length, start and end included.
+        max_lengths: Integer tensor `(B,)`, most tokens between start and end, at most `L - 2`.
+        min_length: Integer scalar, least number of tokens between start and end. It is read where
+            `options.min_length` is not 0.
 
     Returns:
         Token ids `(B, N, L)`, best first, padded with 0 behind the end token, and
         log-probabilities `(B, N)` in nats.
     """
-    num_pieces = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1) - 1
-    if options.max_length is None:
+    if prompt is None:
+        num_pieces = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1) - 1
+        max_positions = longest_sequence(backbones)
+        max_lengths = ops.minimum(most_pieces(num_pieces, options.max_length), max_positions - 1)
         length = ops.shape(encoder_token_ids)[1] + EXTRA_LENGTH + 1
-        max_lengths = num_pieces + EXTRA_LENGTH
-    else:
-        length = options.max_length + 2
-        max_lengths = ops.zeros_like(num_pieces) + options.max_length
-    max_positions = min(backbone.max_sequence_length for backbone in backbones)
-    prompt, mask = _prompt(tokenizer, num_pieces, prefix_token_ids, length)
+        if options.max_length is not None:
+            length = min(options.max_length, max_positions - 1) + 2
+        is_start = ops.equal(ops.arange(length), 0)
+        start = ops.expand_dims(ops.zeros_like(num_pieces) + tokenizer.start_token_id, axis=1)
+        prompt = ops.where(is_start, start, tokenizer.pad_token_id)
     next_token, cache = start_decoding_together(
         backbones,
         encoder_token_ids,
         encoder_padding_mask,
-        length,
+        ops.shape(prompt)[1],
         options.num_beams,
         track_coverage=bool(options.coverage_penalty),
     )
@@ -55,10 +62,11 @@ def search_translations(
         next_token,
         cache,
         prompt,
-        mask,
+        ops.not_equal(prompt, tokenizer.pad_token_id),
         options,
         tokenizer.end_token_id,
-        max_lengths=ops.minimum(max_lengths, max_positions - 1),
+        max_lengths,
+        min_length,
         forbidden_token_ids=(
             tokenizer.pad_token_id,
             tokenizer.unk_token_id,
@@ -67,16 +75,9 @@ def search_translations(
     )
 
 
-def _prompt(tokenizer, num_pieces, prefix_token_ids, length):
-    """The start token and the prefix as `(B, L)`, and a mask of them."""
-    prompt = ops.expand_dims(ops.zeros_like(num_pieces) + tokenizer.start_token_id, axis=1)
-    if prefix_token_ids is not None:
-        prompt = ops.concatenate([prompt, ops.cast(prefix_token_ids, prompt.dtype)], axis=1)
-    width = ops.shape(prompt)[1]
-    zeros = ops.zeros_like(prompt[:, :1]) + ops.zeros((length,), dtype=prompt.dtype)  # (B, L)
-    prompt = ops.concatenate([prompt, zeros], axis=1)[:, :length]
-    is_real = ops.not_equal(prompt, tokenizer.pad_token_id)
-    return prompt, ops.logical_and(is_real, ops.arange(length) < width)
+def longest_sequence(backbones):
+    """Greatest number of positions that all of some `TransformerBackbone`s have."""
+    return min(backbone.max_sequence_length for backbone in backbones)
 
 
 def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):

@@ -29,7 +29,8 @@ class Translation(Hypothesis):
     """The best translation of a text, and the runners-up.
 
     Attributes:
-        hypotheses: `num_return_sequences` hypotheses, best first; the first repeats this one.
+        hypotheses: `num_return_sequences` hypotheses, best first; the first repeats this one. They
+            differ in wordpieces; two of them may spell one text.
     """
 
     hypotheses: tuple[Hypothesis, ...] = ()

@@ -1,14 +1,21 @@
 """The options of a search for translations: the one place where they are written."""
 
 import dataclasses
-import math
-import numbers
 from dataclasses import dataclass
 
+from aiayn_keras.checks import check_integer, check_number
 
-def number_option(default, minimum, help):
-    """A dataclass field for a number: its default, its least value, and its help text."""
-    return dataclasses.field(default=default, metadata={"minimum": minimum, "help": help})
+EXTRA_LENGTH = 50
+"""Paper 6.1: "the maximum output length during inference to input length + 50"."""
+
+MOST_TOKENS = 1 << 20
+"""Bound on lengths in tokens; a model's positions are usually far fewer."""
+
+
+def number_option(default, minimum, maximum, help):
+    """A dataclass field for a number: its default, its bounds, and its help text."""
+    metadata = {"minimum": minimum, "maximum": maximum, "help": help}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -16,7 +23,7 @@ class SearchOptions:
     """The options of a beam search; the defaults are the paper's (6.1).
 
     `TransformerSeq2SeqLM.translate`, the export and the command take these fields as their own
-    arguments. A field's `metadata` holds its least value and its help text.
+    arguments. A field's `metadata` holds its bounds and its help text.
 
     Attributes:
         num_beams: Number of live hypotheses W of a sentence.
@@ -29,7 +36,7 @@ class SearchOptions:
         max_length: Greatest number of wordpieces; None for the source's plus 50 (paper 6.1).
 
     Raises:
-        ValueError: For a number below its minimum, more sequences than beams, or a `min_length`
+        ValueError: For a number out of its bounds, more sequences than beams, or a `min_length`
             above `max_length`.
         TypeError: For something that is no number, or no integer where one is needed.
 
@@ -38,22 +45,25 @@ class SearchOptions:
         True
     """
 
-    num_beams: int = number_option(4, 1, "Number of beams.")
-    length_penalty: float = number_option(0.6, 0, "GNMT's α; 0 for none.")
-    coverage_penalty: float = number_option(0.0, 0, "GNMT's β; 0 for none.")
+    num_beams: int = number_option(4, 1, 1000, "Number of beams.")
+    length_penalty: float = number_option(0.6, 0, 10, "GNMT's α; 0 for none.")
+    coverage_penalty: float = number_option(0.0, 0, 100, "GNMT's β; 0 for none.")
     no_repeat_ngram_size: int = number_option(
-        0, 0, "Write no n-gram of so many wordpieces twice; 0 allows all."
+        0, 0, 100, "Write no n-gram of so many wordpieces twice; 0 allows all."
     )
-    num_return_sequences: int = number_option(1, 1, "Number of translations of a text.")
-    min_length: int = number_option(0, 0, "Least number of wordpieces of a translation.")
+    num_return_sequences: int = number_option(1, 1, 1000, "Number of translations of a text.")
+    min_length: int = number_option(
+        0, 0, MOST_TOKENS, "Least number of wordpieces of a translation."
+    )
     max_length: int | None = number_option(
-        None, 1, "Greatest number of wordpieces. Default: the source's plus 50."
+        None, 1, MOST_TOKENS, "Greatest number of wordpieces. Default: the source's plus 50."
     )
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
             if "minimum" in field.metadata:
-                _check(field, getattr(self, field.name))
+                # One type, so that equal options are one key: 2 == 2.0, and they are not the same.
+                object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
         if self.num_return_sequences > self.num_beams:
             raise ValueError(
                 "`num_return_sequences` must be at least 1 and at most `num_beams`. Received: "
@@ -65,17 +75,22 @@ class SearchOptions:
                 f"Received: min_length={self.min_length}, max_length={self.max_length}."
             )
 
+    def without_limits(self):
+        """The same options for any `min_length` (that is not 0) and any `max_length`.
 
-def _check(field, value):
-    """Refuses a value that is not a number, or too small, for a field of `SearchOptions`."""
+        A compiled search takes these two as inputs, see `search_translations`.
+        """
+        return dataclasses.replace(self, min_length=min(self.min_length, 1), max_length=None)
+
+
+def _checked(field, value):
+    """Gives the value of a field of `SearchOptions` in its type, if it is in its bounds."""
     if value is None and field.default is None:
-        return
-    wanted = (numbers.Real, "a number") if field.type is float else (numbers.Integral, "an integer")
-    if isinstance(value, bool) or not isinstance(value, wanted[0]):
-        raise TypeError(f"`{field.name}` must be {wanted[1]}. Received: {field.name}={value!r}.")
-    minimum = field.metadata["minimum"]
-    if not minimum <= value < math.inf:
-        raise ValueError(
-            f"`{field.name}` must be at least {minimum}, and finite. "
-            f"Received: {field.name}={value}."
-        )
+        return None
+    check = check_number if field.type is float else check_integer
+    return check(field.name, value, field.metadata["minimum"], field.metadata["maximum"])
+
+
+def most_pieces(num_pieces, max_length):
+    """Most wordpieces of the translation of so many wordpieces, integers or tensors."""
+    return num_pieces + EXTRA_LENGTH if max_length is None else num_pieces * 0 + max_length

@@ -1,12 +1,16 @@
 """Texts to batches of token ids, checked, of similar length and few shapes."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 # Lengths are padded to multiples of this, and batches to powers of two, so that there are few
 # shapes to compile.
 LENGTH_MULTIPLE = 8
+
+MOST_TEXTS = 1 << 20
+"""Bound on the number of texts in a batch."""
 
 
 class TextTooLongError(ValueError):
@@ -36,12 +40,11 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
         List of lists of token ids.
 
     Raises:
-        ValueError: For a single string.
+        ValueError: For a single string, or something that is no sequence of strings in Unicode.
         TextTooLongError: For a text with too many tokens.
     """
-    if isinstance(texts, (str, bytes)):
-        raise ValueError(f"`{argument}` must be a list of strings. Received: {texts!r}.")
-    sequences = [[*ids, tokenizer.end_token_id] for ids in tokenizer(list(texts))]
+    texts = _checked_texts(texts, argument)
+    sequences = [[*ids, tokenizer.end_token_id] for ids in tokenizer(texts)]
     for i, sequence in enumerate(sequences):
         if len(sequence) > max_sequence_length:
             raise TextTooLongError(
@@ -52,6 +55,22 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
                 f"It begins with {texts[i][:40]!r}.",
             )
     return sequences
+
+
+def _checked_texts(texts, argument):
+    """A list of strings that can be written in UTF-8, from any sequence of them."""
+    if isinstance(texts, np.ndarray):
+        texts = texts.tolist()
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Sequence):
+        raise ValueError(f"`{argument}` must be a list of strings. Received: {texts!r:.60}.")
+    for i, text in enumerate(texts):
+        try:
+            text.encode("utf-8")
+        except (AttributeError, UnicodeEncodeError):
+            raise ValueError(
+                f"`{argument}[{i}]` must be a string of Unicode characters. Received: {text!r:.60}."
+            ) from None
+    return list(texts)
 
 
 def check_equal_lengths(**lists):

@@ -6,13 +6,10 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import in_parallel
+from aiayn_keras.checks import check_integer
 from aiayn_keras.decoding.hypotheses import Hypothesis, as_translation, read_hypotheses
-from aiayn_keras.decoding.text_batches import (
-    batch_by_length,
-    check_equal_lengths,
-    pad_batch,
-    tokenize,
-)
+from aiayn_keras.decoding.prompts import Prompts
+from aiayn_keras.decoding.text_batches import MOST_TEXTS, batch_by_length, pad_batch, tokenize
 
 
 def translate_texts(
@@ -21,7 +18,7 @@ def translate_texts(
     tokenizer,
     search,
     max_sequence_length,
-    num_hypotheses,
+    options,
     batch_size,
     prefixes=None,
     align=None,
@@ -32,10 +29,10 @@ def translate_texts(
     Args:
         texts: List of strings.
         tokenizer: A `TransformerTokenizer`.
-        search: Function `(token ids (B, S), padding mask (B, S)) -> (token ids (B, N, L),
-            log-probabilities (B, N))`; with prefixes it takes them too, `(B, P)`.
+        search: Function `(token ids (B, S), padding mask (B, S), prompts (B, L), greatest lengths
+            (B,), least length ()) -> (token ids (B, N, L), log-probabilities (B, N))`.
         max_sequence_length: Most tokens of a text, the end token included.
-        num_hypotheses: Number of hypotheses N that `search` returns for a text.
+        options: The `SearchOptions` of `search`.
         batch_size: Number of texts searched together.
         prefixes: List of strings that the translations begin with, if any.
         align: Function of encoder ids and mask `(B, S)`, decoder ids and mask `(B, T)` that gives
@@ -45,24 +42,21 @@ def translate_texts(
     Returns:
         List of `Translation`.
     """
+    batch_size = check_integer("batch_size", batch_size, 1, MOST_TEXTS)
     sources = tokenize(texts, "texts", tokenizer, max_sequence_length)
-    if prefixes is not None:
-        prefixes = [ids[:-1] for ids in tokenize(prefixes, "prefixes", tokenizer)]
-        check_equal_lengths(texts=sources, prefixes=prefixes)
-        prefix_width = max(1, *map(len, prefixes)) if prefixes else 1
+    prompts = Prompts(sources, prefixes, options, tokenizer, max_sequence_length)
 
     def search_batch(rows):
         inputs = pad_batch([sources[i] for i in rows])
-        if prefixes is not None:
-            inputs += (pad_batch([prefixes[i] for i in rows], prefix_width)[0],)
-        token_ids, log_probs = (
-            ops.convert_to_numpy(output)[: len(rows)] for output in search(*inputs)
-        )
-        alignments = None if align is None else _align(align, inputs[:2], token_ids)
+        outputs = search(*inputs, *prompts.batch(rows, *inputs[0].shape))
+        token_ids, log_probs = (ops.convert_to_numpy(output)[: len(rows)] for output in outputs)
+        _check_finite(log_probs)
+        alignments = None if align is None else _align(align, inputs, token_ids)
         return token_ids, log_probs, alignments
 
     # A text without words has only empty translations.
-    translations = [as_translation([Hypothesis("", 0.0, ())] * num_hypotheses)] * len(sources)
+    empty = as_translation([Hypothesis("", 0.0, ())] * options.num_return_sequences)
+    translations = [empty] * len(sources)
     with_words = [i for i, source in enumerate(sources) if len(source) > 1]
     batches = [
         [with_words[i] for i in batch]
@@ -76,6 +70,15 @@ def translate_texts(
         if progress is not None:
             progress(len(rows))
     return translations
+
+
+def _check_finite(log_probs):
+    """Refuses `(B, N)` log-probabilities if there is a text for which nothing was found."""
+    if not np.isfinite(log_probs[:, 0]).all():
+        raise ValueError(
+            "The model gives no probabilities, so there is no translation: weights of it are not "
+            "finite, or `no_repeat_ngram_size` leaves no token to write."
+        )
 
 
 def _align(align, sources, token_ids):

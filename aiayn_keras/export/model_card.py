@@ -1,6 +1,7 @@
 """The README of a kit: the model, its versions, and how to run the server and ask it."""
 
 import dataclasses
+import re
 
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.export.template_files import render
@@ -12,7 +13,7 @@ def model_card(name, versions, labels, flags, batched):
 
     Args:
         name: Name by which the model is served.
-        versions: Dictionary from a version's number to the notes of `export_saved_model`.
+        versions: Dictionary from a version's number to its `VersionNotes`.
         labels: Dictionary from a label to a version's number.
         flags: List of flags of the server.
         batched: Whether the server makes batches of requests.
@@ -21,7 +22,7 @@ def model_card(name, versions, labels, flags, batched):
         Markdown.
     """
     newest = versions[max(versions)]
-    options = newest["options"]
+    options = newest.options
     long_text = render(
         f"long_text_{options['long_text']}.md", max_input_length=options["max_input_length"]
     )
@@ -31,7 +32,7 @@ def model_card(name, versions, labels, flags, batched):
     return render(
         "README.md",
         name=name,
-        facts=_table(["fact", "value"], newest["card"].items()),
+        facts=_table(["fact", "value"], newest.card.items()),
         versions=_versions(versions, labels),
         long_text=long_text.rstrip(),
         flags=" \\\n".join(f"    {flag}" for flag in flags),
@@ -41,23 +42,23 @@ def model_card(name, versions, labels, flags, batched):
 
 def _versions(versions, labels):
     """The table of versions; search options without a column are listed where they are used."""
-    others = {version: _other_options(notes["options"]) for version, notes in versions.items()}
+    others = {version: _other_options(notes.options) for version, notes in versions.items()}
     has_others = any(others.values())
     rows = []
     for version, notes in versions.items():
-        options = notes["options"]
+        options = notes.options
         of_version = [label for label, number in labels.items() if number == version]
         rows.append(
             [
                 version,
                 ", ".join(of_version),
-                notes["precision"],
+                notes.precision,
                 options["num_beams"],
                 options["length_penalty"],
                 options["num_return_sequences"],
                 options["max_length"] or "source + 50",
                 f"{options['max_input_length']}, then {options['long_text']}",
-                notes["tensorflow"],
+                notes.tensorflow,
                 *([others[version]] if has_others else []),
             ]
         )
@@ -77,6 +78,11 @@ def _other_options(options):
 
 
 def _table(heads, rows):
-    cells = [[str(cell).replace("|", "\\|") for cell in row] for row in (heads, *rows)]
+    cells = [[_plain(str(cell)) for cell in row] for row in (heads, *rows)]
     cells.insert(1, ["---"] * len(heads))
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+
+
+def _plain(text):
+    """Text that Markdown shows as it is, in one line: no markup, links or HTML of others."""
+    return re.sub(r"([\\`*\[\]<>|~&#]|_(?=\W|$)|(?<!\w)_)", r"\\\1", " ".join(text.split()))

@@ -1,17 +1,17 @@
 """A SavedModel for TensorFlow Serving, in a folder with everything that the server needs."""
 
-import hashlib
 import importlib.metadata
 import importlib.util
-import json
 from dataclasses import asdict
 from pathlib import Path
 
+from aiayn_keras.checks import check_integer
 from aiayn_keras.export.graph_writer import write_graph
-from aiayn_keras.export.serving_kit import VERSION_FILE, read_versions, write_kit
+from aiayn_keras.export.serving_kit import check_kit, write_kit
 from aiayn_keras.export.serving_options import make_serving_options
+from aiayn_keras.export.version_notes import VERSION_FILE, VersionNotes
 from aiayn_keras.export.warmup_requests import write_warmup
-from aiayn_keras.files import new_folder
+from aiayn_keras.files import new_folder, write_checksums
 
 PRECISIONS = ("float32", "bfloat16")
 
@@ -54,7 +54,8 @@ def export_saved_model(
         FileExistsError: If the version exists already.
         FileNotFoundError: If the folder has a version that this package did not write.
         ImportError: If TensorFlow, TensorFlow Text or TensorFlow Serving's API is not installed.
-        ValueError: For an option out of range.
+        ValueError: For an option out of range, a folder whose name is not of letters, digits, `.`,
+            `_` and `-`, or a kit in it that this package did not write; nothing is written.
         RuntimeError: If the TensorFlow process fails, with its last line.
     """
     _check_installed()
@@ -64,21 +65,21 @@ def export_saved_model(
             f'`precision` must be "float32" or "bfloat16". Received: precision={precision!r}.'
         )
     folder = Path(filepath)
-    greatest = max(read_versions(folder), default=0)
-    version = greatest + 1 if version is None else version
+    greatest = max(check_kit(folder), default=0)
+    version = greatest + 1 if version is None else check_integer("version", version, 1, 2**62)
     target = folder / str(version)
     with new_folder(target) as written:
         write_graph(model, written, options, precision)
         tokenizer = model.preprocessor.tokenizer
         write_warmup(written, folder.resolve().name, tokenizer, list(warmup_texts))
-        notes = {
-            "options": asdict(options),
-            "precision": precision or model.backbone.compute_dtype,
-            "tensorflow": importlib.metadata.version("tensorflow"),
-            "card": {"parameters": f"{model.count_params():,}", **(card or {})},
-        }
-        (written / VERSION_FILE).write_text(json.dumps(notes, indent=1), encoding="utf-8")
-        _write_checksums(written)
+        notes = VersionNotes(
+            options=asdict(options),
+            precision=precision or model.backbone.compute_dtype,
+            tensorflow=importlib.metadata.version("tensorflow"),
+            card={"parameters": f"{model.count_params():,}", **(card or {})},
+        )
+        (written / VERSION_FILE).write_text(notes.to_json(), encoding="utf-8")
+        write_checksums(written)
     write_kit(folder)
     return target
 
@@ -94,13 +95,3 @@ def _check_installed():
                 f"A SavedModel is written by TensorFlow, but `{module}` is not installed: "
                 f"pip install {package}."
             )
-
-
-def _write_checksums(folder):
-    """Writes the checksums of all files, for `sha256sum --check`."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    lines = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder).as_posix()}\n"
-        for path in files
-    ]
-    (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")

@@ -32,6 +32,7 @@ class ServedText:
         # It must be an attribute of the exported module; otherwise loading does not find it.
         self.op = tensorflow_text.SentencepieceTokenizer(model=tokenizer.proto, out_type=tf.int32)
         self.pad, self.end = tokenizer.pad_token_id, tokenizer.end_token_id
+        self.unknown, self.vocabulary_size = tokenizer.unk_token_id, tokenizer.vocabulary_size()
         self.first_piece = max(tokenizer.special_token_ids) + 1
         self.long_text = long_text
 
@@ -56,7 +57,7 @@ class ServedText:
         )
 
     def limit_ids(self, token_ids, limit):
-        """Limits padded rows `pieces </s>` to so many pieces.
+        """Limits padded rows `pieces </s>` to so many pieces; ids that do not exist are unknown.
 
         Args:
             token_ids: Int32 tensor `(B, S)`.
@@ -67,6 +68,8 @@ class ServedText:
         """
         import tensorflow as tf
 
+        is_known = tf.logical_and(token_ids >= 0, token_ids < self.vocabulary_size)
+        token_ids = tf.where(is_known, token_ids, self.unknown)
         is_piece = tf.logical_and(token_ids != self.pad, token_ids != self.end)
         lengths = tf.reduce_sum(tf.cast(is_piece, tf.int64), axis=1)
         kept = self._limit(token_ids, lengths, limit, "token_ids")

@@ -134,6 +134,11 @@ class _ServedSearch:
         """Computes log-probabilities `(B,)` of targets given sources."""
         import tensorflow as tf
 
+        tf.debugging.assert_equal(
+            tf.size(source),
+            tf.size(target),
+            "`source` and `target` must have equal numbers of texts",
+        )
         source = self.text.tokenize(source, self.options.max_input_length, "source")
         target = self.text.tokenize(target, self.backbone.max_sequence_length - 1, "target")
         labels = target.token_ids

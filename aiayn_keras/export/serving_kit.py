@@ -1,14 +1,44 @@
 """The files beside a model's versions: configuration of TensorFlow Serving, and the model card."""
 
-import json
+import re
 
 from aiayn_keras.export.model_card import model_card
 from aiayn_keras.export.template_files import render
+from aiayn_keras.export.version_notes import VERSION_FILE, read_notes
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
-from aiayn_keras.files import write_text
+from aiayn_keras.files import read_bytes, write_text
 
-VERSION_FILE = "assets.extra/export.json"
-"""Notes of `export_saved_model` in a version's folder."""
+MOST_CONFIG_BYTES = 1 << 20
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def check_name(name):
+    """Raises a ValueError for a model's name that paths, URLs and configurations do not take."""
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            "The name of a served model is 1 to 100 letters of ASCII, digits, `.`, `_` and `-`, "
+            f"the first a letter or a digit. Received: {name!r:.120}."
+        )
+
+
+def check_kit(folder):
+    """Checks that a folder's name and what is in it will do for another version.
+
+    Args:
+        folder: `pathlib.Path` of the folder `<name>`; it need not exist.
+
+    Returns:
+        The numbers of the versions that are there, in ascending order.
+
+    Raises:
+        FileNotFoundError: For a version without notes.
+        ValueError: For notes or a `models.config` that are not what the export writes.
+    """
+    check_name(folder.resolve().name)
+    versions = read_versions(folder)
+    if versions:
+        _labels(folder / "models.config", versions)
+    return list(versions)
 
 
 def read_versions(folder):
@@ -22,17 +52,18 @@ def read_versions(folder):
 
     Raises:
         FileNotFoundError: For a version without notes.
+        ValueError: For notes that the export did not write.
     """
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     notes = {}
-    for number in sorted(int(name) for name in names if name.isdecimal()):
+    for number in sorted(int(name) for name in names if name.isascii() and name.isdecimal()):
         path = folder / str(number) / VERSION_FILE
         if not path.is_file():
             raise FileNotFoundError(
                 f"{path} is missing: {path.parents[1]} was not written by this version of the "
                 "package. Export into another folder, or move that version away."
             )
-        notes[number] = json.loads(path.read_text(encoding="utf-8"))
+        notes[number] = read_notes(path)
     return notes
 
 
@@ -48,7 +79,7 @@ def write_kit(folder):
     name = folder.resolve().name
     versions = read_versions(folder)
     # Refusing a request for its length refuses the whole batch that it is in.
-    batched = all(notes["options"]["long_text"] == "truncate" for notes in versions.values())
+    batched = all(notes.options["long_text"] == "truncate" for notes in versions.values())
     flags = server_flags(f"/models/{name}", batched)
     labels = _labels(folder / "models.config", versions)
     files = {
@@ -97,8 +128,7 @@ def _labels(models_config, versions):
     """Chooses the version of each label."""
     stable = min(versions)
     if models_config.is_file():
-        (model,) = _parse_models_config(models_config).model_config_list.config
-        stable = model.version_labels.get("stable", stable)
+        stable = _parse_models_config(models_config).version_labels.get("stable", stable)
     if stable not in versions:
         raise ValueError(
             f"{models_config} says that version {stable} is stable, but there are only "
@@ -108,15 +138,19 @@ def _labels(models_config, versions):
 
 
 def _parse_models_config(path):
+    """The one model of a `models.config`."""
     from google.protobuf import text_format
     from tensorflow_serving.config import model_server_config_pb2
 
     try:
-        return text_format.Parse(
-            path.read_text(encoding="utf-8"), model_server_config_pb2.ModelServerConfig()
-        )
-    except text_format.ParseError as error:
+        text = read_bytes(path, MOST_CONFIG_BYTES).decode("utf-8")
+        config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
+    except (text_format.ParseError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TensorFlow Serving configuration: {error}") from error
+    models = config.model_config_list.config
+    if len(models) != 1:
+        raise ValueError(f"{path} must configure one model. Received: {len(models)} models.")
+    return models[0]
 
 
 def _models_config(name, labels):

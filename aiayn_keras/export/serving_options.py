@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from aiayn_keras.decoding.search_options import SearchOptions, number_option
+from aiayn_keras.decoding.search_options import MOST_TOKENS, SearchOptions, number_option
 
 LONG_TEXTS = ("truncate", "error")
 
@@ -20,7 +20,7 @@ class ServingOptions(SearchOptions):
     """
 
     max_input_length: int | None = number_option(
-        None, 1, "Greatest number of wordpieces of a text. Default: the model's limit."
+        None, 1, MOST_TOKENS, "Greatest number of wordpieces of a text. Default: the model's limit."
     )
     long_text: str = "truncate"
 
@@ -41,17 +41,18 @@ def make_serving_options(max_sequence_length, **options):
         ValueError: For numbers out of range or an unknown `long_text`.
         TypeError: For an option that does not exist, or that is no number.
     """
-    num_beams = options.get("num_beams", SearchOptions.num_beams)
-    defaults = {"num_return_sequences": num_beams, "max_input_length": max_sequence_length - 1}
     given = {name: value for name, value in options.items() if value is not None}
+    num_beams = given.get("num_beams", SearchOptions.num_beams)
+    defaults = {"num_return_sequences": num_beams, "max_input_length": max_sequence_length - 1}
     options = ServingOptions(**{**defaults, **given})
     if options.max_input_length >= max_sequence_length:
         raise ValueError(
             f"`max_input_length` must be at least 1 and less than the {max_sequence_length} "
             f"positions of the model. Received: max_input_length={options.max_input_length}."
         )
-    if options.long_text not in LONG_TEXTS:
+    if not isinstance(options.long_text, str) or options.long_text not in LONG_TEXTS:
         raise ValueError(
-            f'`long_text` must be "truncate" or "error". Received: long_text={options.long_text!r}.'
+            '`long_text` must be "truncate" or "error". '
+            f"Received: long_text={options.long_text!r:.60}."
         )
     return options

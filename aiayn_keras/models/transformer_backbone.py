@@ -1,8 +1,10 @@
 """The encoder-decoder without its output projection (paper 3, Figure 1)."""
 
+import warnings
 from typing import ClassVar
 
 import keras
+import numpy as np
 from keras_hub.models import Backbone
 
 from aiayn_keras.layers import (
@@ -13,7 +15,9 @@ from aiayn_keras.layers import (
     make_attention_mask,
     make_decoder_masks,
 )
+from aiayn_keras.models.architecture import BLOCK_OPTIONS, OPTIONS, check_architecture
 from aiayn_keras.models.presets import TRANSFORMER_PRESETS
+from aiayn_keras.weight_files import check_weight_file
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -50,8 +54,9 @@ class TransformerBackbone(Backbone):
         dtype: A `keras.DTypePolicy` or its name, such as `"mixed_bfloat16"`.
 
     Raises:
-        ValueError: If `hidden_dim` is not a multiple of `num_heads` and a head's width is not
-            given.
+        ValueError: For a number out of bounds, or `hidden_dim` that is not a multiple of
+            `num_heads` while a head's width is not given.
+        TypeError: For a value of the wrong type, or an argument that does not exist.
 
     Example:
         >>> backbone = TransformerBackbone.from_preset(
@@ -84,46 +89,45 @@ class TransformerBackbone(Backbone):
         dtype=None,
         **kwargs,
     ):
-        head_dim, remainder = divmod(hidden_dim, num_heads)
-        if remainder and (key_dim is None or value_dim is None):
-            raise ValueError(
-                "`hidden_dim` must be a multiple of `num_heads`, or `key_dim` and `value_dim` "
-                f"must be given. Received: hidden_dim={hidden_dim}, num_heads={num_heads}."
-            )
-        key_dim = head_dim if key_dim is None else key_dim
-        value_dim = head_dim if value_dim is None else value_dim
+        options = check_architecture(
+            unknown=sorted(kwargs.keys() - {"name", "trainable"}),
+            vocabulary_size=vocabulary_size,
+            num_layers=num_layers,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            intermediate_dim=intermediate_dim,
+            key_dim=key_dim,
+            value_dim=value_dim,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation_dropout=activation_dropout,
+            attention_bias=attention_bias,
+            normalize_first=normalize_first,
+            position_embedding=position_embedding,
+            layer_norm_epsilon=layer_norm_epsilon,
+            max_sequence_length=max_sequence_length,
+        )
+        num_layers, hidden_dim = options["num_layers"], options["hidden_dim"]
         activation = keras.activations.get(activation)
 
         # === Layers ===
         self.token_embedding = ReversibleEmbedding(
-            vocabulary_size,
+            options["vocabulary_size"],
             hidden_dim,
             embeddings_initializer=keras.initializers.RandomNormal(stddev=hidden_dim**-0.5),
             dtype=dtype,
             name="token_embedding",
         )
         position_options = {
-            "max_sequence_length": max_sequence_length,
+            "max_sequence_length": options["max_sequence_length"],
             "kind": position_embedding,
-            "dropout": dropout,
+            "dropout": options["dropout"],
             "dtype": dtype,
         }
         self.encoder_embedding = PositionalEmbedding(name="encoder_embedding", **position_options)
         self.decoder_embedding = PositionalEmbedding(name="decoder_embedding", **position_options)
-        block_options = {
-            "num_heads": num_heads,
-            "key_dim": key_dim,
-            "value_dim": value_dim,
-            "intermediate_dim": intermediate_dim,
-            "activation": activation,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "activation_dropout": activation_dropout,
-            "attention_bias": attention_bias,
-            "normalize_first": normalize_first,
-            "layer_norm_epsilon": layer_norm_epsilon,
-            "dtype": dtype,
-        }
+        block_options = {name: options[name] for name in BLOCK_OPTIONS}
+        block_options.update(activation=activation, dtype=dtype)
         self.encoder_blocks = [
             EncoderBlock(name=f"encoder_block_{i}", **block_options) for i in range(num_layers)
         ]
@@ -157,22 +161,32 @@ class TransformerBackbone(Backbone):
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
 
         # === Config ===
-        self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.hidden_dim = hidden_dim
-        self.intermediate_dim = intermediate_dim
-        self.key_dim = key_dim
-        self.value_dim = value_dim
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.activation_dropout = activation_dropout
         self.activation = activation
-        self.attention_bias = attention_bias
-        self.normalize_first = normalize_first
-        self.position_embedding = position_embedding
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.max_sequence_length = max_sequence_length
+        for name, value in options.items():
+            setattr(self, name, value)
+
+    def load_weights(self, filepath, **kwargs):
+        """Loads a file of weights that has been checked, see `keras.Model.load_weights`.
+
+        Raises:
+            OSError: If there is no such file.
+            ValueError: If the file is damaged, holds anything but arrays of numbers, is of another
+                architecture, or holds a number that is not finite.
+        """
+        check_weight_file(filepath)
+        try:
+            with warnings.catch_warnings():
+                # Keras only warns of layers that it finds no weights for.
+                warnings.filterwarnings("error", category=UserWarning)
+                super().load_weights(filepath, **kwargs)
+        except (OSError, KeyError, ValueError, RuntimeError, UserWarning) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ValueError(f"{filepath} holds no weights of this model: {reason}") from error
+        for variable in self.weights:
+            if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
+                raise ValueError(
+                    f"{filepath}: `{variable.path}` holds numbers that are not finite."
+                )
 
     def encode(self, token_ids, padding_mask, **call_options):
         """Runs the encoder: `(B, S)` token ids and padding mask to memory `(B, S, D)`."""
@@ -227,24 +241,6 @@ class TransformerBackbone(Backbone):
 
     def get_config(self):
         config = super().get_config()
-        config.update(
-            {
-                "vocabulary_size": self.vocabulary_size,
-                "num_layers": self.num_layers,
-                "num_heads": self.num_heads,
-                "hidden_dim": self.hidden_dim,
-                "intermediate_dim": self.intermediate_dim,
-                "key_dim": self.key_dim,
-                "value_dim": self.value_dim,
-                "dropout": self.dropout,
-                "attention_dropout": self.attention_dropout,
-                "activation_dropout": self.activation_dropout,
-                "activation": keras.activations.serialize(self.activation),
-                "attention_bias": self.attention_bias,
-                "normalize_first": self.normalize_first,
-                "position_embedding": self.position_embedding,
-                "layer_norm_epsilon": self.layer_norm_epsilon,
-                "max_sequence_length": self.max_sequence_length,
-            }
-        )
+        config.update({name: getattr(self, name) for name in OPTIONS})
+        config["activation"] = keras.activations.serialize(self.activation)
         return config

@@ -7,13 +7,19 @@ import keras
 import keras_hub
 import numpy as np
 
-from aiayn_keras.backend import compile_inference
+from aiayn_keras.backend import CompiledFunctions, variable_ids
 from aiayn_keras.decoding.attention_maps import alignments, compute_attention_maps
 from aiayn_keras.decoding.beam_sampler import BeamSampler
-from aiayn_keras.decoding.generation import generate_tokens, search_translations, until_end
+from aiayn_keras.decoding.generation import (
+    generate_tokens,
+    longest_sequence,
+    search_translations,
+    until_end,
+)
 from aiayn_keras.decoding.scoring import score_texts, token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import translate_texts
+from aiayn_keras.models.model_folder import ModelFolders
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
@@ -27,7 +33,7 @@ from aiayn_keras.optimization import (
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
+class TransformerSeq2SeqLM(ModelFolders, keras_hub.models.Seq2SeqLM):
     """A `TransformerBackbone` that translates (paper 3, 5 and 6).
 
     Maps the backbone's inputs to logits `(B, T, V)`; the output projection is the embedding matrix
@@ -59,6 +65,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
                     "The `preprocessor`'s sequence lengths must be at most the `backbone`'s "
                     f"`max_sequence_length`={backbone.max_sequence_length}. Received: {longest}."
                 )
+            preprocessor.check_vocabulary_size(backbone.vocabulary_size)
 
         # === Layers ===
         self.backbone = backbone
@@ -101,7 +108,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             sampler=BeamSampler() if sampler == "auto" else sampler,
             **kwargs,
         )
-        self._compiled_functions = {}
+        self._compiled_functions = CompiledFunctions()
         self._generate_variables = None
 
     def fit(self, *args, shuffle=False, **kwargs):
@@ -151,7 +158,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
 
         See `keras_hub.models.CausalLM.make_generate_function`.
         """
-        variables = _variable_ids(self)
+        variables = variable_ids(self)
         if self._generate_variables != variables:
             self.generate_function, self._generate_variables = None, variables
         return super().make_generate_function()
@@ -175,7 +182,8 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             texts: List of strings. A text without words is translated to an empty one.
             num_beams: Number of beams W.
             length_penalty: The exponent α of the GNMT length penalty, 0 for none.
-            prefixes: List of strings, one for a text, that the translations begin with.
+            prefixes: List of strings, one for a text, that the translations begin with. The
+                translation of a text without words is empty all the same.
             ensemble: Other models of the same vocabulary; the probabilities of all are averaged.
             return_alignments: Whether hypotheses say where the model looked.
             batch_size: Number of texts searched together. It changes no translation.
@@ -188,24 +196,29 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
 
         Raises:
             ValueError: For a single string, a text with more tokens than the model has positions,
-                prefixes that do not match the texts in number, search options out of range, or a
-                model without tokenizer.
+                prefixes that do not match the texts in number or are longer than the translation
+                may be, options out of range, weights that are not finite, or a model without
+                tokenizer.
             TypeError: For a search option that does not exist, or that is no number.
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
         models = (self, *ensemble)
+        backbones = tuple(model.backbone for model in models)
+        sizes = [backbone.vocabulary_size for backbone in backbones]
+        if len(set(sizes)) > 1:
+            raise ValueError(f"`ensemble` must be of one vocabulary. Received sizes: {sizes}.")
 
-        def search(token_ids, padding_mask, *prefix):
-            backbones = tuple(model.backbone for model in models)
-            inputs = (token_ids, padding_mask, options, *prefix)
-            return search_translations(backbones, self._tokenizer, *inputs)
+        def search(token_ids, padding_mask, *limits):
+            return search_translations(
+                backbones, self._tokenizer, token_ids, padding_mask, options, *limits
+            )
 
         return translate_texts(
             texts,
             tokenizer=self._tokenizer,
-            search=self._compiled(("search", options, prefixes is None), search, models),
-            max_sequence_length=self.backbone.max_sequence_length,
-            num_hypotheses=options.num_return_sequences,
+            search=self._compiled_functions.get(options.without_limits(), search, *models),
+            max_sequence_length=longest_sequence(backbones),
+            options=options,
             batch_size=batch_size,
             prefixes=prefixes,
             align=self._compiled("align", alignments) if return_alignments else None,
@@ -223,7 +236,8 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
 
         Returns:
             Float32 array of one log-probability for a pair, in nats, the end token included; with
-            `per_token` a list of one array for a pair.
+            `per_token` a list of one array for a pair. A pair without words is scored like any
+            other, by the probability of its end token; `translate` gives such a text 0.
         """
         scores = score_texts(
             sources,
@@ -273,16 +287,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             raise ValueError("The model has no `preprocessor`, hence no tokenizer.")
         return self.preprocessor.tokenizer
 
-    def _compiled(self, key, function, models=None):
-        """A function of tensors, or of the backbone and tensors, compiled once for its `key`."""
-        if models is None:
-            models, function = (self,), functools.partial(function, self.backbone)
-        key = (key, *map(_variable_ids, models))
-        if key not in self._compiled_functions:
-            self._compiled_functions[key] = compile_inference(function, *models)
-        return self._compiled_functions[key]
-
-
-def _variable_ids(model):
-    """Identities of a model's variables: `quantize` and `enable_lora` make new ones."""
-    return tuple(map(id, model.variables))
+    def _compiled(self, key, function):
+        """A function of the backbone and tensors as one of tensors, compiled once for its `key`."""
+        function = functools.partial(function, self.backbone)
+        return self._compiled_functions.get(key, function, self)

@@ -52,6 +52,14 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             return_padding_mask=True,
         )
 
+    def check_vocabulary_size(self, size):
+        """Raises a ValueError unless the tokenizer, if it is loaded, has so many tokens."""
+        if self.tokenizer.proto is not None and self.tokenizer.vocabulary_size() != size:
+            raise ValueError(
+                f"The tokenizer has {self.tokenizer.vocabulary_size()} tokens, the model's "
+                f"`vocabulary_size` is {size}: they are not of one model."
+            )
+
     def generate_postprocess(self, x):
         """Token ids and padding mask `(B, T)` to a list of B strings, without TensorFlow."""
         token_ids = ops.convert_to_numpy(x["decoder_token_ids"])

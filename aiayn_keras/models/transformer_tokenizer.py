@@ -1,16 +1,21 @@
 """Text to wordpieces and back, one vocabulary for both languages (paper 5.1)."""
 
 import io
+import os
 from pathlib import Path
 
 import keras
 import keras_hub
 import sentencepiece
 
+from aiayn_keras.files import check_regular_file, read_bytes
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 
 VOCAB_FILENAME = "vocabulary.spm"  # KerasHub's
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
+
+MOST_BYTES = 1 << 26
+"""Greatest size of a SentencePiece model; one of 256,000 pieces has 4 MB."""
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -38,8 +43,26 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         super().__init__(proto=proto, **kwargs)
 
     def load_assets(self, dir_path):
-        """Reads the SentencePiece model of a saved tokenizer (and closes the file)."""
-        self.set_proto((Path(dir_path) / VOCAB_FILENAME).read_bytes())
+        """Reads the SentencePiece model of a saved tokenizer.
+
+        Raises:
+            OSError: If there is no such regular file.
+            ValueError: If it holds no SentencePiece model with the four special pieces.
+        """
+        path = Path(dir_path) / VOCAB_FILENAME
+        proto = read_bytes(path, MOST_BYTES)
+        _check_proto(proto, path)
+        self.set_proto(proto)
+
+    def set_proto(self, proto):
+        """Sets the SentencePiece model, see the argument of the constructor; None for none yet."""
+        if isinstance(proto, Path):
+            proto = read_bytes(proto, MOST_BYTES)
+        elif isinstance(proto, str) and os.path.exists(proto):  # else it is base64
+            check_regular_file(proto)
+        if isinstance(proto, bytes):
+            _check_proto(proto, "`proto`")
+        super().set_proto(proto)
 
     @classmethod
     def train(cls, texts, vocabulary_size, model_type="bpe", normalization="nmt_nfkc"):
@@ -101,3 +124,19 @@ def _sentences(texts):
                 yield from (line.rstrip("\r\n") for line in file)
         else:
             yield text
+
+
+def _check_proto(proto, origin):
+    """Raises a ValueError that names the origin unless bytes are a SentencePiece model of ours."""
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+        size = processor.vocab_size()
+        found = [processor.id_to_piece(i) for i in range(min(size, len(SPECIAL_PIECES)))]
+    except (RuntimeError, ValueError, TypeError, OSError, IndexError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise ValueError(f"{origin} holds no SentencePiece model: {reason}") from error
+    if found != list(SPECIAL_PIECES.values()):
+        raise ValueError(
+            f"{origin} must hold a SentencePiece model that begins with the pieces "
+            f"{', '.join(SPECIAL_PIECES.values())}. Received: {', '.join(found) or 'none'}."
+        )

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from aiayn_keras.checks import check_number
+
 
 def label_smoothed_cross_entropy(labels, logits, label_smoothing):
     """Cross-entropy of every token against a smoothed one-hot target, in nats.
@@ -55,7 +57,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     Padding is what has sample weight 0: it neither adds to the loss nor divides it.
 
     Args:
-        label_smoothing: Share of the target spread over the vocabulary (ε_ls), in [0, 1).
+        label_smoothing: Share of the target spread over the vocabulary (ε_ls), at most 0.99.
         reduction: As in `keras.losses.Loss`; the default divides by the sum of the weights.
         name: Name of the loss.
 
@@ -76,11 +78,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         dtype=None,
     ):
         super().__init__(name=name, reduction=reduction, dtype=dtype)
-        if not 0.0 <= label_smoothing < 1.0:
-            raise ValueError(
-                f"`label_smoothing` must be in [0, 1). Received: label_smoothing={label_smoothing}."
-            )
-        self.label_smoothing = label_smoothing
+        self.label_smoothing = check_number("label_smoothing", label_smoothing, 0, 0.99)
 
     def call(self, y_true, y_pred):
         return label_smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)

@@ -3,6 +3,11 @@
 import keras
 from keras import ops
 
+from aiayn_keras.checks import check_integer, check_number
+
+MOST_STEPS = 10**9
+"""Bound on numbers of updates and batches, and on the width, within an int32."""
+
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
@@ -18,6 +23,10 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         gradient_accumulation_steps: The optimizer's argument of that name, or 1. Keras' optimizers
             hand a schedule their count of batches, of which this many make one update.
 
+    Raises:
+        ValueError: For a number out of bounds.
+        TypeError: For something that is no number, or no integer where one is needed.
+
     Example:
         >>> schedule = WarmupSchedule(hidden_dim=512)
         >>> round(float(schedule(3999)), 7)
@@ -32,16 +41,14 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         gradient_accumulation_steps=1,
     ):
         super().__init__()
-        if warmup_steps < 1 or gradient_accumulation_steps < 1:
-            raise ValueError(
-                "`warmup_steps` and `gradient_accumulation_steps` must be at least 1. Received: "
-                f"warmup_steps={warmup_steps}, "
-                f"gradient_accumulation_steps={gradient_accumulation_steps}."
-            )
-        self.hidden_dim = hidden_dim
-        self.warmup_steps = warmup_steps
-        self.peak_learning_rate = peak_learning_rate
-        self.gradient_accumulation_steps = gradient_accumulation_steps
+        self.hidden_dim = check_integer("hidden_dim", hidden_dim, 1, MOST_STEPS)
+        self.warmup_steps = check_integer("warmup_steps", warmup_steps, 1, MOST_STEPS)
+        self.peak_learning_rate = None
+        if peak_learning_rate is not None:
+            self.peak_learning_rate = check_number("peak_learning_rate", peak_learning_rate, 0, 1e6)
+        self.gradient_accumulation_steps = check_integer(
+            "gradient_accumulation_steps", gradient_accumulation_steps, 1, MOST_STEPS
+        )
 
     def __call__(self, step):
         update = ops.floor_divide(ops.cast(step, "int32"), self.gradient_accumulation_steps)

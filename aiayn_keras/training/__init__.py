@@ -9,6 +9,7 @@ from aiayn_keras.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
+from aiayn_keras.training.evaluation import Evaluation, read_evaluation
 from aiayn_keras.training.prepare import prepare
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.resume import load_last_checkpoint
@@ -19,6 +20,7 @@ __all__ = [
     "BleuScore",
     "DamagedCheckpointError",
     "DevicesError",
+    "Evaluation",
     "Recipe",
     "RecipeError",
     "RunFolder",
@@ -31,6 +33,7 @@ __all__ = [
     "load_last_checkpoint",
     "load_recipe",
     "prepare",
+    "read_evaluation",
     "recipe_names",
     "save_checkpoint",
     "train",

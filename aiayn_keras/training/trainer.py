@@ -1,6 +1,5 @@
 """The training as a recipe says: from parallel text to a model folder."""
 
-import json
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +8,12 @@ import keras
 
 from aiayn_keras.backend import run_one_operation_at_a_time
 from aiayn_keras.data import CorpusError
-from aiayn_keras.files import write_text
 from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
 from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints, chosen_checkpoints
 from aiayn_keras.training.bleu import BleuScore, evaluate_bleu
 from aiayn_keras.training.callbacks import copy_weights
+from aiayn_keras.training.evaluation import Evaluation
 from aiayn_keras.training.fitting import TrainingRun, fit
 from aiayn_keras.training.resume import (
     check_folder,
@@ -154,14 +153,14 @@ def _write_model(run, bleu):
     """Writes the model, a picture of its attention and, as the end of the training, its BLEU."""
     run.translator.save_to_preset(str(run.folder.path))
     _draw_attention(run)
-    evaluation = {
-        "test": run.corpus.test.name,
-        "sentences": len(run.corpus.test),
-        "bleu": bleu.score,
-        "details": bleu.details,
-        "signature": bleu.signature,
-    }
-    write_text(run.folder.evaluation, json.dumps(evaluation, indent=1))
+    evaluation = Evaluation(
+        test=run.corpus.test.name,
+        sentences=len(run.corpus.test),
+        bleu=bleu.score,
+        details=bleu.details,
+        signature=bleu.signature,
+    )
+    evaluation.write(run.folder.evaluation)
 
 
 def _draw_attention(run):

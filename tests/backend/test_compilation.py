@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.backend import bfloat16_products, compile_inference
+from aiayn_keras.backend import CompiledFunctions, bfloat16_products, compile_inference
 from tests.helpers import B, D, S, T, assert_close
 
 
@@ -141,3 +141,20 @@ def test_products_are_in_bfloat16_within_the_context_alone():
 def test_products_in_bfloat16_alone_are_refused_elsewhere():
     with pytest.raises(ValueError, match="TensorFlow"):
         bfloat16_products()
+
+
+def test_compiled_functions_do_not_pile_up(model):
+    functions = CompiledFunctions(most=3)
+    first, second, _ = (functions.get(key, lambda: None, model) for key in "abc")
+    assert functions.get("a", lambda: None, model) is first  # used again: the newest now
+    functions.get("d", lambda: None, model)
+    assert len(functions) == 3
+    assert functions.get("a", lambda: None, model) is first
+    assert functions.get("b", lambda: None, model) is not second
+
+
+def test_other_variables_are_another_function(model):
+    functions = CompiledFunctions()
+    first = functions.get("a", lambda: None, model)
+    model.layers[1].quantize("int8")
+    assert functions.get("a", lambda: None, model) is not first

@@ -42,3 +42,15 @@ def test_log_probabilities_are_those_of_the_whole_softmax(scale):
     tokens = keras.ops.convert_to_numpy(tokens)
     assert_close(log_probs, np.take_along_axis(expected, tokens, axis=-1), 1e-5, 2e-5)
     assert_close(logits - keras.ops.convert_to_numpy(log_normalizer), expected, 1e-5, 2e-5)
+
+
+def test_probabilities_survive_where_the_best_token_may_not_be_chosen():
+    """A sharp model: all that may be chosen has a probability of less than any float32."""
+    logits = np.array([[200.0, 3.0, 1.0, 2.0], [0.0, 1.0, 300.0, -5.0]], "float32")
+    selectable = np.where(logits > 100, -np.inf, logits).astype("float32")
+    log_probs, tokens, log_normalizer = top_log_probs(
+        keras.ops.convert_to_tensor(logits), 2, keras.ops.convert_to_tensor(selectable)
+    )
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(tokens), [[1, 3], [1, 0]])
+    assert_close(log_probs, [[-197.0, -198.0], [-299.0, -300.0]])
+    assert_close(log_normalizer, [[200.0], [300.0]])

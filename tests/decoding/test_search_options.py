@@ -28,9 +28,23 @@ def test_a_number_below_its_minimum_is_refused(field):
         SearchOptions(**{field.name: value})
 
 
+@pytest.mark.parametrize("field", dataclasses.fields(SearchOptions), ids=lambda field: field.name)
+@pytest.mark.parametrize("excess", [1, 10**400])
+def test_a_number_above_its_maximum_is_refused(field, excess):
+    maximum = field.metadata["maximum"]
+    with pytest.raises(ValueError, match=rf"`{field.name}` must be .*at most {maximum}"):
+        SearchOptions(**{field.name: maximum + excess})
+
+
+def test_numbers_become_their_types():
+    options = SearchOptions(num_beams=np.int64(2), length_penalty=1)
+    assert type(options.num_beams) is int
+    assert type(options.length_penalty) is float
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_penalty_must_be_finite(value):
-    with pytest.raises(ValueError, match="`length_penalty` must be at least 0, and finite"):
+    with pytest.raises(ValueError, match="`length_penalty` must be at least 0 and at most 10"):
         SearchOptions(length_penalty=value)
 
 

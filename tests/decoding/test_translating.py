@@ -148,6 +148,12 @@ def test_an_ensemble_may_hold_other_sizes(model):
     assert len(model.translate(SOURCES, ensemble=[other], batch_size=2)) == len(SOURCES)
 
 
+def test_an_ensemble_has_one_vocabulary(model):
+    backbone = TransformerBackbone(20, 1, 1, 4, 4, max_sequence_length=128)
+    with pytest.raises(ValueError, match=r"`ensemble` must be of one vocabulary.*20\]"):
+        model.translate(SOURCES, ensemble=[TransformerSeq2SeqLM(backbone)])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -157,11 +163,44 @@ def test_an_ensemble_may_hold_other_sizes(model):
         ({"prefixes": "one"}, "`prefixes` must be a list of strings"),
         ({"coverage_penalty": -1.0}, "`coverage_penalty` must be at least 0"),
         ({"no_repeat_ngram_size": -1}, "`no_repeat_ngram_size` must be at least 0"),
+        ({"batch_size": -1}, "`batch_size` must be at least 1.*batch_size=-1"),
+        (
+            {"prefixes": ["one", "one two three", "", ""], "max_length": 2},
+            r"`prefixes\[1\]`: the prefix has 3 wordpieces.*at most 2 .*'one two three'",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(model, options, message):
     with pytest.raises(ValueError, match=message):
         model.translate(SOURCES, **options)
+
+
+@pytest.mark.parametrize(
+    "texts", [None, "eins", b"eins", 3, {"eins": 1}, {"eins"}, iter(["eins"])], ids=repr
+)
+def test_texts_must_be_a_list(model, texts):
+    with pytest.raises(ValueError, match="`texts` must be a list of strings"):
+        model.translate(texts)
+
+
+@pytest.mark.parametrize("text", [None, 3, b"eins", "\ud800"], ids=repr)
+def test_a_text_must_be_a_string_of_unicode_characters(model, text):
+    with pytest.raises(ValueError, match=r"`texts\[1\]` must be a string of Unicode characters"):
+        model.translate(["eins", text])
+
+
+def test_a_model_whose_weights_are_no_numbers_translates_nothing(model):
+    broken = with_weights(model, lambda weight: weight * np.float32("nan"))
+    with pytest.raises(ValueError, match="gives no probabilities"):
+        broken.translate(SOURCES)
+
+
+def test_other_limits_need_no_other_search(model):
+    fresh = with_weights(model, lambda weight: weight)
+    for max_length in range(1, 9):
+        fresh.translate(SOURCES, max_length=max_length)
+        fresh.translate(SOURCES, min_length=max_length, max_length=9)
+    assert len(fresh._compiled_functions) == 2  # with a least length and without
 
 
 def test_many_lengths_need_few_compilations(model):

@@ -1,3 +1,5 @@
+import json
+
 from aiayn_keras.export.serving_kit import write_kit
 
 
@@ -5,9 +7,20 @@ def test_the_model_card_says_what_it_was_told(tmp_path, note_version):
     note_version(tmp_path, 1)
     write_kit(tmp_path)
     card = (tmp_path / "README.md").read_text("utf-8")
-    assert "| BLEU | 40.5 (`a\\|b`) |" in card
+    assert "| BLEU | 40.5 (\\`a\\|b\\`) |" in card
     assert "| license | CC0 |" in card
     assert "first 30 are translated" in card
+
+
+def test_the_model_card_shows_what_it_was_told_as_plain_text(tmp_path, note_version):
+    note_version(tmp_path, 1)
+    path = tmp_path / "1" / "assets.extra" / "export.json"
+    evil = "[x](http://evil)\n\n# Head | <img src=x> `a` *b* snake_case"
+    path.write_text(path.read_text("utf-8").replace('"CC0"', json.dumps(evil)), "utf-8")
+    write_kit(tmp_path)
+    card = (tmp_path / "README.md").read_text("utf-8")
+    plain = r"\[x\](http://evil) \# Head \| \<img src=x\> \`a\` \*b\* snake_case"
+    assert f"| license | {plain} |" in card
 
 
 def test_the_model_card_of_a_server_without_batching_says_so(tmp_path, note_version):

@@ -96,6 +96,24 @@ def test_generate_ids_takes_and_gives_token_ids(model, served):
     assert tokenizer.detokenize([pieces]) == [model.translate(TEXTS[:1])[0].text]
 
 
+def test_ids_that_do_not_exist_are_unknown_words(model, served):
+    """One bad row must not fail the batch that it is in, and a negative id counts from no end."""
+    size = model.backbone.vocabulary_size
+    unknown, good = [[5, 1, 6, 3]], [[7, 8, 9, 3]]
+    alone = [served("generate_ids", token_ids=rows)["score"][0] for rows in (unknown, good)]
+    for wrong in (size, 2**31 - 1, -1, -size):
+        answer = served("generate_ids", token_ids=[[5, wrong, 6, 3], *good])
+        assert_close(answer["score"], alone, rtol=1e-4)
+
+
+def test_unequal_numbers_of_sources_and_targets_are_refused(served):
+    import tensorflow as tf
+
+    for sources, targets in ((1, 3), (3, 1), (2, 0)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="equal numbers of texts"):
+            served("score", source=["Ja."] * sources, target=np.array(["Yes."] * targets, object))
+
+
 def test_no_texts_have_no_translations(served):
     assert served("serving_default", text=np.array([], object))["translation"].shape == (0,)
     assert served("translate_nbest", text=np.array([], object))["translations"].shape == (0, 4)
@@ -193,6 +211,21 @@ def test_versions_count_up_and_are_never_overwritten(model, tmp_path):
     with pytest.raises(FileExistsError, match="2 exists already"):
         export_saved_model(model, tmp_path / "small", version=2)
     assert {path.name for path in (tmp_path / "small").iterdir() if path.is_dir()} == {"1", "2"}
+
+
+@pytest.mark.parametrize("name", ["a b", "-a", "a\n    privileged: true", "ä", "a" * 101])
+def test_a_name_that_is_more_than_a_name_is_refused(model, tmp_path, name):
+    with pytest.raises(ValueError, match="The name of a served model is 1 to 100 letters"):
+        export_saved_model(model, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broken_kit_is_found_before_a_version_is_written(model, tmp_path, note_version):
+    note_version(tmp_path / "small", 1)
+    (tmp_path / "small" / "models.config").write_text("model_config_list {}")
+    with pytest.raises(ValueError, match=r"models\.config must configure one model"):
+        export_saved_model(model, tmp_path / "small")
+    assert sorted(path.name for path in (tmp_path / "small").iterdir()) == ["1", "models.config"]
 
 
 @pytest.mark.parametrize(

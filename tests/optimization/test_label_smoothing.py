@@ -95,7 +95,7 @@ def test_default_is_the_paper_s():
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])
 def test_smoothing_outside_its_range_is_refused(smoothing):
-    with pytest.raises(ValueError, match=rf"`label_smoothing` must be in.*{smoothing}"):
+    with pytest.raises(ValueError, match=rf"`label_smoothing` must be at least 0.*{smoothing}"):
         LabelSmoothedCrossEntropy(smoothing)
 
 

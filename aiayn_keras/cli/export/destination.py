@@ -14,5 +14,13 @@ NAME = click.option("--name", help="Name of the exported model. Default: the nam
 
 
 def destination(model_folder, output, name):
-    """The path `output/name`, by default with the name of the model folder."""
-    return output / (name or model_folder.resolve().name)
+    """The path `output/name`, by default with the name of the model folder.
+
+    Raises:
+        ValueError: For a name that is more than a name.
+    """
+    from aiayn_keras.export.serving_kit import check_name
+
+    name = model_folder.resolve().name if name is None else name
+    check_name(name)
+    return output / name

@@ -1,6 +1,5 @@
 """`aiayn-keras export saved-model`."""
 
-import json
 from pathlib import Path
 
 import click
@@ -9,6 +8,7 @@ from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import search_options
+from aiayn_keras.decoding.search_options import MOST_TOKENS
 
 
 @click.command("saved-model", cls=KerasCommand)
@@ -17,12 +17,12 @@ from aiayn_keras.cli.search_arguments import search_options
 @NAME
 @click.option(
     "--version",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=2**62),
     help="Number of the version. Default: one more than the greatest in NAME.",
 )
 @click.option(
     "--n-best",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=1000),
     help="Number of hypotheses of translate_nbest. Default: the number of beams.",
 )
 @click.option(
@@ -32,7 +32,7 @@ from aiayn_keras.cli.search_arguments import search_options
 )
 @click.option(
     "--max-input-length",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=MOST_TOKENS),
     help="Greatest number of wordpieces of a text. Default: the model's limit.",
 )
 @click.option(
@@ -69,12 +69,15 @@ def saved_model(model_folder, output, name, n_best, warmup, limits, license, **o
     from aiayn_keras.data import read_lines
     from aiayn_keras.export import export_saved_model
 
+    folder = destination(model_folder, output, name)
+    warmup_texts = [] if warmup is None else read_lines(warmup)
+    card = {**_facts_of_training(model_folder), "limits": limits, "license": license}
     path = export_saved_model(
         load_model(model_folder),
-        destination(model_folder, output, name),
+        folder,
         num_return_sequences=n_best,
-        warmup_texts=[] if warmup is None else read_lines(warmup),
-        card={**_facts_of_training(model_folder), "limits": limits, "license": license},
+        warmup_texts=warmup_texts,
+        card=card,
         **options,
     )
     click.echo(path)
@@ -82,17 +85,13 @@ def saved_model(model_folder, output, name, n_best, warmup, limits, license, **o
 
 def _facts_of_training(model_folder):
     """Facts for the model card from the files that a training leaves, if it has left them."""
-    import yaml
+    from aiayn_keras.training import load_recipe, read_evaluation
 
     facts = {}
     recipe, evaluation = model_folder / "recipe.yaml", model_folder / "evaluation.json"
-    if recipe.is_file():
-        corpus = yaml.safe_load(recipe.read_text(encoding="utf-8"))["corpus"]
+    if recipe.exists():
+        corpus = load_recipe(recipe).corpus.model_dump(mode="json", exclude_none=True)
         facts["data"] = ", ".join(f"{key} {value}" for key, value in corpus.items())
-    if evaluation.is_file():
-        result = json.loads(evaluation.read_text(encoding="utf-8"))
-        facts["BLEU"] = (
-            f"{result['bleu']:.2f} on {result['sentences']} sentences of {result['test']} "
-            f"(`{result['signature']}`)"
-        )
+    if evaluation.exists():
+        facts["BLEU"] = str(read_evaluation(evaluation))
     return facts

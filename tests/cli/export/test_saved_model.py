@@ -1,4 +1,7 @@
 import dataclasses
+import shutil
+
+import pytest
 
 from aiayn_keras.cli.export.saved_model import saved_model
 from aiayn_keras.export.serving_options import ServingOptions
@@ -36,3 +39,27 @@ def test_the_commands_defaults_are_the_functions(tmp_path):
     assert defaults.pop("num_return_sequences") == 1
     assert chosen["n_best"] is None  # as many as beams
     assert {name: chosen[name] for name in defaults} == defaults
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("evaluation.json", "[]", "evaluation.json"),
+        ("recipe.yaml", "- 1", "recipe.yaml"),
+        ("recipe.yaml", "corpus: 3", "recipe.yaml"),
+    ],
+)
+def test_what_a_training_left_is_read_first(trained_run, tmp_path, file, content, message):
+    shutil.copytree(trained_run, tmp_path / "run")
+    (tmp_path / "run" / file).write_text(content)
+    arguments = ("export", "saved-model", tmp_path / "run", "--output", tmp_path / "models")
+    assert_one_clear_line(run(*arguments), message)
+    assert not (tmp_path / "models").exists()
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "a b", "", "a\nb: c"])
+def test_a_name_stays_in_the_output_folder(trained_run, tmp_path, name):
+    for kind in ("saved-model", "ctranslate2"):
+        arguments = ("export", kind, trained_run, "--output", tmp_path / "out", "--name", name)
+        assert_one_clear_line(run(*arguments), "The name of a served model is")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,66 @@
+"""The notes on a version of a served model, kept with it for the model card."""
+
+import dataclasses
+import json
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import Field
+
+from aiayn_keras.export.serving_options import ServingOptions
+from aiayn_keras.files import read_bytes
+
+VERSION_FILE = "assets.extra/export.json"
+"""Path of the notes in a version's folder."""
+
+MOST_BYTES = 1 << 20
+
+Text = Annotated[str, Field(max_length=2000)]
+
+
+class VersionNotes(pydantic.BaseModel):
+    """The notes of `export_saved_model`.
+
+    Attributes:
+        options: The fields of `ServingOptions`.
+        precision: Number format of the weights.
+        tensorflow: Version of TensorFlow that wrote the graph.
+        card: Facts for the model card.
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True)
+
+    options: dict[str, Any]
+    precision: Literal["float32", "bfloat16", "float16"]
+    tensorflow: Text
+    card: dict[Text, Text]
+
+    @pydantic.field_validator("options")
+    @classmethod
+    def _known(cls, options):
+        try:
+            return dataclasses.asdict(ServingOptions(**options))
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+    def to_json(self):
+        """The notes as the text of their file."""
+        return json.dumps(self.model_dump(), indent=1)
+
+
+def read_notes(path):
+    """Reads the notes of a version.
+
+    Raises:
+        OSError: If there is no such regular file.
+        ValueError: If it is not what the export writes, with the field.
+    """
+    try:
+        return VersionNotes.model_validate_json(read_bytes(path, MOST_BYTES))
+    except pydantic.ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False)[0]
+        field = ".".join(map(str, problem["loc"])) or "the file"
+        message = problem["msg"].removeprefix("Value error, ")
+        raise ValueError(
+            f"{path}, {field}: {message}. Export into another folder, or move that version away."
+        ) from None

@@ -1,0 +1,55 @@
+"""The result of a training: the BLEU of its model on the test sentences, as a file beside it."""
+
+from typing import Annotated
+
+import pydantic
+from pydantic import Field
+
+from aiayn_keras.files import read_bytes, write_text
+
+MOST_BYTES = 1 << 16
+
+Text = Annotated[str, Field(max_length=500)]
+
+
+class Evaluation(pydantic.BaseModel):
+    """The content of `evaluation.json`, which is written when a training is finished.
+
+    Attributes:
+        test: Name of the test sentences.
+        sentences: Their number.
+        bleu: BLEU, 0 to 100.
+        details: N-gram precisions, brevity penalty and lengths, as sacreBLEU prints them.
+        signature: sacreBLEU's signature.
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True)
+
+    test: Text
+    sentences: Annotated[int, Field(ge=1)]
+    bleu: Annotated[float, Field(ge=0.0, le=100.1, allow_inf_nan=False)]
+    details: Text
+    signature: Text
+
+    def write(self, path):
+        """Writes the file, whole or not at all."""
+        write_text(path, self.model_dump_json(indent=1))
+
+    def __str__(self):
+        return f"{self.bleu:.2f} on {self.sentences} sentences of {self.test} ({self.signature})"
+
+
+def read_evaluation(path):
+    """Reads an `Evaluation`.
+
+    Raises:
+        OSError: If there is no such regular file.
+        ValueError: If it is not what a training writes, with the field.
+    """
+    try:
+        return Evaluation.model_validate_json(read_bytes(path, MOST_BYTES))
+    except pydantic.ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False)[0]
+        field = ".".join(map(str, problem["loc"]))
+        where = f"{path}, field `{field}`" if field else f"{path}"
+        raise ValueError(f"{where}: {problem['msg']}. It is no result of a training.") from None

@@ -1,0 +1,31 @@
+import json
+
+import pytest
+
+from aiayn_keras.export.version_notes import VERSION_FILE, read_notes
+
+
+def test_notes_are_read(tmp_path, note_version):
+    note_version(tmp_path, 1, min_length=2)
+    notes = read_notes(tmp_path / "1" / VERSION_FILE)
+    assert notes.options["min_length"] == 2
+    assert notes.options["coverage_penalty"] == 0.0  # the default
+    assert json.loads(notes.to_json())["card"]["license"] == "CC0"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ('"num_beams": 4', '"num_beams": "4"', "options: `num_beams` must be an integer"),
+        ('"num_beams": 4', '"beams": 4', "unexpected keyword argument 'beams'"),
+        ('"CC0"', "3", "card.license"),
+        ('"card"', '"cards"', "card"),
+        ("{", "[", "Invalid JSON"),
+    ],
+)
+def test_notes_of_another_form_are_refused_by_their_field(tmp_path, note_version, old, new, field):
+    note_version(tmp_path, 1)
+    path = tmp_path / "1" / VERSION_FILE
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(ValueError, match=f"export.json, .*{field}"):
+        read_notes(path)

@@ -1,0 +1,213 @@
+import json
+import os
+import shutil
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.files import CHECKSUMS
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
+)
+from tests.number_words import number_words, train_tokenizer
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A model folder of a model that has learned nothing. Tests must not change it."""
+    tokenizer = train_tokenizer()
+    backbone = TransformerBackbone(
+        tokenizer.vocabulary_size(), 1, 2, 8, 12, max_sequence_length=70, dropout=0.0
+    )
+    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
+    folder = tmp_path_factory.mktemp("models") / "model"
+    TransformerSeq2SeqLM(backbone, preprocessor).save_to_preset(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(written, tmp_path):
+    """A copy without checksums, to be damaged by what would pass them."""
+    shutil.copytree(written, tmp_path / "model")
+    (tmp_path / "model" / CHECKSUMS).unlink()
+    return tmp_path / "model"
+
+
+def load(folder):
+    return TransformerSeq2SeqLM.from_preset(str(folder))
+
+
+def change_json(path, keys, value):
+    """Sets one field, or deletes it."""
+    content = json.loads(path.read_text("utf-8"))
+    inner = content
+    for key in keys[:-1]:
+        inner = inner[key]
+    if value is None:
+        del inner[keys[-1]]
+    else:
+        inner[keys[-1]] = value
+    path.write_text(json.dumps(content), "utf-8")
+
+
+def change_config(folder, name, value):
+    """Sets a field of the backbone in both files that have it."""
+    change_json(folder / "config.json", ["config", name], value)
+    change_json(folder / "task.json", ["config", "backbone", "config", name], value)
+
+
+def test_what_was_written_is_loaded(written, folder):
+    for each in (written, folder):
+        assert load(each).translate(["eins zwei"])[0].text is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "task.json", "preprocessor.json", "tokenizer.json"]
+)
+@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"3", b"{}", b"\xff\xfe", b"{" * 10**5])
+def test_json_of_another_form_is_refused_by_its_name(folder, name, content):
+    (folder / name).write_bytes(content)
+    with pytest.raises(ValueError, match=name):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("hidden_dim", 10**9, "`hidden_dim` must be at least 2 and at most"),
+        ("max_sequence_length", 10**10, "`max_sequence_length` must be at least 1 and at most"),
+        ("max_sequence_length", 2**20, "`hidden_dim` must be at most|asks for|can hold"),
+        ("num_layers", -1, "`num_layers` must be at least 1"),
+        ("num_layers", 900, "more than the .* bytes of model.weights.h5 can hold"),
+        ("num_heads", "2", "`num_heads` must be an integer"),
+        ("vocabulary_size", 10**7, "more than the .* bytes of model.weights.h5 can hold"),
+        ("dropout", [], "`dropout` must be a number"),
+        ("dropout", float("nan"), "`dropout` must be at least 0"),
+        ("normalize_first", 1, "`normalize_first` must be True or False"),
+        ("position_embedding", "none", "`position_embedding` must be"),
+        ("activation", {"class_name": "Lambda"}, "`activation` must be a name"),
+        ("activation", "os.system", "os.system"),
+        ("layers", 3, "no argument `layers`. Did you mean `num_layers`"),
+        ("key_dim", None, "field `config.key_dim` is missing"),
+        ("hidden_dim", 16, "model.weights.h5 holds no weights of this model"),
+    ],
+)
+def test_a_wrong_field_is_refused_by_its_name(folder, name, value, message):
+    if (name, value) == ("max_sequence_length", 2**20):
+        change_config(folder, "hidden_dim", 2**16)
+    change_config(folder, name, value)
+    with pytest.raises(ValueError, match=message.replace(".w", r"\.w")):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "field"),
+    [
+        (["class_name"], "Lambda", "class_name"),
+        (["registered_name"], "keras>Lambda", "registered_name"),
+        (["config", "preprocessor", "config", "encoder_sequence_length"], 0, "encoder_sequence"),
+        (["config", "preprocessor", "config", "tokenizer", "config", "proto"], "/etc/passwd", "pr"),
+        (["config", "more"], 1, "config.more"),
+        (["config", "backbone", "config", "num_heads"], 4, "its backbone is not that of config"),
+    ],
+)
+def test_a_foreign_task_is_refused_by_its_field(folder, keys, value, field):
+    change_json(folder / "task.json", keys, value)
+    with pytest.raises(ValueError, match=rf"task\.json.*{field}"):
+        load(folder)
+
+
+def test_a_flipped_byte_is_seen_by_the_checksums(written, tmp_path):
+    for name in ("model.weights.h5", "task.json", "assets/tokenizer/vocabulary.spm"):
+        folder = tmp_path / name.replace("/", "_")
+        shutil.copytree(written, folder)
+        content = bytearray((folder / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (folder / name).write_bytes(content)
+        with pytest.raises(ValueError, match=f"{name} is not what was written"):
+            load(folder)
+
+
+def test_weights_that_are_not_finite_are_refused(folder):
+    with h5py.File(folder / "model.weights.h5", "r+") as file:
+        file["layers/reversible_embedding/vars/0"][3, 1] = np.nan
+    with pytest.raises(ValueError, match="numbers that are not finite"):
+        load(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89HDF\r\n\x1a\n", b"x" * 100_000])
+def test_what_is_no_file_of_weights_is_refused(folder, content):
+    (folder / "model.weights.h5").write_bytes(content)
+    with pytest.raises(ValueError, match=r"model\.weights\.h5"):
+        load(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", os.urandom(3000)])
+def test_what_is_no_vocabulary_is_refused(folder, content):
+    (folder / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(content)
+    with pytest.raises(ValueError, match=r"vocabulary\.spm"):
+        load(folder)
+
+
+def test_the_tokenizer_of_another_model_is_refused(folder):
+    other = TransformerTokenizer.train([b for pair in number_words(200, 1) for b in pair], 40)
+    (folder / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(other.proto)
+    with pytest.raises(ValueError, match="The tokenizer has 40 tokens"):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.weights.h5", "task.json"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "nothing"])
+def test_only_regular_files_are_read(folder, name, kind):
+    path = folder / name
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    with pytest.raises(OSError, match=name):
+        load(folder)
+
+
+def test_an_endless_vocabulary_is_not_read(folder):
+    path = folder / "assets" / "tokenizer" / "vocabulary.spm"
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(OSError, match=r"vocabulary\.spm is no regular file"):
+        load(folder)
+
+
+def test_a_training_that_is_not_finished_is_no_model_folder(folder):
+    (folder / "checkpoints").mkdir()
+    with pytest.raises(ValueError, match="its training is not finished"):
+        load(folder)
+    (folder / "evaluation.json").write_text("{}")
+    load(folder)
+
+
+def test_without_room_nothing_changes(folder, monkeypatch):
+    model, before = load(folder), (folder / "task.json").read_bytes()
+    full = shutil._ntuple_diskusage(10**6, 10**6, 0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
+    with pytest.raises(OSError, match="No space left on device"):
+        model.save_to_preset(folder)
+    assert (folder / "task.json").read_bytes() == before
+    assert not list(folder.glob(".writing-*"))
+
+
+def test_a_model_without_text_has_a_folder_too(written, tmp_path):
+    backbone = load(written).backbone
+    TransformerSeq2SeqLM(backbone).save_to_preset(tmp_path / "ids")
+    assert load(tmp_path / "ids").preprocessor is None
+
+
+def test_keras_s_own_file_format_is_untouched(written, tmp_path):
+    load(written).backbone.save(tmp_path / "model.keras")
+    assert keras.saving.load_model(tmp_path / "model.keras").num_layers == 1
