@@ -7,7 +7,7 @@ import pydantic
 from pydantic import Field, JsonValue
 
 from aiayn_keras.data.text_files import CorpusError
-from aiayn_keras.regular_files import read_regular_file
+from aiayn_keras.files import read_bytes
 
 VERSION = 1
 INDEX = "index.json"
@@ -92,9 +92,7 @@ def read_index(folder):
     """
     path = Path(folder) / INDEX
     try:
-        return ShardIndex.model_validate_json(
-            read_regular_file(path, "index", max_bytes=MAX_INDEX_BYTES)
-        )
+        return ShardIndex.model_validate_json(read_bytes(path, MAX_INDEX_BYTES))
     except FileNotFoundError:
         raise FileNotFoundError(
             f"{folder} holds no prepared corpus: it has no {INDEX}. Make one with "

@@ -8,7 +8,7 @@ import pathlib
 import zlib
 from collections.abc import Iterator
 
-from aiayn_keras.regular_files import open_regular_file
+from aiayn_keras.files import check_regular_file
 
 MAX_LINE_BYTES = 1_000_000
 """Greatest size of a line, its end included."""
@@ -77,7 +77,8 @@ def stream_lines(path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[str]
             is damaged or that of a gzip bomb.
     """
     path, number = pathlib.Path(path), 0
-    with open_regular_file(path, "corpus file") as file:
+    _check_corpus_file(path)
+    with path.open("rb") as file:
         unpacked = io.BufferedReader(_Unpacked(file, path), 2**17) if path.suffix == ".gz" else file
         try:
             while line := unpacked.readline(max_line_bytes + 1):
@@ -97,6 +98,13 @@ def stream_lines(path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[str]
                 f"{path}, line {number}: not valid UTF-8 (byte 0x{error.object[error.start]:02x}). "
                 "Convert the file to UTF-8."
             ) from error
+
+
+def _check_corpus_file(path):
+    try:
+        check_regular_file(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no corpus file {str(path)!r}.") from None
 
 
 def _too_long(place, max_line_bytes):

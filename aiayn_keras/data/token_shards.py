@@ -11,7 +11,7 @@ from aiayn_keras.data.filtering import FilterReport, filter_pairs
 from aiayn_keras.data.shard_index import read_index
 from aiayn_keras.data.text_files import CorpusError
 from aiayn_keras.data.token_pairs import Tokens
-from aiayn_keras.regular_files import read_regular_file
+from aiayn_keras.files import read_bytes
 
 TOKENIZER = "tokenizer.spm"
 MAX_TOKENIZER_BYTES = 100_000_000
@@ -103,7 +103,7 @@ def _damaged(folder, error):
 def _read_tokenizer(path):
     """The bytes of the SentencePiece model."""
     try:
-        return read_regular_file(path, "tokenizer", max_bytes=MAX_TOKENIZER_BYTES)
+        return read_bytes(path, MAX_TOKENIZER_BYTES)
     except (OSError, ValueError) as error:
         raise CorpusError(f"{error} Copy the folder again, or prepare it again.") from None
 

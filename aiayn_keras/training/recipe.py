@@ -8,9 +8,9 @@ import pydantic
 import yaml
 
 from aiayn_keras.backend import compiles_by_default, open_devices
+from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
-from aiayn_keras.regular_files import read_regular_file
 from aiayn_keras.training.recipe_limits import MOST_PARAMETERS
 from aiayn_keras.training.recipe_sections import (
     BatchesSection,
@@ -140,7 +140,10 @@ def load_recipe(name_or_path, overrides=()):
 def _read(name_or_path):
     """The bytes of a recipe."""
     if str(name_or_path).endswith((".yaml", ".yml")):
-        return read_regular_file(name_or_path, "recipe file", max_bytes=MAX_YAML_BYTES)
+        try:
+            return read_bytes(name_or_path, MAX_YAML_BYTES)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"There is no recipe file {str(name_or_path)!r}.") from None
     if name_or_path in recipe_names():
         file = resources.files("aiayn_keras.training") / "recipes" / f"{name_or_path}.yaml"
         return file.read_bytes()

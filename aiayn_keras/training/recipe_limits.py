@@ -1,17 +1,13 @@
-"""The limits of a recipe's numbers, far above all that is sensible, and types with limits."""
+"""The limits of a recipe's numbers, far above all that is sensible, and types with limits.
+
+Those of a model's sizes are in `aiayn_keras.models.architecture`.
+"""
 
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 MOST_PARAMETERS = 20_000_000_000
-MOST_LAYERS = 1_000
-MOST_HEADS = 1_000
-WIDEST = 100_000
-"""Greatest width of a layer."""
-MOST_POSITIONS = 100_000
-"""Greatest length of a text, in tokens."""
-LARGEST_VOCABULARY = 1_000_000
 MOST_GENERATED = 1_000_000
 """Greatest number of pairs that are made in memory."""
 MOST_TOKENS = 10_000_000

@@ -12,6 +12,7 @@ from pydantic import AfterValidator
 from aiayn_keras.backend import bfloat16_products
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
+from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.optimization import paper_adam
 from aiayn_keras.training import recipe_limits as limits
 from aiayn_keras.training.bleu import check_bleu_tokenizer
@@ -76,7 +77,7 @@ class TokenizerSection(Section):
             probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
 
-    vocabulary_size: count(limits.LARGEST_VOCABULARY, least=8)
+    vocabulary_size: count(INTEGERS["vocabulary_size"][1], least=8)
     model_type: Literal["bpe", "unigram"] = "bpe"
     normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
     sampling_alpha: number(gt=0.0, lt=1.0) | None = None
@@ -126,13 +127,7 @@ BACKBONE_DEFAULTS = {
     if parameter.default is not parameter.empty and name != "dtype"
 }
 _TYPE_OF_OPTION = {
-    "num_layers": count(limits.MOST_LAYERS),
-    "num_heads": count(limits.MOST_HEADS),
-    "hidden_dim": count(limits.WIDEST),
-    "intermediate_dim": count(limits.WIDEST),
-    "key_dim": count(limits.WIDEST),
-    "value_dim": count(limits.WIDEST),
-    "max_sequence_length": count(limits.MOST_POSITIONS),
+    **{name: count(most, least) for name, (least, most) in INTEGERS.items()},
     "activation": Annotated[str, AfterValidator(_known_activation)],
     "position_embedding": Literal["sinusoidal", "learned"],
 }
@@ -164,7 +159,7 @@ class BatchesSection(Section):
     tokens_per_batch: count(limits.MOST_TOKENS) = 25_000
     max_shapes: count(limits.MOST_SHAPES) = 8
     packing: bool = False
-    max_length: count(limits.MOST_POSITIONS) = 250
+    max_length: count(INTEGERS["max_sequence_length"][1]) = 250
     max_ratio: number(ge=1.0, le=limits.GREATEST_RATIO) | None = 3.0
 
 
