@@ -65,7 +65,7 @@ class ShardIndex(_Fields):
         shards: At least one `Shard`.
     """
 
-    version: Literal[VERSION]
+    version: Annotated[int, Field(ge=VERSION, le=VERSION)]
     dtype: Literal["<u2", "<u4"]
     origin: JsonValue
     shards: Annotated[list[Shard], Field(min_length=1)]
@@ -106,8 +106,8 @@ def read_index(folder):
 
 def _explain(error, path):
     problems = {problem["loc"]: problem for problem in error.errors()}
-    version = problems.get(("version",), {})
-    if version.get("type") == "literal_error":
+    version = problems.get(("version",))
+    if version is not None and version["type"] != "missing":
         return (
             f"{path} has version {version['input']!r:.40}, this package reads {VERSION}. "
             "Prepare the corpus again."

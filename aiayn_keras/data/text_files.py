@@ -16,7 +16,7 @@ MAX_LINES = 10_000_000
 """Greatest number of lines that are held in memory."""
 MAX_EXPANSION = 200
 """Times that a compressed file may grow; text grows by 3 to 20, a gzip bomb by 1,000."""
-FREE_BYTES = 10_000_000
+FREE_BYTES = 2_000_000
 """Unpacked bytes up to which a file may grow more than that."""
 
 

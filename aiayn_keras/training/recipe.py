@@ -24,6 +24,9 @@ from aiayn_keras.training.recipe_sections import (
 )
 from aiayn_keras.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
 
+MOST_PROBLEMS = 3
+"""Greatest number of wrong fields that a message is about."""
+
 
 class RecipeError(ValueError):
     """Raised for a recipe that cannot be used; names the fields and their allowed values."""
@@ -174,8 +177,11 @@ def _apply(fields, override):
 
 
 def _explain(error, origin):
-    """One line on all that is wrong, in the words of a recipe."""
-    return f"Recipe {origin}: " + " ".join(_explain_one(problem) for problem in error.errors())
+    """One line on the first fields that are wrong, in the words of a recipe."""
+    problems = [_explain_one(problem) for problem in error.errors()[:MOST_PROBLEMS]]
+    more = error.error_count() - len(problems)
+    problems += [f"And {more} more."] if more else []
+    return f"Recipe {origin}: {' '.join(problems)}"
 
 
 def _explain_one(problem):

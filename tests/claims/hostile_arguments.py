@@ -22,7 +22,7 @@ TOO_MUCH = {
     "num_beams": ("100000",),
     "num_return_sequences": ("100000", "5"),
     "no_repeat_ngram_size": ("99999",),
-    "min_length": ("99999999", "60000"),
+    "min_length": ("99999999",),
     "max_length": ("99999999",),
     "batch_size": ("99999999",),
     "workers": ("99999999",),
@@ -47,7 +47,8 @@ def argument_cases(rng, folder, model):
     good.write_text(SENTENCE, "utf-8")
     for name, arguments in _complete_commands(model, good):
         for option, value in _wrong_options(_command(name)):
-            run = (*name.split(), f"{option}={value}", *arguments)
+            others = [word for word in arguments if not str(word).startswith(option)]
+            run = (*name.split(), f"{option}={value}", *others)
             yield Case("options", f"{name} {option}={value[:30]}", run, "refusal", stdin=good)
     yield from _wrong_commands(rng, model)
     yield from _standard_inputs(folder, model)
@@ -63,7 +64,7 @@ def _complete_commands(model, good):
     yield "info", ("transformer_tiny",)
     yield "prepare", ("demo", "--output", "out")
     yield "average", (model, "--output", "out")
-    yield "request", ("http://127.0.0.1:1", "demo")
+    yield "request", ("--deadline=2", "http://127.0.0.1:1", "demo")
     yield "export saved-model", (model, "--output", "out")
 
 
@@ -101,7 +102,7 @@ def _wrong_commands(rng, model):
         yield Case("command lines", f"info {preset[:20]!r}", ("info", preset), "refusal")
     for name in ("14a", "", "\0", "../x", "x" * 10_000):
         run = ("evaluate", model, "--source", "a", "--reference", "a", "--tokenize", name)
-        yield Case("command lines", f"--tokenize {name[:20]!r}", run, "refusal", "13a")
+        yield Case("command lines", f"--tokenize {name[:20]!r}", run, "refusal", "okenizer")
 
 
 def _standard_inputs(folder, model):

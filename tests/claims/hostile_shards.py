@@ -47,6 +47,7 @@ def shard_cases(rng, folder, model):
             (copy / name).write_bytes(data)
             yield _case(f"{name} {damage}", copy, "either", right)
             if name.startswith("train"):
+                copy = _copy(copy, folder / f"{name} {damage}, index fits")
                 _fit_index(copy, name, data)
                 yield _case(f"{name} {damage}, index fits", copy, "either", None)
         for special in ("/dev/zero", "pipe", "nowhere", "folder"):
@@ -108,7 +109,8 @@ def _wrong_indexes(index):
         if path[:1] != ["origin"]:
             for value in WRONG_VALUES:
                 yield f"{path} is {str(value)[:20]!r}", json.dumps(_with(index, path, value))
-            yield f"{path} is missing", json.dumps(_with(index, path))
+            if path != ["shards", path[-1]]:  # one shard less is another corpus
+                yield f"{path} is missing", json.dumps(_with(index, path))
     yield "a shard twice", json.dumps({**index, "shards": index["shards"] * 2})
     yield "one shard only, of more pairs", json.dumps(_with(index, ["shards", 0, "pairs"], 999_999))
 

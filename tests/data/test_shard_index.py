@@ -35,6 +35,7 @@ def test_an_index_is_read(tmp_path):
         ("[]", "is damaged: Input should be an object"),
         ("null", "is damaged: Input should be an object"),
         ({**INDEX, "version": "1"}, "has version '1', this package reads 1"),
+        ({**INDEX, "version": True}, "has version True, this package reads 1"),
         ({**INDEX, "dtype": "O"}, "`dtype`: Input should be '<u2' or '<u4'"),
         ({**INDEX, "shards": []}, "`shards`: List should have at least 1 item"),
         ({**INDEX, "shards": {}}, "`shards`: Input should be a valid array"),

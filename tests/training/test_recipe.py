@@ -213,6 +213,7 @@ def test_a_file_that_is_no_recipe(tmp_path):
         (b"corpus: {name: \xff}\n", "line 1: not valid UTF-8"),
         ("[" * 1000, "nested at most 20 deep"),
         ("1: 2\n", "a key must be a text"),
+        ("{a: 1, b: 1, c: 1}", r"field `corpus` is missing\. .* And 3 more\.$"),
         ("", "must hold the sections"),
     ],
 )
