@@ -6,6 +6,7 @@ import sys
 import click
 
 from aiayn_keras.cli.average import average
+from aiayn_keras.cli.error_line import error_line, one_line
 from aiayn_keras.cli.evaluate import evaluate
 from aiayn_keras.cli.export import export
 from aiayn_keras.cli.info import info
@@ -19,22 +20,28 @@ COMMANDS = (prepare, train, translate, score, evaluate, average, export, request
 
 
 class _Commands(click.Group):
-    """A group whose commands report a wrong input in one line and exit with 1."""
+    """A group whose commands report any exception in one line and exit with 1."""
 
     def invoke(self, ctx):
         try:
             return super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = one_line(error.message)
+            raise
+        except (click.exceptions.Exit, click.exceptions.Abort):
+            raise
         except BrokenPipeError:  # `| head` has enough; click ends quietly.
             raise
-        except (ValueError, OSError, ImportError, RuntimeError) as error:
-            if isinstance(error, click.exceptions.Exit | click.exceptions.Abort):
+        except Exception as error:
+            if ctx.params["debug"]:
                 raise
-            raise click.ClickException(" ".join(str(error).split())) from error
+            raise click.ClickException(error_line(error)) from error
 
 
 @click.group(cls=_Commands, commands=COMMANDS)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="aiayn-keras")
-def main():
+def main(debug):
     """Train, evaluate, use and export Transformers for translation."""
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
     logging.getLogger("aiayn_keras").setLevel(logging.INFO)

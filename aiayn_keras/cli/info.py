@@ -14,7 +14,7 @@ from aiayn_keras.cli.quiet_start import KerasCommand
 @click.option("--all", "list_all", is_flag=True, help="List all presets.")
 @click.option(
     "--vocabulary-size",
-    type=click.IntRange(min=5),
+    type=click.IntRange(min=5, max=1_000_000_000),
     default=37_000,
     show_default=True,
     help="Number of tokens of a preset's model.",

@@ -19,7 +19,7 @@ from aiayn_keras.cli.recipe_settings import SETTINGS
 )
 @click.option(
     "--workers",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=1_000),
     help="Number of processes, each of which writes a shard. Default: one for each core.",
 )
 def prepare(recipe, settings, output, workers):

@@ -21,7 +21,9 @@ from aiayn_keras.cli.standard_input import read_available_lines
     type=click.Path(path_type=Path),
     help="File to translate. Default: lines from standard input.",
 )
-@click.option("--version", type=click.IntRange(min=1), help="Default: the server's newest.")
+@click.option(
+    "--version", type=click.IntRange(min=1, max=2**63 - 1), help="Default: the server's newest."
+)
 @click.option("--label", help="Label of a version, such as stable.")
 @click.option(
     "--n-best", is_flag=True, help="Print all hypotheses that the server gives, best first."
@@ -31,14 +33,14 @@ from aiayn_keras.cli.standard_input import read_available_lines
 )
 @click.option(
     "--deadline",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=0, min_open=True, max=86_400),
     default=60.0,
     show_default=True,
     help="Seconds for a request, retries included.",
 )
 @click.option(
     "--batch-size",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=10_000),
     default=64,
     show_default=True,
     help="Greatest number of lines in a request.",

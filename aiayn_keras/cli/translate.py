@@ -1,7 +1,6 @@
 """`aiayn-keras translate`."""
 
 import json
-import sys
 from pathlib import Path
 
 import click
@@ -9,8 +8,9 @@ import click
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
-from aiayn_keras.cli.standard_input import read_available_lines
-from aiayn_keras.cli.translated_texts import translate_file, translate_texts
+from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
+from aiayn_keras.cli.translated_texts import translate_texts
+from aiayn_keras.cli.windows import windows
 
 
 @click.command(cls=KerasCommand)
@@ -59,36 +59,57 @@ def translate(model_folder, input_file, prefix_file, ensemble, as_json, alignmen
     options.update(return_alignments=alignments)
     if input_file is None:
         _translate_standard_input(model_folder, ensemble, write, options)
-        return
-    lines, options["prefixes"] = _read_input(input_file, prefix_file)
-    model = load_model(model_folder, many_batches=len(lines) > options["batch_size"])
-    options["ensemble"] = [load_model(folder) for folder in ensemble]
-    write(translate_file(model, lines, str(input_file), **options))
+    else:
+        files = [input_file] if prefix_file is None else [input_file, prefix_file]
+        _translate_files(files, model_folder, ensemble, write, options)
 
 
 def _translate_standard_input(model_folder, ensemble, write, options):
+    stream = open_standard_input()
     model = load_model(model_folder)
     options["ensemble"] = [load_model(folder) for folder in ensemble]
     done = 0
-    for lines in read_available_lines(sys.stdin.buffer):
+    for lines in read_available_lines(stream):
         write(translate_texts(model, lines, "standard input", lines_before=done, **options))
         done += len(lines)
 
 
-def _read_input(input_file, prefix_file):
-    """Lines to translate, and the beginnings of their translations or None."""
-    from aiayn_keras.data import read_lines
+def _translate_files(files, model_folder, ensemble, write, options):
+    """Translates a file, of which only a window is in memory, with or without prefixes."""
+    from aiayn_keras.data import stream_lines
+    from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 
-    lines = read_lines(input_file)
-    if prefix_file is None:
-        return lines, None
-    prefixes = read_lines(prefix_file)
-    if len(prefixes) != len(lines):
-        raise ValueError(
-            f"{prefix_file} must have as many lines as {input_file}. "
-            f"Received: {len(prefixes)} and {len(lines)}."
-        )
-    return lines, prefixes
+    count = _count_lines(*files)
+    model = load_model(model_folder, many_batches=count > options["batch_size"])
+    options["ensemble"] = [load_model(folder) for folder in ensemble]
+    rows, done = zip(*map(stream_lines, files), strict=True), 0
+    with open_progress(SECONDS_BETWEEN_LINES, total=count, unit=" sentences") as bar:
+        for window in windows(rows):
+            lines, *prefixes = map(list, zip(*window, strict=True))
+            translations = translate_texts(
+                *(model, lines, str(files[0]), done),
+                prefixes=prefixes[0] if prefixes else None,
+                progress=bar.update,
+                **options,
+            )
+            with bar.external_write_mode():
+                write(translations)
+            done += len(lines)
+
+
+def _count_lines(input_file, prefix_file=None):
+    """The number of lines of a file that can be read to its end, and of its prefixes."""
+    from aiayn_keras.data import stream_lines
+
+    count = sum(1 for _ in stream_lines(input_file))
+    if prefix_file is not None:
+        prefixes = sum(1 for _ in stream_lines(prefix_file))
+        if prefixes != count:
+            raise ValueError(
+                f"{prefix_file} must have as many lines as {input_file}. "
+                f"Received: {prefixes} and {count}."
+            )
+    return count
 
 
 def _print_texts(translations):

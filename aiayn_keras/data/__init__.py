@@ -6,16 +6,11 @@ from aiayn_keras.data.demo.corpus import generate_demo_pairs
 from aiayn_keras.data.filtering import FilterReport, filter_pairs
 from aiayn_keras.data.packed_batches import PackedBatches
 from aiayn_keras.data.pair_batches import PairBatches
-from aiayn_keras.data.parallel_text import (
-    CorpusError,
-    ParallelText,
-    read_lines,
-    read_parallel,
-    stream_parallel,
-)
+from aiayn_keras.data.parallel_text import ParallelText, read_parallel, stream_parallel
 from aiayn_keras.data.process_rows import ProcessRows
 from aiayn_keras.data.sampled_pairs import SampledPairs
 from aiayn_keras.data.shard_writer import write_shards
+from aiayn_keras.data.text_files import CorpusError, read_lines, stream_lines
 from aiayn_keras.data.token_batches import TokenBatches
 from aiayn_keras.data.token_pairs import TokenPairs
 from aiayn_keras.data.token_shards import TokenShards
@@ -41,6 +36,7 @@ __all__ = [
     "load_corpus",
     "read_lines",
     "read_parallel",
+    "stream_lines",
     "stream_parallel",
     "write_shards",
 ]

@@ -7,7 +7,7 @@ import zlib
 
 import pooch
 
-from aiayn_keras.data.parallel_text import CorpusError
+from aiayn_keras.data.text_files import CorpusError
 from aiayn_keras.files import atomic_path
 
 

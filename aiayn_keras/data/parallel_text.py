@@ -1,19 +1,20 @@
 """Parallel text, and how it is read: two aligned files, or one file of tab-separated pairs."""
 
-import codecs
 import dataclasses
-import gzip
 import itertools
 import pathlib
 import unicodedata
-import zlib
 from collections.abc import Iterator
 
+from aiayn_keras.data.text_files import (
+    MAX_LINE_BYTES,
+    MAX_LINES,
+    CorpusError,
+    check_number_of_lines,
+    stream_lines,
+)
+
 NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
-
-
-class CorpusError(ValueError):
-    """A corpus file that cannot be used; the message names the file and, if known, the line."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -67,19 +68,42 @@ class ParallelText:
         return f"ParallelText(name={self.name!r}, pairs={len(self)})"
 
 
-def read_parallel(source_path, target_path=None, *, normalization="NFC") -> ParallelText:
+def read_parallel(
+    source_path,
+    target_path=None,
+    *,
+    normalization="NFC",
+    max_line_bytes: int = MAX_LINE_BYTES,
+    max_lines: int = MAX_LINES,
+) -> ParallelText:
     """Reads the pairs of `stream_parallel` into a `ParallelText` named after the source file.
 
+    Args:
+        source_path: As in `stream_parallel`.
+        target_path: As in `stream_parallel`.
+        normalization: As in `stream_parallel`.
+        max_line_bytes: As in `stream_parallel`.
+        max_lines: Greatest number of pairs.
+
     Raises:
-        CorpusError: If there is no line at all, or as `stream_parallel` does.
+        CorpusError: If there is no line at all or more than `max_lines`, or as `stream_parallel`
+            does.
     """
-    pairs = list(stream_parallel(source_path, target_path, normalization=normalization))
-    if not pairs:
+    options = {"normalization": normalization, "max_line_bytes": max_line_bytes}
+    sources, targets = [], []
+    stream = stream_parallel(source_path, target_path, **options)
+    for source, target in itertools.islice(stream, max_lines + 1):
+        sources.append(source)
+        targets.append(target)
+    check_number_of_lines(len(sources), source_path, max_lines)
+    if not sources:
         raise CorpusError(f"{source_path}: the corpus is empty.")
-    return ParallelText(*zip(*pairs, strict=True), name=pathlib.Path(source_path).name)
+    return ParallelText(sources, targets, name=pathlib.Path(source_path).name)
 
 
-def stream_parallel(source_path, target_path=None, *, normalization="NFC") -> Iterator:
+def stream_parallel(
+    source_path, target_path=None, *, normalization="NFC", max_line_bytes: int = MAX_LINE_BYTES
+) -> Iterator:
     """Gives aligned sentences one pair at a time, for corpora larger than memory.
 
     No line is dropped, empty ones included: see `filter_pairs`.
@@ -91,14 +115,16 @@ def stream_parallel(source_path, target_path=None, *, normalization="NFC") -> It
         target_path: File with the translations, line by line, or `None`.
         normalization: Unicode normal form of both sides: `"NFC"`, `"NFKC"`, `"NFD"`, `"NFKD"`,
             or `None` to leave the text as it is.
+        max_line_bytes: Greatest size of a line in bytes.
 
     Yields:
         Tuples of source and target sentence.
 
     Raises:
         FileNotFoundError: If a file is missing.
+        OSError: If a file is no regular file.
         CorpusError: When the line is reached: if the two files differ in their number of lines, a
-            line of a tab-separated file has no tab, or `read_lines` cannot read a file.
+            line of a tab-separated file has no tab, or `stream_lines` cannot read a file.
         ValueError: If `normalization` is not known.
     """
     if normalization is not None and normalization not in NORMALIZATIONS:
@@ -106,59 +132,22 @@ def stream_parallel(source_path, target_path=None, *, normalization="NFC") -> It
             f"`normalization` must be None or one of {', '.join(NORMALIZATIONS)}. "
             f"Received: normalization={normalization!r}."
         )
-    pairs = _columns(source_path) if target_path is None else _aligned(source_path, target_path)
-    for pair in pairs:
-        if normalization is not None:
-            pair = tuple(unicodedata.normalize(normalization, side) for side in pair)
-        yield pair
+    paths = [path for path in (source_path, target_path) if path is not None]
+    files = [stream_lines(path, max_line_bytes=max_line_bytes) for path in paths]
+    pairs = _columns(*paths, *files) if target_path is None else _aligned(paths, files)
+    if normalization is None:
+        yield from pairs
+        return
+    for source, target in pairs:
+        yield (
+            unicodedata.normalize(normalization, source),
+            unicodedata.normalize(normalization, target),
+        )
 
 
-def read_lines(path) -> list[str]:
-    r"""Reads one UTF-8 text file, plain or `.gz`, as a list of lines.
-
-    Lines end at `\n` only, so that characters such as U+2028 or U+0085 inside a sentence do not
-    shift the two sides of a corpus against each other. The `\r` of a `\r\n` and a byte order mark
-    at the start of the file are removed.
-
-    Args:
-        path: The file. A name that ends in `.gz` is decompressed.
-
-    Returns:
-        The lines without their line ends; an empty list for an empty file.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        CorpusError: If the file is not UTF-8 (with the line) or its compression is damaged.
-    """
-    return list(_stream_lines(path))
-
-
-def _stream_lines(path):
-    path = pathlib.Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no corpus file {str(path)!r}.")
-    number = 0
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        try:
-            for number, line in enumerate(file, start=1):
-                if number == 1 and line == codecs.BOM_UTF8:
-                    return  # an empty file
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                yield text.removesuffix("\n").removesuffix("\r")
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise CorpusError(
-                f"{path}: not a complete gzip file ({error}). Copy or download it again."
-            ) from error
-        except UnicodeDecodeError as error:
-            raise CorpusError(
-                f"{path}, line {number}: not valid UTF-8 (byte 0x{error.object[error.start]:02x}). "
-                "Convert the file to UTF-8."
-            ) from error
-
-
-def _columns(path):
+def _columns(path, lines):
     """The first two tab-separated columns of a file."""
-    for number, line in enumerate(_stream_lines(path), start=1):
+    for number, line in enumerate(lines, start=1):
         columns = line.split("\t")
         if len(columns) < 2:
             raise CorpusError(
@@ -168,9 +157,8 @@ def _columns(path):
         yield columns[0], columns[1]
 
 
-def _aligned(*paths):
+def _aligned(paths, files):
     """The lines of two files, side by side."""
-    files = [_stream_lines(path) for path in paths]
     for number, pair in enumerate(itertools.zip_longest(*files), start=1):
         if None in pair:
             counts = [

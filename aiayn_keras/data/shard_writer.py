@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from aiayn_keras.data.token_shards import INDEX, TOKENIZER, VERSION
+from aiayn_keras.data.shard_index import INDEX, VERSION
+from aiayn_keras.data.token_shards import TOKENIZER
 from aiayn_keras.files import new_folder
 
 WORKER = Path(__file__).with_name("shard_worker.py")

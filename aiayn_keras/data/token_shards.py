@@ -1,19 +1,20 @@
 """Pairs tokenized once and kept on disk: lengths at hand, ids read when a batch needs them."""
 
 import hashlib
-import json
 from pathlib import Path
 
 import grain
 import numpy as np
+import sentencepiece
 
 from aiayn_keras.data.filtering import FilterReport, filter_pairs
-from aiayn_keras.data.parallel_text import CorpusError
+from aiayn_keras.data.shard_index import read_index
+from aiayn_keras.data.text_files import CorpusError
 from aiayn_keras.data.token_pairs import Tokens
+from aiayn_keras.files import read_bytes
 
-VERSION = 1
-INDEX = "index.json"
 TOKENIZER = "tokenizer.spm"
+MAX_TOKENIZER_BYTES = 100_000_000
 
 
 class TokenShards:
@@ -36,18 +37,22 @@ class TokenShards:
 
     Raises:
         FileNotFoundError: If there is no such folder.
-        CorpusError: If a file is missing or damaged, or no pair is left.
+        CorpusError: If a file is missing, damaged or does not fit the others, or no pair is left.
     """
 
     def __init__(self, folder, *, max_length: int | None = 256, max_ratio: float | None = None):
         self._folder = Path(folder)
-        index = _read_index(self._folder)
-        self.origin = index["origin"]
-        self.tokenizer_proto = (self._folder / TOKENIZER).read_bytes()
-        self._dtype = np.dtype(index["dtype"])
-        self.report, first, parts, paths = FilterReport(), 0, [], []
-        for shard in index["shards"]:
-            paths.append(_check_file(self._folder, shard, "array_record"))
+        index = read_index(self._folder)
+        self.origin, self._dtype = index.origin, np.dtype(index.dtype)
+        self.tokenizer_proto = _read_tokenizer(self._folder / TOKENIZER)
+        self._vocabulary_size = _count_tokens(self._folder / TOKENIZER, self.tokenizer_proto)
+        if self._vocabulary_size > np.iinfo(self._dtype).max + 1:
+            raise CorpusError(
+                f"{self._folder / TOKENIZER} has {self._vocabulary_size:,} tokens, more than "
+                f"`dtype`={index.dtype} of the index can number. Prepare the corpus again."
+            )
+        self.report, first, parts = FilterReport(), 0, []
+        for shard in index.shards:
             lengths = _read_lengths(self._folder, shard)
             kept, report = filter_pairs(*lengths.T, max_length=max_length, max_ratio=max_ratio)
             numbers = np.flatnonzero(kept).astype(np.int32)
@@ -59,7 +64,7 @@ class TokenShards:
         self._numbers, self.source_lengths, self.target_lengths = (
             np.concatenate(column) for column in zip(*parts, strict=True)
         )
-        self._records = grain.sources.ArrayRecordDataSource(paths)
+        self._records = _open_records(self._folder, index.shards)
 
     def __len__(self) -> int:
         return len(self.source_lengths)
@@ -77,54 +82,92 @@ class TokenShards:
             sizes = np.array([len(record) for record in records])
             if (sizes != lengths.sum(axis=1) * self._dtype.itemsize).any():
                 raise ValueError("a record is not as long as the index says")
-        except (RuntimeError, ValueError) as error:
-            raise CorpusError(
-                f"The shards in {self._folder} are damaged: {' '.join(str(error).split())[:200]}. "
-                "Prepare the corpus again."
-            ) from error
-        ids = np.frombuffer(b"".join(records), self._dtype).astype(np.int32)
+            ids = np.frombuffer(b"".join(records), self._dtype)
+            if ids.max(initial=0) >= self._vocabulary_size:
+                raise ValueError(
+                    f"a record holds the id {ids.max()}, the tokenizer has "
+                    f"{self._vocabulary_size} tokens"
+                )
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise _damaged(self._folder, error) from error
+        ids = ids.astype(np.int32)
         is_source = np.repeat(np.tile([True, False], len(lengths)), lengths.reshape(-1))
         return Tokens(ids[is_source], lengths[:, 0]), Tokens(ids[~is_source], lengths[:, 1])
 
 
-def _read_index(folder):
-    path = folder / INDEX
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{folder} holds no prepared corpus: it has no {INDEX}. Make one with "
-            "`aiayn-keras prepare`."
-        )
+def _damaged(folder, error):
+    reason = " ".join(str(error).split())[:200]
+    return CorpusError(f"The shards in {folder} are damaged: {reason}. Prepare the corpus again.")
+
+
+def _read_tokenizer(path):
+    """The bytes of the SentencePiece model."""
     try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-        version = index["version"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorpusError(f"{path} is damaged ({error}). Prepare the corpus again.") from error
-    if version != VERSION:
+        return read_bytes(path, MAX_TOKENIZER_BYTES)
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{error} Copy the folder again, or prepare it again.") from None
+
+
+def _count_tokens(path, proto):
+    """The number of tokens of a SentencePiece model."""
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(proto)
+        return processor.vocab_size()
+    except (RuntimeError, OSError) as error:
         raise CorpusError(
-            f"{path} has version {version}, this package reads {VERSION}. Prepare the corpus again."
-        )
-    return index
+            f"{path} is no SentencePiece model: {' '.join(str(error).split())[:200]}. "
+            "Copy the folder again, or prepare it again."
+        ) from None
 
 
-def _check_file(folder, shard, ending):
-    """Path of a shard's file, if it has the size it should have."""
-    path = folder / f"{shard['name']}.{ending}"
-    wanted = shard["files"][ending]["bytes"]
-    found = path.stat().st_size if path.is_file() else None
+def _open_records(folder, shards):
+    """All records of the shards, to be read at random."""
+    paths = [
+        _check_file(folder, f"{shard.name}.array_record", shard.files.array_record)
+        for shard in shards
+    ]
+    wanted = sum(shard.pairs for shard in shards)
+    try:
+        records = grain.sources.ArrayRecordDataSource(paths)
+        found = len(records)
+    except (RuntimeError, ValueError, IndexError) as error:
+        raise _damaged(folder, error) from error
     if found != wanted:
-        problem = "is missing" if found is None else f"has {found:,} bytes instead of {wanted:,}"
+        raise _damaged(folder, f"they hold {found:,} pairs instead of {wanted:,}")
+    return records
+
+
+def _check_file(folder, name, facts):
+    """Path of a shard's file, if it has the size it should have."""
+    path = folder / name
+    found = path.stat().st_size if path.is_file() else None
+    if found != facts.bytes:
+        problem = (
+            "is missing" if found is None else f"has {found:,} bytes instead of {facts.bytes:,}"
+        )
         raise CorpusError(f"{path} {problem}. Copy it again, or prepare the corpus again.")
     return str(path)
 
 
 def _read_lengths(folder, shard):
     """The lengths of a shard's pairs, uint32 `(pairs, 2)`, mapped into memory."""
-    path = _check_file(folder, shard, "lengths.npy")
+    path = _check_file(folder, f"{shard.name}.lengths.npy", shard.files.lengths)
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != shard["files"]["lengths.npy"]["sha256"]:
+    if digest != shard.files.lengths.sha256:
         raise CorpusError(f"{path} is damaged: its checksum is another. Prepare the corpus again.")
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+    try:
+        lengths = np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise CorpusError(f"{path} is no array: {reason}. Prepare the corpus again.") from None
+    if lengths.shape != (shard.pairs, 2) or lengths.dtype != np.dtype("<u4"):
+        raise CorpusError(
+            f"{path} must hold {shard.pairs:,} pairs of <u4, as the index says. It holds "
+            f"{lengths.dtype.str} of shape {lengths.shape}. Prepare the corpus again."
+        )
+    return lengths
 
 
 def _compact(lengths):

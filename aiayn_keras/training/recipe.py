@@ -1,15 +1,17 @@
 """A training described by one YAML file, checked before anything runs."""
 
 import difflib
+import reprlib
 from importlib import resources
-from pathlib import Path
 
 import pydantic
 import yaml
 
 from aiayn_keras.backend import compiles_by_default, open_devices
+from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
+from aiayn_keras.training.recipe_limits import MOST_PARAMETERS
 from aiayn_keras.training.recipe_sections import (
     BatchesSection,
     CorpusSection,
@@ -20,6 +22,10 @@ from aiayn_keras.training.recipe_sections import (
     TokenizerSection,
     TrainingSection,
 )
+from aiayn_keras.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
+
+MOST_PROBLEMS = 3
+"""Greatest number of wrong fields that a message is about."""
 
 
 class RecipeError(ValueError):
@@ -56,6 +62,16 @@ class Recipe(Section):
                     f"`{name}`={sizes[name]} must be a multiple of `training.model_parallel_size`="
                     f"{devices}, among which it is divided"
                 )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _model_has_a_size(self):
+        parameters = self.model.count_parameters(self.tokenizer.vocabulary_size)
+        if parameters > MOST_PARAMETERS:
+            raise ValueError(
+                f"the sizes of `model` make {parameters:,} parameters, more than "
+                f"{MOST_PARAMETERS:,}"
+            )
         return self
 
     def build_model(self, vocabulary_size):
@@ -111,20 +127,11 @@ def load_recipe(name_or_path, overrides=()):
             value; the message lists what is allowed.
         FileNotFoundError: For a path without a file.
     """
-    if str(name_or_path).endswith((".yaml", ".yml")):
-        path = Path(name_or_path)
-        if not path.is_file():
-            raise FileNotFoundError(f"There is no recipe file {str(path)!r}.")
-        text = path.read_text(encoding="utf-8")
-    elif name_or_path in recipe_names():
-        file = resources.files("aiayn_keras.training") / "recipes" / f"{name_or_path}.yaml"
-        text = file.read_text(encoding="utf-8")
-    else:
+    fields = _parse(_read(name_or_path), name_or_path)
+    if not isinstance(fields, dict):
         raise RecipeError(
-            f"There is no recipe {str(name_or_path)!r}. Recipes are: "
-            f"{', '.join(recipe_names())}; or give a path that ends in .yaml."
+            f"{name_or_path} must hold the sections {', '.join(Recipe.model_fields)}."
         )
-    fields = _parse_yaml(text, name_or_path)
     for override in overrides:
         _apply(fields, override)
     try:
@@ -133,48 +140,77 @@ def load_recipe(name_or_path, overrides=()):
         raise RecipeError(_explain(error, name_or_path)) from None
 
 
-def _parse_yaml(text, origin):
+def _read(name_or_path):
+    """The bytes of a recipe."""
+    if str(name_or_path).endswith((".yaml", ".yml")):
+        try:
+            return read_bytes(name_or_path, MAX_YAML_BYTES)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"There is no recipe file {str(name_or_path)!r}.") from None
+    if name_or_path in recipe_names():
+        file = resources.files("aiayn_keras.training") / "recipes" / f"{name_or_path}.yaml"
+        return file.read_bytes()
+    raise RecipeError(
+        f"There is no recipe {str(name_or_path)!r}. Recipes are: "
+        f"{', '.join(recipe_names())}; or give a path that ends in .yaml."
+    )
+
+
+def _parse(text, origin):
     try:
-        fields = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{origin} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(fields, dict):
-        raise RecipeError(f"{origin} must hold the sections {', '.join(Recipe.model_fields)}.")
-    return fields
+        return parse_yaml(text, origin)
+    except ValueError as error:
+        raise RecipeError(str(error)) from None
 
 
 def _apply(fields, override):
     key, equals, value = override.partition("=")
-    section, dot, field = key.partition(".")
-    if not (equals and dot):
-        raise RecipeError(f"A setting must look like section.field=value. Received: {override!r}.")
-    try:
-        value = yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{override!r} is not YAML: {' '.join(str(error).split())}") from None
+    section, _, field = key.partition(".")
+    if not (equals and section and field):
+        raise RecipeError(
+            f"A setting must look like section.field=value. Received: {_shown(override)}."
+        )
+    value = _parse(value, _shown(override))
     if not isinstance(fields.setdefault(section, {}), dict):
         raise RecipeError(f"`{section}` must be a section of fields.")
     fields[section][field] = value
 
 
 def _explain(error, origin):
-    lines = []
-    for problem in error.errors():
-        path = [str(part) for part in problem["loc"] if isinstance(part, str)]
-        where = ".".join(path) or "recipe"
-        if problem["type"] == "extra_forbidden":
-            allowed = _allowed_names(path[:-1])
-            close = difflib.get_close_matches(path[-1], allowed, n=1)
-            hint = f" Did you mean `{close[0]}`?" if close else ""
-            lines.append(f"unknown field `{where}`.{hint} Allowed: {', '.join(allowed)}.")
-        elif problem["type"] == "missing":
-            lines.append(f"field `{where}` is missing.")
-        else:
-            message = problem["msg"].removeprefix("Value error, ")
-            received = problem["input"]
-            shown = "" if isinstance(received, dict) else f" Received: {received!r}."
-            lines.append(f"`{where}`: {message}.{shown}")
-    return f"Recipe {origin}: " + " ".join(lines)
+    """One line on the first fields that are wrong, in the words of a recipe."""
+    problems = [_explain_one(problem) for problem in error.errors()[:MOST_PROBLEMS]]
+    more = error.error_count() - len(problems)
+    problems += [f"And {more} more."] if more else []
+    return f"Recipe {origin}: {' '.join(problems)}"
+
+
+def _explain_one(problem):
+    path = [str(part) for part in problem["loc"] if isinstance(part, str)]
+    where = ".".join(path) or "recipe"
+    received = f" Received: {_shown(problem['input'])}."
+    if problem["type"] == "extra_forbidden":
+        allowed = _allowed_names(path[:-1])
+        close = difflib.get_close_matches(path[-1][:100], allowed, n=1)
+        hint = f" Did you mean `{close[0]}`?" if close else ""
+        return f"unknown field `{where[:100]}`.{hint} Allowed: {', '.join(allowed)}."
+    if problem["type"] == "missing":
+        return f"field `{where}` is missing."
+    if problem["type"] == "model_type":
+        return f"`{where}`: must be a section of fields.{received}"
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"`{where}`: {message}.{'' if isinstance(problem['input'], dict) else received}"
+
+
+def _shown(value):
+    """A value for a message, shortened."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python refuses to write thousands of digits.
+        return "a huge number"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
 
 
 def _allowed_names(path):

@@ -7,22 +7,24 @@ from typing import Annotated, Literal
 
 import keras
 import pydantic
-from pydantic import AfterValidator, Field, PositiveInt
+from pydantic import AfterValidator
 
 from aiayn_keras.backend import bfloat16_products
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
+from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.optimization import paper_adam
+from aiayn_keras.training import recipe_limits as limits
 from aiayn_keras.training.bleu import check_bleu_tokenizer
-
-Share = Annotated[float, Field(ge=0.0, lt=1.0)]
-FilePair = tuple[str] | tuple[str, str]
+from aiayn_keras.training.recipe_limits import FilePair, Share, count, number, type_of_search_option
 
 
 class Section(pydantic.BaseModel):
-    """Base of the sections: refuses unknown fields and checks the others."""
+    """Base of the sections: refuses unknown fields, infinite numbers, and checks the others."""
 
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = pydantic.ConfigDict(
+        extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False
+    )
 
 
 class CorpusSection(Section):
@@ -45,9 +47,9 @@ class CorpusSection(Section):
 
     name: str | None = None
     variant: Literal["tok", "raw"] | None = None
-    train_size: PositiveInt | None = None
-    validation_size: PositiveInt | None = None
-    test_size: PositiveInt | None = None
+    train_size: count(limits.MOST_GENERATED) | None = None
+    validation_size: count(limits.MOST_GENERATED) | None = None
+    test_size: count(limits.MOST_GENERATED) | None = None
     train: FilePair | None = None
     validation: FilePair | None = None
     test: FilePair | None = None
@@ -75,10 +77,10 @@ class TokenizerSection(Section):
             probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
 
-    vocabulary_size: Annotated[int, Field(ge=8)]
+    vocabulary_size: count(INTEGERS["vocabulary_size"][1], least=8)
     model_type: Literal["bpe", "unigram"] = "bpe"
     normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
-    sampling_alpha: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    sampling_alpha: number(gt=0.0, lt=1.0) | None = None
 
 
 class _ModelBase(Section):
@@ -99,6 +101,16 @@ class _ModelBase(Section):
             **self.model_dump(exclude={"preset"}, exclude_none=True),
         }
 
+    def count_parameters(self, vocabulary_size):
+        """Numbers of the model that take memory, those of its tables of positions included."""
+        sizes = self.options
+        D, heads, F = (sizes[name] for name in ("hidden_dim", "num_heads", "intermediate_dim"))
+        head_dims = [sizes[name] or D // heads for name in ("key_dim", "value_dim")]
+        attention, feed_forward = 2 * D * heads * sum(head_dims), 2 * D * F
+        embeddings = D * (vocabulary_size + 2 * sizes["max_sequence_length"])
+        # A layer of the encoder has one attention, a layer of the decoder two.
+        return embeddings + sizes["num_layers"] * (3 * attention + 2 * feed_forward)
+
     def build(self, vocabulary_size, dtype):
         """Makes the `TransformerBackbone`, with random weights."""
         return TransformerBackbone(vocabulary_size, dtype=dtype, **self.options)
@@ -114,20 +126,22 @@ BACKBONE_DEFAULTS = {
     for name, parameter in inspect.signature(TransformerBackbone.__init__).parameters.items()
     if parameter.default is not parameter.empty and name != "dtype"
 }
-_TYPE_OF_DEFAULT = {
-    bool: bool, int: PositiveInt, type(None): PositiveInt, float: Share, str: str,
-}  # fmt: skip
 _TYPE_OF_OPTION = {
+    **{name: count(most, least) for name, (least, most) in INTEGERS.items()},
     "activation": Annotated[str, AfterValidator(_known_activation)],
     "position_embedding": Literal["sinusoidal", "learned"],
 }
+_TYPE_OF_DEFAULT = {bool: bool, float: Share}
+
+
+def _type_of_option(name):
+    return _TYPE_OF_OPTION.get(name) or _TYPE_OF_DEFAULT[type(BACKBONE_DEFAULTS[name])]
+
+
 ModelSection = pydantic.create_model(
     "ModelSection",
     __base__=_ModelBase,
-    **{
-        name: (_TYPE_OF_OPTION.get(name, _TYPE_OF_DEFAULT[type(default)]) | None, None)
-        for name, default in BACKBONE_DEFAULTS.items()
-    },
+    **{name: (_type_of_option(name) | None, None) for name in BACKBONE_DEFAULTS},
 )
 
 
@@ -142,11 +156,11 @@ class BatchesSection(Section):
         max_ratio: Pairs with a greater ratio of lengths are dropped; see `filter_pairs`.
     """
 
-    tokens_per_batch: PositiveInt = 25_000
-    max_shapes: PositiveInt = 8
+    tokens_per_batch: count(limits.MOST_TOKENS) = 25_000
+    max_shapes: count(limits.MOST_SHAPES) = 8
     packing: bool = False
-    max_length: PositiveInt = 250
-    max_ratio: Annotated[float, Field(ge=1.0)] | None = 3.0
+    max_length: count(INTEGERS["max_sequence_length"][1]) = 250
+    max_ratio: number(ge=1.0, le=limits.GREATEST_RATIO) | None = 3.0
 
 
 class OptimizerSection(Section):
@@ -161,11 +175,11 @@ class OptimizerSection(Section):
             (EMA) of the weights instead of the weights; each update keeps this share of it.
     """
 
-    warmup_steps: PositiveInt = 4000
-    peak_learning_rate: Annotated[float, Field(gt=0.0)] | None = None
+    warmup_steps: count(limits.MOST_UPDATES) = 4000
+    peak_learning_rate: number(gt=0.0, le=limits.GREATEST_RATE) | None = None
     label_smoothing: Share | None = None
-    gradient_accumulation_steps: PositiveInt = 1
-    ema_momentum: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    gradient_accumulation_steps: count(limits.MOST_BATCHES) = 1
+    ema_momentum: number(gt=0.0, lt=1.0) | None = None
 
     def build(self, hidden_dim):
         """Makes the optimizer for a model of width `hidden_dim`."""
@@ -193,20 +207,20 @@ class TrainingSection(Section):
         seed: Seed of the first weights, the order of batches and dropout.
     """
 
-    updates: PositiveInt
-    checkpoint_every: PositiveInt
-    bleu_every: PositiveInt
-    average_checkpoints: PositiveInt = 5
+    updates: count(limits.MOST_UPDATES)
+    checkpoint_every: count(limits.MOST_UPDATES)
+    bleu_every: count(limits.MOST_UPDATES)
+    average_checkpoints: count(limits.MOST_CHECKPOINTS) = 5
     monitor: Literal["loss", "bleu"] = "loss"
-    patience: PositiveInt | None = None
+    patience: count(limits.MOST_CHECKPOINTS) | None = None
     keep_best: bool = False
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16", "bfloat16_products"] = (
         "float32"
     )
     jit_compile: bool | None = None
     devices: Literal["one", "data_parallel", "model_parallel"] = "one"
-    model_parallel_size: Annotated[int, Field(ge=2)] | None = None
-    seed: Annotated[int, Field(ge=0)] = 1
+    model_parallel_size: count(limits.MOST_DEVICES, least=2) | None = None
+    seed: count(limits.GREATEST_SEED, least=0) = 1
 
     @property
     def dtype(self):
@@ -273,10 +287,7 @@ EvaluationSection = pydantic.create_model(
     "EvaluationSection",
     __base__=_EvaluationBase,
     **{
-        field.name: (
-            Annotated[field.type, Field(ge=field.metadata["minimum"])],
-            field.default,
-        )
+        field.name: (type_of_search_option(field), field.default)
         for field in dataclasses.fields(SearchOptions)
         if field.name != "num_return_sequences"
     },

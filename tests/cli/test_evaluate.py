@@ -1,5 +1,8 @@
 import json
 
+import pytest
+from sacrebleu.tokenizers import tokenizer_spm
+
 from tests.cli.command import assert_one_clear_line, run, write_lines
 
 
@@ -28,3 +31,17 @@ def test_evaluate_refuses_an_unknown_tokenizer(trained_run, source_file):
         *("--tokenize", "14a"),
     )
     assert_one_clear_line(result, "14a", "13a")
+
+
+@pytest.mark.parametrize("name", ["flores200", "spm"])
+def test_evaluate_says_that_a_tokenizer_needs_the_network(
+    trained_run, source_file, name, monkeypatch
+):
+    monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", str(source_file.parent))
+    result = run(
+        *("evaluate", trained_run, "--source", source_file, "--reference", source_file),
+        *("--tokenize", name),
+    )
+    assert_one_clear_line(
+        result, f"downloads the tokenizer '{name}' from the network", "--tokenize"
+    )

@@ -4,6 +4,7 @@ import resource
 
 import pytest
 
+from aiayn_keras.cli import main
 from tests.cli.command import assert_one_clear_line, run, run_in_fresh_process
 
 HEAVY = ("aiayn_keras.models", "grain", "jax", "keras", "numpy", "pydantic", "tensorflow", "torch")
@@ -56,6 +57,30 @@ def test_every_command_is_listed_with_its_first_sentence():
     lines = run("--help").stdout.split("Commands:\n")[1].splitlines()
     assert len(lines) == 9
     assert all(line.endswith(".") and not line.endswith("...") for line in lines)
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """`aiayn-keras info` with a fault of its own."""
+
+    def fail(**options):
+        raise KeyError("shards")
+
+    monkeypatch.setattr(main.commands["info"], "callback", fail)
+
+
+def test_any_exception_is_one_line(broken):
+    result = run("info", "--all")
+    assert_one_clear_line(result, "unexpected KeyError: 'shards'", "--debug")
+
+
+def test_debug_shows_the_traceback(broken):
+    result = run("--debug", "info", "--all")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, KeyError)
+    assert "Error: " not in result.stderr
+    result = run("--debug", "translate", "nowhere")
+    assert isinstance(result.exception, FileNotFoundError)
 
 
 @pytest.mark.parametrize(

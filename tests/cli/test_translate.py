@@ -1,3 +1,5 @@
+import functools
+import importlib
 import json
 import os
 import subprocess
@@ -5,8 +7,12 @@ import sys
 
 import pytest
 
+from aiayn_keras.cli.windows import windows
 from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
 from tests.helpers import assert_close
+
+# The package's name `translate` is the command.
+translate = importlib.import_module("aiayn_keras.cli.translate")
 
 
 @pytest.fixture
@@ -96,6 +102,36 @@ def test_json_holds_scores_tokens_and_alignments(trained_run, source_file, model
             assert_close(found["score"], hypothesis.score, 1e-5)
             assert_close(found["alignment"], hypothesis.alignment, 0, 1e-4)
     assert "alignment" not in run(*arguments).stdout
+
+
+def test_a_file_is_translated_a_window_at_a_time(trained_run, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(translate, "windows", functools.partial(windows, max_rows=2))
+    lines, prefixes = [*SOURCES, "", "Half past three."], ["", "Jeden", "", ""]
+    source = write_lines(tmp_path / "source.en", lines)
+    options = ("--input", source, "--prefixes", write_lines(tmp_path / "prefixes", prefixes))
+    result = run("translate", trained_run, *options)
+    assert result.exit_code == 0, result.output
+    expected = model.translate(lines, prefixes=prefixes)
+    assert result.stdout.split("\n")[:-1] == [each.text for each in expected]
+    write_lines(source, [*SOURCES, "Good.", "bus " * 300])
+    result = run("translate", trained_run, *options)
+    assert_one_clear_line(result, "source.en, line 4", "256 positions")
+    assert len(result.stdout.splitlines()) == 2
+
+
+@pytest.mark.parametrize("damage", [b"caf\xe9\n", b"x" * 1_000_001])
+def test_a_file_is_read_to_its_end_before_anything_is_translated(trained_run, tmp_path, damage):
+    path = tmp_path / "damaged.en"
+    path.write_bytes(b"Good.\n" * 20_000 + damage)
+    result = run("translate", trained_run, "--input", path)
+    assert_one_clear_line(result, "damaged.en, line 20001: ")
+    assert result.stdout == ""
+
+
+def test_a_named_pipe_is_no_input(trained_run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    result = run("translate", trained_run, "--input", tmp_path / "pipe")
+    assert_one_clear_line(result, "pipe is no regular file")
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,7 @@ import gzip
 import pytest
 
 from aiayn_keras.data import CorpusError, ParallelText, read_lines, read_parallel, stream_parallel
-
-
-def write(path, data):
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return path
+from tests.data.text_bytes import write
 
 
 def test_two_files_are_paired_line_by_line(tmp_path):
@@ -150,3 +146,18 @@ def test_damage_is_named(tmp_path):
         list(stream_parallel(cut, cut))
     with pytest.raises(FileNotFoundError, match=r"no\.en"):
         list(stream_parallel(tmp_path / "no.en", good))
+
+
+def test_more_pairs_than_memory_should_hold_are_refused(tmp_path):
+    path = write(tmp_path / "a.en", "line\n" * 4)
+    assert len(read_parallel(path, path, max_lines=4)) == 4
+    with pytest.raises(CorpusError, match=r"a\.en, line 4: .*at most 3 lines.*prepare"):
+        read_parallel(path, path, max_lines=3)
+
+
+def test_a_line_longer_than_the_limit_is_named_on_either_side(tmp_path):
+    good = write(tmp_path / "a.en", "1\n2\n")
+    bad = write(tmp_path / "a.de", "1\n" + "x" * 10)
+    assert len(read_parallel(good, bad, max_line_bytes=10)) == 2
+    with pytest.raises(CorpusError, match=r"a\.de, line 2: .*at most 9 bytes"):
+        read_parallel(good, bad, max_line_bytes=9)

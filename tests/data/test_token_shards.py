@@ -1,8 +1,11 @@
+import hashlib
+import io
 import json
 
 import numpy as np
 import pytest
 import sentencepiece
+from array_record.python.array_record_module import ArrayRecordWriter
 
 from aiayn_keras.data import (
     CorpusError,
@@ -11,6 +14,7 @@ from aiayn_keras.data import (
     TokenPairs,
     TokenShards,
     generate_demo_pairs,
+    token_shards,
     write_shards,
 )
 
@@ -101,6 +105,84 @@ def test_a_shard_that_is_cut_or_gone_is_named(copy):
 def test_a_changed_bit_is_found(copy):
     flip_bit(copy / "train-00000-of-00002.lengths.npy")
     with pytest.raises(CorpusError, match=r"lengths\.npy is damaged: its checksum"):
+        TokenShards(copy)
+
+
+def replace_file(folder, name, data):
+    """Replaces a file of the first shard, and what the index says of it."""
+    path = folder / f"train-00000-of-00002.{name}"
+    path.write_bytes(data)
+    index = json.loads((folder / "index.json").read_text())
+    digest = hashlib.sha256(data).hexdigest()
+    index["shards"][0]["files"][name] = {"bytes": len(data), "sha256": digest}
+    (folder / "index.json").write_text(json.dumps(index))
+
+
+def array_bytes(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        (b"", "is no array"),
+        (b"\x93NUMPY" + bytes(100), "is no array"),
+        (array_bytes(np.zeros((1300, 2), "<u8")), r"1,300 pairs of <u4.*It holds <u8"),
+        (array_bytes(np.zeros((1301, 2), "<u4")), r"shape \(1301, 2\)"),
+        (array_bytes(np.zeros((1300, 2), "<u4"))[:-8], "is no array"),
+    ],
+)
+def test_lengths_that_are_none_are_refused(copy, lengths, message):
+    replace_file(copy, "lengths.npy", lengths)
+    with pytest.raises(CorpusError, match=rf"00000-of-00002\.lengths\.npy .*{message}"):
+        TokenShards(copy)
+
+
+def test_records_that_are_none_are_refused(copy):
+    replace_file(copy, "array_record", np.random.default_rng(1).bytes(70_000))
+    with pytest.raises(CorpusError, match=r"copy are damaged: .*Prepare the corpus again"):
+        TokenShards(copy).read(np.arange(10), 0)
+
+
+def test_ids_beyond_the_vocabulary_are_refused(copy):
+    lengths = np.array([[1, 1]], "<u4")
+    writer = ArrayRecordWriter(str(copy / "small"), "group_size:1")
+    writer.write(np.array([199, 200], "<u2").tobytes())
+    writer.close()
+    replace_file(copy, "array_record", (copy / "small").read_bytes())
+    replace_file(copy, "lengths.npy", array_bytes(lengths))
+    index = json.loads((copy / "index.json").read_text())
+    index["shards"] = [{**index["shards"][0], "pairs": 1}]
+    (copy / "index.json").write_text(json.dumps(index))
+    with pytest.raises(CorpusError, match="holds the id 200, the tokenizer has 200 tokens"):
+        TokenShards(copy).read(np.array([0]), 0)
+
+
+def test_other_numbers_of_pairs_than_the_index_says_are_refused(copy):
+    first, second = (copy / f"train-0000{n}-of-00002.array_record" for n in (0, 1))
+    replace_file(copy, "array_record", second.read_bytes())
+    assert first.read_bytes() == second.read_bytes()
+    with pytest.raises(CorpusError, match="they hold 2,000 pairs instead of 2,300"):
+        TokenShards(copy)
+
+
+@pytest.mark.parametrize("data", [b"", b"no tokenizer", bytes(1000), None])
+def test_a_tokenizer_that_is_none_is_named(copy, data):
+    path = copy / "tokenizer.spm"
+    path.unlink()
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(CorpusError, match=r"tokenizer\.spm.*Copy the folder again"):
+        TokenShards(copy)
+
+
+def test_a_vocabulary_that_the_ids_cannot_number_is_refused(copy, monkeypatch):
+    monkeypatch.setattr(token_shards, "_count_tokens", lambda path, proto: 2**16 + 1)
+    with pytest.raises(
+        CorpusError, match=r"tokenizer\.spm has 65,537 tokens, more than `dtype`=<u2"
+    ):
         TokenShards(copy)
 
 

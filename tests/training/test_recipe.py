@@ -8,6 +8,7 @@ from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TransformerBackbone
 from aiayn_keras.training import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.recipe_sections import EvaluationSection
+from tests.data.text_bytes import write
 
 SMALL = ("model.num_layers=1", "model.hidden_dim=8", "model.intermediate_dim=8")
 
@@ -118,7 +119,7 @@ def test_an_unknown_recipe_gets_the_names():
         ("training.updates=300", "must be a multiple of `checkpoint_every`=250"),
         ("training.updates=many", "`training.updates`: .*integer.*'many'"),
         ("model.dropout=1.0", "`model.dropout`: .*less than 1"),
-        ("model.num_layers=0", "`model.num_layers`: .*greater than 0.*0"),
+        ("model.num_layers=0", "`model.num_layers`: .*greater than or equal to 1.*0"),
         ("model.activation=rely", "`model.activation`: Could not interpret .*rely"),
         (
             "model.position_embedding=none",
@@ -133,6 +134,28 @@ def test_an_unknown_recipe_gets_the_names():
         ("training.devices=all", "`training.devices`: .*'one', 'data_parallel' or 'model_par"),
         ("training.devices=model_parallel", "need each other. .*model_parallel_size=None"),
         ("training.model_parallel_size=2", "need each other. .*devices=one"),
+        ("training.updates=2000000000", "`training.updates`: .*less than or equal to 1000000000"),
+        ("training.updates=true", "`training.updates`: .*integer.*True"),
+        ("training.updates=1000.0", "`training.updates`: .*integer.*1000.0"),
+        ("training.seed=99999999999", "`training.seed`: .*less than or equal to 4294967295"),
+        ("corpus.train_size=99999999999999", "`corpus.train_size`: .*less than or equal to 10"),
+        ("model.hidden_dim=1000000000", "`model.hidden_dim`: .*less than or equal to 65536"),
+        ("model.hidden_dim=64000", "the sizes of `model` make .* parameters, more than 20,000"),
+        ("model.max_sequence_length=10000000000", "`model.max_sequence_length`: .*less than"),
+        ("model.dropout=false", "`model.dropout`: .*valid number.*False"),
+        ("model=3", "section.field=value"),
+        ("optimizer.peak_learning_rate=.inf", "`optimizer.peak_learning_rate`: .*finite.*inf"),
+        ("optimizer.peak_learning_rate=.nan", "`optimizer.peak_learning_rate`: .*finite.*nan"),
+        ("optimizer.peak_learning_rate=1e30", "`optimizer.peak_learning_rate`: .*equal to 10"),
+        ("batches.max_ratio=.inf", "`batches.max_ratio`: .*finite.*inf"),
+        ("evaluation.length_penalty=.inf", "`evaluation.length_penalty`: .*finite.*inf"),
+        ("evaluation.num_beams=2.0", "`evaluation.num_beams`: .*integer.*2.0"),
+        ("training.seed=0x" + "f" * 4000, "`training.seed`: .*4294967295. .*a huge number"),
+        ("corpus.train=a.tsv", "`corpus.train`: give a list of one TSV file or two files. .*a.tsv"),
+        ("corpus.train=[a, b, c]", "`corpus.train`: give a list of one TSV file or two files"),
+        ("corpus.train=[]", "`corpus.train`: give a list of one TSV file or two files"),
+        ("corpus.test=[1, 2]", "`corpus.test`: give a list of one TSV file or two files"),
+        ("training.updates={a: 1, a: 2}", "line 1: the key 'a' is there twice"),
         ("updates=3", "section.field=value"),
         ("training.updates=[", "not YAML"),
     ],
@@ -178,6 +201,42 @@ def test_a_file_that_is_no_recipe(tmp_path):
     path.write_text("- demo\n")
     with pytest.raises(RecipeError, match="must hold the sections corpus, tokenizer"):
         load_recipe(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("corpus: &a {name: demo}\ntokenizer: *a\n", "line 1: aliases and anchors"),
+        ("corpus: {}\ncorpus: {}\n", "line 2: the key 'corpus' is there twice"),
+        ("corpus: demo\n", "`corpus`: must be a section of fields. Received: 'demo'"),
+        ("corpus: {name: demo, train: a.tsv}\n", "`corpus.train`: give a list of one TSV file"),
+        (b"corpus: {name: \xff}\n", "line 1: not valid UTF-8"),
+        ("[" * 1000, "nested at most 20 deep"),
+        ("1: 2\n", "a key must be a text"),
+        ("{a: 1, b: 1, c: 1}", r"field `corpus` is missing\. .* And 3 more\.$"),
+        ("", "must hold the sections"),
+    ],
+)
+def test_hostile_yaml_is_refused_with_its_file(tmp_path, text, message):
+    path = write(tmp_path / "mine.yaml", text)
+    with pytest.raises(RecipeError, match=rf"mine\.yaml.*{message}"):
+        load_recipe(path)
+
+
+def test_a_recipe_is_a_regular_file_of_bounded_size(tmp_path):
+    (tmp_path / "endless.yaml").symlink_to("/dev/zero")
+    with pytest.raises(OSError, match=r"endless\.yaml is no regular file"):
+        load_recipe(tmp_path / "endless.yaml")
+    large = write(tmp_path / "large.yaml", "#" * 1_000_001)
+    with pytest.raises(ValueError, match=r"large\.yaml has more than 1,000,000 bytes"):
+        load_recipe(large)
+
+
+def test_the_size_of_a_model_is_known_before_it_is_built():
+    recipe = load_recipe("demo", (*SMALL, "model.key_dim=3", "model.position_embedding=learned"))
+    built = recipe.build_model(vocabulary_size=19).backbone.count_params()
+    counted = recipe.model.count_parameters(vocabulary_size=19)
+    assert counted == pytest.approx(built, rel=0.05)  # without biases and norms
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,102 @@
+"""YAML from outside: plain values only, of bounded size and depth, each key once."""
+
+import yaml
+
+MAX_YAML_BYTES = 1_000_000
+MAX_DEPTH = 20
+MAX_NODES = 10_000
+MAX_SCALAR = 5_000
+"""Greatest number of characters of a key or value; a path has up to 4,096."""
+
+
+def parse_yaml(text, origin):
+    r"""Parses YAML without anchors, aliases or tags, in which each key of a mapping is a text.
+
+    Args:
+        text: A string, or bytes in UTF-8.
+        origin: Name of the text in errors, such as its file.
+
+    Returns:
+        None, a boolean, number, string or date, or a list or dictionary of such values.
+
+    Raises:
+        ValueError: For anything else, with the line.
+
+    Example:
+    >>> parse_yaml("model: {num_layers: 2}", "mine.yaml")
+    {'model': {'num_layers': 2}}
+    >>> parse_yaml("a: 1\na: 2", "mine.yaml")
+    Traceback (most recent call last):
+    ...
+    ValueError: mine.yaml, line 2: the key 'a' is there twice.
+    """
+    if len(text) > MAX_YAML_BYTES:
+        raise ValueError(f"{origin}: YAML must have at most {MAX_YAML_BYTES:,} bytes. It has more.")
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = text.count(b"\n", 0, error.start) + 1
+            raise ValueError(
+                f"{origin}, line {line}: not valid UTF-8 (byte 0x{text[error.start]:02x}). "
+                "Convert the file to UTF-8."
+            ) from None
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ValueError(f"{origin}, line {line}: not YAML: a control character.") from None
+    except _RefusedError as error:
+        raise ValueError(
+            f"{origin}, line {error.problem_mark.line + 1}: {error.problem}."
+        ) from None
+    except yaml.MarkedYAMLError as error:
+        line = (error.problem_mark or error.context_mark).line + 1
+        raise ValueError(f"{origin}, line {line}: not YAML: {error.problem}.") from None
+    except (ValueError, OverflowError) as error:  # a date or number that does not exist
+        raise ValueError(f"{origin} holds an impossible value: {error}.") from None
+
+
+class _RefusedError(yaml.MarkedYAMLError):
+    """YAML that is not allowed here."""
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, which has no limits, with some."""
+
+    def __init__(self, stream):
+        super().__init__(stream)
+        self._depth = self._nodes = 0
+
+    def compose_node(self, parent, index):
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+            _refuse(event, "aliases and anchors are not allowed; write the value out")
+        if event.tag is not None:
+            _refuse(event, "tags are not allowed; write the value without")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > MAX_SCALAR:
+            _refuse(event, f"a value must have at most {MAX_SCALAR:,} characters")
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            _refuse(event, f"at most {MAX_NODES:,} values are allowed")
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            _refuse(event, f"values may be nested at most {MAX_DEPTH} deep")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def compose_mapping_node(self, anchor):
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if key.tag != "tag:yaml.org,2002:str":
+                _refuse(key, "a key must be a text")
+            if key.value in seen:
+                _refuse(key, f"the key {key.value[:80]!r} is there twice")
+            seen.add(key.value)
+        return node
+
+
+def _refuse(place, problem):
+    raise _RefusedError(problem=problem, problem_mark=place.start_mark)
