@@ -1,9 +1,10 @@
 """Texts to batches of token ids, checked, of similar length and few shapes."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
+
+from aiayn_keras.checks import check_texts
 
 # Lengths are padded to multiples of this, and batches to powers of two, so that there are few
 # shapes to compile.
@@ -43,7 +44,7 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
         ValueError: For a single string, or something that is no sequence of strings in Unicode.
         TextTooLongError: For a text with too many tokens.
     """
-    texts = _checked_texts(texts, argument)
+    texts = check_texts(argument, texts.tolist() if isinstance(texts, np.ndarray) else texts)
     sequences = [[*ids, tokenizer.end_token_id] for ids in tokenizer(texts)]
     for i, sequence in enumerate(sequences):
         if len(sequence) > max_sequence_length:
@@ -55,22 +56,6 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
                 f"It begins with {texts[i][:40]!r}.",
             )
     return sequences
-
-
-def _checked_texts(texts, argument):
-    """A list of strings that can be written in UTF-8, from any sequence of them."""
-    if isinstance(texts, np.ndarray):
-        texts = texts.tolist()
-    if isinstance(texts, (str, bytes)) or not isinstance(texts, Sequence):
-        raise ValueError(f"`{argument}` must be a list of strings. Received: {texts!r:.60}.")
-    for i, text in enumerate(texts):
-        try:
-            text.encode("utf-8")
-        except (AttributeError, UnicodeEncodeError):
-            raise ValueError(
-                f"`{argument}[{i}]` must be a string of Unicode characters. Received: {text!r:.60}."
-            ) from None
-    return list(texts)
 
 
 def check_equal_lengths(**lists):

@@ -1,42 +1,17 @@
 """Checks of the arguments of clients, before anything is sent."""
 
 import math
-from collections.abc import Sequence
 from numbers import Integral, Real
+
+from aiayn_keras.checks import is_unicode
 
 LONGEST_DEADLINE = 86_400.0
 """Seconds of a day."""
 
 
-def checked_texts(name, texts):
-    """Copies a list of texts.
-
-    Args:
-        name: Name of the argument, for the error.
-        texts: List or tuple of strings.
-
-    Raises:
-        ValueError: If it is anything else, or a string cannot be written in UTF-8.
-    """
-    texts = checked_list(name, texts, "strings")
-    for i, text in enumerate(texts):
-        if not _is_unicode(text):
-            raise ValueError(
-                f"`{name}[{i}]` must be a string of Unicode characters. Received: {text!r:.60}."
-            )
-    return texts
-
-
-def checked_list(name, values, content):
-    """Copies a list or tuple; raises `ValueError` for anything else, strings included."""
-    if not isinstance(values, Sequence) or isinstance(values, str | bytes | bytearray):
-        raise ValueError(f"`{name}` must be a list of {content}. Received: {values!r:.60}.")
-    return list(values)
-
-
 def checked_name(name, value):
     """Returns a name that can stand in a URL, or raises `ValueError`."""
-    if not _is_unicode(value) or not value.strip("."):
+    if not is_unicode(value) or not value.strip("."):
         raise ValueError(
             f"`{name}` must be a string that names it. Received: {name}={value!r:.60}."
         )
@@ -62,10 +37,3 @@ def checked_deadline(value):
             f"{LONGEST_DEADLINE:g}. Received: deadline={value!r:.60}."
         )
     return float(value)
-
-
-def _is_unicode(text):
-    try:
-        return isinstance(text, str) and text.encode("utf-8") is not None
-    except UnicodeEncodeError:
-        return False

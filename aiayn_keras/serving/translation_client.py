@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aiayn_keras.checks import check_list, check_texts
 from aiayn_keras.serving.answers import OUTPUTS, check_outputs
 from aiayn_keras.serving.arguments import (
     checked_deadline,
     checked_integer,
-    checked_list,
     checked_name,
-    checked_texts,
 )
 from aiayn_keras.serving.errors import BadAnswerError
 from aiayn_keras.serving.retries import call_with_retries
@@ -108,7 +107,7 @@ class TranslationClient(abc.ABC):
         """
         return [
             ServedTranslation(text, float(score), float(normalized))
-            for answer in self._batches("serving_default", text=checked_texts("texts", texts))
+            for answer in self._batches("serving_default", text=check_texts("texts", texts))
             for text, score, normalized in zip(
                 answer["translation"], answer["score"], answer["normalized_score"], strict=True
             )
@@ -121,7 +120,7 @@ class TranslationClient(abc.ABC):
                 ServedTranslation(text, float(score), float(normalized))
                 for text, score, normalized in zip(*hypotheses, strict=True)
             ]
-            for answer in self._batches("translate_nbest", text=checked_texts("texts", texts))
+            for answer in self._batches("translate_nbest", text=check_texts("texts", texts))
             for hypotheses in zip(
                 answer["translations"],
                 answer["scores"],
@@ -134,7 +133,7 @@ class TranslationClient(abc.ABC):
         """Gives a `ServedAlignment` for every text; see `translate`."""
         return [
             _alignment(*row)
-            for answer in self._batches("align", text=checked_texts("texts", texts))
+            for answer in self._batches("align", text=check_texts("texts", texts))
             for row in zip(
                 answer["translation"],
                 answer["score"],
@@ -155,8 +154,8 @@ class TranslationClient(abc.ABC):
         Returns:
             List of floats, one for each pair.
         """
-        sources = checked_texts("sources", sources)
-        targets = checked_texts("targets", targets)
+        sources = check_texts("sources", sources)
+        targets = check_texts("targets", targets)
         if len(sources) != len(targets):
             raise ValueError(
                 "`sources` and `targets` must be of equal length. "
@@ -182,8 +181,8 @@ class TranslationClient(abc.ABC):
         checked_name("signature", signature)
         for name, values in inputs.items():
             if signature in OUTPUTS:
-                checked_texts(name, values)
-            inputs[name] = checked_list(name, values, "strings or numbers")
+                check_texts(name, values)
+            inputs[name] = check_list(name, values, "strings or numbers")
         return self._ask(signature, inputs)
 
     @abc.abstractmethod
