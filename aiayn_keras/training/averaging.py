@@ -7,7 +7,11 @@ import keras
 
 from aiayn_keras.files import check_is_new, new_folder, write_text
 from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
-from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint
+from aiayn_keras.training.checkpoints import (
+    DamagedCheckpointError,
+    list_checkpoints,
+    load_checkpoint,
+)
 from aiayn_keras.training.history import best_update, read_history, write_history
 from aiayn_keras.training.inputs import read_recipe_text
 from aiayn_keras.training.recipe import load_recipe
@@ -15,6 +19,11 @@ from aiayn_keras.training.resume import read_tokenizer
 from aiayn_keras.training.run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
+
+REMEDY = (
+    "Delete the ones after it and train again from the one before, or take the mean of those after "
+    "it by `aiayn-keras average --last NUMBER`."
+)
 
 
 def average_checkpoints(model, paths):
@@ -27,13 +36,16 @@ def average_checkpoints(model, paths):
         paths: Checkpoint files, at least one.
 
     Raises:
-        ValueError: If there is no path.
+        ValueError: If there is no path, or a checkpoint is damaged.
     """
     if not paths:
         raise ValueError("`paths` must name at least one checkpoint. Received none.")
     sums = None
     for path in paths:
-        load_checkpoint(model, path)
+        try:
+            load_checkpoint(model, path)
+        except DamagedCheckpointError as error:
+            raise DamagedCheckpointError(f"{error} Delete it. {REMEDY}") from None
         model.optimizer.finalize_variable_values(model.trainable_variables)
         # In float64, so that the order of the sum does not matter.
         values = [
@@ -64,9 +76,8 @@ def chosen_checkpoints(folder, training):
     missing = [str(update) for update in updates if update not in checkpoints]
     if missing:
         raise ValueError(
-            f"{folder.checkpoints} lacks the checkpoint of update {', '.join(missing)}, of which "
-            "the mean is to be taken. Delete the later ones to train again from the one before, or "
-            "take the mean of those after it: aiayn-keras average --last NUMBER."
+            f"{folder.checkpoints} lacks the checkpoint of update {', '.join(missing)}, which "
+            f"belongs to the mean. {REMEDY}"
         )
     return [checkpoints[update] for update in updates]
 

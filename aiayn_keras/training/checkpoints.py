@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import math
+import os
 import re
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def check_digest(path):
         raise ValueError(
             f"{path} is not named as a checkpoint is: update-NNNNNNNN.DIGEST.weights.h5."
         )
-    if path.exists() and not path.is_file():
+    if os.path.lexists(path) and not path.is_file():
         raise DamagedCheckpointError(f"The checkpoint {path} is damaged: it is no regular file.")
     digest = digest_of(path, int(match[1]))
     if digest != match[2]:

@@ -4,6 +4,7 @@ import itertools
 import json
 import logging
 import math
+import os
 
 import pydantic
 from pydantic import Field, PositiveInt
@@ -49,7 +50,7 @@ def read_history(path, update):
         ValueError: If the file is not what `write_history` wrote.
         OSError: If it cannot be read.
     """
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
     try:
         rows = _ROWS.validate_json(read_regular(path, MOST_BYTES))

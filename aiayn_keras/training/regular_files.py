@@ -1,5 +1,6 @@
 """Reading files that somebody else may have put there."""
 
+import os
 from pathlib import Path
 
 
@@ -18,7 +19,7 @@ def read_regular(path, most_bytes):
         OSError: If it is something else than a file, or too large.
     """
     path = Path(path)
-    if path.exists() and not path.is_file():
+    if os.path.lexists(path) and not path.is_file():
         raise OSError(f"{path} is no regular file. Put the file there that was there before.")
     with path.open("rb") as file:
         content = file.read(most_bytes + 1)

@@ -1,5 +1,6 @@
 """The folder of a training: names of its files, and which checkpoints are in it."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,7 @@ class RunFolder:
         """
         self.path.mkdir(parents=True, exist_ok=True)
         for folder in (self.checkpoints, self.tensorboard):
-            if folder.exists() and not folder.is_dir():
+            if os.path.lexists(folder) and not folder.is_dir():
                 raise NotADirectoryError(f"{folder} is no folder: move it elsewhere.")
         write_text(self.recipe, recipe.to_yaml())
         write_text(self.inputs, inputs.model_dump_json(indent=1))

@@ -95,7 +95,9 @@ def test_a_mean_needs_each_of_the_last_checkpoints(folder):
     updates = (40, 60, 80)
     assert chosen_checkpoints(folder, training) == [path_of(folder, update) for update in updates]
     path_of(folder, 60).unlink()
-    with pytest.raises(ValueError, match="lacks the checkpoint of update 60, of which"):
+    with pytest.raises(
+        ValueError, match="lacks the checkpoint of update 60, which belongs to the mean"
+    ):
         chosen_checkpoints(folder, training)
     # At the start of a training there are fewer.
     for update in (40, 80):

@@ -66,7 +66,15 @@ def test_a_checkpoint_renamed_to_another_update_is_damaged(tmp_path):
         load_checkpoint(dense_model(), renamed)
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+@pytest.mark.parametrize(
+    "make",
+    [
+        os.mkfifo,
+        os.mkdir,
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.symlink_to("nowhere"),
+    ],
+)
 def test_what_is_no_file_is_a_damaged_checkpoint(tmp_path, make):
     path = tmp_path / "update-00000001.0123456789abcdef.weights.h5"
     make(path)
