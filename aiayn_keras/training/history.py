@@ -9,8 +9,7 @@ import os
 import pydantic
 from pydantic import Field, PositiveInt
 
-from aiayn_keras.files import write_text
-from aiayn_keras.training.regular_files import read_regular
+from aiayn_keras.files import read_bytes, write_text
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +52,7 @@ def read_history(path, update):
     if not os.path.lexists(path):
         return []
     try:
-        rows = _ROWS.validate_json(read_regular(path, MOST_BYTES))
+        rows = _ROWS.validate_json(read_bytes(path, MOST_BYTES))
     except pydantic.ValidationError as error:
         problem = error.errors()[0]
         where = " ".join(str(part) for part in ("at", *problem["loc"])) if problem["loc"] else ""

@@ -6,7 +6,7 @@ from typing import Annotated
 import pydantic
 
 from aiayn_keras.data import CorpusError
-from aiayn_keras.training.regular_files import read_regular
+from aiayn_keras.files import read_bytes
 
 CHUNK = 10_000
 """Sentences that are hashed at a time."""
@@ -72,7 +72,7 @@ def read_inputs(folder):
     if not path.exists():
         return None
     try:
-        return RunInputs.model_validate_json(read_regular(path, MOST_BYTES))
+        return RunInputs.model_validate_json(read_bytes(path, MOST_BYTES))
     except pydantic.ValidationError as error:
         reason = error.errors()[0]["msg"]
         raise ValueError(
@@ -132,7 +132,7 @@ def read_recipe_text(folder):
         ValueError: If its digest is another than that in `inputs.json`.
         OSError: If it cannot be read.
     """
-    content = read_regular(folder.recipe, MOST_RECIPE_BYTES)
+    content = read_bytes(folder.recipe, MOST_RECIPE_BYTES)
     begun = read_inputs(folder)
     if begun is not None and digest_of_bytes(content) != begun.recipe:
         raise ValueError(

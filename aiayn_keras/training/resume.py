@@ -12,6 +12,7 @@ import keras
 import numpy as np
 
 from aiayn_keras.backend import seed_torch_dropout
+from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
@@ -22,7 +23,6 @@ from aiayn_keras.training.checkpoints import (
 from aiayn_keras.training.history import read_history
 from aiayn_keras.training.inputs import check_tokenizer
 from aiayn_keras.training.recipe import load_recipe
-from aiayn_keras.training.regular_files import read_regular
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ def read_tokenizer(folder):
     """
     if not folder.tokenizer.exists():
         return None
-    proto = read_regular(folder.tokenizer, MOST_TOKENIZER_BYTES)
+    proto = read_bytes(folder.tokenizer, MOST_TOKENIZER_BYTES)
     check_tokenizer(folder, proto)
     return TransformerTokenizer(proto=proto)
 

@@ -18,9 +18,9 @@ from aiayn_keras.data import (
     read_parallel,
 )
 from aiayn_keras.data.token_shards import INDEX
+from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training.inputs import digest_of_bytes, digest_of_text
-from aiayn_keras.training.regular_files import read_regular
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class TrainingShards:
 
     def digest(self):
         """SHA-256 of the shards' index, which holds the digests of their files."""
-        return digest_of_bytes(read_regular(Path(self._folder) / INDEX, MOST_INDEX_BYTES))
+        return digest_of_bytes(read_bytes(Path(self._folder) / INDEX, MOST_INDEX_BYTES))
 
     def pairs(self, tokenizer, max_sequence_length):
         """Opens the `TokenShards`, filtered as the recipe says; they hold tokens already."""
