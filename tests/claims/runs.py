@@ -46,7 +46,7 @@ from tests.claims.run_damages import (
     damage_file,
 )
 
-LIMITS = Limits(seconds=120)
+LIMITS = Limits(seconds=60)
 
 
 def damaged_files(training, rng):
