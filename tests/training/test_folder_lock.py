@@ -37,10 +37,15 @@ def test_a_killed_process_leaves_no_lock(tmp_path):
         text=True,
     )
     with process:
-        assert process.stdout.readline() == "held\n"
-        with pytest.raises(FolderInUseError, match=f"process {process.pid} on"), hold_lock(path):
-            pass
-        process.kill()
+        try:
+            assert process.stdout.readline() == "held\n"
+            with (
+                pytest.raises(FolderInUseError, match=f"process {process.pid} on"),
+                hold_lock(path),
+            ):
+                pass
+        finally:
+            process.kill()
     assert path.exists()
     with hold_lock(path):
         assert path.read_text().startswith(f"{os.getpid()} on ")
