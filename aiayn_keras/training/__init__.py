@@ -10,6 +10,7 @@ from aiayn_keras.training.checkpoints import (
     save_checkpoint,
 )
 from aiayn_keras.training.evaluation import Evaluation, read_evaluation
+from aiayn_keras.training.folder_lock import FolderInUseError
 from aiayn_keras.training.prepare import prepare
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.resume import load_last_checkpoint
@@ -21,6 +22,7 @@ __all__ = [
     "DamagedCheckpointError",
     "DevicesError",
     "Evaluation",
+    "FolderInUseError",
     "Recipe",
     "RecipeError",
     "RunFolder",

@@ -1,16 +1,29 @@
 """The mean of the last checkpoints (paper 6.1)."""
 
-import shutil
+import logging
 from pathlib import Path
 
 import keras
 
-from aiayn_keras.files import check_is_new, new_folder
-from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer, text_preprocessor
-from aiayn_keras.training.checkpoints import list_checkpoints, load_checkpoint
-from aiayn_keras.training.history import best_update, read_history
+from aiayn_keras.files import check_is_new, new_folder, write_text
+from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
+from aiayn_keras.training.checkpoints import (
+    DamagedCheckpointError,
+    list_checkpoints,
+    load_checkpoint,
+)
+from aiayn_keras.training.history import best_update, read_history, write_history
+from aiayn_keras.training.inputs import read_recipe_text
 from aiayn_keras.training.recipe import load_recipe
+from aiayn_keras.training.resume import read_tokenizer
 from aiayn_keras.training.run_folder import RunFolder
+
+logger = logging.getLogger(__name__)
+
+REMEDY = (
+    "Delete the ones after it and train again from the one before, or take the mean of those after "
+    "it by `aiayn-keras average --last NUMBER`."
+)
 
 
 def average_checkpoints(model, paths):
@@ -23,13 +36,16 @@ def average_checkpoints(model, paths):
         paths: Checkpoint files, at least one.
 
     Raises:
-        ValueError: If there is no path.
+        ValueError: If there is no path, or a checkpoint is damaged.
     """
     if not paths:
         raise ValueError("`paths` must name at least one checkpoint. Received none.")
     sums = None
     for path in paths:
-        load_checkpoint(model, path)
+        try:
+            load_checkpoint(model, path)
+        except DamagedCheckpointError as error:
+            raise DamagedCheckpointError(f"{error} Delete it. {REMEDY}") from None
         model.optimizer.finalize_variable_values(model.trainable_variables)
         # In float64, so that the order of the sum does not matter.
         values = [
@@ -42,12 +58,28 @@ def average_checkpoints(model, paths):
 
 
 def chosen_checkpoints(folder, training):
-    """Paths of a `RunFolder`'s checkpoints whose mean is the model, by a `TrainingSection`."""
-    if not training.keep_best:
-        return folder.last_checkpoints(training.average_checkpoints)
+    """Paths of a `RunFolder`'s checkpoints whose mean is the model, by a `TrainingSection`.
+
+    Raises:
+        ValueError: If one of the last checkpoints is missing.
+    """
     checkpoints = dict(list_checkpoints(folder.checkpoints))
-    history = read_history(folder.history, max(checkpoints))
-    return [checkpoints[best_update(history, training.monitor)]]
+    last, every = max(checkpoints), training.checkpoint_every
+    if training.keep_best:
+        history = read_history(folder.history, last)
+        best = best_update(history, training.monitor, among=checkpoints)
+        if best is None or best != best_update(history, training.monitor):
+            logger.warning("The best checkpoint is not known, or not there any more.")
+        return [checkpoints[last if best is None else best]]
+    first = max(every, last - (training.average_checkpoints - 1) * every)
+    updates = range(first, last + 1, every)
+    missing = [str(update) for update in updates if update not in checkpoints]
+    if missing:
+        raise ValueError(
+            f"{folder.checkpoints} lacks the checkpoint of update {', '.join(missing)}, which "
+            f"belongs to the mean. {REMEDY}"
+        )
+    return [checkpoints[update] for update in updates]
 
 
 def write_average(run, output, last=None):
@@ -64,23 +96,26 @@ def write_average(run, output, last=None):
     Raises:
         FileNotFoundError: If `run` is no training.
         FileExistsError: If `output` exists.
-        ValueError: If there are fewer checkpoints.
+        ValueError: If there are fewer checkpoints, or a file of the training is damaged.
+        OSError: If the model cannot be written, such as on a full disk; nothing is left of it.
     """
     folder, output = RunFolder(Path(run)), Path(output)
     if not (folder.recipe.is_file() and folder.tokenizer.is_file()):
         raise FileNotFoundError(f"{run} is no training: it has no recipe or no tokenizer.")
     check_is_new(output)
-    recipe = load_recipe(folder.recipe)
+    recipe_text = read_recipe_text(folder)
+    recipe, tokenizer = load_recipe(folder.recipe), read_tokenizer(folder)
     last = recipe.training.average_checkpoints if last is None else last
     paths = folder.last_checkpoints(last)
     if len(paths) < last:
         raise ValueError(f"{run} has {len(paths)} checkpoints, fewer than {last}.")
-    tokenizer = TransformerTokenizer(proto=folder.tokenizer.read_bytes())
+    newest, _ = list_checkpoints(folder.checkpoints)[-1]
+    history = read_history(folder.history, newest)
     model = recipe.build_model(tokenizer.vocabulary_size())
     average_checkpoints(model, paths)
     translator = TransformerSeq2SeqLM(model.backbone, text_preprocessor(tokenizer, model.backbone))
     with new_folder(output) as written:
         translator.save_to_preset(str(written))
-        for file in (folder.recipe, folder.history):
-            shutil.copy(file, written)
+        write_text(written / folder.recipe.name, recipe_text)
+        write_history(written / folder.history.name, history)
     return paths

@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from urllib.error import URLError
 
 import sacrebleu
 
@@ -34,6 +35,15 @@ def check_bleu_tokenizer(name):
     return name
 
 
+def try_bleu_tokenizer(name):
+    """Uses a tokenizer of sacreBLEU once: some need packages, or files that they download.
+
+    Raises:
+        ValueError: If it is unknown or cannot be used; the message says why.
+    """
+    corpus_bleu(["a"], ["a"], tokenizer=name)
+
+
 def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
     """BLEU of translations against one reference each.
 
@@ -47,21 +57,34 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
         A `BleuScore`.
 
     Raises:
-        ValueError: For lists of different lengths, empty ones, or an unknown tokenizer.
+        ValueError: For lists of different lengths, empty ones, or a tokenizer that is unknown or
+            cannot be used.
     """
     if len(hypotheses) != len(references) or not references:
         raise ValueError(
             "`hypotheses` and `references` must be of equal length, at least 1. "
             f"Received: {len(hypotheses)} hypotheses, {len(references)} references."
         )
-    check_bleu_tokenizer(tokenizer)
-    # `force` only silences the warning that the text looks tokenised.
-    bleu = sacrebleu.BLEU(tokenize=tokenizer, lowercase=lowercase, force=True)
+    bleu = _open_bleu(check_bleu_tokenizer(tokenizer), lowercase)
     result = bleu.corpus_score(hypotheses, [references])
     return BleuScore(
         score=result.score,
         details=result.format(width=2),
         signature=str(bleu.get_signature()),
+    )
+
+
+def _open_bleu(tokenizer, lowercase):
+    try:
+        # `force` only silences the warning that the text looks tokenised.
+        return sacrebleu.BLEU(tokenize=tokenizer, lowercase=lowercase, force=True)
+    except URLError as error:
+        problem = f"it needs the network once, to download its vocabulary ({error.reason})"
+    except (ImportError, OSError, RuntimeError) as error:
+        problem = " ".join(str(error).split())
+    raise ValueError(
+        f"sacreBLEU's tokenizer {tokenizer!r} cannot be used: {problem}. Mend that, or choose "
+        "another, such as 13a or char."
     )
 
 

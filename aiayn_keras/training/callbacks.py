@@ -1,59 +1,28 @@
-"""Work at the end of every epoch: validation BLEU, history, checkpoints, learning curves."""
+"""Work at the end of every epoch: history, checkpoint, validation BLEU, learning curves."""
 
-import json
-import logging
 import math
 import tempfile
 
 import keras
-import numpy as np
 
-from aiayn_keras.files import write_text
 from aiayn_keras.plotting import plot_learning_curves
-from aiayn_keras.training.bleu import evaluate_bleu
-from aiayn_keras.training.checkpoints import prune_checkpoints, save_checkpoint
-from aiayn_keras.training.ema import ema_weights
-from aiayn_keras.training.history import as_columns, best_update, is_out_of_patience
-
-logger = logging.getLogger(__name__)
-
-
-def copy_weights(model, translator):
-    """Gives a translator the weights of the model in training, if it is a copy."""
-    if translator.backbone is not model.backbone:
-        translator.backbone.set_weights(model.backbone.get_weights())
-
-
-class ValidationBleu(keras.callbacks.Callback):
-    """Logs `val_perplexity`, per wordpiece, in every epoch and `val_bleu` as often as asked for.
-
-    Args:
-        run: The `TrainingRun`.
-    """
-
-    def __init__(self, run):
-        super().__init__()
-        self.translator, self.pairs = run.translator, run.corpus.validation
-        self.evaluation, self.training = run.recipe.evaluation, run.recipe.training
-        tokenizer = self.translator.preprocessor.tokenizer
-        self._num_tokens = sum(len(ids) + 1 for ids in tokenizer(list(self.pairs.targets)))
-
-    def on_epoch_end(self, epoch, logs=None):
-        with ema_weights(self.model):
-            copy_weights(self.model, self.translator)
-            scores = self.translator.score(self.pairs.sources, self.pairs.targets)
-            logs["val_perplexity"] = float(np.exp(-scores.sum(dtype="float64") / self._num_tokens))
-            if (epoch + 1) * self.training.checkpoint_every % self.training.bleu_every == 0:
-                bleu = evaluate_bleu(self.translator, self.pairs, self.evaluation)
-                logger.info("Validation BLEU: %s", bleu)
-                logs["val_bleu"] = bleu.score
+from aiayn_keras.training.checkpoints import list_checkpoints, prune_checkpoints, save_checkpoint
+from aiayn_keras.training.history import (
+    as_columns,
+    best_update,
+    is_out_of_patience,
+    write_history,
+)
+from aiayn_keras.training.validation import Validation
 
 
 class Checkpoints(keras.callbacks.Callback):
-    """Saves the history and a checkpoint after every epoch; draws the learning curves.
+    """Measures the model after every epoch, and saves the history and a checkpoint.
 
-    Keeps the last checkpoints and the best one, and stops the training when patience ends. Of
-    several processes, the first one writes.
+    Logs `val_perplexity` in every epoch and `val_bleu` as often as asked for. BLEU, which may take
+    long, comes after the checkpoint: `complete` measures what a training that was killed meanwhile
+    has left out. Keeps the last checkpoints and the best one, and stops the training when patience
+    ends. Of several processes, the first one writes.
 
     Args:
         run: The `TrainingRun`.
@@ -64,33 +33,54 @@ class Checkpoints(keras.callbacks.Callback):
         super().__init__()
         self.folder, self.training = run.folder, run.recipe.training
         self.writes = run.devices.is_first
-        self.history = history
+        self.history, self.validation = history, Validation(run)
 
     def on_epoch_end(self, epoch, logs=None):
-        training = self.training
-        update = (epoch + 1) * training.checkpoint_every
-        if not all(math.isfinite(logs[name]) for name in ("loss", "val_loss")):
-            raise ValueError(
-                f"The loss became {logs['loss']} before update {update}, {logs['val_loss']} on "
-                "the validation sentences. Earlier checkpoints are kept; train anew with a lower "
-                "`optimizer.peak_learning_rate` or more `optimizer.warmup_steps`."
-            )
+        update = (epoch + 1) * self.training.checkpoint_every
+        _check_finite(logs, update)
+        logs["val_perplexity"] = self.validation.perplexity()
         rate = float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate))
-        figures = {key: float(value) for key, value in logs.items()}
-        self.history.append({"updates": update, "learning_rate": rate, **figures})
+        row = {"updates": update, "learning_rate": rate}
+        row.update({name: float(value) for name, value in logs.items()})
+        self.history.append(row)
+        self._save(update)
+        self.complete()
+        if "val_bleu" in row:
+            logs["val_bleu"] = row["val_bleu"]
+        if self.is_out_of_patience():
+            self.model.stop_training = True
+
+    def complete(self):
+        """Measures the last row's BLEU if it is due, and does what follows a checkpoint."""
+        row = self.history[-1]
+        if row["updates"] % self.training.bleu_every == 0 and "val_bleu" not in row:
+            row["val_bleu"] = self.validation.bleu()
+            if self.writes:
+                write_history(self.folder.history, self.history)
         if self.writes:
-            self._write(update)
+            there = dict(list_checkpoints(self.folder.checkpoints))
+            best = best_update(self.history, self.training.monitor, among=there)
+            prune_checkpoints(self.folder.checkpoints, self.training.average_checkpoints, best)
+            plot_learning_curves(as_columns(self.history), self.folder.learning_curves)
+
+    def is_out_of_patience(self):
+        """Whether the training has ended for want of progress."""
+        return is_out_of_patience(self.history, self.training.monitor, self.training.patience)
+
+    def _save(self, update):
+        if self.writes:
+            write_history(self.folder.history, self.history)
+            save_checkpoint(self.model, self.folder.checkpoints, update)
         else:
             # Keras computes the learning rate when it saves, for which it needs all processes.
             with tempfile.TemporaryDirectory() as folder:
                 save_checkpoint(self.model, folder, update)
-        if is_out_of_patience(self.history, training.monitor, training.patience):
-            logger.info("No better `%s` for %s checks: done.", training.monitor, training.patience)
-            self.model.stop_training = True
 
-    def _write(self, update):
-        write_text(self.folder.history, json.dumps(self.history, indent=1))
-        save_checkpoint(self.model, self.folder.checkpoints, update)
-        best = best_update(self.history, self.training.monitor)
-        prune_checkpoints(self.folder.checkpoints, self.training.average_checkpoints, best)
-        plot_learning_curves(as_columns(self.history), self.folder.learning_curves)
+
+def _check_finite(logs, update):
+    if not all(math.isfinite(logs[name]) for name in ("loss", "val_loss")):
+        raise ValueError(
+            f"The loss became {logs['loss']} before update {update}, {logs['val_loss']} on "
+            "the validation sentences. Earlier checkpoints are kept; train anew with a lower "
+            "`optimizer.peak_learning_rate` or more `optimizer.warmup_steps`."
+        )

@@ -1,12 +1,13 @@
 """Checkpoints: weights and optimizer state in one file, whose name holds update and checksum."""
 
-import errno
+import functools
+import hashlib
 import math
+import os
 import re
-import shutil
 from pathlib import Path
 
-from aiayn_keras.files import digest_of, publish, writing_folder
+from aiayn_keras.files import check_room, publish, writing_folder
 
 BYTES_PER_NUMBER = 4
 BYTES_PER_VARIABLE = 4096  # At most so many are added by HDF5.
@@ -14,7 +15,7 @@ _NAME = re.compile(r"update-(\d{8})\.([0-9a-f]{16})\.weights\.h5")
 
 
 class DamagedCheckpointError(ValueError):
-    """Raised for a checkpoint whose content has changed since it was written."""
+    """Raised for a checkpoint whose content or update has changed since it was written."""
 
 
 def save_checkpoint(model, folder, update):
@@ -25,11 +26,12 @@ def save_checkpoint(model, folder, update):
     """
     folder = Path(folder)
     try:
-        _check_room(model, folder)
+        # Before anything is written: HDF5 may crash the process on a full disk.
+        check_room(folder, _greatest_size(model))
         with writing_folder(folder) as writing:
             temporary = writing / "new.weights.h5"
             model.save_weights(temporary)
-            path = folder / f"update-{update:08d}.{digest_of(temporary)}.weights.h5"
+            path = folder / f"update-{update:08d}.{digest_of(temporary, update)}.weights.h5"
             publish(temporary, path)
     except (OSError, RuntimeError) as error:  # h5py reports a full disk by either.
         reason = " ".join(str(error).split())[:200]
@@ -40,16 +42,17 @@ def save_checkpoint(model, folder, update):
     return path
 
 
-def _check_room(model, folder):
-    """Refuses a full disk before anything is written: HDF5 may crash the process there."""
+def _greatest_size(model):
+    """Bytes that a checkpoint takes at most."""
     variables = [*model.variables, *model.optimizer.variables]
-    wanted = sum(BYTES_PER_NUMBER * math.prod(v.shape) + BYTES_PER_VARIABLE for v in variables)
-    free = shutil.disk_usage(folder).free
-    if free < wanted:
-        raise OSError(
-            errno.ENOSPC,
-            f"No space left on device: {wanted / 1e6:.1f} MB are needed, {free / 1e6:.1f} MB free",
-        )
+    return sum(BYTES_PER_NUMBER * math.prod(v.shape) + BYTES_PER_VARIABLE for v in variables)
+
+
+def digest_of(path, update):
+    """The first 16 hexadecimal digits of the SHA-256 of an update's number and its file."""
+    begun = functools.partial(hashlib.sha256, f"update {update}\n".encode())
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, begun).hexdigest()[:16]
 
 
 def load_checkpoint(model, path):
@@ -78,15 +81,18 @@ def check_digest(path):
     """Refuses a file that is not named as a checkpoint is, or whose checksum is another.
 
     Raises:
-        DamagedCheckpointError: If the checksum is not that in the name.
+        DamagedCheckpointError: If the checksum is not that in the name, or it is no file.
         ValueError: If the name holds none.
     """
-    match = _NAME.fullmatch(Path(path).name)
+    path = Path(path)
+    match = _NAME.fullmatch(path.name)
     if match is None:
         raise ValueError(
             f"{path} is not named as a checkpoint is: update-NNNNNNNN.DIGEST.weights.h5."
         )
-    digest = digest_of(path)
+    if os.path.lexists(path) and not path.is_file():
+        raise DamagedCheckpointError(f"The checkpoint {path} is damaged: it is no regular file.")
+    digest = digest_of(path, int(match[1]))
     if digest != match[2]:
         raise DamagedCheckpointError(
             f"The checkpoint {path} is damaged: its checksum is {digest}, not that in its name."
@@ -105,5 +111,5 @@ def list_checkpoints(folder):
 def prune_checkpoints(folder, keep, best=None):
     """Deletes all but the last `keep` checkpoints and that of update `best`."""
     for update, path in list_checkpoints(folder)[:-keep]:
-        if update != best:
+        if update != best and not path.is_dir():
             path.unlink()

@@ -10,8 +10,10 @@ import keras
 from aiayn_keras.backend import Devices
 from aiayn_keras.data import BatchSequence, ProcessRows, UpdateBatches
 from aiayn_keras.models import TransformerSeq2SeqLM
-from aiayn_keras.training.callbacks import Checkpoints, ValidationBleu
+from aiayn_keras.training.callbacks import Checkpoints
 from aiayn_keras.training.ema import ValidateEMA
+from aiayn_keras.training.inputs import RunInputs
+from aiayn_keras.training.interruption import watch_interrupts
 from aiayn_keras.training.progress import Progress
 from aiayn_keras.training.recipe import Recipe
 from aiayn_keras.training.resume import SeedDropout, resume
@@ -30,6 +32,7 @@ class TrainingRun:
         folder: The `RunFolder`.
         devices: The `Devices`.
         corpus: The `RecipeCorpus`.
+        inputs: The `RunInputs`.
         batches: Batches to train on.
         validation_batches: Batches of the validation sentences.
         model: The compiled `TransformerSeq2SeqLM` in training, which takes token ids.
@@ -41,6 +44,7 @@ class TrainingRun:
     folder: RunFolder
     devices: Devices
     corpus: RecipeCorpus
+    inputs: RunInputs
     batches: BatchSequence
     validation_batches: BatchSequence
     model: TransformerSeq2SeqLM
@@ -52,8 +56,11 @@ def fit(run):
     training = run.recipe.training
     batches_per_update = run.recipe.optimizer.gradient_accumulation_steps
     logger.info("%s", run.batches)
-    start = resume(run.model, run.folder, run.recipe)
-    if start.out_of_patience:
+    start = resume(run.model, run.folder)
+    checkpoints = Checkpoints(run, start.history)
+    if start.is_measured:
+        checkpoints.complete()
+    if checkpoints.is_out_of_patience():
         return
     updates = UpdateBatches(run.batches, batches_per_update)
     tokens_per_batch = run.batches.real_target_tokens / run.batches.steps_per_epoch
@@ -63,7 +70,7 @@ def fit(run):
     devices = run.devices
     rows = ProcessRows(devices.num_models, devices.num_processes, devices.process)
     first = start.updates * batches_per_update
-    with contextlib.closing(progress):
+    with contextlib.closing(progress), watch_interrupts() as watch:
         run.model.fit(
             updates.to_iter_dataset(first).map(rows),
             steps_per_epoch=training.checkpoint_every * batches_per_update,
@@ -71,18 +78,19 @@ def fit(run):
             initial_epoch=start.updates // training.checkpoint_every,
             validation_data=UpdateBatches(run.validation_batches).to_iter_dataset().map(rows),
             validation_steps=len(run.validation_batches),
-            callbacks=_callbacks(run, start.history, progress),
+            callbacks=[watch, *_callbacks(run, checkpoints, progress)],
             shuffle=False,
             verbose=0,
         )
+    if run.model.stop_training:
+        logger.info("No better `%s` for %s checks: done.", training.monitor, training.patience)
 
 
-def _callbacks(run, history, progress):
+def _callbacks(run, checkpoints, progress):
     """Makes the callbacks, in the order in which they add to an epoch's figures and read them."""
-    callbacks = [SeedDropout(run.recipe), ValidationBleu(run)]
+    callbacks = [SeedDropout(run.recipe), checkpoints]
     if run.devices.is_first:
         callbacks.append(progress)
-    callbacks.append(Checkpoints(run, history))
     if run.recipe.optimizer.ema_momentum is not None:
         callbacks.append(ValidateEMA())
     # TensorBoard's callback writes with TensorFlow, and computes the learning rate, which all

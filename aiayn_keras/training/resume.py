@@ -12,6 +12,7 @@ import keras
 import numpy as np
 
 from aiayn_keras.backend import seed_torch_dropout
+from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
@@ -19,10 +20,13 @@ from aiayn_keras.training.checkpoints import (
     list_checkpoints,
     load_checked,
 )
-from aiayn_keras.training.history import is_out_of_patience, read_history
+from aiayn_keras.training.history import read_history
+from aiayn_keras.training.inputs import check_tokenizer
 from aiayn_keras.training.recipe import load_recipe
 
 logger = logging.getLogger(__name__)
+
+MOST_TOKENIZER_BYTES = 1 << 26
 
 
 def check_folder(folder, recipe):
@@ -62,10 +66,17 @@ def _differences(theirs, ours):
 
 
 def read_tokenizer(folder):
-    """The tokenizer of the training in a `RunFolder`, or `None` if it has none yet."""
-    if folder.tokenizer.is_file():
-        return TransformerTokenizer(proto=folder.tokenizer.read_bytes())
-    return None
+    """The tokenizer of the training in a `RunFolder`, or `None` if it has none yet.
+
+    Raises:
+        ValueError: If it is not the one with which the training began.
+        OSError: If it cannot be read.
+    """
+    if not folder.tokenizer.exists():
+        return None
+    proto = read_bytes(folder.tokenizer, MOST_TOKENIZER_BYTES)
+    check_tokenizer(folder, proto)
+    return TransformerTokenizer(proto=proto)
 
 
 def set_aside_damaged_checkpoints(folder):
@@ -110,23 +121,25 @@ class StartingPoint:
     Attributes:
         updates: Number of updates done.
         history: List of dictionaries, one for a checkpoint up to there.
-        out_of_patience: Whether the training has ended already, for want of progress.
     """
 
     updates: int
     history: list
-    out_of_patience: bool
+
+    @property
+    def is_measured(self):
+        """Whether the history's last row is that of the checkpoint to go on from."""
+        return bool(self.history) and self.history[-1]["updates"] == self.updates
 
 
-def resume(model, folder, recipe):
+def resume(model, folder):
     """Loads the newest checkpoint, if there is one, and finds the place at which to go on.
 
-    Damaged checkpoints must have been set aside, by one process for all.
+    Damaged checkpoints and histories must have been set aside, by one process for all.
 
     Args:
         model: The model to train.
         folder: The `RunFolder`.
-        recipe: The `Recipe`.
 
     Returns:
         The `StartingPoint`.
@@ -134,9 +147,15 @@ def resume(model, folder, recipe):
     updates = _load_newest(model, folder.checkpoints)
     if updates:
         logger.info("Going on from update %s.", f"{updates:,}")
-    history, training = read_history(folder.history, updates), recipe.training
-    ended = is_out_of_patience(history, training.monitor, training.patience)
-    return StartingPoint(updates, history, ended)
+    start = StartingPoint(updates, read_history(folder.history, updates))
+    if updates and not start.is_measured:
+        logger.warning(
+            "%s does not have the figures of update %s: the choice of the best checkpoint and "
+            "the end of patience follow from those that it has.",
+            folder.history,
+            f"{updates:,}",
+        )
+    return start
 
 
 class SeedDropout(keras.callbacks.Callback):

@@ -1,5 +1,6 @@
 """The training as a recipe says: from parallel text to a model folder."""
 
+import contextlib
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,14 +8,15 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.backend import run_one_operation_at_a_time
-from aiayn_keras.data import CorpusError
 from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
 from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints, chosen_checkpoints
-from aiayn_keras.training.bleu import BleuScore, evaluate_bleu
-from aiayn_keras.training.callbacks import copy_weights
+from aiayn_keras.training.bleu import BleuScore, evaluate_bleu, try_bleu_tokenizer
 from aiayn_keras.training.evaluation import Evaluation
 from aiayn_keras.training.fitting import TrainingRun, fit
+from aiayn_keras.training.folder_lock import hold_lock
+from aiayn_keras.training.history import set_aside_damaged_history
+from aiayn_keras.training.inputs import check_inputs, inputs_of
 from aiayn_keras.training.resume import (
     check_folder,
     read_tokenizer,
@@ -27,6 +29,7 @@ from aiayn_keras.training.training_data import (
     read_corpus,
     tokenize_pairs,
 )
+from aiayn_keras.training.validation import copy_weights
 
 logger = logging.getLogger(__name__)
 
@@ -65,22 +68,32 @@ def train(recipe, output):
 
     Raises:
         FileExistsError: If `output` holds anything else.
-        CorpusError: For a corpus that cannot be read.
+        FolderInUseError: If another process trains there.
+        CorpusError: For a corpus that cannot be read, or has changed since the training began.
         DevicesError: If there are no such devices as the recipe says.
-        ValueError: For a precision that the backend does not have.
+        ValueError: For a precision that the backend does not have, or a BLEU tokenizer that cannot
+            be used.
     """
     if recipe.model.options["hidden_dim"] <= SMALL_HIDDEN_DIM:
         run_one_operation_at_a_time()
     with recipe.training.matmul_precision():
         devices = recipe.open_devices()
         logger.info("%s", devices)
-        run = _prepare(recipe, RunFolder(Path(output)), devices)
-        # Only now, when every error in the input would have been found.
-        _open_folder(run)
-        with devices.scope():
-            fit(run)
-            devices.wait("the last checkpoint is written")
-            average_checkpoints(run.model, chosen_checkpoints(run.folder, recipe.training))
+        folder = RunFolder(Path(output))
+        check_folder(folder, recipe)
+        with hold_lock(folder.lock) if devices.is_first else contextlib.nullcontext():
+            return _train(recipe, folder, devices)
+
+
+def _train(recipe, folder, devices):
+    """Trains in a folder that no other training can come into."""
+    run = _prepare(recipe, folder, devices)
+    # Only now, when every error in the input would have been found.
+    _open_folder(run)
+    with devices.scope():
+        fit(run)
+        devices.wait("the last checkpoint is written")
+        average_checkpoints(run.model, chosen_checkpoints(folder, recipe.training))
     copy_weights(run.model, run.translator)
     bleu = evaluate_bleu(run.translator, run.corpus.test, recipe.evaluation)
     if devices.is_first:
@@ -90,12 +103,15 @@ def train(recipe, output):
 
 def _prepare(recipe, folder, devices):
     """Reads and checks all input and builds the model; writes nothing."""
-    check_folder(folder, recipe)
+    check_folder(folder, recipe)  # again, as another process may have ended there meanwhile
+    try_bleu_tokenizer(recipe.evaluation.bleu_tokenizer)
     tokenizer = read_tokenizer(folder)
     devices.wait("all have looked at the folder")
     corpus = read_corpus(recipe)
     if tokenizer is None:
         tokenizer = corpus.train.make_tokenizer()
+    inputs = inputs_of(recipe, corpus, tokenizer)
+    check_inputs(folder, recipe, inputs)
     keras.utils.set_random_seed(recipe.training.seed)
     with devices.scope():
         model = recipe.build_model(tokenizer.vocabulary_size())
@@ -111,6 +127,7 @@ def _prepare(recipe, folder, devices):
         folder=folder,
         devices=devices,
         corpus=corpus,
+        inputs=inputs,
         batches=make_batches(pairs, recipe.batches, seed),
         validation_batches=make_batches(validation_pairs, recipe.batches, seed, shuffle=False),
         model=model,
@@ -128,16 +145,13 @@ def _translator_of(model, recipe, tokenizer):
 
 def _open_folder(run):
     """Lets the first process make the folder, or that of an unfinished training ready to go on."""
-    folder, tokenizer = run.folder, run.translator.preprocessor.tokenizer
+    folder = run.folder
     if run.devices.is_first:
-        folder.create(run.recipe, tokenizer)
+        folder.create(run.recipe, run.translator.preprocessor.tokenizer, run.inputs)
+        set_aside_damaged_history(folder.history)
         set_aside_damaged_checkpoints(folder.checkpoints)
     run.devices.wait("the folder is made")
-    if folder.tokenizer.read_bytes() != tokenizer.proto:
-        raise CorpusError(
-            f"The training text of process {run.devices.process} gives another vocabulary than "
-            f"that in {folder.tokenizer}: all processes must read the same files."
-        )
+    check_inputs(folder, run.recipe, run.inputs)
 
 
 def _samples(run):

@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+from pathlib import Path
 from typing import NamedTuple
 
 from aiayn_keras.data import (
@@ -16,10 +17,14 @@ from aiayn_keras.data import (
     load_corpus,
     read_parallel,
 )
+from aiayn_keras.data.token_shards import INDEX
+from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TransformerTokenizer
+from aiayn_keras.training.inputs import digest_of_bytes, digest_of_text
 
 logger = logging.getLogger(__name__)
 
+MOST_INDEX_BYTES = 1 << 26
 MOST_PAIRS = 500_000
 """Pairs that a vocabulary is learned from; of a larger corpus, evenly spaced ones."""
 
@@ -39,6 +44,10 @@ class TrainingText:
         """Learns the recipe's `TransformerTokenizer` from both sides of the text."""
         sides = (lambda: iter(self._text.sources)), (lambda: iter(self._text.targets))
         return train_tokenizer(self._recipe.tokenizer, sides, len(self._text))
+
+    def digest(self):
+        """SHA-256 of the pairs in order."""
+        return digest_of_text(self._text)
 
     def pairs(self, tokenizer, max_sequence_length):
         """Tokenizes the text; see `tokenize_pairs`."""
@@ -70,6 +79,10 @@ class TrainingShards:
                 f"{wanted}. Prepare them again, or change the recipe."
             )
         return TransformerTokenizer(proto=shards.tokenizer_proto)
+
+    def digest(self):
+        """SHA-256 of the shards' index, which holds the digests of their files."""
+        return digest_of_bytes(read_bytes(Path(self._folder) / INDEX, MOST_INDEX_BYTES))
 
     def pairs(self, tokenizer, max_sequence_length):
         """Opens the `TokenShards`, filtered as the recipe says; they hold tokens already."""

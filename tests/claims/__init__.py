@@ -4,6 +4,8 @@ The tests run a small sample of each, from a fixed seed.
 
 - `python -m tests.claims.kills`: a killed training goes on to the very same weights; the sample is
   `tests/training/test_kills.py`.
+- `python -m tests.claims.runs`: a damaged training goes on to the very same weights, or is refused
+  in one line; `tests/training/test_damaged_runs.py`.
 - `python -m tests.claims.hardening`: a served model answers hostile text, gives each text the same
   translation in any batch, and needs no more memory over time; `tests/export/test_hardening.py`.
 - `python -m tests.claims.servers`: whatever a server sends, a client answers right or refuses in

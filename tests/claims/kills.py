@@ -56,7 +56,7 @@ def write_recipe(folder, updates):
         "training": {
             "updates": updates,
             "checkpoint_every": 10,
-            "bleu_every": updates,
+            "bleu_every": 10,
             "average_checkpoints": 3,
         },
         "evaluation": {"num_beams": 1},

@@ -1,14 +1,20 @@
+import shutil
+
 import keras
 import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.training import (
+    RunFolder,
     average_checkpoints,
     list_checkpoints,
     save_checkpoint,
     write_average,
 )
+from aiayn_keras.training.averaging import chosen_checkpoints
+from aiayn_keras.training.history import write_history
 from tests.helpers import assert_close
+from tests.runs import small_recipe
 
 
 def test_the_average_is_the_mean_of_the_weights(tmp_path):
@@ -48,3 +54,69 @@ def test_write_average_refuses_what_it_cannot_do(trained_run, tmp_path):
     with pytest.raises(FileNotFoundError, match="no training"):
         write_average(tmp_path, tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("recipe.yaml", lambda path: path.write_text(path.read_text() + "# mine\n"), "replaced"),
+        ("tokenizer.spm", lambda path: path.write_bytes(b""), "replaced"),
+        ("inputs.json", lambda path: path.write_bytes(b"[]"), "is damaged"),
+        ("history.json", lambda path: path.write_bytes(b"[]]"), "is damaged"),
+    ],
+)
+def test_write_average_names_a_damaged_file_and_leaves_nothing(
+    trained_run, tmp_path, name, damage, message
+):
+    run = tmp_path / "run"
+    shutil.copytree(trained_run, run)
+    damage(run / name)
+    with pytest.raises(ValueError, match=rf"{name} .*{message}"):
+        write_average(run, tmp_path / "mean")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.fixture(name="folder")
+def folder_of_four_checkpoints(tmp_path):
+    """A `RunFolder` with empty checkpoints of the updates 20 to 80."""
+    folder = RunFolder(tmp_path)
+    folder.checkpoints.mkdir()
+    for update in (20, 40, 60, 80):
+        path_of(folder, update).touch()
+    return folder
+
+
+def path_of(folder, update):
+    return folder.checkpoints / f"update-{update:08d}.0123456789abcdef.weights.h5"
+
+
+def test_a_mean_needs_each_of_the_last_checkpoints(folder):
+    training = small_recipe("training.average_checkpoints=3").training
+    updates = (40, 60, 80)
+    assert chosen_checkpoints(folder, training) == [path_of(folder, update) for update in updates]
+    path_of(folder, 60).unlink()
+    with pytest.raises(
+        ValueError, match="lacks the checkpoint of update 60, which belongs to the mean"
+    ):
+        chosen_checkpoints(folder, training)
+    # At the start of a training there are fewer.
+    for update in (40, 80):
+        path_of(folder, update).unlink()
+    assert chosen_checkpoints(folder, training) == [path_of(folder, 20)]
+
+
+def test_the_best_is_chosen_of_those_that_are_there_and_measured(folder, caplog):
+    training = small_recipe("training.keep_best=true").training
+    figures = {"learning_rate": 0.001, "loss": 3.0, "val_perplexity": 9.0}
+    losses = {20: 2.0, 40: 1.0, 60: 1.5}
+    write_history(
+        folder.history,
+        [{"updates": update, **figures, "val_loss": loss} for update, loss in losses.items()],
+    )
+    assert chosen_checkpoints(folder, training) == [path_of(folder, 40)]
+    assert not caplog.records
+    path_of(folder, 40).unlink()
+    assert chosen_checkpoints(folder, training) == [path_of(folder, 60)]
+    assert "not there any more" in caplog.text
+    folder.history.unlink()
+    assert chosen_checkpoints(folder, training) == [path_of(folder, 80)]

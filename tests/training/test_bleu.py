@@ -1,8 +1,11 @@
 import math
 
 import pytest
+from sacrebleu.tokenizers import tokenizer_ja_mecab, tokenizer_spm
 
-from aiayn_keras.training import corpus_bleu
+from aiayn_keras.training import corpus_bleu, train
+from aiayn_keras.training.bleu import try_bleu_tokenizer
+from tests.runs import small_recipe
 
 
 def test_bleu_by_hand():
@@ -28,3 +31,23 @@ def test_unequal_lists_are_refused():
 def test_an_unknown_tokenizer_is_refused():
     with pytest.raises(ValueError, match=r"Unknown BLEU tokenizer '14a'.*13a"):
         corpus_bleu(["a"], ["a"], tokenizer="14a")
+
+
+def test_a_tokenizer_that_needs_the_network_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", str(tmp_path))
+    with pytest.raises(ValueError, match=r"'flores200' cannot be used: it needs the network once"):
+        try_bleu_tokenizer("flores200")
+
+
+def test_a_tokenizer_that_needs_a_package_is_found_before_the_training(monkeypatch, tmp_path):
+    monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
+    with pytest.raises(
+        ValueError, match=r"'ja-mecab' cannot be used: .*pip install sacrebleu\[ja\]"
+    ):
+        train(small_recipe("evaluation.bleu_tokenizer=ja-mecab"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_tokenizers_that_are_there_can_be_used():
+    for name in ("13a", "zh", "char"):
+        try_bleu_tokenizer(name)

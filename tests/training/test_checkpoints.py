@@ -1,5 +1,7 @@
+import contextlib
 import errno
-import shutil
+import os
+import resource
 
 import keras
 import numpy as np
@@ -57,6 +59,31 @@ def test_a_damaged_checkpoint_is_named(tmp_path):
         load_checkpoint(dense_model(), path)
 
 
+def test_a_checkpoint_renamed_to_another_update_is_damaged(tmp_path):
+    path = save_checkpoint(dense_model(), tmp_path, update=1)
+    renamed = path.rename(path.with_name(path.name.replace("00000001", "00000002")))
+    with pytest.raises(DamagedCheckpointError, match=r"update-00000002.*damaged: its checksum"):
+        load_checkpoint(dense_model(), renamed)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        os.mkfifo,
+        os.mkdir,
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.symlink_to("nowhere"),
+    ],
+)
+def test_what_is_no_file_is_a_damaged_checkpoint(tmp_path, make):
+    path = tmp_path / "update-00000001.0123456789abcdef.weights.h5"
+    make(path)
+    with pytest.raises(DamagedCheckpointError, match="no regular file"):
+        load_checkpoint(dense_model(), path)
+    prune_checkpoints(tmp_path, keep=1)
+    assert list_checkpoints(tmp_path) == [(1, path)]
+
+
 def test_a_full_disk_is_named_and_loses_nothing(tmp_path, monkeypatch):
     model = dense_model()
     first = save_checkpoint(model, tmp_path, update=1)
@@ -71,19 +98,28 @@ def test_a_full_disk_is_named_and_loses_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [first]
 
 
+@contextlib.contextmanager
+def largest_file(num_bytes):
+    """No file of this process can become larger, as if the disk were full."""
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, usual[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+
+
 def test_a_disk_too_full_is_refused_before_anything_is_written(tmp_path, monkeypatch):
     model = dense_model()
     path = save_checkpoint(model, tmp_path, update=1)
-    usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=3000))
     monkeypatch.setattr(model, "save_weights", lambda path: pytest.fail("It was written."))
-    with pytest.raises(OSError, match=r"update 2 cannot .*0\.0 MB free.*make room"):
+    # What is asked for is more than what a checkpoint takes.
+    with (
+        largest_file(path.stat().st_size),
+        pytest.raises(OSError, match=r"update 2 cannot be written.*make room"),
+    ):
         save_checkpoint(model, tmp_path, update=2)
-    # What is asked for is at least what a checkpoint takes.
-    wanted = path.stat().st_size
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=wanted))
-    with pytest.raises(OSError, match="are needed"):
-        save_checkpoint(model, tmp_path, update=2)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_the_best_checkpoint_is_not_pruned(tmp_path):

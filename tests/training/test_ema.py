@@ -58,6 +58,20 @@ def test_training_goes_on_after_validation_with_weights_and_mean():
     assert_close(model.trainable_variables[0], [[mean]])
 
 
+def test_the_mean_starts_with_the_first_weights_and_moves_once_a_batch():
+    """Keras' way, which the docstrings tell: `w` is 0, 1, 1, 2, 2, 3 after the six batches."""
+    model = model_with_ema()
+    optimizer = keras.optimizers.SGD(
+        1.0, use_ema=True, ema_momentum=0.75, gradient_accumulation_steps=2
+    )
+    model.compile(optimizer, loss=lambda y_true, y_pred: -y_pred)
+    fit(model, 6)
+    mean = 1.0
+    for weight in (1, 2, 2, 3):
+        mean = 0.75 * mean + 0.25 * weight
+    assert_close(model.trainable_variables[0], [[mean]])
+
+
 def test_the_weights_come_back_after_the_block(tmp_path):
     model = model_with_ema()
     seen = []

@@ -1,5 +1,3 @@
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ from aiayn_keras.training import (
     load_last_checkpoint,
     save_checkpoint,
 )
+from aiayn_keras.training.history import write_history
 from aiayn_keras.training.resume import SeedDropout, check_folder, resume
 from tests.helpers import assert_close
 from tests.runs import small_recipe
@@ -66,7 +65,9 @@ def paths_whose_checksum_is_computed(monkeypatch):
     """Paths, in the order in which `digest_of` is given them."""
     paths, digest_of = [], checkpoints.digest_of
     monkeypatch.setattr(
-        checkpoints, "digest_of", lambda path: (paths.append(path), digest_of(path))[1]
+        checkpoints,
+        "digest_of",
+        lambda path, update: (paths.append(path), digest_of(path, update))[1],
     )
     return paths
 
@@ -79,24 +80,28 @@ def test_of_whole_checkpoints_the_newest_is_hashed_once_and_no_other(tmp_path, d
     assert digested == [newest]
 
 
-def test_a_place_to_go_on_from_follows_from_the_newest_checkpoint(tmp_path):
-    recipe = small_recipe("training.patience=1")
+def test_a_place_to_go_on_from_follows_from_the_newest_checkpoint(tmp_path, caplog):
     folder = RunFolder(tmp_path)
     folder.checkpoints.mkdir()
     model = dense_model()
-    start = resume(model, folder, recipe)
-    assert (start.updates, start.history) == (0, [])
+    start = resume(model, folder)
+    assert (start.updates, start.history, start.is_measured) == (0, [], False)
 
     for update in (20, 40):
         save_checkpoint(model, folder.checkpoints, update)
-    rows = [{"updates": update, "val_loss": update / 10} for update in (20, 40, 60)]
-    folder.history.write_text(json.dumps(rows))
-    start = resume(dense_model(), folder, recipe)
+    figures = {"learning_rate": 0.001, "loss": 3.0, "val_loss": 2.0, "val_perplexity": 9.0}
+    rows = [{"updates": update, **figures} for update in (20, 40, 60)]
+    write_history(folder.history, rows)
+    start = resume(dense_model(), folder)
     assert start.updates == 40
     # A row is written before its checkpoint: that of update 60 was being written.
     assert start.history == rows[:2]
-    assert start.out_of_patience
-    assert not resume(dense_model(), folder, small_recipe()).out_of_patience
+    assert start.is_measured
+    assert not caplog.records
+    write_history(folder.history, rows[:1])
+    start = resume(dense_model(), folder)
+    assert (start.updates, start.history, start.is_measured) == (40, rows[:1], False)
+    assert "does not have the figures of update 40" in caplog.text
 
 
 def test_a_free_folder_is_one_with_half_written_leftovers_at_most(tmp_path):

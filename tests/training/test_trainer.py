@@ -1,12 +1,15 @@
+import contextlib
 import json
+import os
+import signal
 
-import keras
 import keras_hub
 import numpy as np
 import pytest
 
 from aiayn_keras.training import list_checkpoints, train
 from aiayn_keras.training.callbacks import Checkpoints
+from aiayn_keras.training.validation import Validation
 from tests.helpers import assert_close
 from tests.runs import small_recipe
 
@@ -45,30 +48,32 @@ def test_the_evaluation_keeps_the_signature(trained_run):
     assert "tok:13a" in evaluation["signature"]
 
 
-class StopAfter(keras.callbacks.Callback):
-    """Test double of a person who presses Ctrl-C."""
-
-    def __init__(self, update):
-        super().__init__()
-        self.update = update
-
-    def on_train_batch_end(self, batch, logs=None):
-        if int(self.model.optimizer.iterations) == self.update:
-            raise KeyboardInterrupt
+def swallow_interrupt_after_47_updates(self, batch, logs=None):
+    """Test double of a person who presses Ctrl-C, in a callback that loses the exception."""
+    if int(self.model.optimizer.iterations) == 47:
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_an_interrupted_training_goes_on_to_the_same_weights(trained_run, tmp_path, monkeypatch):
+def be_killed(self):
+    """Test double of a process that is killed while it measures BLEU."""
+    raise SystemExit
+
+
+def test_a_training_stopped_twice_goes_on_to_the_same_weights_and_history(trained_run, tmp_path):
     folder = tmp_path / "run"
-    stop = StopAfter(update=47)
-    monkeypatch.setattr(
-        Checkpoints,
-        "on_train_batch_end",
-        lambda self, batch, logs=None: (stop.set_model(self.model), stop.on_train_batch_end(batch)),
-    )
-    with pytest.raises(KeyboardInterrupt):
-        train(small_recipe(), folder)
-    assert [update for update, _ in list_checkpoints(folder / "checkpoints")] == [20, 40]
-    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoints, "on_train_batch_end", swallow_interrupt_after_47_updates)
+        with pytest.raises(KeyboardInterrupt):
+            train(small_recipe(), folder)
+        assert [update for update, _ in list_checkpoints(folder / "checkpoints")] == [20, 40]
+        patch.undo()
+        patch.setattr(Validation, "bleu", be_killed)
+        with pytest.raises(SystemExit):
+            train(small_recipe(), folder)
+    # The checkpoint comes before BLEU.
+    assert list_checkpoints(folder / "checkpoints")[-1][0] == 60
+    assert "val_bleu" not in (folder / "history.json").read_text()
 
     result = train(small_recipe(), folder)
     uninterrupted = keras_hub.models.Seq2SeqLM.from_preset(str(trained_run))
@@ -76,8 +81,12 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(trained_run, tmp_pa
         result.model.trainable_variables, uninterrupted.trainable_variables, strict=True
     ):
         assert_close(actual, expected)
-    updates = [row["updates"] for row in json.loads((folder / "history.json").read_text())]
-    assert updates == [20, 40, 60]
+    history, expected = (
+        json.loads((run / "history.json").read_text()) for run in (folder, trained_run)
+    )
+    assert [row["updates"] for row in history] == [20, 40, 60]
+    for row, expected_row in zip(history, expected, strict=True):
+        assert row == pytest.approx(expected_row)
 
 
 def test_a_finished_training_is_not_overwritten(trained_run):

@@ -1,0 +1,123 @@
+import pytest
+
+from aiayn_keras.data import CorpusError, ParallelText, generate_demo_pairs
+from aiayn_keras.models import TransformerTokenizer
+from aiayn_keras.training import RunFolder, train
+from aiayn_keras.training.inputs import (
+    RunInputs,
+    check_inputs,
+    digest_of_bytes,
+    digest_of_text,
+    inputs_of,
+    read_inputs,
+)
+from aiayn_keras.training.resume import read_tokenizer
+from aiayn_keras.training.training_data import read_corpus
+from tests.runs import small_recipe
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def tokenizer_of(letters):
+    return TransformerTokenizer.train([letters], vocabulary_size=len(letters) + 5)
+
+
+def write_pairs(path, pairs):
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), "utf-8")
+
+
+@pytest.fixture(name="recipe")
+def recipe_of_files(tmp_path):
+    """A recipe of three files, with few pairs."""
+    settings = []
+    for split, size in (("train", 40), ("validation", 3), ("test", 3)):
+        write_pairs(tmp_path / f"{split}.tsv", generate_demo_pairs(size, 0, split))
+        settings.append(f"corpus.{split}=[{tmp_path}/{split}.tsv]")
+    return small_recipe(
+        *(f"corpus.{name}=null" for name in ("name", "train_size", "validation_size", "test_size")),
+        "tokenizer.vocabulary_size=90",
+        *settings,
+    )
+
+
+@pytest.fixture(name="folder")
+def begun_training(tmp_path, recipe):
+    """The `RunFolder` of a training without a checkpoint."""
+    corpus = read_corpus(recipe)
+    tokenizer = corpus.train.make_tokenizer()
+    folder = RunFolder(tmp_path / "run")
+    folder.create(recipe, tokenizer, inputs_of(recipe, corpus, tokenizer))
+    return folder
+
+
+def test_a_digest_is_that_of_the_sentences_in_order():
+    text = ParallelText(("a", "b"), ("c", "d"))
+    digest = digest_of_text(text)
+    assert digest == digest_of_text(ParallelText(("a", "b"), ("c", "d"), name="other"))
+    others = [(("b", "a"), ("d", "c")), (("a", "b"), ("d", "c")), (("c", "d"), ("a", "b"))]
+    others += [(("a",), ("c",)), (("a", "b "), ("c", "d")), (("a", ""), ("b\nc", "d"))]
+    digests = {digest_of_text(ParallelText(*sides)) for sides in others}
+    assert len(digests - {digest}) == len(others)
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_a_file_whose_lines_were_reordered_is_named(tmp_path, recipe, folder, split):
+    before = {path: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
+    path = tmp_path / f"{split}.tsv"
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[1:] + lines[:1]), "utf-8")
+    with pytest.raises(
+        CorpusError, match=rf"run holds .* in `corpus.{split}` \(.*{split}\.tsv\). Put back"
+    ):
+        train(recipe, folder.path)
+    after = {path: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
+    assert after == before
+
+
+def test_the_same_text_in_another_form_goes_on(tmp_path, recipe, folder):
+    path = tmp_path / "train.tsv"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    corpus = read_corpus(recipe)
+    check_inputs(folder, recipe, inputs_of(recipe, corpus, read_tokenizer(folder)))
+
+
+def test_a_tokenizer_of_the_same_size_is_refused_before_it_is_read(recipe, folder):
+    folder.tokenizer.write_bytes(folder.tokenizer.read_bytes()[::-1])
+    with pytest.raises(ValueError, match=r"tokenizer\.spm is damaged or replaced.*delete the file"):
+        train(recipe, folder.path)
+
+
+def test_a_tokenizer_that_is_learned_again_must_be_the_old_one(recipe, folder):
+    folder.tokenizer.unlink()
+    inputs, corpus = read_inputs(folder), read_corpus(recipe)
+    again = inputs_of(recipe, corpus, corpus.train.make_tokenizer())
+    assert again == inputs
+    other = inputs_of(recipe, corpus, tokenizer_of(LETTERS))
+    with pytest.raises(CorpusError, match="changed in the vocabulary"):
+        check_inputs(folder, recipe, other)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"train": 3}', '{"train": "x"}'])
+def test_damaged_digests_are_refused(recipe, folder, content):
+    folder.inputs.write_text(content)
+    with pytest.raises(ValueError, match=r"inputs\.json is damaged: .*delete it"):
+        train(recipe, folder.path)
+
+
+def test_a_folder_from_before_there_were_digests_is_taken(tmp_path, recipe):
+    folder = RunFolder(tmp_path)
+    digest = digest_of_bytes(b"")
+    inputs = RunInputs(
+        recipe=digest, tokenizer=digest, train=digest, validation=digest, test=digest
+    )
+    assert read_inputs(folder) is None
+    check_inputs(folder, recipe, inputs)
+
+
+def test_prepared_shards_are_known_by_their_index(tmp_path, recipe):
+    (tmp_path / "index.json").write_text("{}")
+    corpus = recipe.corpus.model_copy(update={"shards": str(tmp_path)})
+    train_text = read_corpus(recipe.model_copy(update={"corpus": corpus})).train
+    digest = train_text.digest()
+    (tmp_path / "index.json").write_text("[]")
+    assert train_text.digest() != digest
