@@ -2,15 +2,13 @@
 
 import functools
 import hashlib
-import math
 import os
 import re
 from pathlib import Path
 
-from aiayn_keras.files import check_room, publish, writing_folder
+from aiayn_keras.files import publish, writing_folder
+from aiayn_keras.weight_files import check_room_for, check_weight_file
 
-BYTES_PER_NUMBER = 4
-BYTES_PER_VARIABLE = 4096  # At most so many are added by HDF5.
 _NAME = re.compile(r"update-(\d{8})\.([0-9a-f]{16})\.weights\.h5")
 
 
@@ -27,7 +25,7 @@ def save_checkpoint(model, folder, update):
     folder = Path(folder)
     try:
         # Before anything is written: HDF5 may crash the process on a full disk.
-        check_room(folder, _greatest_size(model))
+        check_room_for([*model.variables, *model.optimizer.variables], folder)
         with writing_folder(folder) as writing:
             temporary = writing / "new.weights.h5"
             model.save_weights(temporary)
@@ -40,12 +38,6 @@ def save_checkpoint(model, folder, update):
             "ones are kept: make room, and go on with the same command."
         ) from error
     return path
-
-
-def _greatest_size(model):
-    """Bytes that a checkpoint takes at most."""
-    variables = [*model.variables, *model.optimizer.variables]
-    return sum(BYTES_PER_NUMBER * math.prod(v.shape) + BYTES_PER_VARIABLE for v in variables)
 
 
 def digest_of(path, update):
@@ -71,6 +63,7 @@ def load_checked(model, path):
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
     try:
+        check_weight_file(path)
         model.load_weights(path)
     except (OSError, KeyError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]

@@ -17,14 +17,13 @@ from aiayn_keras.data import (
     load_corpus,
     read_parallel,
 )
-from aiayn_keras.data.token_shards import INDEX
+from aiayn_keras.data.shard_index import INDEX, MAX_INDEX_BYTES
 from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training.inputs import digest_of_bytes, digest_of_text
 
 logger = logging.getLogger(__name__)
 
-MOST_INDEX_BYTES = 1 << 26
 MOST_PAIRS = 500_000
 """Pairs that a vocabulary is learned from; of a larger corpus, evenly spaced ones."""
 
@@ -82,7 +81,7 @@ class TrainingShards:
 
     def digest(self):
         """SHA-256 of the shards' index, which holds the digests of their files."""
-        return digest_of_bytes(read_bytes(Path(self._folder) / INDEX, MOST_INDEX_BYTES))
+        return digest_of_bytes(read_bytes(Path(self._folder) / INDEX, MAX_INDEX_BYTES))
 
     def pairs(self, tokenizer, max_sequence_length):
         """Opens the `TokenShards`, filtered as the recipe says; they hold tokens already."""

@@ -6,6 +6,12 @@ The tests run a small sample of each, from a fixed seed.
   `tests/training/test_kills.py`.
 - `python -m tests.claims.runs`: a damaged training goes on to the very same weights, or is refused
   in one line; `tests/training/test_damaged_runs.py`.
+- `python -m tests.claims.folders`: a damaged or foreign model folder or kit is refused in one line
+  that names the file, and nothing of it is executed; `tests/models/test_hostile_folders.py`.
+- `python -m tests.claims.arguments`: an impossible argument of a public function is refused by its
+  name; the same test.
+- `python -m tests.claims.inputs`: hostile files, recipes, shards and options of the command are
+  answered or refused in one line; `tests/cli/test_hostile_inputs.py`.
 - `python -m tests.claims.hardening`: a served model answers hostile text, gives each text the same
   translation in any batch, and needs no more memory over time; `tests/export/test_hardening.py`.
 - `python -m tests.claims.servers`: whatever a server sends, a client answers right or refuses in
