@@ -33,7 +33,7 @@ def test_evaluate_refuses_an_unknown_tokenizer(trained_run, source_file):
     assert_one_clear_line(result, "14a", "13a")
 
 
-@pytest.mark.parametrize("name", ["flores200", "spm"])
+@pytest.mark.parametrize("name", ["flores200", "spBLEU-1K"])
 def test_evaluate_says_that_a_tokenizer_needs_the_network(
     trained_run, source_file, name, monkeypatch
 ):
