@@ -2,14 +2,13 @@
 
 import json
 import re
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from aiayn_keras.cli.quiet_start import quiet_start
-from aiayn_keras.cli.standard_input import read_available_lines
+from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
 
 
 @click.command()
@@ -66,7 +65,7 @@ def request(url, model, input_file, n_best, as_json, **options):
 def _input_lines(input_file):
     """Lists of lines, those of standard input as they come."""
     if input_file is None:
-        return read_available_lines(sys.stdin.buffer)
+        return read_available_lines(open_standard_input())
     with quiet_start():
         from aiayn_keras.data import read_lines
 
