@@ -21,8 +21,8 @@ from aiayn_keras.training.run_folder import RunFolder
 logger = logging.getLogger(__name__)
 
 REMEDY = (
-    "Delete the ones after it and train again from the one before, or take the mean of those after "
-    "it by `aiayn-keras average --last NUMBER`."
+    "the ones after it, to train again from the one before; or take the mean of those after it by "
+    "`aiayn-keras average --last NUMBER`."
 )
 
 
@@ -45,7 +45,7 @@ def average_checkpoints(model, paths):
         try:
             load_checkpoint(model, path)
         except DamagedCheckpointError as error:
-            raise DamagedCheckpointError(f"{error} Delete it. {REMEDY}") from None
+            raise DamagedCheckpointError(f"{error} Delete it and {REMEDY}") from None
         model.optimizer.finalize_variable_values(model.trainable_variables)
         # In float64, so that the order of the sum does not matter.
         values = [
@@ -77,7 +77,7 @@ def chosen_checkpoints(folder, training):
     if missing:
         raise ValueError(
             f"{folder.checkpoints} lacks the checkpoint of update {', '.join(missing)}, which "
-            f"belongs to the mean. {REMEDY}"
+            f"belongs to the mean. Delete {REMEDY}"
         )
     return [checkpoints[update] for update in updates]
 
