@@ -171,8 +171,3 @@ def check_checksums(folder):
 def _sha256(path):
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def digest_of(path):
-    """Computes the first 16 hexadecimal digits of a file's SHA-256."""
-    return _sha256(path)[:16]

@@ -39,9 +39,9 @@ def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json
     The model is that in DIR; with the score comes sacreBLEU's signature.
     """
     from aiayn_keras.data import read_parallel
-    from aiayn_keras.training.bleu import corpus_bleu
+    from aiayn_keras.training.bleu import corpus_bleu, try_bleu_tokenizer
 
-    _try_tokenizer(bleu_tokenizer)
+    try_bleu_tokenizer(bleu_tokenizer)
     pairs = read_parallel(source, reference)
     model = load_model(model_folder, many_batches=len(pairs) > options["batch_size"])
     translations = translate_file(model, pairs.sources, str(source), **options)
@@ -56,18 +56,3 @@ def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json
         click.echo(json.dumps({**figures, "sentences": len(pairs)}))
     else:
         click.echo(bleu)
-
-
-def _try_tokenizer(name):
-    """Raises an error for a tokenizer of sacreBLEU that cannot be used, before any translation."""
-    from aiayn_keras.training.bleu import check_bleu_tokenizer, corpus_bleu
-
-    check_bleu_tokenizer(name)
-    try:
-        corpus_bleu(["a"], ["a"], tokenizer=name)
-    except OSError as error:
-        raise OSError(
-            f"sacreBLEU downloads the tokenizer {name!r} from the network when it is first used, "
-            f"and cannot reach it: {error}. Choose another --tokenize, or run this once where "
-            "there is a network."
-        ) from error

@@ -25,8 +25,9 @@ def paper_adam(
         peak_learning_rate: The rate at the peak. Defaults to `(hidden_dim · warmup_steps)^-0.5`.
         gradient_accumulation_steps: Number of batches that make one update.
         ema_momentum: If given, the optimizer keeps an exponential moving average of the weights,
-            of which each update keeps this share, in (0, 1). It is not debiased: the initial
-            weights keep `ema_momentum^updates` of it, 37 % after 1,000 updates at 0.999.
+            of which each update keeps this share, in (0, 1). It is not debiased: the
+            weights after the first update keep `ema_momentum^updates` of it, 37 % after 1,000
+            updates at 0.999.
 
     Returns:
         A `keras.optimizers.Adam`.

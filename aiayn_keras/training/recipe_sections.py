@@ -172,7 +172,8 @@ class OptimizerSection(Section):
         label_smoothing: The paper's ε_ls; the preset's if not given.
         gradient_accumulation_steps: Batches of an update. All other fields count updates.
         ema_momentum: If given, validation and the final model use an exponential moving average
-            (EMA) of the weights instead of the weights; each update keeps this share of it.
+            (EMA) of the weights instead of the weights; each update keeps this share of it. It is
+            not debiased: the first weights still weigh 37 % after 1,000 updates at 0.999.
     """
 
     warmup_steps: count(limits.MOST_UPDATES) = 4000
