@@ -21,7 +21,8 @@ class FolderInUseError(OSError):
 def hold_lock(path):
     """Context manager in which this process alone holds the lock file `path`.
 
-    Its folder is made if it is missing, and removed afterwards if nothing else has come into it.
+    Its folder and those above it are made if they are missing, and removed afterwards if nothing
+    else has come into them.
     The system releases the lock of a process that is killed; the file that it leaves behind locks
     nothing.
 
@@ -32,7 +33,7 @@ def hold_lock(path):
         FolderInUseError: If another process holds it; the message names the process.
         OSError: If the file cannot be made.
     """
-    made = not path.parent.exists()
+    made = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     # Without waiting, in case that it is a pipe.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
@@ -44,9 +45,9 @@ def hold_lock(path):
             yield
         finally:
             path.unlink(missing_ok=True)  # before the lock is released, since it may be taken then
-            if made:
-                with contextlib.suppress(OSError):
-                    path.parent.rmdir()
+            with contextlib.suppress(OSError):  # where something else has come into it
+                for folder in made:
+                    folder.rmdir()
 
 
 def _lock(file, path):
