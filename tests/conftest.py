@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import signal
 import socket
 from unittest import mock
 
@@ -17,6 +18,12 @@ SEED = 20170612
 
 hypothesis.settings.register_profile("reproducible", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("reproducible")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts():
+    """Raise `KeyboardInterrupt` on SIGINT, which a process started in the background ignores."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
