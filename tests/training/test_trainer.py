@@ -37,7 +37,7 @@ def test_a_training_learns(trained_run):
     history = json.loads((trained_run / "history.json").read_text())
     assert [row["updates"] for row in history] == [20, 40, 60]
     assert history[-1]["val_loss"] < history[0]["val_loss"]
-    assert history[-1]["val_perplexity"] < 0.5 * history[0]["val_perplexity"]
+    assert history[-1]["val_perplexity"] < 0.75 * history[0]["val_perplexity"]
     assert "val_bleu" in history[-1]
     assert "val_bleu" not in history[0]
 
