@@ -4,6 +4,7 @@ The files are those of a KerasHub preset, and a list of their checksums.
 """
 
 import functools
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import keras
@@ -52,10 +53,20 @@ class ModelFolders:
             ValueError: If a file of the folder is damaged or foreign, with its name.
         """
         is_folder = Path(preset).is_dir()
-        if is_folder and keras.saving.get_registered_name(cls) == TASK_CLASS:
-            check_model_folder(preset)
+        with ThreadPoolExecutor(1) as pool:  # Checksums take as long as building the model.
+            checksums = pool.submit(check_checksums, preset) if is_folder else None
+            try:
+                if is_folder and keras.saving.get_registered_name(cls) == TASK_CLASS:
+                    check_model_folder(preset)
+                return cls._load(super().from_preset, preset, load_weights, is_folder, **kwargs)
+            finally:
+                if checksums is not None:
+                    checksums.result()  # Its error goes before what follows from a changed file.
+
+    @staticmethod
+    def _load(from_preset, preset, load_weights, is_folder, **kwargs):
         try:
-            model = super().from_preset(str(preset), load_weights=load_weights, **kwargs)
+            model = from_preset(str(preset), load_weights=load_weights, **kwargs)
         except (ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
             if not is_folder or str(preset) in str(error):
                 raise
@@ -104,7 +115,6 @@ def check_model_folder(folder):
     """
     folder = Path(folder)
     check_is_finished(folder)
-    check_checksums(folder)
     config = _read(folder / "config.json", Backbone).config
     options = _check_config(folder / "config.json", config)
     task = _read(folder / "task.json", Task).config
