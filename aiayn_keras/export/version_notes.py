@@ -9,6 +9,7 @@ from pydantic import Field
 
 from aiayn_keras.export.serving_options import ServingOptions
 from aiayn_keras.files import read_bytes
+from aiayn_keras.schemas import parse
 
 VERSION_FILE = "assets.extra/export.json"
 """Path of the notes in a version's folder."""
@@ -55,12 +56,5 @@ def read_notes(path):
         OSError: If there is no such regular file.
         ValueError: If it is not what the export writes, with the field.
     """
-    try:
-        return VersionNotes.model_validate_json(read_bytes(path, MOST_BYTES))
-    except pydantic.ValidationError as error:
-        problem = error.errors(include_url=False, include_context=False)[0]
-        field = ".".join(map(str, problem["loc"])) or "the file"
-        message = problem["msg"].removeprefix("Value error, ")
-        raise ValueError(
-            f"{path}, {field}: {message}. Export into another folder, or move that version away."
-        ) from None
+    remedy = "Export into another folder, or move that version away."
+    return parse(VersionNotes, read_bytes(path, MOST_BYTES), path, remedy)

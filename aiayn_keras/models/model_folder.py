@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import keras
-import pydantic
 
 from aiayn_keras.files import (
     check_checksums,
@@ -28,10 +27,12 @@ from aiayn_keras.models.preset_schemas import (
     Task,
     Tokenizer,
 )
+from aiayn_keras.schemas import parse
 from aiayn_keras.weight_files import check_room_for
 
 WEIGHTS = "model.weights.h5"
 MOST_JSON_BYTES = 1 << 20
+NO_MODEL = "It is no file of a model."
 LEAST_BYTES_PER_WEIGHT = 0.5
 """Quantized to four bits."""
 
@@ -174,19 +175,7 @@ def write_model_folder(folder, save, variables, last):
 
 def _read(path, schema):
     """The content of a JSON file, if it has the form of its schema."""
-    return _parse(path, schema, read_bytes(path, MOST_JSON_BYTES))
-
-
-def _parse(path, schema, content):
-    """JSON, or a dictionary of it, as its schema; an error names the file and the field."""
-    is_json = isinstance(content, bytes)
-    try:
-        return schema.model_validate_json(content) if is_json else schema.model_validate(content)
-    except pydantic.ValidationError as error:
-        problem = error.errors(include_url=False, include_context=False)[0]
-        field = ".".join(map(str, problem["loc"]))
-        where = f"{path}, field `{field:.200}`" if field else f"{path}"
-        raise ValueError(f"{where}: {problem['msg']:.200}. It is no file of a model.") from None
+    return parse(schema, read_bytes(path, MOST_JSON_BYTES), path, NO_MODEL)
 
 
 def _check_config(path, config):
@@ -196,7 +185,7 @@ def _check_config(path, config):
     missing = [name for name in OPTIONS if name not in options]
     if missing:
         raise ValueError(f"{path}: field `config.{missing[0]}` is missing.")
-    _parse(path, LayerConfig, layer)
+    parse(LayerConfig, layer, path, NO_MODEL)
     activation = options.pop("activation")
     if not isinstance(activation, str):
         raise ValueError(f"{path}: `activation` must be a name. Received: {activation!r:.60}.")

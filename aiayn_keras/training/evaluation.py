@@ -6,6 +6,7 @@ import pydantic
 from pydantic import Field
 
 from aiayn_keras.files import read_bytes, write_text
+from aiayn_keras.schemas import parse
 
 MOST_BYTES = 1 << 16
 
@@ -46,10 +47,5 @@ def read_evaluation(path):
         OSError: If there is no such regular file.
         ValueError: If it is not what a training writes, with the field.
     """
-    try:
-        return Evaluation.model_validate_json(read_bytes(path, MOST_BYTES))
-    except pydantic.ValidationError as error:
-        problem = error.errors(include_url=False, include_context=False)[0]
-        field = ".".join(map(str, problem["loc"]))
-        where = f"{path}, field `{field}`" if field else f"{path}"
-        raise ValueError(f"{where}: {problem['msg']}. It is no result of a training.") from None
+    remedy = "It is no result of a training."
+    return parse(Evaluation, read_bytes(path, MOST_BYTES), path, remedy)

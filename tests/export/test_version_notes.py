@@ -16,7 +16,7 @@ def test_notes_are_read(tmp_path, note_version):
 @pytest.mark.parametrize(
     ("old", "new", "field"),
     [
-        ('"num_beams": 4', '"num_beams": "4"', "options: `num_beams` must be an integer"),
+        ('"num_beams": 4', '"num_beams": "4"', "options`: `num_beams` must be an integer"),
         ('"num_beams": 4', '"beams": 4', "unexpected keyword argument 'beams'"),
         ('"CC0"', "3", "card.license"),
         ('"card"', '"cards"', "card"),
@@ -27,5 +27,5 @@ def test_notes_of_another_form_are_refused_by_their_field(tmp_path, note_version
     note_version(tmp_path, 1)
     path = tmp_path / "1" / VERSION_FILE
     path.write_text(path.read_text().replace(old, new, 1))
-    with pytest.raises(ValueError, match=f"export.json, .*{field}"):
+    with pytest.raises(ValueError, match=rf"export\.json[,:] .*{field}"):
         read_notes(path)
