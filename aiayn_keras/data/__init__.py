@@ -1,5 +1,6 @@
 """Parallel text: corpora, reading, filtering, and batches for training."""
 
+from aiayn_keras.data.augmentation import augment
 from aiayn_keras.data.batch_sequence import BatchSequence
 from aiayn_keras.data.corpora import Corpus, corpus_names, load_corpus
 from aiayn_keras.data.demo.corpus import generate_demo_pairs
@@ -30,6 +31,7 @@ __all__ = [
     "TokenPairs",
     "TokenShards",
     "UpdateBatches",
+    "augment",
     "corpus_names",
     "filter_pairs",
     "generate_demo_pairs",

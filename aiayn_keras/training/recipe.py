@@ -11,12 +11,13 @@ from aiayn_keras.backend import compiles_by_default, open_devices
 from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
+from aiayn_keras.training.model_section import ModelSection
 from aiayn_keras.training.recipe_limits import MOST_PARAMETERS
 from aiayn_keras.training.recipe_sections import (
+    AugmentationSection,
     BatchesSection,
     CorpusSection,
     EvaluationSection,
-    ModelSection,
     OptimizerSection,
     Section,
     TokenizerSection,
@@ -36,6 +37,7 @@ class Recipe(Section):
     """Description of a whole training; see the sections."""
 
     corpus: CorpusSection
+    augmentation: AugmentationSection = AugmentationSection()
     tokenizer: TokenizerSection
     model: ModelSection = ModelSection()
     batches: BatchesSection = BatchesSection()
@@ -44,12 +46,17 @@ class Recipe(Section):
     evaluation: EvaluationSection = EvaluationSection()
 
     @pydantic.model_validator(mode="after")
-    def _shards_or_sampling(self):
-        if self.corpus.shards is not None and self.tokenizer.sampling_alpha is not None:
-            raise ValueError(
-                "`tokenizer.sampling_alpha` needs text, which `corpus.shards` does not hold: "
-                "leave one of them out"
-            )
+    def _shards_or_text(self):
+        fields = {
+            "tokenizer.sampling_alpha": self.tokenizer.sampling_alpha is not None,
+            "augmentation": self.augmentation != AugmentationSection(),
+        }
+        for name in (name for name, is_used in fields.items() if is_used):
+            if self.corpus.shards is not None:
+                raise ValueError(
+                    f"`{name}` needs text, which `corpus.shards` does not hold: leave one of them "
+                    "out"
+                )
         return self
 
     @pydantic.model_validator(mode="after")

@@ -2,16 +2,12 @@
 
 import contextlib
 import dataclasses
-import inspect
-from typing import Annotated, Literal
+from typing import Literal
 
-import keras
 import pydantic
-from pydantic import AfterValidator
 
 from aiayn_keras.backend import bfloat16_products
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.optimization import paper_adam
 from aiayn_keras.training import recipe_limits as limits
@@ -83,66 +79,18 @@ class TokenizerSection(Section):
     sampling_alpha: number(gt=0.0, lt=1.0) | None = None
 
 
-class _ModelBase(Section):
-    """The architecture: a preset and the options of `TransformerBackbone` that differ from it.
+class AugmentationSection(Section):
+    """Other kinds of text made of the training pairs before anything else; see `augment`.
 
     Attributes:
-        preset: A key of `TransformerBackbone.presets`.
+        joined: Share of the pairs that become parts of texts of two to four sentences.
+        lower_cased: Share of the texts whose source is lower-cased.
+        unpunctuated: Share of the texts that lose their final mark.
     """
 
-    preset: Literal[tuple(TRANSFORMER_PRESETS)] = "transformer_base"
-
-    @property
-    def options(self):
-        """All options of the `TransformerBackbone`: its defaults, the preset's, the recipe's."""
-        return {
-            **BACKBONE_DEFAULTS,
-            **TRANSFORMER_PRESETS[self.preset]["config"],
-            **self.model_dump(exclude={"preset"}, exclude_none=True),
-        }
-
-    def count_parameters(self, vocabulary_size):
-        """Numbers of the model that take memory, those of its tables of positions included."""
-        sizes = self.options
-        D, heads, F = (sizes[name] for name in ("hidden_dim", "num_heads", "intermediate_dim"))
-        head_dims = [sizes[name] or D // heads for name in ("key_dim", "value_dim")]
-        attention, feed_forward = 2 * D * heads * sum(head_dims), 2 * D * F
-        embeddings = D * (vocabulary_size + 2 * sizes["max_sequence_length"])
-        # A layer of the encoder has one attention, a layer of the decoder two.
-        return embeddings + sizes["num_layers"] * (3 * attention + 2 * feed_forward)
-
-    def build(self, vocabulary_size, dtype):
-        """Makes the `TransformerBackbone`, with random weights."""
-        return TransformerBackbone(vocabulary_size, dtype=dtype, **self.options)
-
-
-def _known_activation(name):
-    keras.activations.get(name)
-    return name
-
-
-BACKBONE_DEFAULTS = {
-    name: parameter.default
-    for name, parameter in inspect.signature(TransformerBackbone.__init__).parameters.items()
-    if parameter.default is not parameter.empty and name != "dtype"
-}
-_TYPE_OF_OPTION = {
-    **{name: count(most, least) for name, (least, most) in INTEGERS.items()},
-    "activation": Annotated[str, AfterValidator(_known_activation)],
-    "position_embedding": Literal["sinusoidal", "learned"],
-}
-_TYPE_OF_DEFAULT = {bool: bool, float: Share}
-
-
-def _type_of_option(name):
-    return _TYPE_OF_OPTION.get(name) or _TYPE_OF_DEFAULT[type(BACKBONE_DEFAULTS[name])]
-
-
-ModelSection = pydantic.create_model(
-    "ModelSection",
-    __base__=_ModelBase,
-    **{name: (_type_of_option(name) | None, None) for name in BACKBONE_DEFAULTS},
-)
+    joined: Share = 0.0
+    lower_cased: Share = 0.0
+    unpunctuated: Share = 0.0
 
 
 class BatchesSection(Section):

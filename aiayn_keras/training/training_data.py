@@ -13,6 +13,7 @@ from aiayn_keras.data import (
     TokenBatches,
     TokenPairs,
     TokenShards,
+    augment,
     filter_pairs,
     load_corpus,
     read_parallel,
@@ -114,8 +115,10 @@ def read_corpus(recipe):
         train = None if section.shards else read_parallel(*section.train)
         validation = read_parallel(*section.validation)
         test = read_parallel(*(section.test or section.validation))
-    training = TrainingShards(recipe) if section.shards else TrainingText(recipe, train)
-    return RecipeCorpus(training, validation, test)
+    if section.shards:
+        return RecipeCorpus(TrainingShards(recipe), validation, test)
+    train = augment(train, seed=recipe.training.seed, **recipe.augmentation.model_dump())
+    return RecipeCorpus(TrainingText(recipe, train), validation, test)
 
 
 def load_named(section):
