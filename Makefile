@@ -30,10 +30,13 @@ INSTALLED_WITHOUT_TENSORFLOW := $(VENV_WITHOUT_TENSORFLOW)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo release-demo test test-backends test-without-tensorflow tutorials notebooks mutants lint format clean
+.PHONY: help install demo release-demo test test-backends test-without-tensorflow tutorials notebooks mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## Make a virtual environment in .venv with the package and what it needs
+	@echo "Ready. Now: source $(VENV)/bin/activate"
 
 demo: $(INSTALLED) ## Train on the built-in corpus, export, and translate with the export; all in runs/
 	@test ! -f runs/demo/evaluation.json || rm -rf runs/demo  # finished; an unfinished one goes on
