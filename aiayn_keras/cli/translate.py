@@ -38,7 +38,7 @@ from aiayn_keras.cli.windows import windows
     "--json",
     "as_json",
     is_flag=True,
-    help="Print a JSON object for each line: its hypotheses with score and wordpieces.",
+    help="Print a JSON object for each line: source, and hypotheses with scores and wordpieces.",
 )
 @click.option(
     "--alignments", is_flag=True, help="With --json, print where each wordpiece looked, too."
@@ -70,7 +70,7 @@ def _translate_standard_input(model_folder, ensemble, write, options):
     options["ensemble"] = [load_model(folder) for folder in ensemble]
     done = 0
     for lines in read_available_lines(stream):
-        write(translate_texts(model, lines, "standard input", lines_before=done, **options))
+        write(lines, translate_texts(model, lines, "standard input", done, **options))
         done += len(lines)
 
 
@@ -93,7 +93,7 @@ def _translate_files(files, model_folder, ensemble, write, options):
                 **options,
             )
             with bar.external_write_mode():
-                write(translations)
+                write(lines, translations)
             done += len(lines)
 
 
@@ -112,19 +112,21 @@ def _count_lines(input_file, prefix_file=None):
     return count
 
 
-def _print_texts(translations):
+def _print_texts(_sources, translations):
     for translation in translations:
         click.echo("\t".join(each.text for each in translation.hypotheses))
 
 
-def _print_json(translations):
-    for translation in translations:
+def _print_json(sources, translations):
+    for source, translation in zip(sources, translations, strict=True):
         hypotheses = [_as_dictionary(each) for each in translation.hypotheses]
-        click.echo(json.dumps({"hypotheses": hypotheses}, ensure_ascii=False))
+        fields = {"source": source, "hypotheses": hypotheses}
+        click.echo(json.dumps(fields, ensure_ascii=False))
 
 
 def _as_dictionary(hypothesis):
-    fields = {"text": hypothesis.text, "score": hypothesis.score, "tokens": hypothesis.tokens}
+    names = ("text", "score", "normalized_score", "tokens")
+    fields = {name: getattr(hypothesis, name) for name in names}
     if hypothesis.alignment is not None:
         fields["alignment"] = [
             [round(weight, 4) for weight in row] for row in hypothesis.alignment.tolist()
