@@ -54,7 +54,9 @@ def main():
     arguments = parser.parse_args()
     path = arguments.path
     if not os.path.isfile(os.path.join(path, "saved_model.pb")):
-        sys.exit(f"{path} is no SavedModel: it has no saved_model.pb. A kit's are in 1, 2 and so on.")
+        sys.exit(
+            f"{path} is no SavedModel: it has no saved_model.pb. A kit's are in 1, 2 and so on."
+        )
     with contextlib.nullcontext() if arguments.verbose else quiet_start():
         import tensorflow as tf
         import tensorflow_text  # noqa: F401 - brings the tokenizer's op

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from aiayn_keras.cli.interactive import Conversation, is_conversation
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
@@ -49,7 +50,8 @@ def translate(model_folder, input_file, prefix_file, ensemble, as_json, alignmen
     """Translate lines with the model in DIR.
 
     There is one line of output for a line of input. With --n-best, it holds the best
-    translations, separated by tabs.
+    translations, separated by tabs. On a terminal, without --input and --json, it is a
+    conversation: type a text, read its translation, and :help tells more.
     """
     if alignments and not as_json:
         raise click.UsageError("--alignments are printed with --json.")
@@ -57,7 +59,10 @@ def translate(model_folder, input_file, prefix_file, ensemble, as_json, alignmen
         raise click.UsageError("--prefixes goes with --input.")
     write = _print_json if as_json else _print_texts
     options.update(return_alignments=alignments)
-    if input_file is None:
+    if input_file is None and not as_json and is_conversation():
+        models = [load_model(folder) for folder in (model_folder, *ensemble)]
+        Conversation(models[0], ensemble=models[1:], **options).run()
+    elif input_file is None:
         _translate_standard_input(model_folder, ensemble, write, options)
     else:
         files = [input_file] if prefix_file is None else [input_file, prefix_file]
