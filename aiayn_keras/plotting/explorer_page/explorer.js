@@ -39,11 +39,11 @@ function build() {
   const kind = kinds[state.kind];
   const [layers, heads] = kind.shape;
   state.layer = Math.min(state.layer, layers - 1);
-  state.head = Math.min(state.head, heads);
+  state.head = Math.min(state.head, heads > 1 ? heads : 0); // the mean of one head is that head
   state.hovered = state.chosen = null;
   choices("kinds", kinds.map(({ name }) => name), state.kind, (index) => { state.kind = index; build(); });
   choices("layers", numbered(layers), state.layer, (index) => { state.layer = index; thumbnails(); draw(); });
-  choices("heads", [...numbered(heads), "mean"], state.head, (index) => { state.head = index; draw(); });
+  choices("heads", [...numbered(heads), ...(heads > 1 ? ["mean"] : [])], state.head, (index) => { state.head = index; draw(); });
   for (const side of ["queries", "keys"]) {
     element(`${side}-title`).textContent = kind.titles[side];
     element(side).replaceChildren(...words[kind[side]].map((word, index) => wordItem(word, { side, index })));
@@ -61,6 +61,7 @@ const numbered = (count) => Array.from({ length: count }, (_, index) => String(i
 function choices(id, names, checked, choose) {
   const group = element(id);
   const focused = group.contains(document.activeElement);
+  group.hidden = names.length < 2;
   const labels = names.map((name, index) => {
     const input = Object.assign(document.createElement("input"), { type: "radio", name: id, checked: index === checked });
     input.addEventListener("change", () => choose(index));
