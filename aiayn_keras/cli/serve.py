@@ -85,7 +85,7 @@ def _open_kit(folder, version):
     data = translator.notes.card.get("data", "")
     corpus = dict(part.split(" ", 1) for part in data.split(", ") if " " in part)
     facts = PageFacts(
-        name=f"{kit.resolve().name}, version {version.resolve().name}",
+        name=f"{kit.resolve().name}/{version.resolve().name}",
         languages=_languages(corpus),
         deploy=f"see {kit / 'README.md'}",
         most_hypotheses=translator.most_hypotheses,

@@ -195,6 +195,11 @@ function sentence(word, weights) {
 document.addEventListener("keydown", ({ key }) => {
   if (key === "Escape") { state.hovered = state.chosen = null; draw(); }
 });
+// A page around this one can give its frame the height that is needed; two pixels are its border.
+if (parent !== window) {
+  const tell = () => parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().height) + 2 }, "*");
+  new ResizeObserver(tell).observe(document.body);
+}
 if (title) document.title = element("title").textContent = title;
 state.layer = kinds[state.kind].shape[0] - 1;
 state.head = kinds[state.kind].shape[1];

@@ -1,6 +1,7 @@
 "use strict";
 
 const PAUSE = 200; // milliseconds without a key, after which a text is translated
+const TALLEST = 1200; // pixels of the explorer, which then scrolls
 const facts = JSON.parse(document.getElementById("facts").textContent);
 const element = (id) => document.getElementById(id);
 const [source, target] = [element("source"), element("target")];
@@ -137,7 +138,8 @@ function chooseSentence(index) {
 function hypothesisChoice({ text, score, normalized_score }, index) {
   const input = node("input", { type: "radio", name: "hypothesis", checked: index === state.chosen[state.current] });
   input.addEventListener("change", () => chooseHypothesis(index));
-  const scores = `score ${score.toFixed(2)} · normalised ${normalized_score.toFixed(2)}`;
+  const [plain, normalized] = [score, normalized_score].map((number) => number.toFixed(2).replace("-", "−"));
+  const scores = `score ${plain} · normalised ${normalized}`;
   return node("label", {}, input, node("span", { className: "text", dir: "auto" }, text), node("span", { className: "scores" }, scores));
 }
 
@@ -174,8 +176,16 @@ async function explore() {
 function showExplorer({ page, height }) {
   const frame = node("iframe", { title: "Attention explorer", srcdoc: page });
   frame.sandbox = "allow-scripts";
-  frame.style.height = `${height}px`;
+  setHeight(frame, height);
   element("explorer").replaceChildren(frame);
+}
+
+const setHeight = (frame, height) => frame.style.setProperty("--height", `${Math.min(height, TALLEST)}px`);
+
+/** The explorer tells the height that it needs, which the width of the page decides. */
+function heed({ source: sender, data }) {
+  const frame = element("explorer").querySelector("iframe");
+  if (frame && sender === frame.contentWindow && data?.height > 0) setHeight(frame, data.height);
 }
 
 // ---- What stays over a reload ----
@@ -220,7 +230,11 @@ function showFacts() {
 }
 
 async function copy() {
-  await navigator.clipboard.writeText(target.textContent);
+  try {
+    await navigator.clipboard.writeText(target.textContent);
+  } catch {
+    return showProblem("The browser does not let the page copy: select the translation, and copy it yourself.");
+  }
   element("copy").textContent = "Copied";
   setTimeout(() => { element("copy").textContent = "Copy"; }, 1500);
 }
@@ -237,6 +251,7 @@ element("sentence").addEventListener("change", ({ target: { value } }) => choose
 element("explore").addEventListener("click", () => { state.exploring = !state.exploring; explore(); });
 element("theme").addEventListener("click", switchTheme);
 systemTheme.addEventListener("change", showTheme);
+addEventListener("message", heed);
 
 const theme = recall(localStorage, "theme");
 if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
