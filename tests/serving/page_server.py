@@ -4,8 +4,12 @@ import http.client
 import json
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
-from aiayn_keras.serving.local_page import Application, listen, make_server
+from aiayn_keras.serving.local_page import Application, PageFacts, listen, make_server
+
+SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
+FACTS = PageFacts("demo", ("en", "de"), "a command", most_hypotheses=4, explores_any=True)
 
 
 @dataclass(frozen=True)
