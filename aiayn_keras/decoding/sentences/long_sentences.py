@@ -17,7 +17,7 @@ _JOINER = 0x200D
 
 # Added to the distance from the middle, a share of the length: a comma may be a quarter of the
 # sentence further away than a space.
-_SPACE_COST, _CHARACTER_COST, _JOINED_COST = 0.25, 1.0, 2.0
+_SPACE_COST, _CHARACTER_COST, _JOINED_COST, _NO_CUT_COST = 0.25, 1.0, 2.0, 9.0
 
 
 def halve_long_sentences(segments, rows, count, limit):
@@ -67,12 +67,11 @@ def _best_places(sentences):
     best = tf.reduce_min(costs, axis=1)
     is_best = costs.values == tf.gather(best, costs.value_rowids())
     candidates = tf.where(is_best, offsets.values, tf.int64.max)
-    places = tf.reduce_min(codes.with_values(candidates), axis=1)
-    return tf.where(tf.math.is_finite(best), places, 0)
+    return tf.reduce_min(codes.with_values(candidates), axis=1)
 
 
 def _costs(codes):
-    """Cost of a cut before each of all characters, float32; infinite before a sentence's first."""
+    """Cost of a cut before each of all characters, float32; that of no cut before the first."""
     import tensorflow as tf
 
     values = codes.values
@@ -89,4 +88,4 @@ def _costs(codes):
     rows = codes.value_rowids()
     index = tf.range(tf.size(values, tf.int64)) - tf.gather(codes.row_starts(), rows)
     share = tf.cast(index, tf.float32) / tf.cast(tf.gather(codes.row_lengths(), rows), tf.float32)
-    return tf.where(index == 0, tf.constant(float("inf")), cost + tf.abs(share - 0.5))
+    return tf.where(index == 0, _NO_CUT_COST, cost + tf.abs(share - 0.5))
