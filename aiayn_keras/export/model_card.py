@@ -4,6 +4,7 @@ import dataclasses
 import re
 
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.export.server_versions import NEWEST, SERVERS
 from aiayn_keras.export.template_files import render
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
 
@@ -32,6 +33,8 @@ def model_card(name, versions, labels, flags, batched):
     return render(
         "README.md",
         name=name,
+        image=NEWEST.image,
+        servers=_table(["image", "TensorFlow Text"], [(each.image, each.text) for each in SERVERS]),
         facts=_table(["fact", "value"], newest.card.items()),
         versions=_versions(versions, labels),
         long_text=long_text.rstrip(),
