@@ -20,9 +20,10 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the package: backends, exporters, gRPC client."""
+    """`path` is relative to the package: backends, exporters, gRPC client, kits of the page."""
     path = PurePosixPath(path)
-    return path.parts[0] in ("backend", "export") or path.as_posix() == "serving/grpc_client.py"
+    files = ("serving/grpc_client.py", "serving/local_page/kit_translator.py")
+    return path.parts[0] in ("backend", "export") or path.as_posix() in files
 
 
 def may_ask_for_the_backend(path):
