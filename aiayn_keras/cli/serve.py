@@ -31,11 +31,11 @@ def serve(context, folder, port, open_browser, **options):
     production: `aiayn-keras export saved-model` writes a kit for TensorFlow Serving.
     """
     with quiet_start():
-        from aiayn_keras.serving.local_page import Application, find_version, listen, make_server
+        from aiayn_keras.serving.local_page import Application, find_version, listen, open_server
 
     version = find_version(folder)
     if version is None:
-        check_model_folder(folder)
+        _check_model_folder(folder)
     elif any(context.get_parameter_source(name) != ParameterSource.DEFAULT for name in options):
         raise click.UsageError("The search of a serving kit was fixed when it was exported.")
     with listen(port) as listener:
@@ -45,13 +45,21 @@ def serve(context, folder, port, open_browser, **options):
             translator, facts = _open_model_folder(folder, options)
         else:
             translator, facts = _open_kit(folder, version)
-        server = make_server(Application(translator, facts, port), listener)
-        url = f"http://127.0.0.1:{port}/"
-        click.echo(f"{facts.name}: {url} (Ctrl-C ends it)")
-        click.echo(f"For looking, not for production. To deploy: {facts.deploy}")
-        if open_browser:
-            click.launch(url)
-        server.run()
+        with open_server(Application(translator, facts, port), listener) as server:
+            url = f"http://127.0.0.1:{port}/"
+            click.echo(f"{facts.name}: {url} (Ctrl-C ends it)")
+            click.echo(f"For looking, not for production. To deploy: {facts.deploy}")
+            if open_browser:
+                click.launch(url)
+            server.run()
+
+
+def _check_model_folder(folder):
+    try:
+        check_model_folder(folder)
+    except FileNotFoundError as error:
+        kit = "Nor is it a serving kit, in which a version has a saved_model.pb."
+        raise FileNotFoundError(f"{error} {kit}" if folder.exists() else error) from error
 
 
 def _open_model_folder(folder, options):

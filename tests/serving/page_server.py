@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from aiayn_keras.serving.local_page import Application, PageFacts, listen, make_server
+from aiayn_keras.serving.local_page import Application, PageFacts, listen, open_server
 
 SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
 FACTS = PageFacts("demo", ("en", "de"), "a command", most_hypotheses=4, explores_any=True)
@@ -31,18 +31,21 @@ class PageServer:
         self._listener = listen(0)
         self.port = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/"
-        self.server = make_server(Application(translator, facts, self.port), self._listener)
-        self._thread = threading.Thread(target=self.server.run)
+        self._opened = open_server(Application(translator, facts, self.port), self._listener)
 
     def __enter__(self):
+        self._server = self._opened.__enter__()
+        self._thread = threading.Thread(target=self._server.run)
         self._thread.start()
         return self
 
-    def __exit__(self, *_):
-        self.server.trigger.pull_trigger(lambda: self.server.asyncore.close_all(self.server._map))
+    def __exit__(self, *error):
+        self._server.task_dispatcher.shutdown()
+        close_all, connections = self._server.asyncore.close_all, self._server._map
+        self._server.trigger.pull_trigger(lambda: close_all(connections, ignore_all=True))
         self._thread.join(timeout=30)
-        self.server.task_dispatcher.shutdown()
         assert not self._thread.is_alive()
+        self._opened.__exit__(*error)
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

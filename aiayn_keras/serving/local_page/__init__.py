@@ -4,7 +4,7 @@ from aiayn_keras.serving.local_page.application import Application
 from aiayn_keras.serving.local_page.folder_translator import FolderTranslator
 from aiayn_keras.serving.local_page.kit_translator import KitTranslator, find_version
 from aiayn_keras.serving.local_page.page import PageFacts
-from aiayn_keras.serving.local_page.server import listen, make_server
+from aiayn_keras.serving.local_page.server import listen, open_server
 
 __all__ = [
     "Application",
@@ -13,5 +13,5 @@ __all__ = [
     "PageFacts",
     "find_version",
     "listen",
-    "make_server",
+    "open_server",
 ]

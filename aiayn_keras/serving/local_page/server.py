@@ -1,5 +1,6 @@
 """The socket and the server of the page, on this machine alone."""
 
+import contextlib
 import errno
 import logging
 import socket
@@ -35,22 +36,25 @@ def listen(port):
         ) from error
 
 
-def make_server(application, listener):
-    """Makes a server, whose `run()` answers requests until it is interrupted.
+@contextlib.contextmanager
+def open_server(application, listener):
+    """Makes a server, and closes its connections after the block.
 
     Args:
         application: An `Application`.
         listener: The socket of `listen`.
 
-    Returns:
-        A server of Waitress.
+    Yields:
+        A server of Waitress; its `run()` answers requests until it is interrupted.
     """
     import waitress
 
     # It would say that requests wait, and which threads still run at the end.
     logging.getLogger("waitress").setLevel(logging.ERROR)
-    return waitress.create_server(
+    connections = {}
+    server = waitress.create_server(
         application,
+        map=connections,
         sockets=[listener],
         # Threads that wait for the model leave some to those that need none, or are refused.
         threads=MOST_WAITING + 8,
@@ -62,3 +66,8 @@ def make_server(application, listener):
         max_request_header_size=MOST_HEADER_BYTES,
         ident=None,
     )
+    try:
+        yield server
+    finally:
+        server.task_dispatcher.shutdown()
+        server.asyncore.close_all(connections, ignore_all=True)
