@@ -45,7 +45,8 @@ def export_saved_model(
             `SearchOptions`, where `num_return_sequences` is that of `translate_nbest` and defaults
             to `num_beams`; `max_input_length`, the greatest number of wordpieces of a text; and
             `long_text`, `"truncate"` to translate the beginning of a longer one or `"error"` to
-            refuse the request.
+            refuse the request; `documents`, True for the signature `translate_document`, which
+            translates texts of any length as `model.translate_documents` does.
 
     Returns:
         `pathlib.Path` of the version's folder.
@@ -71,7 +72,8 @@ def export_saved_model(
     with new_folder(target) as written:
         write_graph(model, written, options, precision)
         tokenizer = model.preprocessor.tokenizer
-        write_warmup(written, folder.resolve().name, tokenizer, list(warmup_texts))
+        name = folder.resolve().name
+        write_warmup(written, name, tokenizer, list(warmup_texts), options.documents)
         notes = VersionNotes(
             options=asdict(options),
             precision=precision or model.backbone.compute_dtype,
