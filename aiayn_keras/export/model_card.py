@@ -38,6 +38,7 @@ def model_card(name, versions, labels, flags, batched):
         facts=_table(["fact", "value"], newest.card.items()),
         versions=_versions(versions, labels),
         long_text=long_text.rstrip(),
+        documents=f"\n{render('documents.md')}" if options["documents"] else "",
         flags=" \\\n".join(f"    {flag}" for flag in flags),
         batching=batching.rstrip(),
     )

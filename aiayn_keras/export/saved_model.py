@@ -49,7 +49,8 @@ def export_saved_model(
             `SearchOptions`, where `num_return_sequences` is that of `translate_nbest` and defaults
             to `num_beams`; `max_input_length`, the greatest number of wordpieces of a text; and
             `long_text`, `"truncate"` to translate the beginning of a longer one or `"error"` to
-            refuse the request.
+            refuse the request; `documents`, True for the signature `translate_document`, which
+            translates texts of any length as `model.translate_documents` does.
 
     Returns:
         `pathlib.Path` of the version's folder.
@@ -78,7 +79,8 @@ def export_saved_model(
         write_graph(model, written, options, precision, weights)
         check_graph(written)
         tokenizer = model.preprocessor.tokenizer
-        write_warmup(written, folder.resolve().name, tokenizer, list(warmup_texts))
+        name = folder.resolve().name
+        write_warmup(written, name, tokenizer, list(warmup_texts), options.documents)
         notes = VersionNotes(
             options=asdict(options),
             precision=precision or model.backbone.compute_dtype,
