@@ -20,7 +20,7 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the package: backends, exporters, sentences, what asks servers or kits."""
+    """`path` is relative to the package: backends, exporters, sentences, clients."""
     path = PurePosixPath(path)
     may = ("backend", "export", "decoding/sentences")
     files = ("serving/grpc_client.py", "serving/local_page/kit_translator.py")

@@ -17,6 +17,7 @@ COMMAND = re.compile(r":([A-Za-z]+)\s*(.*)")
 HELP = """\
 :n N       print the N best translations of a text, with scores (1 for the best alone)
 :explore   open a page that shows where the model looked for the last translation
+           (:explore 2 for the second sentence of a longer text)
 :help      print this
 :quit      end, as Ctrl-D does
 Scores are log-probabilities over length penalties, in nats. Ctrl-C cancels the line."""
@@ -62,18 +63,23 @@ class Conversation:
                 click.echo(f"Error: {error_line(error)}", err=True)
 
     def translate(self, text):
-        """Translates a line that was typed.
+        """Translates a line that was typed, sentence by sentence.
 
         Returns:
-            The `Translation`.
+            `DocumentTranslation`; without TensorFlow Text, which finds sentences, the line is one.
 
         Raises:
             ValueError: If it is too long.
         """
+        from aiayn_keras.decoding.hypotheses import DocumentTranslation
+        from aiayn_keras.decoding.sentences.splitting import can_split
         from aiayn_keras.decoding.text_batches import TextTooLongError
 
         try:
-            return self.model.translate([text], **self.options)[0]
+            if can_split():
+                return self.model.translate_documents([text], **self.options)[0]
+            (translation,) = self.model.translate([text], **self.options)
+            return DocumentTranslation(translation.text, (text,), (translation,))
         except TextTooLongError as error:
             raise ValueError(error.reason) from error
 
@@ -82,9 +88,8 @@ class Conversation:
         if command is not None:
             self._obey(command[1], command[2])
         elif line:
-            translation = self.translate(line)
-            self.last = line, translation.text
-            self._print(translation)
+            self.last = self.translate(line)
+            self._print(self.last)
 
     def _obey(self, name, argument):
         if name not in self.commands:
@@ -92,12 +97,15 @@ class Conversation:
             raise ValueError(f"there is no command :{name}. There are {known}.")
         self.commands[name](argument)
 
-    def _print(self, translation):
+    def _print(self, document):
         if self.options["num_return_sequences"] == 1:
-            click.echo(translation.text)
+            click.echo(document.text)
             return
-        for hypothesis in translation.hypotheses:
-            click.echo(f"{hypothesis.normalized_score:8.3f}  {hypothesis.text}")
+        for number, translation in enumerate(document.translations, start=1):
+            if len(document.translations) > 1:
+                click.echo(f"Sentence {number}: {document.sources[number - 1]}")
+            for hypothesis in translation.hypotheses:
+                click.echo(f"{hypothesis.normalized_score:8.3f}  {hypothesis.text}")
 
     def _set_num_hypotheses(self, argument):
         most = self.options["num_beams"]
@@ -108,12 +116,20 @@ class Conversation:
             )
         self.options["num_return_sequences"] = int(argument)
 
-    def _explore(self, _):
+    def _explore(self, argument):
         from aiayn_keras.plotting import attention_explorer
 
-        if self.last is None:
+        most = 0 if self.last is None else len(self.last.sources)
+        if not most:
             raise ValueError("there is no translation yet to explore. Type a text first.")
-        explorer = attention_explorer(self.model.attention_maps(*self.last))
+        argument = argument or "1"
+        if not argument.isdecimal() or not 1 <= int(argument) <= most:
+            raise ValueError(
+                f":explore takes the number of a sentence, from 1 to {most}, not {argument!r}."
+            )
+        sentence = int(argument) - 1
+        pair = self.last.sources[sentence], self.last.translations[sentence].text
+        explorer = attention_explorer(self.model.attention_maps(*pair))
         # Left behind, as the browser shows it when this process has ended, too.
         path = Path(tempfile.mkdtemp(prefix="aiayn-keras-")) / "attention.html"
         explorer.save(path)

@@ -7,8 +7,8 @@ Run from the repository's root, where `aiayn_keras` is installed:
 Joins single sentences of the test text at random to items of one, two and three (500 each, a fixed
 seed), translates each item as one text, and prints for each number of sentences: how many
 translations have as many sentences as their source, chrF2 against the joined references, and chrF2
-of the same sentences translated one by one. Sentences are counted by their final marks, so items are
-made only of pairs with one final mark on either side, at the end.
+of the same sentences translated one by one. Sentences are counted by their final marks, so items
+are made only of pairs with one final mark on either side, at the end.
 """
 
 import json

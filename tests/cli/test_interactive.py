@@ -21,10 +21,10 @@ import sys
 sys.argv = ["aiayn-keras"]
 from types import SimpleNamespace
 from aiayn_keras.cli.interactive import Conversation
-class ShoutingTestDouble:
-    def translate(self, texts, **options):
-        return [SimpleNamespace(text=text.upper()) for text in texts]
-Conversation(ShoutingTestDouble(), num_beams=4, num_return_sequences=1).run()
+class ShoutingTestDouble(Conversation):
+    def translate(self, text):
+        return SimpleNamespace(text=text.upper())
+ShoutingTestDouble(None, num_beams=4, num_return_sequences=1).run()
 print("ended")
 """
 
@@ -63,9 +63,14 @@ def test_a_conversation(conversation):
 
     (answer,) = terminal.ask(":frobnicate now")
     assert answer == "Error: there is no command :frobnicate. There are :n, :explore, :help, :quit."
-    (answer,) = terminal.ask("bus " * 300)
-    assert answer.startswith("Error: ")
-    assert "256 positions" in answer
+    (answer,) = terminal.ask("  The man is happy. The woman is happy.")
+    assert answer == "Der Mann ist glücklich. Die Frau ist glücklich."
+    (answer,) = terminal.ask(":explore 3")
+    assert answer == "Error: :explore takes the number of a sentence, from 1 to 2, not '3'."
+    (address,) = terminal.ask(":explore 2")
+    assert "woman" in Path(address).read_text("utf-8")
+    (answer,) = terminal.ask("a\0b")
+    assert answer.startswith("Error: ") or answer
     assert any(":explore" in line for line in terminal.ask(":help"))
 
     terminal.type("half a line")

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from aiayn_keras.serving.local_page import KitTranslator, find_version
+from aiayn_keras.serving.local_page import sentences as sentences_module
 from aiayn_keras.serving.local_page.sentences import (
     PageHypothesis,
     PageTranslation,
-    translate_lines,
+    split_lines,
+    translate_text,
 )
 from tests.serving.page_server import SAVED_MODELS
 
@@ -42,7 +44,19 @@ def test_lines_of_any_end_come_back_with_it():
     def upper(lines):
         return [(PageHypothesis(line.upper(), 0.0, 0.0),) for line in lines]
 
-    assert translate_lines("a \r\n\n\tb\rc\u2028 d", upper).text == "A\r\n\n\tB\rC\u2028 D"
+    text = "a \r\n\n\tb\rc\u2028 d. e!  "
+    assert translate_text(text, 100, None, upper).text == text.upper()
+
+
+@pytest.mark.parametrize("text", ["", " ", "a", "a\n", "\n\n a b \n\tc", " a"])
+def test_lines_and_what_is_around_them_are_the_text(text):
+    separators, lines = split_lines(text)
+    assert [line.strip() for line in lines] == [
+        line.strip() for line in text.splitlines() if line.strip()
+    ]
+    assert len(separators) == len(lines) + 1
+    joined = "".join(a + b for a, b in zip(separators, [*lines, ""], strict=True))
+    assert joined == text
 
 
 def test_hypotheses_are_those_of_the_model(translator, demo_model):
@@ -76,13 +90,19 @@ def test_a_kit_explores_no_other_translation(kit_translator):
         kit_translator.explore("", "")
 
 
-def test_a_sentence_longer_than_the_model_is_refused_with_its_number(translator):
+def test_a_sentence_longer_than_the_model_is_cut_and_nothing_is_lost(translator):
+    sentences = translator.translate(f"{GIRL}\n{GIRL * 60}").sentences
+    assert len(sentences) > 2
+    joined = "".join(sentence.source for sentence in sentences)
+    assert joined.replace(" ", "") == (GIRL * 61).replace(" ", "")
+
+
+def test_without_tensorflow_text_lines_are_sentences(translator, monkeypatch):
+    monkeypatch.setattr(sentences_module, "can_split", lambda: False)
+    found = translator.translate(f"{GIRL} {GIRL}\n{GIRL}").sentences
+    assert [each.source for each in found] == [f"{GIRL} {GIRL}", GIRL]
     with pytest.raises(ValueError, match=r"Sentence 2\b.*split"):
         translator.translate(f"{GIRL}\n{GIRL * 60}")
-
-
-def test_a_long_sentence_that_the_kit_reads_whole_is_translated(kit_translator):
-    assert kit_translator.translate(GIRL * 20).sentences[0].source == GIRL * 20
 
 
 def test_many_sentences_are_given_up_between_batches(translator):

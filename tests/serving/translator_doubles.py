@@ -7,7 +7,7 @@ from aiayn_keras.serving.local_page.sentences import (
     PageHypothesis,
     PageSentence,
     PageTranslation,
-    translate_lines,
+    translate_text,
 )
 
 
@@ -49,7 +49,7 @@ class EchoTranslatorDouble:
                 for line in lines
             ]
 
-        return translate_lines(text, echo)
+        return translate_text(text, 1000, None, echo)
 
     def explore(self, source, target):
         return SimpleNamespace(page=f"<!DOCTYPE html>{target}", height=100)

@@ -85,13 +85,18 @@ def piece_counter(tokenizer):
     return lambda sentences: tokenizer.tokenize(sentences).row_lengths()
 
 
-def split_strings(texts, proto, limit):
+def can_split():
+    """Whether TensorFlow Text, which finds the sentences, is installed."""
+    return not _missing_modules()
+
+
+def split_strings(texts, limit, proto=None):
     """Splits a list of strings with any Keras backend, where TensorFlow is installed.
 
     Args:
         texts: List of strings.
-        proto: Bytes of the SentencePiece model.
         limit: Greatest number of wordpieces of a sentence.
+        proto: Bytes of the SentencePiece model; without it, characters are counted instead.
 
     Returns:
         Lists of separators and lists of sentences, a pair for each text.
@@ -99,19 +104,33 @@ def split_strings(texts, proto, limit):
     Raises:
         ImportError: If TensorFlow Text is not installed.
     """
-    for name in ("tensorflow", "tensorflow_text"):
-        if importlib.util.find_spec(name) is None:
-            raise ImportError(
-                f"Sentences are split by TensorFlow Text, but `{name}` is not installed: "
-                "pip install tensorflow-text."
-            )
+    for name in _missing_modules():
+        raise ImportError(
+            f"Sentences are split by TensorFlow Text, but `{name}` is not installed: "
+            "pip install tensorflow-text."
+        )
     import tensorflow as tf
     import tensorflow_text
 
-    tokenizer = tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32)
-    split = split_texts(tf.constant(texts, tf.string), piece_counter(tokenizer), limit)
+    count = _count_characters
+    if proto is not None:
+        count = piece_counter(
+            tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32)
+        )
+    split = split_texts(tf.constant(texts, tf.string), count, limit)
     separators, sentences = ([_strings(row) for row in part.to_list()] for part in split)
     return list(zip(separators, sentences, strict=True))
+
+
+def _missing_modules():
+    names = ("tensorflow", "tensorflow_text")
+    return [name for name in names if importlib.util.find_spec(name) is None]
+
+
+def _count_characters(sentences):
+    import tensorflow as tf
+
+    return tf.cast(tf.strings.length(sentences, unit="UTF8_CHAR"), tf.int64)
 
 
 def _strings(values):

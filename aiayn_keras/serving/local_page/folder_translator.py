@@ -4,7 +4,7 @@ from aiayn_keras.serving.local_page.sentences import (
     BATCH_SIZE,
     MOST_HYPOTHESES,
     PageHypothesis,
-    translate_lines,
+    translate_text,
 )
 
 
@@ -43,7 +43,12 @@ class FolderTranslator:
         Raises:
             ValueError: For a sentence that is too long for the model.
         """
-        return translate_lines(text, lambda sources: self._translate(sources, report))
+        return translate_text(
+            text,
+            self._model.backbone.max_sequence_length - 1,
+            self._model.preprocessor.tokenizer.proto,
+            lambda sources: self._translate(sources, report),
+        )
 
     def explore(self, source, target):
         """The attention of the model when it writes a translation.
@@ -76,10 +81,7 @@ class FolderTranslator:
             )
         except TextTooLongError as error:
             raise ValueError(f"Sentence {error.index + 1}: {error.reason}") from error
-        return [tuple(map(self._scored, each.hypotheses)) for each in translations]
-
-    def _scored(self, hypothesis):
-        from aiayn_keras.decoding.length_penalty import length_penalty
-
-        penalty = float(length_penalty(len(hypothesis.tokens) + 1, self._options.length_penalty))
-        return PageHypothesis(hypothesis.text, hypothesis.score, hypothesis.score / penalty)
+        return [
+            tuple(PageHypothesis(h.text, h.score, h.normalized_score) for h in each.hypotheses)
+            for each in translations
+        ]

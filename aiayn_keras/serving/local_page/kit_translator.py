@@ -13,7 +13,7 @@ from aiayn_keras.serving.local_page.sentences import (
     BATCH_SIZE,
     MOST_HYPOTHESES,
     PageHypothesis,
-    translate_lines,
+    translate_text,
 )
 
 NOTES = "assets.extra/export.json"
@@ -103,7 +103,7 @@ class KitTranslator:
                     report()
             return found
 
-        return translate_lines(text, translate)
+        return translate_text(text, self.notes.options.max_input_length, None, translate)
 
     def explore(self, source, target):
         """The attention of the model when it writes its best translation.

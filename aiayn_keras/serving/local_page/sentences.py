@@ -1,9 +1,10 @@
-"""A text as sentences: the one place that decides what is translated alone, and how it is joined.
+"""A text as sentences: the one place that decides what is translated alone."""
 
-For now a line is a sentence.
-"""
-
+import itertools
+import re
 from typing import NamedTuple
+
+from aiayn_keras.decoding.sentences.splitting import can_split, split_strings
 
 BATCH_SIZE = 16
 """Sentences computed together; after each batch the computation can be given up."""
@@ -50,31 +51,34 @@ class PageTranslation(NamedTuple):
     sentences: tuple[PageSentence, ...]
 
 
-def translate_lines(text, translate):
-    r"""Translates the lines of a text that are not blank.
+def translate_text(text, limit, proto, translate):
+    """Translates the sentences of a text.
 
     Args:
         text: A string.
+        limit: Greatest number of wordpieces of a sentence; a longer one is cut.
+        proto: Bytes of the model's SentencePiece tokenizer, or None to count characters instead.
         translate: Function from a list of sentences to a list of tuples of `PageHypothesis`.
 
     Returns:
-        `PageTranslation`.
-
-    Example:
-        >>> shout = lambda lines: [(PageHypothesis(line.upper(), 0.0, 0.0),) for line in lines]
-        >>> translate_lines("one\n\n  two", shout).text
-        'ONE\n\n  TWO'
+        `PageTranslation`. Without TensorFlow Text, which finds sentences, each line is one.
     """
-    lines = text.splitlines(keepends=True)
-    sources = [line.strip() for line in lines if line.strip()]
+    if can_split():
+        ((separators, sources),) = split_strings([text], limit, proto)
+    else:
+        separators, sources = split_lines(text)
     found = list(map(PageSentence, sources, translate(sources) if sources else ()))
-    best = iter([sentence.hypotheses[0].text for sentence in found])
-    joined = "".join(_replaced(line, next(best)) if line.strip() else line for line in lines)
+    best = [*(sentence.hypotheses[0].text for sentence in found), ""]
+    joined = "".join(itertools.chain.from_iterable(zip(separators, best, strict=True)))
     return PageTranslation(joined, tuple(found))
 
 
-def _replaced(line, translation):
-    """A translation with the indentation and the end of a line."""
-    (content,) = line.splitlines()
-    indentation = content[: len(content) - len(content.lstrip())]
-    return f"{indentation}{translation}{line[len(content) :]}"
+def split_lines(text):
+    r"""Splits a text into what stands around and between its lines, and the lines.
+
+    Example:
+    >>> split_lines("one\n\n  two ")
+    (['', '\n\n  ', ' '], ['one', 'two'])
+    """
+    parts = re.split(r"(\S(?:.*\S)?)", text)
+    return parts[::2], parts[1::2]
