@@ -20,10 +20,11 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the package: backends, exporters, gRPC client, kits of the page."""
+    """`path` is relative to the package: backends, exporters, sentences, clients."""
     path = PurePosixPath(path)
+    folders = ("backend", "export", "decoding/sentences")
     files = ("serving/grpc_client.py", "serving/local_page/kit_translator.py")
-    return path.parts[0] in ("backend", "export") or path.as_posix() in files
+    return any(path.is_relative_to(each) for each in (*folders, *files))
 
 
 def may_ask_for_the_backend(path):

@@ -28,7 +28,10 @@ from aiayn_keras.cli.standard_input import open_standard_input, read_available_l
     "--n-best", is_flag=True, help="Print all hypotheses that the server gives, best first."
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON object for each line, with scores."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a JSON object for each line: source, and hypotheses with scores.",
 )
 @click.option(
     "--deadline",
@@ -58,8 +61,9 @@ def request(url, model, input_file, n_best, as_json, **options):
     ask = client.translate_nbest if n_best else lambda texts: [[t] for t in client.translate(texts)]
     for lines in _input_lines(input_file):
         for start in range(0, len(lines), client.batch_size):
-            for hypotheses in ask(lines[start : start + client.batch_size]):
-                click.echo(_as_json(hypotheses) if as_json else _as_line(hypotheses))
+            sources = lines[start : start + client.batch_size]
+            for source, hypotheses in zip(sources, ask(sources), strict=True):
+                click.echo(_as_json(source, hypotheses) if as_json else _as_line(hypotheses))
 
 
 def _input_lines(input_file):
@@ -72,8 +76,8 @@ def _input_lines(input_file):
     return [read_lines(input_file)]
 
 
-def _as_json(hypotheses):
-    fields = {"hypotheses": [asdict(hypothesis) for hypothesis in hypotheses]}
+def _as_json(source, hypotheses):
+    fields = {"source": source, "hypotheses": [asdict(each) for each in hypotheses]}
     return json.dumps(fields, ensure_ascii=False)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from aiayn_keras.cli.interactive import Conversation, is_conversation
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
@@ -38,7 +39,7 @@ from aiayn_keras.cli.windows import windows
     "--json",
     "as_json",
     is_flag=True,
-    help="Print a JSON object for each line: its hypotheses with score and wordpieces.",
+    help="Print a JSON object for each line: source, and hypotheses with scores and wordpieces.",
 )
 @click.option(
     "--alignments", is_flag=True, help="With --json, print where each wordpiece looked, too."
@@ -49,7 +50,8 @@ def translate(model_folder, input_file, prefix_file, ensemble, as_json, alignmen
     """Translate lines with the model in DIR.
 
     There is one line of output for a line of input. With --n-best, it holds the best
-    translations, separated by tabs.
+    translations, separated by tabs. On a terminal, without --input and --json, it is a
+    conversation: type a text, read its translation, and :help tells more.
     """
     if alignments and not as_json:
         raise click.UsageError("--alignments are printed with --json.")
@@ -57,7 +59,10 @@ def translate(model_folder, input_file, prefix_file, ensemble, as_json, alignmen
         raise click.UsageError("--prefixes goes with --input.")
     write = _print_json if as_json else _print_texts
     options.update(return_alignments=alignments)
-    if input_file is None:
+    if input_file is None and not as_json and is_conversation():
+        models = [load_model(folder) for folder in (model_folder, *ensemble)]
+        Conversation(models[0], ensemble=models[1:], **options).run()
+    elif input_file is None:
         _translate_standard_input(model_folder, ensemble, write, options)
     else:
         files = [input_file] if prefix_file is None else [input_file, prefix_file]
@@ -70,7 +75,7 @@ def _translate_standard_input(model_folder, ensemble, write, options):
     options["ensemble"] = [load_model(folder) for folder in ensemble]
     done = 0
     for lines in read_available_lines(stream):
-        write(translate_texts(model, lines, "standard input", lines_before=done, **options))
+        write(lines, translate_texts(model, lines, "standard input", done, **options))
         done += len(lines)
 
 
@@ -93,7 +98,7 @@ def _translate_files(files, model_folder, ensemble, write, options):
                 **options,
             )
             with bar.external_write_mode():
-                write(translations)
+                write(lines, translations)
             done += len(lines)
 
 
@@ -112,19 +117,21 @@ def _count_lines(input_file, prefix_file=None):
     return count
 
 
-def _print_texts(translations):
+def _print_texts(_sources, translations):
     for translation in translations:
         click.echo("\t".join(each.text for each in translation.hypotheses))
 
 
-def _print_json(translations):
-    for translation in translations:
+def _print_json(sources, translations):
+    for source, translation in zip(sources, translations, strict=True):
         hypotheses = [_as_dictionary(each) for each in translation.hypotheses]
-        click.echo(json.dumps({"hypotheses": hypotheses}, ensure_ascii=False))
+        fields = {"source": source, "hypotheses": hypotheses}
+        click.echo(json.dumps(fields, ensure_ascii=False))
 
 
 def _as_dictionary(hypothesis):
-    fields = {"text": hypothesis.text, "score": hypothesis.score, "tokens": hypothesis.tokens}
+    names = ("text", "score", "normalized_score", "tokens")
+    fields = {name: getattr(hypothesis, name) for name in names}
     if hypothesis.alignment is not None:
         fields["alignment"] = [
             [round(weight, 4) for weight in row] for row in hypothesis.alignment.tolist()

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from keras import ops
+
+from aiayn_keras.decoding.length_penalty import length_penalty
 
 
 @dataclass(frozen=True)
@@ -12,6 +15,8 @@ class Hypothesis:
     Attributes:
         text: The translation.
         score: Its log-probability in nats, the end token included, without penalties.
+        normalized_score: The score over the length penalty, by which hypotheses are ranked; with a
+            coverage penalty, they are ranked by the sum of both.
         tokens: Its wordpieces.
         alignment: Float32 array `(T, S)`, the attention of each wordpiece and of the end token to
             each source wordpiece and its end token (the decoder's last layer, mean of the heads);
@@ -20,6 +25,7 @@ class Hypothesis:
 
     text: str
     score: float
+    normalized_score: float
     tokens: tuple[str, ...]
     alignment: np.ndarray | None = field(default=None, compare=False, repr=False)
 
@@ -36,19 +42,39 @@ class Translation(Hypothesis):
     hypotheses: tuple[Hypothesis, ...] = ()
 
 
+@dataclass(frozen=True)
+class DocumentTranslation:
+    """The translation of a text of any length, sentence by sentence.
+
+    Attributes:
+        text: The translation, with line breaks, spaces and bullets as in the source.
+        sources: The sentences that the source was split into.
+        translations: A `Translation` for each sentence.
+    """
+
+    text: str
+    sources: tuple[str, ...]
+    translations: tuple[Translation, ...]
+
+    @property
+    def score(self):
+        """Sum of the sentences' log-probabilities in nats."""
+        return sum(translation.score for translation in self.translations)
+
+
 def as_translation(hypotheses):
     """The `Translation` of a text from all its hypotheses, best first."""
-    best = hypotheses[0]
-    return Translation(best.text, best.score, best.tokens, best.alignment, tuple(hypotheses))
+    return Translation(**vars(hypotheses[0]), hypotheses=tuple(hypotheses))
 
 
-def read_hypotheses(tokenizer, as_token, sources, token_ids, log_probs, alignments):
+def read_hypotheses(tokenizer, as_token, sources, alpha, token_ids, log_probs, alignments):
     """The hypotheses of a batch, a tuple for every source.
 
     Args:
         tokenizer: A `TransformerTokenizer`.
         as_token: Its `id_to_token`, or what gives the same sooner.
         sources: List of B lists of token ids.
+        alpha: The exponent α of the length penalty.
         token_ids: Integer array `(B, N, L)`.
         log_probs: Float array `(B, N)`.
         alignments: Float array `(B, N, L - 1, S)`, or None.
@@ -58,6 +84,7 @@ def read_hypotheses(tokenizer, as_token, sources, token_ids, log_probs, alignmen
     special_ids = frozenset(tokenizer.special_token_ids)
     pieces = [[i for i in ids if i not in special_ids] for ids in flat_ids]
     texts = tokenizer.detokenize(pieces)
+    normalized_scores = log_probs.reshape(-1) / _length_penalties(pieces, alpha)
     for row, source in enumerate(sources):
         hypotheses = []
         for n in range(num_hypotheses):
@@ -69,8 +96,15 @@ def read_hypotheses(tokenizer, as_token, sources, token_ids, log_probs, alignmen
                 Hypothesis(
                     texts[flat],
                     float(log_probs[row, n]),
+                    float(normalized_scores[flat]),
                     tuple(map(as_token, pieces[flat])),
                     alignment,
                 )
             )
         yield tuple(hypotheses)
+
+
+def _length_penalties(pieces, alpha):
+    """The length penalty of each hypothesis, whose end token is none of its pieces."""
+    lengths = np.array([len(each) + 1 for each in pieces], "int32")
+    return ops.convert_to_numpy(length_penalty(lengths, alpha))

@@ -55,7 +55,7 @@ def translate_texts(
         return token_ids, log_probs, alignments
 
     # A text without words has only empty translations.
-    empty = as_translation([Hypothesis("", 0.0, ())] * options.num_return_sequences)
+    empty = as_translation([Hypothesis("", 0.0, 0.0, ())] * options.num_return_sequences)
     translations = [empty] * len(sources)
     with_words = [i for i, source in enumerate(sources) if len(source) > 1]
     batches = [
@@ -64,7 +64,9 @@ def translate_texts(
     ]
     as_token = functools.cache(tokenizer.id_to_token)
     for rows, results in zip(batches, in_parallel(search_batch, batches), strict=True):
-        found = read_hypotheses(tokenizer, as_token, [sources[i] for i in rows], *results)
+        found = read_hypotheses(
+            tokenizer, as_token, [sources[i] for i in rows], options.length_penalty, *results
+        )
         for row, hypotheses in zip(rows, found, strict=True):
             translations[row] = as_translation(hypotheses)
         if progress is not None:

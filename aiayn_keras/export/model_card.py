@@ -52,7 +52,7 @@ def _versions(versions, labels):
             [
                 version,
                 ", ".join(of_version),
-                notes.precision,
+                _number_formats(notes),
                 options["num_beams"],
                 options["length_penalty"],
                 options["num_return_sequences"],
@@ -65,6 +65,11 @@ def _versions(versions, labels):
     heads = ["version", "label", "precision", "beams", "α", "n-best", "longest translation"]
     heads += ["longest text", "TensorFlow", *(["other options"] if has_others else [])]
     return _table(heads, rows)
+
+
+def _number_formats(notes):
+    kept = "" if notes.weights == "float32" else f", matrices kept in {notes.weights}"
+    return notes.precision + kept
 
 
 def _other_options(options):

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from aiayn_keras.checks import check_integer
-from aiayn_keras.export.graph_writer import write_graph
+from aiayn_keras.export.graph_writer import WEIGHTS, write_graph
 from aiayn_keras.export.serving_kit import check_kit, write_kit
 from aiayn_keras.export.serving_options import make_serving_options
 from aiayn_keras.export.version_notes import VERSION_FILE, VersionNotes
@@ -22,6 +22,7 @@ def export_saved_model(
     version=None,
     *,
     precision=None,
+    weights="float32",
     warmup_texts=(),
     card=None,
     **options,
@@ -38,6 +39,8 @@ def export_saved_model(
         filepath: The folder `<name>`, TensorFlow Serving's `model_base_path`; made if missing.
         version: Integer; defaults to the one after the greatest there is, from 1 on.
         precision: `"float32"` or `"bfloat16"`; the model's own if not given.
+        weights: Number format of a float32 model's matrices in the files: `"float16"` halves them,
+            which changes their last digits; loaded, they are float32 again, and nothing is slower.
         warmup_texts: List of typical texts to warm the server up with; made of words of the
             vocabulary if not given.
         card: Dictionary of strings for the model card, such as data, BLEU, limits and license.
@@ -64,17 +67,19 @@ def export_saved_model(
         raise ValueError(
             f'`precision` must be "float32" or "bfloat16". Received: precision={precision!r}.'
         )
+    _check_weights(weights, precision or model.backbone.compute_dtype)
     folder = Path(filepath)
     greatest = max(check_kit(folder), default=0)
     version = greatest + 1 if version is None else check_integer("version", version, 1, 2**62)
     target = folder / str(version)
     with new_folder(target) as written:
-        write_graph(model, written, options, precision)
+        write_graph(model, written, options, precision, weights)
         tokenizer = model.preprocessor.tokenizer
         write_warmup(written, folder.resolve().name, tokenizer, list(warmup_texts))
         notes = VersionNotes(
             options=asdict(options),
             precision=precision or model.backbone.compute_dtype,
+            weights=weights,
             tensorflow=importlib.metadata.version("tensorflow"),
             card={"parameters": f"{model.count_params():,}", **(card or {})},
         )
@@ -82,6 +87,16 @@ def export_saved_model(
         write_checksums(written)
     write_kit(folder)
     return target
+
+
+def _check_weights(weights, precision):
+    if weights not in WEIGHTS:
+        raise ValueError(f'`weights` must be "float32" or "float16". Received: {weights!r:.60}.')
+    if weights == "float16" and precision != "float32":
+        raise ValueError(
+            '`weights="float16"` is for a model that computes in float32. '
+            f"Received: precision={precision!r}, whose weights take as little space."
+        )
 
 
 def _check_installed():

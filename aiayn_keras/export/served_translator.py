@@ -1,6 +1,7 @@
 """The TensorFlow graph that is served: text in, text out."""
 
 import dataclasses
+import functools
 
 from aiayn_keras.decoding.attention_maps import alignments
 from aiayn_keras.decoding.generation import search_translations
@@ -9,12 +10,13 @@ from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.export.served_text import ServedText
 
 
-def build_served_translator(model, options):
+def build_served_translator(model, options, weights):
     """Joins tokenizer, search and detokenizer of a model in one `tf.Module`.
 
     Args:
         model: A `TransformerSeq2SeqLM` of the TensorFlow backend.
         options: `ServingOptions`.
+        weights: `WholeWeights` or `HalfPrecisionWeights` of the model.
 
     Returns:
         The module, and its signatures by name, ready for `tf.saved_model.save`. All ops are
@@ -27,11 +29,20 @@ def build_served_translator(model, options):
     module = tf.Module()
     # Objects of the signatures must be attributes of the module; otherwise loading misses them.
     module.tokenizer = served.text.op
-    module.model_variables = [variable.value for variable in model.variables]
+    module.model_variables, module.restored = weights.variables, weights.restored
 
     def signature(**inputs):
         specs = [tf.TensorSpec(*spec, name=name) for name, spec in inputs.items()]
-        return tf.function(input_signature=specs, autograph=False)
+
+        def compiled(function):
+            @functools.wraps(function)
+            def with_weights(*tensors):
+                with weights.scope():
+                    return function(*tensors)
+
+            return tf.function(with_weights, input_signature=specs, autograph=False)
+
+        return compiled
 
     texts, ids = ([None], tf.string), ([None, None], tf.int32)
 

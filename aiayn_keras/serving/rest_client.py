@@ -98,7 +98,9 @@ class RestClient(TranslationClient):
         exceptions = urllib3.exceptions
         # urllib3 derives NewConnectionError from a timeout error, but nothing has waited.
         if isinstance(error, exceptions.NewConnectionError):
-            return ServerUnavailableError(f"{self.url}: {error}")
+            # urllib3 begins with the name of the connection's class.
+            reason = str(error).partition("): ")[2] or str(error)
+            return ServerUnavailableError(f"{self.url}: {reason}")
         if is_over or isinstance(error, exceptions.TimeoutError):
             return DeadlineExceededError(f"{self.url}: no answer within {self.deadline:g} seconds.")
         if _is_malformed(error):

@@ -3,14 +3,12 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from aiayn_keras.cli.quiet_start import quiet_start
 from tests.cli.command import SOURCES, run_in_fresh_process
 
-SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
 ONE_SENTENCE = f"{SOURCES[0]}\n"
 
 
@@ -26,13 +24,6 @@ def test_an_error_is_all_there_is_on_stderr(trained_run):
     arguments = ("-m", "aiayn_keras", "translate", trained_run, "--input", "nowhere.en")
     result = run_in_fresh_process(*arguments)
     assert result.stderr == "Error: There is no corpus file 'nowhere.en'.\n"
-
-
-def test_the_program_without_this_package_writes_nothing_to_stderr():
-    arguments = (SAVED_MODELS / "translate.py", SAVED_MODELS / "demo_en_de" / "1")
-    result = run_in_fresh_process(*arguments, input=ONE_SENTENCE)
-    assert result.stdout.endswith("  Das Mädchen ist glücklich.\n")
-    assert result.stderr == ""
 
 
 def test_verbose_shows_the_messages(trained_run):

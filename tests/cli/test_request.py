@@ -1,8 +1,13 @@
 """`aiayn-keras request`, sent to the test double of a server."""
 
+import json
+import re
+import socket
+
 import pytest
 
-from tests.cli.command import assert_one_clear_line, run
+from tests.cli.command import assert_one_clear_line, run, run_in_fresh_process
+from tests.helpers import assert_close
 from tests.serving.conftest import kit, running_server, server  # noqa: F401 - fixtures
 from tests.serving.lies import Case
 from tests.serving.lying_servers import LyingServers
@@ -33,8 +38,13 @@ def test_request_translates_lines(kind, urls, model):
     assert result.stdout.splitlines() == [
         "\t".join(h.text for h in each.hypotheses) for each in expected
     ]
-    result = run("request", url, "small", "--json", input=text)
-    assert '"normalized_score"' in result.stdout.splitlines()[0]
+    result = run("request", url, "small", "--n-best", "--json", input=text)
+    for line, source, translation in zip(result.stdout.splitlines(), lines, expected, strict=True):
+        found = json.loads(line)
+        assert found["source"] == source
+        scores = [hypothesis["normalized_score"] for hypothesis in found["hypotheses"]]
+        wanted = [hypothesis.normalized_score for hypothesis in translation.hypotheses]
+        assert_close(scores, wanted, rtol=1e-4)
 
 
 def test_request_says_what_is_wrong_in_one_line(urls):
@@ -89,3 +99,16 @@ def test_request_wants_a_deadline_that_comes(deadline, exit_code, reason):
     result = run("request", "http://127.0.0.1:1", "small", "--deadline", deadline, input="A.\n")
     assert result.exit_code == exit_code
     assert reason in result.stderr
+
+
+def test_request_says_at_once_that_it_waits():
+    with socket.socket() as unused:  # bound, but nobody listens
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        arguments = ("request", f"http://{address}", "small", "--deadline", "0.5")
+        result = run_in_fresh_process("-m", "aiayn_keras", *arguments, input="A.\n")
+    assert result.returncode == 1
+    waits, error = result.stderr.splitlines()
+    assert f"{address}/v1/models/small:predict: Failed to establish" in waits
+    assert re.search(r"Connection refused. Trying again until \d\d:\d\d:\d\d \(0.5 s\)", waits)
+    assert error.startswith("Error: ")

@@ -94,13 +94,20 @@ def test_json_holds_scores_tokens_and_alignments(trained_run, source_file, model
     arguments = ("translate", trained_run, "--input", source_file, "--n-best", 2, "--json")
     lines = run(*arguments, "--alignments").stdout.splitlines()
     expected = model.translate(SOURCES, num_return_sequences=2, return_alignments=True)
+    sources = []
     for line, translation in zip(lines, expected, strict=True):
-        hypotheses = json.loads(line)["hypotheses"]
+        fields = json.loads(line)
+        sources.append(fields["source"])
+        hypotheses = fields["hypotheses"]
+        ranks = [found["normalized_score"] for found in hypotheses]
+        assert ranks == sorted(ranks, reverse=True)
         for found, hypothesis in zip(hypotheses, translation.hypotheses, strict=True):
             assert found["text"] == hypothesis.text
             assert tuple(found["tokens"]) == hypothesis.tokens
             assert_close(found["score"], hypothesis.score, 1e-5)
+            assert_close(found["normalized_score"], hypothesis.normalized_score, 1e-5)
             assert_close(found["alignment"], hypothesis.alignment, 0, 1e-4)
+    assert sources == SOURCES
     assert "alignment" not in run(*arguments).stdout
 
 

@@ -46,6 +46,19 @@ def test_scores_under_limits_are_those_of_scoring(model):
         assert_close([translation.score for translation in translations], scores, 1e-4, 1e-4)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+def test_hypotheses_are_ranked_by_their_normalized_scores(model, alpha):
+    translations = model.translate([*SOURCES, ""], 4, alpha, num_return_sequences=4)
+    for translation in translations[:-1]:
+        found = [hypothesis.normalized_score for hypothesis in translation.hypotheses]
+        penalties = [((5 + len(h.tokens) + 1) / 6) ** alpha for h in translation.hypotheses]
+        scores = [hypothesis.score for hypothesis in translation.hypotheses]
+        assert_close(found, np.array(scores) / penalties, 1e-5)
+        assert found == sorted(found, reverse=True)
+        assert translation.normalized_score == found[0]
+    assert translations[-1].normalized_score == 0.0
+
+
 @pytest.mark.parametrize("ngram_size", [1, 2])
 def test_no_ngram_is_written_twice(model, ngram_size):
     plain = model.translate(["neun neun neun neun"])[0]

@@ -55,6 +55,8 @@ def test_normalized_scores_are_divided_by_the_length_penalty_and_rank(model, ser
     normalized = [[h.score / gnmt(len(h.tokens) + 1, 0.6) for h in t.hypotheses] for t in expected]
     answer = served("translate_nbest", text=TEXTS)
     assert_close(answer["normalized_scores"], normalized, rtol=1e-4)
+    models = [[h.normalized_score for h in t.hypotheses] for t in expected]
+    assert_close(answer["normalized_scores"], models, rtol=1e-4)
     assert np.all(np.diff(answer["normalized_scores"], axis=1) <= 0)
     default = served("serving_default", text=TEXTS)
     assert_close(default["normalized_score"], answer["normalized_scores"][:, 0], rtol=1e-4)

@@ -1,3 +1,5 @@
+import logging
+import re
 import time
 
 import pytest
@@ -72,3 +74,26 @@ def test_what_is_refused_is_not_tried_again(clock):
     with pytest.raises(RequestRefusedError, match="no such model"):
         call_with_retries(call, deadline=10)
     assert sleeps == []
+
+
+def test_the_first_wait_is_logged_with_its_reason_and_its_end(clock, caplog):
+    _, sleeps = clock
+    logged_before = []
+
+    def call(seconds):
+        logged_before.append(len(caplog.messages))
+        raise ServerUnavailableError("http://host: connection refused.")
+
+    with caplog.at_level(logging.INFO, "aiayn_keras"), pytest.raises(ServerUnavailableError):
+        call_with_retries(call, deadline=10)
+    (message,) = caplog.messages
+    wanted = r"http://host: connection refused. Trying again until \d\d:\d\d:\d\d \(10 s\)."
+    assert re.fullmatch(wanted, message)
+    assert len(sleeps) > 3
+    assert logged_before[:2] == [0, 1]  # said at once, before the first pause
+
+
+def test_a_server_that_answers_is_no_news(clock, caplog):
+    with caplog.at_level(logging.INFO, "aiayn_keras"):
+        assert call_with_retries(lambda seconds: "done", deadline=10) == "done"
+    assert caplog.messages == []

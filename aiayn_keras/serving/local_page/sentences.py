@@ -1,7 +1,4 @@
-"""A text as sentences: the one place that decides what is translated alone, and how it is joined.
-
-For now a line is a sentence.
-"""
+"""A text as its sentences, and the translations that the page shows of each."""
 
 from typing import NamedTuple
 
@@ -48,33 +45,3 @@ class PageTranslation(NamedTuple):
 
     text: str
     sentences: tuple[PageSentence, ...]
-
-
-def translate_lines(text, translate):
-    r"""Translates the lines of a text that are not blank.
-
-    Args:
-        text: A string.
-        translate: Function from a list of sentences to a list of tuples of `PageHypothesis`.
-
-    Returns:
-        `PageTranslation`.
-
-    Example:
-        >>> shout = lambda lines: [(PageHypothesis(line.upper(), 0.0, 0.0),) for line in lines]
-        >>> translate_lines("one\n\n  two", shout).text
-        'ONE\n\n  TWO'
-    """
-    lines = text.splitlines(keepends=True)
-    sources = [line.strip() for line in lines if line.strip()]
-    found = list(map(PageSentence, sources, translate(sources) if sources else ()))
-    best = iter([sentence.hypotheses[0].text for sentence in found])
-    joined = "".join(_replaced(line, next(best)) if line.strip() else line for line in lines)
-    return PageTranslation(joined, tuple(found))
-
-
-def _replaced(line, translation):
-    """A translation with the indentation and the end of a line."""
-    (content,) = line.splitlines()
-    indentation = content[: len(content) - len(content.lstrip())]
-    return f"{indentation}{translation}{line[len(content) :]}"
