@@ -4,6 +4,7 @@ import dataclasses
 import re
 
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.export.server_versions import NEWEST, SERVERS
 from aiayn_keras.export.template_files import render
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
 
@@ -32,9 +33,12 @@ def model_card(name, versions, labels, flags, batched):
     return render(
         "README.md",
         name=name,
+        image=NEWEST.image,
+        servers=_table(["image", "TensorFlow Text"], [(each.image, each.text) for each in SERVERS]),
         facts=_table(["fact", "value"], newest.card.items()),
         versions=_versions(versions, labels),
         long_text=long_text.rstrip(),
+        documents=f"\n{render('documents.md')}" if options["documents"] else "",
         flags=" \\\n".join(f"    {flag}" for flag in flags),
         batching=batching.rstrip(),
     )

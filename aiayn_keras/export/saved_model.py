@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aiayn_keras.checks import check_integer
 from aiayn_keras.export.graph_writer import WEIGHTS, write_graph
+from aiayn_keras.export.server_versions import check_graph
 from aiayn_keras.export.serving_kit import check_kit, write_kit
 from aiayn_keras.export.serving_options import make_serving_options
 from aiayn_keras.export.version_notes import VERSION_FILE, VersionNotes
@@ -48,7 +49,8 @@ def export_saved_model(
             `SearchOptions`, where `num_return_sequences` is that of `translate_nbest` and defaults
             to `num_beams`; `max_input_length`, the greatest number of wordpieces of a text; and
             `long_text`, `"truncate"` to translate the beginning of a longer one or `"error"` to
-            refuse the request.
+            refuse the request; `documents`, True for the signature `translate_document`, which
+            translates texts of any length as `model.translate_documents` does.
 
     Returns:
         `pathlib.Path` of the version's folder.
@@ -60,6 +62,7 @@ def export_saved_model(
         ValueError: For an option out of range, a folder whose name is not of letters, digits, `.`,
             `_` and `-`, or a kit in it that this package did not write; nothing is written.
         RuntimeError: If the TensorFlow process fails, with its last line.
+        UnsupportedGraphError: If the oldest server that the kit names lacks an op of the graph.
     """
     _check_installed()
     options = make_serving_options(model.backbone.max_sequence_length, **options)
@@ -74,8 +77,10 @@ def export_saved_model(
     target = folder / str(version)
     with new_folder(target) as written:
         write_graph(model, written, options, precision, weights)
+        check_graph(written)
         tokenizer = model.preprocessor.tokenizer
-        write_warmup(written, folder.resolve().name, tokenizer, list(warmup_texts))
+        name = folder.resolve().name
+        write_warmup(written, name, tokenizer, list(warmup_texts), options.documents)
         notes = VersionNotes(
             options=asdict(options),
             precision=precision or model.backbone.compute_dtype,

@@ -7,6 +7,7 @@ from aiayn_keras.decoding.attention_maps import alignments
 from aiayn_keras.decoding.generation import search_translations
 from aiayn_keras.decoding.length_penalty import length_penalty
 from aiayn_keras.decoding.scoring import token_log_probs
+from aiayn_keras.export.served_documents import translate_documents
 from aiayn_keras.export.served_text import ServedText
 
 
@@ -78,7 +79,13 @@ def build_served_translator(model, options, weights):
         token_ids, log_probs = served.search(token_ids, padding_mask, 1)
         return {"token_ids": token_ids[:, 0], "score": log_probs[:, 0]}
 
-    functions = (serving_default, translate_nbest, align, score, generate_ids)
+    @signature(text=texts)
+    def translate_document(text):
+        return served.translate_documents(text)
+
+    functions = [serving_default, translate_nbest, align, score, generate_ids]
+    if options.documents:
+        functions.append(translate_document)
     return module, {function.__name__: function for function in functions}
 
 
@@ -113,6 +120,15 @@ class _ServedSearch:
             "scores": scores,
             "normalized_scores": self._normalize(scores, token_ids[:, :, 1:]),
         }
+
+    def translate_documents(self, text):
+        """Translates texts `(B,)` of any length, sentence by sentence."""
+
+        def translate(sentences):
+            found = self.translate(sentences, 1)
+            return found["texts"][:, 0], found["scores"][:, 0]
+
+        return translate_documents(text, translate, self.text.op, self.options.max_input_length)
 
     def align(self, text):
         """Finds the best translation in wordpieces, and the attention weights of each."""

@@ -3,6 +3,7 @@
 import re
 
 from aiayn_keras.export.model_card import model_card
+from aiayn_keras.export.server_versions import NEWEST
 from aiayn_keras.export.template_files import render
 from aiayn_keras.export.version_notes import VERSION_FILE, read_notes
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
@@ -177,5 +178,8 @@ def _batching_config():
 
 def _docker_compose(name, flags):
     return render(
-        "docker-compose.yml", name=name, flags="\n".join(f'      - "{flag}"' for flag in flags)
+        "docker-compose.yml",
+        name=name,
+        image=NEWEST.image,
+        flags="\n".join(f'      - "{flag}"' for flag in flags),
     )

@@ -1,14 +1,20 @@
+"""The files beside the versions of a served model."""
+
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
 
 from aiayn_keras.export.serving_kit import server_flags, write_kit
+from aiayn_keras.export.version_notes import VERSION_FILE
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
 from tests.export import serving_protos
 
 text_format = pytest.importorskip("google.protobuf.text_format")
 model_server_config_pb2 = pytest.importorskip("tensorflow_serving.config.model_server_config_pb2")
+KITS = sorted((Path(__file__).parents[2] / "saved_models").glob("*/docker-compose.yml"))
 
 
 def models_config(folder):
@@ -118,3 +124,21 @@ def test_docker_gets_the_same_flags_twice(exported):
         name, _, value = flag.partition("=")
         if value.startswith("/models/small/"):
             assert (folder / value.removeprefix("/models/small/")).is_file(), name
+
+
+@pytest.mark.parametrize("kit", [path.parent for path in KITS], ids=lambda path: path.name)
+def test_a_committed_kit_is_what_the_code_writes(kit, tmp_path):
+    copy = tmp_path / kit.name
+    for notes in kit.glob(f"*/{VERSION_FILE}"):
+        (copy / notes.relative_to(kit)).parent.mkdir(parents=True)
+        shutil.copy(notes, copy / notes.relative_to(kit))
+    shutil.copy(kit / "models.config", copy)
+    write_kit(copy)
+    names = {path.name for path in copy.iterdir() if path.is_file()}
+    assert names == {path.name for path in kit.iterdir() if path.is_file()}
+    for name in names:
+        assert (kit / name).read_text("utf-8") == (copy / name).read_text("utf-8"), name
+
+
+def test_there_are_committed_kits():
+    assert "demo_en_de" in {path.parent.name for path in KITS}

@@ -50,6 +50,11 @@ from aiayn_keras.decoding.search_options import MOST_TOKENS
     help="Cut longer text, or refuse the request.",
 )
 @click.option(
+    "--documents",
+    is_flag=True,
+    help="Add the signature translate_document, for texts of any length.",
+)
+@click.option(
     "--warmup",
     type=click.Path(path_type=Path),
     help="File of texts, one a line, to warm the server up with.",
