@@ -22,9 +22,9 @@ def is_tensorflow(module):
 def may_use_tensorflow(path):
     """`path` is relative to the package: backends, exporters, sentences, clients."""
     path = PurePosixPath(path)
-    may = ("backend", "export", "decoding/sentences")
+    folders = ("backend", "export", "decoding/sentences")
     files = ("serving/grpc_client.py", "serving/local_page/kit_translator.py")
-    return any(path.is_relative_to(each) for each in (*may, *files))
+    return any(path.is_relative_to(each) for each in (*folders, *files))
 
 
 def may_ask_for_the_backend(path):

@@ -21,7 +21,7 @@ def translate_documents(texts, translate, tokenizer, max_sequence_length):
         List of `DocumentTranslation`.
     """
     texts = check_texts("texts", texts)
-    documents = split_strings(texts, max_sequence_length - 1, tokenizer.proto)
+    documents = split_strings(texts, tokenizer.proto, max_sequence_length - 1)
     rows = [row for row, (_, sentences) in enumerate(documents) for _ in sentences]
     try:
         translations = translate([each for _, sentences in documents for each in sentences])

@@ -138,11 +138,11 @@ def test_a_graph_splits_as_eager_code_does(limit):
 
 
 def test_strings_with_zeros_come_back(tokenizer):
-    ((separators, sentences),) = splitting.split_strings(["a\0. \0"], 9, tokenizer.proto)
+    ((separators, sentences),) = splitting.split_strings(["a\0. \0"], tokenizer.proto, 9)
     assert (separators, sentences) == (["", " \0"], ["a\0."])
 
 
 def test_a_missing_library_is_named(tokenizer, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow_text", None)
     with pytest.raises(ImportError, match=r"`tensorflow_text` .*: pip install tensorflow-text\.$"):
-        splitting.split_strings(["One. Two."], 9, tokenizer.proto)
+        splitting.split_strings(["One. Two."], tokenizer.proto, 9)

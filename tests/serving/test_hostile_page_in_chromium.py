@@ -76,13 +76,10 @@ def test_any_text_is_shown_as_it_is(open_page, echo, text):
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_a_model_answers_any_text_or_the_page_says_why_not(open_page, server, text):
+def test_a_model_answers_any_text(open_page, server, text):
     page = open_page(server)
     page.paste(text)
-    page.wait(lambda: page.text_of("#timing") or page.text_of("#problem"))
-    problem = page.text_of("#problem")
-    assert not problem or (problem.startswith("Sentence ") and "positions" in problem)
-    page.browser.get_log("browser")  # it tells of a refusal
+    page.wait(lambda: page.text_of("#timing"))
     page.paste(GIRL)
     page.wait_for_translation(MÄDCHEN)
     assert page.text_of("#problem") == ""

@@ -4,18 +4,12 @@ import numpy as np
 import pytest
 
 from aiayn_keras.serving.local_page import KitTranslator, find_version
-from aiayn_keras.serving.local_page import sentences as sentences_module
-from aiayn_keras.serving.local_page.sentences import (
-    PageHypothesis,
-    PageTranslation,
-    split_lines,
-    translate_text,
-)
+from aiayn_keras.serving.local_page.sentences import PageTranslation
 from tests.serving.page_server import SAVED_MODELS
 
 GIRL, MÄDCHEN = "The girl is happy.", "Das Mädchen ist glücklich."
-TEXT = f"{GIRL}\n\n   Paul works.\r\n"
-TRANSLATION = f"{MÄDCHEN}\n\n   Paul arbeitet.\r\n"
+TEXT = f"{GIRL} {GIRL}\n\n   Paul works.\r\n"
+TRANSLATION = f"{MÄDCHEN} {MÄDCHEN}\n\n   Paul arbeitet.\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -29,34 +23,15 @@ def translator(request):
     return request.getfixturevalue(f"{request.param}_translator")
 
 
-def test_lines_are_translated_and_the_space_between_them_is_kept(translator):
+def test_sentences_are_translated_and_what_is_between_them_is_kept(translator):
     found = translator.translate(TEXT)
     assert found.text == TRANSLATION
-    assert [sentence.source for sentence in found.sentences] == [GIRL, "Paul works."]
+    assert [sentence.source for sentence in found.sentences] == [GIRL, GIRL, "Paul works."]
 
 
 @pytest.mark.parametrize("text", ["", "\n", " \n\t\n", "\u2028\x85"])
 def test_a_text_without_words_is_its_own_translation(folder_translator, text):
     assert folder_translator.translate(text) == PageTranslation(text, ())
-
-
-def test_lines_of_any_end_come_back_with_it():
-    def upper(lines):
-        return [(PageHypothesis(line.upper(), 0.0, 0.0),) for line in lines]
-
-    text = "a \r\n\n\tb\rc\u2028 d. e!  "
-    assert translate_text(text, 100, None, upper).text == text.upper()
-
-
-@pytest.mark.parametrize("text", ["", " ", "a", "a\n", "\n\n a b \n\tc", " a"])
-def test_lines_and_what_is_around_them_are_the_text(text):
-    separators, lines = split_lines(text)
-    assert [line.strip() for line in lines] == [
-        line.strip() for line in text.splitlines() if line.strip()
-    ]
-    assert len(separators) == len(lines) + 1
-    joined = "".join(a + b for a, b in zip(separators, [*lines, ""], strict=True))
-    assert joined == text
 
 
 def test_hypotheses_are_those_of_the_model(translator, demo_model):
@@ -90,19 +65,16 @@ def test_a_kit_explores_no_other_translation(kit_translator):
         kit_translator.explore("", "")
 
 
-def test_a_sentence_longer_than_the_model_is_cut_and_nothing_is_lost(translator):
-    sentences = translator.translate(f"{GIRL}\n{GIRL * 60}").sentences
-    assert len(sentences) > 2
-    joined = "".join(sentence.source for sentence in sentences)
-    assert joined.replace(" ", "") == (GIRL * 61).replace(" ", "")
-
-
-def test_without_tensorflow_text_lines_are_sentences(translator, monkeypatch):
-    monkeypatch.setattr(sentences_module, "can_split", lambda: False)
-    found = translator.translate(f"{GIRL} {GIRL}\n{GIRL}").sentences
-    assert [each.source for each in found] == [f"{GIRL} {GIRL}", GIRL]
-    with pytest.raises(ValueError, match=r"Sentence 2\b.*split"):
-        translator.translate(f"{GIRL}\n{GIRL * 60}")
+def test_a_sentence_longer_than_the_model_is_split_alike_and_no_part_is_lost(
+    folder_translator, kit_translator
+):
+    text = "the girl knows that the old bus comes, " * 40
+    by_folder, by_kit = (each.translate(text) for each in (folder_translator, kit_translator))
+    sources = [sentence.source for sentence in by_folder.sentences]
+    assert len(sources) > 1
+    assert " ".join(sources) == text.strip()
+    assert [sentence.source for sentence in by_kit.sentences] == sources
+    assert by_kit.text == by_folder.text
 
 
 def test_many_sentences_are_given_up_between_batches(translator):

@@ -7,7 +7,6 @@ from aiayn_keras.serving.local_page.sentences import (
     PageHypothesis,
     PageSentence,
     PageTranslation,
-    translate_text,
 )
 
 
@@ -43,13 +42,12 @@ class EchoTranslatorDouble:
     """A test double whose translation of every line is the line, with a second one behind it."""
 
     def translate(self, text, report):
-        def echo(lines):
-            return [
-                (PageHypothesis(line, -1.0, -0.5), PageHypothesis(f"{line} 2", -2.0, -1.0))
-                for line in lines
-            ]
-
-        return translate_text(text, 1000, None, echo)
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        hypotheses = [
+            (PageHypothesis(line, -1.0, -0.5), PageHypothesis(f"{line} 2", -2.0, -1.0))
+            for line in lines
+        ]
+        return PageTranslation(text, tuple(map(PageSentence, lines, hypotheses)))
 
     def explore(self, source, target):
         return SimpleNamespace(page=f"<!DOCTYPE html>{target}", height=100)

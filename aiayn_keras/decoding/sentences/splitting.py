@@ -90,13 +90,13 @@ def can_split():
     return not _missing_modules()
 
 
-def split_strings(texts, limit, proto=None):
+def split_strings(texts, proto, limit):
     """Splits a list of strings with any Keras backend, where TensorFlow is installed.
 
     Args:
         texts: List of strings.
+        proto: Bytes of the SentencePiece model.
         limit: Greatest number of wordpieces of a sentence.
-        proto: Bytes of the SentencePiece model; without it, characters are counted instead.
 
     Returns:
         Lists of separators and lists of sentences, a pair for each text.
@@ -112,12 +112,8 @@ def split_strings(texts, limit, proto=None):
     import tensorflow as tf
     import tensorflow_text
 
-    count = _count_characters
-    if proto is not None:
-        count = piece_counter(
-            tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32)
-        )
-    split = split_texts(tf.constant(texts, tf.string), count, limit)
+    tokenizer = tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32)
+    split = split_texts(tf.constant(texts, tf.string), piece_counter(tokenizer), limit)
     separators, sentences = ([_strings(row) for row in part.to_list()] for part in split)
     return list(zip(separators, sentences, strict=True))
 
@@ -125,12 +121,6 @@ def split_strings(texts, limit, proto=None):
 def _missing_modules():
     names = ("tensorflow", "tensorflow_text")
     return [name for name in names if importlib.util.find_spec(name) is None]
-
-
-def _count_characters(sentences):
-    import tensorflow as tf
-
-    return tf.cast(tf.strings.length(sentences, unit="UTF8_CHAR"), tf.int64)
 
 
 def _strings(values):

@@ -1,10 +1,14 @@
 """The model of a folder, as the page asks it."""
 
+import dataclasses
+
+from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.serving.local_page.sentences import (
     BATCH_SIZE,
     MOST_HYPOTHESES,
     PageHypothesis,
-    translate_text,
+    PageSentence,
+    PageTranslation,
 )
 
 
@@ -23,15 +27,13 @@ class FolderTranslator:
     explores_any = True
 
     def __init__(self, model, **options):
-        from aiayn_keras.decoding.search_options import SearchOptions
-
         num_beams = options.get("num_beams", SearchOptions.num_beams)
         self.most_hypotheses = min(num_beams, MOST_HYPOTHESES)
         self._model = model
         self._options = SearchOptions(num_return_sequences=self.most_hypotheses, **options)
 
     def translate(self, text, report=None):
-        """Translates a text.
+        """Translates a text, sentence by sentence.
 
         Args:
             text: A string.
@@ -41,13 +43,17 @@ class FolderTranslator:
             `PageTranslation`, each sentence of it with `most_hypotheses` hypotheses.
 
         Raises:
-            ValueError: For a sentence that is too long for the model.
+            ValueError: If a sentence has no probabilities, see `TransformerSeq2SeqLM.translate`.
         """
-        return translate_text(
-            text,
-            self._model.backbone.max_sequence_length - 1,
-            self._model.preprocessor.tokenizer.proto,
-            lambda sources: self._translate(sources, report),
+        (document,) = self._model.translate_documents(
+            [text],
+            batch_size=BATCH_SIZE,
+            progress=report and (lambda _: report()),
+            **dataclasses.asdict(self._options),
+        )
+        hypotheses = [tuple(map(_shown, each.hypotheses)) for each in document.translations]
+        return PageTranslation(
+            document.text, tuple(map(PageSentence, document.sources, hypotheses))
         )
 
     def explore(self, source, target):
@@ -67,21 +73,6 @@ class FolderTranslator:
 
         return attention_explorer(self._model.attention_maps(source, target))
 
-    def _translate(self, sources, report):
-        import dataclasses
 
-        from aiayn_keras.decoding.text_batches import TextTooLongError
-
-        try:
-            translations = self._model.translate(
-                sources,
-                batch_size=BATCH_SIZE,
-                progress=report and (lambda _: report()),
-                **dataclasses.asdict(self._options),
-            )
-        except TextTooLongError as error:
-            raise ValueError(f"Sentence {error.index + 1}: {error.reason}") from error
-        return [
-            tuple(PageHypothesis(h.text, h.score, h.normalized_score) for h in each.hypotheses)
-            for each in translations
-        ]
+def _shown(hypothesis):
+    return PageHypothesis(hypothesis.text, hypothesis.score, hypothesis.normalized_score)

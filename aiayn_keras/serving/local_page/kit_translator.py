@@ -1,5 +1,6 @@
 """A serving kit, as the page asks it; without a server, and without Keras."""
 
+import itertools
 from types import SimpleNamespace
 from typing import Annotated
 
@@ -13,7 +14,8 @@ from aiayn_keras.serving.local_page.sentences import (
     BATCH_SIZE,
     MOST_HYPOTHESES,
     PageHypothesis,
-    translate_text,
+    PageSentence,
+    PageTranslation,
 )
 
 NOTES = "assets.extra/export.json"
@@ -94,16 +96,15 @@ class KitTranslator:
 
     def translate(self, text, report=None):
         """Translates a text, see `FolderTranslator.translate`."""
-
-        def translate(sources):
-            found = []
-            for start in range(0, len(sources), BATCH_SIZE):
-                found += self._find_hypotheses(sources[start : start + BATCH_SIZE], start)
-                if report is not None:
-                    report()
-            return found
-
-        return translate_text(text, self.notes.options.max_input_length, None, translate)
+        separators, sources = self._split(text)
+        hypotheses = []
+        for start in range(0, len(sources), BATCH_SIZE):
+            hypotheses += self._find_hypotheses(sources[start : start + BATCH_SIZE])
+            if report is not None:
+                report()
+        best = [*(each[0].text for each in hypotheses), ""]
+        parts = itertools.chain.from_iterable(zip(separators, best, strict=True))
+        return PageTranslation("".join(parts), tuple(map(PageSentence, sources, hypotheses)))
 
     def explore(self, source, target):
         """The attention of the model when it writes its best translation.
@@ -134,10 +135,36 @@ class KitTranslator:
         )
         return attention_explorer(maps, ALIGNMENT_TITLE)
 
-    def _find_hypotheses(self, sources, sentences_before=0):
-        """Tuples of hypotheses of a batch; a sentence that the graph would cut is refused."""
-        for number, source in enumerate(sources, start=sentences_before + 1):
-            self._check_length(source, number)
+    def _split(self, text):
+        """Separators and sentences, as the model itself splits the text."""
+        import tensorflow as tf
+
+        from aiayn_keras.decoding.sentences.splitting import split_texts
+
+        def count(sentences):
+            return tf.constant([*map(self._count, sentences.numpy())], tf.int64)
+
+        limit = self.notes.options.max_input_length
+        split = split_texts(tf.constant([text]), count, limit)
+        return (_decoded(part[0].numpy()).tolist() for part in split)
+
+    def _count(self, sentence):
+        """A number that is above the limit if the wordpieces of a sentence, UTF-8, are.
+
+        A kit has no signature that counts them. A sentence of more bytes than the limit is aligned,
+        which shows its wordpieces up to the limit; one that reaches the limit counts as longer.
+        """
+        limit = self.notes.options.max_input_length
+        if len(sentence) <= limit:
+            return len(sentence)
+        try:
+            num_pieces = len(self._align(sentence)["source_tokens"]) - 1
+        except ValueError:  # the kit refuses longer text
+            return limit + 1
+        return limit + 1 if num_pieces >= limit else num_pieces
+
+    def _find_hypotheses(self, sources):
+        """A list of tuples of hypotheses, one for a sentence."""
         answer = self._run("translate_nbest", sources)
         rows = zip(
             answer["translations"], answer["scores"], answer["normalized_scores"], strict=True
@@ -149,15 +176,6 @@ class KitTranslator:
             )[:MOST_HYPOTHESES]
             for row in rows
         ]
-
-    def _check_length(self, source, number):
-        limit = self.notes.options.max_input_length
-        # Short text need not be counted: a wordpiece has seldom less than a byte.
-        if len(source.encode()) >= limit and len(self._align(source)["source_tokens"]) > limit:
-            raise ValueError(
-                f"Sentence {number} has {limit} wordpieces or more, which is all that the kit "
-                f"reads: split it. It begins with {source[:40]!r}."
-            )
 
     def _align(self, source):
         """The outputs of the signature `align` for one sentence, without padding."""
