@@ -10,7 +10,11 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	&& echo $$python && break; done)
 DEMO_SENTENCES := "The girl is happy." "Our boy knows that the happy mothers sing every day." \
 	"Their man is seventy-one years old." "In the evening I can see the woman."
+TATOEBA_SENTENCES := "Where is the nearest train station?" "I would like a cup of coffee, please." \
+	"My sister works in a hospital and her husband is a teacher. They have two children."
 DEMO_LIMITS := "knows the sentences of the package's built-in grammar (some hundred words, numbers to 999,999, times of day) and nothing else; other words come out as nonsense"
+TATOEBA_LIMITS := "knows everyday sentences; names, numbers beyond a hundred, technical and literary text, and words that it has rarely read come out wrong, now and then with confidence; see the README of tatoeba_en_es_keras"
+TATOEBA_LICENSE := "the weights: CC BY 2.0 FR, as the sentences of Tatoeba (tatoeba.org, by way of manythings.org/anki) that they are trained on; the graph: Apache 2.0"
 MODEL_FILES := SHA256SUMS assets *.json model.weights.h5 recipe.yaml
 MUTANTS ?= 100
 # Two processes, each with whole files, whose fixtures train models.
@@ -30,10 +34,13 @@ INSTALLED_WITHOUT_TENSORFLOW := $(VENV_WITHOUT_TENSORFLOW)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo release-demo test test-backends test-without-tensorflow tutorials notebooks mutants lint format clean
+.PHONY: help install demo release-demo release-tatoeba test test-backends test-without-tensorflow tutorials notebooks mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## Make a virtual environment in .venv with the package and what it needs
+	@echo "Ready. Now: source $(VENV)/bin/activate"
 
 demo: $(INSTALLED) ## Train on the built-in corpus, export, and translate with the export; all in runs/
 	@test ! -f runs/demo/evaluation.json || rm -rf runs/demo  # finished; an unfinished one goes on
@@ -50,6 +57,19 @@ release-demo: demo ## Run the demo and put its models in the place of those in s
 	cp -R runs/demo_export/demo_en_de saved_models/demo_en_de
 	mkdir saved_models/demo_en_de_keras
 	cd runs/demo && cp -R $(MODEL_FILES) ../../saved_models/demo_en_de_keras
+
+release-tatoeba: $(INSTALLED) ## Train tatoeba_en_es, for hours, and put its models in the place of those in saved_models/
+	$(BIN)/aiayn-keras train tatoeba_en_es --output runs/tatoeba_en_es
+	rm -rf runs/release
+	$(BIN)/aiayn-keras export preset runs/tatoeba_en_es --output runs/release --name tatoeba_en_es_keras
+	printf '%s\n' $(TATOEBA_SENTENCES) > runs/release/warmup.en
+	$(BIN)/aiayn-keras export saved-model runs/release/tatoeba_en_es_keras --output runs/release \
+		--name tatoeba_en_es --weights float16 --documents --warmup runs/release/warmup.en \
+		--license $(TATOEBA_LICENSE) --limits $(TATOEBA_LIMITS)
+	rm -rf saved_models/tatoeba_en_es
+	cp -R runs/release/tatoeba_en_es saved_models
+	mkdir -p saved_models/tatoeba_en_es_keras  # its README, the model card, stays
+	cp -R runs/release/tatoeba_en_es_keras/. saved_models/tatoeba_en_es_keras
 
 test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST)

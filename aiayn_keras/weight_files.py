@@ -1,8 +1,10 @@
-"""HDF5 files of weights: room before they are written, no tricks in them before they are read."""
+"""HDF5 files of weights: room for them, no tricks in them, and half the bytes if asked for."""
 
 import math
+from pathlib import Path
 
 import h5py
+import numpy as np
 
 from aiayn_keras.files import check_regular_file, check_room
 
@@ -70,3 +72,56 @@ def _sizes(file, path):
                 raise ValueError(f"{where}: no numbers, but {item.dtype}.")
             else:
                 yield item.size * item.dtype.itemsize
+
+
+def halve_weight_file(path):
+    """Writes the float32 matrices of a file in float16, and leaves the rest as it is.
+
+    Keras makes float32 variables of them when it loads the file.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ValueError: If a matrix holds a number that float16 has not.
+    """
+    path = Path(path)
+    halved = path.with_name(f"{path.name}.half")
+    try:
+        with h5py.File(path) as whole, h5py.File(halved, "w") as half:
+            _copy(whole, half)
+        halved.replace(path)
+    finally:
+        halved.unlink(missing_ok=True)
+
+
+def _copy(group, into):
+    """Copies a group of an HDF5 file into another, float32 matrices as float16."""
+    into.attrs.update(group.attrs)
+    for name, item in group.items():
+        if isinstance(item, h5py.Group):
+            _copy(item, into.create_group(name))
+        elif item.ndim >= 2 and item.dtype == "float32":
+            into.create_dataset(name, data=as_float16(item.name, item[()]))
+        else:
+            group.copy(item, into, name)
+
+
+def as_float16(name, array):
+    """Rounds an array to float16.
+
+    Args:
+        name: Name of the array, for the error.
+        array: Numpy array.
+
+    Raises:
+        ValueError: If it holds a number that float16 has not.
+    """
+    with np.errstate(over="ignore"):
+        half = array.astype("float16")
+    if not np.isfinite(half).all():
+        raise ValueError(
+            f"The weights of {name} are not all within ±65,504, the range of float16: write them "
+            "in float32."
+        )
+    return half

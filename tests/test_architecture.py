@@ -20,9 +20,11 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the package: backends, exporters, gRPC client."""
+    """`path` is relative to the package: backends, exporters, sentences, what asks servers or kits."""
     path = PurePosixPath(path)
-    return path.parts[0] in ("backend", "export") or path.as_posix() == "serving/grpc_client.py"
+    may = ("backend", "export", "decoding/sentences")
+    files = ("serving/grpc_client.py", "serving/local_page/kit_translator.py")
+    return any(path.is_relative_to(each) for each in (*may, *files))
 
 
 def may_ask_for_the_backend(path):

@@ -2,7 +2,7 @@ import h5py
 import numpy as np
 import pytest
 
-from aiayn_keras.weight_files import check_weight_file
+from aiayn_keras.weight_files import check_weight_file, halve_weight_file
 
 
 @pytest.fixture
@@ -69,3 +69,35 @@ def test_a_file_that_is_cut_short_is_refused(path):
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ValueError, match="is damaged"):
         check_weight_file(path)
+
+
+def test_halved_matrices_are_rounded_and_all_else_stays(tmp_path):
+    path = tmp_path / "a.weights.h5"
+    matrix = np.linspace(-3, 3, 12, dtype="float32").reshape(3, 4)
+    others = {
+        "bias": matrix[0],
+        "count": np.arange(6).reshape(2, 3),
+        "bytes": matrix.astype("int8"),
+    }
+    with h5py.File(path, "w") as file:
+        file["layers/dense/vars/0"] = matrix
+        file["layers/dense"].attrs["name"] = "dense"
+        for name, array in others.items():
+            file[f"others/{name}"] = array
+    halve_weight_file(path)
+    with h5py.File(path) as file:
+        half = file["layers/dense/vars/0"]
+        assert half.dtype == "float16"
+        np.testing.assert_array_equal(half, matrix.astype("float16"))
+        assert file["layers/dense"].attrs["name"] == "dense"
+        for name, array in others.items():
+            assert file[f"others/{name}"].dtype == array.dtype
+            np.testing.assert_array_equal(file[f"others/{name}"], array)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.weights.h5"]
+
+
+def test_a_weight_beyond_float16_is_refused(path):
+    with h5py.File(path, "r+") as file:
+        file["layers/dense/vars/0"][1, 1] = 1e5
+    with pytest.raises(ValueError, match=r"layers/dense/vars/0 are not all within ±65,504"):
+        halve_weight_file(path)

@@ -15,9 +15,9 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/00_a_translation_in_five_lines.ipynb)
 #
-# **What does a trained Transformer do with a sentence?** We load a small English-German model, let
-# it translate, and follow the numbers from text to text: pieces, vectors, probabilities, and the
-# attention from German to English. This is the whole machine of the paper's section 3; the other
+# **What does a trained Transformer do with a sentence?** We load an English-Spanish model, let it
+# translate, and follow the numbers from text to text: pieces, vectors, probabilities, and the
+# attention from Spanish to English. This is the whole machine of the paper's section 3; the other
 # notebooks take it apart.
 
 # %% tags=["colab"]
@@ -34,8 +34,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Five lines
 #
-# The model comes with the repository. It has 2 encoder and 2 decoder layers and knows only the
-# sentences of a small built-in grammar; that is enough to see every part at work.
+# The model comes with the repository. It has 3 encoder and 3 decoder layers, and was trained in two
+# hours on 114,000 everyday sentences. Change the sentence, and run the cell again.
 
 # %%
 # %matplotlib inline
@@ -43,28 +43,28 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
 import aiayn_keras as ak
 
-model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/demo_en_de_keras")
-translation = model.translate(["The girl is happy."])[0]
+model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
+translation = model.translate(["The girl is very happy today."])[0]
 print(translation.text)
 
 # %% [markdown]
 # A translation carries its score: the natural logarithm of the probability that the model gives to
-# this whole German sentence, counted in *nats*. A score of 0 would be certainty.
+# this whole Spanish sentence, counted in *nats*. A score of 0 would be certainty.
 
 # %%
 import numpy as np
 
 print(f"{translation.score:.3f} nats, a probability of {np.exp(translation.score):.2f}")
-assert translation.text == "Das Mädchen ist glücklich."
-assert -1 < translation.score < 0
-assert (model.backbone.num_layers, model.backbone.num_heads) == (2, 4)
+assert translation.text == "La chica está muy feliz hoy."
+assert -4 < translation.score < 0
+assert (model.backbone.num_layers, model.backbone.num_heads) == (3, 4)
 
 # %% [markdown]
-# What lies outside the grammar comes out as nonsense: a model knows only what its training text
-# showed. Here the score says so, too; but a model can also be sure and wrong.
+# A model knows only what its training text showed: of a text in the words of physics it makes
+# nonsense. Here the score says so, too; but a model can also be sure and wrong.
 
 # %%
-nonsense = model.translate(["The parrot eats a purple submarine."])[0]
+nonsense = model.translate(["Quarks carry fractional electric charge."])[0]
 print(f"{nonsense.text}   ({nonsense.score:.1f} nats)")
 assert nonsense.score < translation.score - 2
 
@@ -77,7 +77,7 @@ assert nonsense.score < translation.score - 2
 
 # %%
 tokenizer = model.preprocessor.tokenizer
-source_ids = [*map(int, tokenizer("The girl is happy.")), tokenizer.end_token_id]
+source_ids = [*map(int, tokenizer("The girl is very happy today.")), tokenizer.end_token_id]
 print(source_ids)
 print([tokenizer.id_to_token(i) for i in source_ids])
 
@@ -102,17 +102,17 @@ def logits_of(decoder_ids):
 
 # %%
 logits = logits_of([tokenizer.start_token_id])
-assert logits.shape == (1, 1000)
+assert logits.shape == (1, 8000)
 
 # %% [markdown]
-# T is 1 here, V is 1,000, and the one row of the batch has been taken out. Softmax makes
-# probabilities of the logits. After `<s>` the model is nearly sure of its first piece.
+# T is 1 here, V is 8,000, and the one row of the batch has been taken out. Softmax makes
+# probabilities of the logits. After `<s>` the model thinks of two or three ways to begin.
 
 # %%
 probabilities = ops.convert_to_numpy(ops.softmax(logits[-1]))
 for i in np.argsort(-probabilities)[:3]:
     print(f"{probabilities[i]:8.4f}  {tokenizer.id_to_token(int(i))}")
-assert tokenizer.id_to_token(int(probabilities.argmax())) == "▁Das"
+assert tokenizer.id_to_token(int(probabilities.argmax())) == "▁La"
 
 # %% [markdown]
 # ## From probabilities to a sentence
@@ -145,12 +145,12 @@ np.testing.assert_allclose(score, translation.score, atol=1e-3)
 # weight of 1 over the source pieces. We take a sentence whose order of words changes.
 
 # %%
-source = "Our boy knows that the happy mothers sing every day."
+source = "The old man bought a red car last week."
 translation = model.translate([source], return_alignments=True)[0]
 print(translation.text)
 
 # %% [markdown]
-# The alignment has a row for each of the T German pieces and a column for each of the S English
+# The alignment has a row for each of the T Spanish pieces and a column for each of the S English
 # ones, the end tokens included. Each row sums to 1. It is the mean of the last layer's 4 heads
 # (notebook 05). A row carries the name of the piece that is being *written*. Its *query* comes from
 # the pieces before it, for it is not known yet; the query looks at the English *keys*.

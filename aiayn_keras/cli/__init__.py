@@ -13,10 +13,11 @@ from aiayn_keras.cli.info import info
 from aiayn_keras.cli.prepare import prepare
 from aiayn_keras.cli.request import request
 from aiayn_keras.cli.score import score
+from aiayn_keras.cli.serve import serve
 from aiayn_keras.cli.train import train
 from aiayn_keras.cli.translate import translate
 
-COMMANDS = (prepare, train, translate, score, evaluate, average, export, request, info)
+COMMANDS = (prepare, train, translate, score, evaluate, average, export, serve, request, info)
 
 
 class _Commands(click.Group):

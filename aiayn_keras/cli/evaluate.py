@@ -34,25 +34,24 @@ from aiayn_keras.cli.translated_texts import translate_file
 @BATCH_SIZE
 @search_options("num_return_sequences")
 def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json, **options):
-    """Translate a file and print its BLEU.
+    """Translate a file and print its BLEU and chrF.
 
-    The model is that in DIR; with the score comes sacreBLEU's signature.
+    The model is that in DIR; with the scores come sacreBLEU's signatures.
     """
     from aiayn_keras.data import read_parallel
     from aiayn_keras.training.bleu import corpus_bleu, try_bleu_tokenizer
+    from aiayn_keras.training.chrf import corpus_chrf
 
     try_bleu_tokenizer(bleu_tokenizer)
     pairs = read_parallel(source, reference)
     model = load_model(model_folder, many_batches=len(pairs) > options["batch_size"])
     translations = translate_file(model, pairs.sources, str(source), **options)
-    bleu = corpus_bleu(
-        [translation.text for translation in translations],
-        list(pairs.targets),
-        tokenizer=bleu_tokenizer,
-        lowercase=lowercase,
-    )
+    texts, references = [translation.text for translation in translations], list(pairs.targets)
+    bleu = corpus_bleu(texts, references, tokenizer=bleu_tokenizer, lowercase=lowercase)
+    chrf = corpus_chrf(texts, references, lowercase)
     if as_json:
         figures = {"bleu": bleu.score, "details": bleu.details, "signature": bleu.signature}
+        figures |= {"chrf": chrf.score, "chrf_signature": chrf.signature}
         click.echo(json.dumps({**figures, "sentences": len(pairs)}))
     else:
-        click.echo(bleu)
+        click.echo(f"{bleu}\n{chrf}")

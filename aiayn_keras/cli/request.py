@@ -7,8 +7,12 @@ from pathlib import Path
 
 import click
 
+from aiayn_keras.cli.document_text import document_windows
 from aiayn_keras.cli.quiet_start import quiet_start
 from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
+
+MAX_DOCUMENT_CHARACTERS = 10_000
+"""Number of characters at which a request for a part of a document ends."""
 
 
 @click.command()
@@ -26,6 +30,11 @@ from aiayn_keras.cli.standard_input import open_standard_input, read_available_l
 @click.option("--label", help="Label of a version, such as stable.")
 @click.option(
     "--n-best", is_flag=True, help="Print all hypotheses that the server gives, best first."
+)
+@click.option(
+    "--document",
+    is_flag=True,
+    help="Take the input as one text: find its sentences, and keep its layout.",
 )
 @click.option(
     "--json",
@@ -47,17 +56,24 @@ from aiayn_keras.cli.standard_input import open_standard_input, read_available_l
     show_default=True,
     help="Greatest number of lines in a request.",
 )
-def request(url, model, input_file, n_best, as_json, **options):
+def request(url, model, input_file, n_best, document, as_json, **options):
     """Translate lines by a server.
 
     Each line of input is translated by MODEL of the server at URL, to one line of output.
 
     URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. With --n-best,
-    a line holds its translations, separated by tabs.
+    a line holds its translations, separated by tabs. With --document, the output is the input with
+    its sentences translated; the model must have been exported with --documents.
     """
+    if document and (n_best or as_json):
+        raise click.UsageError("--document goes without --n-best and --json.")
     if options["version"] is not None and options["label"] is not None:
         raise click.UsageError("Give --version or --label, not both.")
     client = _client(url, model, options)
+    if document:
+        for text in document_windows(input_file, max_characters=MAX_DOCUMENT_CHARACTERS):
+            click.echo(client.translate_documents([text])[0].text, nl=False)
+        return
     ask = client.translate_nbest if n_best else lambda texts: [[t] for t in client.translate(texts)]
     for lines in _input_lines(input_file):
         for start in range(0, len(lines), client.batch_size):

@@ -47,6 +47,23 @@ def read_available_lines(stream, max_line_bytes=MAX_LINE_BYTES):
         yield _decode([bytes(rest)], done, max_line_bytes)
 
 
+def read_whole_lines(stream, max_line_bytes=MAX_LINE_BYTES):
+    """Reads lines with their ends; for arguments and errors see `read_available_lines`."""
+    number = 0
+    while line := _read_line(stream, max_line_bytes + 2):
+        number += 1
+        text = line.removesuffix(b"\n").removesuffix(b"\r")
+        _check_length(text, number, max_line_bytes)
+        yield _decode([text], number - 1, max_line_bytes)[0] + line[len(text) :].decode("ascii")
+
+
+def _read_line(stream, max_bytes):
+    try:
+        return stream.readline(max_bytes)
+    except OSError as error:
+        raise OSError(f"standard input cannot be read: {error.strerror}.") from error
+
+
 def _read_available(stream):
     try:
         return stream.read1(MAX_BYTES)

@@ -33,7 +33,7 @@ def train(recipe, settings, output):
     except KeyboardInterrupt:
         click.echo(f"\nStopped. The same command goes on from {output}.", err=True)
         sys.exit(130)
-    click.echo(f"\n{result.bleu}\n")
+    click.echo(f"\n{result.bleu}\n{result.chrf}\n")
     for source, translation, reference in result.samples:
         click.echo(f"  source:      {source}")
         click.echo(f"  translation: {translation}")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from aiayn_keras.cli.document_text import document_windows
 from aiayn_keras.cli.interactive import Conversation, is_conversation
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
@@ -36,6 +37,11 @@ from aiayn_keras.cli.windows import windows
     help="Another model of the same vocabulary, to search with both. May be repeated.",
 )
 @click.option(
+    "--document",
+    is_flag=True,
+    help="Take the input as one text: find its sentences, and keep its layout.",
+)
+@click.option(
     "--json",
     "as_json",
     is_flag=True,
@@ -46,12 +52,16 @@ from aiayn_keras.cli.windows import windows
 )
 @BATCH_SIZE
 @search_options()
-def translate(model_folder, input_file, prefix_file, ensemble, as_json, alignments, **options):
+def translate(
+    model_folder, input_file, prefix_file, ensemble, document, as_json, alignments, **options
+):
     """Translate lines with the model in DIR.
 
     There is one line of output for a line of input. With --n-best, it holds the best
-    translations, separated by tabs. On a terminal, without --input and --json, it is a
-    conversation: type a text, read its translation, and :help tells more.
+    translations, separated by tabs. With --document, the output is the input with its sentences
+    translated; with --json too, an object for each sentence. On a terminal, without --input,
+    --document and --json, it is a conversation: type a text, read its translation, and :help
+    tells more.
     """
     if alignments and not as_json:
         raise click.UsageError("--alignments are printed with --json.")
@@ -59,7 +69,13 @@ def translate(model_folder, input_file, prefix_file, ensemble, as_json, alignmen
         raise click.UsageError("--prefixes goes with --input.")
     write = _print_json if as_json else _print_texts
     options.update(return_alignments=alignments)
-    if input_file is None and not as_json and is_conversation():
+    if document:
+        if prefix_file is not None:
+            raise click.UsageError("--prefixes are of lines, not of a --document.")
+        if options["num_return_sequences"] > 1 and not as_json:
+            raise click.UsageError("--n-best of a --document is printed with --json.")
+        _translate_document(input_file, model_folder, ensemble, as_json, options)
+    elif input_file is None and not as_json and is_conversation():
         models = [load_model(folder) for folder in (model_folder, *ensemble)]
         Conversation(models[0], ensemble=models[1:], **options).run()
     elif input_file is None:
@@ -100,6 +116,24 @@ def _translate_files(files, model_folder, ensemble, write, options):
             with bar.external_write_mode():
                 write(lines, translations)
             done += len(lines)
+
+
+def _translate_document(input_file, model_folder, ensemble, as_json, options):
+    from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
+
+    if input_file is not None:
+        _count_lines(input_file)  # so that nothing is translated of a file that is damaged
+    windows = document_windows(input_file)
+    model = load_model(model_folder)
+    options["ensemble"] = [load_model(folder) for folder in ensemble]
+    with open_progress(SECONDS_BETWEEN_LINES, unit=" sentences") as bar:
+        for text in windows:
+            (document,) = model.translate_documents([text], progress=bar.update, **options)
+            with bar.external_write_mode():
+                if as_json:
+                    _print_json(document.sources, document.translations)
+                else:
+                    click.echo(document.text, nl=False)
 
 
 def _count_lines(input_file, prefix_file=None):

@@ -39,7 +39,7 @@ def augment(
         A `ParallelText`, the joined texts behind the others.
 
     Example:
-    >>> text = ParallelText(["Hello.", "How are you?"], ["Hola.", "¿Cómo estás?"])
+    >>> text = ParallelText(["How are you?", "Hello."], ["¿Cómo estás?", "Hola."])
     >>> augment(text, joined=1.0)[0]
     ('Hello. How are you?', 'Hola. ¿Cómo estás?')
     """

@@ -56,7 +56,9 @@ def check_number_of_lines(found, path, max_lines):
         )
 
 
-def stream_lines(path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:
+def stream_lines(
+    path, *, max_line_bytes: int = MAX_LINE_BYTES, keep_ends: bool = False
+) -> Iterator[str]:
     r"""Gives the lines of a UTF-8 text file, plain or `.gz`, one at a time.
 
     Lines end at `\n` only, so that characters such as U+2028 or U+0085 inside a sentence do not
@@ -66,9 +68,10 @@ def stream_lines(path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[str]
     Args:
         path: The file, a regular one. A name that ends in `.gz` is decompressed.
         max_line_bytes: Greatest size of a line in bytes, its end included.
+        keep_ends: Whether to give the lines with their line ends.
 
     Yields:
-        The lines without their line ends.
+        The lines without their line ends, if these are not kept.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -88,7 +91,7 @@ def stream_lines(path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[str]
                 if number == 1 and line == codecs.BOM_UTF8:
                     return  # an empty file
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                yield text.removesuffix("\n").removesuffix("\r")
+                yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise CorpusError(
                 f"{path}: not a complete gzip file ({error}). Copy or download it again."

@@ -4,6 +4,7 @@
 |---|---|
 | `search_options` | the options, in the one place where they are written |
 | `translating` | texts to batches, through a search, and back; with `text_batches`, `hypotheses` |
+| `documents` | texts of any length to sentences and back; with the package `sentences` |
 | `generation` | token ids to token ids: prompts and length limits of a batch |
 | `decoder_step` | one new token of every hypothesis; with `frozen_decoder`, `cache` |
 | `beam_search` | the search over steps; with `beam_state`, `finished_sentences`, `length_penalty` |

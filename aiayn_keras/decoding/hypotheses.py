@@ -42,6 +42,26 @@ class Translation(Hypothesis):
     hypotheses: tuple[Hypothesis, ...] = ()
 
 
+@dataclass(frozen=True)
+class DocumentTranslation:
+    """The translation of a text of any length, sentence by sentence.
+
+    Attributes:
+        text: The translation, with line breaks, spaces and bullets as in the source.
+        sources: The sentences that the source was split into.
+        translations: A `Translation` for each sentence.
+    """
+
+    text: str
+    sources: tuple[str, ...]
+    translations: tuple[Translation, ...]
+
+    @property
+    def score(self):
+        """Sum of the sentences' log-probabilities in nats."""
+        return sum(translation.score for translation in self.translations)
+
+
 def as_translation(hypotheses):
     """The `Translation` of a text from all its hypotheses, best first."""
     return Translation(**vars(hypotheses[0]), hypotheses=tuple(hypotheses))

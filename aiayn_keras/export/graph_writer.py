@@ -10,12 +10,16 @@ from pathlib import Path
 
 import keras
 
+from aiayn_keras.export.half_precision import HalfPrecisionWeights, WholeWeights
 from aiayn_keras.export.served_translator import build_served_translator
 from aiayn_keras.export.serving_options import ServingOptions
 from aiayn_keras.models import TransformerSeq2SeqLM
 
+WEIGHTS = {"float32": WholeWeights, "float16": HalfPrecisionWeights}
+"""How a graph keeps weights, by the name of their number format in the files."""
 
-def write_graph(model, path, options, precision=None):
+
+def write_graph(model, path, options, precision=None, weights="float32"):
     """Writes a SavedModel without warm-up requests and notes.
 
     With the JAX or PyTorch backend, or for another precision than the model's, the model is saved
@@ -26,24 +30,26 @@ def write_graph(model, path, options, precision=None):
         path: Folder to fill.
         options: `ServingOptions`.
         precision: `"float32"` or `"bfloat16"`; the model's own if not given.
+        weights: A key of `WEIGHTS`.
 
     Raises:
         RuntimeError: If the TensorFlow process fails, with its last line.
+        ValueError: For a weight that float16 does not have.
     """
     if keras.config.backend() == "tensorflow" and precision is None:
-        _write_graph_here(model, path, options)
+        _write_graph_here(model, path, options, weights)
     else:
-        _write_graph_in_process(model, path, options, precision)
+        _write_graph_in_process(model, path, options, precision, weights)
 
 
-def _write_graph_here(model, path, options):
+def _write_graph_here(model, path, options, weights):
     import tensorflow as tf
 
-    module, signatures = build_served_translator(model, options)
+    module, signatures = build_served_translator(model, options, WEIGHTS[weights](model))
     tf.saved_model.save(module, str(path), signatures=signatures)
 
 
-def _write_graph_in_process(model, path, options, precision):
+def _write_graph_in_process(model, path, options, precision, weights):
     with tempfile.TemporaryDirectory() as preset:
         model.save_to_preset(preset)
         arguments = {
@@ -51,6 +57,7 @@ def _write_graph_in_process(model, path, options, precision):
             "path": str(path),
             "options": asdict(options),
             "precision": precision,
+            "weights": weights,
         }
         process = subprocess.run(
             [sys.executable, "-c", f"from {__name__} import main; main()", json.dumps(arguments)],
@@ -70,4 +77,5 @@ def main():
     precision = arguments["precision"]
     dtype = {} if precision is None else {"dtype": precision}
     model = TransformerSeq2SeqLM.from_preset(arguments["preset"], **dtype)
-    _write_graph_here(model, Path(arguments["path"]), ServingOptions(**arguments["options"]))
+    options = ServingOptions(**arguments["options"])
+    _write_graph_here(model, Path(arguments["path"]), options, arguments["weights"])

@@ -38,6 +38,7 @@ def model_card(name, versions, labels, flags, batched):
         facts=_table(["fact", "value"], newest.card.items()),
         versions=_versions(versions, labels),
         long_text=long_text.rstrip(),
+        documents=f"\n{render('documents.md')}" if options["documents"] else "",
         flags=" \\\n".join(f"    {flag}" for flag in flags),
         batching=batching.rstrip(),
     )
@@ -55,7 +56,7 @@ def _versions(versions, labels):
             [
                 version,
                 ", ".join(of_version),
-                notes.precision,
+                _number_formats(notes),
                 options["num_beams"],
                 options["length_penalty"],
                 options["num_return_sequences"],
@@ -68,6 +69,11 @@ def _versions(versions, labels):
     heads = ["version", "label", "precision", "beams", "α", "n-best", "longest translation"]
     heads += ["longest text", "TensorFlow", *(["other options"] if has_others else [])]
     return _table(heads, rows)
+
+
+def _number_formats(notes):
+    kept = "" if notes.weights == "float32" else f", matrices kept in {notes.weights}"
+    return notes.precision + kept
 
 
 def _other_options(options):

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from aiayn_keras.checks import check_integer
-from aiayn_keras.export.graph_writer import write_graph
+from aiayn_keras.export.graph_writer import WEIGHTS, write_graph
 from aiayn_keras.export.server_versions import check_graph
 from aiayn_keras.export.serving_kit import check_kit, write_kit
 from aiayn_keras.export.serving_options import make_serving_options
@@ -23,6 +23,7 @@ def export_saved_model(
     version=None,
     *,
     precision=None,
+    weights="float32",
     warmup_texts=(),
     card=None,
     **options,
@@ -39,6 +40,8 @@ def export_saved_model(
         filepath: The folder `<name>`, TensorFlow Serving's `model_base_path`; made if missing.
         version: Integer; defaults to the one after the greatest there is, from 1 on.
         precision: `"float32"` or `"bfloat16"`; the model's own if not given.
+        weights: Number format of a float32 model's matrices in the files: `"float16"` halves them,
+            which changes their last digits; loaded, they are float32 again, and nothing is slower.
         warmup_texts: List of typical texts to warm the server up with; made of words of the
             vocabulary if not given.
         card: Dictionary of strings for the model card, such as data, BLEU, limits and license.
@@ -46,7 +49,8 @@ def export_saved_model(
             `SearchOptions`, where `num_return_sequences` is that of `translate_nbest` and defaults
             to `num_beams`; `max_input_length`, the greatest number of wordpieces of a text; and
             `long_text`, `"truncate"` to translate the beginning of a longer one or `"error"` to
-            refuse the request.
+            refuse the request; `documents`, True for the signature `translate_document`, which
+            translates texts of any length as `model.translate_documents` does.
 
     Returns:
         `pathlib.Path` of the version's folder.
@@ -66,18 +70,21 @@ def export_saved_model(
         raise ValueError(
             f'`precision` must be "float32" or "bfloat16". Received: precision={precision!r}.'
         )
+    _check_weights(weights, precision or model.backbone.compute_dtype)
     folder = Path(filepath)
     greatest = max(check_kit(folder), default=0)
     version = greatest + 1 if version is None else check_integer("version", version, 1, 2**62)
     target = folder / str(version)
     with new_folder(target) as written:
-        write_graph(model, written, options, precision)
+        write_graph(model, written, options, precision, weights)
         check_graph(written)
         tokenizer = model.preprocessor.tokenizer
-        write_warmup(written, folder.resolve().name, tokenizer, list(warmup_texts))
+        name = folder.resolve().name
+        write_warmup(written, name, tokenizer, list(warmup_texts), options.documents)
         notes = VersionNotes(
             options=asdict(options),
             precision=precision or model.backbone.compute_dtype,
+            weights=weights,
             tensorflow=importlib.metadata.version("tensorflow"),
             card={"parameters": f"{model.count_params():,}", **(card or {})},
         )
@@ -85,6 +92,16 @@ def export_saved_model(
         write_checksums(written)
     write_kit(folder)
     return target
+
+
+def _check_weights(weights, precision):
+    if weights not in WEIGHTS:
+        raise ValueError(f'`weights` must be "float32" or "float16". Received: {weights!r:.60}.')
+    if weights == "float16" and precision != "float32":
+        raise ValueError(
+            '`weights="float16"` is for a model that computes in float32. '
+            f"Received: precision={precision!r}, whose weights take as little space."
+        )
 
 
 def _check_installed():

@@ -1,20 +1,23 @@
 """The TensorFlow graph that is served: text in, text out."""
 
 import dataclasses
+import functools
 
 from aiayn_keras.decoding.attention_maps import alignments
 from aiayn_keras.decoding.generation import search_translations
 from aiayn_keras.decoding.length_penalty import length_penalty
 from aiayn_keras.decoding.scoring import token_log_probs
+from aiayn_keras.export.served_documents import translate_documents
 from aiayn_keras.export.served_text import ServedText
 
 
-def build_served_translator(model, options):
+def build_served_translator(model, options, weights):
     """Joins tokenizer, search and detokenizer of a model in one `tf.Module`.
 
     Args:
         model: A `TransformerSeq2SeqLM` of the TensorFlow backend.
         options: `ServingOptions`.
+        weights: `WholeWeights` or `HalfPrecisionWeights` of the model.
 
     Returns:
         The module, and its signatures by name, ready for `tf.saved_model.save`. All ops are
@@ -27,11 +30,20 @@ def build_served_translator(model, options):
     module = tf.Module()
     # Objects of the signatures must be attributes of the module; otherwise loading misses them.
     module.tokenizer = served.text.op
-    module.model_variables = [variable.value for variable in model.variables]
+    module.model_variables, module.restored = weights.variables, weights.restored
 
     def signature(**inputs):
         specs = [tf.TensorSpec(*spec, name=name) for name, spec in inputs.items()]
-        return tf.function(input_signature=specs, autograph=False)
+
+        def compiled(function):
+            @functools.wraps(function)
+            def with_weights(*tensors):
+                with weights.scope():
+                    return function(*tensors)
+
+            return tf.function(with_weights, input_signature=specs, autograph=False)
+
+        return compiled
 
     texts, ids = ([None], tf.string), ([None, None], tf.int32)
 
@@ -67,7 +79,13 @@ def build_served_translator(model, options):
         token_ids, log_probs = served.search(token_ids, padding_mask, 1)
         return {"token_ids": token_ids[:, 0], "score": log_probs[:, 0]}
 
-    functions = (serving_default, translate_nbest, align, score, generate_ids)
+    @signature(text=texts)
+    def translate_document(text):
+        return served.translate_documents(text)
+
+    functions = [serving_default, translate_nbest, align, score, generate_ids]
+    if options.documents:
+        functions.append(translate_document)
     return module, {function.__name__: function for function in functions}
 
 
@@ -102,6 +120,15 @@ class _ServedSearch:
             "scores": scores,
             "normalized_scores": self._normalize(scores, token_ids[:, :, 1:]),
         }
+
+    def translate_documents(self, text):
+        """Translates texts `(B,)` of any length, sentence by sentence."""
+
+        def translate(sentences):
+            found = self.translate(sentences, 1)
+            return found["texts"][:, 0], found["scores"][:, 0]
+
+        return translate_documents(text, translate, self.text.op, self.options.max_input_length)
 
     def align(self, text):
         """Finds the best translation in wordpieces, and the attention weights of each."""

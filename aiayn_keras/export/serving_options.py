@@ -17,12 +17,15 @@ class ServingOptions(SearchOptions):
         max_input_length: Greatest number of wordpieces of a text, the end token not counted.
         long_text: Treatment of a longer text: `"truncate"` translates its first `max_input_length`
             wordpieces, `"error"` refuses the whole request (INVALID_ARGUMENT) and names its rows.
+        documents: Whether there is the signature `translate_document`, which splits texts of any
+            length into sentences. It makes the graph larger, and loading it slower.
     """
 
     max_input_length: int | None = number_option(
         None, 1, MOST_TOKENS, "Greatest number of wordpieces of a text. Default: the model's limit."
     )
     long_text: str = "truncate"
+    documents: bool = False
 
 
 def make_serving_options(max_sequence_length, **options):
@@ -39,7 +42,7 @@ def make_serving_options(max_sequence_length, **options):
 
     Raises:
         ValueError: For numbers out of range or an unknown `long_text`.
-        TypeError: For an option that does not exist, or that is no number.
+        TypeError: For an option that does not exist, or of another type than its default.
     """
     given = {name: value for name, value in options.items() if value is not None}
     num_beams = given.get("num_beams", SearchOptions.num_beams)
@@ -55,4 +58,6 @@ def make_serving_options(max_sequence_length, **options):
             '`long_text` must be "truncate" or "error". '
             f"Received: long_text={options.long_text!r:.60}."
         )
+    if not isinstance(options.documents, bool):
+        raise TypeError(f"`documents` must be True or False. Received: {options.documents!r:.60}.")
     return options

@@ -24,7 +24,8 @@ class VersionNotes(pydantic.BaseModel):
 
     Attributes:
         options: The fields of `ServingOptions`.
-        precision: Number format of the weights.
+        precision: Number format of the arithmetic.
+        weights: Number format of a float32 model's matrices in the files.
         tensorflow: Version of TensorFlow that wrote the graph.
         card: Facts for the model card.
     """
@@ -33,6 +34,7 @@ class VersionNotes(pydantic.BaseModel):
 
     options: dict[str, Any]
     precision: Literal["float32", "bfloat16", "float16"]
+    weights: Literal["float32", "float16"] = "float32"
     tensorflow: Text
     card: dict[Text, Text]
 

@@ -14,7 +14,7 @@ WORDS_OF_TEXTS = (2, 4, 8, 16)
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 
 
-def write_warmup(folder, model_name, tokenizer, texts):
+def write_warmup(folder, model_name, tokenizer, texts, documents=False):
     """Writes requests to every signature as `PredictionLog` records of a TFRecord file.
 
     Args:
@@ -22,17 +22,18 @@ def write_warmup(folder, model_name, tokenizer, texts):
         model_name: Name by which it is served.
         tokenizer: Its `TransformerTokenizer`.
         texts: List of typical texts; if it is empty, texts are made of words of the vocabulary.
+        documents: Whether there is the signature `translate_document`.
     """
     import tensorflow as tf
 
-    path = folder / WARMUP_FILE
+    path, texts = folder / WARMUP_FILE, texts or _texts_of(tokenizer)
     path.parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:
-        for log in _warmup_logs(model_name, tokenizer, texts or _texts_of(tokenizer)):
+        for log in _warmup_logs(model_name, tokenizer, texts, documents):
             writer.write(log.SerializeToString(deterministic=True))
 
 
-def _warmup_logs(model_name, tokenizer, texts):
+def _warmup_logs(model_name, tokenizer, texts, documents):
     """Yields a `PredictionLog` for each signature and batch size, of short texts and of long."""
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2
@@ -64,6 +65,8 @@ def _warmup_logs(model_name, tokenizer, texts):
             [[*ids, tokenizer.end_token_id] for ids in tokenizer(batch)], dtype=tf.int32
         )
         yield log_of("generate_ids", token_ids=rows.to_tensor().numpy())
+        if documents:
+            yield log_of("translate_document", text=["\n".join(batch)])
 
 
 def _texts_of(tokenizer):

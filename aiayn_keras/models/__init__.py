@@ -1,6 +1,6 @@
 """The model family: KerasHub's bases, subclassed."""
 
-from aiayn_keras.decoding.hypotheses import Hypothesis, Translation
+from aiayn_keras.decoding.hypotheses import DocumentTranslation, Hypothesis, Translation
 from aiayn_keras.decoding.text_batches import TextTooLongError
 from aiayn_keras.models.presets import TRANSFORMER_PRESETS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
@@ -13,6 +13,7 @@ from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
 
 __all__ = [
     "TRANSFORMER_PRESETS",
+    "DocumentTranslation",
     "Hypothesis",
     "TextTooLongError",
     "TransformerBackbone",

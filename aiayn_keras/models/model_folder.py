@@ -3,7 +3,6 @@
 The files are those of a KerasHub preset, and a list of their checksums.
 """
 
-import functools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from aiayn_keras.models.preset_schemas import (
     Tokenizer,
 )
 from aiayn_keras.schemas import parse
-from aiayn_keras.weight_files import check_room_for
+from aiayn_keras.weight_files import check_room_for, halve_weight_file
 
 WEIGHTS = "model.weights.h5"
 MOST_JSON_BYTES = 1 << 20
@@ -77,7 +76,7 @@ class ModelFolders:
             model.preprocessor.check_vocabulary_size(model.backbone.vocabulary_size)
         return model
 
-    def save_to_preset(self, preset_dir, max_shard_size=None):
+    def save_to_preset(self, preset_dir, max_shard_size=None, *, weights="float32"):
         """Writes a model folder, see `keras_hub.models.Task.save_to_preset`.
 
         The weights are one file; adapters of LoRA are merged into them. `task.json` appears last,
@@ -86,21 +85,30 @@ class ModelFolders:
         Args:
             preset_dir: Folder to fill; made if missing.
             max_shard_size: None; it is there because KerasHub's method has it.
+            weights: Number format of float32 matrices in the file: `"float16"` halves them, which
+                changes their last digits. Loaded, they are float32 again.
 
         Raises:
             OSError: If there is no room; what was there stays.
+            ValueError: If `weights` is another, or a weight is too great for float16.
         """
+        if weights not in ("float32", "float16"):
+            raise ValueError(
+                f'`weights` must be "float32" or "float16". Received: weights={weights!r:.60}.'
+            )
         if max_shard_size is not None:
             raise ValueError(
                 "The weights of a model folder are one file: `max_shard_size` must be None. "
                 f"Received: max_shard_size={max_shard_size!r}."
             )
-        write_model_folder(
-            preset_dir,
-            functools.partial(super().save_to_preset, max_shard_size=None),
-            self.variables,
-            last="task.json",
-        )
+        save = super().save_to_preset
+
+        def save_files(folder):
+            save(folder, max_shard_size=None)
+            if weights == "float16":
+                halve_weight_file(Path(folder) / WEIGHTS)
+
+        write_model_folder(preset_dir, save_files, self.variables, last="task.json")
 
 
 def check_model_folder(folder):

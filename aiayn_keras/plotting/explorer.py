@@ -6,17 +6,15 @@ its libraries from the network, and CircuitsVis (1.3 MB) draws one sentence that
 """
 
 import base64
-import hashlib
 import html
-import json
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from string import Template
 
 import numpy as np
 
 from aiayn_keras.files import write_text
+from aiayn_keras.plotting.inline_page import InlinePage
 from aiayn_keras.plotting.visible_tokens import visible
 
 KINDS = (
@@ -103,7 +101,8 @@ def attention_explorer(maps, title=None):
     Args:
         maps: What `model.attention_maps(source, target)` returns, or another object with its
             attributes: `source_tokens` (S strings), `target_tokens` (T strings), and the weights
-            `encoder (N, H, S, S)`, `decoder (N, H, T, T)` and `cross (N, H, T, S)`.
+            `encoder (N, H, S, S)`, `decoder (N, H, T, T)` and `cross (N, H, T, S)`. Weights that
+            are None are left out, but there must be some.
         title: Heading of the page, or `None`.
 
     Returns:
@@ -136,7 +135,13 @@ def attention_explorer(maps, title=None):
     }
     # As in `plot_attention` of a translation, the row of a word is where the decoder looks for it.
     words["written"] = [*words["target"][1:], END]
-    kinds = [{**kind, **_packed(getattr(maps, kind["attribute"]), kind, words)} for kind in KINDS]
+    kinds = [
+        {**kind, **_packed(weights, kind, words)}
+        for kind in KINDS
+        if (weights := getattr(maps, kind["attribute"])) is not None
+    ]
+    if not kinds:
+        raise ValueError("`maps` must have weights of at least one kind. Received: None of each.")
     longest = max(map(len, words.values()))
     return AttentionExplorer(
         page=_page({"title": title and str(title), "words": words, "kinds": kinds}),
@@ -163,21 +168,16 @@ def _packed(weights, kind, words):
     return {"shape": weights.shape, "weights": base64.b64encode(whole.tobytes()).decode("ascii")}
 
 
+def read_explorer_page():
+    """Reads the parts of the page, an `InlinePage`."""
+    return InlinePage.read(resources.files("aiayn_keras.plotting") / "explorer_page", "explorer")
+
+
 def _page(data):
     """The HTML text; its policy runs our script alone and lets nothing be fetched."""
-    folder = resources.files("aiayn_keras.plotting") / "explorer_page"
-    markup, style, script = (
-        (folder / f"explorer.{suffix}").read_text("utf-8") for suffix in ("html", "css", "js")
-    )
+    page = read_explorer_page()
     policy = (
-        f"default-src 'none'; img-src data:; script-src {_digest(script)}; "
-        f"style-src {_digest(style)}; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; img-src data:; script-src {page.script_source}; "
+        f"style-src {page.style_source}; base-uri 'none'; form-action 'none'"
     )
-    # In a script element only "<" could begin a tag that ends it, or a comment.
-    maps = json.dumps(data).replace("<", r"\u003c")
-    return Template(markup).substitute(policy=policy, style=style, script=script, maps=maps)
-
-
-def _digest(text):
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+    return page.filled(data, policy=policy)

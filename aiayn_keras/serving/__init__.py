@@ -9,7 +9,11 @@ from aiayn_keras.serving.errors import (
 )
 from aiayn_keras.serving.grpc_client import GrpcClient
 from aiayn_keras.serving.rest_client import RestClient
-from aiayn_keras.serving.translation_client import ServedAlignment, ServedTranslation
+from aiayn_keras.serving.translation_client import (
+    ServedAlignment,
+    ServedDocument,
+    ServedTranslation,
+)
 
 __all__ = [
     "BadAnswerError",
@@ -18,6 +22,7 @@ __all__ = [
     "RequestRefusedError",
     "RestClient",
     "ServedAlignment",
+    "ServedDocument",
     "ServedTranslation",
     "ServerUnavailableError",
     "ServingError",

@@ -31,6 +31,11 @@ OUTPUTS = {
         "alignment": (NUMBER, "BTS"),
     },
     "score": {"log_probability": (NUMBER, "B"), "normalized_score": (NUMBER, "B")},
+    "translate_document": {
+        "translation": (TEXT, "B"),
+        "score": (NUMBER, "B"),
+        "sentences": (NUMBER, "B"),
+    },
 }
 """Kind and dims of every output: B texts, N hypotheses, S and T wordpieces."""
 

@@ -54,6 +54,21 @@ class ServedAlignment:
     weights: np.ndarray
 
 
+@dataclass(frozen=True)
+class ServedDocument:
+    """The translation of a text of any length.
+
+    Attributes:
+        text: The translation, with line breaks and spaces as in the source.
+        score: Sum of the log-probabilities of its sentences in nats.
+        num_sentences: Number of sentences that the source was split into.
+    """
+
+    text: str
+    score: float
+    num_sentences: int
+
+
 class TranslationClient(abc.ABC):
     """A client of the signatures that `export_saved_model` writes; threads may share it.
 
@@ -126,6 +141,19 @@ class TranslationClient(abc.ABC):
                 answer["scores"],
                 answer["normalized_scores"],
                 strict=True,
+            )
+        ]
+
+    def translate_documents(self, texts):
+        """Gives a `ServedDocument` for every text, of any length; see `translate`.
+
+        The model must have been exported with `documents=True`.
+        """
+        return [
+            ServedDocument(text, float(score), int(sentences))
+            for answer in self._batches("translate_document", text=check_texts("texts", texts))
+            for text, score, sentences in zip(
+                answer["translation"], answer["score"], answer["sentences"], strict=True
             )
         ]
 

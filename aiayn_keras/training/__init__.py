@@ -9,6 +9,7 @@ from aiayn_keras.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
+from aiayn_keras.training.chrf import ChrfScore, corpus_chrf
 from aiayn_keras.training.evaluation import Evaluation, read_evaluation
 from aiayn_keras.training.folder_lock import FolderInUseError
 from aiayn_keras.training.prepare import prepare
@@ -19,6 +20,7 @@ from aiayn_keras.training.trainer import TrainingResult, train
 
 __all__ = [
     "BleuScore",
+    "ChrfScore",
     "DamagedCheckpointError",
     "DevicesError",
     "Evaluation",
@@ -29,6 +31,7 @@ __all__ = [
     "TrainingResult",
     "average_checkpoints",
     "corpus_bleu",
+    "corpus_chrf",
     "evaluate_bleu",
     "list_checkpoints",
     "load_checkpoint",

@@ -90,10 +90,15 @@ def _open_bleu(tokenizer, lowercase):
 
 def evaluate_bleu(model, pairs, evaluation):
     """BLEU of a model's translations of `ParallelText`, as an `EvaluationSection` says."""
-    translations = model.translate(pairs.sources, **dataclasses.asdict(evaluation.search_options()))
     return corpus_bleu(
-        [translation.text for translation in translations],
+        translate_as_recipe(model, pairs.sources, evaluation),
         list(pairs.targets),
         tokenizer=evaluation.bleu_tokenizer,
         lowercase=evaluation.lowercase,
     )
+
+
+def translate_as_recipe(model, sources, evaluation):
+    """Translates sentences as an `EvaluationSection` says, to a list of strings."""
+    options = dataclasses.asdict(evaluation.search_options())
+    return [translation.text for translation in model.translate(sources, **options)]

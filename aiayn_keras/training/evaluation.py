@@ -1,4 +1,4 @@
-"""The result of a training: the BLEU of its model on the test sentences, as a file beside it."""
+"""The result of a training: its model's scores on the test sentences, as a file beside it."""
 
 from typing import Annotated
 
@@ -22,6 +22,8 @@ class Evaluation(pydantic.BaseModel):
         bleu: BLEU, 0 to 100.
         details: N-gram precisions, brevity penalty and lengths, as sacreBLEU prints them.
         signature: sacreBLEU's signature.
+        chrf: chrF2, 0 to 100, if it was measured.
+        chrf_signature: sacreBLEU's signature of it.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True)
@@ -31,13 +33,17 @@ class Evaluation(pydantic.BaseModel):
     bleu: Annotated[float, Field(ge=0.0, le=100.1, allow_inf_nan=False)]
     details: Text
     signature: Text
+    chrf: Annotated[float, Field(ge=0.0, le=100.1, allow_inf_nan=False)] | None = None
+    chrf_signature: Text | None = None
 
     def write(self, path):
         """Writes the file, whole or not at all."""
         write_text(path, self.model_dump_json(indent=1))
 
     def __str__(self):
-        return f"{self.bleu:.2f} on {self.sentences} sentences of {self.test} ({self.signature})"
+        chrf = "" if self.chrf is None else f"; chrF2 {self.chrf:.2f} ({self.chrf_signature})"
+        test = f"{self.sentences} sentences of {self.test}"
+        return f"{self.bleu:.2f} on {test} ({self.signature}){chrf}"
 
 
 def read_evaluation(path):

@@ -11,7 +11,13 @@ from aiayn_keras.backend import run_one_operation_at_a_time
 from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
 from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints, chosen_checkpoints
-from aiayn_keras.training.bleu import BleuScore, evaluate_bleu, try_bleu_tokenizer
+from aiayn_keras.training.bleu import (
+    BleuScore,
+    corpus_bleu,
+    translate_as_recipe,
+    try_bleu_tokenizer,
+)
+from aiayn_keras.training.chrf import ChrfScore, corpus_chrf
 from aiayn_keras.training.evaluation import Evaluation
 from aiayn_keras.training.fitting import TrainingRun, fit
 from aiayn_keras.training.folder_lock import hold_lock
@@ -45,11 +51,13 @@ class TrainingResult:
     Attributes:
         model: The trained `TransformerSeq2SeqLM`.
         bleu: Its `BleuScore` on the test sentences.
+        chrf: Its `ChrfScore` on them.
         samples: The first test sentences as tuples of source, translation and reference.
     """
 
     model: TransformerSeq2SeqLM
     bleu: BleuScore
+    chrf: ChrfScore
     samples: tuple[tuple[str, str, str], ...]
 
 
@@ -95,10 +103,21 @@ def _train(recipe, folder, devices):
         devices.wait("the last checkpoint is written")
         average_checkpoints(run.model, chosen_checkpoints(folder, recipe.training))
     copy_weights(run.model, run.translator)
-    bleu = evaluate_bleu(run.translator, run.corpus.test, recipe.evaluation)
+    test, evaluation = run.corpus.test, recipe.evaluation
+    texts, references = (
+        translate_as_recipe(run.translator, test.sources, evaluation),
+        list(test.targets),
+    )
+    bleu = corpus_bleu(texts, references, evaluation.bleu_tokenizer, evaluation.lowercase)
+    result = TrainingResult(
+        run.translator,
+        bleu,
+        corpus_chrf(texts, references, evaluation.lowercase),
+        tuple(zip(test.sources[:NUM_SAMPLES], texts, references, strict=False)),
+    )
     if devices.is_first:
-        _write_model(run, bleu)
-    return TrainingResult(run.translator, bleu, _samples(run))
+        _write_model(run, result)
+    return result
 
 
 def _prepare(recipe, folder, devices):
@@ -154,25 +173,18 @@ def _open_folder(run):
     check_inputs(folder, run.recipe, run.inputs)
 
 
-def _samples(run):
-    pairs = list(run.corpus.test)[:NUM_SAMPLES]
-    translations = run.translator.translate([source for source, _ in pairs])
-    return tuple(
-        (source, translation.text, reference)
-        for (source, reference), translation in zip(pairs, translations, strict=True)
-    )
-
-
-def _write_model(run, bleu):
-    """Writes the model, a picture of its attention and, as the end of the training, its BLEU."""
+def _write_model(run, result):
+    """Writes the model, a picture of its attention and, as the end of the training, its scores."""
     run.translator.save_to_preset(str(run.folder.path))
     _draw_attention(run)
     evaluation = Evaluation(
         test=run.corpus.test.name,
         sentences=len(run.corpus.test),
-        bleu=bleu.score,
-        details=bleu.details,
-        signature=bleu.signature,
+        bleu=result.bleu.score,
+        details=result.bleu.details,
+        signature=result.bleu.signature,
+        chrf=result.chrf.score,
+        chrf_signature=result.chrf.signature,
     )
     evaluation.write(run.folder.evaluation)
 

@@ -14,6 +14,7 @@ def test_evaluate_prints_bleu_with_its_signature(trained_run, source_file, tmp_p
     assert result.exit_code == 0, result.output
     assert "BLEU = " in result.stdout
     assert "tok:13a" in result.stdout
+    assert "chrF2 = " in result.stdout
     figures = json.loads(run(*arguments, "--json", "--tokenize", "none").stdout)
     assert figures["sentences"] == 2
     assert "tok:none" in figures["signature"]

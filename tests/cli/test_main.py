@@ -7,7 +7,17 @@ import pytest
 from aiayn_keras.cli import main
 from tests.cli.command import assert_one_clear_line, run, run_in_fresh_process
 
-HEAVY = ("aiayn_keras.models", "grain", "jax", "keras", "numpy", "pydantic", "tensorflow", "torch")
+HEAVY = (
+    "aiayn_keras.models",
+    "grain",
+    "jax",
+    "keras",
+    "numpy",
+    "pydantic",
+    "tensorflow",
+    "torch",
+    "waitress",
+)
 QUICK = [
     (),
     ("--help",),
@@ -18,6 +28,7 @@ QUICK = [
     ("trian",),
     ("translate", "--num-baems", "4"),
     ("translate", "nowhere"),
+    ("serve", "--help"),
 ]
 
 
@@ -55,7 +66,7 @@ def _seconds_of_children():
 
 def test_every_command_is_listed_with_its_first_sentence():
     lines = run("--help").stdout.split("Commands:\n")[1].splitlines()
-    assert len(lines) == 9
+    assert len(lines) == 10
     assert all(line.endswith(".") and not line.endswith("...") for line in lines)
 
 
@@ -98,6 +109,8 @@ def test_debug_shows_the_traceback(broken):
         (("translate", "."), ("no model folder", "task.json")),
         (("export", "saved-model", ".", "--output", "models"), ("no model folder",)),
         (("export", "ctranslate2", ".", "--output", "models"), ("no model folder",)),
+        (("serve", "nowhere"), ("nowhere is no model folder", "does not exist")),
+        (("serve", "."), ("no model folder", "task.json", "saved_model.pb")),
         (("average", ".", "--output", "mean"), ("is no training",)),
     ],
 )

@@ -66,6 +66,25 @@ def test_what_was_written_is_loaded(written, folder):
         assert load(each).translate(["eins zwei"])[0].text is not None
 
 
+def test_half_weights_are_float32_again_when_loaded(written, tmp_path):
+    whole = load(written)
+    whole.save_to_preset(tmp_path / "half", weights="float16")
+    half = load(tmp_path / "half")
+    files = [folder / "model.weights.h5" for folder in (written, tmp_path / "half")]
+    assert files[1].stat().st_size < files[0].stat().st_size
+    for ours, theirs in zip(half.weights, whole.weights, strict=True):
+        assert ours.dtype == "float32"
+        expected = np.array(keras.ops.convert_to_numpy(theirs))
+        if expected.ndim >= 2:
+            expected = expected.astype("float16").astype("float32")
+        np.testing.assert_array_equal(keras.ops.convert_to_numpy(ours), expected)
+
+
+def test_weights_of_another_format_are_refused(written, tmp_path):
+    with pytest.raises(ValueError, match=r'`weights` must be "float32" or "float16"'):
+        load(written).save_to_preset(tmp_path / "model", weights="int8")
+
+
 @pytest.mark.parametrize(
     "name", ["config.json", "task.json", "preprocessor.json", "tokenizer.json"]
 )

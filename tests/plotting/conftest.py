@@ -1,12 +1,11 @@
 """Attention maps whose numbers are all different, and a browser."""
 
-import os
-import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tests.browser import headless_browser
 from tests.helpers import H, S, T
 
 N = 2
@@ -42,19 +41,5 @@ def maps(make_maps):
 
 @pytest.fixture(scope="session")
 def browser():
-    """A headless Chromium or Chrome that writes down its console and its requests."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    program = next(filter(None, map(shutil.which, names)), None)
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip(f"No browser to try the page in: {program=}, {driver=}.")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    options.add_argument("--headless=new")
-    if os.geteuid() == 0:
-        options.add_argument("--no-sandbox")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield browser
-    browser.quit()
+    with headless_browser() as browser:
+        yield browser

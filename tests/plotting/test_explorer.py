@@ -44,6 +44,15 @@ def test_the_words_that_look_are_the_rows(maps):
     ]
 
 
+def test_weights_that_are_not_there_are_left_out(maps):
+    maps.encoder = maps.decoder = None
+    (kind,) = embedded(attention_explorer(maps).page)["kinds"]
+    assert kind["name"] == "Cross-attention"
+    maps.cross = None
+    with pytest.raises(ValueError, match="at least one kind"):
+        attention_explorer(maps)
+
+
 def test_no_token_ends_the_script_or_begins_a_comment(make_maps):
     page = attention_explorer(make_maps([ATTACK], ["a"]), title=ATTACK).page
     assert page.count("</script>") == attention_explorer(make_maps(["a"], ["a"])).page.count(

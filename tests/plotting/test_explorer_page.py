@@ -1,11 +1,12 @@
 """The page in a real browser: it shows the right weights, by mouse, keyboard and finger."""
 
-import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from aiayn_keras.plotting import attention_explorer
+from tests.browser import contrast, luminance, prefer_scheme, requested_urls, set_width
 from tests.helpers import H, S, T, assert_close
 
 ATTACK = "</script><img src=x onerror=document.title='hurt'>"
@@ -98,17 +99,8 @@ def page(open_page, maps):
     return open_page(maps)
 
 
-def requests(browser):
-    messages = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
-    return [
-        message["params"]["request"]["url"]
-        for message in messages
-        if message["method"] == "Network.requestWillBeSent"
-    ]
-
-
 def test_the_page_requests_nothing_but_itself(page, browser, tmp_path):
-    urls = [url for url in requests(browser) if not url.startswith("data:")]
+    urls = [url for url in requested_urls(browser) if not url.startswith("data:")]
     assert urls == [(tmp_path / "attention.html").as_uri()]
 
 
@@ -297,20 +289,15 @@ def test_the_frame_of_a_notebook_works_whatever_style_is_around_it(open_page, ma
 
 
 @pytest.fixture
-def set_width(browser):
-    """Returns a function that gives the window a width; the height is always the same."""
-
-    def set_(width):
-        metrics = {"width": width, "height": 700, "deviceScaleFactor": 2, "mobile": width < 500}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-    yield set_
+def narrow(browser):
+    """Returns a function that gives the window a width."""
+    yield lambda width: set_width(browser, width)
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.parametrize(("width", "length"), [(360, 12), (1280, 60)])
-def test_nothing_is_cut_off_at_the_side(open_page, make_maps, set_width, width, length):
-    set_width(width)
+def test_nothing_is_cut_off_at_the_side(open_page, make_maps, narrow, width, length):
+    narrow(width)
     tokens = [f"▁token{index}" for index in range(length - 1)] + ["▁Donaudampfschifffahrt" * 3]
     page = open_page(make_maps(tokens, tokens), title="long " * 20)
     page.hover("queries", length - 1)
@@ -323,8 +310,8 @@ def test_nothing_is_cut_off_at_the_side(open_page, make_maps, set_width, width, 
 
 @pytest.mark.parametrize("width", [360, 500, 1280])
 @pytest.mark.parametrize("token", ["▁a", "▁Donaudampfschifffahrt"])
-def test_words_stay_in_their_place_when_one_is_shown(open_page, make_maps, set_width, width, token):
-    set_width(width)
+def test_words_stay_in_their_place_when_one_is_shown(open_page, make_maps, narrow, width, token):
+    narrow(width)
     page = open_page(make_maps([token] * S, [token] * T))
     (status,) = page.find("#status")
     needed = page.browser.execute_script("return arguments[0].scrollHeight", status)
@@ -337,25 +324,38 @@ def test_words_stay_in_their_place_when_one_is_shown(open_page, make_maps, set_w
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_ink_and_paper_follow_the_reader_and_differ_enough(page, scheme):
-    feature = {"name": "prefers-color-scheme", "value": scheme}
-    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    prefer_scheme(page.browser, scheme)
     try:
         page.hover("queries", 0)
-        paper = luminance(page.find("body")[0].value_of_css_property("background-color"))
-        assert (paper > 0.5) == (scheme == "light")
+        paper = page.find("body")[0].value_of_css_property("background-color")
+        assert (luminance(paper) > 0.5) == (scheme == "light")
         for selector in ("body", "footer", "button.faint .word"):
-            ink = luminance(page.find(selector)[0].value_of_css_property("color"))
-            assert (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05) >= 4.5, selector
+            ink = page.find(selector)[0].value_of_css_property("color")
+            assert contrast(ink, paper) >= 4.5, selector
     finally:
-        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        prefer_scheme(page.browser, None)
 
 
-def luminance(color):
-    """Relative luminance of `rgb(r, g, b)` as WCAG 2 defines it, 0 to 1."""
-    red, green, blue = (
-        float(part) / 255 for part in color[color.index("(") + 1 : -1].split(",")[:3]
-    )
-    linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)
-    ]
-    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+def test_one_matrix_is_shown_without_choices(open_page, maps):
+    only = SimpleNamespace(**vars(maps))
+    only.encoder = only.decoder = None
+    only.cross = maps.cross[1:, :1]
+    page = open_page(only)
+    assert [group.is_displayed() for group in page.find("fieldset")] == [False] * 3
+    page.hover("queries", 3)
+    same_as_shown(page.weights("keys"), maps.cross[1, 0, 3])
+
+
+def test_a_page_around_the_explorer_is_told_the_height_that_it_needs(open_page, maps, tmp_path):
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    page = open_page(maps)
+    listen = "<script>onmessage = ({ data }) => { document.title = data.height; }</script>"
+    frame = attention_explorer(maps)._repr_html_()
+    (tmp_path / "around.html").write_text(f"<!DOCTYPE html>{listen}{frame}")
+    page.browser.get((tmp_path / "around.html").as_uri())
+    WebDriverWait(page.browser, 30).until(lambda browser: browser.title.isdecimal())
+    height = int(page.browser.title)
+    page.browser.switch_to.frame(0)
+    needed = page.browser.execute_script("return document.documentElement.scrollHeight")
+    assert needed <= height <= needed + 2

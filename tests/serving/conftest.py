@@ -1,6 +1,9 @@
-"""A kit with two versions, served by the test double."""
+"""A kit with two versions, served by the test double; the demo model, and a browser."""
 
 import pytest
+
+from tests.browser import headless_browser
+from tests.serving.page_server import SAVED_MODELS
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +37,23 @@ def server(running_server):
     running_server.faults, running_server.seconds, running_server.num_requests = [], 0.0, 0
     yield running_server
     running_server.faults, running_server.seconds = [], 0.0
+
+
+@pytest.fixture(scope="session")
+def demo_model():
+    from aiayn_keras import TransformerSeq2SeqLM
+
+    return TransformerSeq2SeqLM.from_preset(str(SAVED_MODELS / "demo_en_de_keras"))
+
+
+@pytest.fixture(scope="session")
+def folder_translator(demo_model):
+    from aiayn_keras.serving.local_page import FolderTranslator
+
+    return FolderTranslator(demo_model)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with headless_browser() as browser:
+        yield browser

@@ -13,6 +13,12 @@ def test_what_is_written_is_read(tmp_path):
     assert str(RESULT) == "41.50 on 60 sentences of test.tsv (s)"
 
 
+def test_chrf_is_shown_if_it_was_measured(tmp_path):
+    result = RESULT.model_copy(update={"chrf": 62.25, "chrf_signature": "c"})
+    result.write(tmp_path / "evaluation.json")
+    assert str(read_evaluation(tmp_path / "evaluation.json")).endswith("(s); chrF2 62.25 (c)")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "field"),
     [

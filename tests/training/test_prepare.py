@@ -37,6 +37,11 @@ def test_sampling_needs_text(shards):
         small_recipe(f"corpus.shards={shards}", "tokenizer.sampling_alpha=0.1")
 
 
+def test_augmentation_needs_text(shards):
+    with pytest.raises(RecipeError, match=r"augmentation` needs text, which `corpus.shards`"):
+        small_recipe(f"corpus.shards={shards}", "augmentation.joined=0.5")
+
+
 def test_the_command_prepares_files(tmp_path):
     text = generate_demo_pairs(600, 0, "train")
     for name, side in (("a.en", text.sources), ("a.de", text.targets)):

@@ -18,6 +18,7 @@ def test_the_shipped_recipes():
         "demo",
         "multi30k_en_de_tiny",
         "multi30k_en_fr_tiny",
+        "tatoeba_en_es",
         "wmt14_en_de_base",
         "wmt14_en_de_big",
     ]
@@ -199,7 +200,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_file_that_is_no_recipe(tmp_path):
     path = tmp_path / "list.yaml"
     path.write_text("- demo\n")
-    with pytest.raises(RecipeError, match="must hold the sections corpus, tokenizer"):
+    with pytest.raises(RecipeError, match="must hold the sections corpus, augmentation, tokenizer"):
         load_recipe(path)
 
 

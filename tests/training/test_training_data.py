@@ -76,6 +76,15 @@ def test_sampling_is_for_training_only():
     assert (pairs.source_lengths >= plain.source_lengths).all()
 
 
+def test_augmentation_is_for_training_only():
+    plain, joined = (
+        read_corpus(small_recipe(*settings)) for settings in ((), ("augmentation.joined=0.9",))
+    )
+    assert joined.validation == plain.validation
+    assert joined.test == plain.test
+    assert joined.train.digest() != plain.train.digest()
+
+
 def test_shards_of_another_corpus_are_refused(tmp_path):
     prepare(small_recipe("corpus.train_size=50", "tokenizer.vocabulary_size=90"), tmp_path / "s", 1)
     recipe = small_recipe("tokenizer.vocabulary_size=90", f"corpus.shards={tmp_path}/s")

@@ -31,6 +31,13 @@ from aiayn_keras.decoding.search_options import MOST_TOKENS
     help="Number format of weights and arithmetic. Default: the model's.",
 )
 @click.option(
+    "--weights",
+    type=click.Choice(["float32", "float16"]),
+    default="float32",
+    show_default=True,
+    help="Number format of a float32 model's matrices in the files; float16 halves them.",
+)
+@click.option(
     "--max-input-length",
     type=click.IntRange(min=1, max=MOST_TOKENS),
     help="Greatest number of wordpieces of a text. Default: the model's limit.",
@@ -41,6 +48,11 @@ from aiayn_keras.decoding.search_options import MOST_TOKENS
     default="truncate",
     show_default=True,
     help="Cut longer text, or refuse the request.",
+)
+@click.option(
+    "--documents",
+    is_flag=True,
+    help="Add the signature translate_document, for texts of any length.",
 )
 @click.option(
     "--warmup",

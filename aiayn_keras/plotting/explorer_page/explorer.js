@@ -39,11 +39,11 @@ function build() {
   const kind = kinds[state.kind];
   const [layers, heads] = kind.shape;
   state.layer = Math.min(state.layer, layers - 1);
-  state.head = Math.min(state.head, heads);
+  state.head = Math.min(state.head, heads > 1 ? heads : 0); // the mean of one head is that head
   state.hovered = state.chosen = null;
   choices("kinds", kinds.map(({ name }) => name), state.kind, (index) => { state.kind = index; build(); });
   choices("layers", numbered(layers), state.layer, (index) => { state.layer = index; thumbnails(); draw(); });
-  choices("heads", [...numbered(heads), "mean"], state.head, (index) => { state.head = index; draw(); });
+  choices("heads", [...numbered(heads), ...(heads > 1 ? ["mean"] : [])], state.head, (index) => { state.head = index; draw(); });
   for (const side of ["queries", "keys"]) {
     element(`${side}-title`).textContent = kind.titles[side];
     element(side).replaceChildren(...words[kind[side]].map((word, index) => wordItem(word, { side, index })));
@@ -61,6 +61,7 @@ const numbered = (count) => Array.from({ length: count }, (_, index) => String(i
 function choices(id, names, checked, choose) {
   const group = element(id);
   const focused = group.contains(document.activeElement);
+  group.hidden = names.length < 2;
   const labels = names.map((name, index) => {
     const input = Object.assign(document.createElement("input"), { type: "radio", name: id, checked: index === checked });
     input.addEventListener("change", () => choose(index));
@@ -194,6 +195,11 @@ function sentence(word, weights) {
 document.addEventListener("keydown", ({ key }) => {
   if (key === "Escape") { state.hovered = state.chosen = null; draw(); }
 });
+// A page around this one can give its frame the height that is needed; two pixels are its border.
+if (parent !== window) {
+  const tell = () => parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().height) + 2 }, "*");
+  new ResizeObserver(tell).observe(document.body);
+}
 if (title) document.title = element("title").textContent = title;
 state.layer = kinds[state.kind].shape[0] - 1;
 state.head = kinds[state.kind].shape[1];

@@ -1,0 +1,134 @@
+"""The page's WSGI application: three routes, and errors as one sentence of JSON."""
+
+import json
+import logging
+import time
+from typing import NamedTuple
+
+from aiayn_keras.serving.local_page import requests
+from aiayn_keras.serving.local_page.page import make_page
+from aiayn_keras.serving.local_page.requests import RefusedError
+from aiayn_keras.serving.local_page.turns import BusyError, GoneError, Turns
+
+LOG = logging.getLogger(__name__)
+
+MOST_WAITING = 16
+"""Requests that may wait for the model; a person's page sends one at a time."""
+
+SECONDS_UNTIL_RETRY = 1
+NO_CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'"
+
+
+class _Answer(NamedTuple):
+    status: str
+    content_type: str
+    body: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Application:
+    """Answers the page's requests with a translator.
+
+    Args:
+        translator: A `FolderTranslator` or `KitTranslator`; it is asked by one thread at a time.
+        facts: `PageFacts`.
+        port: Number of the port, which a request must name.
+    """
+
+    def __init__(self, translator, facts, port):
+        self._translator, self._port = translator, port
+        self._page = make_page(facts)
+        self._turns = Turns(MOST_WAITING)
+        self._routes = {
+            ("GET", "/"): self._show,
+            ("POST", "/translate"): self._translate,
+            ("POST", "/explore"): self._explore,
+        }
+
+    def __call__(self, environ, start_response):
+        answer = self._answer(environ)
+        body = answer.body.encode()
+        headers = {
+            "Content-Type": f"{answer.content_type}; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Cache-Control": "no-store",
+            "Content-Security-Policy": NO_CONTENT_POLICY,
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            **dict(answer.headers),
+        }
+        start_response(answer.status, list(headers.items()))
+        return [body]
+
+    def _answer(self, environ):
+        try:
+            requests.check_sender(environ, self._port)
+            return self._handler(environ)(environ)
+        except RefusedError as error:
+            return _problem(error.status, str(error), *error.headers)
+        except ValueError as error:
+            return _problem("422 Unprocessable Content", str(error))
+        except (BusyError, GoneError):
+            retry = ("Retry-After", str(SECONDS_UNTIL_RETRY))
+            return _problem("503 Service Unavailable", "Too many requests wait already.", retry)
+        except Exception:
+            LOG.exception("A request of the page failed.")
+            reason = "The model failed; the terminal that runs the page says why."
+            return _problem("500 Internal Server Error", reason)
+
+    def _handler(self, environ):
+        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        allowed = [known for known, route in self._routes if route == path]
+        if not allowed:
+            raise RefusedError("404 Not Found", "There is no such page.")
+        if method not in allowed:
+            allow = ("Allow", ", ".join(allowed))
+            raise RefusedError("405 Method Not Allowed", f"Use {allow[1]}.", allow)
+        return self._routes[method, path]
+
+    def _show(self, environ):
+        policy = ("Content-Security-Policy", self._page.policy)
+        return _Answer("200 OK", "text/html", self._page.html, (policy,))
+
+    def _translate(self, environ):
+        request = requests.read_request(environ, requests.TranslateRequest)
+        requests.check_length(request.text, requests.MOST_CHARACTERS)
+        with self._turns.turn(_is_gone(environ)) as check_wanted:
+            start = time.perf_counter()
+            translation = self._translator.translate(request.text, check_wanted)
+            seconds = time.perf_counter() - start
+        sentences = [
+            {
+                "source": sentence.source,
+                "hypotheses": [
+                    hypothesis._asdict()
+                    for hypothesis in sentence.hypotheses[: request.num_hypotheses]
+                ],
+            }
+            for sentence in translation.sentences
+        ]
+        return _json({"translation": translation.text, "sentences": sentences, "seconds": seconds})
+
+    def _explore(self, environ):
+        request = requests.read_request(environ, requests.ExploreRequest)
+        requests.check_length(request.source, requests.MOST_EXPLORED)
+        requests.check_length(request.target, requests.MOST_EXPLORED)
+        with self._turns.turn(_is_gone(environ)):
+            explorer = self._translator.explore(request.source, request.target)
+        return _json({"page": explorer.page, "height": explorer.height})
+
+
+def _is_gone(environ):
+    """Waitress's function that says whether the client has closed the connection."""
+    return environ.get("waitress.client_disconnected", lambda: False)
+
+
+def _json(content, status="200 OK", headers=()):
+    body = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return _Answer(status, "application/json", body, tuple(headers))
+
+
+def _problem(status, message, *headers):
+    return _json({"error": " ".join(message.split())}, status, headers)

@@ -1,0 +1,185 @@
+"""A serving kit, as the page asks it; without a server, and without Keras."""
+
+from types import SimpleNamespace
+from typing import Annotated
+
+import numpy as np
+import pydantic
+
+from aiayn_keras.files import check_checksums, read_bytes
+from aiayn_keras.schemas import parse
+from aiayn_keras.serving.answers import check_outputs
+from aiayn_keras.serving.local_page.sentences import (
+    BATCH_SIZE,
+    MOST_HYPOTHESES,
+    PageHypothesis,
+    translate_lines,
+)
+
+NOTES = "assets.extra/export.json"
+MOST_NOTES_BYTES = 1 << 20
+SIGNATURES = ("align", "translate_nbest")
+ALIGNMENT_TITLE = "Attention of the decoder's last layer, the mean of its heads"
+
+
+class _Options(pydantic.BaseModel):
+    max_input_length: Annotated[int, pydantic.Field(ge=1)]
+
+
+class KitNotes(pydantic.BaseModel):
+    """The notes that the export keeps with a version, as far as the page shows them.
+
+    Attributes:
+        options: The options of the graph.
+        card: Facts of the model card.
+    """
+
+    options: _Options
+    card: dict[str, str]
+
+
+def find_version(folder):
+    """The newest version of a kit, or the folder itself if it is a version.
+
+    Args:
+        folder: `pathlib.Path`.
+
+    Returns:
+        `pathlib.Path` of a folder with a `saved_model.pb`, or None if there is none.
+    """
+    if (folder / "saved_model.pb").is_file():
+        return folder
+    numbered = [path for path in folder.glob("[0-9]*") if path.name.isdecimal()]
+    versions = [path for path in numbered if (path / "saved_model.pb").is_file()]
+    return max(versions, key=lambda path: int(path.name), default=None)
+
+
+class KitTranslator:
+    """Translates with the SavedModel of a kit.
+
+    Args:
+        version: `pathlib.Path` of a version's folder.
+
+    Attributes:
+        notes: `KitNotes`.
+        most_hypotheses: Number of translations that there are of a sentence.
+        explores_any: Whether attention can be shown for any translation of a sentence; a kit shows
+            that of the best one.
+
+    Raises:
+        OSError: If a file is missing.
+        ValueError: If it is no SavedModel of this package, or a file of it is damaged.
+        ImportError: If TensorFlow or TensorFlow Text is not installed.
+    """
+
+    explores_any = False
+
+    def __init__(self, version):
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401 - the graph has its ops
+
+        check_checksums(version)
+        path = version / NOTES
+        remedy = "Export the model anew."
+        self.notes = parse(KitNotes, read_bytes(path, MOST_NOTES_BYTES), path, remedy)
+        self._module = tf.saved_model.load(str(version))
+        missing = [name for name in SIGNATURES if name not in self._module.signatures]
+        if missing:
+            raise ValueError(
+                f"{version} is no SavedModel of this package: it lacks {', '.join(missing)}. "
+                "`aiayn-keras export saved-model` writes one."
+            )
+        (hypotheses,) = self._find_hypotheses(["."])
+        self.most_hypotheses = len(hypotheses)
+
+    def translate(self, text, report=None):
+        """Translates a text, see `FolderTranslator.translate`."""
+
+        def translate(sources):
+            found = []
+            for start in range(0, len(sources), BATCH_SIZE):
+                found += self._find_hypotheses(sources[start : start + BATCH_SIZE], start)
+                if report is not None:
+                    report()
+            return found
+
+        return translate_lines(text, translate)
+
+    def explore(self, source, target):
+        """The attention of the model when it writes its best translation.
+
+        Args:
+            source: A sentence.
+            target: Its best translation.
+
+        Returns:
+            `AttentionExplorer` of one matrix.
+
+        Raises:
+            ValueError: For another translation, or a sentence without words.
+        """
+        from aiayn_keras.plotting import attention_explorer
+
+        aligned = self._align(source)
+        if aligned["translation"] != target:
+            raise ValueError("A kit shows the attention of a sentence's best translation only.")
+        if not aligned["target_tokens"]:
+            raise ValueError("There is no attention to show for a text without words.")
+        maps = SimpleNamespace(
+            source_tokens=aligned["source_tokens"],
+            target_tokens=["<s>", *aligned["target_tokens"][:-1]],  # as the decoder reads them
+            encoder=None,
+            decoder=None,
+            cross=aligned["alignment"][np.newaxis, np.newaxis],
+        )
+        return attention_explorer(maps, ALIGNMENT_TITLE)
+
+    def _find_hypotheses(self, sources, sentences_before=0):
+        """Tuples of hypotheses of a batch; a sentence that the graph would cut is refused."""
+        for number, source in enumerate(sources, start=sentences_before + 1):
+            self._check_length(source, number)
+        answer = self._run("translate_nbest", sources)
+        rows = zip(
+            answer["translations"], answer["scores"], answer["normalized_scores"], strict=True
+        )
+        return [
+            tuple(
+                PageHypothesis(text, float(score), float(normalized))
+                for text, score, normalized in zip(*row, strict=True)
+            )[:MOST_HYPOTHESES]
+            for row in rows
+        ]
+
+    def _check_length(self, source, number):
+        limit = self.notes.options.max_input_length
+        # Short text need not be counted: a wordpiece has seldom less than a byte.
+        if len(source.encode()) >= limit and len(self._align(source)["source_tokens"]) > limit:
+            raise ValueError(
+                f"Sentence {number} has {limit} wordpieces or more, which is all that the kit "
+                f"reads: split it. It begins with {source[:40]!r}."
+            )
+
+    def _align(self, source):
+        """The outputs of the signature `align` for one sentence, without padding."""
+        answer = {name: rows[0] for name, rows in self._run("align", [source]).items()}
+        for side in ("source_tokens", "target_tokens"):
+            answer[side] = [token for token in answer[side] if token]
+        return answer
+
+    def _run(self, signature, texts):
+        import tensorflow as tf
+
+        try:
+            outputs = self._module.signatures[signature](text=tf.constant(texts, tf.string))
+        except tf.errors.InvalidArgumentError as error:
+            raise ValueError(f"The kit refuses the text: {error.message:.300}") from error
+        arrays = {name: _decoded(output.numpy()) for name, output in outputs.items()}
+        return check_outputs(signature, arrays, len(texts))
+
+
+def _decoded(array):
+    """An array whose bytes are strings."""
+    if array.dtype != object:
+        return array
+    texts = [text.decode("utf-8", errors="replace") for text in array.flat]
+    return np.array(texts, dtype=object).reshape(array.shape)

@@ -1,0 +1,261 @@
+"use strict";
+
+const PAUSE = 200; // milliseconds without a key, after which a text is translated
+const TALLEST = 1200; // pixels of the explorer, which then scrolls
+const facts = JSON.parse(document.getElementById("facts").textContent);
+const element = (id) => document.getElementById(id);
+const [source, target] = [element("source"), element("target")];
+
+// `chosen` holds the index of the chosen hypothesis of every sentence, `current` that of a sentence.
+const state = { sentences: [], chosen: [], current: 0, exploring: false };
+const running = { translation: null, exploration: null }; // an AbortController while one is asked for
+let timer = 0;
+
+/** An element with children; a string becomes text, never markup. */
+function node(name, properties, ...children) {
+  const created = Object.assign(document.createElement(name), properties);
+  created.append(...children);
+  return created;
+}
+
+// ---- Asking the server ----
+
+class Problem extends Error {}
+class BusyProblem extends Problem {}
+
+/** Sends JSON and gives the answer; asking anew for the same thing ends the request before. */
+async function ask(thing, content) {
+  running[thing]?.abort();
+  const controller = running[thing] = new AbortController();
+  const path = { translation: "/translate", exploration: "/explore" }[thing];
+  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) };
+  try {
+    const response = await fetch(path, { ...options, signal: controller.signal });
+    const isJson = response.headers.get("Content-Type")?.startsWith("application/json");
+    if (response.ok) return await response.json();
+    const reason = isJson ? (await response.json()).error : `The server answered: ${response.status} ${response.statusText}.`;
+    throw response.status === 503 ? new BusyProblem(reason) : new Problem(reason);
+  } catch (error) {
+    if (error instanceof Problem || error.name === "AbortError") throw error;
+    throw new Problem("The server does not answer. Does `aiayn-keras serve` still run?");
+  } finally {
+    if (running[thing] === controller) running[thing] = null;
+  }
+}
+
+function stop(thing) {
+  running[thing]?.abort();
+  running[thing] = null;
+}
+
+// ---- Translating ----
+
+function translateSoon(pause = PAUSE) {
+  clearTimeout(timer);
+  timer = setTimeout(translate, pause);
+}
+
+async function translate() {
+  clearTimeout(timer);
+  const text = source.value.toWellFormed();
+  remember(sessionStorage, "text", text);
+  element("clear").hidden = !text;
+  if (!text.trim() || text.length > facts.most_characters) {
+    stop("translation");
+    showTranslation({ translation: "", sentences: [] });
+    const [length, most] = [text.length, facts.most_characters].map((number) => number.toLocaleString("en"));
+    if (text.trim()) showProblem(`The text has ${length} characters; this page takes at most ${most} at once.`);
+    return;
+  }
+  showBusy(true);
+  try {
+    const answer = await ask("translation", { text, num_hypotheses: facts.most_hypotheses });
+    showTranslation(answer);
+    element("timing").textContent = `${answer.seconds.toFixed(2)} s`;
+  } catch (error) {
+    if (error.name === "AbortError") return; // a newer request is under way, or nothing is wanted
+    target.classList.add("stale");
+    showProblem(error.message);
+    if (error instanceof BusyProblem) translateSoon(1000);
+  }
+  showBusy(false);
+}
+
+function showBusy(busy) {
+  element("timing").classList.toggle("busy", busy);
+  target.setAttribute("aria-busy", busy);
+}
+
+function showProblem(message) {
+  element("problem").textContent = message;
+}
+
+function showTranslation({ translation, sentences }) {
+  showProblem("");
+  showBusy(false);
+  element("timing").textContent = "";
+  target.classList.remove("stale");
+  target.replaceChildren(...pieces(translation, sentences));
+  target.classList.toggle("several", sentences.length > 1);
+  element("copy").hidden = !translation.trim();
+  element("closer").hidden = !sentences.length;
+  Object.assign(state, { sentences, chosen: sentences.map(() => 0) });
+  element("choice").hidden = sentences.length < 2;
+  element("sentence").replaceChildren(...sentences.map(({ source }, index) =>
+    node("option", { value: index }, `${index + 1}. ${source.slice(0, 100)}`)));
+  chooseSentence(Math.max(0, Math.min(state.current, sentences.length - 1)));
+}
+
+/** A translation as the texts between its sentences, and an element for each sentence. */
+function pieces(translation, sentences) {
+  const found = [];
+  let end = 0;
+  sentences.forEach(({ hypotheses: [{ text }] }, index) => {
+    const start = translation.indexOf(text, end);
+    if (start < 0) return;
+    const sentence = node("span", { className: "sentence" }, text);
+    sentence.dataset.index = index;
+    sentence.addEventListener("click", () => chooseSentence(index));
+    found.push(translation.slice(end, start), sentence);
+    end = start + text.length;
+  });
+  return [...found, translation.slice(end)];
+}
+
+// ---- A closer look at one sentence ----
+
+function chooseSentence(index) {
+  state.current = index;
+  element("sentence").value = index;
+  for (const span of target.querySelectorAll(".sentence")) {
+    span.classList.toggle("current", Number(span.dataset.index) === index);
+  }
+  const hypotheses = state.sentences[index]?.hypotheses ?? [];
+  element("hypotheses").replaceChildren(...hypotheses.map(hypothesisChoice));
+  explore();
+}
+
+function hypothesisChoice({ text, score, normalized_score }, index) {
+  const input = node("input", { type: "radio", name: "hypothesis", checked: index === state.chosen[state.current] });
+  input.addEventListener("change", () => chooseHypothesis(index));
+  const [plain, normalized] = [score, normalized_score].map((number) => number.toFixed(2).replace("-", "−"));
+  const scores = `score ${plain} · normalised ${normalized}`;
+  return node("label", {}, input, node("span", { className: "text", dir: "auto" }, text), node("span", { className: "scores" }, scores));
+}
+
+function chooseHypothesis(index) {
+  state.chosen[state.current] = index;
+  const span = target.querySelector(`[data-index="${state.current}"]`);
+  if (span) span.textContent = state.sentences[state.current].hypotheses[index].text;
+  explore();
+}
+
+/** Shows the attention of the chosen translation if the explorer is open. */
+async function explore() {
+  const sentence = state.sentences[state.current];
+  const hypothesis = state.chosen[state.current];
+  const canExplore = sentence && (facts.explores_any || hypothesis === 0);
+  element("explore").disabled = !canExplore;
+  element("reason").textContent = !sentence || canExplore ? "" : "A kit shows the attention of the best translation only.";
+  element("explore").setAttribute("aria-expanded", state.exploring);
+  element("explore").textContent = state.exploring ? "Close the explorer" : "Explore attention";
+  element("explorer").hidden = !state.exploring || !canExplore;
+  stop("exploration");
+  if (element("explorer").hidden) return element("explorer").replaceChildren();
+  try {
+    showExplorer(await ask("exploration", { source: sentence.source, target: sentence.hypotheses[hypothesis].text }));
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    element("explorer").replaceChildren();
+    element("reason").textContent = error.message;
+    if (error instanceof BusyProblem) setTimeout(() => { if (!running.exploration) explore(); }, 1000);
+  }
+}
+
+/** Puts the explorer in a frame of its own, which runs scripts and may do nothing else. */
+function showExplorer({ page, height }) {
+  const frame = node("iframe", { title: "Attention explorer", srcdoc: page });
+  frame.sandbox = "allow-scripts";
+  setHeight(frame, height);
+  element("explorer").replaceChildren(frame);
+}
+
+const setHeight = (frame, height) => frame.style.setProperty("--height", `${Math.min(height, TALLEST)}px`);
+
+/** The explorer tells the height that it needs, which the width of the page decides. */
+function heed({ source: sender, data }) {
+  const frame = element("explorer").querySelector("iframe");
+  if (frame && sender === frame.contentWindow && data?.height > 0) setHeight(frame, data.height);
+}
+
+// ---- What stays over a reload ----
+
+/** Keeps a string; a browser may forbid it, or have no room. */
+function remember(storage, name, value) {
+  try { storage.setItem(`aiayn-keras ${name}`, value); } catch { /* then a reload forgets it */ }
+}
+
+function recall(storage, name) {
+  try { return storage.getItem(`aiayn-keras ${name}`); } catch { return null; }
+}
+
+const systemTheme = matchMedia("(prefers-color-scheme: dark)");
+const themeInUse = () => document.documentElement.dataset.theme ?? (systemTheme.matches ? "dark" : "light");
+
+function showTheme() {
+  element("theme").textContent = themeInUse() === "dark" ? "Light theme" : "Dark theme";
+}
+
+function switchTheme() {
+  document.documentElement.dataset.theme = themeInUse() === "dark" ? "light" : "dark";
+  remember(localStorage, "theme", themeInUse());
+  showTheme();
+}
+
+// ---- Beginning ----
+
+function showFacts() {
+  document.title = `${facts.name} – translate`;
+  element("name").textContent = facts.name;
+  element("deploy").textContent = facts.deploy;
+  if (!facts.languages) return;
+  const names = new Intl.DisplayNames(["en"], { type: "language" });
+  const [from, to] = facts.languages.map((code) => {
+    try { return names.of(code); } catch { return code; } // of another form than codes have
+  });
+  element("languages").textContent = `${from} → ${to}`;
+  element("source-label").textContent = from;
+  element("target-label").textContent = to;
+  [source.lang, target.lang] = facts.languages;
+}
+
+async function copy() {
+  try {
+    await navigator.clipboard.writeText(target.textContent);
+  } catch {
+    return showProblem("The browser does not let the page copy: select the translation, and copy it yourself.");
+  }
+  element("copy").textContent = "Copied";
+  setTimeout(() => { element("copy").textContent = "Copy"; }, 1500);
+}
+
+source.addEventListener("input", () => translateSoon());
+source.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  translate();
+});
+element("clear").addEventListener("click", () => { source.value = ""; translate(); source.focus(); });
+element("copy").addEventListener("click", copy);
+element("sentence").addEventListener("change", ({ target: { value } }) => chooseSentence(Number(value)));
+element("explore").addEventListener("click", () => { state.exploring = !state.exploring; explore(); });
+element("theme").addEventListener("click", switchTheme);
+systemTheme.addEventListener("change", showTheme);
+addEventListener("message", heed);
+
+const theme = recall(localStorage, "theme");
+if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+showTheme();
+showFacts();
+source.value = recall(sessionStorage, "text") ?? "";
+translate();

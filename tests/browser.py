@@ -1,0 +1,70 @@
+"""A browser to try pages in, and the measure of what can be read in it."""
+
+import contextlib
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+
+@contextlib.contextmanager
+def headless_browser():
+    """A headless Chromium or Chrome that writes down its console and its requests."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    program = next(filter(None, map(shutil.which, names)), None)
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip(f"No browser to try the page in: {program=}, {driver=}.")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    options.add_argument("--headless=new")
+    if os.geteuid() == 0:
+        options.add_argument("--no-sandbox")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    try:
+        yield browser
+    finally:
+        browser.quit()
+
+
+def requested_urls(browser):
+    """URLs that the browser has requested since the last call."""
+    messages = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
+    return [
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent"
+    ]
+
+
+def set_width(browser, width):
+    """Gives the window a width; the height is always the same."""
+    metrics = {"width": width, "height": 700, "deviceScaleFactor": 2, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def prefer_scheme(browser, scheme):
+    """Makes the reader's system `"light"` or `"dark"`; None for the browser's own."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}] if scheme else []
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def contrast(first, second):
+    """Contrast of two colours `rgb(r, g, b)` as WCAG 2 defines it, 1 to 21."""
+    darker, lighter = sorted(map(luminance, (first, second)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(color):
+    """Relative luminance of `rgb(r, g, b)` as WCAG 2 defines it, 0 to 1."""
+    red, green, blue = (
+        float(part) / 255 for part in color[color.index("(") + 1 : -1].split(",")[:3]
+    )
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)
+    ]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))

@@ -1,0 +1,87 @@
+"""Weights kept in half the space, on small Keras models and on a whole export."""
+
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras import TransformerSeq2SeqLM
+from aiayn_keras.export.half_precision import HalfPrecisionWeights
+from tests.export.served import Served, call_in_fresh_process
+from tests.helpers import assert_close
+
+TEXTS = ["The old bus arrived yesterday.", "", "Half past three."]
+
+
+def write_dense(path, kernel):
+    """Writes a SavedModel of one dense layer of half-precision weights."""
+    import tensorflow as tf
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2, bias_initializer="ones")])
+    model.layers[0].kernel.assign(kernel)
+    weights = HalfPrecisionWeights(model)
+    module = tf.Module()
+    module.variables_, module.restored = weights.variables, weights.restored
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+    def serving_default(x):
+        with weights.scope():
+            return {"y": model(x)}
+
+    tf.saved_model.save(module, str(path), signatures={"serving_default": serving_default})
+
+
+def test_matrices_are_rounded_and_biases_are_whole(tmp_path):
+    kernel = np.array([[1 / 3, 2.0], [0.1, -5.0]], "float32")
+    write_dense(tmp_path / "a", kernel)
+    served = Served(tmp_path / "a")
+    assert {v.dtype.name for v in served.loaded.variables_} == {"float16", "float32"}
+    expected = kernel.astype("float16").astype("float32") + 1
+    np.testing.assert_array_equal(served("serving_default", x=np.eye(2, dtype="f"))["y"], expected)
+
+
+def test_two_models_in_a_process_keep_their_own_weights(tmp_path):
+    kernels = [np.full((2, 2), value, "float32") for value in (2.0, 3.0)]
+    for name, kernel in zip("ab", kernels, strict=True):
+        write_dense(tmp_path / name, kernel)
+    models = [Served(tmp_path / name) for name in "ab"]
+    for model, kernel in zip(models, kernels, strict=True):
+        np.testing.assert_array_equal(
+            model("serving_default", x=np.eye(2, dtype="f"))["y"], kernel + 1
+        )
+
+
+@pytest.fixture(scope="module")
+def exported_half(model, tmp_path_factory):
+    return model.export(tmp_path_factory.mktemp("half") / "small", weights="float16")
+
+
+def test_a_served_model_is_the_model_folder_of_the_same_weights(model, exported_half, tmp_path):
+    model.save_to_preset(tmp_path / "half", weights="float16")
+    half = TransformerSeq2SeqLM.from_preset(str(tmp_path / "half"))
+    answer = call_in_fresh_process(exported_half, "serving_default", text=TEXTS)
+    expected = half.translate(TEXTS)
+    assert answer["translation"] == [translation.text for translation in expected]
+    assert_close(np.array(answer["score"]), [translation.score for translation in expected])
+
+
+def test_the_files_are_smaller_and_the_card_says_so(exported, exported_half):
+    sizes = [
+        (folder / "variables" / "variables.data-00000-of-00001").stat().st_size
+        for folder in (exported, exported_half)
+    ]
+    assert sizes[1] < 0.6 * sizes[0]
+    card = (exported_half.parent / "README.md").read_text("utf-8")
+    assert "float32, matrices kept in float16" in card
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": "int8"}, '`weights` must be "float32" or "float16"'),
+        ({"weights": "float16", "precision": "bfloat16"}, "that computes in float32"),
+    ],
+)
+def test_impossible_weights_are_refused(model, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        model.export(tmp_path / "small", **options)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,89 @@
+"""The local page as its user sees it in a browser."""
+
+SECONDS = 60
+"""Longest wait for what must come; nothing is measured by it."""
+
+
+class PageInBrowser:
+    """The page of a server, opened anew, without what another test has left.
+
+    Args:
+        browser: A driver of Selenium.
+        url: Address of the page.
+    """
+
+    def __init__(self, browser, url):
+        self.browser = browser
+        browser.get(f"{url}nothing")  # of the same origin, without the page's script
+        browser.execute_script("sessionStorage.clear(); localStorage.clear()")
+        browser.get_log("browser")
+        browser.get_log("performance")
+        browser.get(url)
+
+    def find(self, selector):
+        (found,) = self.all(selector)
+        return found
+
+    def all(self, selector):
+        return self.browser.find_elements("css selector", selector)
+
+    def text_of(self, selector):
+        """The text with its spaces and line ends, whether it is in view or not."""
+        return self.find(selector).get_property("textContent")
+
+    def wait(self, condition):
+        """Waits until a function of nothing gives something true, and returns it."""
+        from selenium.common.exceptions import StaleElementReferenceException
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        ignored = [StaleElementReferenceException]
+        wait = WebDriverWait(self.browser, SECONDS, 0.02, ignored_exceptions=ignored)
+        return wait.until(lambda _: condition())
+
+    def wait_for_translation(self, text):
+        self.wait(lambda: self.text_of("#target") == text)
+
+    def paste(self, text):
+        """Puts any characters into the text, which keys would not write."""
+        self.browser.execute_script(
+            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))",
+            self.find("#source"),
+            text,
+        )
+
+    def press(self, *keys):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.browser, duration=0).send_keys(*keys).perform()
+
+    def press_control_enter(self):
+        from selenium.webdriver.common.action_chains import ActionChains
+        from selenium.webdriver.common.keys import Keys
+
+        chain = ActionChains(self.browser, duration=0).key_down(Keys.CONTROL)
+        chain.send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
+
+    def focused(self):
+        """The element that has the focus, which must be seen."""
+        element = self.browser.switch_to.active_element
+        shown = element
+        if element.get_attribute("type") == "radio":
+            shown = element.find_element("xpath", "..")
+        assert shown.value_of_css_property("outline-style") == "solid"
+        return element
+
+    def sideways(self):
+        """Pixels by which the page is wider than the window."""
+        return self.browser.execute_script(
+            "const { scrollWidth, clientWidth } = document.documentElement;"
+            "return scrollWidth - clientWidth"
+        )
+
+    def explorer_words(self):
+        """The words of the explorer's left column, when it is there."""
+        self.wait(lambda: len(self.all("#explorer iframe")) == 1)
+        self.browser.switch_to.frame(self.find("#explorer iframe"))
+        try:
+            return [word.text for word in self.all("#queries .word")]
+        finally:
+            self.browser.switch_to.default_content()

@@ -1,0 +1,242 @@
+"""The local page in a real browser when text, other requests or the server are not friendly."""
+
+import dataclasses
+import threading
+
+import pytest
+
+from aiayn_keras.serving.local_page.application import MOST_WAITING
+from tests.browser import requested_urls
+from tests.claims.hostile_text import BROKEN_UTF8, EMOJI, RIGHT_TO_LEFT, SPACES, SYMBOLS
+from tests.serving.page_in_browser import PageInBrowser
+from tests.serving.page_server import FACTS, PageServer
+from tests.serving.translator_doubles import EchoTranslatorDouble, WaitingTranslatorDouble
+
+GIRL, MÄDCHEN = "The girl is happy.", "Das Mädchen ist glücklich."
+MARKUP = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "</div></textarea><svg onload=alert(1)>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    '"><a href="javascript:alert(1)">x</a>',
+    "&lt;b&gt; &amp; ${alert(1)} {{alert(1)}}",
+)
+TEXTS = {
+    "markup": "\n".join(MARKUP),
+    "emoji": " ".join(EMOJI),
+    "right to left": f"a {RIGHT_TO_LEFT} b",
+    "NUL": "a\x00b",
+    "symbols": " ".join(SYMBOLS),
+    "spaces": f"a{SPACES}b".replace("\r", "").replace("\n", ""),
+    "not UTF-8": b" ".join(BROKEN_UTF8).decode("utf-8", errors="replace"),
+    "one long word": "x" * 10_000,
+    "many lines": "a\n" * 100,
+}
+
+
+@pytest.fixture
+def open_page(browser):
+    """Returns a function that opens the page of a server."""
+    return lambda server: PageInBrowser(browser, server.url)
+
+
+@pytest.fixture(scope="module")
+def echo():
+    """A server whose translations are the text, as a model may copy it."""
+    with PageServer(EchoTranslatorDouble(), FACTS) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def server(folder_translator):
+    with PageServer(folder_translator, FACTS) as server:
+        yield server
+
+
+def assert_inert(page):
+    """No dialog is open, and the page has no element that the text would have made."""
+    assert page.browser.execute_script("return document.title") == "demo – translate"
+    assert page.all("#panes :not(#target) > script, img, svg, a, iframe, b") == []
+    assert page.browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_any_text_is_shown_as_it_is(open_page, echo, text):
+    page = open_page(echo)
+    page.paste(text)
+    page.wait(lambda: page.text_of("#timing"))
+    lines = [line.strip() for line in text.splitlines()]
+    shown = [line.strip() for line in page.text_of("#target").splitlines()]
+    assert shown == lines
+    page.find("summary").click()
+    first = next(line for line in lines if line)
+    assert page.all("#hypotheses .text")[0].get_property("textContent") == first
+    assert page.sideways() == 0
+    assert_inert(page)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_a_model_answers_any_text_or_the_page_says_why_not(open_page, server, text):
+    page = open_page(server)
+    page.paste(text)
+    page.wait(lambda: page.text_of("#timing") or page.text_of("#problem"))
+    problem = page.text_of("#problem")
+    assert not problem or (problem.startswith("Sentence ") and "positions" in problem)
+    page.browser.get_log("browser")  # it tells of a refusal
+    page.paste(GIRL)
+    page.wait_for_translation(MÄDCHEN)
+    assert page.text_of("#problem") == ""
+    assert_inert(page)
+
+
+def test_half_of_an_emoji_is_no_error(open_page, echo):
+    page = open_page(echo)
+    page.browser.execute_script(
+        "const source = document.getElementById('source');"
+        "source.value = 'a\\ud83d'; source.dispatchEvent(new Event('input'))"
+    )
+    page.wait_for_translation("a\N{REPLACEMENT CHARACTER}")
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>" * 4_000, "ä" * 100_000])
+def test_a_hundred_thousand_characters_are_not_sent_but_explained(open_page, server, text):
+    page = open_page(server)
+    page.paste(text)
+    page.wait(lambda: page.text_of("#problem"))
+    assert page.text_of("#problem") == (
+        "The text has 100,000 characters; this page takes at most 10,000 at once."
+    )
+    assert page.find("#source").get_property("value") == text
+    assert f"{server.url}translate" not in requested_urls(page.browser)
+    assert page.sideways() == 0
+    assert_inert(page)
+    page.paste(GIRL)
+    page.wait_for_translation(MÄDCHEN)
+
+
+def test_markup_that_got_into_the_page_would_run_no_script(open_page, server):
+    page = open_page(server)
+    ran = page.browser.execute_async_script(
+        "const done = arguments[0];"
+        "document.addEventListener('securitypolicyviolation', () => done(window.ran));"
+        "document.body.insertAdjacentHTML('beforeend', '<img src=data:, onerror=\"ran=true\">');"
+    )
+    assert ran is None
+    (entry,) = page.browser.get_log("browser")
+    assert "Content Security Policy" in entry["message"]
+
+
+def test_the_page_reaches_no_other_address(open_page, server):
+    page = open_page(server)
+    directive = page.browser.execute_async_script(
+        "const done = arguments[0];"
+        "document.addEventListener('securitypolicyviolation', e => done(e.effectiveDirective));"
+        "fetch('http://127.0.0.1:9/').catch(() => setTimeout(done, 2000, 'not refused'));"
+    )
+    assert directive == "connect-src"
+    page.browser.get_log("browser")  # it tells of the refusal
+
+
+def test_another_site_asks_for_nothing_and_frames_nothing(open_page, server, tmp_path):
+    (tmp_path / "other.html").write_text(
+        f"<!DOCTYPE html><title>other</title><iframe src='{server.url}'></iframe>"
+    )
+    page = open_page(server)
+    page.browser.get((tmp_path / "other.html").as_uri())
+    page.browser.switch_to.frame(0)
+    framed = page.browser.execute_script("return document.title")
+    page.browser.switch_to.default_content()
+    assert framed != "demo – translate"
+    for content_type in ("application/json", "text/plain"):
+        outcome = page.browser.execute_async_script(
+            "const [url, type, done] = arguments;"
+            "const headers = { 'Content-Type': type };"
+            "fetch(url, { method: 'POST', body: '{\"text\": \"a\"}', headers })"
+            "  .then(() => done('read'), ({ name }) => done(name))",
+            f"{server.url}translate",
+            content_type,
+        )
+        assert outcome == "TypeError"
+
+
+# ---- Many requests ----
+
+
+def test_fifty_requests_at_once_are_answered_or_refused_and_the_page_still_works(open_page, server):
+    page = open_page(server)
+    statuses = page.browser.execute_async_script(
+        "const done = arguments[1];"
+        "const headers = { 'Content-Type': 'application/json' };"
+        "const lines = (number) => `${arguments[0]}\\n`.repeat(1 + number % 4);"
+        "const body = (number) => JSON.stringify({ text: lines(number) });"
+        "const send = (_, number) =>"
+        "  fetch('/translate', { method: 'POST', headers, body: body(number) });"
+        "Promise.all(Array.from({ length: 50 }, send))"
+        "  .then(answers => done(answers.map(({ status }) => status)), done)",
+        GIRL,
+    )
+    assert len(statuses) == 50
+    assert set(statuses) <= {200, 503}
+    page.press(GIRL)
+    page.wait_for_translation(MÄDCHEN)
+
+
+def test_a_newer_text_ends_the_request_for_the_older_one(open_page):
+    translator = WaitingTranslatorDouble()
+    with PageServer(translator, FACTS) as server:
+        page = open_page(server)
+        page.paste("old")
+        assert translator.started.acquire(timeout=60)
+        assert page.find("#target").get_attribute("aria-busy") == "true"
+        page.paste("new")
+        for _ in ("the old one is abandoned", "the new one is begun"):
+            assert translator.started.acquire(timeout=60)
+        translator.may_end.release()
+        page.wait_for_translation("new")
+        assert page.find("#target").get_attribute("aria-busy") == "false"
+    assert (translator.texts, translator.abandoned) == (["old", "new"], ["old"])
+
+
+def test_a_busy_server_is_asked_again(open_page):
+    translator = WaitingTranslatorDouble()
+    with PageServer(translator, FACTS) as server:
+        page = open_page(server)
+        ask = (lambda: server.ask("/translate", {"text": "other"}),)
+        others = [threading.Thread(target=each) for each in ask * (MOST_WAITING + 1)]
+        for other in others:
+            other.start()
+        page.paste("mine")
+        page.wait(lambda: "Too many requests" in page.text_of("#problem"))
+        translator.may_end.release(1000)
+        page.wait_for_translation("mine")
+        assert page.text_of("#problem") == ""
+        for other in others:
+            other.join()
+
+
+def test_a_server_that_is_gone_is_said(open_page):
+    with PageServer(EchoTranslatorDouble(), FACTS) as server:
+        page = open_page(server)
+        page.press("a")
+        page.wait_for_translation("a")
+    page.press("b")
+    page.wait(lambda: "`aiayn-keras serve`" in page.text_of("#problem"))
+    assert page.text_of("#target") == "a"
+
+
+def test_a_kit_explores_the_best_translation_only(open_page):
+    facts = dataclasses.replace(FACTS, explores_any=False)
+    with PageServer(EchoTranslatorDouble(), facts) as server:
+        page = open_page(server)
+        page.press("a")
+        page.wait_for_translation("a")
+        page.find("summary").click()
+        page.find("#explore").click()
+        page.wait(lambda: page.all("iframe"))
+        page.all("#hypotheses label")[1].click()
+        assert page.all("iframe") == []
+        assert not page.find("#explore").is_enabled()
+        assert "best translation only" in page.text_of("#reason")
+        page.all("#hypotheses label")[0].click()
+        page.wait(lambda: page.all("iframe"))
+        assert page.find("#explore").is_enabled()

@@ -1,0 +1,245 @@
+"""The local page's server: right answers, clear refusals, and nothing for other sites."""
+
+import concurrent.futures
+
+import pytest
+
+from aiayn_keras.serving.local_page import PageFacts
+from aiayn_keras.serving.local_page.application import MOST_WAITING
+from tests.serving.page_server import FACTS, PageServer
+from tests.serving.translator_doubles import FailingTranslatorDouble, WaitingTranslatorDouble
+
+GIRL, MÄDCHEN = "The girl is happy.", "Das Mädchen ist glücklich."
+TEXT = f"{GIRL}\n\n   Paul works.\r\n"
+TRANSLATION = f"{MÄDCHEN}\n\n   Paul arbeitet.\r\n"
+
+
+@pytest.fixture(scope="module")
+def page(folder_translator):
+    with PageServer(folder_translator, FACTS) as server:
+        yield server
+
+
+@pytest.fixture
+def waiting():
+    """A server whose translations wait, and the double that makes them wait."""
+    translator = WaitingTranslatorDouble()
+    with PageServer(translator, FACTS) as server:
+        yield server, translator
+        translator.may_end.release(1000)
+
+
+# ---- Answers ----
+
+
+def test_a_text_is_answered_with_as_many_hypotheses_as_are_wanted(page):
+    answer = page.ask("/translate", {"text": TEXT, "num_hypotheses": 3})
+    assert answer.status == 200
+    content = answer.json()
+    assert content["translation"] == TRANSLATION
+    assert [len(each["hypotheses"]) for each in content["sentences"]] == [3, 3]
+    assert content["sentences"][0]["hypotheses"][0]["text"] == MÄDCHEN
+    assert 0 < content["seconds"] < 60
+
+
+def test_attention_is_answered_with_a_page(page):
+    content = page.ask("/explore", {"source": GIRL, "target": MÄDCHEN}).json()
+    assert content["page"].startswith("<!DOCTYPE html>")
+    assert content["height"] > 0
+
+
+def test_the_page_loads_nothing_and_is_framed_by_nobody(page):
+    answer = page.ask("/", method="GET")
+    assert answer.status == 200
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; connect-src 'self';")
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    html = answer.body.decode()
+    assert "src=" not in html
+    assert "href=" not in html.replace('href="data:,"', "")
+    assert '"a command"' in html
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/translate"), ("GET", "/x")])
+def test_every_answer_is_of_its_type_and_says_nothing_of_where_it_was(page, method, path):
+    headers = page.ask(path, {"text": ""} if method == "POST" else None, method).headers
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["Content-Security-Policy"]
+    assert headers["Server"] is None
+
+
+def test_facts_of_markup_are_inert(folder_translator):
+    attack = "</script><script>alert(1)</script>"
+    facts = PageFacts(attack, None, attack, most_hypotheses=4, explores_any=True)
+    with PageServer(folder_translator, facts) as server:
+        html = server.ask("/", method="GET").body.decode()
+    assert html.count("</script>") == 2
+    assert "<script>alert" not in html
+
+
+# ---- Refusals ----
+
+
+def assert_refused(answer, status, *parts):
+    """The answer is one sentence of JSON."""
+    assert answer.status == status, answer.body
+    assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
+    (message,) = answer.json().values()
+    assert "Traceback" not in message
+    assert "\n" not in message
+    assert message.endswith(".")
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost", ""]
+)
+@pytest.mark.parametrize("path", ["/", "/translate"])
+def test_a_host_that_is_not_this_machine_is_refused(page, host, path):
+    content, method = (None, "GET") if path == "/" else ({"text": GIRL}, "POST")
+    answer = page.ask(path, content, method, host=host.format(port=page.port))
+    assert_refused(answer, 403, page.url.rstrip("/"))
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST"])
+def test_this_machine_is_answered_by_both_names(page, name):
+    origin = f"http://{name}:{page.port}"
+    headers = {"host": f"{name}:{page.port}", "origin": origin}
+    assert page.ask("/translate", {"text": GIRL}, **headers).status == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}"]
+)
+def test_a_page_of_another_site_is_refused(page, origin):
+    headers = {"origin": origin.format(port=page.port)}
+    assert_refused(page.ask("/translate", {"text": GIRL}, **headers), 403, "other sites")
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""]
+)
+def test_a_form_of_another_site_is_refused(page, content_type):
+    answer = page.ask("/translate", {"text": GIRL}, content_type=content_type)
+    assert_refused(answer, 415, "application/json")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        b'"text"',
+        b"[" * 100_000,
+        b'{"text": 1}',
+        b'{"text": null}',
+        b'{"txt": "a"}',
+        b'{"text": "a", "more": 1}',
+        b'{"text": "\\ud800"}',
+        b'{"text": "a", "num_hypotheses": 0}',
+        b'{"text": "a", "num_hypotheses": 1000}',
+        b'{"text": "a", "num_hypotheses": true}',
+        b'{"text": "a", "num_hypotheses": 1e400}',
+    ],
+)
+def test_a_body_of_another_form_is_refused(page, body):
+    assert_refused(page.ask("/translate", body), 400, "`text`, `num_hypotheses`")
+
+
+def test_a_text_that_is_too_long_is_refused_with_both_lengths(page):
+    assert_refused(page.ask("/translate", {"text": "a " * 50_000}), 413, "100,000", "10,000")
+    answer = page.ask("/explore", {"source": "a", "target": "a" * 1001})
+    assert_refused(answer, 413, "1,001", "1,000")
+    assert_refused(page.ask("/translate", {"text": GIRL * 60}), 422, "Sentence 1", "256 positions")
+    assert page.ask("/translate", {"text": "\x00" * 10_000}).status == 200
+
+
+def test_a_body_that_is_too_large_is_not_read(page):
+    assert page.ask("/translate", b'{"text": "' + b"a" * 300_000 + b'"}').status == 413
+    assert page.ask("/translate", {"text": GIRL}).status == 200
+
+
+def test_what_is_not_there_is_said(page):
+    assert_refused(page.ask("/nowhere", method="GET"), 404)
+    assert_refused(page.ask("/../../etc/passwd", method="GET"), 404)
+    answer = page.ask("/translate", method="GET")
+    assert_refused(answer, 405, "POST")
+    assert answer.headers["Allow"] == "POST"
+    assert_refused(page.ask("/", {}, method="DELETE"), 405, "GET")
+
+
+def test_a_fault_is_told_to_the_terminal_and_not_to_the_page(caplog):
+    with PageServer(FailingTranslatorDouble(), FACTS) as server:
+        answer = server.ask("/translate", {"text": GIRL})
+    assert_refused(answer, 500, "terminal")
+    assert b"secret" not in answer.body
+    assert "KeyError: 'secret'" in caplog.text
+
+
+# ---- Many requests ----
+
+
+def test_fifty_requests_at_once_are_answered_rightly_or_refused(page):
+    texts = [f"{GIRL}\n" * (1 + number % 5) for number in range(50)]
+    with concurrent.futures.ThreadPoolExecutor(50) as executor:
+        answers = list(executor.map(lambda text: page.ask("/translate", {"text": text}), texts))
+    statuses = [answer.status for answer in answers]
+    assert set(statuses) <= {200, 503}
+    assert statuses.count(200) >= MOST_WAITING
+    for text, answer in zip(texts, answers, strict=True):
+        if answer.status == 200:
+            assert answer.json()["translation"] == text.replace(GIRL, MÄDCHEN)
+        else:
+            assert_refused(answer, 503)
+            assert answer.headers["Retry-After"] == "1"
+    assert page.ask("/translate", {"text": GIRL}).json()["translation"] == MÄDCHEN
+
+
+def test_more_than_may_wait_are_refused_at_once_and_the_page_is_still_shown(waiting):
+    server, translator = waiting
+    with concurrent.futures.ThreadPoolExecutor(MOST_WAITING + 9) as executor:
+        asked = [
+            executor.submit(server.ask, "/translate", {"text": str(number)})
+            for number in range(MOST_WAITING + 9)
+        ]
+        refused = [answer.result() for answer in first(asked, 8)]
+        assert {answer.status for answer in refused} == {503}
+        assert server.ask("/", method="GET").status == 200
+        translator.may_end.release(MOST_WAITING + 1)
+    assert sorted(each.result().status for each in asked) == [200] * 17 + [503] * 8
+    assert len(translator.texts) == MOST_WAITING + 1
+
+
+def first(futures, count):
+    """As many of the futures as end first."""
+    ended = concurrent.futures.as_completed(futures, timeout=30)
+    return [next(ended) for _ in range(count)]
+
+
+def test_a_client_that_goes_is_forgotten_waiting_or_not(waiting):
+    server, translator = waiting
+    first_client, second_client = server.connect(), server.connect()
+    for client, text in ((first_client, "first"), (second_client, "second")):
+        body = f'{{"text": "{text}"}}'
+        client.request("POST", "/translate", body, {"content-type": "application/json"})
+        if text == "first":
+            assert translator.started.acquire(timeout=30)
+    second_client.close()
+    first_client.close()
+    assert translator.started.acquire(timeout=30), "it is told that the first is abandoned"
+    with concurrent.futures.ThreadPoolExecutor(1) as executor:
+        third = executor.submit(server.ask, "/translate", {"text": "third"})
+        while translator.texts[-1] != "third":
+            assert translator.started.acquire(timeout=30)
+        translator.may_end.release()
+        assert third.result().json()["translation"] == "third"
+    assert translator.abandoned[0] == "first"
+    assert set(translator.texts) - set(translator.abandoned) == {"third"}

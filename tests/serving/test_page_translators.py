@@ -1,0 +1,103 @@
+"""The page's translators: a model folder and a kit say the same, as the model does."""
+
+import numpy as np
+import pytest
+
+from aiayn_keras.serving.local_page import KitTranslator, find_version
+from aiayn_keras.serving.local_page.sentences import (
+    PageHypothesis,
+    PageTranslation,
+    translate_lines,
+)
+from tests.serving.page_server import SAVED_MODELS
+
+GIRL, MÄDCHEN = "The girl is happy.", "Das Mädchen ist glücklich."
+TEXT = f"{GIRL}\n\n   Paul works.\r\n"
+TRANSLATION = f"{MÄDCHEN}\n\n   Paul arbeitet.\r\n"
+
+
+@pytest.fixture(scope="module")
+def kit_translator():
+    pytest.importorskip("tensorflow_text")
+    return KitTranslator(find_version(SAVED_MODELS / "demo_en_de"))
+
+
+@pytest.fixture(params=["folder", "kit"])
+def translator(request):
+    return request.getfixturevalue(f"{request.param}_translator")
+
+
+def test_lines_are_translated_and_the_space_between_them_is_kept(translator):
+    found = translator.translate(TEXT)
+    assert found.text == TRANSLATION
+    assert [sentence.source for sentence in found.sentences] == [GIRL, "Paul works."]
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \n\t\n", "\u2028\x85"])
+def test_a_text_without_words_is_its_own_translation(folder_translator, text):
+    assert folder_translator.translate(text) == PageTranslation(text, ())
+
+
+def test_lines_of_any_end_come_back_with_it():
+    def upper(lines):
+        return [(PageHypothesis(line.upper(), 0.0, 0.0),) for line in lines]
+
+    assert translate_lines("a \r\n\n\tb\rc\u2028 d", upper).text == "A\r\n\n\tB\rC\u2028 D"
+
+
+def test_hypotheses_are_those_of_the_model(translator, demo_model):
+    (sentence,) = translator.translate(GIRL).sentences
+    expected = demo_model.translate([GIRL], num_return_sequences=4)[0].hypotheses
+    assert [each.text for each in sentence.hypotheses] == [each.text for each in expected]
+    np.testing.assert_allclose(
+        [each.score for each in sentence.hypotheses], [each.score for each in expected], rtol=1e-4
+    )
+
+
+def test_normalised_scores_are_those_of_the_served_graph(folder_translator, kit_translator):
+    def scores(translator):
+        (sentence,) = translator.translate(GIRL).sentences
+        return [each.normalized_score for each in sentence.hypotheses]
+
+    np.testing.assert_allclose(scores(folder_translator), scores(kit_translator), rtol=1e-4)
+    assert scores(kit_translator) == sorted(scores(kit_translator), reverse=True)
+
+
+def test_the_best_translation_is_explored(translator):
+    explorer = translator.explore(GIRL, MÄDCHEN)
+    assert "▁glückli" in explorer.page.encode().decode("unicode_escape")
+    assert explorer.height > 0
+
+
+def test_a_kit_explores_no_other_translation(kit_translator):
+    with pytest.raises(ValueError, match="best translation only"):
+        kit_translator.explore(GIRL, "Das Mädchen hat glücklich.")
+    with pytest.raises(ValueError, match="without words"):
+        kit_translator.explore("", "")
+
+
+def test_a_sentence_longer_than_the_model_is_refused_with_its_number(translator):
+    with pytest.raises(ValueError, match=r"Sentence 2\b.*split"):
+        translator.translate(f"{GIRL}\n{GIRL * 60}")
+
+
+def test_a_long_sentence_that_the_kit_reads_whole_is_translated(kit_translator):
+    assert kit_translator.translate(GIRL * 20).sentences[0].source == GIRL * 20
+
+
+def test_many_sentences_are_given_up_between_batches(translator):
+    def give_up():
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        translator.translate(f"{GIRL}\n" * 40, give_up)
+
+
+def test_the_newest_version_of_a_kit_is_found(tmp_path):
+    assert find_version(tmp_path) is None
+    for name in ("2", "10", "9x", "note"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "saved_model.pb").touch()
+    (tmp_path / "11").mkdir()
+    assert find_version(tmp_path) == tmp_path / "10"
+    assert find_version(tmp_path / "2") == tmp_path / "2"
