@@ -34,7 +34,14 @@ TEXTS = (
     *([], [""], [" "], ["\x00"], ["x" * 100_000], ["\u202e" * 300], [SOURCE] * 3),
 )
 
-NO_NUMBERS = ("activation", "attention_bias", "normalize_first", "position_embedding", "long_text")
+NO_NUMBERS = (
+    "activation",
+    "attention_bias",
+    "normalize_first",
+    "position_embedding",
+    "long_text",
+    "documents",
+)
 MESSAGES = {"hidden_dim": "hidden_dim|num_heads", "num_beams": "num_beams|num_return_sequences"}
 """Names that a refusal may hold, where another argument is wrong beside this one."""
 
@@ -77,7 +84,9 @@ def constructor_cases():
     names = {
         backbone: OPTIONS,
         SearchOptions: [field.name for field in dataclasses.fields(SearchOptions)],
-        serving: ["max_input_length", "long_text", "num_beams", "num_return_sequences"],
+        serving: [
+            *("max_input_length", "long_text", "documents", "num_beams", "num_return_sequences")
+        ],
         aiayn_keras.BeamSampler: ["num_beams", "length_penalty"],
         loss: ["label_smoothing"],
         functools.partial(schedule, 512): ["warmup_steps", "peak_learning_rate"],
@@ -115,6 +124,8 @@ def model_cases():
     for texts in TEXTS:
         run = use_model("translate", texts)
         yield Case("translate", f"texts={texts!r:.40}", run, "either", "texts|tokens")
+        run = use_model("translate_documents", texts)
+        yield Case("translate_documents", f"texts={texts!r:.40}", run, "either", "texts")
         run = use_model("translate", [SOURCE], prefixes=texts)
         yield Case("translate", f"prefixes={texts!r:.40}", run, "either", "prefixes|tokens")
         run = use_model("score", texts, [TRANSLATION])

@@ -47,6 +47,20 @@ def test_request_translates_lines(kind, urls, model):
         assert_close(scores, wanted, rtol=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["rest", "grpc"])
+def test_request_translates_a_document(kind, urls, model, tmp_path):
+    path = tmp_path / "document.en"
+    path.write_bytes(b"A title\r\n\r\n  The girl is happy. She works.\n\n")
+    expected = model.translate_documents([path.read_bytes().decode()])[0].text
+    arguments = ("request", urls[kind], "small", "--document")
+    assert run(*arguments, "--input", path).stdout_bytes == expected.encode()
+    assert run(*arguments, input=path.read_bytes()).stdout_bytes == expected.encode()
+    for option in ("--json", "--n-best"):
+        result = run(*arguments, option)
+        assert result.exit_code == 2
+        assert "--document goes without" in result.stderr
+
+
 def test_request_says_what_is_wrong_in_one_line(urls):
     url = urls["rest"]
     result = run("request", url, "large", input="Ja.\n")

@@ -15,11 +15,11 @@ def model(trained_run):
 
 @pytest.fixture(scope="session")
 def kit(model, tmp_path_factory):
-    """Version 1, stable, is greedy; version 2, the canary, has the default search."""
+    """Version 1, stable, is greedy; version 2, the canary, has the default search and documents."""
     pytest.importorskip("tensorflow_serving")
     folder = tmp_path_factory.mktemp("models") / "small"
     model.export(folder, num_beams=1)
-    model.export(folder)
+    model.export(folder, documents=True)
     return folder
 
 

@@ -57,6 +57,20 @@ def test_translations_are_the_models(connect, model):
     assert_close([each.score for each in answer], [each.score for each in expected], rtol=1e-4)
 
 
+def test_documents_are_the_models(connect, model):
+    texts = ["\n- The girl is happy. She works.\r\n\n", "", " \n", "Half past three"]
+    expected = model.translate_documents(texts)
+    answer = connect().translate_documents(texts)
+    assert [each.text for each in answer] == [each.text for each in expected]
+    assert [each.num_sentences for each in answer] == [2, 0, 0, 1]
+    assert_close([each.score for each in answer], [each.score for each in expected], rtol=1e-4)
+
+
+def test_documents_of_a_version_without_them_are_refused(connect):
+    with pytest.raises(RequestRefusedError, match='"translate_document" not found'):
+        connect(version=1).translate_documents(["Ja."])
+
+
 def test_hypotheses_are_the_models(connect, model):
     expected = model.translate(TEXTS, num_return_sequences=4)
     answer = connect().translate_nbest(TEXTS)
