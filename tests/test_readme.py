@@ -58,7 +58,8 @@ class Checkout:
             if not path.name.startswith(".") and path.name != "runs":
                 (folder / path.name).symlink_to(path)
         (folder / "runs").mkdir()
-        (folder / "runs" / "my_recipe").symlink_to(SAVED_MODELS / "demo_en_de_keras")
+        for name in ("mine", "my_recipe"):
+            (folder / "runs" / name).symlink_to(SAVED_MODELS / "demo_en_de_keras")
         for name in TEXT_FILES:
             (folder / name).write_text("The girl is happy.\n", "utf-8")
 
