@@ -4,7 +4,7 @@ from aiayn_keras.cli.quiet_start import quiet_start
 from aiayn_keras.cli.standard_input import open_standard_input, read_whole_lines
 from aiayn_keras.cli.windows import MAX_ROWS, windows
 
-MAX_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 200_000
 
 
 def document_windows(input_file, max_characters=MAX_CHARACTERS):
