@@ -47,6 +47,9 @@ NOT_RUN = {
 TEXT_FILES = ("sentences.en", "sentences.txt", "test.en", "test.de")
 """Files of the reader that commands read."""
 
+TRAINED = ("mine", "my_recipe")
+"""Names of the models in `runs` that the reader has trained."""
+
 
 class Checkout:
     """A folder that looks like the checkout, where blocks may write what they like."""
@@ -58,7 +61,8 @@ class Checkout:
             if not path.name.startswith(".") and path.name != "runs":
                 (folder / path.name).symlink_to(path)
         (folder / "runs").mkdir()
-        (folder / "runs" / "my_recipe").symlink_to(SAVED_MODELS / "demo_en_de_keras")
+        for name in TRAINED:
+            (folder / "runs" / name).symlink_to(SAVED_MODELS / "demo_en_de_keras")
         for name in TEXT_FILES:
             (folder / name).write_text("The girl is happy.\n", "utf-8")
 
