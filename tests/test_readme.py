@@ -47,6 +47,9 @@ NOT_RUN = {
 TEXT_FILES = ("sentences.en", "sentences.txt", "test.en", "test.de")
 """Files of the reader that commands read."""
 
+TRAINED = ("mine", "my_recipe")
+"""Names of the models in `runs` that the reader has trained."""
+
 
 class Checkout:
     """A folder that looks like the checkout, where blocks may write what they like."""
@@ -58,7 +61,11 @@ class Checkout:
             if not path.name.startswith(".") and path.name != "runs":
                 (folder / path.name).symlink_to(path)
         (folder / "runs").mkdir()
+<<<<<<< HEAD
         for name in ("mine", "my_recipe"):
+=======
+        for name in TRAINED:
+>>>>>>> words
             (folder / "runs" / name).symlink_to(SAVED_MODELS / "demo_en_de_keras")
         for name in TEXT_FILES:
             (folder / name).write_text("The girl is happy.\n", "utf-8")
