@@ -61,11 +61,7 @@ class Checkout:
             if not path.name.startswith(".") and path.name != "runs":
                 (folder / path.name).symlink_to(path)
         (folder / "runs").mkdir()
-<<<<<<< HEAD
-        for name in ("mine", "my_recipe"):
-=======
         for name in TRAINED:
->>>>>>> words
             (folder / "runs" / name).symlink_to(SAVED_MODELS / "demo_en_de_keras")
         for name in TEXT_FILES:
             (folder / name).write_text("The girl is happy.\n", "utf-8")
