@@ -2,8 +2,8 @@
 
 Run from the repository's root, with a model folder, a kit of it, and a file of texts, one a line:
 
-    python -m tests.claims.served_texts saved_models/tatoeba_en_es_keras saved_models/tatoeba_en_es/1 \
-        --source FILE
+    python -m tests.claims.served_texts saved_models/tatoeba_en_es_keras \
+        saved_models/tatoeba_en_es/1 --source FILE
 
 Translates all texts with `translate` (best, n-best) and `translate_documents` (ten lines a
 document), and with the kit's signatures, once in a process that knows only TensorFlow and once by a
