@@ -55,7 +55,7 @@ print(translation.text)
 import numpy as np
 
 print(f"{translation.score:.3f} nats, a probability of {np.exp(translation.score):.2f}")
-assert translation.text == "La chica está muy feliz hoy."
+assert translation.text == "La chica es muy feliz hoy."
 assert -4 < translation.score < 0
 assert (model.backbone.num_layers, model.backbone.num_heads) == (3, 4)
 
@@ -158,7 +158,7 @@ print(translation.text)
 # %%
 source_pieces = [*map(tokenizer.id_to_token, tokenizer(source)), "</s>"]
 target_pieces = [*translation.tokens, "</s>"]
-assert translation.alignment.shape == (len(target_pieces), len(source_pieces)) == (14, 12)
+assert translation.alignment.shape == (len(target_pieces), len(source_pieces)) == (11, 11)
 np.testing.assert_allclose(translation.alignment.sum(axis=1), 1, atol=1e-5)
 
 # %% [markdown]
@@ -181,37 +181,38 @@ plot_attention(
     translation.alignment,
     source_pieces,
     target_pieces,
-    title="Where each German piece (row) looks in the English sentence (column)",
+    title="Where each Spanish piece (row) looks in the English sentence (column)",
 )
 
 # %% [markdown]
-# The dark diagonal says that words follow each other alike in both languages, up to *mothers*.
-# Then German puts the verb last: `▁jeden` and `▁Tag` look past it, at `▁every` and `▁day`, and
-# `▁sing` looks back. Nobody told the model which words belong together; it learned that from
+# The dark diagonal says that words mostly follow each other alike in both languages. But Spanish
+# puts the adjective behind its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo` looks back;
+# and so with *last week*, `▁semana` and `▁pasada`. Nobody told the model which words belong together; it learned that from
 # sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]
-assert looked_at[8:11] == ["▁every", "▁day", "▁sing"]
+assert looked_at[4:6] == ["▁car", "▁red"]
+assert looked_at[7:9] == ["▁week", "▁last"]
 
 # %% [markdown]
 # ## In three lines
 #
 # 1. The tokenizer makes numbers of text; the encoder reads all of the source at once.
 # 2. The decoder gives, after each piece, a probability for every next piece; a search chooses.
-# 3. Attention says where the decoder looks; here it finds the order of German words.
+# 3. Attention says where the decoder looks; here it finds the order of Spanish words.
 
 # %% [markdown]
 # ## Exercises
 
 # %% [markdown]
 # **1.** `model.score(sources, targets)` gives the log-probability of a translation that you
-# choose. By how many nats does the model prefer "Das Mädchen ist glücklich." to the same sentence
-# with the wrong article, "Die Mädchen ist glücklich."?
+# choose. By how many nats does the model prefer "La chica es muy feliz hoy." to the same sentence
+# with the wrong article, "El chica es muy feliz hoy."?
 
 # %% jupyter={"source_hidden": true} tags=["solution"]
-german = ["Das Mädchen ist glücklich.", "Die Mädchen ist glücklich."]
-right, wrong = model.score(["The girl is happy."] * 2, german)
+spanish = ["La chica es muy feliz hoy.", "El chica es muy feliz hoy."]
+right, wrong = model.score(["The girl is very happy today."] * 2, spanish)
 print(f"{right:.2f} - {wrong:.2f} = {right - wrong:.2f} nats")
 assert right - wrong > 3
 
@@ -222,8 +223,8 @@ assert right - wrong > 3
 # %% jupyter={"source_hidden": true} tags=["solution"]
 V, D = model.backbone.vocabulary_size, model.backbone.hidden_dim
 print(f"{model.count_params():,} numbers, {V * D / model.count_params():.0%} in the embeddings")
-assert (V, D) == (1000, 128)
-assert model.count_params() == 787_456
+assert (V, D) == (8000, 256)
+assert model.count_params() == 7_568_384
 
 # %% [markdown]
 # Next: [01 · Words into pieces](01_words_into_pieces.ipynb)

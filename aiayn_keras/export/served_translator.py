@@ -9,6 +9,7 @@ from aiayn_keras.decoding.length_penalty import length_penalty
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.export.served_documents import translate_documents
 from aiayn_keras.export.served_text import ServedText
+from aiayn_keras.export.shared_tables import SharedTables
 
 
 def build_served_translator(model, options, weights):
@@ -31,6 +32,7 @@ def build_served_translator(model, options, weights):
     # Objects of the signatures must be attributes of the module; otherwise loading misses them.
     module.tokenizer = served.text.op
     module.model_variables, module.restored = weights.variables, weights.restored
+    tables = SharedTables(model)
 
     def signature(**inputs):
         specs = [tf.TensorSpec(*spec, name=name) for name, spec in inputs.items()]
@@ -38,7 +40,7 @@ def build_served_translator(model, options, weights):
         def compiled(function):
             @functools.wraps(function)
             def with_weights(*tensors):
-                with weights.scope():
+                with weights.scope(), tables.scope():
                     return function(*tensors)
 
             return tf.function(with_weights, input_signature=specs, autograph=False)
