@@ -187,8 +187,8 @@ plot_attention(
 # %% [markdown]
 # The dark diagonal says that words mostly follow each other alike in both languages. But Spanish
 # puts the adjective behind its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo` looks back;
-# and so with *last week*, `▁semana` and `▁pasada`. Nobody told the model which words belong together; it learned that from
-# sentence pairs alone.
+# and so with *last week*, `▁semana` and `▁pasada`. Nobody told the model which words belong
+# together; it learned that from sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]
