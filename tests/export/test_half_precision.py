@@ -22,7 +22,9 @@ def write_dense(path, kernel):
     module = tf.Module()
     module.variables_, module.restored = weights.variables, weights.restored
 
-    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+    spec = tf.TensorSpec([None, 2], tf.float32, name="x")
+
+    @tf.function(input_signature=[spec], autograph=False)
     def serving_default(x):
         with weights.scope():
             return {"y": model(x)}
