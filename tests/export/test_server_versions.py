@@ -113,7 +113,7 @@ def test_an_export_that_is_refused_leaves_nothing(model, tmp_path, monkeypatch, 
     pytest.importorskip("tensorflow_serving")
     refused = write_saved_model(add_op("Utf9Decode"))
 
-    def write_graph_double(model, path, options, precision):
+    def write_graph_double(model, path, *_):
         shutil.copy(refused / "saved_model.pb", path)
 
     monkeypatch.setattr("aiayn_keras.export.saved_model.write_graph", write_graph_double)
