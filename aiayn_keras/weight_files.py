@@ -8,6 +8,9 @@ import numpy as np
 
 from aiayn_keras.files import check_regular_file, check_room
 
+NUMBER_FORMATS = ("float32", "float16")
+"""How the matrices of a float32 model may be kept in files."""
+
 BYTES_PER_NUMBER = 4
 BYTES_PER_VARIABLE = 4096
 """Bytes that HDF5 adds to a variable, at most."""
@@ -72,6 +75,14 @@ def _sizes(file, path):
                 raise ValueError(f"{where}: no numbers, but {item.dtype}.")
             else:
                 yield item.size * item.dtype.itemsize
+
+
+def check_number_format(weights):
+    """Raises a `ValueError` unless the argument `weights` is one of `NUMBER_FORMATS`."""
+    if weights not in NUMBER_FORMATS:
+        raise ValueError(
+            f'`weights` must be "float32" or "float16". Received: weights={weights!r:.60}.'
+        )
 
 
 def halve_weight_file(path):

@@ -1,9 +1,16 @@
 """The input as one text, of which only a window of whole lines is in memory."""
 
+import click
+
 from aiayn_keras.cli.quiet_start import quiet_start
 from aiayn_keras.cli.standard_input import open_standard_input, read_whole_lines
 from aiayn_keras.cli.windows import MAX_ROWS, windows
 
+DOCUMENT = click.option(
+    "--document",
+    is_flag=True,
+    help="Take the input as one text: find its sentences, and keep its layout.",
+)
 MAX_CHARACTERS = 200_000
 
 

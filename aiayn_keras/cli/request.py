@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.document_text import document_windows
+from aiayn_keras.cli.document_text import DOCUMENT, document_windows
 from aiayn_keras.cli.quiet_start import quiet_start
 from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
 
@@ -31,11 +31,7 @@ MAX_DOCUMENT_CHARACTERS = 10_000
 @click.option(
     "--n-best", is_flag=True, help="Print all hypotheses that the server gives, best first."
 )
-@click.option(
-    "--document",
-    is_flag=True,
-    help="Take the input as one text: find its sentences, and keep its layout.",
-)
+@DOCUMENT
 @click.option(
     "--json",
     "as_json",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.document_text import document_windows
+from aiayn_keras.cli.document_text import DOCUMENT, document_windows
 from aiayn_keras.cli.interactive import Conversation, is_conversation
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
@@ -36,11 +36,7 @@ from aiayn_keras.cli.windows import windows
     type=MODEL_FOLDER_TYPE,
     help="Another model of the same vocabulary, to search with both. May be repeated.",
 )
-@click.option(
-    "--document",
-    is_flag=True,
-    help="Take the input as one text: find its sentences, and keep its layout.",
-)
+@DOCUMENT
 @click.option(
     "--json",
     "as_json",
@@ -123,11 +119,11 @@ def _translate_document(input_file, model_folder, ensemble, as_json, options):
 
     if input_file is not None:
         _count_lines(input_file)  # so that nothing is translated of a file that is damaged
-    windows = document_windows(input_file)
+    texts = document_windows(input_file)
     model = load_model(model_folder)
     options["ensemble"] = [load_model(folder) for folder in ensemble]
     with open_progress(SECONDS_BETWEEN_LINES, unit=" sentences") as bar:
-        for text in windows:
+        for text in texts:
             (document,) = model.translate_documents([text], progress=bar.update, **options)
             with bar.external_write_mode():
                 if as_json:

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from aiayn_keras.checks import check_integer, check_number
 from aiayn_keras.data.parallel_text import ParallelText
 
 FEWEST_SENTENCES, MOST_SENTENCES = 2, 4
@@ -38,12 +39,20 @@ def augment(
     Returns:
         A `ParallelText`, the joined texts behind the others.
 
+    Raises:
+        ValueError: If a share or the seed is out of range.
+        TypeError: If a share is no number, or the seed no integer.
+
     Example:
     >>> text = ParallelText(["How are you?", "Hello."], ["¿Cómo estás?", "Hola."])
     >>> augment(text, joined=1.0)[0]
     ('Hello. How are you?', 'Hola. ¿Cómo estás?')
     """
-    if not (joined or lower_cased or unpunctuated):
+    shares = {"joined": joined, "lower_cased": lower_cased, "unpunctuated": unpunctuated}
+    for name, share in shares.items():
+        check_number(name, share, 0, 1)
+    seed = check_integer("seed", seed, 0, 2**63 - 1)
+    if not any(shares.values()):
         return text
     random = np.random.default_rng(seed)
     pairs = _join(list(text), joined, random)
@@ -65,9 +74,11 @@ def _join(pairs, share, random):
         complete = is_part and all(map(_ends_with_a_mark, pair))
         (parts if complete else alone).append(pair)
     order = (parts[number] for number in random.permutation(len(parts)))
-    while group := list(
-        itertools.islice(order, int(random.integers(FEWEST_SENTENCES, MOST_SENTENCES + 1)))
-    ):
+
+    def draw_size():
+        return int(random.integers(FEWEST_SENTENCES, MOST_SENTENCES + 1))
+
+    while group := list(itertools.islice(order, draw_size())):
         alone.append(tuple(map(" ".join, zip(*group, strict=True))))
     return alone
 

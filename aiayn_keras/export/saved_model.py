@@ -6,13 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from aiayn_keras.checks import check_integer
-from aiayn_keras.export.graph_writer import WEIGHTS, write_graph
+from aiayn_keras.export.graph_writer import write_graph
 from aiayn_keras.export.server_versions import check_graph
 from aiayn_keras.export.serving_kit import check_kit, write_kit
 from aiayn_keras.export.serving_options import make_serving_options
 from aiayn_keras.export.version_notes import VERSION_FILE, VersionNotes
 from aiayn_keras.export.warmup_requests import write_warmup
 from aiayn_keras.files import new_folder, write_checksums
+from aiayn_keras.weight_files import check_number_format
 
 PRECISIONS = ("float32", "bfloat16")
 
@@ -95,8 +96,7 @@ def export_saved_model(
 
 
 def _check_weights(weights, precision):
-    if weights not in WEIGHTS:
-        raise ValueError(f'`weights` must be "float32" or "float16". Received: {weights!r:.60}.')
+    check_number_format(weights)
     if weights == "float16" and precision != "float32":
         raise ValueError(
             '`weights="float16"` is for a model that computes in float32. '

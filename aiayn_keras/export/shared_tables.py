@@ -18,18 +18,16 @@ class SharedTables:
         layers = [
             layer for layer in model.backbone.layers if isinstance(layer, PositionalEmbedding)
         ]
-        self._layers = [layer for layer in layers if layer.kind == "sinusoidal"]
-        shared = {layer.table.tobytes(): layer.table for layer in self._layers}
-        shared = {key: tf.constant(table) for key, table in shared.items()}
-        self._tables = [(layer.table, shared[layer.table.tobytes()]) for layer in self._layers]
+        self._own = [(layer, layer.table) for layer in layers if layer.kind == "sinusoidal"]
+        self._shared = {table.tobytes(): tf.constant(table) for _, table in self._own}
 
     @contextlib.contextmanager
     def scope(self):
         """Context manager in which the model's layers, traced, read the shared tables."""
-        for layer, (_, shared) in zip(self._layers, self._tables, strict=True):
-            layer.table = shared
+        for layer, table in self._own:
+            layer.table = self._shared[table.tobytes()]
         try:
             yield
         finally:
-            for layer, (own, _) in zip(self._layers, self._tables, strict=True):
-                layer.table = own
+            for layer, table in self._own:
+                layer.table = table

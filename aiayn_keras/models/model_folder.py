@@ -27,7 +27,7 @@ from aiayn_keras.models.preset_schemas import (
     Tokenizer,
 )
 from aiayn_keras.schemas import parse
-from aiayn_keras.weight_files import check_room_for, halve_weight_file
+from aiayn_keras.weight_files import check_number_format, check_room_for, halve_weight_file
 
 WEIGHTS = "model.weights.h5"
 MOST_JSON_BYTES = 1 << 20
@@ -92,10 +92,7 @@ class ModelFolders:
             OSError: If there is no room; what was there stays.
             ValueError: If `weights` is another, or a weight is too great for float16.
         """
-        if weights not in ("float32", "float16"):
-            raise ValueError(
-                f'`weights` must be "float32" or "float16". Received: weights={weights!r:.60}.'
-            )
+        check_number_format(weights)
         if max_shard_size is not None:
             raise ValueError(
                 "The weights of a model folder are one file: `max_shard_size` must be None. "

@@ -44,6 +44,15 @@ def try_bleu_tokenizer(name):
     corpus_bleu(["a"], ["a"], tokenizer=name)
 
 
+def check_sides(hypotheses, references):
+    """Raises a ValueError unless there are as many hypotheses as references, at least one."""
+    if len(hypotheses) != len(references) or not references:
+        raise ValueError(
+            "`hypotheses` and `references` must be of equal length, at least 1. "
+            f"Received: {len(hypotheses)} hypotheses, {len(references)} references."
+        )
+
+
 def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
     """BLEU of translations against one reference each.
 
@@ -60,11 +69,7 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
         ValueError: For lists of different lengths, empty ones, or a tokenizer that is unknown or
             cannot be used.
     """
-    if len(hypotheses) != len(references) or not references:
-        raise ValueError(
-            "`hypotheses` and `references` must be of equal length, at least 1. "
-            f"Received: {len(hypotheses)} hypotheses, {len(references)} references."
-        )
+    check_sides(hypotheses, references)
     bleu = _open_bleu(check_bleu_tokenizer(tokenizer), lowercase)
     result = bleu.corpus_score(hypotheses, [references])
     return BleuScore(

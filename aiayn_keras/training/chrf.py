@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import sacrebleu
 
+from aiayn_keras.training.bleu import check_sides
+
 
 @dataclass(frozen=True)
 class ChrfScore:
@@ -31,7 +33,11 @@ def corpus_chrf(hypotheses, references, lowercase=False):
 
     Returns:
         A `ChrfScore`.
+
+    Raises:
+        ValueError: For lists of different lengths, or empty ones.
     """
+    check_sides(hypotheses, references)
     chrf = sacrebleu.CHRF(lowercase=lowercase)
     result = chrf.corpus_score(hypotheses, [references])
     return ChrfScore(score=result.score, signature=str(chrf.get_signature()))

@@ -3,10 +3,11 @@
 import io
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from aiayn_keras.cli.interactive import is_conversation
+from aiayn_keras.cli.interactive import Conversation, is_conversation
 from tests.cli.terminal import CTRL_A, CTRL_D, CTRL_P, Terminal
 
 pytest.importorskip("pty")
@@ -109,6 +110,20 @@ def test_ctrl_c_cancels_a_line_and_on_an_empty_line_the_second_ends(shouting):
     shouting.interrupt("\n> ")
     shouting.interrupt("\nended")
     assert shouting.exit_code() == 0
+
+
+class LinesTestDouble:
+    """Translates lines, and finds no sentences."""
+
+    def translate(self, texts, **options):
+        return [SimpleNamespace(text=text.upper(), options=options) for text in texts]
+
+
+def test_without_tensorflow_text_a_line_is_one_sentence(monkeypatch):
+    monkeypatch.setattr("aiayn_keras.decoding.sentences.splitting.can_split", lambda: False)
+    document = Conversation(LinesTestDouble(), num_beams=3).translate("One. Two.")
+    assert (document.text, document.sources) == ("ONE. TWO.", ("One. Two.",))
+    assert document.translations[0].options == {"num_beams": 3}
 
 
 class PretendedTerminal(io.StringIO):

@@ -70,5 +70,19 @@ def test_shares_are_kept_and_the_seed_decides():
     assert one.sources == same.sources != other.sources
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"joined": 1.5}, "`joined` must be at least 0 and at most 1"),
+        ({"lower_cased": -0.1}, "`lower_cased` must be at least 0"),
+        ({"unpunctuated": float("nan")}, "`unpunctuated` must be at least 0"),
+        ({"joined": 0.5, "seed": -1}, "`seed` must be at least 0"),
+    ],
+)
+def test_impossible_shares_and_seeds_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        augment(TEXT, **options)
+
+
 def test_an_empty_text_stays_empty():
     assert len(augment(ParallelText([], []), joined=0.5)) == 0

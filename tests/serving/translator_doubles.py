@@ -4,10 +4,10 @@ import threading
 from types import SimpleNamespace
 
 from aiayn_keras.serving.local_page.sentences import (
-    PageHypothesis,
     PageSentence,
     PageTranslation,
 )
+from aiayn_keras.serving.translation_client import ServedTranslation
 
 
 class WaitingTranslatorDouble:
@@ -27,7 +27,7 @@ class WaitingTranslatorDouble:
             self.abandoned.append(text)
             self.started.release()
             raise
-        sentence = PageSentence(text, (PageHypothesis(text, 0.0, 0.0),))
+        sentence = PageSentence(text, (ServedTranslation(text, 0.0, 0.0),))
         return PageTranslation(text, (sentence,))
 
 
@@ -44,7 +44,7 @@ class EchoTranslatorDouble:
     def translate(self, text, report):
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         hypotheses = [
-            (PageHypothesis(line, -1.0, -0.5), PageHypothesis(f"{line} 2", -2.0, -1.0))
+            (ServedTranslation(line, -1.0, -0.5), ServedTranslation(f"{line} 2", -2.0, -1.0))
             for line in lines
         ]
         return PageTranslation(text, tuple(map(PageSentence, lines, hypotheses)))

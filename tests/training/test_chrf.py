@@ -18,6 +18,12 @@ def test_case_is_ignored_if_asked():
     assert corpus_chrf(["Ein Hund."], ["ein hund."]).score < 90
 
 
+@pytest.mark.parametrize("sides", [(["a", "b"], ["a"]), ([], [])])
+def test_sides_of_other_lengths_are_refused(sides):
+    with pytest.raises(ValueError, match=r"equal length, at least 1\. Received: "):
+        corpus_chrf(*sides)
+
+
 def test_the_signature_is_there():
     score = corpus_chrf(["a b"], ["a b"])
     assert "nc:6" in score.signature

@@ -1,38 +1,36 @@
 """`aiayn-keras export preset`."""
 
-import shutil
-
 import click
 
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
+from aiayn_keras.cli.export.weights_option import weights_option
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 
 NOTES = ("recipe.yaml", "evaluation.json", "history.json")
 """Files of a training that go with its model."""
+MOST_NOTE_BYTES = 1 << 26
 
 
 @click.command(cls=KerasCommand)
 @MODEL_FOLDER
 @OUTPUT
 @NAME
-@click.option(
-    "--weights",
-    type=click.Choice(["float32", "float16"]),
-    default="float16",
-    show_default=True,
-    help="Number format of a float32 model's matrices in the file; float16 halves them.",
-)
+@weights_option("float16")
 def preset(model_folder, output, name, weights):
     """Write a model folder to pass on.
 
     It holds the model in DIR without checkpoints and logs: a KerasHub preset, as Keras reads it.
     """
+    from aiayn_keras.files import check_is_new, new_folder, read_bytes
+
     folder = destination(model_folder, output, name)
-    if folder.exists():
-        raise FileExistsError(f"{folder} exists already: choose another --name or --output.")
-    load_model(model_folder).save_to_preset(str(folder), weights=weights)
-    for note in NOTES:
-        if (model_folder / note).is_file():
-            shutil.copyfile(model_folder / note, folder / note)
+    check_is_new(folder)
+    notes = [note for note in NOTES if (model_folder / note).exists()]
+    contents = [read_bytes(model_folder / note, MOST_NOTE_BYTES) for note in notes]
+    model = load_model(model_folder)
+    with new_folder(folder) as written:
+        model.save_to_preset(str(written), weights=weights)
+        for note, content in zip(notes, contents, strict=True):
+            (written / note).write_bytes(content)
     click.echo(folder)

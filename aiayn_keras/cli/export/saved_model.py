@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
+from aiayn_keras.cli.export.weights_option import weights_option
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import search_options
@@ -30,13 +31,7 @@ from aiayn_keras.decoding.search_options import MOST_TOKENS
     type=click.Choice(["float32", "bfloat16"]),
     help="Number format of weights and arithmetic. Default: the model's.",
 )
-@click.option(
-    "--weights",
-    type=click.Choice(["float32", "float16"]),
-    default="float32",
-    show_default=True,
-    help="Number format of a float32 model's matrices in the files; float16 halves them.",
-)
+@weights_option("float32")
 @click.option(
     "--max-input-length",
     type=click.IntRange(min=1, max=MOST_TOKENS),

@@ -3,6 +3,7 @@
 import json
 import logging
 import time
+from dataclasses import asdict
 from typing import NamedTuple
 
 from aiayn_keras.serving.local_page import requests
@@ -103,7 +104,7 @@ class Application:
             {
                 "source": sentence.source,
                 "hypotheses": [
-                    hypothesis._asdict()
+                    asdict(hypothesis)
                     for hypothesis in sentence.hypotheses[: request.num_hypotheses]
                 ],
             }

@@ -6,10 +6,10 @@ from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.serving.local_page.sentences import (
     BATCH_SIZE,
     MOST_HYPOTHESES,
-    PageHypothesis,
     PageSentence,
     PageTranslation,
 )
+from aiayn_keras.serving.translation_client import ServedTranslation
 
 
 class FolderTranslator:
@@ -75,4 +75,4 @@ class FolderTranslator:
 
 
 def _shown(hypothesis):
-    return PageHypothesis(hypothesis.text, hypothesis.score, hypothesis.normalized_score)
+    return ServedTranslation(hypothesis.text, hypothesis.score, hypothesis.normalized_score)

@@ -13,10 +13,10 @@ from aiayn_keras.serving.answers import check_outputs
 from aiayn_keras.serving.local_page.sentences import (
     BATCH_SIZE,
     MOST_HYPOTHESES,
-    PageHypothesis,
     PageSentence,
     PageTranslation,
 )
+from aiayn_keras.serving.translation_client import ServedTranslation
 
 NOTES = "assets.extra/export.json"
 MOST_NOTES_BYTES = 1 << 20
@@ -171,7 +171,7 @@ class KitTranslator:
         )
         return [
             tuple(
-                PageHypothesis(text, float(score), float(normalized))
+                ServedTranslation(text, float(score), float(normalized))
                 for text, score, normalized in zip(*row, strict=True)
             )[:MOST_HYPOTHESES]
             for row in rows

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from aiayn_keras.serving.translation_client import ServedTranslation
+
 BATCH_SIZE = 16
 """Sentences computed together; after each batch the computation can be given up."""
 
@@ -9,30 +11,16 @@ MOST_HYPOTHESES = 10
 """Bound on the translations of a sentence that are shown."""
 
 
-class PageHypothesis(NamedTuple):
-    """One translation of a sentence.
-
-    Attributes:
-        text: The translation.
-        score: Its log-probability in nats.
-        normalized_score: The score over the length penalty, by which hypotheses are ranked.
-    """
-
-    text: str
-    score: float
-    normalized_score: float
-
-
 class PageSentence(NamedTuple):
     """A sentence of a text.
 
     Attributes:
         source: The sentence, without space around it.
-        hypotheses: Tuple of `PageHypothesis`, best first.
+        hypotheses: Tuple of `ServedTranslation`, best first.
     """
 
     source: str
-    hypotheses: tuple[PageHypothesis, ...]
+    hypotheses: tuple[ServedTranslation, ...]
 
 
 class PageTranslation(NamedTuple):
