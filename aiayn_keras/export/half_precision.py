@@ -29,10 +29,10 @@ class HalfPrecisionWeights:
         names = {id(matrix) for matrix in matrices}
         others = [v.value for v in model.variables if id(v) not in names]
         halves = [as_float16(v.path, keras.ops.convert_to_numpy(v)) for v in matrices]
-        # The name of a resource is global in a process: only the same weights may share one.
+        # Python's loader makes names unique; a runtime may not: only the same weights share one.
         digest = hashlib.sha256(b"".join(half.tobytes() for half in halves)).hexdigest()[:16]
         self.restored = [
-            _make_restored(half, f"{digest}_{number}") for number, half in enumerate(halves)
+            _make_restored(half, f"half_{digest}_{number}") for number, half in enumerate(halves)
         ]
         self.variables = [*others, *(restored.half for restored in self.restored)]
         self._matrices = matrices

@@ -41,6 +41,28 @@ def test_matrices_are_rounded_and_biases_are_whole(tmp_path):
     np.testing.assert_array_equal(served("serving_default", x=np.eye(2, dtype="f"))["y"], expected)
 
 
+def resource_names(path):
+    """Names by which a runtime finds the resources that a graph makes."""
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    saved_model = saved_model_pb2.SavedModel()
+    saved_model.ParseFromString((path / "saved_model.pb").read_bytes())
+    functions = saved_model.meta_graphs[0].graph_def.library.function
+    nodes = [node for function in functions for node in function.node_def]
+    nodes += saved_model.meta_graphs[0].graph_def.node
+    names = {node.attr["shared_name"].s for node in nodes if node.op == "VarHandleOp"}
+    return {name for name in names if name.startswith(b"half_")}
+
+
+def test_only_the_same_weights_share_a_name(tmp_path):
+    kernels = {"a": 2.0, "again": 2.0, "b": 3.0}
+    for name, value in kernels.items():
+        write_dense(tmp_path / name, np.full((2, 2), value, "float32"))
+    names = {name: resource_names(tmp_path / name) for name in kernels}
+    assert len(names["a"]) == 1
+    assert names["a"] == names["again"] != names["b"]
+
+
 def test_two_models_in_a_process_keep_their_own_weights(tmp_path):
     kernels = [np.full((2, 2), value, "float32") for value in (2.0, 3.0)]
     for name, kernel in zip("ab", kernels, strict=True):
