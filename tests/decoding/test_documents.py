@@ -38,6 +38,15 @@ def test_a_long_sentence_is_cut_and_nothing_is_left_out(model, tokenizer):
     assert "".join(document.sources).replace(" ", "") == text.replace(" ", "")
 
 
+def test_a_sentence_is_cut_when_it_has_a_wordpiece_too_many(model, tokenizer):
+    limit = model.backbone.max_sequence_length - 1
+    texts = [" ".join(["eins"] * number) for number in range(1, limit + 2)]
+    fits = [len(ids) <= limit for ids in tokenizer(texts)]
+    longest, next_longer = texts[fits.index(False) - 1], texts[fits.index(False)]
+    documents = model.translate_documents([longest, next_longer], **OPTIONS)
+    assert [len(document.sources) for document in documents] == [1, 2]
+
+
 def test_an_ensemble_translates_documents(model):
     (document,) = model.translate_documents([DOCUMENT], **OPTIONS)
     (together,) = model.translate_documents([DOCUMENT], ensemble=[model], **OPTIONS)
