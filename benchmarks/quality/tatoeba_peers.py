@@ -2,15 +2,17 @@
 
 Run from the repository's root, where `aiayn_keras` is installed:
 
-    python -m benchmarks.quality.tatoeba_peers --minutes 90 --output FOLDER
+    python -m benchmarks.quality.tatoeba_peers --output FOLDER
 
 Trains each peer of `benchmarks.quality.keras_tutorials` on the split of the recipe `tatoeba_en_es`
-for so many minutes, keeps the epoch with the least validation loss, translates the test text, and
-prints a table of all systems on the same sentences. The peers lose case, and one of them
-punctuation: so the scores are given twice, on the text as it is and on lower-cased text without
-punctuation. A peer whose translations are in FOLDER already is not trained again.
+until its validation loss has not fallen for two epochs, keeps the epoch with the least, translates
+the test text, and prints a table of all systems on the same sentences. The peers lose case, and one
+of them punctuation: so the scores are given twice, on the text as it is and on lower-cased text
+without punctuation. A training that is interrupted goes on after its last whole epoch; a peer whose
+translations are in FOLDER already is not trained again.
 """
 
+import csv
 import json
 import os
 import string
@@ -24,24 +26,25 @@ from benchmarks.report import machine, markdown_table
 
 PEERS = {"tutorial": keras_tutorials.load_tutorial, "kerashub": keras_tutorials.load_kerashub}
 BATCH_SIZE = 64
-MOST_EPOCHS = 1000
+PATIENCE = 2
 
 
-def train_peer(name, corpus, seconds, folder):
+def train_peer(name, corpus, epochs, folder):
     """Trains a peer and translates the test text: a dictionary of translations and figures."""
     import keras
 
     keras.utils.set_random_seed(1)
     peer = PEERS[name](list(corpus.train))
-    best = folder / f"{name}.weights.h5"
-    history = peer.model.fit(
+    best, log = folder / f"{name}.weights.h5", folder / f"{name}.csv"
+    peer.model.fit(
         *_arrays(peer, corpus.train),
         batch_size=BATCH_SIZE,
-        epochs=MOST_EPOCHS,
+        epochs=epochs,
         validation_data=_arrays(peer, corpus.validation),
         callbacks=[
-            keras.callbacks.ModelCheckpoint(best, save_best_only=True, save_weights_only=True),
-            _stop_after(seconds),
+            keras.callbacks.BackupAndRestore(folder / f"{name}_backup"),
+            _watch(log, best),
+            keras.callbacks.CSVLogger(log, append=True),
         ],
         verbose=2,
     )
@@ -49,8 +52,8 @@ def train_peer(name, corpus, seconds, folder):
     return {
         "system": name,
         "parameters": peer.model.count_params(),
-        "seconds": seconds,
-        "val_loss": history.history["val_loss"],
+        "epochs": len(_column(log, "val_loss")),
+        "cpu_seconds": sum(_column(log, "cpu_seconds")),
         "translations": keras_tutorials.translate(peer, list(corpus.test.sources)),
     }
 
@@ -61,18 +64,35 @@ def _arrays(peer, text):
     return [peer.encode_sources(list(text.sources)), targets[:, :-1]], targets[:, 1:]
 
 
-def _stop_after(seconds):
-    """A callback that ends the training at the end of a batch, and saves what it has."""
+def _watch(log, best):
+    """A callback that counts CPU time, keeps the best weights and ends the training in time.
+
+    Keras' own callbacks for this forget the epochs before an interruption; `log` has them.
+    """
     import keras
 
-    end = time.monotonic() + seconds
+    started = time.process_time()
 
-    def stop(batch, logs):
-        if time.monotonic() > end:
+    def end_epoch(epoch, logs):
+        nonlocal started
+        now = time.process_time()
+        logs["cpu_seconds"], started = now - started, now
+        losses = [*_column(log, "val_loss"), logs["val_loss"]]
+        best_epoch = losses.index(min(losses))
+        if best_epoch == len(losses) - 1:
+            callback.model.save_weights(best, overwrite=True)
+        elif len(losses) - 1 - best_epoch >= PATIENCE:
             callback.model.stop_training = True
 
-    callback = keras.callbacks.LambdaCallback(on_train_batch_end=stop)
+    callback = keras.callbacks.LambdaCallback(on_epoch_end=end_epoch)
     return callback
+
+
+def _column(log, name):
+    if not log.exists():
+        return []
+    with log.open(newline="") as file:
+        return [float(row[name]) for row in csv.DictReader(file)]
 
 
 def translate_ours(folder, corpus):
@@ -83,7 +103,8 @@ def translate_ours(folder, corpus):
     return {
         "system": "aiayn_keras, tatoeba_en_es",
         "parameters": model.count_params(),
-        "seconds": None,
+        "epochs": None,
+        "cpu_seconds": None,
         "translations": [each.text for each in model.translate(list(corpus.test.sources))],
     }
 
@@ -107,7 +128,7 @@ def _plain(text):
 
 
 @click.command()
-@click.option("--minutes", type=click.FloatRange(min=0.1), default=90.0, show_default=True)
+@click.option("--epochs", type=click.IntRange(min=1), default=30, show_default=True)
 @click.option("--output", "folder", type=click.Path(path_type=Path), required=True)
 @click.option(
     "--model",
@@ -116,7 +137,7 @@ def _plain(text):
     show_default=True,
 )
 @click.option("--systems", default=",".join(PEERS), show_default=True)
-def main(minutes, folder, model, systems):
+def main(epochs, folder, model, systems):
     """Train the peers and compare all on the test text."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from aiayn_keras.data import load_corpus
@@ -127,18 +148,30 @@ def main(minutes, folder, model, systems):
     for name in systems.split(","):
         path = folder / f"{name}.json"
         if not path.exists():
-            path.write_text(json.dumps(train_peer(name, corpus, 60 * minutes, folder)), "utf-8")
+            path.write_text(json.dumps(train_peer(name, corpus, epochs, folder)), "utf-8")
         results.append(json.loads(path.read_text("utf-8")))
     rows = [
         [
             result["system"],
             f"{result['parameters']:,}",
-            "-" if result["seconds"] is None else f"{result['seconds']:,.0f}",
+            *(
+                "-" if result[key] is None else f"{result[key]:,.0f}"
+                for key in ("epochs", "cpu_seconds")
+            ),
             *(f"{s:.1f}" for s in scores(result["translations"], list(corpus.test.targets))),
         ]
         for result in results
     ]
-    heads = ["system", "parameters", "training, s", "BLEU", "chrF2", "BLEU plain", "chrF2 plain"]
+    heads = [
+        "system",
+        "parameters",
+        "epochs",
+        "CPU seconds of training",
+        "BLEU",
+        "chrF2",
+        "BLEU plain",
+        "chrF2 plain",
+    ]
     click.echo(f"{machine()}\n\n{markdown_table(heads, rows)}")
 
 
