@@ -2,14 +2,12 @@
 
 import click
 
-from aiayn_keras.weight_files import NUMBER_FORMATS
-
 
 def weights_option(default):
-    """Makes the option with a default, a key of `NUMBER_FORMATS`."""
+    """Makes the option with a default, one of `weight_files.NUMBER_FORMATS`."""
     return click.option(
         "--weights",
-        type=click.Choice(NUMBER_FORMATS),
+        type=click.Choice(["float32", "float16"]),
         default=default,
         show_default=True,
         help="Number format of a float32 model's matrices in the files; float16 halves them.",
