@@ -12,6 +12,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import hypothesis
 import keras
 import pytest
+from keras.src.backend.common import global_state
 from keras.src.utils import rng_utils
 
 SEED = 20170612
@@ -45,6 +46,16 @@ def forget_compilations():
         import jax
 
         jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def forget_uninitialized_variables():
+    """Drop the variables of models that were built without memory for them.
+
+    The next `keras.StatelessScope` would initialize them, gigabytes of the great presets.
+    """
+    yield
+    global_state.set_global_attribute("uninitialized_variables", [])
 
 
 @pytest.fixture(autouse=True)

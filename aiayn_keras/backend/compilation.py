@@ -93,7 +93,7 @@ def _compile_jax(function, models):
             zip(variables, group, strict=True)
             for variables, group in zip(_variables(models), values, strict=True)
         )
-        with keras.StatelessScope(state_mapping=mapping):
+        with keras.StatelessScope(state_mapping=mapping, initialize_variables=False):
             return function(*args)
 
     @functools.wraps(function)

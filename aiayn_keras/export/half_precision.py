@@ -40,7 +40,8 @@ class HalfPrecisionWeights:
     def scope(self):
         """Context manager in which the model's layers, traced, read the restored weights."""
         values = (restored.read() for restored in self.restored)
-        return keras.StatelessScope(list(zip(self._matrices, values, strict=True)))
+        mapping = list(zip(self._matrices, values, strict=True))
+        return keras.StatelessScope(mapping, initialize_variables=False)
 
 
 class WholeWeights:

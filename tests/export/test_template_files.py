@@ -10,10 +10,14 @@ TEMPLATES = sorted(
 )
 
 
+def template_of(name):
+    folder = importlib.resources.files("aiayn_keras.export") / "templates"
+    return string.Template((folder / name).read_text("utf-8"))
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_every_placeholder_is_replaced_by_its_value(name):
-    text = (importlib.resources.files("aiayn_keras.export") / "templates" / name).read_text("utf-8")
-    placeholders = string.Template(text).get_identifiers()
+    placeholders = template_of(name).get_identifiers()
     rendered = render(name, **{placeholder: f"<{placeholder}>" for placeholder in placeholders})
     assert all(f"<{placeholder}>" in rendered for placeholder in placeholders)
     for placeholder in placeholders:
@@ -23,7 +27,7 @@ def test_every_placeholder_is_replaced_by_its_value(name):
 
 
 def test_two_dollars_are_one():
-    placeholders = ("name", "facts", "versions", "long_text", "flags", "batching")
+    placeholders = template_of("README.md").get_identifiers()
     assert '-v "$PWD:/models/small:ro"' in render(
         "README.md", **{**dict.fromkeys(placeholders, ""), "name": "small"}
     )
