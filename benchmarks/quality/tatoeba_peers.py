@@ -7,10 +7,10 @@ Run from the repository's root, where `aiayn_keras` is installed:
 Trains each peer of `benchmarks.quality.keras_tutorials` on the split of the recipe `tatoeba_en_es`
 until its validation loss has not fallen for two epochs, or for the CPU time that ours took, to the
 end of the epoch. Keeps the epoch with the least loss, translates the test text, and prints a table
-of all systems on the same sentences. The peers lose case, and one of them punctuation: so the scores
-are given twice, on the text as it is and on lower-cased text without punctuation. A training that is
-interrupted goes on after its last whole epoch; a peer whose translations are in FOLDER already is
-not trained again.
+of all systems on the same sentences. The peers lose case, and one of them punctuation: so the
+scores are given twice, on the text as it is and on lower-cased text without punctuation. A training
+that is interrupted goes on after its last whole epoch; a peer whose translations are in FOLDER
+already is not trained again.
 """
 
 import csv
