@@ -5,6 +5,7 @@ import math
 
 from keras import ops
 
+from aiayn_keras.backend import take
 from aiayn_keras.decoding.cache import DecoderCache, EnsembleCache, RowCache
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
 from aiayn_keras.layers import attention_weights, decoder_layer, scaled_dot_product_attention
@@ -38,8 +39,7 @@ def start_decoding(
     )
 
     def next_token(token_ids, cache, index):
-        last_ids = ops.take(token_ids, ops.reshape(index - 1, (1,)), axis=1)
-        last_ids = ops.reshape(last_ids, (-1, num_beams))
+        last_ids = ops.reshape(take(token_ids, index - 1, axis=1), (-1, num_beams))
         hidden_states, cache = decoder_step(decoder, last_ids, cache, index - 1)
         return decoder.logits(hidden_states), hidden_states, cache
 

@@ -75,6 +75,21 @@ def search_translations(
     )
 
 
+def search_one_translation(
+    backbones, tokenizer, encoder_token_ids, encoder_padding_mask, options, *limits
+):
+    """`search_translations` for a batch of one, which TensorFlow then knows and makes use of."""
+    encoder_token_ids, encoder_padding_mask = (
+        ops.reshape(x, (1, -1)) for x in (encoder_token_ids, encoder_padding_mask)
+    )
+    if limits:
+        prompt, max_lengths, *rest = limits
+        limits = ops.reshape(prompt, (1, -1)), ops.reshape(max_lengths, (1,)), *rest
+    return search_translations(
+        backbones, tokenizer, encoder_token_ids, encoder_padding_mask, options, *limits
+    )
+
+
 def longest_sequence(backbones):
     """Greatest number of positions that all of some `TransformerBackbone`s have."""
     return min(backbone.max_sequence_length for backbone in backbones)

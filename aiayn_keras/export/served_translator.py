@@ -4,7 +4,7 @@ import dataclasses
 import functools
 
 from aiayn_keras.decoding.attention_maps import alignments
-from aiayn_keras.decoding.generation import search_translations
+from aiayn_keras.decoding.generation import search_one_translation, search_translations
 from aiayn_keras.decoding.length_penalty import length_penalty
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.export.served_documents import translate_documents
@@ -102,9 +102,14 @@ class _ServedSearch:
 
     def search(self, token_ids, padding_mask, num_hypotheses):
         """Finds hypotheses: token ids `(B, N, L)` and log-probabilities `(B, N)`."""
+        import tensorflow as tf
+
         options = dataclasses.replace(self.options, num_return_sequences=num_hypotheses)
-        return search_translations(
-            (self.backbone,), self.tokenizer, token_ids, padding_mask, options
+        arguments = (self.backbone,), self.tokenizer, token_ids, padding_mask, options
+        return tf.cond(
+            tf.equal(tf.shape(token_ids)[0], 1),
+            lambda: search_one_translation(*arguments),
+            lambda: search_translations(*arguments),
         )
 
     def translate(self, text, num_hypotheses):
