@@ -12,7 +12,13 @@ from aiayn_keras.layers import attention_weights, decoder_layer, scaled_dot_prod
 
 
 def start_decoding(
-    backbone, encoder_token_ids, encoder_padding_mask, length, num_beams=None, track_coverage=False
+    backbone,
+    encoder_token_ids,
+    encoder_padding_mask,
+    length,
+    num_beams=None,
+    track_coverage=False,
+    decoder=None,
 ):
     """Encodes sources once and returns a step function and its empty cache.
 
@@ -24,6 +30,7 @@ def start_decoding(
         num_beams: Number of beams W that share a `DecoderCache`. If not given, the cache is a
             `RowCache`, for KerasHub's samplers.
         track_coverage: Whether the cache sums up the attention of every source token.
+        decoder: The backbone's `FrozenDecoder`, where it is made already.
 
     Returns:
         Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden states
@@ -32,7 +39,7 @@ def start_decoding(
     """
     memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
     memory_mask = ops.expand_dims(ops.not_equal(encoder_padding_mask, 0), axis=1)
-    decoder = freeze_decoder(backbone)
+    decoder = decoder or freeze_decoder(backbone)
     cache_type, num_beams = (RowCache, 1) if num_beams is None else (DecoderCache, num_beams)
     cache = cache_type.empty(
         _project_memory(backbone, memory), memory_mask, num_beams, length, track_coverage
@@ -46,12 +53,18 @@ def start_decoding(
     return next_token, cache
 
 
-def start_decoding_together(backbones, *args, **kwargs):
+def start_decoding_together(backbones, *args, decoders=None, **kwargs):
     """`start_decoding` for several models of one vocabulary, whose probabilities are averaged."""
+    decoders = decoders or (None,) * len(backbones)
     if len(backbones) == 1:
-        return start_decoding(backbones[0], *args, **kwargs)
+        return start_decoding(backbones[0], *args, decoder=decoders[0], **kwargs)
+    parts = zip(backbones, decoders, strict=True)
     steps, caches = zip(
-        *(start_decoding(backbone, *args, **kwargs) for backbone in backbones), strict=True
+        *(
+            start_decoding(backbone, *args, decoder=decoder, **kwargs)
+            for backbone, decoder in parts
+        ),
+        strict=True,
     )
 
     def next_token(token_ids, cache, index):

@@ -118,7 +118,7 @@ class FrozenDecoder(NamedTuple):
 
     Attributes:
         embeddings: Float tensor `(V, D)`.
-        positions: Float tensor `(L, D)`.
+        positions: Float tensor, array or variable `(L, D)`.
         blocks: A `FrozenBlock` for every layer.
         norm: The last normalization of a pre-norm model, else None.
         logits: Function of float32 rows `(N, D)` that gives float32 logits `(N, V)`.
@@ -150,7 +150,7 @@ def freeze_decoder(backbone):
         output = ops.cast(embedding(ops.eye(backbone.hidden_dim), reverse=True), dtype)
     return FrozenDecoder(
         embeddings=embeddings,
-        positions=ops.convert_to_tensor(backbone.decoder_embedding.table),
+        positions=backbone.decoder_embedding.table,
         blocks=[_freeze_block(block, dtype) for block in backbone.decoder_blocks],
         norm=None if backbone.decoder_norm is None else _freeze_norm(backbone.decoder_norm),
         logits=Dense(pack_kernel(output)),
