@@ -180,17 +180,17 @@ print(f"source: {backbone.num_layers} layers × 2 × {(1, H, S, K)}")
 # ## Beams share the cache
 #
 # In a beam search sentences branch and die at each step, and a naive cache copies all keys and
-# values each time. Here they stay where they were written. `ancestors` says, for each beam, in
-# which slot its word at each position lies, and only this small table is reordered.
+# values each time. Here they stay where they were written, each in the slot of the beam that wrote
+# it. `visible` says which slots a beam has come through, and only this small table is reordered.
 
 # %%
 from aiayn_keras.decoding.cache import DecoderCache
 
-ancestors = np.array([[[0, 0, 0], [0, 1, 1]]])  # (B, W, L): two beams, three positions written
+visible = np.array([[[1, 0, 1, 0, 1, 0], [1, 0, 0, 1, 0, 1]]], "bool")  # (B, W, L·W), L = 3, W = 2
 blocks = [np.zeros((1, H, 3 * 2, K))]  # (B, H, L·W, K)
-before = DecoderCache((), None, blocks, ancestors)
+before = DecoderCache((), None, blocks, visible)
 after = before.reorder(np.array([[1, 1]]))  # both go on from beam 1
-print(ops.convert_to_numpy(after.ancestors).tolist())
+print(ops.convert_to_numpy(after.visible).astype(int).tolist())
 assert after.blocks is before.blocks
 
 # %% [markdown]

@@ -9,7 +9,9 @@ from aiayn_keras.backend.compilation import (
     variable_ids,
 )
 from aiayn_keras.backend.devices import Devices, DevicesError, open_devices
-from aiayn_keras.backend.kernels import float32_matmul, pack_kernel, swap_heads
+from aiayn_keras.backend.gathering import take, take_in_rows
+from aiayn_keras.backend.kernels import float32_matmul, matmul_transposed, pack_kernel, swap_heads
+from aiayn_keras.backend.loops import rare_cond, while_loop
 from aiayn_keras.backend.precision import bfloat16_products
 from aiayn_keras.backend.random_state import seed_torch_dropout
 from aiayn_keras.backend.threads import (
@@ -29,12 +31,17 @@ __all__ = [
     "float32_matmul",
     "in_parallel",
     "initial_length",
+    "matmul_transposed",
     "open_devices",
     "pack_kernel",
+    "rare_cond",
     "run_one_operation_at_a_time",
     "seed_torch_dropout",
     "shapes_may_change",
     "swap_heads",
+    "take",
+    "take_in_rows",
     "use_one_core_per_batch",
     "variable_ids",
+    "while_loop",
 ]

@@ -36,6 +36,18 @@ def float32_matmul(x, kernel):
     return ops.cast(ops.matmul(x, kernel), "float32")
 
 
+def matmul_transposed(x, y):
+    """`x · yᵀ` of the last two axes: `(..., N, K)` and `(..., M, K)` give `(..., N, M)`.
+
+    TensorFlow makes one operation of product and transposition by itself, but not in a loop.
+    """
+    if keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.matmul(x, y, transpose_b=True)
+    return ops.matmul(x, ops.swapaxes(y, -1, -2))
+
+
 def swap_heads(x):
     """Exchanges the axes of hypotheses and heads: float tensor `(B, M, N, K)` to `(B, N, M, K)`."""
     if keras.config.backend() == "tensorflow":

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from aiayn_keras.backend import shapes_may_change
-from aiayn_keras.decoding.beam_state import NEVER, BeamState, Sentences, gather_beams, initial_state
+from aiayn_keras.backend import shapes_may_change, take_in_rows, while_loop
+from aiayn_keras.decoding.beam_state import NEVER, BeamState, Sentences, initial_state
 from aiayn_keras.decoding.constraints import Constraints
 from aiayn_keras.decoding.finished_sentences import drop_finished, drop_now, store_results
 from aiayn_keras.decoding.length_penalty import length_penalty
@@ -37,7 +37,8 @@ def beam_search(
         next_token: Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden
             states, cache)`: the distribution of the token at `index` given those before.
         cache: The cache of `next_token` for W hypotheses each, see `aiayn_keras.decoding.cache`.
-        prompt: Integer tensor `(B, L)`; L is the length limit, start and end included.
+        prompt: Integer tensor `(B, L)`; L is the length limit, start and end included. Where B is
+            known to be 1, a TensorFlow graph is made for small tensors.
         mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced; True at
             position 0, the start token.
         options: `SearchOptions`; its `max_length` is not read, `max_lengths` is.
@@ -63,7 +64,8 @@ def beam_search(
     constraints = Constraints(
         end_token_id, min_length, forbidden_token_ids, options.no_repeat_ngram_size
     )
-    may_drop = cache.sentences_may_leave and shapes_may_change()
+    is_single = prompt.shape[0] == 1
+    may_drop = cache.sentences_may_leave and shapes_may_change() and not is_single
 
     def is_unfinished(*loop_vars):
         state = BeamState(*loop_vars)
@@ -82,11 +84,17 @@ def beam_search(
         state = state._replace(index=state.index + 1)
         return tuple(drop_finished(state) if may_drop else state)
 
-    sentences = Sentences(ops.arange(ops.shape(prompt)[0]), prompt, mask, max_lengths)
+    sentences = Sentences(
+        row=ops.arange(ops.shape(prompt)[0]),
+        prompt=prompt,
+        mask=mask,
+        max_lengths=max_lengths,
+        limit_penalty=length_penalty(max_lengths + 1, options.length_penalty),
+    )
     state = initial_state(sentences, num_beams, options.num_return_sequences, cache)
     if may_drop:  # A no-op that makes TensorFlow's batch dimension variable.
         state = drop_now(state)
-    state = BeamState(*ops.while_loop(is_unfinished, step, tuple(state)))
+    state = BeamState(*while_loop(is_unfinished, step, tuple(state), is_single))
     token_ids, log_probs = store_results(state)
     # Hypotheses that do not exist are all equal, and top_k may return any of them.
     exists = ops.expand_dims(log_probs > NEVER, axis=2)
@@ -120,8 +128,8 @@ def _best_candidates(state, tokens, log_probs, end_token_id):
     flat = ops.cast(flat, "int32")
     beams = flat // num_candidates
     tokens = ops.reshape(tokens, (-1, num_beams * num_candidates))
-    tokens = ops.take_along_axis(tokens, flat, axis=1)
-    ids = gather_beams(state.live_ids, beams)  # --> (B, 2W, L)
+    tokens = take_in_rows(tokens, flat)
+    ids = take_in_rows(state.live_ids, beams)  # --> (B, 2W, L)
     is_index = ops.equal(ops.arange(ops.shape(ids)[2]), state.index)
     ids = ops.where(is_index, ops.expand_dims(tokens, axis=2), ids)
     return _Candidates(ids, log_probs, beams, ops.equal(tokens, end_token_id))
@@ -135,7 +143,7 @@ def _grow_finished(state, candidates, cache, options):
     scores = ending / length_penalty(state.index, options.length_penalty)
     if options.coverage_penalty:
         bonus = cache.coverage_bonus(options.coverage_penalty)
-        scores = scores + ops.take_along_axis(bonus, candidates.beams[:, :num_beams], axis=1)
+        scores = scores + take_in_rows(bonus, candidates.beams[:, :num_beams])
     scores, best = ops.top_k(
         ops.concatenate([state.finished_scores, scores], axis=1), options.num_return_sequences
     )
@@ -143,8 +151,8 @@ def _grow_finished(state, candidates, cache, options):
     log_probs = ops.concatenate([state.finished_log_probs, ending], axis=1)
     ids = ops.concatenate([state.finished_ids, candidates.ids[:, :num_beams]], axis=1)
     return state._replace(
-        finished_ids=gather_beams(ids, best),
-        finished_log_probs=ops.take_along_axis(log_probs, best, axis=1),
+        finished_ids=take_in_rows(ids, best),
+        finished_log_probs=take_in_rows(log_probs, best),
         finished_scores=scores,
     )
 
@@ -154,13 +162,10 @@ def _grow_live(state, candidates, cache, options):
     going_on = ops.where(candidates.is_end, NEVER, candidates.log_probs)
     log_probs, best = ops.top_k(going_on, options.num_beams)
     best = ops.cast(best, "int32")
-    # No length penalty of a longer hypothesis is greater than that at the limit.
-    best_possible = log_probs[:, 0] / length_penalty(
-        state.sentences.max_lengths + 1, options.length_penalty
-    )
+    best_possible = log_probs[:, 0] / state.sentences.limit_penalty
     return state._replace(
-        live_ids=gather_beams(candidates.ids, best),
+        live_ids=take_in_rows(candidates.ids, best),
         live_log_probs=log_probs,
         can_improve=best_possible > state.finished_scores[:, -1],
-        cache=cache.reorder(ops.take_along_axis(candidates.beams, best, axis=1)),
+        cache=cache.reorder(take_in_rows(candidates.beams, best)),
     )

@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from aiayn_keras.backend import take
+
 NEVER = float("-inf")
 
 
@@ -15,12 +17,15 @@ class Sentences(NamedTuple):
         prompt: Integer tensor `(B, L)`, the start token and forced tokens.
         mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced.
         max_lengths: Integer tensor `(B,)`, most tokens between start and end.
+        limit_penalty: Float32 tensor `(B,)`, the length penalty of a hypothesis at the limit; no
+            shorter one's is greater.
     """
 
     row: Any
     prompt: Any
     mask: Any
     max_lengths: Any
+    limit_penalty: Any
 
 
 class BeamState(NamedTuple):
@@ -82,24 +87,7 @@ def initial_state(sentences, num_beams, num_finished, cache):
     )
 
 
-def gather_beams(x, beams):
-    """Picks beams: `x (B, W, ...)` and indices `(B, M)` give `(B, M, ...)`."""
-    num_beams = x.shape[1]
-    rows = _flat_rows(beams, num_beams)
-    flat = ops.reshape(x, (-1, *_tail_shape(x)))  # --> (B·W, ...)
-    picked = ops.take(flat, rows, axis=0)
-    return ops.reshape(picked, (ops.shape(beams)[0], beams.shape[1], *_tail_shape(x)))
-
-
 def gather_rows(x, beams):
     """Picks beams of a tensor whose first axis is B·W: indices `(B, W)` give `(B·W, ...)`."""
-    return ops.take(x, _flat_rows(beams, beams.shape[1]), axis=0)
-
-
-def _flat_rows(beams, num_beams):
-    first_rows = ops.arange(ops.shape(beams)[0], dtype=beams.dtype) * num_beams
-    return ops.reshape(ops.expand_dims(first_rows, axis=1) + beams, (-1,))
-
-
-def _tail_shape(x):
-    return tuple(ops.shape(x)[2:])
+    first_rows = ops.arange(ops.shape(beams)[0], dtype=beams.dtype) * beams.shape[1]
+    return take(x, ops.reshape(ops.expand_dims(first_rows, axis=1) + beams, (-1,)))

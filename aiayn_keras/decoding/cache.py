@@ -1,9 +1,9 @@
 """Keys and values of what the hypotheses of a sentence have written, shared by all of them.
 
 At every step each of the W hypotheses of a sentence adds one position, in its own slot. When
-hypotheses branch and die, keys and values stay where they are: `ancestors` says which slot a
-hypothesis has come through at each position, and that is all that is reordered. Attention then is
-one product of W queries with W·L keys for a sentence and head.
+hypotheses branch and die, keys and values stay where they are: `visible` says which slots a
+hypothesis has come through, and that is all that is reordered. Attention then is one product of W
+queries with W·L keys for a sentence and head.
 
 A search needs four things of a cache: `reorder`, `keep`, `coverage_bonus`, and
 `sentences_may_leave`, whether `keep` can be called at all.
@@ -11,10 +11,11 @@ A search needs four things of a cache: `reorder`, `keep`, `coverage_bonus`, and
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from keras import ops, tree
 
-from aiayn_keras.backend import append_position, initial_length
-from aiayn_keras.decoding.beam_state import gather_beams, gather_rows
+from aiayn_keras.backend import append_position, initial_length, take, take_in_rows
+from aiayn_keras.decoding.beam_state import gather_rows
 
 
 class DecoderCache(NamedTuple):
@@ -25,8 +26,8 @@ class DecoderCache(NamedTuple):
         memory_mask: Boolean tensor `(B, 1, S)`, True on real source tokens.
         blocks: Every layer's self-attention keys and values, `(B, H, L·W, K)` each; the slot of a
             hypothesis changes fastest.
-        ancestors: Integer tensor `(B, W, L)`, the slot of a hypothesis at each position; -1 where
-            nothing is written yet.
+        visible: Boolean tensor `(B, W, L·W)`, True at the slots that a hypothesis has come
+            through, one at each position.
         coverage: Float32 tensor `(B, W, S)`, the attention that each source token has had from
             what a hypothesis has written; an empty tuple where nobody asks.
     """
@@ -34,7 +35,7 @@ class DecoderCache(NamedTuple):
     memory: Any
     memory_mask: Any
     blocks: Any
-    ancestors: Any
+    visible: Any
     coverage: Any = ()
 
     sentences_may_leave = True
@@ -66,7 +67,7 @@ class DecoderCache(NamedTuple):
             memory=memory,
             memory_mask=memory_mask,
             blocks=[(room_for(key), room_for(value)) for key, value in memory],
-            ancestors=ops.zeros((batch_size, num_beams, length), dtype="int32") - 1,
+            visible=ops.zeros((batch_size, num_beams, length * num_beams), dtype="bool"),
             coverage=coverage,
         )
 
@@ -77,12 +78,11 @@ class DecoderCache(NamedTuple):
             The cache, and the boolean mask `(B, W, L·W)` of the slots that each hypothesis has
             come through.
         """
-        slots = ops.arange(num_beams, dtype="int32")
-        own = ops.zeros_like(self.memory_mask[:, :, :1], dtype="int32")  # (B, 1, 1)
-        ancestors, visible = self._write(self.ancestors, own + slots[:, None], index)
-        mask = ops.equal(visible[:, :, :, None], slots)
-        mask = ops.reshape(mask, (-1, num_beams, ops.shape(visible)[2] * num_beams))
-        return self._replace(ancestors=ancestors), mask
+        own = np.eye(num_beams, dtype="bool")
+        # The first source token, which is always real, has the size of the batch.
+        own = ops.logical_and(self.memory_mask[:, :, :1], own)  # --> (B, W, W)
+        visible, mask = self._write(self.visible, own, index)
+        return self._replace(visible=visible), mask
 
     def append(self, layer, key, value, index):
         """Writes keys `(B, H, W, K)` and values `(B, H, W, K_v)` of position `index`.
@@ -105,14 +105,14 @@ class DecoderCache(NamedTuple):
 
     def reorder(self, beams):
         """The cache after hypothesis `beams[b, w]` has become hypothesis w: `beams (B, W)`."""
-        cache = self._replace(ancestors=gather_beams(self.ancestors, beams))
+        cache = self._replace(visible=take_in_rows(self.visible, beams))
         if isinstance(self.coverage, tuple):
             return cache
-        return cache._replace(coverage=gather_beams(self.coverage, beams))
+        return cache._replace(coverage=take_in_rows(self.coverage, beams))
 
     def keep(self, sentences):
         """The cache of some sentences: integer tensor `(M,)`."""
-        return tree.map_structure(lambda leaf: ops.take(leaf, sentences, axis=0), self)
+        return tree.map_structure(lambda leaf: take(leaf, sentences), self)
 
     def coverage_bonus(self, beta):
         """`β · Σ_s log(min(coverage_s, 1))` over real source tokens (GNMT, equation 14).

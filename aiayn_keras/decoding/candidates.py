@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from aiayn_keras.backend import take_in_rows
+
 # Tokens are searched in blocks of about the first size, what is found in blocks of the second.
 BLOCK_SIZES = (64, 8)
 
@@ -26,7 +28,7 @@ def top_log_probs(logits, k, selectable=None):
     if selectable is None:
         values, tokens = top_candidates(logits, k)
         greatest = values[:, :1]
-        greatest_probability = ops.take_along_axis(probabilities, tokens[:, :1], axis=1)
+        greatest_probability = take_in_rows(probabilities, tokens[:, :1])
     else:
         values, tokens = top_candidates(selectable, k)
         greatest, greatest_probability = (
@@ -59,16 +61,13 @@ def top_candidates(logits, k, block_sizes=BLOCK_SIZES):
     blocks = ops.reshape(logits[:, : num_blocks * block_size], (-1, num_blocks, block_size))
     _, best = ops.top_k(ops.max(blocks, axis=-1), k)
     best = ops.cast(best, "int32")  # --> (N, k)
-    first_blocks = ops.expand_dims(ops.arange(ops.shape(logits)[0], dtype="int32"), 1) * num_blocks
-    blocks = ops.take(ops.reshape(blocks, (-1, block_size)), first_blocks + best, axis=0)
-    values = ops.reshape(blocks, (-1, k * block_size))
+    values = ops.reshape(take_in_rows(blocks, best), (-1, k * block_size))
     if num_blocks * block_size < vocabulary_size:  # and those behind the last whole block
         values = ops.concatenate([values, logits[:, num_blocks * block_size :]], axis=1)
         best = ops.concatenate([best, ops.zeros_like(best[:, :1]) + num_blocks], axis=1)
     values, positions = top_candidates(values, k, block_sizes[1:])
     places = positions // block_size
-    tokens = ops.take_along_axis(best, places, axis=1) * block_size
-    return values, tokens + positions - places * block_size
+    return values, take_in_rows(best, places) * block_size + positions % block_size
 
 
 def _near_divisor(width, size):

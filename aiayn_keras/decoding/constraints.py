@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from aiayn_keras.backend import take, take_in_rows
 from aiayn_keras.decoding.beam_state import NEVER
 from aiayn_keras.decoding.candidates import top_log_probs
 from aiayn_keras.decoding.repetition import forbid_tokens, repeats_ngram
@@ -42,7 +43,7 @@ class Constraints(NamedTuple):
             that may not be chosen. There are at least 2·W that may, if the vocabulary has them.
         """
         logits = ops.cast(logits, "float32")
-        selectable = logits
+        selectable = None
         if self.no_repeat_ngram_size:
             repeats = repeats_ngram(token_ids, index, self.no_repeat_ngram_size)
             selectable = forbid_tokens(logits, token_ids, repeats, NEVER)
@@ -51,21 +52,22 @@ class Constraints(NamedTuple):
         num_forbidden = len(self.forbidden_token_ids) + has_minimum
         num_candidates = min(2 * num_beams + num_forbidden, logits.shape[-1])
         log_probs, tokens, log_normalizer = top_log_probs(logits, num_candidates, selectable)
-        for token_id in self.forbidden_token_ids:
-            log_probs = ops.where(ops.equal(tokens, token_id), NEVER, log_probs)
+        if self.forbidden_token_ids:
+            is_forbidden = ops.equal(ops.expand_dims(tokens, axis=2), self.forbidden_token_ids)
+            log_probs = ops.where(ops.any(is_forbidden, axis=2), NEVER, log_probs)
         if has_minimum:
             is_end = ops.equal(tokens, self.end_token_id)
             is_early = ops.logical_and(is_end, index <= self.min_length)
             log_probs = ops.where(is_early, NEVER, log_probs)
 
         # Where the prompt or the limit leaves one token, it is the only candidate.
-        is_forced = ops.take(sentences.mask, index, axis=1)
+        is_forced = take(sentences.mask, index, axis=1)
         is_only = ops.logical_or(is_forced, index > sentences.max_lengths)
-        only = ops.where(is_forced, ops.take(sentences.prompt, index, axis=1), self.end_token_id)
+        only = ops.where(is_forced, take(sentences.prompt, index, axis=1), self.end_token_id)
         is_only, only = (
-            ops.expand_dims(ops.repeat(x, num_beams, axis=0), axis=1) for x in (is_only, only)
+            ops.reshape(ops.stack([x] * num_beams, axis=1), (-1, 1)) for x in (is_only, only)
         )  # --> (B·W, 1)
-        only_log_prob = ops.take_along_axis(logits, only, axis=1) - log_normalizer
+        only_log_prob = take_in_rows(logits, only) - log_normalizer
         is_first = ops.equal(ops.arange(num_candidates), 0)
         only_log_prob = ops.where(is_first, only_log_prob, NEVER)  # --> (B·W, C)
         log_probs = ops.where(is_only, only_log_prob, log_probs)

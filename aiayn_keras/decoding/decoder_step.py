@@ -5,13 +5,20 @@ import math
 
 from keras import ops
 
+from aiayn_keras.backend import take
 from aiayn_keras.decoding.cache import DecoderCache, EnsembleCache, RowCache
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
 from aiayn_keras.layers import attention_weights, decoder_layer, scaled_dot_product_attention
 
 
 def start_decoding(
-    backbone, encoder_token_ids, encoder_padding_mask, length, num_beams=None, track_coverage=False
+    backbone,
+    encoder_token_ids,
+    encoder_padding_mask,
+    length,
+    num_beams=None,
+    track_coverage=False,
+    decoder=None,
 ):
     """Encodes sources once and returns a step function and its empty cache.
 
@@ -23,6 +30,7 @@ def start_decoding(
         num_beams: Number of beams W that share a `DecoderCache`. If not given, the cache is a
             `RowCache`, for KerasHub's samplers.
         track_coverage: Whether the cache sums up the attention of every source token.
+        decoder: The backbone's `FrozenDecoder`, where it is made already.
 
     Returns:
         Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden states
@@ -31,27 +39,32 @@ def start_decoding(
     """
     memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
     memory_mask = ops.expand_dims(ops.not_equal(encoder_padding_mask, 0), axis=1)
-    decoder = freeze_decoder(backbone)
+    decoder = decoder or freeze_decoder(backbone)
     cache_type, num_beams = (RowCache, 1) if num_beams is None else (DecoderCache, num_beams)
     cache = cache_type.empty(
         _project_memory(backbone, memory), memory_mask, num_beams, length, track_coverage
     )
 
     def next_token(token_ids, cache, index):
-        last_ids = ops.take(token_ids, ops.reshape(index - 1, (1,)), axis=1)
-        last_ids = ops.reshape(last_ids, (-1, num_beams))
+        last_ids = ops.reshape(take(token_ids, index - 1, axis=1), (-1, num_beams))
         hidden_states, cache = decoder_step(decoder, last_ids, cache, index - 1)
         return decoder.logits(hidden_states), hidden_states, cache
 
     return next_token, cache
 
 
-def start_decoding_together(backbones, *args, **kwargs):
+def start_decoding_together(backbones, *args, decoders=None, **kwargs):
     """`start_decoding` for several models of one vocabulary, whose probabilities are averaged."""
+    decoders = decoders or (None,) * len(backbones)
     if len(backbones) == 1:
-        return start_decoding(backbones[0], *args, **kwargs)
+        return start_decoding(backbones[0], *args, decoder=decoders[0], **kwargs)
+    parts = zip(backbones, decoders, strict=True)
     steps, caches = zip(
-        *(start_decoding(backbone, *args, **kwargs) for backbone in backbones), strict=True
+        *(
+            start_decoding(backbone, *args, decoder=decoder, **kwargs)
+            for backbone, decoder in parts
+        ),
+        strict=True,
     )
 
     def next_token(token_ids, cache, index):

@@ -2,6 +2,8 @@
 
 from keras import ops, tree
 
+from aiayn_keras.backend import rare_cond, take
+
 
 def store_results(state):
     """The results of all sentences, with the hypotheses found so far by those in `state`."""
@@ -26,7 +28,7 @@ def drop_finished(state):
     """
     num_left = ops.sum(ops.cast(state.can_improve, "int32"))
     are_few = 8 * num_left <= 7 * ops.shape(state.can_improve)[0]
-    return ops.cond(
+    return rare_cond(
         ops.logical_and(are_few, num_left > 0),
         lambda: drop_now(state),
         lambda: state,
@@ -39,7 +41,7 @@ def drop_now(state):
     sentences = ops.cast(ops.nonzero(state.can_improve)[0], "int32")
 
     def keep(x):
-        return ops.take(x, sentences, axis=0)
+        return take(x, sentences)
 
     return state._replace(
         live_ids=keep(state.live_ids),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from aiayn_keras.backend import float32_matmul, pack_kernel, swap_heads
+from aiayn_keras.backend import float32_matmul, pack_kernel, swap_heads, take
 from aiayn_keras.layers import add_and_norm
 
 
@@ -26,14 +26,16 @@ class Dense(NamedTuple):
 
 
 class LayerNorm(NamedTuple):
-    """A layer normalization in float32."""
+    """A layer normalization in float32, in the operations that TensorFlow makes one of."""
 
     gamma: Any
     beta: Any
     epsilon: float
 
     def __call__(self, x):
-        return ops.layer_normalization(x, self.gamma, self.beta, axis=-1, epsilon=self.epsilon)
+        centered = x - ops.mean(x, axis=-1, keepdims=True)
+        variance = ops.mean(ops.square(centered), axis=-1, keepdims=True)
+        return centered * (ops.rsqrt(variance + self.epsilon) * self.gamma) + self.beta
 
 
 class AddNorm(NamedTuple):
@@ -85,8 +87,7 @@ class Attention(NamedTuple):
         """Queries and keys `(B, H, W, K)` and values `(B, H, W, K_v)` of rows `(B·W, D)`."""
         x, H = self.input(x), self.num_heads
         if self.key_dim == self.value_dim:  # one transposition for all three
-            x = self._split(x, num_beams, self.key_dim)
-            return x[:, :H], x[:, H : 2 * H], x[:, 2 * H :]
+            return ops.split(self._split(x, num_beams, self.key_dim), 3, axis=1)
         keys_end = 2 * H * self.key_dim
         value = self._split(x[:, keys_end:], num_beams, self.value_dim)
         x = self._split(x[:, :keys_end], num_beams, self.key_dim)
@@ -117,7 +118,7 @@ class FrozenDecoder(NamedTuple):
 
     Attributes:
         embeddings: Float tensor `(V, D)`.
-        positions: Float tensor `(L, D)`.
+        positions: Float tensor, array or variable `(L, D)`.
         blocks: A `FrozenBlock` for every layer.
         norm: The last normalization of a pre-norm model, else None.
         logits: Function of float32 rows `(N, D)` that gives float32 logits `(N, V)`.
@@ -132,8 +133,8 @@ class FrozenDecoder(NamedTuple):
     def embed(self, token_ids, index):
         """Float32 rows `(B·W, D)` of tokens `(B, W)` at position `index` (paper 3.4, 3.5)."""
         hidden_dim = self.embeddings.shape[-1]
-        x = ops.reshape(ops.take(self.embeddings, token_ids, axis=0), (-1, hidden_dim))
-        position = ops.take(self.positions, ops.reshape(index, (1,)), axis=0)
+        x = ops.reshape(take(self.embeddings, token_ids), (-1, hidden_dim))
+        position = take(self.positions, index)
         return ops.cast(x, "float32") * hidden_dim**0.5 + ops.cast(position, "float32")
 
 
@@ -149,7 +150,7 @@ def freeze_decoder(backbone):
         output = ops.cast(embedding(ops.eye(backbone.hidden_dim), reverse=True), dtype)
     return FrozenDecoder(
         embeddings=embeddings,
-        positions=ops.convert_to_tensor(backbone.decoder_embedding.table),
+        positions=backbone.decoder_embedding.table,
         blocks=[_freeze_block(block, dtype) for block in backbone.decoder_blocks],
         norm=None if backbone.decoder_norm is None else _freeze_norm(backbone.decoder_norm),
         logits=Dense(pack_kernel(output)),

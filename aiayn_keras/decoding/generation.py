@@ -17,6 +17,7 @@ def search_translations(
     prompt=None,
     max_lengths=None,
     min_length=None,
+    decoders=None,
 ):
     """Finds the best translations of a batch; pure, to be compiled or exported.
 
@@ -35,6 +36,7 @@ def search_translations(
         max_lengths: Integer tensor `(B,)`, most tokens between start and end, at most `L - 2`.
         min_length: Integer scalar, least number of tokens between start and end. It is read where
             `options.min_length` is not 0.
+        decoders: The `FrozenDecoder`s of the backbones, where they are made already.
 
     Returns:
         Token ids `(B, N, L)`, best first, padded with 0 behind the end token, and
@@ -57,6 +59,7 @@ def search_translations(
         ops.shape(prompt)[1],
         options.num_beams,
         track_coverage=bool(options.coverage_penalty),
+        decoders=decoders,
     )
     return beam_search(
         next_token,
@@ -72,6 +75,27 @@ def search_translations(
             tokenizer.unk_token_id,
             tokenizer.start_token_id,
         ),
+    )
+
+
+def search_one_translation(
+    backbones, tokenizer, encoder_token_ids, encoder_padding_mask, options, *limits, decoders=None
+):
+    """`search_translations` for a batch of one, which TensorFlow then knows and makes use of."""
+    encoder_token_ids, encoder_padding_mask = (
+        ops.reshape(x, (1, -1)) for x in (encoder_token_ids, encoder_padding_mask)
+    )
+    if limits:
+        prompt, max_lengths, *rest = limits
+        limits = ops.reshape(prompt, (1, -1)), ops.reshape(max_lengths, (1,)), *rest
+    return search_translations(
+        backbones,
+        tokenizer,
+        encoder_token_ids,
+        encoder_padding_mask,
+        options,
+        *limits,
+        decoders=decoders,
     )
 
 

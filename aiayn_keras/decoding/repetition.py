@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from aiayn_keras.backend import take, take_in_rows
+
 
 def repeats_ngram(token_ids, index, ngram_size):
     """Finds the earlier tokens that, written again at `index`, would repeat an n-gram.
@@ -23,8 +25,8 @@ def repeats_ngram(token_ids, index, ngram_size):
     closes = ops.logical_and(positions >= ngram_size, positions < index)
     closes = ops.logical_and(closes, ops.ones_like(token_ids, dtype="bool"))  # --> (N, L)
     for back in range(1, ngram_size):
-        last = ops.take(token_ids, ops.maximum(index - back, 0), axis=1)
-        before = ops.take(token_ids, ops.maximum(positions - back, 0), axis=1)
+        last = take(token_ids, ops.maximum(index - back, 0), axis=1)
+        before = take(token_ids, ops.maximum(positions - back, 0), axis=1)
         closes = ops.logical_and(closes, ops.equal(before, ops.expand_dims(last, axis=1)))
     closes = ops.logical_and(closes, index >= ngram_size)
     is_same = ops.equal(ops.expand_dims(token_ids, 2), ops.expand_dims(token_ids, 1))
@@ -45,7 +47,7 @@ def forbid_tokens(logits, token_ids, is_forbidden, value):
     """
     rows = ops.expand_dims(ops.arange(ops.shape(token_ids)[0]), axis=1)
     rows = ops.cast(rows, token_ids.dtype) + ops.zeros_like(token_ids)
-    kept = ops.take_along_axis(logits, token_ids, axis=1)
+    kept = take_in_rows(logits, token_ids)
     updates = ops.where(is_forbidden, value, kept)
     indices = ops.reshape(ops.stack([rows, token_ids], axis=2), (-1, 2))
     return ops.scatter_update(logits, indices, ops.reshape(updates, (-1,)))

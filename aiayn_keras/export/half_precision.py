@@ -1,10 +1,12 @@
 """Weights of a served graph that take half the space on disk, and are whole once it is loaded."""
 
 import contextlib
+import functools
 import hashlib
 
 import keras
 
+from aiayn_keras.export.computed_resources import make_computed
 from aiayn_keras.weight_files import as_float16
 
 
@@ -25,23 +27,37 @@ class HalfPrecisionWeights:
     """
 
     def __init__(self, model):
+        import tensorflow as tf
+
         matrices = [v for v in model.variables if len(v.shape) >= 2 and v.dtype == "float32"]
         names = {id(matrix) for matrix in matrices}
         others = [v.value for v in model.variables if id(v) not in names]
         halves = [as_float16(v.path, keras.ops.convert_to_numpy(v)) for v in matrices]
         # Python's loader makes names unique; a runtime may not: only the same weights share one.
         digest = hashlib.sha256(b"".join(half.tobytes() for half in halves)).hexdigest()[:16]
+        self._halves = [tf.Variable(half, trainable=False) for half in halves]
         self.restored = [
-            _make_restored(half, f"half_{digest}_{number}") for number, half in enumerate(halves)
+            make_computed(f"half_{digest}_{number}", matrix, functools.partial(_as_float32, half))
+            for number, (matrix, half) in enumerate(zip(matrices, self._halves, strict=True))
         ]
-        self.variables = [*others, *(restored.half for restored in self.restored)]
+        self.variables = [*others, *self._halves]
         self._matrices = matrices
 
     def scope(self):
         """Context manager in which the model's layers, traced, read the restored weights."""
-        values = (restored.read() for restored in self.restored)
+        return self._mapping(restored.read() for restored in self.restored)
+
+    def loading_scope(self):
+        """The same for what runs beside the initializers of the restored weights."""
+        return self._mapping(map(_as_float32, self._halves))
+
+    def _mapping(self, values):
         mapping = list(zip(self._matrices, values, strict=True))
         return keras.StatelessScope(mapping, initialize_variables=False)
+
+
+def _as_float32(half):
+    return keras.ops.cast(half, "float32")
 
 
 class WholeWeights:
@@ -56,29 +72,4 @@ class WholeWeights:
         """Context manager that changes nothing."""
         return contextlib.nullcontext()
 
-
-def _make_restored(half, name):
-    import tensorflow as tf
-
-    class Restored(tf.saved_model.experimental.TrackableResource):
-        """A float32 resource that is made of a float16 variable."""
-
-        def __init__(self):
-            super().__init__()
-            self.half = tf.Variable(half, trainable=False)
-            self._initialize()
-
-        def _create_resource(self):
-            return tf.raw_ops.VarHandleOp(
-                dtype=tf.float32, shape=half.shape, shared_name=name, container=""
-            )
-
-        def _initialize(self):
-            value = tf.cast(self.half, tf.float32)
-            tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=value)
-
-        def read(self):
-            value = tf.raw_ops.ReadVariableOp(resource=self.resource_handle, dtype=tf.float32)
-            return tf.ensure_shape(value, half.shape)
-
-    return Restored()
+    loading_scope = scope

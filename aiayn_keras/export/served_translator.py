@@ -4,9 +4,10 @@ import dataclasses
 import functools
 
 from aiayn_keras.decoding.attention_maps import alignments
-from aiayn_keras.decoding.generation import search_translations
+from aiayn_keras.decoding.generation import search_one_translation, search_translations
 from aiayn_keras.decoding.length_penalty import length_penalty
 from aiayn_keras.decoding.scoring import token_log_probs
+from aiayn_keras.export.packed_decoder import PackedDecoder
 from aiayn_keras.export.served_documents import translate_documents
 from aiayn_keras.export.served_text import ServedText
 from aiayn_keras.export.shared_tables import SharedTables
@@ -27,11 +28,13 @@ def build_served_translator(model, options, weights):
     """
     import tensorflow as tf
 
-    served = _ServedSearch(model, options)
+    decoder = PackedDecoder(model.backbone, weights)
+    served = _ServedSearch(model, options, decoder)
     module = tf.Module()
     # Objects of the signatures must be attributes of the module; otherwise loading misses them.
     module.tokenizer = served.text.op
     module.model_variables, module.restored = weights.variables, weights.restored
+    module.packed = decoder.resources
     tables = SharedTables(model)
 
     def signature(**inputs):
@@ -94,17 +97,24 @@ def build_served_translator(model, options, weights):
 class _ServedSearch:
     """The functions behind the signatures: `translate` and `score` of a model, on strings."""
 
-    def __init__(self, model, options):
+    def __init__(self, model, options, decoder):
         self.backbone = model.backbone
+        self.decoder = decoder
         self.tokenizer = model.preprocessor.tokenizer
         self.text = ServedText(self.tokenizer, options.long_text)
         self.options = options
 
     def search(self, token_ids, padding_mask, num_hypotheses):
         """Finds hypotheses: token ids `(B, N, L)` and log-probabilities `(B, N)`."""
+        import tensorflow as tf
+
         options = dataclasses.replace(self.options, num_return_sequences=num_hypotheses)
-        return search_translations(
-            (self.backbone,), self.tokenizer, token_ids, padding_mask, options
+        arguments = (self.backbone,), self.tokenizer, token_ids, padding_mask, options
+        decoders = (self.decoder.read(),)
+        return tf.cond(
+            tf.equal(tf.shape(token_ids)[0], 1),
+            lambda: search_one_translation(*arguments, decoders=decoders),
+            lambda: search_translations(*arguments, decoders=decoders),
         )
 
     def translate(self, text, num_hypotheses):

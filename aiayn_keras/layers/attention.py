@@ -5,6 +5,8 @@ import math
 import keras
 from keras import ops
 
+from aiayn_keras.backend import matmul_transposed
+
 # Finite, so that a row with nothing to look at stays finite, in float16 as well.
 MASKED_SCORE = -3e4
 
@@ -29,7 +31,7 @@ def attention_weights(query, key, mask=None):
     """
     key_dim = query.shape[-1]
     query = ops.multiply(query, ops.cast(1.0 / math.sqrt(key_dim), query.dtype))
-    scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))  # (B, H, T, S)
+    scores = matmul_transposed(query, key)  # (B, H, T, S)
     scores = ops.cast(scores, "float32")
     if mask is not None:
         scores = ops.where(mask, scores, MASKED_SCORE)

@@ -13,6 +13,7 @@ from aiayn_keras.decoding.beam_sampler import BeamSampler
 from aiayn_keras.decoding.generation import (
     generate_tokens,
     longest_sequence,
+    search_one_translation,
     search_translations,
     until_end,
 )
@@ -209,15 +210,17 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, keras_hub.models.Se
         if len(set(sizes)) > 1:
             raise ValueError(f"`ensemble` must be of one vocabulary. Received sizes: {sizes}.")
 
-        def search(token_ids, padding_mask, *limits):
-            return search_translations(
-                backbones, self._tokenizer, token_ids, padding_mask, options, *limits
-            )
+        def compiled(find):
+            def search(token_ids, padding_mask, *limits):
+                return find(backbones, self._tokenizer, token_ids, padding_mask, options, *limits)
 
+            return self._compiled_functions.get((find, options.without_limits()), search, *models)
+
+        search_one, search_many = map(compiled, (search_one_translation, search_translations))
         return translate_texts(
             texts,
             tokenizer=self._tokenizer,
-            search=self._compiled_functions.get(options.without_limits(), search, *models),
+            search=lambda ids, *rest: (search_one if len(ids) == 1 else search_many)(ids, *rest),
             max_sequence_length=longest_sequence(backbones),
             options=options,
             batch_size=batch_size,

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from keras import ops
 
+from aiayn_keras.backend import take_in_rows
 from aiayn_keras.decoding.beam_search import beam_search
-from aiayn_keras.decoding.beam_state import gather_beams
 from aiayn_keras.decoding.search_options import SearchOptions
 from tests.helpers import B, assert_close
 
@@ -25,7 +25,7 @@ class StateCache(NamedTuple):
     sentences_may_leave = True
 
     def reorder(self, beams):
-        return self._replace(state=gather_beams(self.state, beams))
+        return self._replace(state=take_in_rows(self.state, beams))
 
     def keep(self, sentences):
         return self._replace(state=ops.take(self.state, sentences, axis=0))

@@ -2,23 +2,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from aiayn_keras.decoding.beam_state import Sentences, gather_beams, gather_rows, initial_state
+from aiayn_keras.decoding.beam_state import Sentences, gather_rows, initial_state
 from tests.helpers import B, K, T, assert_close
 
 W, M = 3, 4
 BEAMS = np.array([[2, 0, 0, 1], [1, 1, 2, 0]], dtype="int32")
-
-
-def test_gather_picks_beams_within_each_sentence():
-    x = np.random.normal(size=(B, W, T, K)).astype("float32")
-    picked = gather_beams(keras.ops.convert_to_tensor(x), keras.ops.convert_to_tensor(BEAMS))
-    assert_close(picked, np.stack([x[b, BEAMS[b]] for b in range(B)]))
-
-
-def test_gather_picks_numbers():
-    x = np.arange(B * W).reshape(B, W)
-    picked = gather_beams(keras.ops.convert_to_tensor(x), keras.ops.convert_to_tensor(BEAMS))
-    assert_close(picked, [[2, 0, 0, 1], [4, 4, 5, 3]])
 
 
 def test_gather_picks_rows_of_the_cache():
@@ -31,7 +19,9 @@ def test_gather_picks_rows_of_the_cache():
 def test_the_search_starts_from_one_live_hypothesis():
     prompt = np.array([[2, 5, 6, 7], [2, 8, 9, 9]], dtype="int32")
     mask = np.array([[True, True, False, False], [True, False, False, False]])
-    sentences = Sentences(np.arange(B), prompt, mask, max_lengths=np.array([2, 2]))
+    sentences = Sentences(
+        np.arange(B), prompt, mask, max_lengths=np.array([2, 2]), limit_penalty=None
+    )
     state = initial_state(sentences, W, M, cache="any")
     assert int(state.index) == 1
     assert_close(state.live_ids, [[[2, 5, 0, 0]] * W, [[2, 0, 0, 0]] * W])

@@ -12,7 +12,7 @@ def test_forbidden_tokens_and_an_early_end_take_nobody_s_place():
     logits = np.tile(-np.arange(VOCABULARY_SIZE, dtype="float32"), (NUM_BEAMS, 1))
     prompt = np.zeros((1, 8), "int32")
     sentences = Sentences(
-        np.array([0], "int32"), prompt, prompt > 0, max_lengths=np.array([6], "int32")
+        np.array([0], "int32"), prompt, prompt > 0, np.array([6], "int32"), np.ones(1, "float32")
     )
     constraints = Constraints(END, min_length=4, forbidden_token_ids=(0, 1, 2))
     tokens, log_probs = map(
