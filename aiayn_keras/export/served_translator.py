@@ -1,5 +1,6 @@
 """The TensorFlow graph that is served: text in, text out."""
 
+import contextlib
 import dataclasses
 import functools
 
@@ -28,14 +29,19 @@ def build_served_translator(model, options, weights):
     """
     import tensorflow as tf
 
-    decoder = PackedDecoder(model.backbone, weights)
-    served = _ServedSearch(model, options, decoder)
+    decoder, tables = PackedDecoder(model.backbone, weights), SharedTables(model)
+
+    @contextlib.contextmanager
+    def scope():
+        with weights.scope(), tables.scope():
+            yield
+
+    served = _ServedSearch(model, options, decoder, scope)
     module = tf.Module()
     # Objects of the signatures must be attributes of the module; otherwise loading misses them.
     module.tokenizer = served.text.op
     module.model_variables, module.restored = weights.variables, weights.restored
     module.packed = decoder.resources
-    tables = SharedTables(model)
 
     def signature(**inputs):
         specs = [tf.TensorSpec(*spec, name=name) for name, spec in inputs.items()]
@@ -43,7 +49,7 @@ def build_served_translator(model, options, weights):
         def compiled(function):
             @functools.wraps(function)
             def with_weights(*tensors):
-                with weights.scope(), tables.scope():
+                with scope():
                     return function(*tensors)
 
             return tf.function(with_weights, input_signature=specs, autograph=False)
@@ -97,25 +103,39 @@ def build_served_translator(model, options, weights):
 class _ServedSearch:
     """The functions behind the signatures: `translate` and `score` of a model, on strings."""
 
-    def __init__(self, model, options, decoder):
+    def __init__(self, model, options, decoder, scope):
         self.backbone = model.backbone
-        self.decoder = decoder
+        self.decoder, self.scope = decoder, scope
         self.tokenizer = model.preprocessor.tokenizer
         self.text = ServedText(self.tokenizer, options.long_text)
         self.options = options
+        self._searches = {}
 
     def search(self, token_ids, padding_mask, num_hypotheses):
         """Finds hypotheses: token ids `(B, N, L)` and log-probabilities `(B, N)`."""
+        if num_hypotheses not in self._searches:
+            self._searches[num_hypotheses] = self._make_search(num_hypotheses)
+        return self._searches[num_hypotheses](token_ids, padding_mask)
+
+    def _make_search(self, num_hypotheses):
+        """A function that all signatures call, so that the graph holds it once."""
         import tensorflow as tf
 
         options = dataclasses.replace(self.options, num_return_sequences=num_hypotheses)
-        arguments = (self.backbone,), self.tokenizer, token_ids, padding_mask, options
-        decoders = (self.decoder.read(),)
-        return tf.cond(
-            tf.equal(tf.shape(token_ids)[0], 1),
-            lambda: search_one_translation(*arguments, decoders=decoders),
-            lambda: search_translations(*arguments, decoders=decoders),
-        )
+        token_ids = tf.TensorSpec([None, None], tf.int32)
+
+        @tf.function(input_signature=[token_ids, token_ids], autograph=False)
+        def search(token_ids, padding_mask):
+            with self.scope():
+                arguments = (self.backbone,), self.tokenizer, token_ids, padding_mask, options
+                decoders = (self.decoder.read(),)
+                return tf.cond(
+                    tf.equal(tf.shape(token_ids)[0], 1),
+                    lambda: search_one_translation(*arguments, decoders=decoders),
+                    lambda: search_translations(*arguments, decoders=decoders),
+                )
+
+        return search
 
     def translate(self, text, num_hypotheses):
         """Finds the N best translations of texts `(B,)`, and their scores, `(B, N)` each."""
