@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import threading
 
 import keras
 from keras import ops, tree
@@ -36,6 +37,7 @@ class CompiledFunctions:
 
     def __init__(self, most=16):
         self._most, self._functions = most, {}
+        self._lock = threading.Lock()
 
     def __len__(self):
         return len(self._functions)
@@ -51,10 +53,11 @@ class CompiledFunctions:
         """
         key = (key, *map(variable_ids, models))
         functions = self._functions
-        functions[key] = functions.pop(key, None) or compile_inference(function, *models)
-        while len(functions) > self._most:  # The one used longest ago is first.
-            functions.pop(next(iter(functions)))
-        return functions[key]
+        with self._lock:  # Batches are searched in threads.
+            functions[key] = functions.pop(key, None) or compile_inference(function, *models)
+            while len(functions) > self._most:  # The one used longest ago is first.
+                functions.pop(next(iter(functions)))
+            return functions[key]
 
 
 def variable_ids(model):

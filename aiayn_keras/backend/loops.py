@@ -22,13 +22,27 @@ def while_loop(cond, body, loop_vars, is_small=False):
     dtypes = {keras.backend.standardize_dtype(x.dtype) for x in tree.flatten(loop_vars)}
     is_half = bool(dtypes & {"bfloat16", "float16"})
     with _whole(is_small and not is_half):
-        return ops.while_loop(cond, body, loop_vars)
+        return ops.while_loop(cond, _keep_shapes(body), loop_vars)
 
 
 def rare_cond(pred, true_fn, false_fn):
     """`keras.ops.cond` for what is rarely done; a TensorFlow graph leaves it whole."""
     with _whole():
         return ops.cond(pred, true_fn, false_fn)
+
+
+def _keep_shapes(body):
+    """The same step, whose results TensorFlow knows to have the shapes of the loop variables."""
+    if keras.config.backend() != "tensorflow":
+        return body
+
+    def step(*loop_vars):
+        results = body(*loop_vars)
+        for before, after in zip(*map(tree.flatten, (loop_vars, results)), strict=True):
+            after.set_shape(before.shape)
+        return results
+
+    return step
 
 
 def _whole(is_wanted=True):

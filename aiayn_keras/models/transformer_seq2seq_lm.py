@@ -210,17 +210,19 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, keras_hub.models.Se
         if len(set(sizes)) > 1:
             raise ValueError(f"`ensemble` must be of one vocabulary. Received sizes: {sizes}.")
 
-        def compiled(find):
-            def search(token_ids, padding_mask, *limits):
+        def search(token_ids, *inputs):
+            find = search_one_translation if len(token_ids) == 1 else search_translations
+
+            def function(token_ids, padding_mask, *limits):
                 return find(backbones, self._tokenizer, token_ids, padding_mask, options, *limits)
 
-            return self._compiled_functions.get((find, options.without_limits()), search, *models)
+            key = find, options.without_limits()
+            return self._compiled_functions.get(key, function, *models)(token_ids, *inputs)
 
-        search_one, search_many = map(compiled, (search_one_translation, search_translations))
         return translate_texts(
             texts,
             tokenizer=self._tokenizer,
-            search=lambda ids, *rest: (search_one if len(ids) == 1 else search_many)(ids, *rest),
+            search=search,
             max_sequence_length=longest_sequence(backbones),
             options=options,
             batch_size=batch_size,

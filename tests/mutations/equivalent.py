@@ -4,5 +4,5 @@
 EQUIVALENT = {
     "data/row_packing.py:<module>:constant:*": "the tests set the size of a chunk themselves",
     "decoding/candidates.py:_near_divisor:*": "any size of blocks finds the same candidates",
-    "decoding/candidates.py:top_candidates:constant:13": "fewer stages find the same candidates",
+    "decoding/candidates.py:top_candidates:constant:9": "fewer stages find the same candidates",
 }
