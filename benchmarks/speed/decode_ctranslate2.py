@@ -7,7 +7,7 @@ from benchmarks.speed.decode_systems import EXTRA_LENGTH, NUM_BEAMS, Translator
 
 
 def load_ctranslate2(task):
-    """CTranslate2, with one batch on all cores or a batch on each, whichever is faster."""
+    """CTranslate2 with the threads that are fastest here: for small batches one may beat two."""
     import ctranslate2
 
     supported = ctranslate2.get_supported_compute_types("cpu")
@@ -16,12 +16,11 @@ def load_ctranslate2(task):
             f"{task.precision} is not supported here, only {', '.join(sorted(supported))}"
         )
     num_cpus = os.cpu_count()
-    choices = [{"inter_threads": 1, "intra_threads": num_cpus}]
-    if task.has_many_batches:
-        choices.append({"inter_threads": num_cpus, "intra_threads": 1})
-    systems = [build_translator(task, **threads) for threads in choices]
-    if len(systems) == 1:
-        return systems[0]
+    choices = {(1, num_cpus), (num_cpus, 1) if task.has_many_batches else (1, 1)}
+    systems = [
+        build_translator(task, inter_threads=inter, intra_threads=intra)
+        for inter, intra in sorted(choices)
+    ]
     return min(systems, key=lambda system: _second_time(system.translate, task.texts))
 
 
