@@ -79,8 +79,7 @@ class DecoderCache(NamedTuple):
             come through.
         """
         own = np.eye(num_beams, dtype="bool")
-        # The first source token, which is always real, has the size of the batch.
-        own = ops.logical_and(self.memory_mask[:, :, :1], own)  # --> (B, W, W)
+        own = ops.logical_or(ops.zeros_like(self.memory_mask[:, :, :1]), own)  # --> (B, W, W)
         visible, mask = self._write(self.visible, own, index)
         return self._replace(visible=visible), mask
 
