@@ -104,7 +104,8 @@ def _open_kit(folder, version):
 
 def _languages(corpus):
     """Language codes of source and target of a recipe's corpus, or None if it does not say."""
-    from aiayn_keras.data.corpora import LANGUAGES
+    with quiet_start():  # Grain warns where JAX is not installed.
+        from aiayn_keras.data.corpora import LANGUAGES
 
     languages = (corpus.get("source_language"), corpus.get("target_language"))
     return languages if all(languages) else LANGUAGES.get(corpus.get("name"))
