@@ -141,7 +141,9 @@ def address_of():
 
         @functools.cache
         def start(kit):
-            return stack.enter_context(LoopbackServer(kit))
+            server = stack.enter_context(LoopbackServer(kit))
+            server.model.warm_up()
+            return server
 
         def address_of(text):
             kits = [path.parent for path in SAVED_MODELS.glob("*/models.config")]

@@ -68,6 +68,13 @@ class ServedModel:
             for version in model.model_version_policy.specific.versions
         }
 
+    def warm_up(self):
+        """Asks each signature for texts once, as a server does before it answers."""
+        for version in self.loaded.values():
+            for function in version.signatures.values():
+                if function.structured_input_signature[1].keys() == {"text"}:
+                    function(text=tf.constant(["."]))
+
     def predict(self, name, version, label, signature, inputs):
         """Version and outputs (arrays by name) of a request."""
         if name != self.name or label not in (None, *self.labels):
