@@ -21,7 +21,9 @@ def while_loop(cond, body, loop_vars, is_small=False):
     """
     dtypes = {keras.backend.standardize_dtype(x.dtype) for x in tree.flatten(loop_vars)}
     is_half = bool(dtypes & {"bfloat16", "float16"})
-    with _whole(is_small and not is_half):
+    if keras.config.backend() != "tensorflow" or not is_small or is_half:
+        return ops.while_loop(cond, body, loop_vars)
+    with _whole():
         return ops.while_loop(cond, _keep_shapes(body), loop_vars)
 
 
@@ -32,22 +34,22 @@ def rare_cond(pred, true_fn, false_fn):
 
 
 def _keep_shapes(body):
-    """The same step, whose results TensorFlow knows to have the shapes of the loop variables."""
-    if keras.config.backend() != "tensorflow":
-        return body
+    """The same step, whose results a graph knows to have the shapes of the loop variables."""
+    import tensorflow as tf
 
     def step(*loop_vars):
         results = body(*loop_vars)
-        for before, after in zip(*map(tree.flatten, (loop_vars, results)), strict=True):
-            after.set_shape(before.shape)
+        if not tf.executing_eagerly():
+            for before, after in zip(*map(tree.flatten, (loop_vars, results)), strict=True):
+                after.set_shape(before.shape)
         return results
 
     return step
 
 
-def _whole(is_wanted=True):
+def _whole():
     """Context manager in which TensorFlow dissolves no loops and branches."""
-    if keras.config.backend() != "tensorflow" or not is_wanted:
+    if keras.config.backend() != "tensorflow":
         return contextlib.nullcontext()
     import tensorflow as tf
 
