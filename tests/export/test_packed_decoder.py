@@ -38,10 +38,11 @@ def test_no_request_joins_or_transposes_weights(exported):
     saved_model = saved_model_pb2.SavedModel()
     saved_model.ParseFromString((exported / "saved_model.pb").read_bytes())
     functions = saved_model.meta_graphs[0].graph_def.library.function
-    (serving,) = (
-        f for f in functions if f.signature.name.startswith("__inference_serving_default")
-    )
-    reads = [n for n in serving.node_def if n.op == "ReadVariableOp"]
-    assert reads
-    joined = [n for n in serving.node_def if n.op == "ConcatV2" and "ReadVariableOp" in n.input[0]]
-    assert not joined
+    searches = [f for f in functions if f.signature.name.startswith("__inference_search")]
+    assert len(searches) == 2  # for the best translation and for several
+    for search in searches:
+        assert any(node.op == "ReadVariableOp" for node in search.node_def)
+        joined = [
+            n for n in search.node_def if n.op == "ConcatV2" and "ReadVariableOp" in n.input[0]
+        ]
+        assert not joined
