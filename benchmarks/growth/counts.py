@@ -17,7 +17,7 @@ def cache_bytes(backbone, num_beams, source_length, target_length):
     itemsize = 2 if backbone.compute_dtype.endswith("16") else 4
     width = backbone.num_heads * (backbone.key_dim + backbone.value_dim)
     positions = source_length + num_beams * (target_length + 2)
-    token_bytes = 3 * 4 * num_beams * (target_length + 2)  # live, finished, ancestors
+    token_bytes = (2 * 4 + num_beams) * num_beams * (target_length + 2)  # live, finished, visible
     return backbone.num_layers * width * positions * itemsize + token_bytes
 
 

@@ -2,10 +2,11 @@ import h5py
 import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
+from aiayn_keras.weight_files import NUMBER_FORMATS
 from tests.cli.command import SOURCES, assert_one_clear_line, run
 
 
-@pytest.mark.parametrize("weights", ["float16", "float32"])
+@pytest.mark.parametrize("weights", NUMBER_FORMATS)
 def test_preset_writes_a_model_folder_to_pass_on(trained_run, model, tmp_path, weights):
     result = run(
         *("export", "preset", trained_run, "--output", tmp_path),
