@@ -68,10 +68,6 @@ def variable_ids(model):
 def _compile_tensorflow(function, models):
     import tensorflow as tf
 
-    def relaxed(array):
-        tensor = tf.convert_to_tensor(array)
-        return tf.TensorSpec([None] * tensor.shape.rank, tensor.dtype)
-
     compiled = {}
     # TensorFlow warns of functions that are traced often, and goes by their code: two searches with
     # other options are one to it. A partial function has no code.
@@ -79,10 +75,13 @@ def _compile_tensorflow(function, models):
 
     @functools.wraps(function)
     def call(*args):
-        specs = tuple(relaxed(arg) for arg in args)
-        if specs not in compiled:
-            compiled[specs] = tf.function(one_of_many, input_signature=specs, autograph=False)
-        return compiled[specs](*args)
+        tensors = [tf.convert_to_tensor(arg) for arg in args]
+        kinds = tuple((tensor.dtype, tensor.shape.rank) for tensor in tensors)
+        if kinds not in compiled:
+            specs = [tf.TensorSpec([None] * rank, dtype) for dtype, rank in kinds]
+            traced = tf.function(one_of_many, input_signature=specs, autograph=False)
+            compiled[kinds] = traced.get_concrete_function()  # sooner called than `traced`
+        return compiled[kinds](*tensors)
 
     return call
 

@@ -89,7 +89,7 @@ def beam_search(
         prompt=prompt,
         mask=mask,
         max_lengths=max_lengths,
-        limit_penalty=length_penalty(max_lengths + 1, options.length_penalty),
+        limit_penalty=_length_penalty(max_lengths + 1, options),
     )
     state = initial_state(sentences, num_beams, options.num_return_sequences, cache)
     if may_drop:  # A no-op that makes TensorFlow's batch dimension variable.
@@ -140,7 +140,7 @@ def _grow_finished(state, candidates, cache, options):
     num_beams = options.num_beams
     # Among the best W only, as otherwise one beam would not be greedy.
     ending = ops.where(candidates.is_end, candidates.log_probs, NEVER)[:, :num_beams]
-    scores = ending / length_penalty(state.index, options.length_penalty)
+    scores = ending / _length_penalty(state.index, options)
     if options.coverage_penalty:
         bonus = cache.coverage_bonus(options.coverage_penalty)
         scores = scores + take_in_rows(bonus, candidates.beams[:, :num_beams])
@@ -169,3 +169,8 @@ def _grow_live(state, candidates, cache, options):
         can_improve=best_possible > state.finished_scores[:, -1],
         cache=cache.reorder(take_in_rows(candidates.beams, best)),
     )
+
+
+def _length_penalty(length, options):
+    """The length penalty of an integer tensor."""
+    return length_penalty(ops.cast(length, "float32"), options.length_penalty)

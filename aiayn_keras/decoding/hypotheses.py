@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from keras import ops
 
 from aiayn_keras.decoding.length_penalty import length_penalty
 
@@ -106,5 +105,4 @@ def read_hypotheses(tokenizer, as_token, sources, alpha, token_ids, log_probs, a
 
 def _length_penalties(pieces, alpha):
     """The length penalty of each hypothesis, whose end token is none of its pieces."""
-    lengths = np.array([len(each) + 1 for each in pieces], "int32")
-    return ops.convert_to_numpy(length_penalty(lengths, alpha))
+    return length_penalty(np.array([len(each) + 1 for each in pieces], "float32"), alpha)

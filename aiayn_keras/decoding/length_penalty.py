@@ -1,7 +1,5 @@
 """The length penalty, which makes hypotheses of different lengths comparable."""
 
-from keras import ops
-
 
 def length_penalty(length, alpha):
     """`((5 + |y|) / 6)^α`, by which a log-probability is divided (GNMT, equation 14).
@@ -10,10 +8,10 @@ def length_penalty(length, alpha):
     favours longer hypotheses.
 
     Args:
-        length: Number of tokens |y|, the end token included; a number or a tensor.
+        length: Number of tokens |y|, the end token included: a float32 tensor or array.
         alpha: The exponent α, 0 or greater.
 
     Returns:
-        Float32 tensor of `length`'s shape.
+        Float32 tensor or array of `length`'s shape.
     """
-    return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
+    return ((5.0 + length) / 6.0) ** alpha

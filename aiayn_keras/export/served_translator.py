@@ -221,4 +221,4 @@ class _ServedSearch:
         import tensorflow as tf
 
         length = tf.math.count_nonzero(token_ids, axis=-1, dtype=tf.int32)
-        return log_probs / length_penalty(length, self.options.length_penalty)
+        return log_probs / length_penalty(tf.cast(length, tf.float32), self.options.length_penalty)

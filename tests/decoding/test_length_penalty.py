@@ -21,8 +21,10 @@ def test_length_penalty_by_hand(length, alpha, expected):
     assert_close(length_penalty(length, alpha), expected)
 
 
-def test_length_penalty_of_a_tensor():
-    lengths = keras.ops.convert_to_tensor(np.array([[1, 7], [13, 19]]), dtype="int32")
+@pytest.mark.parametrize("kind", [np.asarray, keras.ops.convert_to_tensor])
+def test_length_penalty_of_many_lengths(kind):
+    lengths = kind(np.array([[1, 7], [13, 19]], "float32"))
     penalty = length_penalty(lengths, 1.0)
     assert_close(penalty, [[1.0, 2.0], [3.0, 4.0]])
     assert keras.backend.standardize_dtype(penalty.dtype) == "float32"
+    assert type(penalty) is type(lengths)
