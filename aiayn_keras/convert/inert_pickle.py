@@ -12,29 +12,13 @@ from dataclasses import dataclass, field
 MOST_OPERATIONS = 1_000_000
 """Bound on the operations of a pickle; a tensor takes about 30."""
 
-LITERALS = frozenset(
-    [
-        "INT",
-        "BININT",
-        "BININT1",
-        "BININT2",
-        "LONG",
-        "LONG1",
-        "LONG4",
-        "FLOAT",
-        "BINFLOAT",
-        "STRING",
-        "BINSTRING",
-        "SHORT_BINSTRING",
-        "BINBYTES",
-        "SHORT_BINBYTES",
-        "BINBYTES8",
-        "UNICODE",
-        "BINUNICODE",
-        "SHORT_BINUNICODE",
-        "BINUNICODE8",
-    ]
-)
+# fmt: off
+LITERALS = frozenset((
+    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT",
+    "STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
+    "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
+))
+# fmt: on
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
 NEW = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_SET": list}
 LAST_AS_TUPLE = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
