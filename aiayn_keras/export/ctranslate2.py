@@ -40,6 +40,8 @@ def export_ctranslate2(model, filepath, quantization=None):
     pieces.decode(results[0].hypotheses[0])
     ```
 
+    Where translations have a SentencePiece model of their own, it is `target_sentencepiece.model`.
+
     Its search differs from ours:
 
     - Its `length_penalty` α divides by `length^α`, where GNMT's divides by `((5 + length) / 6)^α`,
@@ -88,7 +90,10 @@ def export_ctranslate2(model, filepath, quantization=None):
     spec.optimize(quantization=quantization)
     with new_folder(folder) as written:
         spec.save(str(written))
-        (written / "sentencepiece.model").write_bytes(model.preprocessor.tokenizer.proto)
+        tokenizer = model.preprocessor.tokenizer
+        (written / "sentencepiece.model").write_bytes(tokenizer.proto)
+        if tokenizer.target_proto is not None:
+            (written / "target_sentencepiece.model").write_bytes(tokenizer.target_proto)
     return folder
 
 
