@@ -16,6 +16,7 @@ def model_layout(device_mesh):
     | `hidden` kernel `(D, F)` and bias | columns: each has some hidden units |
     | feed-forward `output` kernel `(F, D)` | rows, of its units; the products are summed |
     | `token_embedding` `(V, D)` | rows: each looks up, and gives the logits of, some tokens |
+    | `reverse_embeddings` `(D, V)`, `logits_bias` `(V,)` | columns: logits of the same tokens |
     | biases of outputs, layer normalization, learned positions | whole on every device |
 
     So a block sums over the devices after each attention and each feed-forward network, and
@@ -35,4 +36,6 @@ def model_layout(device_mesh):
     layout[r".*feed_forward/hidden/bias"] = (MODEL,)
     layout[r".*feed_forward/output/kernel"] = (MODEL, None)
     layout[r"token_embedding/embeddings"] = (MODEL, None)
+    layout[r"token_embedding/reverse_embeddings"] = (None, MODEL)
+    layout[r"token_embedding/logits_bias"] = (MODEL,)
     return layout

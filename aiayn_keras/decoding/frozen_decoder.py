@@ -142,19 +142,19 @@ def freeze_decoder(backbone):
     """Makes the `FrozenDecoder` of a `TransformerBackbone`."""
     dtype = backbone.compute_dtype
     embedding = backbone.token_embedding
-    if embedding.quantization_mode is None:
-        embeddings = ops.convert_to_tensor(embedding.embeddings)
-        output = ops.transpose(ops.cast(embeddings, dtype))
-    else:
-        embeddings = embedding(ops.arange(backbone.vocabulary_size))
-        output = ops.cast(embedding(ops.eye(backbone.hidden_dim), reverse=True), dtype)
     return FrozenDecoder(
-        embeddings=embeddings,
+        embeddings=embedding.matrix(),
         positions=backbone.decoder_embedding.table,
         blocks=[_freeze_block(block, dtype) for block in backbone.decoder_blocks],
         norm=None if backbone.decoder_norm is None else _freeze_norm(backbone.decoder_norm),
-        logits=Dense(pack_kernel(output)),
+        logits=_freeze_output(embedding, dtype),
     )
+
+
+def _freeze_output(embedding, dtype):
+    """The output projection of a `ReversibleEmbedding`."""
+    bias = None if embedding.logits_bias is None else ops.cast(embedding.logits_bias, "float32")
+    return Dense(pack_kernel(ops.cast(embedding.output_kernel(), dtype)), bias)
 
 
 def _freeze_block(block, dtype):

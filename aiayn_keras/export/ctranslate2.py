@@ -40,6 +40,8 @@ def export_ctranslate2(model, filepath, quantization=None):
     pieces.decode(results[0].hypotheses[0])
     ```
 
+    Where translations have a SentencePiece model of their own, it is `target_sentencepiece.model`.
+
     Its search differs from ours:
 
     - Its `length_penalty` α divides by `length^α`, where GNMT's divides by `((5 + length) / 6)^α`,
@@ -88,7 +90,10 @@ def export_ctranslate2(model, filepath, quantization=None):
     spec.optimize(quantization=quantization)
     with new_folder(folder) as written:
         spec.save(str(written))
-        (written / "sentencepiece.model").write_bytes(model.preprocessor.tokenizer.proto)
+        tokenizer = model.preprocessor.tokenizer
+        (written / "sentencepiece.model").write_bytes(tokenizer.proto)
+        if tokenizer.target_proto is not None:
+            (written / "target_sentencepiece.model").write_bytes(tokenizer.target_proto)
     return folder
 
 
@@ -119,10 +124,15 @@ def _build_spec(backbone, tokenizer):
     spec.register_source_vocabulary(vocabulary)
     spec.register_target_vocabulary(vocabulary)
 
-    embeddings = _embeddings(backbone.token_embedding)
+    embedding = backbone.token_embedding
+    embeddings = _array(embedding.matrix())
     spec.encoder.embeddings[0].weight = embeddings
     spec.decoder.embeddings.weight = embeddings
     spec.decoder.projection.weight = embeddings
+    if not embedding.tie_weights:
+        spec.decoder.projection.weight = np.ascontiguousarray(_array(embedding.output_kernel()).T)
+    if embedding.logits_bias is not None:
+        spec.decoder.projection.bias = _array(embedding.logits_bias)
     sides = (
         (spec.encoder, backbone.encoder_embedding, backbone.encoder_blocks, backbone.encoder_norm),
         (spec.decoder, backbone.decoder_embedding, backbone.decoder_blocks, backbone.decoder_norm),
@@ -184,13 +194,6 @@ def _fill_dense(spec, *layers):
 
 def _fill_norm(spec, layer):
     spec.gamma, spec.beta = _array(layer.gamma), _array(layer.beta)
-
-
-def _embeddings(layer):
-    """The matrix `(V, D)`; that of a quantized layer is what it looks up for every token."""
-    if layer.quantization_mode is None:
-        return _array(layer.embeddings)
-    return _array(layer(ops.arange(layer.input_dim)))
 
 
 def _kernel(layer):

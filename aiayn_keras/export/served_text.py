@@ -29,24 +29,30 @@ class ServedText:
         import tensorflow as tf
         import tensorflow_text
 
-        # It must be an attribute of the exported module; otherwise loading does not find it.
+        # They must be attributes of the exported module; otherwise loading does not find them.
         self.op = tensorflow_text.SentencepieceTokenizer(model=tokenizer.proto, out_type=tf.int32)
+        self.target_op = self.op
+        if tokenizer.target_proto is not None:
+            self.target_op = tensorflow_text.SentencepieceTokenizer(
+                model=tokenizer.target_proto, out_type=tf.int32
+            )
         self.pad, self.end = tokenizer.pad_token_id, tokenizer.end_token_id
         self.unknown, self.vocabulary_size = tokenizer.unk_token_id, tokenizer.vocabulary_size()
         self.first_piece = max(tokenizer.special_token_ids) + 1
         self.long_text = long_text
 
-    def tokenize(self, text, limit, name):
+    def tokenize(self, text, limit, name, is_target=False):
         """Turns strings into a `TokenBatch`.
 
         Args:
             text: String tensor `(B,)`.
             limit: Greatest number of wordpieces.
             name: Name of the input, for the error.
+            is_target: Whether the texts are translations.
         """
         import tensorflow as tf
 
-        pieces = self.op.tokenize(text)
+        pieces = (self.target_op if is_target else self.op).tokenize(text)
         pieces = self._limit(pieces, pieces.row_lengths(), limit, name)
         lengths = tf.cast(pieces.row_lengths(), tf.int32)
         token_ids = tf.concat([pieces, tf.fill([tf.size(text), 1], self.end)], axis=1)
@@ -95,7 +101,8 @@ class ServedText:
         """Turns padded ids `(N, L)` into strings `(N,)`."""
         import tensorflow as tf
 
-        return self.op.detokenize(tf.ragged.boolean_mask(token_ids, token_ids >= self.first_piece))
+        pieces = tf.ragged.boolean_mask(token_ids, token_ids >= self.first_piece)
+        return self.target_op.detokenize(pieces)
 
     def wordpieces(self, token_ids):
         """Turns padded ids `(N, L)` into wordpieces `(N, L)`, empty strings on padding."""

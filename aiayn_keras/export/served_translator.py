@@ -39,7 +39,7 @@ def build_served_translator(model, options, weights):
     served = _ServedSearch(model, options, decoder, scope)
     module = tf.Module()
     # Objects of the signatures must be attributes of the module; otherwise loading misses them.
-    module.tokenizer = served.text.op
+    module.tokenizer, module.target_tokenizer = served.text.op, served.text.target_op
     module.model_variables, module.restored = weights.variables, weights.restored
     module.packed = decoder.resources
 
@@ -199,7 +199,9 @@ class _ServedSearch:
             "`source` and `target` must have equal numbers of texts",
         )
         source = self.text.tokenize(source, self.options.max_input_length, "source")
-        target = self.text.tokenize(target, self.backbone.max_sequence_length - 1, "target")
+        target = self.text.tokenize(
+            target, self.backbone.max_sequence_length - 1, "target", is_target=True
+        )
         labels = target.token_ids
         starts = tf.fill([tf.shape(labels)[0], 1], self.tokenizer.start_token_id)
         log_probs = token_log_probs(

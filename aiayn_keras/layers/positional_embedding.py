@@ -39,8 +39,9 @@ class PositionalEmbedding(keras.layers.Layer):
     Args:
         max_sequence_length: Number of positions there are, in tokens. Later positions have no
             encoding: the caller refuses or cuts longer input.
-        kind: `"sinusoidal"`, the paper's default, or `"learned"`, a trained table (row E of the
-            paper's Table 3).
+        kind: `"sinusoidal"`, the paper's default; `"learned"`, a trained table (row E of the
+            paper's Table 3); or `"given"`, a table that is not trained but comes with the weights,
+            such as the sinusoids of other packages, which are not interleaved.
         dropout: Share of the sum dropped in training (P_drop), in [0, 1).
 
     Call arguments:
@@ -56,8 +57,10 @@ class PositionalEmbedding(keras.layers.Layer):
 
     def __init__(self, max_sequence_length=1024, kind="sinusoidal", dropout=0.1, **kwargs):
         super().__init__(**kwargs)
-        if kind not in ("sinusoidal", "learned"):
-            raise ValueError(f'`kind` must be "sinusoidal" or "learned". Received: kind={kind!r}.')
+        if kind not in ("sinusoidal", "learned", "given"):
+            raise ValueError(
+                f'`kind` must be "sinusoidal", "learned" or "given". Received: kind={kind!r}.'
+            )
         self.max_sequence_length = max_sequence_length
         self.kind = kind
         self.dropout = dropout
@@ -72,14 +75,15 @@ class PositionalEmbedding(keras.layers.Layer):
                 f"The width of `x` must be even, half sines and half cosines. "
                 f"Received: hidden_dim={hidden_dim}."
             )
-        if self.kind == "learned":
+        if self.kind == "sinusoidal":
+            self.table = sinusoidal_encoding(self.max_sequence_length, hidden_dim)
+        else:
             self.table = self.add_weight(
                 name="table",
                 shape=(self.max_sequence_length, hidden_dim),
                 initializer=keras.initializers.RandomNormal(stddev=hidden_dim**-0.5),
+                trainable=self.kind == "learned",
             )
-        else:
-            self.table = sinusoidal_encoding(self.max_sequence_length, hidden_dim)
         self.dropout_layer.build(x_shape)
 
     def call(self, x, padding_mask, training=None):

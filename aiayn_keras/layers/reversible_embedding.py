@@ -16,6 +16,13 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
     Takes `keras.layers.ReversibleEmbedding`'s arguments, and has its name, by which Keras finds the
     weights in a file.
 
+    Args:
+        input_dim: Number of tokens V.
+        output_dim: Width D.
+        logits_bias: Whether logits have a bias `(V,)`, which the attribute of this name is; else
+            it is `None`.
+        **kwargs: As in `keras.layers.ReversibleEmbedding`.
+
     Call arguments:
         inputs: Integer tensor `(B, T)`, or with `reverse` a float tensor `(B, T, D)`.
         reverse: Whether to project.
@@ -23,6 +30,22 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
     Returns:
         Float tensor `(B, T, D)`, or with `reverse` logits `(B, T, V)`.
     """
+
+    def __init__(self, input_dim, output_dim, logits_bias=False, **kwargs):
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.has_logits_bias = logits_bias
+        self.logits_bias = None
+
+    def build(self, input_shape=None):
+        super().build(input_shape)
+        if self.has_logits_bias:
+            self.logits_bias = self.add_weight(
+                name="logits_bias", shape=(self.input_dim,), initializer="zeros"
+            )
+
+    def call(self, inputs, reverse=False):
+        outputs = super().call(inputs, reverse=reverse)
+        return self._add_bias(outputs) if reverse else outputs
 
     def quantized_call(self, inputs, reverse=False):
         if not reverse:
@@ -33,13 +56,45 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
         def logits_with_gradient(hidden_states):
             def gradient(*args, upstream=None):
                 upstream = args[0] if upstream is None else upstream  # backends differ in the call
-                matrix = layer.quantized_call(ops.arange(self.input_dim))  # (V, D), dequantized
+                matrix = ops.transpose(self.output_kernel())  # (V, D), dequantized
                 return ops.matmul(upstream, ops.cast(matrix, upstream.dtype))
 
             return layer.quantized_call(hidden_states, reverse=True), gradient
 
-        return logits_with_gradient(inputs)
+        return self._add_bias(logits_with_gradient(inputs))
+
+    def matrix(self):
+        """The matrix `(V, D)` that tokens are looked up in, dequantized where it is quantized."""
+        if self.quantization_mode is None:
+            return ops.convert_to_tensor(self.embeddings)
+        return super().quantized_call(ops.arange(self.input_dim))
+
+    def output_kernel(self):
+        """The matrix `(D, V)` that hidden states are multiplied by, dequantized likewise."""
+        if self.tie_weights:
+            return ops.transpose(self.matrix())
+        if self.quantization_mode is None:
+            return ops.convert_to_tensor(self.reverse_embeddings)
+        return super().quantized_call(ops.eye(self.output_dim), reverse=True)
 
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras' layer refuses subclasses, which might not be quantized right, unless told so.
         return super().quantize(mode, type_check=False, config=config)
+
+    @property
+    def variable_serialization_spec(self):
+        spec = super().variable_serialization_spec
+        if self.has_logits_bias:
+            for names in spec.values():
+                names.append("logits_bias")
+        return spec
+
+    def get_config(self):
+        config = super().get_config()
+        config.update({"logits_bias": self.has_logits_bias})
+        return config
+
+    def _add_bias(self, logits):
+        if self.logits_bias is None:
+            return logits
+        return ops.add(logits, ops.cast(self.logits_bias, logits.dtype))

@@ -16,14 +16,15 @@ INTEGERS = {
     "max_sequence_length": (1, 1 << 20),
 }
 RATES = ("dropout", "attention_dropout", "activation_dropout")
-FLAGS = ("attention_bias", "normalize_first")
+BLOCK_FLAGS = ("attention_bias", "normalize_first")
+FLAGS = (*BLOCK_FLAGS, "tie_weights", "logits_bias")
 BLOCK_OPTIONS = (
     "num_heads",
     "key_dim",
     "value_dim",
     "intermediate_dim",
     *RATES,
-    *FLAGS,
+    *BLOCK_FLAGS,
     "layer_norm_epsilon",
 )
 """Options that every layer of encoder and decoder takes."""
@@ -31,7 +32,10 @@ BLOCK_OPTIONS = (
 OPTIONS = (*INTEGERS, *RATES, "activation", *FLAGS, "position_embedding", "layer_norm_epsilon")
 """Options that `get_config` writes."""
 
-POSITIONS = ("sinusoidal", "learned")
+LATER_OPTIONS = {"tie_weights": True, "logits_bias": False}
+"""Options that configurations of earlier versions do not have, and what they were."""
+
+POSITIONS = ("sinusoidal", "learned", "given")
 MOST_POSITION_NUMBERS = 1 << 28
 """Bound on `max_sequence_length · hidden_dim`, the size of the table of positions."""
 
@@ -71,7 +75,7 @@ def check_architecture(unknown=(), **options):
     position_embedding = options["position_embedding"]
     if not isinstance(position_embedding, str) or position_embedding not in POSITIONS:
         raise ValueError(
-            '`position_embedding` must be "sinusoidal" or "learned". '
+            '`position_embedding` must be "sinusoidal", "learned" or "given". '
             f"Received: position_embedding={position_embedding!r:.60}."
         )
     if options["hidden_dim"] % 2:
@@ -93,7 +97,8 @@ def count_weights(options):
     attention = 2 * options["hidden_dim"] * (keys + values)
     feed_forward = 2 * options["hidden_dim"] * options["intermediate_dim"]
     layers = options["num_layers"] * (3 * attention + 2 * feed_forward)
-    return options["vocabulary_size"] * options["hidden_dim"] + layers
+    embeddings = options["vocabulary_size"] * options["hidden_dim"]
+    return (1 if options["tie_weights"] else 2) * embeddings + layers
 
 
 def _head_dim(hidden_dim, num_heads):

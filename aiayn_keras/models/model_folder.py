@@ -16,7 +16,12 @@ from aiayn_keras.files import (
     write_checksums,
     writing_folder,
 )
-from aiayn_keras.models.architecture import OPTIONS, check_architecture, count_weights
+from aiayn_keras.models.architecture import (
+    LATER_OPTIONS,
+    OPTIONS,
+    check_architecture,
+    count_weights,
+)
 from aiayn_keras.models.preset_schemas import (
     TASK_CLASS,
     Backbone,
@@ -186,7 +191,7 @@ def _read(path, schema):
 def _check_config(path, config):
     """The checked options of a backbone's configuration."""
     layer = {name: config[name] for name in config if name in LayerConfig.model_fields}
-    options = {name: config[name] for name in config if name not in layer}
+    options = LATER_OPTIONS | {name: config[name] for name in config if name not in layer}
     missing = [name for name in OPTIONS if name not in options]
     if missing:
         raise ValueError(f"{path}: field `config.{missing[0]}` is missing.")

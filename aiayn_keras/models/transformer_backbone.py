@@ -48,7 +48,11 @@ class TransformerBackbone(Backbone):
         attention_bias: Whether the attention projections have biases.
         normalize_first: Pre-norm, with one more normalization after the last layer, instead of
             the paper's post-norm.
-        position_embedding: `"sinusoidal"` or `"learned"`.
+        tie_weights: Whether the output projection is the embedding matrix (paper 3.4), or a
+            matrix of its own.
+        logits_bias: Whether the output projection has a bias. The paper has none.
+        position_embedding: `"sinusoidal"`, `"learned"`, or `"given"`, a table that is not trained
+            but comes with the weights.
         layer_norm_epsilon: Added to the variance in layer normalization.
         max_sequence_length: Number of positions on either side, in tokens.
         dtype: A `keras.DTypePolicy` or its name, such as `"mixed_bfloat16"`.
@@ -83,6 +87,8 @@ class TransformerBackbone(Backbone):
         activation="relu",
         attention_bias=False,
         normalize_first=False,
+        tie_weights=True,
+        logits_bias=False,
         position_embedding="sinusoidal",
         layer_norm_epsilon=1e-6,
         max_sequence_length=1024,
@@ -103,6 +109,8 @@ class TransformerBackbone(Backbone):
             activation_dropout=activation_dropout,
             attention_bias=attention_bias,
             normalize_first=normalize_first,
+            tie_weights=tie_weights,
+            logits_bias=logits_bias,
             position_embedding=position_embedding,
             layer_norm_epsilon=layer_norm_epsilon,
             max_sequence_length=max_sequence_length,
@@ -114,6 +122,8 @@ class TransformerBackbone(Backbone):
         self.token_embedding = ReversibleEmbedding(
             options["vocabulary_size"],
             hidden_dim,
+            tie_weights=tie_weights,
+            logits_bias=logits_bias,
             embeddings_initializer=keras.initializers.RandomNormal(stddev=hidden_dim**-0.5),
             dtype=dtype,
             name="token_embedding",

@@ -52,6 +52,28 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             return_padding_mask=True,
         )
 
+    def call(self, x, y=None, sample_weight=None, **lengths):
+        inputs, y, sample_weight = super().call(x, y, sample_weight, **lengths)
+        if self._has_target_tokenizer():
+            targets, y, sample_weight = self._of_targets().call(x, **lengths)
+            inputs |= _decoder_part(targets)
+        return inputs, y, sample_weight
+
+    def generate_preprocess(self, x, **lengths):
+        inputs = super().generate_preprocess(x, **lengths)
+        if isinstance(x, dict) and self._has_target_tokenizer():
+            inputs |= _decoder_part(self._of_targets().generate_preprocess(x, **lengths))
+        return inputs
+
+    def _has_target_tokenizer(self):
+        return self.tokenizer.target is not self.tokenizer
+
+    def _of_targets(self):
+        """A preprocessor that splits both texts as translations are split."""
+        return TransformerSeq2SeqLMPreprocessor(
+            self.tokenizer.target, self.encoder_sequence_length, self.decoder_sequence_length
+        )
+
     def check_vocabulary_size(self, size):
         """Raises a ValueError unless the tokenizer, if it is loaded, has so many tokens."""
         if self.tokenizer.proto is not None and self.tokenizer.vocabulary_size() != size:
@@ -66,7 +88,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         is_piece = ops.convert_to_numpy(x["decoder_padding_mask"]).astype(bool)
         is_piece &= ~np.isin(token_ids, self.tokenizer.special_token_ids)
         pieces = [row[keep].tolist() for row, keep in zip(token_ids, is_piece, strict=True)]
-        return self.tokenizer.detokenize(pieces)
+        return self.tokenizer.target.detokenize(pieces)
 
     def get_config(self):
         config = super().get_config()
@@ -83,3 +105,7 @@ def text_preprocessor(tokenizer, backbone):
     """Makes a preprocessor with the default lengths, or the backbone's where that has fewer."""
     length = min(128, backbone.max_sequence_length)
     return TransformerSeq2SeqLMPreprocessor(tokenizer, length, length)
+
+
+def _decoder_part(inputs):
+    return {name: value for name, value in inputs.items() if name.startswith("decoder_")}

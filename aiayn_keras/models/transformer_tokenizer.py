@@ -3,6 +3,7 @@
 import io
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import keras_hub
@@ -12,6 +13,7 @@ from aiayn_keras.files import check_regular_file, read_bytes
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 
 VOCAB_FILENAME = "vocabulary.spm"  # KerasHub's
+TARGET_VOCAB_FILENAME = "target_vocabulary.spm"
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 
 MOST_BYTES = 1 << 26
@@ -22,9 +24,17 @@ MOST_BYTES = 1 << 26
 class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
     """A SentencePiece tokenizer with padding 0, unknown 1, start 2 and end 3.
 
+    Models that come from elsewhere may split translations in another way than sources, by a second
+    SentencePiece model with the same tokens.
+
     Args:
         proto: Path or bytes of a SentencePiece model that holds the pieces `<pad>`, `<unk>`, `<s>`
             and `</s>`, such as `TransformerTokenizer.train` makes.
+        target_proto: Bytes of such a model for translations, where they have one of their own.
+
+    Attributes:
+        target: The `TransformerTokenizer` of translations, which is this one where there is no
+            `target_proto`.
 
     Call arguments:
         inputs: A string or a list of strings.
@@ -35,24 +45,56 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     backbone_cls = TransformerBackbone
 
-    def __init__(self, proto=None, **kwargs):
+    def __init__(self, proto=None, target_proto=None, **kwargs):
         self._add_special_token(SPECIAL_PIECES["pad"], "pad_token")
         self._add_special_token(SPECIAL_PIECES["unk"], "unk_token")
         self._add_special_token(SPECIAL_PIECES["bos"], "start_token")
         self._add_special_token(SPECIAL_PIECES["eos"], "end_token")
+        # Not an attribute that Keras would look for weights and files in.
+        self._target = SimpleNamespace(tokenizer=None)
         super().__init__(proto=proto, **kwargs)
+        if target_proto is not None:
+            self._set_target_proto(target_proto, "`target_proto`")
+
+    @property
+    def target(self):
+        return self._target.tokenizer or self
+
+    @property
+    def target_proto(self):
+        """Bytes of the SentencePiece model of translations, if they have one of their own."""
+        return None if self._target.tokenizer is None else self._target.tokenizer.proto
+
+    def _set_target_proto(self, proto, origin):
+        _check_proto(proto, origin)
+        target = TransformerTokenizer(proto, dtype=self.dtype_policy)
+        if target.vocabulary_size() != self.vocabulary_size():
+            raise ValueError(
+                f"{origin} must have as many pieces as the SentencePiece model of sources, "
+                f"{self.vocabulary_size()}. Received: {target.vocabulary_size()}."
+            )
+        self._target.tokenizer = target
+
+    def save_assets(self, dir_path):
+        super().save_assets(dir_path)
+        if self.target_proto is not None:
+            (Path(dir_path) / TARGET_VOCAB_FILENAME).write_bytes(self.target_proto)
 
     def load_assets(self, dir_path):
-        """Reads the SentencePiece model of a saved tokenizer.
+        """Reads the SentencePiece models of a saved tokenizer.
 
         Raises:
             OSError: If there is no such regular file.
-            ValueError: If it holds no SentencePiece model with the four special pieces.
+            ValueError: If one holds no SentencePiece model with the four special pieces, or they
+                are not of one size.
         """
         path = Path(dir_path) / VOCAB_FILENAME
         proto = read_bytes(path, MOST_BYTES)
         _check_proto(proto, path)
         self.set_proto(proto)
+        path = Path(dir_path) / TARGET_VOCAB_FILENAME
+        if path.exists():
+            self._set_target_proto(read_bytes(path, MOST_BYTES), path)
 
     def set_proto(self, proto):
         """Sets the SentencePiece model, see the argument of the constructor; None for none yet."""

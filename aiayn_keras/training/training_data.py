@@ -165,8 +165,9 @@ def check_lengths(pairs, tokenizer, max_sequence_length):
     Raises:
         CorpusError: For a side with more tokens, with its line.
     """
-    for side, texts in (("source", pairs.sources), ("target", pairs.targets)):
-        for line, token_ids in enumerate(tokenizer(list(texts)), start=1):
+    sides = ("source", tokenizer, pairs.sources), ("target", tokenizer.target, pairs.targets)
+    for side, tokenize, texts in sides:
+        for line, token_ids in enumerate(tokenize(list(texts)), start=1):
             if len(token_ids) + 1 > max_sequence_length:
                 raise CorpusError(
                     f"{pairs.name}, {side} line {line}: {len(token_ids) + 1} tokens are more than "
@@ -189,7 +190,7 @@ def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
         `TokenPairs` or `SampledPairs`.
     """
     limits = _limits(recipe.batches, max_sequence_length)
-    sides = tokenizer(list(text.sources)), tokenizer(list(text.targets))
+    sides = tokenizer(list(text.sources)), tokenizer.target(list(text.targets))
     kept, report = filter_pairs(*([len(ids) for ids in side] for side in sides), **limits)
     logger.info("%s: %s", text.name, report)
     alpha = recipe.tokenizer.sampling_alpha

@@ -38,6 +38,8 @@ NO_NUMBERS = (
     "activation",
     "attention_bias",
     "normalize_first",
+    "tie_weights",
+    "logits_bias",
     "position_embedding",
     "long_text",
     "documents",

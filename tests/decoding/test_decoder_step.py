@@ -23,6 +23,7 @@ VARIANTS = {
     "learned positions": {"position_embedding": "learned"},
     "biases": {"attention_bias": True},
     "other widths": {"key_dim": 2, "value_dim": 5, "activation": "swish"},
+    "an output of its own, with a bias": {"tie_weights": False, "logits_bias": True},
     "other widths with biases": {"key_dim": 2, "value_dim": 5, "attention_bias": True},
 }
 SOURCE_MASK = np.array([[1] * S, [1] * 3 + [0] * (S - 3)], "int32")

@@ -38,6 +38,8 @@ VARIANTS = {
     "swish": {"activation": "swish"},
     "gelu": {"activation": "gelu"},
     "epsilon": {"layer_norm_epsilon": 0.1},
+    "given_positions": {"position_embedding": "given"},
+    "output": {"tie_weights": False, "logits_bias": True},
     "all": {
         "normalize_first": True,
         "attention_bias": True,

@@ -75,6 +75,16 @@ def test_learned_positions_are_a_trained_table():
     assert_close(layer(x, ONES), math.sqrt(D) * x + values[:T], 1e-5, 1e-5)
 
 
+def test_given_positions_are_a_table_that_is_not_trained():
+    layer = PositionalEmbedding(max_sequence_length=9, kind="given", dropout=0.0)
+    x, values = normal(B, T, D), normal(9, D)
+    layer(x, ONES)
+    assert not layer.trainable_weights
+    (table,) = layer.weights
+    table.assign(values)
+    assert_close(layer(x, ONES), math.sqrt(D) * x + values[:T], 1e-5, 1e-5)
+
+
 def test_dropout_drops_the_sum_in_training_only():
     layer = PositionalEmbedding(dropout=0.5)
     x = normal(B, T, D)

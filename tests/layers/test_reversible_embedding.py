@@ -51,3 +51,46 @@ def test_a_quantized_matrix_projects_as_keras_own_does(embedding):
     for layer in (embedding, other):
         layer.quantize("int8")
     assert_close(embedding(hidden_states, reverse=True), other(hidden_states, reverse=True))
+
+
+@pytest.fixture(params=[True, False], ids=["tied", "untied"])
+def biased(request):
+    layer = ReversibleEmbedding(V, D, tie_weights=request.param, logits_bias=True)
+    layer.build()
+    layer.logits_bias.assign(normal(V))
+    return layer
+
+
+def test_logits_have_a_bias_and_may_have_a_matrix_of_their_own(biased):
+    matrix = biased.embeddings if biased.tie_weights else biased.reverse_embeddings
+    matrix = to_numpy(matrix).T if biased.tie_weights else to_numpy(matrix)
+    hidden_states = normal(B, T, D)
+    expected = hidden_states @ matrix + to_numpy(biased.logits_bias)
+    assert_close(biased(hidden_states, reverse=True), expected, 1e-4, 1e-5)
+    assert_close(biased.output_kernel(), matrix)
+    assert_close(biased.matrix(), biased.embeddings)
+
+
+def test_the_bias_stays_when_the_matrix_is_quantized(biased):
+    hidden_states, weights = normal(B, T, D), normal(B, T, V)
+    expected = to_numpy(biased(hidden_states, reverse=True))
+    matrix, kernel = to_numpy(biased.matrix()), to_numpy(biased.output_kernel())
+    biased.quantize("int8")
+    actual = to_numpy(biased(hidden_states, reverse=True))
+    assert np.abs(actual - expected).max() < 0.02 * np.abs(expected).max()
+    assert np.abs(to_numpy(biased.matrix()) - matrix).max() < 0.01 * np.abs(matrix).max()
+    assert np.abs(to_numpy(biased.output_kernel()) - kernel).max() < 0.01 * np.abs(kernel).max()
+    gradient = gradient_of_logits(biased, hidden_states, weights)
+    expected = weights @ kernel.T
+    assert np.abs(gradient - expected).max() < 0.02 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("is_quantized", [False, True])
+def test_a_bias_is_saved_with_the_matrix(biased, is_quantized, tmp_path):
+    inputs = keras.Input((T,), dtype="int32")
+    model = keras.Model(inputs, biased(biased(inputs), reverse=True))
+    if is_quantized:
+        biased.quantize("int8")
+    tokens = np.random.randint(0, V, (B, T))
+    model.save(tmp_path / "model.keras")
+    assert_close(keras.saving.load_model(tmp_path / "model.keras")(tokens), model(tokens))

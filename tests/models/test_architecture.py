@@ -36,7 +36,10 @@ def test_arguments_of_another_type_are_refused_by_name(options, message):
         ({"attention_dropout": math.nan}, "`attention_dropout` must be at least 0"),
         ({"layer_norm_epsilon": math.nan}, "`layer_norm_epsilon` must be at least 0"),
         ({"layer_norm_epsilon": -1e-6}, "`layer_norm_epsilon` must be at least 0"),
-        ({"position_embedding": "none"}, '`position_embedding` must be "sinusoidal" or "learned"'),
+        (
+            {"position_embedding": "none"},
+            '`position_embedding` must be "sinusoidal", "learned" or "given"',
+        ),
         ({"max_sequence_length": 10**10}, "`max_sequence_length` must be at least 1"),
         ({"hidden_dim": 3 * 2**14, "max_sequence_length": 2**20}, "`hidden_dim` must be at most"),
     ],

@@ -166,7 +166,9 @@ ALL_OPTIONS = {
     "activation": "gelu",
     "attention_bias": True,
     "normalize_first": True,
-    "position_embedding": "learned",
+    "tie_weights": False,
+    "logits_bias": True,
+    "position_embedding": "given",
     "layer_norm_epsilon": 1e-3,
 }
 
