@@ -1,5 +1,6 @@
 """Models of other toolkits made into ours, one file here for each format."""
 
 from aiayn_keras.convert.assigning import assign_weights
+from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 
-__all__ = ["assign_weights"]
+__all__ = ["assign_weights", "convert_ctranslate2"]

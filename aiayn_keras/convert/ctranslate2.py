@@ -1,0 +1,189 @@
+"""Models of CTranslate2 (https://opennmt.net/CTranslate2), a C++ engine, made into ours."""
+
+import logging
+import math
+from pathlib import Path
+
+import numpy as np
+
+from aiayn_keras.convert.assigning import assign_weights
+from aiayn_keras.convert.ctranslate2_binary import read_model_bin
+from aiayn_keras.convert.ctranslate2_layers import Variables, layer_weights, norm_weights
+from aiayn_keras.convert.ctranslate2_settings import read_config, read_settings
+from aiayn_keras.convert.joint_vocabulary import Vocabulary, join, joint_matrices, share
+from aiayn_keras.convert.positions import half_and_half_sinusoids, position_weights
+from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
+from aiayn_keras.convert.vocabulary_files import read_token_file
+from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
+from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import text_preprocessor
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_EPSILON = 1e-5
+"""Of the engine's layer normalization where `config.json` names none."""
+
+DEFAULT_POSITIONS = 1024
+"""Positions of a model whose sinusoids are not in the file, for which the engine has no bound."""
+
+SIDES = ("encoder", "decoder")
+PADDINGS = ("<pad>", "<blank>")
+"""Names of the padding token, which no configuration says; `<blank>` is OpenNMT's."""
+
+
+def convert_ctranslate2(folder):
+    """Makes a `TransformerSeq2SeqLM` of a CTranslate2 model.
+
+    Weights of every format become float32. The folder needs no more than the engine does:
+    `model.bin`, `config.json` (not before version 6 of the layout), and `shared_vocabulary` or
+    `source_vocabulary` and `target_vocabulary`, `.json` or `.txt`.
+
+    The engine takes and gives tokens. Where the folder holds the SentencePiece model that makes
+    them, as our exports do (`sentencepiece.model` and, if translations have one of their own,
+    `target_sentencepiece.model`; OPUS-MT's `source.spm` and `target.spm`), the model takes text.
+    Else its texts are the engine's tokens with spaces between them.
+
+    Our search differs from the engine's as `aiayn_keras.export.export_ctranslate2` says: with
+    `length_penalty=0` the scores are the engine's for its own `length_penalty=0`.
+
+    Args:
+        folder: The folder that `ctranslate2.Translator` would load.
+
+    Returns:
+        A `TransformerSeq2SeqLM` with a preprocessor.
+
+    Raises:
+        OSError: If a file is missing.
+        ValueError: If a file is damaged, or describes a model that ours cannot be: other
+            positions, normalizations or activations than ours, or sides of different depth; with
+            the file and the variable.
+    """
+    folder = Path(folder)
+    model_bin = read_model_bin(folder / "model.bin")
+    variables = Variables(model_bin.path, model_bin.variables)
+    config = read_config(folder, model_bin, variables)
+    settings = read_settings(model_bin, variables)
+    embeddings, output = _matrices(variables)
+    vocabulary = _joint_vocabulary(folder, config, embeddings, output)
+    models = read_sentencepiece_models(folder)
+    if models[0] is not None:
+        vocabulary = add_pieces(vocabulary, *models)
+    tokenizer = build_tokenizer(vocabulary, *models, folder)
+    options, weights = _options_and_weights(variables, settings, vocabulary, embeddings, output)
+    variables.check_all_taken()
+    try:
+        backbone = TransformerBackbone(
+            len(vocabulary.source_rows),
+            **vars(settings),
+            layer_norm_epsilon=config.layer_norm_epsilon or DEFAULT_EPSILON,
+            **options,
+        )
+    except ValueError as error:
+        raise ValueError(f"{model_bin.path}: {error}") from None
+    assign_weights(backbone, weights, model_bin.path)
+    if not config.add_source_eos:
+        logger.warning(
+            "%s was trained on sources without an end token; here they end with one.", folder
+        )
+    return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
+
+
+def _matrices(variables):
+    """The scaled embeddings of both sides, and the output projection with its bias or None."""
+    embeddings = []
+    for side in SIDES:
+        names = (f"{side}/embeddings/weight", f"{side}/embeddings_0/weight")
+        matrix = variables.find(names, 2)
+        if matrix is None:
+            raise ValueError(f"{variables.path}: `{names[0]}` is missing.")
+        names = (f"{side}/scale_embeddings", f"{side}/embeddings/multiply_by_sqrt_depth")
+        scale = variables.find((*names, f"{side}/embeddings_0/multiply_by_sqrt_depth"), 0, 1)
+        if isinstance(scale, int):  # a switch
+            scale = math.sqrt(matrix.shape[1]) if scale else 1.0
+        factor = scale / math.sqrt(matrix.shape[1])
+        embeddings.append(matrix if factor == 1 else matrix * np.float32(factor))
+    projection = variables.take("decoder/projection/weight", 2)
+    bias = variables.find(["decoder/projection/bias"], 1)
+    if (
+        embeddings[1].shape != projection.shape
+        or embeddings[0].shape[1] != projection.shape[1]
+        or (bias is not None and len(bias) != len(projection))
+    ):
+        raise ValueError(
+            f"{variables.path}: embeddings of the shapes {embeddings[0].shape} and "
+            f"{embeddings[1].shape} do not go with an output of {projection.shape}."
+        )
+    return embeddings, (projection, bias)
+
+
+def _joint_vocabulary(folder, config, embeddings, output):
+    source, target = (
+        _read_vocabulary(folder, side, config, len(matrix))
+        for side, matrix in zip(("source", "target"), embeddings, strict=True)
+    )
+    if source.tokens == target.tokens and np.array_equal(*embeddings):
+        return share(target)
+    return join(source, target)
+
+
+def _read_vocabulary(folder, side, config, num_rows):
+    names = [f"{name}_vocabulary{end}" for name in ("shared", side) for end in (".json", ".txt")]
+    paths = [folder / name for name in names if (folder / name).exists()]
+    if not paths:
+        raise FileNotFoundError(f"{folder} has none of the files {', '.join(names)}.")
+    path = paths[0]
+    tokens = read_token_file(path)
+    if config.unk_token not in tokens:  # as the engine does
+        tokens.append(config.unk_token)
+    if len(tokens) != num_rows:
+        raise ValueError(
+            f"{path} has {len(tokens):,} tokens, unknown ones included, but the embeddings of "
+            f"{folder / 'model.bin'} have {num_rows:,} rows."
+        )
+    row = {token: i for i, token in enumerate(tokens)}
+    needed = (
+        [config.eos_token] if side == "source" else [config.eos_token, config.decoder_start_token]
+    )
+    for token in needed:
+        if token not in row:
+            raise ValueError(f"{path} lacks the token {token!r:.60} of the model's configuration.")
+    return Vocabulary(
+        tuple(tokens),
+        unknown=row[config.unk_token],
+        end=row[config.eos_token],
+        start=row.get(config.decoder_start_token),
+        pad=next((row[token] for token in PADDINGS if token in row), None),
+    )
+
+
+def _options_and_weights(variables, settings, vocabulary, embeddings, output):
+    """Arguments of `TransformerBackbone`, and weights by their paths."""
+    hidden_dim = embeddings[0].shape[1]
+    has_bias = any(f"{side}/layer_0/self_attention/linear_0/bias" in variables for side in SIDES)
+    matrices = joint_matrices(vocabulary, *embeddings, *output)
+    options, weights = position_weights(*_position_tables(variables, hidden_dim))
+    options |= {
+        "hidden_dim": hidden_dim,
+        "intermediate_dim": len(variables.take("encoder/layer_0/ffn/linear_0/weight", 2)),
+        "attention_bias": has_bias,
+        "tie_weights": "reverse_embeddings" not in matrices,
+        "logits_bias": "logits_bias" in matrices,
+    }
+    weights |= {f"token_embedding/{name}": array for name, array in matrices.items()}
+    weights |= layer_weights(variables, settings.num_layers, has_bias)
+    if settings.normalize_first:
+        for side in SIDES:
+            weights |= norm_weights(variables, f"{side}/layer_norm", f"{side}_norm")
+    return options, weights
+
+
+def _position_tables(variables, hidden_dim):
+    tables = [variables.find([f"{side}/position_encodings/encodings"], 2) for side in SIDES]
+    if (
+        hidden_dim % 2
+        or hidden_dim < 4
+        or any(table is not None and table.shape[1] != hidden_dim for table in tables)
+    ):
+        raise ValueError(f"{variables.path}: its positions are not of its width, {hidden_dim}.")
+    length = min([len(table) for table in tables if table is not None], default=DEFAULT_POSITIONS)
+    sinusoids = half_and_half_sinusoids(length, hidden_dim, first=1)
+    return [sinusoids if table is None else table for table in tables]

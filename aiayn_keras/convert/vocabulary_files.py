@@ -1,0 +1,69 @@
+"""Lists of tokens from files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import pydantic
+
+from aiayn_keras.files import read_bytes
+from aiayn_keras.schemas import parse
+
+MOST_BYTES = 1 << 26
+MOST_TOKENS = 1 << 20
+LONGEST_TOKEN = 1000
+"""Bound on the characters of a token."""
+
+
+class TokenList(pydantic.RootModel):
+    """A file with one list of strings in JSON."""
+
+    root: list[Annotated[str, pydantic.Field(max_length=LONGEST_TOKEN, strict=True)]]
+
+
+def read_token_file(path):
+    """Reads a file of tokens, a JSON list in a file `*.json` and a token a line in any other.
+
+    Args:
+        path: The file.
+
+    Returns:
+        List of strings that are all different.
+
+    Raises:
+        OSError: If there is no such regular file.
+        ValueError: If it is damaged, too long, or holds a token twice; with the line.
+    """
+    path = Path(path)
+    content = read_bytes(path, MOST_BYTES)
+    if path.suffix == ".json":
+        tokens = parse(TokenList, content, path, "It is no list of tokens.").root
+    else:
+        tokens = read_lines_of(content, path)
+    check_tokens(tokens, path)
+    return tokens
+
+
+def read_lines_of(content, path):
+    """Lines of the UTF-8 bytes of a file; carriage returns stay unless every line has one."""
+    try:
+        lines = content.decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(f"{path}, line {line}: not valid UTF-8.") from None
+    if all(line.endswith("\r") for line in lines):
+        lines = [line[:-1] for line in lines]
+    return lines
+
+
+def check_tokens(tokens, path):
+    """Raises a `ValueError` for too many tokens, a token too long, or one that is there twice."""
+    if len(tokens) > MOST_TOKENS:
+        raise ValueError(f"{path} has {len(tokens):,} tokens, more than {MOST_TOKENS:,}.")
+    lines = {}
+    for line, token in enumerate(tokens, start=1):
+        if len(token) > LONGEST_TOKEN:
+            raise ValueError(f"{path}, token {line}: longer than {LONGEST_TOKEN} characters.")
+        if lines.setdefault(token, line) != line:
+            raise ValueError(
+                f"{path}, token {line}: {token!r:.60} is token {lines[token]} already."
+            )

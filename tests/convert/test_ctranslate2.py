@@ -1,0 +1,238 @@
+"""CTranslate2 models made into ours, compared with the engine itself."""
+
+import logging
+
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.convert import convert_ctranslate2
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+)
+from tests.convert.ctranslate2_models import (
+    SOURCE_WORDS,
+    TARGET_WORDS,
+    random_spec,
+    write_model_bin,
+    write_spec,
+)
+from tests.helpers import assert_close
+from tests.models import conftest as toy
+
+ctranslate2 = pytest.importorskip("ctranslate2")
+
+tokenizer = toy.tokenizer
+
+SHARED_WORDS = ["<pad>", "<unk>", "<s>", "</s>", "one", "two", "three", "four", "five"]
+PAIRS = [
+    ("ein zwei drei", "one two three four five six"),
+    ("آ", "b"),
+    ("b b niemals آ", "six one"),
+    ("zwei ein", ""),
+]
+VARIANTS = {
+    "pre-norm": {},
+    "post-norm, swish": {"pre_norm": False, "activation": "SWISH"},
+    "no biases, gelu": {"has_bias": False, "activation": "GELU"},
+    "positions, unscaled, tanh": {"positions": 17, "scale": False, "activation": "Tanh"},
+    "another scale, epsilon": {"scale": 2.5, "layer_norm_epsilon": 0.01},
+    "start is end, sigmoid": {"decoder_start_token": "</s>", "activation": "Sigmoid"},
+    "shared words": {"source": SHARED_WORDS, "target": SHARED_WORDS},
+    "shared matrix": {"source": SHARED_WORDS, "target": SHARED_WORDS, "is_tied": True},
+}
+
+
+def engine_log_probs(folder, pairs):
+    translator = ctranslate2.Translator(str(folder), intra_threads=1, compute_type="float32")
+    sources, targets = ([text.split() for text in texts] for texts in zip(*pairs, strict=True))
+    return [score.log_probs for score in translator.score_batch(sources, targets)]
+
+
+def our_log_probs(model, pairs, ends_sources=True):
+    """Log-probability of every target token, from logits, all pairs in one padded batch."""
+    tokenizer = model.preprocessor.tokenizer
+    end = tokenizer.end_token_id
+    labels = [[*tokenizer.target(target), end] for _, target in pairs]
+    sides = {
+        "encoder": [[*tokenizer(source), *[end] * ends_sources] for source, _ in pairs],
+        "decoder": [[tokenizer.start_token_id, *row[:-1]] for row in labels],
+    }
+    inputs = {}
+    for side, rows in sides.items():
+        ids = np.zeros((len(rows), max(map(len, rows))), "int32")
+        mask = np.zeros_like(ids)
+        for i, row in enumerate(rows):
+            ids[i, : len(row)], mask[i, : len(row)] = row, 1
+        inputs |= {f"{side}_token_ids": ids, f"{side}_padding_mask": mask}
+    log_probs = keras.ops.convert_to_numpy(keras.ops.log_softmax(model(inputs)))
+    return [log_probs[i, np.arange(len(row)), row] for i, row in enumerate(labels)]
+
+
+def assert_same_log_probs(folder, model, pairs, ends_sources=True):
+    ours = our_log_probs(model, pairs, ends_sources)
+    for row, expected in zip(ours, engine_log_probs(folder, pairs), strict=True):
+        assert_close(row, expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+def test_every_kind_of_model_scores_as_the_engine_does(options, tmp_path):
+    folder = write_spec(random_spec(num_layers=1, **options), tmp_path / "model")
+    pairs = PAIRS
+    if "source" in options:
+        pairs = [("one two never three", "five two"), ("two", "two two three"), ("one", "")]
+    assert_same_log_probs(folder, convert_ctranslate2(folder), pairs)
+
+
+@pytest.mark.parametrize("quantization", ["int8", "int16", "float16", "int8_float16"])
+def test_quantized_weights_are_what_the_engine_reads(quantization, tmp_path):
+    folder = write_spec(random_spec(num_layers=1, positions=17), tmp_path / "model", quantization)
+    assert_same_log_probs(folder, convert_ctranslate2(folder), PAIRS)
+
+
+def test_bfloat16_weights_are_read(tmp_path):
+    pytest.importorskip("torch")
+    folder = write_spec(random_spec(), tmp_path / "model", "bfloat16")
+    assert_same_log_probs(folder, convert_ctranslate2(folder), PAIRS)
+
+
+def test_it_translates_as_the_engine_does(tmp_path):
+    spec = random_spec(seed=3)
+    for word, bias in (("<s>", -30), ("<unk>", -30), ("</s>", 3)):  # two are not written by ours
+        spec.decoder.projection.bias[TARGET_WORDS.index(word)] = bias
+    folder = write_spec(spec, tmp_path / "model")
+    sources = [source for source, _ in PAIRS]
+    answers = ctranslate2.Translator(str(folder), intra_threads=1).translate_batch(
+        [source.split() for source in sources],
+        beam_size=3,
+        length_penalty=0,
+        min_decoding_length=0,
+        num_hypotheses=2,
+        return_scores=True,
+    )
+    found = convert_ctranslate2(folder).translate(
+        sources, num_beams=3, length_penalty=0.0, num_return_sequences=2
+    )
+    for answer, translation in zip(answers, found, strict=True):
+        hypotheses = translation.hypotheses
+        assert [" ".join(words) for words in answer.hypotheses] == [h.text for h in hypotheses]
+        assert_close(answer.scores, [h.score for h in hypotheses], rtol=0, atol=1e-4)
+
+
+def test_a_word_of_both_vocabularies_is_the_source_s_or_the_target_s(tmp_path):
+    model = convert_ctranslate2(write_spec(random_spec(), tmp_path / "model"))
+    tokenizer = model.preprocessor.tokenizer
+    assert tokenizer.vocabulary_size() == 4 + 5 + 7
+    assert list(tokenizer("ein b drei one")) == [4, 8, 6, 1]
+    assert list(tokenizer.target("one b ein")) == [9, 12, 1]
+    assert tokenizer.target.detokenize([9, 12]) == "one b"
+
+
+def test_a_shared_tied_vocabulary_stays_one_matrix(tmp_path):
+    spec = random_spec(source=SHARED_WORDS, target=SHARED_WORDS, is_tied=True, has_bias=False)
+    backbone = convert_ctranslate2(write_spec(spec, tmp_path / "model")).backbone
+    assert backbone.vocabulary_size == len(SHARED_WORDS)
+    assert (backbone.tie_weights, backbone.logits_bias) == (True, False)
+
+
+@pytest.fixture
+def exported(tokenizer, seed, tmp_path):
+    """Function that exports a model of ours with random weights."""
+
+    def export(**options):
+        backbone = TransformerBackbone(
+            tokenizer.vocabulary_size(),
+            num_layers=2,
+            num_heads=3,
+            hidden_dim=12,
+            intermediate_dim=20,
+            max_sequence_length=19,
+            **options,
+        )
+        noise = np.random.default_rng(seed)
+        for weight in backbone.weights:
+            weight.assign(weight + noise.normal(0.0, 0.4, weight.shape))
+        model = TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 9, 9))
+        return model, model.export(tmp_path / "exported", format="ctranslate2")
+
+    return export
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"normalize_first": True, "attention_bias": True, "activation": "gelu"},
+        {"position_embedding": "learned", "tie_weights": False, "logits_bias": True},
+    ],
+)
+def test_our_own_export_comes_back(exported, options):
+    model, folder = exported(**options)
+    back = convert_ctranslate2(folder)
+    tokenizers = back.preprocessor.tokenizer, model.preprocessor.tokenizer
+    assert tokenizers[0](["acht uhr"]) == tokenizers[1](["acht uhr"])
+    ours = {weight.path: weight for weight in model.backbone.weights}
+    assert len(back.backbone.weights) == len(ours)
+    for weight in back.backbone.weights:
+        assert_close(weight, ours[weight.path], rtol=0, atol=0)
+    config, expected = back.backbone.get_config(), model.backbone.get_config()
+    for name in ("activation", "layer_norm_epsilon", "max_sequence_length", "normalize_first"):
+        assert config[name] == pytest.approx(expected[name])
+
+
+@pytest.mark.parametrize(("version", "revision"), [(2, 2), (3, 4), (5, 5)])
+def test_older_files_are_read(version, revision, tmp_path):
+    spec = random_spec(scale=True)
+    folder = write_spec(spec, tmp_path / "model")
+    variables = {
+        name: value.numpy()
+        for name, value in spec.variables().items()
+        if not isinstance(value, str) and (version > 2 or value.numpy().ndim)
+    }
+    if version == 2:  # of eight heads, and no other way to say so
+        variables["num_heads"] = np.int16(3)
+    variables["with_source_eos"] = np.int8(1)
+    write_model_bin(folder / "model.bin", variables, version, "TransformerSpec", revision)
+    (folder / "config.json").unlink()
+    assert_same_log_probs(folder, convert_ctranslate2(folder), PAIRS)
+
+
+def test_a_model_of_sources_without_end_is_announced(tmp_path, caplog):
+    folder = write_spec(random_spec(add_source_eos=False), tmp_path / "model")
+    with caplog.at_level(logging.WARNING):
+        model = convert_ctranslate2(folder)
+    assert "trained on sources without an end token" in caplog.text
+    assert_same_log_probs(folder, model, PAIRS, ends_sources=False)
+
+
+def test_an_unknown_token_that_the_vocabulary_lacks_is_the_last_one(tmp_path):
+    folder = write_spec(random_spec(), tmp_path / "model")
+    (folder / "source_vocabulary.json").unlink()
+    (folder / "source_vocabulary.txt").write_text("\n".join(SOURCE_WORDS[:-1]) + "\n", "utf-8")
+    assert SOURCE_WORDS[-1] == "<unk>"
+    assert_same_log_probs(folder, convert_ctranslate2(folder), PAIRS)
+
+
+def test_two_vocabularies_that_are_wordpieces_want_their_model(tmp_path):
+    words = [word if word.startswith("<") else f"▁{word}" for word in SOURCE_WORDS]
+    folder = write_spec(random_spec(source=words), tmp_path / "model")
+    with pytest.raises(ValueError, match=r"wordpieces, such as '▁ein': put .*sentencepiece\.model"):
+        convert_ctranslate2(folder)
+
+
+def test_a_sentencepiece_model_in_another_order_is_used(tokenizer, tmp_path):
+    words = tokenizer.get_vocabulary()
+    words = [*words[:3:-1], "</s>", "<unk>", "<s>"]
+    left_out = words.pop(2)
+    folder = write_spec(random_spec(source=words, target=TARGET_WORDS), tmp_path / "model")
+    (folder / "sentencepiece.model").write_bytes(tokenizer.proto)
+    model = convert_ctranslate2(folder)
+    found = model.preprocessor.tokenizer
+    pieces = tokenizer.get_vocabulary()
+    text = "acht neun zehn uhr null"
+    assert [found.id_to_token(i) for i in found(text)] == [pieces[i] for i in tokenizer(text)]
+    row = found.token_to_id(left_out)
+    embeddings = keras.ops.convert_to_numpy(model.backbone.token_embedding.embeddings)
+    assert_close(embeddings[row], embeddings[1], rtol=0, atol=0)
