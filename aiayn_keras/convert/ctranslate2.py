@@ -8,14 +8,14 @@ import numpy as np
 
 from aiayn_keras.convert.assigning import assign_weights
 from aiayn_keras.convert.ctranslate2_binary import read_model_bin
-from aiayn_keras.convert.ctranslate2_layers import Variables, layer_weights, norm_weights
+from aiayn_keras.convert.ctranslate2_layers import check_all_taken, layer_weights, norm_weights
 from aiayn_keras.convert.ctranslate2_settings import read_config, read_settings
 from aiayn_keras.convert.joint_vocabulary import Vocabulary, join, joint_matrices, share
 from aiayn_keras.convert.positions import half_and_half_sinusoids, position_weights
+from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
 from aiayn_keras.convert.vocabulary_files import read_token_file
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
-from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import text_preprocessor
+from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def convert_ctranslate2(folder):
     """
     folder = Path(folder)
     model_bin = read_model_bin(folder / "model.bin")
-    variables = Variables(model_bin.path, model_bin.variables)
+    variables = TakenArrays(model_bin.path, model_bin.variables)
     config = read_config(folder, model_bin, variables)
     settings = read_settings(model_bin, variables)
     embeddings, output = _matrices(variables)
@@ -69,7 +69,7 @@ def convert_ctranslate2(folder):
         vocabulary = add_pieces(vocabulary, *models)
     tokenizer = build_tokenizer(vocabulary, *models, folder)
     options, weights = _options_and_weights(variables, settings, vocabulary, embeddings, output)
-    variables.check_all_taken()
+    check_all_taken(variables)
     try:
         backbone = TransformerBackbone(
             len(vocabulary.source_rows),

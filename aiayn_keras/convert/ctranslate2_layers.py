@@ -6,69 +6,26 @@ matrix there is the transpose of ours, and those of queries, keys and values are
 
 import numpy as np
 
+NO_WEIGHTS = ("alignment_layer", "alignment_heads", "embeddings_merge")
+"""Numbers that say nothing of the model's answers."""
 
-class Variables:
-    """The variables of a file, of which all must be taken.
 
-    Args:
-        path: Path of the file, for errors.
-        arrays: Dictionary from names to arrays.
-    """
-
-    NO_WEIGHTS = ("alignment_layer", "alignment_heads", "embeddings_merge")
-
-    def __init__(self, path, arrays):
-        self.path = path
-        self._arrays = dict(arrays)
-        self._taken = set()
-
-    def __contains__(self, name):
-        return name in self._arrays
-
-    def take(self, name, axes):
-        """The array of a name, which must have so many axes; a scalar is a Python number."""
-        if name not in self._arrays:
-            raise ValueError(f"{self.path}: `{name}` is missing.")
-        array = self._arrays[name]
-        if array.ndim != axes:
-            raise ValueError(f"{self.path}: `{name}` has the shape {array.shape}: it is damaged.")
-        self._taken.add(name)
-        return array if axes else array.item()
-
-    def find(self, names, axes, default=None):
-        """The array of the first of some names that is there, or the default."""
-        for name in names:
-            if name in self._arrays:
-                return self.take(name, axes)
-        return default
-
-    def count_layers(self, side):
-        """Number of layers whose variables begin with `<side>/layer_<i>/`, from 0 on."""
-        count = 0
-        prefixes = {
-            name.rsplit("/", name.count("/") - 1)[0] for name in self._arrays if "/" in name
-        }
-        while f"{side}/layer_{count}" in prefixes:
-            count += 1
-        return count
-
-    def check_all_taken(self):
-        """Raises a `ValueError` for a variable that our model has no place for."""
-        for name in sorted(self._arrays.keys() - self._taken):
-            array = self._arrays[name]
-            is_switched_off = array.ndim == 0 and not array
-            if not is_switched_off and name.split("/")[-1] not in self.NO_WEIGHTS:
-                raise ValueError(
-                    f"{self.path}: `{name:.200}` belongs to no part of the Transformer that can be "
-                    "converted: an encoder and a decoder with sinusoidal or learned positions."
-                )
+def check_all_taken(variables):
+    """Raises a `ValueError` for a variable that our model has no place for."""
+    for name, array in variables.left().items():
+        is_switched_off = array.ndim == 0 and not array
+        if not is_switched_off and name.split("/")[-1] not in NO_WEIGHTS:
+            raise ValueError(
+                f"{variables.path}: `{name:.200}` belongs to no part of the Transformer that can "
+                "be converted: an encoder and a decoder with sinusoidal or learned positions."
+            )
 
 
 def layer_weights(variables, num_layers, has_bias):
     """The weights of all layers.
 
     Args:
-        variables: `Variables`.
+        variables: The file's variables, as `TakenArrays`.
         num_layers: Number of layers of encoder and decoder.
         has_bias: Whether our attention projections have biases; missing ones are 0.
 

@@ -121,7 +121,7 @@ def _side_settings(side, variables, num_heads):
             f"{variables.path}: the activation number {activation} is none of "
             f"{', '.join(f'{code} ({name})' for code, name in ACTIVATIONS.items())}."
         )
-    num_layers = variables.count_layers(side)
+    num_layers = variables.count_layers(f"{side}/layer_")
     if not num_layers:
         raise ValueError(f"{variables.path} has no layer `{side}/layer_0`.")
     return Settings(

@@ -1,0 +1,57 @@
+"""The arrays of a file, each of which has to be used."""
+
+
+class TakenArrays:
+    """Arrays by their names, with a note of those that were taken.
+
+    Args:
+        path: Path of the file, for errors.
+        arrays: Dictionary from names to arrays.
+    """
+
+    def __init__(self, path, arrays):
+        self.path = path
+        self._arrays = dict(arrays)
+        self._taken = set()
+
+    def __contains__(self, name):
+        return name in self._arrays
+
+    def take(self, name, axes):
+        """The array of a name, which must have so many axes; a scalar is a Python number."""
+        if name not in self._arrays:
+            raise ValueError(f"{self.path}: `{name}` is missing.")
+        array = self._arrays[name]
+        if array.ndim != axes:
+            raise ValueError(
+                f"{self.path}: `{name}` has the shape {array.shape}, expected {axes} axes."
+            )
+        self._taken.add(name)
+        return array if axes else array.item()
+
+    def find(self, names, axes, default=None):
+        """The array of the first of some names that is there, or the default."""
+        for name in names:
+            if name in self._arrays:
+                return self.take(name, axes)
+        return default
+
+    def count_layers(self, prefix):
+        """Number of layers i, from 0 on, whose arrays have names that begin with `<prefix><i>`.
+
+        Behind the number stands the last character of the prefix's own separators, `/` or `.`.
+        """
+        separator = "/" if "/" in prefix else "."
+        numbers = {
+            name.removeprefix(prefix).split(separator)[0]
+            for name in self._arrays
+            if name.startswith(prefix)
+        }
+        count = 0
+        while str(count) in numbers:
+            count += 1
+        return count
+
+    def left(self):
+        """The arrays that nobody has taken, by their names, in order."""
+        return {name: self._arrays[name] for name in sorted(self._arrays.keys() - self._taken)}
