@@ -9,7 +9,8 @@ def assign_weights(backbone, arrays, origin):
     Args:
         backbone: A `TransformerBackbone`.
         arrays: Dictionary from the `path` of every one of `backbone.weights`, such as
-            `"encoder_block_0/self_attention/query/kernel"`, to an array of numbers.
+            `"encoder_block_0/self_attention/query/kernel"`, to an array of floating-point
+            numbers.
         origin: Path of the file that the arrays come from, for the error.
 
     Raises:
@@ -36,8 +37,8 @@ def _check_names(weights, arrays, origin):
 
 def _as_float32(array, shape, where):
     array = np.asarray(array)
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{where}: no numbers, but {array.dtype}.")
+    if array.dtype.kind != "f":
+        raise ValueError(f"{where}: no floating-point numbers, but {array.dtype}.")
     if array.shape != tuple(shape):
         raise ValueError(f"{where}: expected the shape {tuple(shape)}, got {array.shape}.")
     with np.errstate(over="ignore"):

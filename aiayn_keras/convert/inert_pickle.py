@@ -9,7 +9,7 @@ one object: no pickle asks for much more memory than that.
 import pickletools
 from dataclasses import dataclass, field
 
-MOST_OPERATIONS = 1_000_000
+MOST_OPERATIONS = 300_000
 """Bound on the operations of a pickle; a tensor takes about 30."""
 
 # fmt: off

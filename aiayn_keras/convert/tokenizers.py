@@ -27,6 +27,8 @@ def read_sentencepiece_models(folder):
     for names in (SOURCE_FILES, TARGET_FILES):
         paths = [folder / name for name in names if (folder / name).exists()]
         found.append(read_model(paths[0]) if paths else None)
+        if paths and not found[-1].pieces:
+            raise ValueError(f"{paths[0]} holds no SentencePiece model: it is empty.")
     return found[0], found[0] if found[1] is None else found[1]
 
 

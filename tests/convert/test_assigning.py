@@ -63,9 +63,10 @@ def test_an_array_of_no_weight_is_refused_by_name(backbone, arrays):
         (np.full((12, 12), np.nan), "not finite"),
         (np.full((12, 12), -np.inf), "not finite"),
         (np.full((12, 12), 1e39), "not finite"),
-        (np.full((12, 12), "a"), "no numbers, but <U1"),
-        (np.full((12, 12), None), "no numbers, but object"),
-        (np.zeros((12, 12), complex), "no numbers, but complex128"),
+        (np.full((12, 12), "a"), "no floating-point numbers, but <U1"),
+        (np.full((12, 12), None), "no floating-point numbers, but object"),
+        (np.zeros((12, 12), "int32"), "no floating-point numbers, but int32"),
+        (np.zeros((12, 12), complex), "no floating-point numbers, but complex128"),
     ],
 )
 def test_a_wrong_array_is_refused_and_nothing_is_assigned(backbone, arrays, array, message):

@@ -1,0 +1,67 @@
+"""Every hostile model is refused by the converters in one line, in little memory, and nothing runs.
+
+Run from the repository's root, where `ctranslate2` and PyTorch are installed, which write the right
+models that the hostile ones are made of:
+
+    python -m tests.claims.hostile_conversions --list
+
+Each file is read in a process of its own, whose memory and time are limited. Prints a table, with
+`--list` every answer, and whether a pickle ran its command. Exits with 1 if a case falls through.
+"""
+
+import functools
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from tests.claims.forked_cases import Case, Limits, print_table, run_cases
+from tests.claims.hostile_models import hostile_checkpoints, hostile_engine_models
+from tests.claims.hostile_tensors import CANARY, hostile_tensor_files
+
+LIMITS = Limits(bytes=2 * 2**30, seconds=60.0)
+
+
+def cases(folder):
+    """Yields all cases.
+
+    Args:
+        folder: Path of an empty folder for the files.
+    """
+    from aiayn_keras.convert import convert_ctranslate2, convert_fairseq
+    from aiayn_keras.convert.tensor_files import read_tensors
+
+    for number, file in enumerate(hostile_tensor_files()):
+        place = folder / f"tensors-{number}"
+        place.mkdir()
+        run = functools.partial(read_tensors, file.write(place))
+        yield Case(file.group, file.name, run, "refusal", file.message)
+    for group, make, convert in (
+        ("CTranslate2", hostile_engine_models, lambda path: convert_ctranslate2(path)),
+        ("fairseq", hostile_checkpoints, lambda paths: convert_fairseq(*paths)),
+    ):
+        place = folder / group
+        place.mkdir()
+        for name, argument, message in make(place):
+            yield Case(group, name, functools.partial(convert, argument), "refusal", message)
+
+
+@click.command()
+@click.option("--list", "is_list", is_flag=True, help="Print every answer.")
+def main(is_list):
+    """Give hostile models to the converters."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = []
+        for result in run_cases(list(cases(Path(folder))), LIMITS):
+            results.append(result)
+            if is_list:
+                answer = result.message.replace(folder, "")
+                click.echo(f"{result.case.group}: {result.case.name}: {answer}")
+    has_run = CANARY.exists()
+    click.echo(f"Commands run by a file: {'some' if has_run else 'none'}.")
+    sys.exit(print_table(results) > 0 or has_run)
+
+
+if __name__ == "__main__":
+    main()
