@@ -1,5 +1,5 @@
 """Models of other toolkits made into ours, one file here for each format."""
 
-from aiayn_keras.convert.assigning import assign_weights
+from aiayn_keras.convert.marian import convert_marian
 
-__all__ = ["assign_weights"]
+__all__ = ["convert_marian"]
