@@ -1,5 +1,9 @@
 """Models of other toolkits made into ours, one file here for each format."""
 
+from aiayn_keras.convert.foreign_models import convert, is_foreign
 from aiayn_keras.convert.marian import convert_marian
+from aiayn_keras.models import TransformerSeq2SeqLM
 
-__all__ = ["convert_marian"]
+TransformerSeq2SeqLM.converters.append((is_foreign, convert))
+
+__all__ = ["convert", "convert_marian"]

@@ -12,6 +12,7 @@ from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.schemas import parse
 
 MOST_VOCABULARY_BYTES = 1 << 26
+FILES = "source.spm", "target.spm", "vocab.json"
 PAD, UNK, END = "<pad>", "<unk>", "</s>"
 
 
