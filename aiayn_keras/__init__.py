@@ -22,13 +22,16 @@ _MODULE_OF_NAME = {
     "paper_adam": "aiayn_keras.optimization",
 }
 
-__all__ = ["export", *_MODULE_OF_NAME]
+_FOLDERS = ("convert", "export")
+"""Sub-packages that add to the classes when they are imported."""
+
+__all__ = [*_FOLDERS, *_MODULE_OF_NAME]
 
 
 def __getattr__(name):
     """Imports a public name (PEP 562)."""
-    if name == "export":
-        return importlib.import_module("aiayn_keras.export")
+    if name in _FOLDERS:
+        return importlib.import_module(f"aiayn_keras.{name}")
     if name not in _MODULE_OF_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_MODULE_OF_NAME[name]), name)

@@ -6,6 +6,7 @@ import sys
 import click
 
 from aiayn_keras.cli.average import average
+from aiayn_keras.cli.convert import convert
 from aiayn_keras.cli.error_line import error_line, one_line
 from aiayn_keras.cli.evaluate import evaluate
 from aiayn_keras.cli.export import export
@@ -17,7 +18,19 @@ from aiayn_keras.cli.serve import serve
 from aiayn_keras.cli.train import train
 from aiayn_keras.cli.translate import translate
 
-COMMANDS = (prepare, train, translate, score, evaluate, average, export, serve, request, info)
+COMMANDS = (
+    prepare,
+    train,
+    convert,
+    translate,
+    score,
+    evaluate,
+    average,
+    export,
+    serve,
+    request,
+    info,
+)
 
 
 class _Commands(click.Group):

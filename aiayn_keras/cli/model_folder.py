@@ -12,7 +12,7 @@ def check_model_folder(folder):
     elif (folder / "checkpoints").is_dir() and not (folder / "evaluation.json").is_file():
         reason = "its training is not finished: go on with `aiayn-keras train`"
     elif not (folder / "task.json").is_file():
-        reason = "it has no task.json; `aiayn-keras train` makes model folders"
+        reason = "it has no task.json; `aiayn-keras train` and `convert` make model folders"
     else:
         return
     raise FileNotFoundError(f"{folder} is no model folder: {reason}.")

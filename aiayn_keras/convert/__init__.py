@@ -1,7 +1,11 @@
 """Models of other toolkits made into ours, one file here for each format."""
 
-from aiayn_keras.convert.assigning import assign_weights
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.fairseq import convert_fairseq
+from aiayn_keras.convert.foreign_models import convert, is_foreign
+from aiayn_keras.convert.marian import convert_marian
+from aiayn_keras.models import TransformerSeq2SeqLM
 
-__all__ = ["assign_weights", "convert_ctranslate2", "convert_fairseq"]
+TransformerSeq2SeqLM.converters.append((is_foreign, convert))
+
+__all__ = ["convert", "convert_ctranslate2", "convert_fairseq", "convert_marian"]

@@ -30,7 +30,7 @@ PADDINGS = ("<pad>", "<blank>")
 """Names of the padding token, which no configuration says; `<blank>` is OpenNMT's."""
 
 
-def convert_ctranslate2(folder):
+def convert_ctranslate2(folder, dtype=None):
     """Makes a `TransformerSeq2SeqLM` of a CTranslate2 model.
 
     Weights of every format become float32. The folder needs no more than the engine does:
@@ -47,6 +47,7 @@ def convert_ctranslate2(folder):
 
     Args:
         folder: The folder that `ctranslate2.Translator` would load.
+        dtype: A `keras.DTypePolicy` or its name.
 
     Returns:
         A `TransformerSeq2SeqLM` with a preprocessor.
@@ -75,6 +76,7 @@ def convert_ctranslate2(folder):
             len(vocabulary.source_rows),
             **vars(settings),
             layer_norm_epsilon=config.layer_norm_epsilon or DEFAULT_EPSILON,
+            dtype=dtype,
             **options,
         )
     except ValueError as error:

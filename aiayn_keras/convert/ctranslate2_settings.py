@@ -1,4 +1,4 @@
-"""What a CTranslate2 model says about itself, in its two files."""
+"""Settings of a CTranslate2 model, of which `model.bin` holds some and `config.json` others."""
 
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ def read_config(folder, model_bin, variables):
     """
     path = folder / "config.json"
     if model_bin.version < FIRST_VERSION_WITH_CONFIG:
-        config = _config_of_variables(variables)
+        config, path = _config_of_variables(variables), model_bin.path
     elif path.exists():
         config = parse(Config, read_bytes(path, MOST_CONFIG_BYTES), path, "It is no configuration.")
     else:

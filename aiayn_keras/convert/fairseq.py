@@ -32,7 +32,7 @@ EPSILON = 1e-5  # PyTorch's
 NO_WEIGHTS = ("version", "_float_tensor")
 
 
-def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None):
+def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None, dtype=None):
     """Makes a `TransformerSeq2SeqLM` of a `transformer` of fairseq.
 
     Nothing in the checkpoint is run, and neither fairseq nor PyTorch is needed. Texts are words of
@@ -44,6 +44,7 @@ def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None):
         checkpoint: The file, such as `model.pt`.
         source_dictionary: The file `dict.<language>.txt` of the source.
         target_dictionary: That of translations; defaults to the source's.
+        dtype: A `keras.DTypePolicy` or its name.
 
     Returns:
         A `TransformerSeq2SeqLM` with a preprocessor.
@@ -75,6 +76,7 @@ def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None):
             activation_dropout=settings.activation_dropout,
             attention_bias=True,
             layer_norm_epsilon=EPSILON,
+            dtype=dtype,
             **options,
         )
     except ValueError as error:

@@ -1,5 +1,7 @@
 """The arrays of a file, each of which has to be used."""
 
+import re
+
 
 class TakenArrays:
     """Arrays by their names, with a note of those that were taken.
@@ -37,16 +39,9 @@ class TakenArrays:
         return default
 
     def count_layers(self, prefix):
-        """Number of layers i, from 0 on, whose arrays have names that begin with `<prefix><i>`.
-
-        Behind the number stands the last character of the prefix's own separators, `/` or `.`.
-        """
-        separator = "/" if "/" in prefix else "."
-        numbers = {
-            name.removeprefix(prefix).split(separator)[0]
-            for name in self._arrays
-            if name.startswith(prefix)
-        }
+        """Number of layers i, from 0 on, with names that begin with `<prefix><i>` and `/` or `.`"""
+        found = (re.match(rf"{re.escape(prefix)}(\d+)[/.]", name) for name in self._arrays)
+        numbers = {match[1] for match in found if match}
         count = 0
         while str(count) in numbers:
             count += 1

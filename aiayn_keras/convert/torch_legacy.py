@@ -46,7 +46,7 @@ def _note(identifier, storages):
 
 
 def _places(file, start, keys, storages):
-    """Where in the file each storage begins, by its key."""
+    """Positions in the file that the storages begin at, by their keys."""
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise ValueError("its list of storages is no list of names")
     if len(set(keys)) != len(keys) or set(keys) != storages.keys():

@@ -1,5 +1,6 @@
 """Text to padded token ids and back, in a TensorFlow graph."""
 
+import hashlib
 from typing import Any, NamedTuple
 
 
@@ -26,16 +27,11 @@ class ServedText:
     """
 
     def __init__(self, tokenizer, long_text):
-        import tensorflow as tf
-        import tensorflow_text
-
         # They must be attributes of the exported module; otherwise loading does not find them.
-        self.op = tensorflow_text.SentencepieceTokenizer(model=tokenizer.proto, out_type=tf.int32)
+        self.op = _tokenizer_op(tokenizer.proto)
         self.target_op = self.op
         if tokenizer.target_proto is not None:
-            self.target_op = tensorflow_text.SentencepieceTokenizer(
-                model=tokenizer.target_proto, out_type=tf.int32
-            )
+            self.target_op = _tokenizer_op(tokenizer.target_proto)
         self.pad, self.end = tokenizer.pad_token_id, tokenizer.end_token_id
         self.unknown, self.vocabulary_size = tokenizer.unk_token_id, tokenizer.vocabulary_size()
         self.first_piece = max(tokenizer.special_token_ids) + 1
@@ -109,3 +105,12 @@ class ServedText:
         import tensorflow as tf
 
         return tf.where(token_ids == self.pad, "", self.op.id_to_string(token_ids))
+
+
+def _tokenizer_op(proto):
+    """A tokenizer of TensorFlow Text; loaded ones of one name would share the first one's model."""
+    import tensorflow as tf
+    import tensorflow_text
+
+    name = f"sentencepiece_{hashlib.sha256(proto).hexdigest()[:16]}"
+    return tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32, name=name)

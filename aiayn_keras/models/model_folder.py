@@ -5,6 +5,7 @@ The files are those of a KerasHub preset, and a list of their checksums.
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import ClassVar
 
 import keras
 
@@ -44,12 +45,18 @@ LEAST_BYTES_PER_WEIGHT = 0.5
 class ModelFolders:
     """Mixin of a KerasHub task: reads and writes its preset as a model folder."""
 
+    # Pairs of functions for models of other toolkits, `is_foreign(preset)` and
+    # `convert(preset, dtype)`; `aiayn_keras.convert` adds them.
+    converters: ClassVar[list] = []
+
     @classmethod
     def from_preset(cls, preset, load_weights=True, **kwargs):
         """Loads a model folder, or another preset that KerasHub finds.
 
         Args:
-            preset: Path of a folder, or an address, see `keras_hub.models.Task.from_preset`.
+            preset: Path of a folder, or an address, see `keras_hub.models.Task.from_preset`. A
+                model of Hugging Face's Marian, such as `"hf://Helsinki-NLP/opus-mt-en-de"`, is
+                converted, see `aiayn_keras.convert`.
             load_weights: Whether to load the weights.
             **kwargs: As in KerasHub, such as `dtype`.
 
@@ -57,16 +64,26 @@ class ModelFolders:
             OSError: If a file of the folder is missing.
             ValueError: If a file of the folder is damaged or foreign, with its name.
         """
+        for is_foreign, convert in cls.converters if cls._is_ours() else ():
+            if is_foreign(preset):
+                if not load_weights:
+                    raise ValueError("`load_weights` must be True for a model that is converted.")
+                return convert(preset, **kwargs)
         is_folder = Path(preset).is_dir()
         with ThreadPoolExecutor(1) as pool:  # Checksums take as long as building the model.
             checksums = pool.submit(check_checksums, preset) if is_folder else None
             try:
-                if is_folder and keras.saving.get_registered_name(cls) == TASK_CLASS:
+                if is_folder and cls._is_ours():
                     check_model_folder(preset)
                 return cls._load(super().from_preset, preset, load_weights, is_folder, **kwargs)
             finally:
                 if checksums is not None:
                     checksums.result()  # Its error goes before what follows from a changed file.
+
+    @classmethod
+    def _is_ours(cls):
+        """Whether this is the class of this package, not one derived from it."""
+        return keras.saving.get_registered_name(cls) == TASK_CLASS
 
     @staticmethod
     def _load(from_preset, preset, load_weights, is_folder, **kwargs):

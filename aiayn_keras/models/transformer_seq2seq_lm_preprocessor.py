@@ -55,7 +55,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     def call(self, x, y=None, sample_weight=None, **lengths):
         inputs, y, sample_weight = super().call(x, y, sample_weight, **lengths)
         if self._has_target_tokenizer():
-            targets, y, sample_weight = self._of_targets().call(x, **lengths)
+            targets, y, sample_weight = self._of_targets()(x, **lengths)
             inputs |= _decoder_part(targets)
         return inputs, y, sample_weight
 

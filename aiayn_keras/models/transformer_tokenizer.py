@@ -67,7 +67,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     def _set_target_proto(self, proto, origin):
         _check_proto(proto, origin)
-        target = TransformerTokenizer(proto, dtype=self.dtype_policy)
+        target = TransformerTokenizer(proto, dtype=self.compute_dtype)
         if target.vocabulary_size() != self.vocabulary_size():
             raise ValueError(
                 f"{origin} must have as many pieces as the SentencePiece model of sources, "

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aiayn_keras.convert import assign_weights
+from aiayn_keras.convert.assigning import assign_weights
 from aiayn_keras.models import TransformerBackbone
 from tests.helpers import assert_close
 

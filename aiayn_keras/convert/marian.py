@@ -1,0 +1,245 @@
+"""Models of Hugging Face's Marian format, such as the 1,500 of OPUS-MT (https://arxiv.org/abs/2212.01936).
+
+Names and formulas are those of transformers' `modeling_marian.py`.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import pydantic
+from pydantic import Field
+
+from aiayn_keras.convert.assigning import assign_weights
+from aiayn_keras.convert.marian_vocabulary import read_marian_vocabulary
+from aiayn_keras.convert.tensor_files import read_tensors
+from aiayn_keras.files import read_bytes
+from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
+from aiayn_keras.models.architecture import INTEGERS
+from aiayn_keras.schemas import parse
+
+CONFIG = "config.json"
+WEIGHT_FILES = "model.safetensors", "pytorch_model.bin"
+MOST_CONFIG_BYTES = 1 << 20
+LAYER_NORM_EPSILON = 1e-5  # PyTorch's
+NEVER_WRITTEN = -100.0
+"""Logit of tokens that the other model does not have, too small to have any probability."""
+
+NO_MODEL = "Only Marian models of the Transformer's own architecture can be converted."
+
+Activation = Literal["swish", "silu", "relu", "gelu"]
+TokenId = Annotated[int, Field(ge=0, lt=INTEGERS["vocabulary_size"][1])]
+
+
+def _size(name):
+    least, most = INTEGERS[name]
+    return Annotated[int, Field(ge=least, le=most)]
+
+
+class MarianConfig(pydantic.BaseModel):
+    """What `config.json` says of the architecture; other fields are of no matter."""
+
+    model_config = pydantic.ConfigDict(extra="ignore", strict=True)
+
+    model_type: Literal["marian"]
+    vocab_size: _size("vocabulary_size")
+    decoder_vocab_size: int | None = None
+    d_model: _size("hidden_dim")
+    encoder_layers: _size("num_layers")
+    decoder_layers: _size("num_layers")
+    encoder_attention_heads: _size("num_heads")
+    decoder_attention_heads: _size("num_heads")
+    encoder_ffn_dim: _size("intermediate_dim")
+    decoder_ffn_dim: _size("intermediate_dim")
+    max_position_embeddings: _size("max_sequence_length")
+    activation_function: Activation
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    pad_token_id: TokenId
+    eos_token_id: TokenId
+    decoder_start_token_id: TokenId
+    scale_embedding: Literal[True]
+    normalize_before: Literal[False] = False
+    normalize_embedding: Literal[False] = False
+    add_final_layer_norm: Literal[False] = False
+    static_position_embeddings: Literal[True] = True
+    share_encoder_decoder_embeddings: Literal[True] = True
+    tie_word_embeddings: Literal[True] = True
+
+    @pydantic.model_validator(mode="after")
+    def _has_equal_sides(self):
+        for name in ("layers", "attention_heads", "ffn_dim"):
+            encoder, decoder = (getattr(self, f"{side}_{name}") for side in ("encoder", "decoder"))
+            if encoder != decoder:
+                raise ValueError(f"`encoder_{name}` is {encoder}, but `decoder_{name}` {decoder}")
+        if self.decoder_vocab_size not in (None, self.vocab_size):
+            raise ValueError("there are two vocabularies, but `vocab_size` is that of both here")
+        if self.decoder_start_token_id != self.pad_token_id:
+            raise ValueError("translations begin with another token than the padding token")
+        return self
+
+
+def convert_marian(folder, dtype=None):
+    """Makes a model of ours of a Marian model of Hugging Face.
+
+    It gives the same logits, and splits texts into the same wordpieces; see
+    `read_marian_vocabulary` for what differs. Hugging Face's `length_penalty` is the exponent of
+    the length alone, and 1 by default: for translations of the same rank, use 0 in both.
+
+    Args:
+        folder: Path of a folder with `config.json`, `model.safetensors` or `pytorch_model.bin`,
+            `source.spm`, `target.spm` and `vocab.json`.
+        dtype: A `keras.DTypePolicy` or its name.
+
+    Returns:
+        A `TransformerSeq2SeqLM`.
+
+    Raises:
+        OSError: If a file is missing.
+        ValueError: If a file is damaged, or the model is of another architecture, with the file
+            and the field or tensor.
+    """
+    folder = Path(folder)
+    path = folder / CONFIG
+    config = parse(MarianConfig, read_bytes(path, MOST_CONFIG_BYTES), path, NO_MODEL)
+    vocabulary = read_marian_vocabulary(folder, config.vocab_size)
+    weights = _find_weights(folder)
+    tensors = _Tensors(read_tensors(weights), weights)
+    backbone = TransformerBackbone(
+        vocabulary_size=len(vocabulary.rows),
+        num_layers=config.encoder_layers,
+        num_heads=config.encoder_attention_heads,
+        hidden_dim=config.d_model,
+        intermediate_dim=config.encoder_ffn_dim,
+        dropout=config.dropout,
+        attention_dropout=config.attention_dropout,
+        activation_dropout=config.activation_dropout,
+        activation=config.activation_function,
+        attention_bias=True,
+        logits_bias=True,
+        position_embedding="given",
+        layer_norm_epsilon=LAYER_NORM_EPSILON,
+        max_sequence_length=config.max_position_embeddings,
+        dtype=dtype,
+    )
+    arrays = _read_arrays(tensors, config, vocabulary)
+    tensors.check_all_taken()
+    assign_weights(backbone, arrays, weights)
+    return TransformerSeq2SeqLM(backbone, text_preprocessor(vocabulary.tokenizer, backbone))
+
+
+def marian_positions(length, hidden_dim):
+    """Sines of every position, and behind them the cosines.
+
+    Args:
+        length: Number of positions.
+        hidden_dim: Width D, even.
+
+    Returns:
+        Float32 array `(length, hidden_dim)`.
+    """
+    angles = np.arange(length)[:, None] / 10_000 ** (np.arange(0, hidden_dim, 2) / hidden_dim)
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype("float32")
+
+
+def _find_weights(folder):
+    for name in WEIGHT_FILES:
+        if (folder / name).exists():
+            return folder / name
+    raise FileNotFoundError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}.")
+
+
+class _Tensors:
+    """The tensors of a file, each of which must be taken once.
+
+    Args:
+        tensors: Dictionary from names to arrays.
+        path: The file.
+    """
+
+    def __init__(self, tensors, path):
+        self._tensors, self.path = tensors, path
+
+    def __contains__(self, name):
+        return name in self._tensors
+
+    def take(self, name):
+        """Gives the array of this name away."""
+        if name not in self._tensors:
+            raise ValueError(f"{self.path}: `{name}` is missing.")
+        return self._tensors.pop(name)
+
+    def check_all_taken(self):
+        """Raises a `ValueError` if there is an array that nobody has taken."""
+        if self._tensors:
+            raise ValueError(f"{self.path}: `{min(self._tensors):.200}` is no tensor of the model.")
+
+
+def _read_arrays(tensors, config, vocabulary):
+    """Arrays by the paths of our weights."""
+    positions = marian_positions(config.max_position_embeddings, config.d_model)
+    arrays = {f"{side}_embedding/table": positions for side in ("encoder", "decoder")}
+    arrays |= _read_embedding(tensors, config, vocabulary)
+    for side in ("encoder", "decoder"):
+        for i in range(config.encoder_layers):
+            theirs, ours = f"model.{side}.layers.{i}", f"{side}_block_{i}"
+            arrays |= _read_attention(tensors, f"{theirs}.self_attn", f"{ours}/self_attention")
+            if side == "decoder":
+                name = f"{theirs}.encoder_attn"
+                arrays |= _read_attention(tensors, name, f"{ours}/cross_attention")
+            for dense, name in (("fc1", "hidden"), ("fc2", "output")):
+                name = f"{ours}/feed_forward/{name}"
+                arrays |= _read_dense(tensors, f"{theirs}.{dense}", name)
+            name = f"{ours}/feed_forward_add_norm"
+            arrays |= _read_norm(tensors, f"{theirs}.final_layer_norm", name)
+    return arrays
+
+
+def _read_embedding(tensors, config, vocabulary):
+    matrix = tensors.take("model.shared.weight")
+    shape = (config.vocab_size, config.d_model)
+    if matrix.shape != shape:
+        where = f"{tensors.path}, `model.shared.weight`"
+        raise ValueError(f"{where}: expected the shape {shape}, got {matrix.shape}.")
+    # Copies that some versions of transformers write.
+    for name in ("model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head"):
+        name = f"{name}.weight"
+        if name in tensors and not np.array_equal(tensors.take(name), matrix):
+            raise ValueError(f"{tensors.path}: `{name}` is not `model.shared.weight`. {NO_MODEL}")
+    for side in ("encoder", "decoder"):  # computed anew
+        name = f"model.{side}.embed_positions.weight"
+        if name in tensors:
+            tensors.take(name)
+    bias = np.zeros(config.vocab_size, "float32")
+    if "final_logits_bias" in tensors:
+        bias = tensors.take("final_logits_bias").reshape(-1)
+    if bias.shape != (config.vocab_size,):
+        raise ValueError(f"{tensors.path}, `final_logits_bias`: not {config.vocab_size} numbers.")
+    return {
+        "token_embedding/embeddings": matrix[vocabulary.rows],
+        "token_embedding/logits_bias": np.where(
+            vocabulary.is_written, bias[vocabulary.rows], NEVER_WRITTEN
+        ),
+    }
+
+
+def _read_attention(tensors, theirs, ours):
+    arrays = _read_norm(tensors, f"{theirs}_layer_norm", f"{ours}_add_norm")
+    for letter, name in (("q", "query"), ("k", "key"), ("v", "value"), ("out", "output")):
+        arrays |= _read_dense(tensors, f"{theirs}.{letter}_proj", f"{ours}/{name}")
+    return arrays
+
+
+def _read_dense(tensors, theirs, ours):
+    return {
+        f"{ours}/kernel": tensors.take(f"{theirs}.weight").T,
+        f"{ours}/bias": tensors.take(f"{theirs}.bias"),
+    }
+
+
+def _read_norm(tensors, theirs, ours):
+    return {
+        f"{ours}/layer_norm/gamma": tensors.take(f"{theirs}.weight"),
+        f"{ours}/layer_norm/beta": tensors.take(f"{theirs}.bias"),
+    }

@@ -1,0 +1,77 @@
+"""Marian models of random weights, in the files that Hugging Face's library writes."""
+
+import io
+import json
+
+import sentencepiece
+import torch
+from transformers import MarianConfig, MarianMTModel
+
+from tests.number_words import number_words
+
+SIZES = {
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "max_position_embeddings": 40,
+    "scale_embedding": True,
+    "static_position_embeddings": True,
+}
+END_BIAS = 2.0
+"""So that some translations end."""
+
+LANGUAGES = ">>eng<<", ">>deu<<"
+
+
+def write_marian_model(folder, *, left_out=3, end=0, **config):
+    """Writes a model of random weights that splits German and English number words.
+
+    Args:
+        folder: Path of the folder to fill.
+        left_out: Number of pieces of either SentencePiece model that are not in the table.
+        end: Number of the end token; the unknown token's is two more.
+        **config: Fields of the configuration.
+    """
+    pairs = number_words(300, seed=3)
+    pieces = set(LANGUAGES)
+    for name, texts in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts),
+            model_writer=model,
+            vocab_size=32,
+            hard_vocab_limit=False,
+            character_coverage=1.0,
+            minloglevel=2,
+        )
+        (folder / f"{name}.spm").write_bytes(model.getvalue())
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+        found = [processor.id_to_piece(i) for i in range(3, processor.vocab_size())]
+        pieces.update(found[:-left_out] if left_out else found)
+    tokens = sorted(pieces)
+    tokens.insert(end, "</s>")
+    tokens.insert(end + 2, "<unk>")
+    tokens.append("<pad>")
+    (folder / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(tokens)}))
+    (folder / "tokenizer_config.json").write_text("{}")
+    _save_random_weights(folder, tokens, config)
+
+
+def _save_random_weights(folder, tokens, config):
+    padding, end = len(tokens) - 1, tokens.index("</s>")
+    ids = {"pad_token_id": padding, "decoder_start_token_id": padding, "eos_token_id": end}
+    options = SIZES | ids | {"vocab_size": len(tokens), "forced_eos_token_id": None} | config
+    model = MarianMTModel(MarianConfig(**options))
+    random = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.3 * torch.randn(weight.shape, generator=random))
+        model.model.shared.weight[padding] = 0
+        bias = model.final_logits_bias
+        bias.add_(torch.randn(bias.shape, generator=random))
+        bias[0, end] += END_BIAS
+    model.save_pretrained(folder)

@@ -1,0 +1,87 @@
+import keras_hub
+import pytest
+from click.testing import CliRunner
+
+from aiayn_keras import TransformerSeq2SeqLM
+from aiayn_keras.cli import main
+from aiayn_keras.convert import convert
+from tests.number_words import number_words
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+SOURCES = [source for source, _ in number_words(5, seed=7)]
+ADDRESS = "hf://nobody/opus-mt-de-en"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    from tests.convert.marian_models import write_marian_model
+
+    folder = tmp_path_factory.mktemp("marian")
+    write_marian_model(folder)
+    return folder
+
+
+def texts(model):
+    return [translation.text for translation in model.translate(SOURCES, 1, max_length=9)]
+
+
+def test_from_preset_converts_a_folder_of_hugging_face(folder):
+    expected = texts(convert(folder))
+    assert texts(TransformerSeq2SeqLM.from_preset(folder)) == expected
+    assert any(expected)
+
+
+def test_the_command_writes_a_model_folder(folder, tmp_path):
+    output = tmp_path / "model"
+    result = CliRunner().invoke(main, ["convert", str(folder), "--output", str(output)])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(output)
+    assert texts(keras_hub.models.Seq2SeqLM.from_preset(str(output))) == texts(convert(folder))
+    again = CliRunner().invoke(main, ["convert", str(folder), "--output", str(output)])
+    assert again.exit_code == 1
+    assert "exists already" in again.output
+
+
+@pytest.fixture
+def hub_double(folder, monkeypatch):
+    """A double of KerasHub's download, which finds the files of the folder; gives their names."""
+    from keras_hub.src.utils import preset_utils
+
+    found = []
+
+    def get_file_double(address, name):
+        assert address == ADDRESS
+        if not (folder / name).exists():
+            raise FileNotFoundError(name)
+        found.append(name)
+        return str(folder / name)
+
+    monkeypatch.setattr(preset_utils, "get_file", get_file_double)
+    return found
+
+
+def test_an_address_on_the_hub_is_downloaded_file_by_file(folder, hub_double):
+    assert texts(TransformerSeq2SeqLM.from_preset(ADDRESS)) == texts(convert(folder))
+    files = {"config.json", "source.spm", "target.spm", "vocab.json", "model.safetensors"}
+    assert set(hub_double) == files
+
+
+def test_what_is_missing_on_the_hub_is_named(folder, hub_double):
+    (folder / "model.safetensors").rename(folder / "moved")
+    try:
+        with pytest.raises(FileNotFoundError, match=r"neither model.safetensors nor pytorch"):
+            convert(ADDRESS)
+    finally:
+        (folder / "moved").rename(folder / "model.safetensors")
+
+
+def test_other_folders_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="no model that can be converted"):
+        convert(tmp_path)
+
+
+def test_a_converted_model_has_its_weights(folder):
+    with pytest.raises(ValueError, match="`load_weights` must be True"):
+        TransformerSeq2SeqLM.from_preset(folder, load_weights=False)

@@ -1,0 +1,212 @@
+import json
+import os
+import shutil
+
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras import TransformerSeq2SeqLM
+from aiayn_keras.convert import convert_marian
+from tests.helpers import assert_close
+from tests.number_words import number_words
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore:.*sacremoses:UserWarning")
+
+SOURCES, TARGETS = (list(texts) for texts in zip(*number_words(25, seed=7), strict=True))
+VARIANTS = {
+    "en-mg": {"activation_function": "swish"},
+    "tc-big": {"activation_function": "relu", "end": 17, "left_out": 0},
+}
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def folder(request, tmp_path_factory):
+    from tests.convert.marian_models import write_marian_model
+
+    folder = tmp_path_factory.mktemp("marian")
+    write_marian_model(folder, **VARIANTS[request.param])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def theirs(folder):
+    return transformers.MarianMTModel.from_pretrained(folder).eval()
+
+
+@pytest.fixture(scope="module")
+def their_tokenizer(folder):
+    return transformers.MarianTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def ours(folder):
+    return convert_marian(folder)
+
+
+def their_table(folder):
+    return json.loads((folder / "vocab.json").read_text())
+
+
+def as_their_ids(tokenizer, table, rows):
+    """Our ids as theirs, a piece that they do not have as unknown."""
+    special = {2: "<pad>"}
+    names = ((special.get(i) or tokenizer.id_to_token(i) for i in row) for row in rows)
+    return [[table.get(name.removeprefix("▁") if name.startswith("▁>>") else name, table["<unk>"])
+             for name in row] for row in names]  # fmt: skip
+
+
+def test_texts_are_split_into_the_same_tokens(folder, ours, their_tokenizer):
+    table, tokenizer = their_table(folder), ours.preprocessor.tokenizer
+    sources = [*SOURCES, "katze zwei", "", ">>deu<< drei vier"]
+    expected = [ids[:-1] for ids in their_tokenizer(sources)["input_ids"]]
+    assert as_their_ids(tokenizer, table, tokenizer(sources)) == expected
+    assert any(table["<unk>"] in row for row in expected)
+    assert table[">>deu<<"] in expected[-1]
+
+
+def test_translations_are_split_by_a_model_of_their_own(folder, ours, their_tokenizer):
+    table, tokenizer = their_table(folder), ours.preprocessor.tokenizer.target
+    expected = [ids[:-1] for ids in their_tokenizer(text_target=TARGETS)["input_ids"]]
+    actual = as_their_ids(tokenizer, table, tokenizer(TARGETS))
+    known = [i for i, ids in enumerate(expected) if table["<unk>"] not in ids]
+    assert [actual[i] for i in known] == [expected[i] for i in known]
+    assert len(known) > 15
+    texts = tokenizer.detokenize(tokenizer(TARGETS))
+    assert [texts[i] for i in known] == [TARGETS[i] for i in known]
+
+
+def test_logits_are_equal(folder, ours, theirs, their_tokenizer):
+    table, tokenizer = their_table(folder), ours.preprocessor.tokenizer
+    inputs, _, _ = ours.preprocessor({"encoder_text": SOURCES, "decoder_text": TARGETS})
+    inputs = {name: keras.ops.convert_to_numpy(array)[:, :20] for name, array in inputs.items()}
+    sources, targets = (
+        np.array(as_their_ids(tokenizer, table, inputs[f"{side}_token_ids"]))
+        for side in ("encoder", "decoder")
+    )
+    with torch.no_grad():
+        expected = theirs(
+            torch.tensor(sources),
+            torch.tensor(inputs["encoder_padding_mask"]),
+            torch.tensor(targets),
+        ).logits.numpy()
+    shared = [i for i in range(4, len(table)) if tokenizer.id_to_token(i) in table]
+    ids = [table[tokenizer.id_to_token(i)] for i in shared]
+    is_real = inputs["decoder_padding_mask"] > 0
+    actual = keras.ops.convert_to_numpy(ours(inputs))[is_real]
+    assert_close(actual[:, shared], expected[is_real][:, ids], 1e-4, 1e-4)
+    assert_close(actual[:, 3], expected[is_real][:, table["</s>"]], 1e-4, 1e-4)
+    others = [2, *range(len(table) + 1, actual.shape[1])]
+    assert actual[:, others].max() < -80
+
+
+@pytest.mark.parametrize("num_beams", [1, 4])
+def test_hypotheses_are_equal(folder, ours, theirs, their_tokenizer, num_beams):
+    table = their_table(folder)
+    with torch.no_grad():
+        found = theirs.generate(
+            **their_tokenizer(SOURCES, return_tensors="pt", padding=True),
+            num_beams=num_beams,
+            length_penalty=0.0,
+            max_length=21,  # the start token counts
+            bad_words_ids=[[table["<pad>"]], [table["<unk>"]]],
+        )
+    expected = their_tokenizer.batch_decode(found, skip_special_tokens=True)
+    translations = ours.translate(SOURCES, num_beams, 0.0, max_length=20)
+    actual = [translation.text for translation in translations]
+    # With several beams, hypotheses that do not end are ranked in other ways.
+    ended = [i for i, ids in enumerate(found.tolist()) if table["</s>"] in ids or num_beams == 1]
+    assert [actual[i] for i in ended] == [expected[i] for i in ended]
+    assert len(ended) > 2
+    assert num_beams > 1 or len(set(expected)) > 2
+
+
+def test_a_converted_model_is_saved_with_both_its_tokenizers(ours, tmp_path):
+    ours.save_to_preset(tmp_path / "model")
+    loaded = TransformerSeq2SeqLM.from_preset(tmp_path / "model")
+    assert loaded.preprocessor.tokenizer.target(TARGETS) == ours.preprocessor.tokenizer.target(
+        TARGETS
+    )
+    assert loaded.translate(SOURCES) == ours.translate(SOURCES)
+    assert_close(loaded.score(SOURCES, TARGETS), ours.score(SOURCES, TARGETS))
+
+
+def test_labels_are_pieces_of_translations(ours):
+    inputs, labels, _ = ours.preprocessor({"encoder_text": SOURCES, "decoder_text": TARGETS})
+    target = ours.preprocessor.tokenizer.target
+    for row, text in zip(keras.ops.convert_to_numpy(labels), TARGETS, strict=True):
+        assert row[(row != 0) & (row != 3)].tolist() == target([text])[0]
+    assert (keras.ops.convert_to_numpy(inputs["decoder_token_ids"])[:, 0] == 2).all()
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="a TensorFlow graph")
+def test_the_served_graph_splits_and_writes_texts_likewise(ours, tmp_path):
+    import tensorflow as tf
+
+    path = ours.export(tmp_path / "kit", num_beams=2, length_penalty=0.0)
+    loaded = tf.saved_model.load(str(path))
+    served = loaded.signatures["serving_default"](text=tf.constant(SOURCES))
+    expected = ours.translate(SOURCES, 2, 0.0)
+    assert [text.decode() for text in served["translation"].numpy()] == [x.text for x in expected]
+    scores = loaded.signatures["score"](source=tf.constant(SOURCES), target=tf.constant(TARGETS))
+    assert_close(scores["log_probability"], ours.score(SOURCES, TARGETS), 1e-4, 1e-4)
+
+
+CONFIGURATIONS = {
+    "model_type": ("bart", "field `model_type`"),
+    "decoder_layers": (3, "`encoder_layers` is 2, but `decoder_layers` 3"),
+    "normalize_before": (True, "field `normalize_before`"),
+    "scale_embedding": (False, "field `scale_embedding`"),
+    "activation_function": ("tanh", "field `activation_function`"),
+    "d_model": (10**12, "field `d_model`"),
+    "decoder_vocab_size": (9, "two vocabularies"),
+    "decoder_start_token_id": (0, "another token than the padding token"),
+    "vocab_size": (5, "two vocabularies"),
+}
+
+
+@pytest.fixture
+def copy(folder, tmp_path):
+    return shutil.copytree(folder, tmp_path / "copy", copy_function=os.link)
+
+
+def change(path, name, value):
+    content = json.loads(path.read_text())
+    content[name] = value
+    path.unlink()
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_other_architectures_are_refused_by_name(copy, name):
+    value, message = CONFIGURATIONS[name]
+    change(copy / "config.json", name, value)
+    with pytest.raises(ValueError, match=message):
+        convert_marian(copy)
+
+
+TABLES = {
+    "<pad>x": (5, "every number from 0"),  # twice
+    "": (10**9, "every number from 0"),
+    "</s>": ("0", "field `</s>`"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_with_holes_are_refused(copy, name):
+    value, message = TABLES[name]
+    change(copy / "vocab.json", name, value)
+    with pytest.raises(ValueError, match=message):
+        convert_marian(copy)
+
+
+@pytest.mark.parametrize("name", ["source.spm", "vocab.json", "config.json", "model.safetensors"])
+def test_a_file_that_is_missing_or_damaged_is_named(copy, name):
+    (copy / name).unlink()
+    with pytest.raises(OSError, match=name):
+        convert_marian(copy)
+    (copy / name).write_bytes(b"\x00damaged")
+    with pytest.raises(ValueError, match=name):
+        convert_marian(copy)
