@@ -39,7 +39,7 @@ class TakenArrays:
         return default
 
     def count_layers(self, prefix):
-        """Number of layers i, from 0 on, with names that begin with `<prefix><i>` and `/` or `.`"""
+        """Number of layers, counted from 0 on by the number that follows a prefix of names."""
         found = (re.match(rf"{re.escape(prefix)}(\d+)[/.]", name) for name in self._arrays)
         numbers = {match[1] for match in found if match}
         count = 0
