@@ -9,18 +9,28 @@ from aiayn_keras.cli.quiet_start import KerasCommand
 
 @click.command(cls=KerasCommand)
 @click.argument("source", metavar="SOURCE")
+@click.option(
+    "--dictionary",
+    "dictionaries",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    help="Of a fairseq checkpoint: dict.LANGUAGE.txt of the source, and again of the target.",
+)
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
-def convert(source, output):
+def convert(source, dictionaries, output):
     """Make a model folder of another toolkit's model.
 
-    SOURCE is a folder, or an address such as hf://Helsinki-NLP/opus-mt-en-de. Models of Hugging
-    Face's Marian can be converted.
+    SOURCE is a folder of Hugging Face's Marian or of CTranslate2, an address of a Marian model such
+    as hf://Helsinki-NLP/opus-mt-en-de, or, with --dictionary, a checkpoint of fairseq.
     """
     from aiayn_keras.convert import convert as convert_model
+    from aiayn_keras.convert import convert_fairseq
     from aiayn_keras.files import check_is_new, new_folder
 
     check_is_new(output)
-    model = convert_model(source)
+    if len(dictionaries) > 2:
+        raise click.UsageError("There are at most two dictionaries, of source and target.")
+    model = convert_fairseq(source, *dictionaries) if dictionaries else convert_model(source)
     with new_folder(output) as written:
         model.save_to_preset(str(written))
     click.echo(output)

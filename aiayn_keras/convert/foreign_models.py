@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.hub import ADDRESS, download
 from aiayn_keras.convert.marian import (
     CONFIG,
@@ -13,25 +14,28 @@ from aiayn_keras.convert.marian import (
 from aiayn_keras.convert.marian_vocabulary import FILES as VOCABULARY_FILES
 from aiayn_keras.files import read_bytes
 
-FORMATS = "Hugging Face's Marian (config.json)"
+ENGINE_WEIGHTS = "model.bin"
+FORMATS = (
+    "Hugging Face's Marian (config.json with model_type marian), CTranslate2 (model.bin), and "
+    "fairseq (a checkpoint and its dictionaries, see `aiayn_keras.convert.convert_fairseq`)"
+)
 
 
 def is_foreign(preset):
-    """Whether a path or address is of a model of another toolkit that can be converted.
+    """Whether a path or an address is of another toolkit's model that `convert` takes.
 
     Args:
         preset: Path of a folder, or an address such as `"hf://Helsinki-NLP/opus-mt-en-de"`.
     """
-    if str(preset).startswith(ADDRESS):
-        return _is_marian(download(str(preset), [CONFIG]))
-    return _is_marian(Path(preset))
+    return _converter(preset) is not None
 
 
 def convert(preset, dtype=None):
     """Makes a model of ours of another toolkit's.
 
     Args:
-        preset: Path of a folder, or an address such as `"hf://Helsinki-NLP/opus-mt-en-de"`.
+        preset: Path of a folder of Hugging Face's Marian or of CTranslate2, or an address such as
+            `"hf://Helsinki-NLP/opus-mt-en-de"`.
         dtype: A `keras.DTypePolicy` or its name.
 
     Returns:
@@ -41,11 +45,26 @@ def convert(preset, dtype=None):
         OSError: If a file is missing, or the hub cannot be reached.
         ValueError: If the format is not known, or a file is damaged or of another architecture.
     """
-    if not is_foreign(preset):
+    converter = _converter(preset)
+    if converter is None:
         raise ValueError(f"{preset} is no model that can be converted. Known are: {FORMATS}.")
-    if str(preset).startswith(ADDRESS):
+    if _is_address(preset):
         preset = download(str(preset), [CONFIG, *VOCABULARY_FILES], WEIGHT_FILES)
-    return convert_marian(preset, dtype=dtype)
+    return converter(preset, dtype=dtype)
+
+
+def _converter(preset):
+    """The function that converts a folder or what is at an address, or None."""
+    folder = download(str(preset), [CONFIG]) if _is_address(preset) else Path(preset)
+    if _is_marian(folder):
+        return convert_marian
+    if not _is_address(preset) and (folder / ENGINE_WEIGHTS).is_file():
+        return convert_ctranslate2
+    return None
+
+
+def _is_address(preset):
+    return str(preset).startswith(ADDRESS)
 
 
 def _is_marian(folder):

@@ -85,3 +85,24 @@ def test_other_folders_are_refused(tmp_path):
 def test_a_converted_model_has_its_weights(folder):
     with pytest.raises(ValueError, match="`load_weights` must be True"):
         TransformerSeq2SeqLM.from_preset(folder, load_weights=False)
+
+
+def test_the_command_takes_the_engine_s_folder(folder, tmp_path):
+    model = convert(folder)
+    model.export(tmp_path / "engine", format="ctranslate2")
+    output = tmp_path / "model"
+    result = CliRunner().invoke(
+        main, ["convert", str(tmp_path / "engine"), "--output", str(output)]
+    )
+    assert result.exit_code == 0, result.output
+    assert texts(TransformerSeq2SeqLM.from_preset(output)) == texts(model)
+
+
+def test_the_command_takes_a_checkpoint_with_its_dictionary(tmp_path):
+    arguments = ["convert", str(tmp_path / "model.pt"), "--output", str(tmp_path / "model")]
+    (tmp_path / "dict.en.txt").write_text("a 1\n")
+    (tmp_path / "model.pt").write_text("damaged")
+    result = CliRunner().invoke(main, [*arguments, "--dictionary", str(tmp_path / "dict.en.txt")])
+    assert result.exit_code == 1
+    assert "model.pt" in result.output
+    assert not (tmp_path / "model").exists()
