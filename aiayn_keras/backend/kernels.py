@@ -48,6 +48,19 @@ def matmul_transposed(x, y):
     return ops.matmul(x, ops.swapaxes(y, -1, -2))
 
 
+def float32_matmul_transposed(x, y):
+    """`matmul_transposed` with a float32 result.
+
+    XLA gives it without rounding it to half precision first, nor its gradient, for which a TPU
+    would pass over all of it once more.
+    """
+    if keras.config.backend() == "jax":
+        import jax.numpy as jnp
+
+        return jnp.matmul(x, jnp.swapaxes(y, -1, -2), preferred_element_type="float32")
+    return ops.cast(matmul_transposed(x, y), "float32")
+
+
 def swap_heads(x):
     """Exchanges the axes of hypotheses and heads: float tensor `(B, M, N, K)` to `(B, N, M, K)`."""
     if keras.config.backend() == "tensorflow":

@@ -5,7 +5,8 @@ import math
 import keras
 from keras import ops
 
-from aiayn_keras.backend import matmul_transposed
+from aiayn_keras.backend import float32_matmul_transposed
+from aiayn_keras.layers.dropout import Dropout
 
 # Finite, so that a row with nothing to look at stays finite, in float16 as well.
 MASKED_SCORE = -3e4
@@ -31,8 +32,7 @@ def attention_weights(query, key, mask=None):
     """
     key_dim = query.shape[-1]
     query = ops.multiply(query, ops.cast(1.0 / math.sqrt(key_dim), query.dtype))
-    scores = matmul_transposed(query, key)  # (B, H, T, S)
-    scores = ops.cast(scores, "float32")
+    scores = float32_matmul_transposed(query, key)  # (B, H, T, S)
     if mask is not None:
         scores = ops.where(mask, scores, MASKED_SCORE)
     if scores.shape[-1] == 1:  # Keras warns of a softmax over one score.
@@ -98,7 +98,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.query_dense = self._dense(num_heads * self.key_dim, "query", PROJECTION_SCALE)
         self.key_dense = self._dense(num_heads * self.key_dim, "key", PROJECTION_SCALE)
         self.value_dense = self._dense(num_heads * self.value_dim, "value", PROJECTION_SCALE)
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype="float32", name="dropout")
+        self.dropout_layer = Dropout(dropout, dtype="float32", name="dropout")
 
     def _dense(self, units, name, scale=1.0):
         return keras.layers.Dense(

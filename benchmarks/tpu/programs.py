@@ -5,8 +5,7 @@ from typing import Literal, NamedTuple
 
 from benchmarks.tpu.chips import read_topology
 from benchmarks.tpu.flops import forward_flops, training_flops
-
-LABEL_SMOOTHING = 0.1
+from benchmarks.training_recipe import training_recipe
 
 
 class Configuration(NamedTuple):
@@ -65,27 +64,18 @@ class Configuration(NamedTuple):
 
 
 def build_model(configuration):
-    """The `TransformerSeq2SeqLM` as a recipe compiles it, laid out over virtual CPU devices."""
-    from aiayn_keras import LabelSmoothedCrossEntropy, TransformerBackbone, TransformerSeq2SeqLM
-    from aiayn_keras.backend import open_devices
-
+    """The `TransformerSeq2SeqLM` that a recipe makes, laid out over virtual CPU devices."""
     size = configuration.model_parallel
-    kind = "one" if size == 1 else "model_parallel"
-    options = {"num_layers": configuration.num_layers} if configuration.num_layers else {}
-    with open_devices(kind, size).scope():
-        backbone = TransformerBackbone.from_preset(
-            f"transformer_{configuration.preset}",
-            load_weights=False,
-            vocabulary_size=configuration.vocabulary_size,
-            dtype=configuration.precision,
-            **options,
-        )
-        model = TransformerSeq2SeqLM(backbone)
-        model.compile(
-            loss=LabelSmoothedCrossEntropy(LABEL_SMOOTHING, reduction="sum"),
-            weighted_metrics=[],
-            jit_compile=True,
-        )
+    layout = {"devices": "model_parallel", "model_parallel_size": size} if size > 1 else {}
+    recipe = training_recipe(
+        configuration.preset,
+        configuration.vocabulary_size,
+        configuration.num_layers,
+        precision=configuration.precision,
+        **layout,
+    )
+    with recipe.open_devices().scope():
+        model = recipe.build_model(configuration.vocabulary_size)
         if configuration.program == "train":
             model.optimizer.build(model.trainable_variables)
     return model
