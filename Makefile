@@ -85,7 +85,7 @@ test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and train
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
 
-tpu-environment: $(INSTALLED_TPU) ## Make an environment with the compiler for TPUs, for python -m benchmarks.tpu, and try it
+tpu-environment: $(INSTALLED_TPU) ## Make an environment with the compilers for TPUs and GPUs, for python -m benchmarks.tpu, and try it
 	KERAS_BACKEND=jax $(VENV_TPU)/bin/python -m pytest tests/benchmarks
 
 tutorials: $(INSTALLED_NOTEBOOKS) ## Run every notebook of the series and change nothing
@@ -146,5 +146,7 @@ $(INSTALLED_TPU): pyproject.toml constraints.txt requirements-without-tensorflow
 	$(find-python)
 	$(PYTHON) -m venv $(VENV_TPU)
 	$(VENV_TPU)/bin/$(INSTALL) --requirement requirements-without-tensorflow.txt "jax[tpu]" pytest hypothesis
+	# Of JAX for GPUs the compiler alone, without NVIDIA's libraries.
+	$(VENV_TPU)/bin/$(INSTALL) --no-deps jax-cuda12-plugin jax-cuda12-pjrt
 	$(VENV_TPU)/bin/$(INSTALL) --no-deps keras-hub --editable .
 	@touch $@

@@ -39,7 +39,7 @@ class Collective(NamedTuple):
 
 
 def collectives_of(instruction, computation, program, num_chips):
-    """The exchanges in an instruction and in what it runs, each round of a loop counted.
+    """The exchanges in an instruction, no loop, and in what it runs.
 
     Args:
         instruction: An `Instruction` of `computation`.
@@ -56,13 +56,12 @@ def collectives_of(instruction, computation, program, num_chips):
         num_bytes = sum(array.num_bytes for one in operands for array in one.results)
         size = group_size(instruction.text, num_chips)
         return [Collective(kind, num_bytes, size, instruction.label)]
-    inside = [
+    return [
         collective
         for name in instruction.called
         for inner in program.computations[name].values()
         for collective in collectives_of(inner, program.computations[name], program, num_chips)
     ]
-    return inside * instruction.trip_count
 
 
 def group_size(text, num_chips):

@@ -33,7 +33,7 @@ def training_flops(backbone, *shape):
 
 
 def matrix_flops(instruction, computation, program):
-    """Operations of the products in an instruction and in what it runs.
+    """Operations of the products in an instruction, no loop, and in what it runs.
 
     Args:
         instruction: An `Instruction` of `computation`.
@@ -42,9 +42,11 @@ def matrix_flops(instruction, computation, program):
     """
     if instruction.opcode == "dot":
         return _dot_flops(instruction, computation)
+    if instruction.opcode == "custom-call" and "lhs_contracting_dimensions" in instruction.text:
+        return _library_flops(instruction, computation)
     if instruction.opcode == "convolution":
         return _convolution_flops(instruction, computation)
-    return instruction.trip_count * sum(
+    return sum(
         matrix_flops(inner, program.computations[name], program)
         for name in instruction.called
         for inner in program.computations[name].values()
@@ -52,10 +54,20 @@ def matrix_flops(instruction, computation, program):
 
 
 def _dot_flops(dot, computation):
-    left = computation[dot.operands[0]].results[0]
     contracted = re.findall(r"\d+", dot.attribute("lhs_contracting_dims"))
+    return _product_flops(dot, contracted, computation)
+
+
+def _library_flops(call, computation):
+    """A call of cuBLAS, which gives a product and then its scratch memory."""
+    contracted = re.search(r'"lhs_contracting_dimensions":\[([^\]]*)\]', call.text)
+    return _product_flops(call, re.findall(r"\d+", contracted[1]), computation)
+
+
+def _product_flops(product, contracted, computation):
+    left = computation[product.operands[0]].results[0]
     inner = math.prod(left.dims[int(i)] for i in contracted)
-    return 2 * math.prod(dot.results[0].dims) * inner
+    return 2 * math.prod(product.results[0].dims) * inner
 
 
 def _convolution_flops(convolution, computation):

@@ -78,12 +78,6 @@ class Instruction(NamedTuple):
         found = re.search(r'"estimated_cycles":"(\d+)"', self.text)
         return int(found[1]) if found else None
 
-    @property
-    def trip_count(self):
-        """Rounds of a loop, 1 where the compiler does not know them."""
-        found = re.search(r'"known_trip_count":(\{[^}]*\})', self.text)
-        return int(json.loads(found[1])["n"]) if found else 1
-
     def attribute(self, name):
         """The text of a simple attribute such as `dim_labels`, or an empty one."""
         found = re.search(rf"\b{name}=(\{{[^}}]*\}}|[^\s,]+)", self.text)
@@ -100,6 +94,18 @@ class Program(NamedTuple):
 
     entry: str
     computations: dict
+
+    def rounds(self, instruction):
+        """Rounds of a loop that counts to a constant; 1 of any other, and of no loop."""
+        found = re.search(r'"known_trip_count":(\{[^}]*\})', instruction.text)
+        if found:
+            return int(json.loads(found[1])["n"])
+        condition = self.computations.get(instruction.attribute("condition").lstrip("%"), {})
+        for one in condition.values():
+            if one.is_root and one.opcode == "compare" and one.attribute("direction") == "LT":
+                limit = re.search(r" constant\((\d+)\)", condition[one.operands[1]].text)
+                return int(limit[1]) if limit else 1
+        return 1
 
 
 def read_program(text):

@@ -4,6 +4,7 @@ import math
 from typing import Literal, NamedTuple
 
 from benchmarks.tpu.chips import read_topology
+from benchmarks.tpu.devices import describe_devices
 from benchmarks.tpu.flops import forward_flops, training_flops
 from benchmarks.training_recipe import training_recipe
 
@@ -91,16 +92,12 @@ class Placement:
     def __init__(self, configuration):
         import jax
         import numpy as np
-        from jax.experimental import topologies
 
         from aiayn_keras.backend.layouts import BATCH, MODEL
 
-        sides = (*read_topology(configuration.topology).sides, 1, 1)[:3]
-        # A host has four chips or more unless there are fewer.
-        bounds = {} if math.prod(sides) >= 4 else {"chips_per_host_bounds": list(sides)}
-        description = topologies.get_topology_desc(configuration.topology, "tpu", **bounds)
+        devices = describe_devices(read_topology(configuration.topology))
         shape = configuration.num_copies, configuration.model_parallel
-        self.mesh = jax.sharding.Mesh(np.array(description.devices).reshape(shape), (BATCH, MODEL))
+        self.mesh = jax.sharding.Mesh(np.array(devices).reshape(shape), (BATCH, MODEL))
         self._batch_axis = BATCH
 
     def variable(self, variable):

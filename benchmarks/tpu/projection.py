@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from benchmarks.tpu.chips import read_topology
 from benchmarks.tpu.hlo import read_program
 from benchmarks.tpu.programs import build_model, lower
-from benchmarks.tpu.roofline import costs_of
+from benchmarks.tpu.roofline import Cost, costs_of, duration
 
 LARGEST_COSTS = 10
 REFUSALS = ("RESOURCE_EXHAUSTED", "UNIMPLEMENTED", "INVALID_ARGUMENT")
@@ -83,16 +83,13 @@ def count(text, configuration):
         for one in cost.collectives:
             collectives[one.kind]["count"] += cost.rounds
             collectives[one.kind]["bytes"] += cost.rounds * one.num_bytes
-    moved = sum(cost.rounds * cost.num_bytes for cost in costs)
-    expected = sum(cost.expected_seconds(topology) for cost in costs)
     return {
         "matrix_flops": sum(cost.rounds * cost.flops for cost in costs),
-        "memory_bytes": moved,
+        "memory_bytes": sum(cost.rounds * cost.num_bytes for cost in costs),
         "collectives": dict(collectives),
         "host_callbacks": count_host_callbacks(text),
-        "roofline_seconds": sum(cost.seconds(topology) for cost in costs),
-        # Copies run beside other work, but not faster than memory.
-        "expected_seconds": max(expected, moved / topology.chip.bandwidth),
+        "roofline_seconds": duration(costs, topology, Cost.seconds),
+        "expected_seconds": duration(costs, topology, Cost.expected_seconds),
         "roofline_costs": _largest(costs, lambda cost: cost.seconds(topology)),
         "expected_costs": _largest(costs, lambda cost: cost.expected_seconds(topology)),
     }

@@ -7,10 +7,12 @@ from benchmarks.tpu.programs import Configuration
 PAPER_STEPS = {"base": 100_000, "big": 300_000}
 PAPER_TOKENS = 25_000
 NOTICE = (
-    "A projection from compiled programs and published figures of chips, never run on a TPU. "
+    "A projection from compiled programs and published figures of chips, never run on a TPU or a "
+    "GPU. "
     "Roofline: every operation takes the longer of its matrix products at the chip's peak and its "
-    "bytes at the bandwidth of its memory, exchanges are added, nothing runs beside anything else. "
-    "Compiler: what XLA's own cost model for TPUs expects of every operation, vector work included."
+    "bytes at the bandwidth of its memory; exchanges are added; only copies and exchanges that the "
+    "program itself starts early run beside others. Compiler: the same with the cycles that XLA's "
+    "own cost model for TPUs expects of an operation, vector work included; it has none for GPUs."
 )
 
 

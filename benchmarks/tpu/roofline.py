@@ -18,6 +18,8 @@ class Cost(NamedTuple):
         cycles: Cycles that the compiler expects, or None.
         collectives: List of `Collective`s.
         rounds: Number of times it runs.
+        starts: Its name if it only starts a copy or an exchange, which runs beside others.
+        awaits: Name of what it waits for, if that is all it does.
     """
 
     label: str
@@ -26,6 +28,8 @@ class Cost(NamedTuple):
     cycles: int | None
     collectives: list[Collective]
     rounds: int = 1
+    starts: str | None = None
+    awaits: str | None = None
 
     def seconds(self, topology):
         """The longest of what products, memory and exchanges need."""
@@ -34,20 +38,41 @@ class Cost(NamedTuple):
         return self.rounds * (work + self._exchange_seconds(topology))
 
     def expected_seconds(self, topology):
-        """The compiler's own estimate, or `seconds` where it has none; copies run beside others."""
+        """The compiler's own estimate, or `seconds` where it has none."""
         if self.cycles is None:
-            return 0 if self.is_copy else self.seconds(topology)
+            return self.seconds(topology)
         work = self.cycles / topology.chip.clock
         return self.rounds * (work + self._exchange_seconds(topology))
-
-    @property
-    def is_copy(self):
-        """Whether it only moves data between memories while something else is computed."""
-        return self.label.startswith("copy to or from vector memory")
 
     def _exchange_seconds(self, topology):
         sent = sum(one.sent_bytes for one in self.collectives)
         return sent / topology.link_bandwidth if sent else 0.0
+
+
+def duration(costs, topology, seconds):
+    """Seconds of a program.
+
+    Instructions follow one another. What is started runs beside them until something waits for it,
+    copies one after another, and so do exchanges.
+
+    Args:
+        costs: The `Cost`s of a program in order.
+        topology: The `Topology` that runs it.
+        seconds: `Cost.seconds` or `Cost.expected_seconds`.
+    """
+    now, ends, free = 0.0, {}, {"memory": 0.0, "links": 0.0}
+    for cost in costs:
+        if cost.starts:
+            engine = "links" if cost.collectives else "memory"
+            free[engine] = max(now, free[engine]) + seconds(cost, topology)
+            ends[cost.starts] = free[engine]
+        elif cost.awaits:
+            now = max(now, ends.get(cost.awaits, now))
+        else:
+            now += seconds(cost, topology)
+    # Nothing is faster than memory, however much runs side by side.
+    moved = sum(cost.rounds * cost.num_bytes for cost in costs)
+    return max(now, *free.values(), moved / topology.chip.bandwidth)
 
 
 def costs_of(program, num_chips):
@@ -59,12 +84,12 @@ def _costs(computation, program, num_chips, rounds):
     costs = []
     for instruction in computation.values():
         if instruction.opcode in ("while", "call", "conditional"):
-            inside = rounds * instruction.trip_count
+            inside = rounds * program.rounds(instruction)
             for name in instruction.called:
                 costs += _costs(program.computations[name], program, num_chips, inside)
         else:
             cost = _cost(instruction, computation, program, num_chips, rounds)
-            if cost.flops or cost.num_bytes or cost.cycles or cost.collectives:
+            if cost.flops or cost.num_bytes or cost.cycles or cost.collectives or cost.awaits:
                 costs.append(cost)
     return costs
 
@@ -84,6 +109,8 @@ def _cost(instruction, computation, program, num_chips, rounds):
         None if collectives else instruction.estimated_cycles,
         collectives,
         rounds,
+        starts=instruction.name if instruction.opcode.endswith("-start") else None,
+        awaits=instruction.operands[0] if instruction.opcode.endswith("-done") else None,
     )
 
 

@@ -45,8 +45,10 @@ def _in_main_memory(instruction, num_bytes):
 
 
 def _whole(instruction):
-    """Bytes of an instruction's results that lie in main memory."""
-    return sum(array.num_bytes for array in instruction.results if array.in_main_memory)
+    """Bytes of an instruction's results that lie in main memory, scratch memory left out."""
+    is_library = "__cublas" in instruction.text
+    results = instruction.results[:1] if is_library else instruction.results
+    return sum(array.num_bytes for array in results if array.in_main_memory)
 
 
 def _size(instruction):

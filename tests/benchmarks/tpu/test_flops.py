@@ -19,6 +19,7 @@ ENTRY %main (a: f32[2,5,7], b: f32[2,7,3]) -> f32[2,5,3] {
   %k = bf16[16,8,64,128] parameter(5)
   %batched = bf16[16,8,256,128] convolution(%q, %k), window={size=16x8 stride=15x7 lhs_dilate=16x8}, dim_labels=01bf_01io->01bf
   %reversed = bf16[16,8,256,128] convolution(%q, %k), window={size=16x8 stride=16x8 pad=15_15x7_7 lhs_dilate=15x7 rhs_reversal=1x1}, dim_labels=01bf_01io->01bf
+  %library = (f32[2,5,3], s8[4096]) custom-call(%a, %b), custom_call_target="__cublas$gemm", backend_config={"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["2"],"rhs_contracting_dimensions":["1"]}}}
   %g = bf16[16,256,3700] parameter(6)
   ROOT %gradient = bf16[3700,512,1] convolution(%g, %x), window={size=16}, dim_labels=0fb_0io->bf0
 }
@@ -29,6 +30,7 @@ ENTRY %main (a: f32[2,5,7], b: f32[2,7,3]) -> f32[2,5,3] {
     ("name", "flops"),
     [
         ("dot", 2 * (2 * 5 * 3) * 7),
+        ("library", 2 * (2 * 5 * 3) * 7),
         ("dense", 2 * (16 * 256 * 2048) * 512),
         ("batched", 2 * (16 * 8 * 256 * 128) * 64),
         ("reversed", 2 * (16 * 8 * 256 * 128) * 64),

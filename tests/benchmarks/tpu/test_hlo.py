@@ -13,11 +13,28 @@ HloModule jit_f, is_scheduled=true
   ROOT %add.1 = f32[2,3]{1,0:T(8,128)} add(%p, %q)
 }
 
+%eleven (s: (s32[], f32[])) -> pred[] {
+  %s = (s32[]{:T(128)}, f32[]) parameter(0)
+  %i = s32[]{:T(128)} get-tuple-element(%s), index=0
+  %limit = s32[]{:T(128)} constant(11)
+  ROOT %less = pred[]{:T(512)} compare(%i, %limit), direction=LT
+}
+
+%unknown (r: (s32[], f32[])) -> pred[] {
+  %r = (s32[]{:T(128)}, f32[]) parameter(0)
+  %j = s32[]{:T(128)} get-tuple-element(%r), index=0
+  %much = s32[]{:T(128)} constant(11)
+  %first = pred[]{:T(512)} compare(%j, %much), direction=LT
+  ROOT %both = pred[]{:T(512)} and(%first, %first)
+}
+
 ENTRY %main.7 (a: f32[2,3], b: f32[3]) -> (f32[2,3], s32[]) {
   %a = f32[2,3]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
   %b = f32[3]{0:T(128)} parameter(1)
   %f.1 = f32[2,3]{1,0:T(8,128)S(1)} fusion(%a, /*index=1*/%b), kind=kLoop, calls=%inner, metadata={op_name="jit(f)/layer/add"}, backend_config={"window_config":{"estimated_cycles":"1829"}}
   %w = (f32[2,3]{1,0}, s32[]) while(%f.1), condition=%c, body=%inner, backend_config={"known_trip_count":{"n":"5"}}
+  %v = (f32[2,3]{1,0}, s32[]) while(%w), condition=%eleven, body=%inner
+  %u = (f32[2,3]{1,0}, s32[]) while(%w), condition=%unknown, body=%inner
   ROOT %t = (f32[2,3]{1,0:T(8,128)}, /*index=1*/s32[]{:T(128)S(6)}) tuple(%f.1, %b)
 }
 """  # noqa: E501
@@ -47,7 +64,7 @@ def test_bytes_and_memory_of_an_array(text, num_bytes, in_main_memory):
 def test_instructions_are_read_with_what_they_read_and_run():
     program = read_program(PROGRAM)
     assert program.entry == "main.7"
-    assert list(program.computations) == ["inner", "main.7"]
+    assert list(program.computations) == ["inner", "eleven", "unknown", "main.7"]
     fusion = program.computations["main.7"]["f.1"]
     assert (fusion.opcode, fusion.operands, fusion.called) == ("fusion", ["a", "b"], ["inner"])
     assert [array.dims for array in fusion.results] == [(2, 3)]
@@ -62,8 +79,10 @@ def test_a_tuple_has_several_results():
     assert [(array.dtype, array.dims) for array in result.results] == [("f32", (2, 3)), ("s32", ())]
 
 
-def test_a_loop_tells_its_rounds_and_its_body_where_they_are_known():
-    instructions = read_program(PROGRAM).computations["main.7"]
-    assert (instructions["w"].trip_count, instructions["w"].called) == (5, ["inner"])
-    assert instructions["f.1"].trip_count == 1
+def test_rounds_of_a_loop_are_told_or_read_from_its_condition():
+    program = read_program(PROGRAM)
+    instructions = program.computations["main.7"]
+    assert instructions["w"].called == ["inner"]
+    rounds = {name: program.rounds(instructions[name]) for name in ("w", "v", "u", "f.1")}
+    assert rounds == {"w": 5, "v": 11, "u": 1, "f.1": 1}
     assert instructions["a"].estimated_cycles is None
