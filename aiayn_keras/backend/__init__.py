@@ -15,6 +15,7 @@ from aiayn_keras.backend.kernels import (
     float32_matmul,
     float32_matmul_transposed,
     pack_kernel,
+    project_together,
     swap_heads,
 )
 from aiayn_keras.backend.loops import rare_cond, while_loop
@@ -41,6 +42,7 @@ __all__ = [
     "initial_length",
     "open_devices",
     "pack_kernel",
+    "project_together",
     "rare_cond",
     "run_one_operation_at_a_time",
     "seed_torch_dropout",

@@ -4,6 +4,34 @@ import keras
 from keras import ops
 
 
+def project_together(x, layers):
+    """Outputs of several `keras.layers.Dense` for one input.
+
+    XLA gets one product for layers of one width. Where devices share a model, it then sums their
+    gradients of `x` over the devices once, and not once for each layer.
+
+    Args:
+        x: Float tensor `(B, T, D)`.
+        layers: Tuple of layers without activation.
+
+    Returns:
+        List of float tensors `(B, T, units)`.
+    """
+    one_product = len({layer.units for layer in layers}) == 1
+    one_product &= all(layer.quantization_mode is None for layer in layers)
+    if keras.config.backend() != "jax" or not one_product:
+        return [layer(x) for layer in layers]
+    import jax.numpy as jnp
+
+    dtype = layers[0].compute_dtype
+    kernels = jnp.stack([ops.cast(layer.kernel, dtype) for layer in layers])
+    outputs = jnp.einsum("btd,sdu->sbtu", ops.cast(x, dtype), kernels)
+    return [
+        output if layer.bias is None else output + ops.cast(layer.bias, dtype)
+        for output, layer in zip(outputs, layers, strict=True)
+    ]
+
+
 def pack_kernel(kernel):
     """Float tensor `(D_in, D_out)` in the order in which `float32_matmul` reads it fastest."""
     return ops.transpose(kernel) if _reads_transposed(kernel) else kernel

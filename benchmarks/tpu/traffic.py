@@ -99,6 +99,8 @@ def _written(instruction, computation, program):
         return _whole(instruction)
     inner = program.computations[instruction.called[0]]
     (root,) = (one for one in inner.values() if one.is_root)
+    if len(instruction.results) > 1 and root.opcode != "tuple":
+        return _whole(instruction)
     roots = [inner[name] for name in root.operands] if root.opcode == "tuple" else [root]
     return sum(
         (_update_size(made, inner, program) or array.num_bytes)
