@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from benchmarks.tpu.chips import read_topology
 from benchmarks.tpu.devices import describe_devices
-from benchmarks.tpu.flops import forward_flops, training_flops
+from benchmarks.tpu.flops import training_flops
 from benchmarks.training_recipe import training_recipe
 
 
@@ -58,14 +58,17 @@ class Configuration(NamedTuple):
         return self.rows * self.num_copies * self.target_length
 
     def chip_flops(self, backbone):
-        """Matrix operations of the model itself on one chip."""
-        count = training_flops if self.program == "train" else forward_flops
+        """Matrix operations of the model itself on one chip, in a training step."""
         shape = self.rows, self.source_length, self.target_length
-        return count(backbone, *shape) / self.model_parallel
+        return training_flops(backbone, *shape) / self.model_parallel
 
 
 def build_model(configuration):
-    """The `TransformerSeq2SeqLM` that a recipe makes, laid out over virtual CPU devices."""
+    """The `TransformerSeq2SeqLM` that a recipe makes, laid out over virtual CPU devices.
+
+    Returns:
+        The model, and the function that gives the context in which it is fitted.
+    """
     size = configuration.model_parallel
     layout = {"devices": "model_parallel", "model_parallel_size": size} if size > 1 else {}
     recipe = training_recipe(
@@ -75,11 +78,12 @@ def build_model(configuration):
         precision=configuration.precision,
         **layout,
     )
-    with recipe.open_devices().scope():
+    scope = recipe.open_devices().scope
+    with scope():
         model = recipe.build_model(configuration.vocabulary_size)
         if configuration.program == "train":
             model.optimizer.build(model.trainable_variables)
-    return model
+    return model, scope
 
 
 class Placement:

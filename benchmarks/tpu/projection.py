@@ -29,13 +29,15 @@ def project(configuration, folder, keep_text=False):
     if path.exists():
         return json.loads(path.read_text("utf-8"))
     folder.mkdir(parents=True, exist_ok=True)
-    model = build_model(configuration)
+    model, scope = build_model(configuration)
     results = configuration._asdict()
     results["parameters"] = model.count_params()
-    results["model_flops"] = configuration.chip_flops(model.backbone)
+    if configuration.program == "train":
+        results["model_flops"] = configuration.chip_flops(model.backbone)
     start = time.perf_counter()
     try:
-        compiled = lower(configuration, model).compile()
+        with scope():
+            compiled = lower(configuration, model).compile()
     except Exception as error:
         if not is_refusal(error):
             raise
