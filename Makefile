@@ -2,6 +2,7 @@
 
 VENV ?= .venv
 VENV_WITHOUT_TENSORFLOW ?= .venv-without-tensorflow
+VENV_TPU ?= .venv-tpu
 # To have the small wheel from PyTorch's own index:
 #   make test-backends TORCH="torch --index-url https://download.pytorch.org/whl/cpu"
 TORCH ?= torch==2.13.0
@@ -31,10 +32,11 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_NOTEBOOKS := $(VENV)/.installed-notebooks
 INSTALLED_BACKENDS := $(VENV)/.installed-backends
 INSTALLED_WITHOUT_TENSORFLOW := $(VENV_WITHOUT_TENSORFLOW)/.installed
+INSTALLED_TPU := $(VENV_TPU)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo release-demo release-tatoeba test test-backends test-without-tensorflow tutorials notebooks mutants lint format clean
+.PHONY: help install demo release-demo release-tatoeba test test-backends test-without-tensorflow tpu-environment tutorials notebooks mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +85,9 @@ test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and train
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
 
+tpu-environment: $(INSTALLED_TPU) ## Make an environment with the compilers for TPUs and GPUs, for python -m benchmarks.tpu, and try it
+	KERAS_BACKEND=jax $(VENV_TPU)/bin/python -m pytest tests/benchmarks
+
 tutorials: $(INSTALLED_NOTEBOOKS) ## Run every notebook of the series and change nothing
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest --nbmake --nbmake-timeout=600 --durations=0 tutorials
 
@@ -102,7 +107,7 @@ format: $(INSTALLED_DEV) ## Put the code into the house format
 	$(BIN)/ruff check --fix
 
 clean: ## Remove the environments, the caches and the builds (saved models and runs stay)
-	rm -rf $(VENV) $(VENV_WITHOUT_TENSORFLOW) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(VENV_WITHOUT_TENSORFLOW) $(VENV_TPU) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find aiayn_keras tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define find-python
@@ -135,4 +140,13 @@ $(INSTALLED_WITHOUT_TENSORFLOW): pyproject.toml constraints.txt requirements-wit
 	$(PYTHON) -m venv $(VENV_WITHOUT_TENSORFLOW)
 	$(VENV_WITHOUT_TENSORFLOW)/bin/$(INSTALL) --requirement requirements-without-tensorflow.txt jax pytest hypothesis
 	$(VENV_WITHOUT_TENSORFLOW)/bin/$(INSTALL) --no-deps keras-hub --editable .
+	@touch $@
+
+$(INSTALLED_TPU): pyproject.toml constraints.txt requirements-without-tensorflow.txt
+	$(find-python)
+	$(PYTHON) -m venv $(VENV_TPU)
+	$(VENV_TPU)/bin/$(INSTALL) --requirement requirements-without-tensorflow.txt "jax[tpu]" pytest hypothesis
+	# Of JAX for GPUs the compiler alone, without NVIDIA's libraries.
+	$(VENV_TPU)/bin/$(INSTALL) --no-deps jax-cuda12-plugin jax-cuda12-pjrt
+	$(VENV_TPU)/bin/$(INSTALL) --no-deps keras-hub --editable .
 	@touch $@

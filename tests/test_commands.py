@@ -26,6 +26,8 @@ def printed_commands():
 
 def command_of(module, words):
     """The click command that the words reach, or None if the module is none of click's."""
+    if importlib.util.find_spec(module).submodule_search_locations:
+        module += ".__main__"
     if "import click" not in Path(importlib.util.find_spec(module).origin).read_text("utf-8"):
         return None
     command = importlib.import_module(module).main

@@ -9,8 +9,15 @@ from aiayn_keras.backend.compilation import (
     variable_ids,
 )
 from aiayn_keras.backend.devices import Devices, DevicesError, open_devices
+from aiayn_keras.backend.dropout import drop
 from aiayn_keras.backend.gathering import take, take_in_rows
-from aiayn_keras.backend.kernels import float32_matmul, matmul_transposed, pack_kernel, swap_heads
+from aiayn_keras.backend.kernels import (
+    float32_matmul,
+    float32_matmul_transposed,
+    pack_kernel,
+    project_together,
+    swap_heads,
+)
 from aiayn_keras.backend.loops import rare_cond, while_loop
 from aiayn_keras.backend.precision import bfloat16_products
 from aiayn_keras.backend.random_state import seed_torch_dropout
@@ -28,12 +35,14 @@ __all__ = [
     "bfloat16_products",
     "compile_inference",
     "compiles_by_default",
+    "drop",
     "float32_matmul",
+    "float32_matmul_transposed",
     "in_parallel",
     "initial_length",
-    "matmul_transposed",
     "open_devices",
     "pack_kernel",
+    "project_together",
     "rare_cond",
     "run_one_operation_at_a_time",
     "seed_torch_dropout",

@@ -7,6 +7,7 @@ from aiayn_keras.layers.attention import (
     scaled_dot_product_attention,
 )
 from aiayn_keras.layers.decoder_block import DecoderBlock, decoder_layer
+from aiayn_keras.layers.dropout import Dropout
 from aiayn_keras.layers.encoder_block import EncoderBlock, encoder_layer
 from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
 from aiayn_keras.layers.masks import (
@@ -22,6 +23,7 @@ from aiayn_keras.layers.reversible_embedding import ReversibleEmbedding
 __all__ = [
     "AddNorm",
     "DecoderBlock",
+    "Dropout",
     "EncoderBlock",
     "MultiHeadAttention",
     "PositionalEmbedding",

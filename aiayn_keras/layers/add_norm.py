@@ -2,6 +2,8 @@
 
 import keras
 
+from aiayn_keras.layers.dropout import Dropout
+
 
 def add_and_norm(x, sublayer, layer_norm, normalize_first=False, dropout=None):
     """`LayerNorm(x + Dropout(Sublayer(x)))`, or `x + Dropout(Sublayer(LayerNorm(x)))`.
@@ -54,7 +56,7 @@ class AddNorm(keras.layers.Layer):
         self.layer_norm = keras.layers.LayerNormalization(
             epsilon=epsilon, dtype=self.dtype_policy, name="layer_norm"
         )
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, x_shape):
         self.layer_norm.build(x_shape)

@@ -5,7 +5,8 @@ import math
 import keras
 from keras import ops
 
-from aiayn_keras.backend import matmul_transposed
+from aiayn_keras.backend import float32_matmul_transposed, project_together
+from aiayn_keras.layers.dropout import Dropout
 
 # Finite, so that a row with nothing to look at stays finite, in float16 as well.
 MASKED_SCORE = -3e4
@@ -31,8 +32,7 @@ def attention_weights(query, key, mask=None):
     """
     key_dim = query.shape[-1]
     query = ops.multiply(query, ops.cast(1.0 / math.sqrt(key_dim), query.dtype))
-    scores = matmul_transposed(query, key)  # (B, H, T, S)
-    scores = ops.cast(scores, "float32")
+    scores = float32_matmul_transposed(query, key)  # (B, H, T, S)
     if mask is not None:
         scores = ops.where(mask, scores, MASKED_SCORE)
     if scores.shape[-1] == 1:  # Keras warns of a softmax over one score.
@@ -98,7 +98,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.query_dense = self._dense(num_heads * self.key_dim, "query", PROJECTION_SCALE)
         self.key_dense = self._dense(num_heads * self.key_dim, "key", PROJECTION_SCALE)
         self.value_dense = self._dense(num_heads * self.value_dim, "value", PROJECTION_SCALE)
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype="float32", name="dropout")
+        self.dropout_layer = Dropout(dropout, dtype="float32", name="dropout")
 
     def _dense(self, units, name, scale=1.0):
         return keras.layers.Dense(
@@ -118,28 +118,25 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout_layer.build((None, self.num_heads, query_shape[1], memory_shape[1]))
 
     def call(self, query, memory, mask=None, training=None):
-        key, value = self.project_memory(memory)
-        return self.attend(query, key, value, mask, training=training)
-
-    def project_memory(self, memory):
-        """Makes keys `(B, H, S, K)` and values `(B, H, S, K_v)` of a memory `(B, S, D)`."""
-        key = self._split_heads(self.key_dense(memory), self.key_dim)
-        value = self._split_heads(self.value_dense(memory), self.value_dim)
-        return key, value
-
-    def attend(self, query, key, value, mask=None, training=None):
-        """Attends from `query (B, T, D)` to keys and values that are projected already."""
+        if query is memory:
+            layers = self.query_dense, self.key_dense, self.value_dense
+            query, key, value = project_together(query, layers)
+            key, value = self._split_memory(key, value)
+        else:
+            query, (key, value) = self.query_dense(query), self.project_memory(memory)
         dropout = None
         if self.dropout:
             dropout = lambda weights: self.dropout_layer(weights, training=training)  # noqa: E731
-        x = scaled_dot_product_attention(
-            self._split_heads(self.query_dense(query), self.key_dim),
-            key,
-            value,
-            mask=_add_head_axis(mask),
-            dropout=dropout,
-        )  # --> (B, H, T, K_v)
-        return self.output_dense(self._join_heads(x))
+        query = self._split_heads(query, self.key_dim)
+        x = scaled_dot_product_attention(query, key, value, _add_head_axis(mask), dropout)
+        return self.output_dense(self._join_heads(x))  # (B, H, T, K_v) --> (B, T, D)
+
+    def project_memory(self, memory):
+        """Makes keys `(B, H, S, K)` and values `(B, H, S, K_v)` of a memory `(B, S, D)`."""
+        return self._split_memory(*project_together(memory, (self.key_dense, self.value_dense)))
+
+    def _split_memory(self, key, value):
+        return self._split_heads(key, self.key_dim), self._split_heads(value, self.value_dim)
 
     def weights_of(self, query, memory, mask=None):
         """Attention weights `(B, H, T, S)` in float32, to look at."""

@@ -2,6 +2,8 @@
 
 import keras
 
+from aiayn_keras.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class PositionwiseFeedForward(keras.layers.Layer):
@@ -33,7 +35,7 @@ class PositionwiseFeedForward(keras.layers.Layer):
         self.hidden_dense = keras.layers.Dense(
             intermediate_dim, dtype=self.dtype_policy, name="hidden"
         )
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, x_shape):
         hidden_shape = (*x_shape[:-1], self.intermediate_dim)

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from aiayn_keras.layers.dropout import Dropout
 from aiayn_keras.layers.masks import sentence_positions
 
 
@@ -66,7 +67,7 @@ class PositionalEmbedding(keras.layers.Layer):
         self.dropout = dropout
 
         # === Layers ===
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, x_shape, padding_mask_shape):
         hidden_dim = x_shape[-1]

@@ -62,6 +62,13 @@ def test_attention_equals_that_of_keras(mask):
     assert_close(layer(query, memory, mask), expected, 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("use_bias", [False, True])
+@pytest.mark.parametrize("value_dim", [None, VALUE_DIM])
+def test_attention_of_a_tensor_to_itself_is_that_to_an_equal_one(use_bias, value_dim):
+    layer, x = attention_layer(use_bias=use_bias, value_dim=value_dim), normal(B, T, D)
+    assert_close(layer(x, x), layer(x, x + 0.0), 1e-5, 1e-6)
+
+
 def test_the_four_projections_have_no_bias_by_default():
     shapes = [tuple(weight.shape) for weight in attention_layer(value_dim=VALUE_DIM).weights]
     assert shapes == [(D, H * K), (D, H * K), (D, H * VALUE_DIM), (H * VALUE_DIM, D)]

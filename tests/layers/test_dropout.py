@@ -1,0 +1,82 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from aiayn_keras.layers import Dropout
+from tests.layers.helpers import gradient, normal, to_numpy
+
+SHAPE = 16, 64, 128
+RATE = 0.3
+
+
+def kept(layer):
+    """Which units of a tensor of `SHAPE` a layer keeps, as float64."""
+    return (to_numpy(layer(ops.ones(SHAPE), training=True)) != 0).astype("float64")
+
+
+def deviations(share, number):
+    """By how many standard deviations the mean of so many draws is off."""
+    return abs(share - (1 - RATE)) / np.sqrt(RATE * (1 - RATE) / number)
+
+
+def correlation(x, y):
+    """Pearson's correlation, in standard deviations of that of independent draws."""
+    return abs(np.corrcoef(x.ravel(), y.ravel())[0, 1]) * np.sqrt(x.size)
+
+
+def test_the_share_of_units_is_dropped_and_the_others_grow():
+    x = to_numpy(Dropout(RATE)(ops.ones(SHAPE), training=True))
+    assert deviations((x != 0).mean(), x.size) < 4
+    np.testing.assert_allclose(np.unique(x), [0, 1 / (1 - RATE)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("distance", [1, 2, 3])
+def test_neighbours_are_dropped_independently(axis, distance):
+    mask = np.moveaxis(kept(Dropout(RATE, seed=1)), axis, 0)
+    assert correlation(mask[:-distance], mask[distance:]) < 4
+
+
+def test_every_place_of_a_row_and_every_row_loses_its_share():
+    mask = kept(Dropout(RATE, seed=1))
+    rows, places = mask.mean(axis=2), mask.mean(axis=(0, 1))
+    assert deviations(rows, SHAPE[2]).max() < 5
+    assert deviations(places, SHAPE[0] * SHAPE[1]).max() < 5
+
+
+def test_every_call_and_every_seed_drops_others():
+    one, other = Dropout(RATE, seed=1), Dropout(RATE, seed=2)
+    first, second, third = kept(one), kept(one), kept(other)
+    assert correlation(first, second) < 4
+    assert correlation(first, third) < 4
+
+
+@pytest.mark.skipif(keras.config.backend() == "torch", reason="draws from torch's own generator")
+def test_a_seed_drops_the_same_again():
+    np.testing.assert_array_equal(kept(Dropout(RATE, seed=1)), kept(Dropout(RATE, seed=1)))
+
+
+def test_nothing_is_dropped_at_inference_or_at_rate_0():
+    x = normal(2, 7, 12)
+    for layer, training in ((Dropout(RATE), False), (Dropout(0.0), True)):
+        np.testing.assert_array_equal(to_numpy(layer(x, training=training)), to_numpy(x))
+
+
+def test_the_gradient_is_dropped_with_the_units():
+    layer = Dropout(RATE, seed=1)
+    layer.build((2, 7, 12))
+
+    def total(x):
+        with keras.StatelessScope():  # The seed moves on, inside of what JAX compiles.
+            return ops.sum(layer(x, training=True))
+
+    slopes = gradient(total)(normal(2, 7, 12))
+    np.testing.assert_allclose(np.unique(slopes), [0, 1 / (1 - RATE)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_half_precision_stays(dtype):
+    layer = Dropout(RATE, dtype=dtype)
+    y = layer(ops.ones((2, 7, 12)), training=True)
+    assert keras.backend.standardize_dtype(y.dtype) == dtype.removeprefix("mixed_")
