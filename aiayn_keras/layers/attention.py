@@ -124,6 +124,13 @@ class MultiHeadAttention(keras.layers.Layer):
             key, value = self._split_memory(key, value)
         else:
             query, (key, value) = self.query_dense(query), self.project_memory(memory)
+        return self._attend(query, key, value, mask, training)
+
+    def attend(self, query, key, value, mask=None, training=None):
+        """Attends from `query (B, T, D)` to keys and values that are projected already."""
+        return self._attend(self.query_dense(query), key, value, mask, training)
+
+    def _attend(self, query, key, value, mask, training):
         dropout = None
         if self.dropout:
             dropout = lambda weights: self.dropout_layer(weights, training=training)  # noqa: E731
