@@ -107,7 +107,7 @@ def build_word_model(words):
     model.normalizer_spec.name = "identity"
     pieces = []
     for i, word in enumerate(words[NUM_SPECIALS:], start=NUM_SPECIALS):
-        pieces.append(_unreachable(i) if word is None else SPACE + word)
+        pieces.append(_unreachable(i, ()) if word is None else SPACE + word)
         if word is not None:
             model.pieces.add(piece=pieces[-1], score=0.0)
     return reorder(model, pieces)
@@ -120,14 +120,19 @@ def _missing(model, words):
 
 def _distinct(words):
     """Names of the pieces from 4 on; what is no word of the language cannot be found in text."""
+    taken = set(words)
     return [
-        _unreachable(i) if word is None or word in SPECIAL else word
+        _unreachable(i, taken) if word is None or word in SPECIAL else word
         for i, word in enumerate(words[NUM_SPECIALS:], start=NUM_SPECIALS)
     ]
 
 
-def _unreachable(i):
-    return f"row {i}"  # with a space, for which text has the sign
+def _unreachable(i, taken):
+    """A name that is not taken, with a space, for which text has the sign."""
+    name = f"row {i}"
+    while name in taken:  # by a model that was converted and exported before
+        name += " "
+    return name
 
 
 def _check_words(words, origin):

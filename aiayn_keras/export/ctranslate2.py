@@ -122,7 +122,7 @@ def _build_spec(backbone, tokenizer):
     spec.config.add_source_eos = True
     vocabulary = tokenizer.get_vocabulary()
     spec.register_source_vocabulary(vocabulary)
-    spec.register_target_vocabulary(vocabulary)
+    spec.register_target_vocabulary(tokenizer.target.get_vocabulary())
 
     embedding = backbone.token_embedding
     embeddings = _array(embedding.matrix())

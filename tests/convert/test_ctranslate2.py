@@ -182,6 +182,13 @@ def test_our_own_export_comes_back(exported, options):
         assert config[name] == pytest.approx(expected[name])
 
 
+def test_two_vocabularies_come_back_from_an_export(tmp_path):
+    model = convert_ctranslate2(write_spec(random_spec(num_layers=1), tmp_path / "model"))
+    back = convert_ctranslate2(model.export(tmp_path / "exported", format="ctranslate2"))
+    for row, expected in zip(our_log_probs(back, PAIRS), our_log_probs(model, PAIRS), strict=True):
+        assert_close(row, expected, rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize(("version", "revision"), [(2, 2), (3, 4), (5, 5)])
 def test_older_files_are_read(version, revision, tmp_path):
     spec = random_spec(scale=True)
