@@ -100,15 +100,3 @@ def swap_heads(x):
         integer = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
         return tf.bitcast(tf.transpose(tf.bitcast(x, integer), (0, 2, 1, 3)), x.dtype)
     return ops.transpose(x, (0, 2, 1, 3))
-
-
-def keep_rounded(x):
-    """A half-precision tensor that is stored as such.
-
-    XLA would leave out that the result of a product is rounded, and store it in float32.
-    """
-    if keras.config.backend() == "jax":
-        import jax
-
-        return jax.lax.optimization_barrier(x)
-    return x

@@ -37,7 +37,7 @@ def _size(name):
 
 
 class MarianConfig(pydantic.BaseModel):
-    """What `config.json` says of the architecture; other fields are of no matter."""
+    """The architecture in `config.json`; its other fields are of no matter."""
 
     model_config = pydantic.ConfigDict(extra="ignore", strict=True)
 

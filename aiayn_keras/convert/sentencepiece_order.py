@@ -29,6 +29,8 @@ def read_model(path):
         ValueError: If it holds no SentencePiece model.
     """
     content = read_bytes(path, MOST_BYTES)
+    if not content:
+        raise ValueError(f"{path} holds no SentencePiece model: it is empty.")
     model = sentencepiece_model_pb2.ModelProto()
     try:
         model.ParseFromString(content)
