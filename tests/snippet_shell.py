@@ -9,15 +9,15 @@ from pathlib import Path
 _RECORD = """
 {name}() {{ {{ printf '%s\\n' {name} "$@"; echo; }} >> "$RECORD"; {action}; }}
 """
-_AIAYN_KERAS = """
-aiayn-keras() {{
+_RECORD_SOME = """
+{name}() {{
     case "$*" in
-        {not_run}) {{ printf '%s\\n' aiayn-keras "$@"; echo; }} >> "$RECORD" ;;
-        *) command aiayn-keras "$@" ;;
+        {not_run}) {{ printf '%s\\n' {name} "$@"; echo; }} >> "$RECORD" ;;
+        *) command {name} "$@" ;;
     esac
 }}
-curl() {{ command curl --silent --show-error --fail-with-body "$@"; }}
 """
+_CURL = 'curl() { command curl --silent --show-error --fail-with-body "$@"; }'
 CLONE = 'ln -sfn . "$(basename "${!#}" .git)"'
 
 
@@ -28,18 +28,22 @@ def run_shell(text, folder, record, not_run):
         text: The block.
         folder: Working directory.
         record: File for the words of the commands that are not run.
-        not_run: Their names; those of `aiayn-keras` with the words that they begin with, such as
+        not_run: Their names, or names and the words that they begin with, such as
             `aiayn-keras train`.
 
     Returns:
         What it prints, the list of commands that were not run, each a list of words, and an error
         or an empty string.
     """
-    own = [f"'{name.partition(' ')[2]}'*" for name in not_run if name.startswith("aiayn-keras ")]
-    others = [name for name in not_run if " " not in name]
-    functions = _AIAYN_KERAS.format(not_run=" | ".join(own))
-    for name in others:
-        functions += _RECORD.format(name=name, action=CLONE if name == "git" else "true")
+    functions, some = _CURL, {}
+    for name in not_run:
+        program, _, words = name.partition(" ")
+        if words:
+            some.setdefault(program, []).append(f"'{words}'*")
+        else:
+            functions += _RECORD.format(name=name, action=CLONE if name == "git" else "true")
+    for program, beginnings in some.items():
+        functions += _RECORD_SOME.format(name=program, not_run=" | ".join(beginnings))
     record.write_text("")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}

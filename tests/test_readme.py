@@ -26,6 +26,7 @@ PAGES = [
 ]
 NOT_RUN = {
     "aiayn-keras average": "needs the checkpoints of a training",
+    "aiayn-keras convert": "needs the network; tests/convert runs it",
     "aiayn-keras evaluate": "seconds for each; tests/cli runs it",
     "aiayn-keras export": "seconds for each; tests/cli/export runs it",
     "aiayn-keras info transformer_big": "needs a gigabyte; tests/cli runs smaller ones",
@@ -40,6 +41,7 @@ NOT_RUN = {
     "jupyter": "runs until it is stopped",
     "make": "installs from the network, and trains for minutes",
     "pip": "needs the network",
+    "python -m benchmarks": "minutes for each; tests/benchmarks runs small ones",
     "source": "the tests run in their own environment",
 }
 """Commands that are recorded instead, and the reasons. Those of `aiayn-keras` are still parsed."""
@@ -47,8 +49,8 @@ NOT_RUN = {
 TEXT_FILES = ("sentences.en", "sentences.txt", "test.en", "test.de")
 """Files of the reader that commands read."""
 
-TRAINED = ("mine", "my_recipe")
-"""Names of the models in `runs` that the reader has trained."""
+TRAINED = ("mine", "my_recipe", "opus_en_de")
+"""Names of the models in `runs` that the reader has trained or converted."""
 
 
 class Checkout:

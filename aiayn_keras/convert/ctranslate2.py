@@ -1,6 +1,5 @@
 """Models of CTranslate2 (https://opennmt.net/CTranslate2), a C++ engine, made into ours."""
 
-import logging
 import math
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
 from aiayn_keras.convert.vocabulary_files import read_token_file
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
-
-logger = logging.getLogger(__name__)
 
 DEFAULT_EPSILON = 1e-5
 """Of the engine's layer normalization where `config.json` names none."""
@@ -68,7 +65,7 @@ def convert_ctranslate2(folder, dtype=None):
     models = read_sentencepiece_models(folder)
     if models[0] is not None:
         vocabulary = add_pieces(vocabulary, *models)
-    tokenizer = build_tokenizer(vocabulary, *models, folder)
+    tokenizer = build_tokenizer(vocabulary, *models, folder, config.add_source_eos)
     options, weights = _options_and_weights(variables, settings, vocabulary, embeddings, output)
     check_all_taken(variables)
     try:
@@ -82,10 +79,6 @@ def convert_ctranslate2(folder, dtype=None):
     except ValueError as error:
         raise ValueError(f"{model_bin.path}: {error}") from None
     assign_weights(backbone, weights, model_bin.path)
-    if not config.add_source_eos:
-        logger.warning(
-            "%s was trained on sources without an end token; here they end with one.", folder
-        )
     return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
 
 

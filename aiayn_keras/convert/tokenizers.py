@@ -64,7 +64,7 @@ def add_pieces(vocabulary, source_model, target_model):
     )
 
 
-def build_tokenizer(vocabulary, source_model, target_model, origin):
+def build_tokenizer(vocabulary, source_model, target_model, origin, source_end=True):
     """Makes a `TransformerTokenizer` of the ids of a `JointVocabulary`.
 
     Without SentencePiece models text is words with spaces between them. A word of both languages
@@ -75,6 +75,7 @@ def build_tokenizer(vocabulary, source_model, target_model, origin):
         source_model: The SentencePiece model of sources, whose pieces are all in it, or None.
         target_model: That of translations.
         origin: Path of the vocabulary, for the error.
+        source_end: Whether the model reads an end token behind a source.
 
     Raises:
         ValueError: If the tokens are pieces of a SentencePiece model that is not there.
@@ -89,7 +90,8 @@ def build_tokenizer(vocabulary, source_model, target_model, origin):
             models.append(build_word_model(words))
         else:
             models.append(reorder(model, _distinct(words)))
-    return TransformerTokenizer(models[0], None if models[0] == models[1] else models[1])
+    target = None if models[0] == models[1] else models[1]
+    return TransformerTokenizer(models[0], target, source_end=source_end)
 
 
 def build_word_model(words):

@@ -28,7 +28,7 @@ def search_translations(
         backbones: Tuple of one `TransformerBackbone`, or of several whose probabilities are
             averaged.
         tokenizer: A `TransformerTokenizer`.
-        encoder_token_ids: Integer tensor `(B, S)`, each row `pieces </s>`.
+        encoder_token_ids: Integer tensor `(B, S)`, each row as `tokenize` gives it.
         encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
         options: `SearchOptions`.
         prompt: Integer tensor `(B, L)`, the start token and pieces that a translation begins with,
@@ -43,7 +43,8 @@ def search_translations(
         log-probabilities `(B, N)` in nats.
     """
     if prompt is None:
-        num_pieces = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1) - 1
+        num_tokens = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1)
+        num_pieces = num_tokens - len(tokenizer.source_ids)
         max_positions = longest_sequence(backbones)
         max_lengths = ops.minimum(most_pieces(num_pieces, options.max_length), max_positions - 1)
         length = ops.shape(encoder_token_ids)[1] + EXTRA_LENGTH + 1

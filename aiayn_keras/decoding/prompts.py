@@ -15,7 +15,7 @@ class Prompts:
     """Start tokens, prefixes and limits of the translations of some texts.
 
     Args:
-        sources: List of lists of token ids, each with the end token.
+        sources: List of lists of token ids, as `tokenize` gives them.
         prefixes: List of strings that the translations begin with, or None.
         options: `SearchOptions`.
         tokenizer: A `TransformerTokenizer`.
@@ -29,8 +29,9 @@ class Prompts:
     def __init__(self, sources, prefixes, options, tokenizer, max_sequence_length):
         self._max_length, self._min_length = options.max_length, options.min_length
         self._max_pieces = max_sequence_length - 1
+        self._num_ends = len(tokenizer.source_ids)
         self._limits = [
-            min(most_pieces(len(source) - 1, options.max_length), self._max_pieces)
+            min(most_pieces(len(source) - self._num_ends, options.max_length), self._max_pieces)
             for source in sources
         ]
         pieces = [()] * len(sources)
@@ -52,7 +53,7 @@ class Prompts:
             Int32 arrays: prompts `(B, L)` as `search_translations` takes them, greatest lengths
             `(B,)` and the least length `()`.
         """
-        room = most_pieces(source_length - 1, self._max_length)
+        room = most_pieces(source_length - self._num_ends, self._max_length)
         if self._max_length is not None:  # Few shapes to compile, whatever users choose.
             room = min(room, self._max_pieces)
             room += -(room + 2) % LENGTH_MULTIPLE

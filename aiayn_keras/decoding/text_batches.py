@@ -29,13 +29,13 @@ class TextTooLongError(ValueError):
 
 
 def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
-    """Token ids of texts, each with the end token.
+    """Token ids of texts, each with the end token if the tokenizer's sources have one.
 
     Args:
         texts: List of strings.
         argument: Its name, for errors.
         tokenizer: A `TransformerTokenizer`.
-        max_sequence_length: Most tokens of a text, the end token included, if there is a limit.
+        max_sequence_length: Most tokens of a text, an end token included, if there is a limit.
 
     Returns:
         List of lists of token ids.
@@ -45,7 +45,7 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
         TextTooLongError: For a text with too many tokens.
     """
     texts = check_texts(argument, texts.tolist() if isinstance(texts, np.ndarray) else texts)
-    sequences = [[*ids, tokenizer.end_token_id] for ids in tokenizer(texts)]
+    sequences = [[*ids, *tokenizer.source_ids] for ids in tokenizer(texts)]
     for i, sequence in enumerate(sequences):
         if len(sequence) > max_sequence_length:
             raise TextTooLongError(

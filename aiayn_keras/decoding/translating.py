@@ -57,7 +57,7 @@ def translate_texts(
     # A text without words has only empty translations.
     empty = as_translation([Hypothesis("", 0.0, 0.0, ())] * options.num_return_sequences)
     translations = [empty] * len(sources)
-    with_words = [i for i, source in enumerate(sources) if len(source) > 1]
+    with_words = [i for i, source in enumerate(sources) if len(source) > tokenizer.source_end]
     batches = [
         [with_words[i] for i in batch]
         for batch in batch_by_length([sources[i] for i in with_words], batch_size)

@@ -119,7 +119,7 @@ def _build_spec(backbone, tokenizer):
     spec.config.eos_token = tokenizer.id_to_token(tokenizer.end_token_id)
     spec.config.unk_token = tokenizer.id_to_token(tokenizer.unk_token_id)
     spec.config.add_source_bos = False
-    spec.config.add_source_eos = True
+    spec.config.add_source_eos = tokenizer.source_end
     vocabulary = tokenizer.get_vocabulary()
     spec.register_source_vocabulary(vocabulary)
     spec.register_target_vocabulary(tokenizer.target.get_vocabulary())

@@ -8,7 +8,8 @@ class TokenBatch(NamedTuple):
     """Texts as token ids.
 
     Attributes:
-        token_ids: Int32 tensor `(B, S)`, each row `pieces </s>`, padded with 0.
+        token_ids: Int32 tensor `(B, S)`, each row `pieces </s>`, padded with 0; sources of a
+            tokenizer without `source_end` have no `</s>`.
         padding_mask: Int32 tensor `(B, S)`, 0 on padding.
         has_words: Boolean tensor `(B,)`, False for a text without wordpieces.
     """
@@ -33,6 +34,7 @@ class ServedText:
         if tokenizer.target_proto is not None:
             self.target_op = _tokenizer_op(tokenizer.target_proto)
         self.pad, self.end = tokenizer.pad_token_id, tokenizer.end_token_id
+        self.source_end = tokenizer.source_end
         self.unknown, self.vocabulary_size = tokenizer.unk_token_id, tokenizer.vocabulary_size()
         self.first_piece = max(tokenizer.special_token_ids) + 1
         self.long_text = long_text
@@ -51,11 +53,13 @@ class ServedText:
         pieces = (self.target_op if is_target else self.op).tokenize(text)
         pieces = self._limit(pieces, pieces.row_lengths(), limit, name)
         lengths = tf.cast(pieces.row_lengths(), tf.int32)
-        token_ids = tf.concat([pieces, tf.fill([tf.size(text), 1], self.end)], axis=1)
+        if self.source_end or is_target:
+            ends = tf.fill([tf.size(text), 1], self.end)
+        else:  # padding, so that there is something to look at
+            ends = tf.fill([tf.size(text), 1], self.pad)
+        token_ids = tf.concat([pieces, ends], axis=1).to_tensor()
         return TokenBatch(
-            token_ids=token_ids.to_tensor(),
-            padding_mask=tf.sequence_mask(lengths + 1, dtype=tf.int32),
-            has_words=lengths > 0,
+            token_ids, tf.cast(token_ids != self.pad, tf.int32), has_words=lengths > 0
         )
 
     def limit_ids(self, token_ids, limit):
@@ -75,6 +79,8 @@ class ServedText:
         is_piece = tf.logical_and(token_ids != self.pad, token_ids != self.end)
         lengths = tf.reduce_sum(tf.cast(is_piece, tf.int64), axis=1)
         kept = self._limit(token_ids, lengths, limit, "token_ids")
+        if not self.source_end:
+            return kept, tf.cast(kept != self.pad, tf.int32)
         # In place of the first piece beyond the limit stands the end token.
         last = token_ids[:, limit : limit + 1]
         last = tf.where(last == self.pad, self.pad, self.end)

@@ -62,7 +62,7 @@ def _warmup_logs(model_name, tokenizer, texts, documents):
         yield log_of("align", text=batch)
         yield log_of("score", source=batch, target=batch)
         rows = tf.ragged.constant(
-            [[*ids, tokenizer.end_token_id] for ids in tokenizer(batch)], dtype=tf.int32
+            [[*ids, *tokenizer.source_ids] for ids in tokenizer(batch)], dtype=tf.int32
         )
         yield log_of("generate_ids", token_ids=rows.to_tensor().numpy())
         if documents:

@@ -73,6 +73,7 @@ class TokenizerConfig(LayerConfig):
     sequence_length: None
     add_bos: Literal[False]
     add_eos: Literal[False]
+    source_end: bool = True
 
 
 class Tokenizer(KerasObject):

@@ -46,7 +46,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     def build(self, input_shape):
         super().build(input_shape)
         self.encoder_packer = keras_hub.layers.StartEndPacker(
-            end_value=self.tokenizer.end_token_id,
+            end_value=self.tokenizer.end_token_id if self.tokenizer.source_end else None,
             pad_value=self.tokenizer.pad_token_id,
             sequence_length=self.encoder_sequence_length,
             return_padding_mask=True,

@@ -31,10 +31,11 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         proto: Path or bytes of a SentencePiece model that holds the pieces `<pad>`, `<unk>`, `<s>`
             and `</s>`, such as `TransformerTokenizer.train` makes.
         target_proto: Bytes of such a model for translations, where they have one of their own.
+        source_end: Whether the model reads an end token behind a source, as the paper's does.
 
     Attributes:
-        target: The `TransformerTokenizer` of translations, which is this one where there is no
-            `target_proto`.
+        target: The `TransformerTokenizer` of translations, which always end: this one, unless there
+            is a `target_proto` or no `source_end`.
 
     Call arguments:
         inputs: A string or a list of strings.
@@ -45,13 +46,14 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     backbone_cls = TransformerBackbone
 
-    def __init__(self, proto=None, target_proto=None, **kwargs):
+    def __init__(self, proto=None, target_proto=None, source_end=True, **kwargs):
         self._add_special_token(SPECIAL_PIECES["pad"], "pad_token")
         self._add_special_token(SPECIAL_PIECES["unk"], "unk_token")
         self._add_special_token(SPECIAL_PIECES["bos"], "start_token")
         self._add_special_token(SPECIAL_PIECES["eos"], "end_token")
         # Not an attribute that Keras would look for weights and files in.
         self._target = SimpleNamespace(tokenizer=None)
+        self.source_end = source_end
         super().__init__(proto=proto, **kwargs)
         if target_proto is not None:
             self._set_target_proto(target_proto, "`target_proto`")
@@ -105,6 +107,18 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         if isinstance(proto, bytes):
             _check_proto(proto, "`proto`")
         super().set_proto(proto)
+        if not self.source_end and self.proto is not None:
+            self._set_target_proto(self.proto, "`proto`")
+
+    @property
+    def source_ids(self):
+        """Token ids behind the wordpieces of a source, a list: the end token's, or none."""
+        return [self.end_token_id] if self.source_end else []
+
+    def get_config(self):
+        config = super().get_config()
+        config.update({"source_end": self.source_end})
+        return config
 
     @classmethod
     def train(cls, texts, vocabulary_size, model_type="bpe", normalization="nmt_nfkc"):

@@ -40,24 +40,9 @@ def engine_answers(folder, words):
 
 
 def our_answers(model, words):
-    """The converted model's, for sources that do not end with an end token."""
-    import keras
-
-    from aiayn_keras.decoding.generation import search_translations
-    from aiayn_keras.decoding.search_options import SearchOptions
-
-    tokenizer = model.preprocessor.tokenizer
-    rows = tokenizer([" ".join(tokens) for tokens in words])
-    token_ids = np.zeros((len(rows), max(map(len, rows))), "int32")
-    for i, row in enumerate(rows):
-        token_ids[i, : len(row)] = row
-    mask = (token_ids != 0).astype("int32")
-    options = SearchOptions(NUM_BEAMS, 0.0)
-    found, scores = search_translations((model.backbone,), tokenizer, token_ids, mask, options)
-    found = keras.ops.convert_to_numpy(found)[:, 0]
-    special = tokenizer.special_token_ids
-    texts = tokenizer.target.detokenize([[i for i in row if i not in special] for row in found])
-    return texts, keras.ops.convert_to_numpy(scores)[:, 0]
+    """The converted model's best hypotheses and their scores."""
+    found = model.translate([" ".join(tokens) for tokens in words], NUM_BEAMS, 0.0)
+    return [each.text for each in found], [each.score for each in found]
 
 
 def compare(folder, num_words, seed=0):

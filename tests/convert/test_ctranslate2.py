@@ -1,7 +1,5 @@
 """CTranslate2 models made into ours, compared with the engine itself."""
 
-import logging
-
 import keras
 import numpy as np
 import pytest
@@ -51,13 +49,13 @@ def engine_log_probs(folder, pairs):
     return [score.log_probs for score in translator.score_batch(sources, targets)]
 
 
-def our_log_probs(model, pairs, ends_sources=True):
+def our_log_probs(model, pairs):
     """Log-probability of every target token, from logits, all pairs in one padded batch."""
     tokenizer = model.preprocessor.tokenizer
     end = tokenizer.end_token_id
     labels = [[*tokenizer.target(target), end] for _, target in pairs]
     sides = {
-        "encoder": [[*tokenizer(source), *[end] * ends_sources] for source, _ in pairs],
+        "encoder": [[*tokenizer(source), *tokenizer.source_ids] for source, _ in pairs],
         "decoder": [[tokenizer.start_token_id, *row[:-1]] for row in labels],
     }
     inputs = {}
@@ -71,8 +69,8 @@ def our_log_probs(model, pairs, ends_sources=True):
     return [log_probs[i, np.arange(len(row)), row] for i, row in enumerate(labels)]
 
 
-def assert_same_log_probs(folder, model, pairs, ends_sources=True):
-    ours = our_log_probs(model, pairs, ends_sources)
+def assert_same_log_probs(folder, model, pairs):
+    ours = our_log_probs(model, pairs)
     for row, expected in zip(ours, engine_log_probs(folder, pairs), strict=True):
         assert_close(row, expected, rtol=0, atol=1e-4)
 
@@ -206,12 +204,59 @@ def test_older_files_are_read(version, revision, tmp_path):
     assert_same_log_probs(folder, convert_ctranslate2(folder), PAIRS)
 
 
-def test_a_model_of_sources_without_end_is_announced(tmp_path, caplog):
-    folder = write_spec(random_spec(add_source_eos=False), tmp_path / "model")
-    with caplog.at_level(logging.WARNING):
-        model = convert_ctranslate2(folder)
-    assert "trained on sources without an end token" in caplog.text
-    assert_same_log_probs(folder, model, PAIRS, ends_sources=False)
+@pytest.fixture(scope="module")
+def without_end(tmp_path_factory):
+    """A folder of a model whose sources do not end, and ours."""
+    folder = tmp_path_factory.mktemp("engine") / "model"
+    write_spec(random_spec(add_source_eos=False), folder)
+    return folder, convert_ctranslate2(folder)
+
+
+def test_sources_may_have_no_end_token(without_end):
+    folder, model = without_end
+    assert_same_log_probs(folder, model, PAIRS)
+    sources, targets = zip(*PAIRS, strict=True)
+    expected = [sum(row) for row in engine_log_probs(folder, PAIRS)]
+    assert_close(model.score(list(sources), list(targets)), expected, 1e-4, 1e-4)
+
+
+def test_sources_without_end_stay_so_in_folders_and_batches(without_end, tmp_path):
+    _, model = without_end
+    sources, targets = map(list, zip(*PAIRS, strict=True))
+    model.save_to_preset(tmp_path / "model")
+    loaded = TransformerSeq2SeqLM.from_preset(tmp_path / "model")
+    expected = model.translate([*sources, ""], 2, 0.0, max_length=9)
+    assert loaded.translate([*sources, ""], 2, 0.0, max_length=9) == expected
+    assert expected[-1].text == ""
+    assert [model.translate([text], 2, 0.0, max_length=9)[0].text for text in sources] == [
+        each.text for each in expected[:-1]
+    ]
+    inputs, labels, _ = loaded.preprocessor({"encoder_text": sources, "decoder_text": targets})
+    assert not (keras.ops.convert_to_numpy(inputs["encoder_token_ids"]) == 3).any()
+    assert ((keras.ops.convert_to_numpy(labels) == 3).sum(axis=1) == 1).all()
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="a TensorFlow graph")
+def test_a_served_graph_ends_no_sources_either(without_end):
+    import tensorflow as tf
+
+    from aiayn_keras.export.served_text import ServedText
+
+    _, model = without_end
+    tokenizer = model.preprocessor.tokenizer
+    texts = [source for source, _ in PAIRS] + [""]
+    served = ServedText(tokenizer, "truncate")
+    batch = served.tokenize(tf.constant(texts), 9, "text")
+    rows = [row[mask > 0].tolist() for row, mask in zip(
+        batch.token_ids.numpy(), batch.padding_mask.numpy(), strict=True
+    )]  # fmt: skip
+    assert rows == tokenizer(texts)
+    assert batch.has_words.numpy().tolist() == [bool(row) for row in rows]
+    targets = served.tokenize(tf.constant(texts), 9, "text", is_target=True)
+    assert (targets.token_ids.numpy() == 3).sum() == len(texts)
+    ids, mask = served.limit_ids(batch.token_ids, 2)
+    assert ids.shape[1] == 2
+    assert (mask.numpy() == (ids.numpy() != 0)).all()
 
 
 def test_an_unknown_token_that_the_vocabulary_lacks_is_the_last_one(tmp_path):
