@@ -18,7 +18,7 @@ from aiayn_keras.cli.quiet_start import KerasCommand
 )
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
 def convert(source, dictionaries, output):
-    """Make a model folder of another toolkit's model.
+    """Convert a model of another toolkit.
 
     SOURCE is a folder of Hugging Face's Marian or of CTranslate2, an address of a Marian model such
     as hf://Helsinki-NLP/opus-mt-en-de, or, with --dictionary, a checkpoint of fairseq.
