@@ -47,12 +47,12 @@ def compute_attention_maps(backbone, tokenizer, source, target):
     """
     limit = backbone.max_sequence_length
     (encoder_ids,) = tokenize([source], "source", tokenizer, limit)
-    (labels,) = tokenize([target], "target", tokenizer.target, limit)
+    (labels,) = tokenize([target], "target", tokenizer.of_targets(), limit)
     decoder_ids = [tokenizer.start_token_id, *labels[:-1]]
     encoder, decoder, cross = _all_weights(backbone, encoder_ids, decoder_ids)
     return AttentionMaps(
         source_tokens=tuple(map(tokenizer.id_to_token, encoder_ids)),
-        target_tokens=tuple(map(tokenizer.target.id_to_token, decoder_ids)),
+        target_tokens=tuple(map(tokenizer.of_targets().id_to_token, decoder_ids)),
         encoder=encoder,
         decoder=decoder,
         cross=cross,

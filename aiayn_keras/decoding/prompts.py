@@ -36,7 +36,7 @@ class Prompts:
         ]
         pieces = [()] * len(sources)
         if prefixes is not None:
-            pieces = [ids[:-1] for ids in tokenize(prefixes, "prefixes", tokenizer.target)]
+            pieces = [ids[:-1] for ids in tokenize(prefixes, "prefixes", tokenizer.of_targets())]
             check_equal_lengths(texts=sources, prefixes=prefixes)
             _check_room(pieces, self._limits, prefixes)
         self._starts = [[tokenizer.start_token_id, *ids] for ids in pieces]

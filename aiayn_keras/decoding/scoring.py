@@ -60,7 +60,7 @@ def score_texts(sources, targets, *, tokenizer, token_log_probs, max_sequence_le
     """
     check_equal_lengths(sources=sources, targets=targets)
     source_ids = tokenize(sources, "sources", tokenizer, max_sequence_length)
-    target_ids = tokenize(targets, "targets", tokenizer.target, max_sequence_length)
+    target_ids = tokenize(targets, "targets", tokenizer.of_targets(), max_sequence_length)
     scores = [None] * len(sources)
     for rows in batch_by_length(target_ids, batch_size):
         encoder_ids, encoder_mask = pad_batch([source_ids[i] for i in rows])

@@ -62,10 +62,14 @@ def translate_texts(
         [with_words[i] for i in batch]
         for batch in batch_by_length([sources[i] for i in with_words], batch_size)
     ]
-    as_token = functools.cache(tokenizer.target.id_to_token)
+    as_token = functools.cache(tokenizer.of_targets().id_to_token)
     for rows, results in zip(batches, in_parallel(search_batch, batches), strict=True):
         found = read_hypotheses(
-            tokenizer.target, as_token, [sources[i] for i in rows], options.length_penalty, *results
+            tokenizer.of_targets(),
+            as_token,
+            [sources[i] for i in rows],
+            options.length_penalty,
+            *results,
         )
         for row, hypotheses in zip(rows, found, strict=True):
             translations[row] = as_translation(hypotheses)

@@ -122,7 +122,7 @@ def _build_spec(backbone, tokenizer):
     spec.config.add_source_eos = tokenizer.source_end
     vocabulary = tokenizer.get_vocabulary()
     spec.register_source_vocabulary(vocabulary)
-    spec.register_target_vocabulary(tokenizer.target.get_vocabulary())
+    spec.register_target_vocabulary(tokenizer.of_targets().get_vocabulary())
 
     embedding = backbone.token_embedding
     embeddings = _array(embedding.matrix())

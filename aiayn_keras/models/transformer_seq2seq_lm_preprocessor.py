@@ -66,12 +66,12 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         return inputs
 
     def _has_target_tokenizer(self):
-        return self.tokenizer.target is not self.tokenizer
+        return self.tokenizer.of_targets() is not self.tokenizer
 
     def _of_targets(self):
         """A preprocessor that splits both texts as translations are split."""
         return TransformerSeq2SeqLMPreprocessor(
-            self.tokenizer.target, self.encoder_sequence_length, self.decoder_sequence_length
+            self.tokenizer.of_targets(), self.encoder_sequence_length, self.decoder_sequence_length
         )
 
     def check_vocabulary_size(self, size):
@@ -88,7 +88,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         is_piece = ops.convert_to_numpy(x["decoder_padding_mask"]).astype(bool)
         is_piece &= ~np.isin(token_ids, self.tokenizer.special_token_ids)
         pieces = [row[keep].tolist() for row, keep in zip(token_ids, is_piece, strict=True)]
-        return self.tokenizer.target.detokenize(pieces)
+        return self.tokenizer.of_targets().detokenize(pieces)
 
     def get_config(self):
         config = super().get_config()

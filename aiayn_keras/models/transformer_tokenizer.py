@@ -33,10 +33,6 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         target_proto: Bytes of such a model for translations, where they have one of their own.
         source_end: Whether the model reads an end token behind a source, as the paper's does.
 
-    Attributes:
-        target: The `TransformerTokenizer` of translations, which always end: this one, unless there
-            is a `target_proto` or no `source_end`.
-
     Call arguments:
         inputs: A string or a list of strings.
 
@@ -58,8 +54,12 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         if target_proto is not None:
             self._set_target_proto(target_proto, "`target_proto`")
 
-    @property
-    def target(self):
+    def of_targets(self):
+        """The `TransformerTokenizer` of translations, which always end.
+
+        It is this one, unless there is a `target_proto` or no `source_end`. (A method: Keras, when
+        it saves, follows every attribute that is a layer.)
+        """
         return self._target.tokenizer or self
 
     @property

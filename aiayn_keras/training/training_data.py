@@ -165,7 +165,7 @@ def check_lengths(pairs, tokenizer, max_sequence_length):
     Raises:
         CorpusError: For a side with more tokens, with its line.
     """
-    sides = ("source", tokenizer, pairs.sources), ("target", tokenizer.target, pairs.targets)
+    sides = ("source", tokenizer, pairs.sources), ("target", tokenizer.of_targets(), pairs.targets)
     for side, tokenize, texts in sides:
         for line, token_ids in enumerate(tokenize(list(texts)), start=1):
             if len(token_ids) + 1 > max_sequence_length:
@@ -190,7 +190,7 @@ def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
         `TokenPairs` or `SampledPairs`.
     """
     limits = _limits(recipe.batches, max_sequence_length)
-    sides = tokenizer(list(text.sources)), tokenizer.target(list(text.targets))
+    sides = tokenizer(list(text.sources)), tokenizer.of_targets()(list(text.targets))
     kept, report = filter_pairs(*([len(ids) for ids in side] for side in sides), **limits)
     logger.info("%s: %s", text.name, report)
     alpha = recipe.tokenizer.sampling_alpha

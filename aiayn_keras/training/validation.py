@@ -27,7 +27,9 @@ class Validation:
         self._model, self._translator = run.model, run.translator
         self._pairs, self._evaluation = run.corpus.validation, run.recipe.evaluation
         tokenizer = self._translator.preprocessor.tokenizer
-        self._num_tokens = sum(len(ids) + 1 for ids in tokenizer.target(list(self._pairs.targets)))
+        self._num_tokens = sum(
+            len(ids) + 1 for ids in tokenizer.of_targets()(list(self._pairs.targets))
+        )
 
     def perplexity(self):
         """Perplexity per wordpiece."""

@@ -53,7 +53,7 @@ def our_log_probs(model, pairs):
     """Log-probability of every target token, from logits, all pairs in one padded batch."""
     tokenizer = model.preprocessor.tokenizer
     end = tokenizer.end_token_id
-    labels = [[*tokenizer.target(target), end] for _, target in pairs]
+    labels = [[*tokenizer.of_targets()(target), end] for _, target in pairs]
     sides = {
         "encoder": [[*tokenizer(source), *tokenizer.source_ids] for source, _ in pairs],
         "decoder": [[tokenizer.start_token_id, *row[:-1]] for row in labels],
@@ -124,8 +124,8 @@ def test_a_word_of_both_vocabularies_is_the_source_s_or_the_target_s(tmp_path):
     tokenizer = model.preprocessor.tokenizer
     assert tokenizer.vocabulary_size() == 4 + 5 + 7
     assert list(tokenizer("ein b drei one")) == [4, 8, 6, 1]
-    assert list(tokenizer.target("one b ein")) == [9, 12, 1]
-    assert tokenizer.target.detokenize([9, 12]) == "one b"
+    assert list(tokenizer.of_targets()("one b ein")) == [9, 12, 1]
+    assert tokenizer.of_targets().detokenize([9, 12]) == "one b"
 
 
 def test_a_shared_tied_vocabulary_stays_one_matrix(tmp_path):

@@ -47,7 +47,7 @@ def logits_of(model, source, target):
     """Our logits `(T + 1, V)` of one pair of texts, and the target's ids."""
     tokenizer = model.preprocessor.tokenizer
     source_ids = [*tokenizer(source), tokenizer.end_token_id]
-    target_ids = [tokenizer.start_token_id, *tokenizer.target(target)]
+    target_ids = [tokenizer.start_token_id, *tokenizer.of_targets()(target)]
     inputs = {}
     for side, ids in (("encoder", source_ids), ("decoder", target_ids)):
         inputs[f"{side}_token_ids"] = np.array([ids], "int32")
@@ -69,7 +69,7 @@ def test_logits_are_fairseq_s(options, form, tmp_path):
         settings, state, torch.tensor([source_ids]), torch.tensor([target_ids])
     )[0]
     ours = logits_of(model, source, target)
-    tokenizer = model.preprocessor.tokenizer.target
+    tokenizer = model.preprocessor.tokenizer.of_targets()
     special = {"<pad>": 0, "</s>": 3, "<unk>": 1}
     ids = [special[word] if word in special else tokenizer([word])[0][0] for word in words[1]]
     assert_close(ours[:, ids], expected.numpy(), rtol=0, atol=1e-4)

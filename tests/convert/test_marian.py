@@ -68,7 +68,7 @@ def test_texts_are_split_into_the_same_tokens(folder, ours, their_tokenizer):
 
 
 def test_translations_are_split_by_a_model_of_their_own(folder, ours, their_tokenizer):
-    table, tokenizer = their_table(folder), ours.preprocessor.tokenizer.target
+    table, tokenizer = their_table(folder), ours.preprocessor.tokenizer.of_targets()
     expected = [ids[:-1] for ids in their_tokenizer(text_target=TARGETS)["input_ids"]]
     actual = as_their_ids(tokenizer, table, tokenizer(TARGETS))
     known = [i for i, ids in enumerate(expected) if table["<unk>"] not in ids]
@@ -126,16 +126,25 @@ def test_hypotheses_are_equal(folder, ours, theirs, their_tokenizer, num_beams):
 def test_a_converted_model_is_saved_with_both_its_tokenizers(ours, tmp_path):
     ours.save_to_preset(tmp_path / "model")
     loaded = TransformerSeq2SeqLM.from_preset(tmp_path / "model")
-    assert loaded.preprocessor.tokenizer.target(TARGETS) == ours.preprocessor.tokenizer.target(
+    assert loaded.preprocessor.tokenizer.of_targets()(
         TARGETS
-    )
+    ) == ours.preprocessor.tokenizer.of_targets()(TARGETS)
     assert loaded.translate(SOURCES) == ours.translate(SOURCES)
+    assert_close(loaded.score(SOURCES, TARGETS), ours.score(SOURCES, TARGETS))
+
+
+def test_a_keras_file_holds_both_tokenizers(ours, tmp_path):
+    ours.optimizer.build(ours.trainable_variables)
+    ours.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    tokenizers = [model.preprocessor.tokenizer.of_targets() for model in (loaded, ours)]
+    assert tokenizers[0](TARGETS) == tokenizers[1](TARGETS)
     assert_close(loaded.score(SOURCES, TARGETS), ours.score(SOURCES, TARGETS))
 
 
 def test_labels_are_pieces_of_translations(ours):
     inputs, labels, _ = ours.preprocessor({"encoder_text": SOURCES, "decoder_text": TARGETS})
-    target = ours.preprocessor.tokenizer.target
+    target = ours.preprocessor.tokenizer.of_targets()
     for row, text in zip(keras.ops.convert_to_numpy(labels), TARGETS, strict=True):
         assert row[(row != 0) & (row != 3)].tolist() == target([text])[0]
     assert (keras.ops.convert_to_numpy(inputs["decoder_token_ids"])[:, 0] == 2).all()
