@@ -154,6 +154,8 @@ def test_labels_are_pieces_of_translations(ours):
 def test_the_served_graph_splits_and_writes_texts_likewise(ours, tmp_path):
     import tensorflow as tf
 
+    if ours.backbone.activation is keras.activations.relu:
+        pytest.skip("one graph is enough")
     path = ours.export(tmp_path / "kit", num_beams=2, length_penalty=0.0)
     loaded = tf.saved_model.load(str(path))
     served = loaded.signatures["serving_default"](text=tf.constant(SOURCES))
