@@ -30,6 +30,8 @@ def convert(source, dictionaries, output):
     check_is_new(output)
     if len(dictionaries) > 2:
         raise click.UsageError("There are at most two dictionaries, of source and target.")
+    if dictionaries and Path(source).is_dir():
+        raise click.UsageError(f"--dictionary is for checkpoints of fairseq; {source} is a folder.")
     model = convert_fairseq(source, *dictionaries) if dictionaries else convert_model(source)
     with new_folder(output) as written:
         model.save_to_preset(str(written))

@@ -16,8 +16,8 @@ from aiayn_keras.files import read_bytes
 
 ENGINE_WEIGHTS = "model.bin"
 FORMATS = (
-    "Hugging Face's Marian (config.json with model_type marian), CTranslate2 (model.bin), and "
-    "fairseq (a checkpoint and its dictionaries, see `aiayn_keras.convert.convert_fairseq`)"
+    "a folder of Hugging Face's Marian (config.json with model_type marian), a folder of "
+    "CTranslate2 (model.bin), and, with its dictionaries, a checkpoint of fairseq"
 )
 
 
@@ -45,6 +45,8 @@ def convert(preset, dtype=None):
         OSError: If a file is missing, or the hub cannot be reached.
         ValueError: If the format is not known, or a file is damaged or of another architecture.
     """
+    if not _is_address(preset) and not Path(preset).exists():
+        raise FileNotFoundError(f"{preset} does not exist.")
     converter = _converter(preset)
     if converter is None:
         raise ValueError(f"{preset} is no model that can be converted. Known are: {FORMATS}.")

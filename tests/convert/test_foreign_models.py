@@ -80,6 +80,8 @@ def test_what_is_missing_on_the_hub_is_named(folder, hub_double):
 def test_other_folders_are_refused(tmp_path):
     with pytest.raises(ValueError, match="no model that can be converted"):
         convert(tmp_path)
+    with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
+        convert(tmp_path / "nowhere")
 
 
 def test_a_converted_model_has_its_weights(folder):

@@ -120,7 +120,7 @@ def test_hypotheses_are_equal(folder, ours, theirs, their_tokenizer, num_beams):
     ended = [i for i, ids in enumerate(found.tolist()) if table["</s>"] in ids or num_beams == 1]
     assert [actual[i] for i in ended] == [expected[i] for i in ended]
     assert len(ended) > 2
-    assert num_beams > 1 or len(set(expected)) > 2
+    assert num_beams > 1 or len(set(expected)) > 1
 
 
 def test_a_converted_model_is_saved_with_both_its_tokenizers(ours, tmp_path):
