@@ -1,6 +1,9 @@
 """Devices that are not there, as JAX describes them to a compiler."""
 
+import importlib.util
 import math
+
+import click
 
 # From a device's data sheet and CUDA's queries, in the form of XLA's `GpuTargetConfigProto`.
 H100 = """
@@ -38,6 +41,11 @@ def describe_devices(topology):
         return topologies.get_topology_desc(
             topology.kind, "cuda", target_config=H100, topology=f"1x1x{topology.num_chips}"
         ).devices
+    if importlib.util.find_spec("libtpu") is None:
+        raise click.ClickException(
+            "The compiler for TPUs, libtpu, is not installed here: make tpu-environment, and use "
+            "the Python of .venv-tpu."
+        )
     sides = (*topology.sides, 1, 1)[:3]
     # A host has four chips or more unless there are fewer.
     bounds = {} if math.prod(sides) >= 4 else {"chips_per_host_bounds": list(sides)}
