@@ -17,13 +17,16 @@ def download(address, names, one_of=()):
         `pathlib.Path` of the folder that they are in.
 
     Raises:
-        FileNotFoundError: If the model has not got one of them.
-        OSError: If the hub cannot be reached.
+        FileNotFoundError: If the model has not got one of them, or the hub cannot be reached.
     """
     # The only place that uses what is not a public name of KerasHub.
     from keras_hub.src.utils.preset_utils import get_file
 
-    folders = {Path(get_file(address, name)).parent for name in names}
+    try:
+        folders = {Path(get_file(address, name)).parent for name in names}
+    except FileNotFoundError as error:  # KerasHub's, which does not know why
+        reason = " ".join(str(error).split())
+        raise FileNotFoundError(f"{reason} Or the hub cannot be reached: try again.") from error
     if one_of:
         folders.add(_first(get_file, address, one_of).parent)
     if len(folders) > 1:

@@ -77,6 +77,15 @@ def test_what_is_missing_on_the_hub_is_named(folder, hub_double):
         (folder / "moved").rename(folder / "model.safetensors")
 
 
+def test_what_may_be_the_network_s_fault_is_said_to_be(folder, hub_double):
+    (folder / "vocab.json").rename(folder / "moved")
+    try:
+        with pytest.raises(FileNotFoundError, match=r"vocab.json Or the hub cannot be reached"):
+            convert(ADDRESS)
+    finally:
+        (folder / "moved").rename(folder / "vocab.json")
+
+
 def test_other_folders_are_refused(tmp_path):
     with pytest.raises(ValueError, match="no model that can be converted"):
         convert(tmp_path)
