@@ -1,4 +1,4 @@
-"""The tensors of fairseq's layers by the names of our weights.
+"""The tensors of fairseq's layers, whose names Hugging Face's Marian has too, by our names.
 
 A matrix there is the transpose of ours. Checkpoints of before 2019 hold queries, keys and values as
 one matrix `in_proj_weight`, and number the normalizations of a layer.
@@ -14,12 +14,13 @@ OLD_NORMS = {
 """Old names of normalizations in the encoder and in the decoder."""
 
 
-def layer_weights(arrays, num_layers):
+def layer_weights(arrays, num_layers, prefix=""):
     """The weights of all layers.
 
     Args:
         arrays: The tensors, as `TakenArrays`.
         num_layers: Number of layers of encoder and decoder.
+        prefix: What their names begin with.
 
     Returns:
         Dictionary from the paths of our weights to arrays.
@@ -27,7 +28,7 @@ def layer_weights(arrays, num_layers):
     weights = {}
     for i in range(num_layers):
         for is_decoder, side in enumerate(("encoder", "decoder")):
-            theirs, ours = f"{side}.layers.{i}", f"{side}_block_{i}"
+            theirs, ours = f"{prefix}{side}.layers.{i}", f"{side}_block_{i}"
             parts = {"self_attn": "self_attention"}
             if is_decoder:
                 parts["encoder_attn"] = "cross_attention"

@@ -11,7 +11,11 @@ import pydantic
 from pydantic import Field
 
 from aiayn_keras.convert.assigning import assign_weights
+from aiayn_keras.convert.fairseq_layers import layer_weights
+from aiayn_keras.convert.joint_vocabulary import NEVER
 from aiayn_keras.convert.marian_vocabulary import read_marian_vocabulary
+from aiayn_keras.convert.positions import split_sinusoids
+from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tensor_files import read_tensors
 from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
@@ -22,8 +26,6 @@ CONFIG = "config.json"
 WEIGHT_FILES = "model.safetensors", "pytorch_model.bin"
 MOST_CONFIG_BYTES = 1 << 20
 LAYER_NORM_EPSILON = 1e-5  # PyTorch's
-NEVER_WRITTEN = -100.0
-"""Logit of tokens that the other model does not have, too small to have any probability."""
 
 NO_MODEL = "Only Marian models of the Transformer's own architecture can be converted."
 
@@ -105,7 +107,7 @@ def convert_marian(folder, dtype=None):
     config = parse(MarianConfig, read_bytes(path, MOST_CONFIG_BYTES), path, NO_MODEL)
     vocabulary = read_marian_vocabulary(folder, config.vocab_size)
     weights = _find_weights(folder)
-    tensors = _Tensors(read_tensors(weights), weights)
+    tensors = TakenArrays(weights, read_tensors(weights))
     backbone = TransformerBackbone(
         vocabulary_size=len(vocabulary.rows),
         num_layers=config.encoder_layers,
@@ -124,23 +126,10 @@ def convert_marian(folder, dtype=None):
         dtype=dtype,
     )
     arrays = _read_arrays(tensors, config, vocabulary)
-    tensors.check_all_taken()
+    if tensors.left():
+        raise ValueError(f"{weights}: `{min(tensors.left()):.200}` is no tensor of the model.")
     assign_weights(backbone, arrays, weights)
     return TransformerSeq2SeqLM(backbone, text_preprocessor(vocabulary.tokenizer, backbone))
-
-
-def marian_positions(length, hidden_dim):
-    """Sines of every position, and behind them the cosines.
-
-    Args:
-        length: Number of positions.
-        hidden_dim: Width D, even.
-
-    Returns:
-        Float32 array `(length, hidden_dim)`.
-    """
-    angles = np.arange(length)[:, None] / 10_000 ** (np.arange(0, hidden_dim, 2) / hidden_dim)
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype("float32")
 
 
 def _find_weights(folder):
@@ -150,54 +139,17 @@ def _find_weights(folder):
     raise FileNotFoundError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}.")
 
 
-class _Tensors:
-    """The tensors of a file, each of which must be taken once.
-
-    Args:
-        tensors: Dictionary from names to arrays.
-        path: The file.
-    """
-
-    def __init__(self, tensors, path):
-        self._tensors, self.path = tensors, path
-
-    def __contains__(self, name):
-        return name in self._tensors
-
-    def take(self, name):
-        """Gives the array of this name away."""
-        if name not in self._tensors:
-            raise ValueError(f"{self.path}: `{name}` is missing.")
-        return self._tensors.pop(name)
-
-    def check_all_taken(self):
-        """Raises a `ValueError` if there is an array that nobody has taken."""
-        if self._tensors:
-            raise ValueError(f"{self.path}: `{min(self._tensors):.200}` is no tensor of the model.")
-
-
 def _read_arrays(tensors, config, vocabulary):
     """Arrays by the paths of our weights."""
-    positions = marian_positions(config.max_position_embeddings, config.d_model)
+    positions = split_sinusoids(config.max_position_embeddings, config.d_model)
     arrays = {f"{side}_embedding/table": positions for side in ("encoder", "decoder")}
     arrays |= _read_embedding(tensors, config, vocabulary)
-    for side in ("encoder", "decoder"):
-        for i in range(config.encoder_layers):
-            theirs, ours = f"model.{side}.layers.{i}", f"{side}_block_{i}"
-            arrays |= _read_attention(tensors, f"{theirs}.self_attn", f"{ours}/self_attention")
-            if side == "decoder":
-                name = f"{theirs}.encoder_attn"
-                arrays |= _read_attention(tensors, name, f"{ours}/cross_attention")
-            for dense, name in (("fc1", "hidden"), ("fc2", "output")):
-                name = f"{ours}/feed_forward/{name}"
-                arrays |= _read_dense(tensors, f"{theirs}.{dense}", name)
-            name = f"{ours}/feed_forward_add_norm"
-            arrays |= _read_norm(tensors, f"{theirs}.final_layer_norm", name)
+    arrays |= layer_weights(tensors, config.encoder_layers, "model.")
     return arrays
 
 
 def _read_embedding(tensors, config, vocabulary):
-    matrix = tensors.take("model.shared.weight")
+    matrix = tensors.take("model.shared.weight", 2)
     shape = (config.vocab_size, config.d_model)
     if matrix.shape != shape:
         where = f"{tensors.path}, `model.shared.weight`"
@@ -205,41 +157,17 @@ def _read_embedding(tensors, config, vocabulary):
     # Copies that some versions of transformers write.
     for name in ("model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head"):
         name = f"{name}.weight"
-        if name in tensors and not np.array_equal(tensors.take(name), matrix):
+        if name in tensors and not np.array_equal(tensors.take(name, 2), matrix):
             raise ValueError(f"{tensors.path}: `{name}` is not `model.shared.weight`. {NO_MODEL}")
     for side in ("encoder", "decoder"):  # computed anew
-        name = f"model.{side}.embed_positions.weight"
-        if name in tensors:
-            tensors.take(name)
-    bias = np.zeros(config.vocab_size, "float32")
-    if "final_logits_bias" in tensors:
-        bias = tensors.take("final_logits_bias").reshape(-1)
+        tensors.find([f"model.{side}.embed_positions.weight"], 2)
+    zeros = np.zeros((1, config.vocab_size), "float32")
+    bias = tensors.find(["final_logits_bias"], 2, zeros).reshape(-1)
     if bias.shape != (config.vocab_size,):
         raise ValueError(f"{tensors.path}, `final_logits_bias`: not {config.vocab_size} numbers.")
     return {
         "token_embedding/embeddings": matrix[vocabulary.rows],
         "token_embedding/logits_bias": np.where(
-            vocabulary.is_written, bias[vocabulary.rows], NEVER_WRITTEN
+            vocabulary.is_written, bias[vocabulary.rows], NEVER
         ),
-    }
-
-
-def _read_attention(tensors, theirs, ours):
-    arrays = _read_norm(tensors, f"{theirs}_layer_norm", f"{ours}_add_norm")
-    for letter, name in (("q", "query"), ("k", "key"), ("v", "value"), ("out", "output")):
-        arrays |= _read_dense(tensors, f"{theirs}.{letter}_proj", f"{ours}/{name}")
-    return arrays
-
-
-def _read_dense(tensors, theirs, ours):
-    return {
-        f"{ours}/kernel": tensors.take(f"{theirs}.weight").T,
-        f"{ours}/bias": tensors.take(f"{theirs}.bias"),
-    }
-
-
-def _read_norm(tensors, theirs, ours):
-    return {
-        f"{ours}/layer_norm/gamma": tensors.take(f"{theirs}.weight"),
-        f"{ours}/layer_norm/beta": tensors.take(f"{theirs}.bias"),
     }

@@ -25,6 +25,12 @@ def half_and_half_sinusoids(length, hidden_dim, first):
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype("float32")
 
 
+def split_sinusoids(length, hidden_dim):
+    """The paper's sinusoids, all sines before all cosines; see `sinusoidal_encoding`."""
+    encoding = sinusoidal_encoding(length, hidden_dim)
+    return np.concatenate([encoding[:, 0::2], encoding[:, 1::2]], axis=1)
+
+
 def position_weights(encoder, decoder, is_learned=False):
     """Our options and weights for two tables.
 

@@ -12,8 +12,6 @@ Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
 LEAST_SCORE = -1e9
 """Score of pieces that a text is never split into."""
 
-MOST_PIECES = 1 << 24
-
 
 def read_model(path):
     """Reads a SentencePiece model.

@@ -10,7 +10,8 @@ writes the files that are then converted. Prints how many texts become the same 
 greatest difference of a logit, how many greedy and beam-4 hypotheses are equal, and how many texts
 a kit of the model, run by TensorFlow alone in a process of its own, translates into the same
 strings as our `translate`. Hypotheses of several beams are compared where the library's end within
-20 tokens: those cut off there are ranked in other ways. Exits with 1 if anything differs.
+20 tokens: those cut off there are ranked in other ways. Exits with 1 if anything differs, or if
+nothing could be compared.
 """
 
 import json
@@ -165,7 +166,7 @@ def main(real, source, small, limit, kit):
             compared = [i for i in range(len(few)) if num_beams == 1 or has_ended[i]]
             equal, kinds = sum(ours[i] == theirs[i] for i in compared), len(set(ours))
             click.echo(f"equal with {num_beams} beams: {equal} of {len(compared)}, {kinds} kinds")
-            wrong |= equal != len(compared)
+            wrong |= equal != len(compared) or not compared
         if kit:
             served = translate_by_kit(comparison.ours, Path(folder), few)
             equal = sum(a == b for a, b in zip(served, ours, strict=True))

@@ -65,7 +65,9 @@ def _save_random_weights(folder, tokens, config):
     padding, end = len(tokens) - 1, tokens.index("</s>")
     ids = {"pad_token_id": padding, "decoder_start_token_id": padding, "eos_token_id": end}
     options = SIZES | ids | {"vocab_size": len(tokens), "forced_eos_token_id": None} | config
-    model = MarianMTModel(MarianConfig(**options))
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        model = MarianMTModel(MarianConfig(**options))
     random = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for weight in model.parameters():
