@@ -27,13 +27,14 @@ END_BIAS = 2.0
 LANGUAGES = ">>eng<<", ">>deu<<"
 
 
-def write_marian_model(folder, *, left_out=3, end=0, **config):
+def write_marian_model(folder, *, left_out=3, end=0, seed=13, **config):
     """Writes a model of random weights that splits German and English number words.
 
     Args:
         folder: Path of the folder to fill.
         left_out: Number of pieces of either SentencePiece model that are not in the table.
         end: Number of the end token; the unknown token's is two more.
+        seed: Of the weights.
         **config: Fields of the configuration.
     """
     pairs = number_words(300, seed=3)
@@ -58,17 +59,17 @@ def write_marian_model(folder, *, left_out=3, end=0, **config):
     tokens.append("<pad>")
     (folder / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(tokens)}))
     (folder / "tokenizer_config.json").write_text("{}")
-    _save_random_weights(folder, tokens, config)
+    _save_random_weights(folder, tokens, seed, config)
 
 
-def _save_random_weights(folder, tokens, config):
+def _save_random_weights(folder, tokens, seed, config):
     padding, end = len(tokens) - 1, tokens.index("</s>")
     ids = {"pad_token_id": padding, "decoder_start_token_id": padding, "eos_token_id": end}
     options = SIZES | ids | {"vocab_size": len(tokens), "forced_eos_token_id": None} | config
     with torch.random.fork_rng():
-        torch.manual_seed(1)
+        torch.manual_seed(seed)
         model = MarianMTModel(MarianConfig(**options))
-    random = torch.Generator().manual_seed(1)
+    random = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(0.3 * torch.randn(weight.shape, generator=random))

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*sacremoses:UserWarning")
 SOURCES, TARGETS = (list(texts) for texts in zip(*number_words(25, seed=7), strict=True))
 VARIANTS = {
     "en-mg": {"activation_function": "swish"},
-    "tc-big": {"activation_function": "relu", "end": 17, "left_out": 0},
+    "tc-big": {"activation_function": "relu", "end": 17, "left_out": 0, "seed": 7},
 }
 
 
@@ -120,7 +120,7 @@ def test_hypotheses_are_equal(folder, ours, theirs, their_tokenizer, num_beams):
     ended = [i for i, ids in enumerate(found.tolist()) if table["</s>"] in ids or num_beams == 1]
     assert [actual[i] for i in ended] == [expected[i] for i in ended]
     assert len(ended) > 2
-    assert num_beams > 1 or len(set(expected)) > 1
+    assert num_beams > 1 or len(set(expected)) > 2
 
 
 def test_a_converted_model_is_saved_with_both_its_tokenizers(ours, tmp_path):
