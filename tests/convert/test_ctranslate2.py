@@ -228,6 +228,7 @@ def test_sources_without_end_stay_so_in_folders_and_batches(without_end, tmp_pat
     expected = model.translate([*sources, ""], 2, 0.0, max_length=9)
     assert loaded.translate([*sources, ""], 2, 0.0, max_length=9) == expected
     assert expected[-1].text == ""
+    assert model.translate([sources[0].split()[0]], 1, 0.0, max_length=9)[0].score < 0
     assert [model.translate([text], 2, 0.0, max_length=9)[0].text for text in sources] == [
         each.text for each in expected[:-1]
     ]

@@ -123,6 +123,15 @@ def test_hypotheses_are_equal(folder, ours, theirs, their_tokenizer, num_beams):
     assert num_beams > 1 or len(set(expected)) > 2
 
 
+def test_prefixes_are_pieces_of_translations(ours):
+    tokenizer = ours.preprocessor.tokenizer.of_targets()
+    prefix = next(text for text in TARGETS if tokenizer.unk_token_id not in tokenizer([text])[0])
+    pieces = [tokenizer.id_to_token(i) for i in tokenizer([prefix])[0]]
+    (translation,) = ours.translate(SOURCES[:1], 1, prefixes=[prefix])
+    assert list(translation.tokens[: len(pieces)]) == pieces
+    assert tokenizer([prefix]) != ours.preprocessor.tokenizer([prefix])
+
+
 def test_a_converted_model_is_saved_with_both_its_tokenizers(ours, tmp_path):
     ours.save_to_preset(tmp_path / "model")
     loaded = TransformerSeq2SeqLM.from_preset(tmp_path / "model")
