@@ -2,8 +2,6 @@
 
 import numpy as np
 
-SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
-
 
 def build_random_model(preset, vocabulary_size=32_000, seed=1, **options):
     """A named architecture with random weights; its words are t4, t5, and so on.
@@ -37,22 +35,11 @@ def build_random_model(preset, vocabulary_size=32_000, seed=1, **options):
 
 def word_tokenizer(vocabulary_size):
     """A tokenizer whose token i is the word `t<i>`."""
-    from sentencepiece import sentencepiece_model_pb2
-
     from aiayn_keras import TransformerTokenizer
+    from aiayn_keras.convert.tokenizers import NUM_SPECIALS, build_word_model
 
-    proto = sentencepiece_model_pb2.ModelProto()
-    kinds = proto.SentencePiece
-    for piece in SPECIAL_PIECES:
-        kind = kinds.UNKNOWN if piece == "<unk>" else kinds.CONTROL
-        proto.pieces.add(piece=piece, score=0.0, type=kind)
-    for i in range(len(SPECIAL_PIECES), vocabulary_size):
-        proto.pieces.add(piece=f"▁t{i}", score=-1.0, type=kinds.NORMAL)
-    proto.trainer_spec.model_type = proto.trainer_spec.WORD
-    proto.trainer_spec.vocab_size = vocabulary_size
-    proto.trainer_spec.pad_id, proto.trainer_spec.unk_id = 0, 1
-    proto.trainer_spec.bos_id, proto.trainer_spec.eos_id = 2, 3
-    return TransformerTokenizer(proto=proto.SerializeToString())
+    words = [f"t{i}" for i in range(NUM_SPECIALS, vocabulary_size)]
+    return TransformerTokenizer(build_word_model([None] * NUM_SPECIALS + words))
 
 
 def random_texts(num_texts, num_words, vocabulary_size=32_000, seed=0):

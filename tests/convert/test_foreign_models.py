@@ -68,22 +68,20 @@ def test_an_address_on_the_hub_is_downloaded_file_by_file(folder, hub_double):
     assert set(hub_double) == files
 
 
-def test_what_is_missing_on_the_hub_is_named(folder, hub_double):
-    (folder / "model.safetensors").rename(folder / "moved")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("model.safetensors", "neither model.safetensors nor pytorch_model.bin"),
+        ("vocab.json", "vocab.json Or the hub cannot be reached"),
+    ],
+)
+def test_what_is_missing_on_the_hub_is_named(folder, hub_double, name, message):
+    (folder / name).rename(folder / "moved")
     try:
-        with pytest.raises(FileNotFoundError, match=r"neither model.safetensors nor pytorch"):
+        with pytest.raises(FileNotFoundError, match=message):
             convert(ADDRESS)
     finally:
-        (folder / "moved").rename(folder / "model.safetensors")
-
-
-def test_what_may_be_the_network_s_fault_is_said_to_be(folder, hub_double):
-    (folder / "vocab.json").rename(folder / "moved")
-    try:
-        with pytest.raises(FileNotFoundError, match=r"vocab.json Or the hub cannot be reached"):
-            convert(ADDRESS)
-    finally:
-        (folder / "moved").rename(folder / "vocab.json")
+        (folder / "moved").rename(folder / name)
 
 
 def test_other_folders_are_refused(tmp_path):
