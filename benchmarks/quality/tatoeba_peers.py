@@ -37,18 +37,19 @@ def train_peer(name, corpus, cpu_seconds, folder):
     keras.utils.set_random_seed(1)
     peer = PEERS[name](list(corpus.train))
     best, log = folder / f"{name}.weights.h5", folder / f"{name}.csv"
-    peer.model.fit(
-        *_arrays(peer, corpus.train),
-        batch_size=BATCH_SIZE,
-        epochs=MOST_EPOCHS,
-        validation_data=_arrays(peer, corpus.validation),
-        callbacks=[
-            keras.callbacks.BackupAndRestore(folder / f"{name}_backup"),
-            _watch(log, best, cpu_seconds),
-            keras.callbacks.CSVLogger(log, append=True),
-        ],
-        verbose=2,
-    )
+    if not _is_over(_column(log, "val_loss"), _column(log, "cpu_seconds"), cpu_seconds):
+        peer.model.fit(
+            *_arrays(peer, corpus.train),
+            batch_size=BATCH_SIZE,
+            epochs=MOST_EPOCHS,
+            validation_data=_arrays(peer, corpus.validation),
+            callbacks=[
+                keras.callbacks.BackupAndRestore(folder / f"{name}_backup"),
+                _watch(log, best, cpu_seconds),
+                keras.callbacks.CSVLogger(log, append=True),
+            ],
+            verbose=2,
+        )
     peer.model.load_weights(best)
     return {
         "system": name,
@@ -79,15 +80,19 @@ def _watch(log, best, cpu_seconds):
         now = time.process_time()
         logs["cpu_seconds"], started = now - started, now
         losses = [*_column(log, "val_loss"), logs["val_loss"]]
-        best_epoch = losses.index(min(losses))
-        if best_epoch == len(losses) - 1:
+        if min(losses) == losses[-1]:
             callback.model.save_weights(best, overwrite=True)
-        is_late = sum(_column(log, "cpu_seconds"), logs["cpu_seconds"]) >= cpu_seconds
-        if is_late or len(losses) - 1 - best_epoch >= PATIENCE:
-            callback.model.stop_training = True
+        seconds = [*_column(log, "cpu_seconds"), logs["cpu_seconds"]]
+        callback.model.stop_training = _is_over(losses, seconds, cpu_seconds)
 
     callback = keras.callbacks.LambdaCallback(on_epoch_end=end_epoch)
     return callback
+
+
+def _is_over(losses, seconds, most_seconds):
+    if not losses:
+        return False
+    return sum(seconds) >= most_seconds or len(losses) - 1 - losses.index(min(losses)) >= PATIENCE
 
 
 def _column(log, name):
