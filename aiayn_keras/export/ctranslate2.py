@@ -5,8 +5,8 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from keras import ops
 
+from aiayn_keras.export.float32_weights import float32_array, float32_kernel
 from aiayn_keras.files import check_is_new, new_folder
 
 QUANTIZATIONS = (
@@ -125,21 +125,23 @@ def _build_spec(backbone, tokenizer):
     spec.register_target_vocabulary(tokenizer.of_targets().get_vocabulary())
 
     embedding = backbone.token_embedding
-    embeddings = _array(embedding.matrix())
+    embeddings = float32_array(embedding.matrix())
     spec.encoder.embeddings[0].weight = embeddings
     spec.decoder.embeddings.weight = embeddings
     spec.decoder.projection.weight = embeddings
     if not embedding.tie_weights:
-        spec.decoder.projection.weight = np.ascontiguousarray(_array(embedding.output_kernel()).T)
+        spec.decoder.projection.weight = np.ascontiguousarray(
+            float32_array(embedding.output_kernel()).T
+        )
     if embedding.logits_bias is not None:
-        spec.decoder.projection.bias = _array(embedding.logits_bias)
+        spec.decoder.projection.bias = float32_array(embedding.logits_bias)
     sides = (
         (spec.encoder, backbone.encoder_embedding, backbone.encoder_blocks, backbone.encoder_norm),
         (spec.decoder, backbone.decoder_embedding, backbone.decoder_blocks, backbone.decoder_norm),
     )
     for side, embedding, blocks, norm in sides:
         side.scale_embeddings = True
-        side.position_encodings.encodings = _array(embedding.table)
+        side.position_encodings.encodings = float32_array(embedding.table)
         for layer, block in zip(side.layer, blocks, strict=True):
             _fill_block(layer, block)
         if norm is not None:
@@ -187,23 +189,10 @@ def _fill_block(spec, block):
 
 def _fill_dense(spec, *layers):
     """Dense layers side by side as one matrix, transposed as CTranslate2 has it."""
-    spec.weight = np.concatenate([_kernel(layer).T for layer in layers])
+    spec.weight = np.concatenate([float32_kernel(layer).T for layer in layers])
     if layers[0].use_bias:
-        spec.bias = np.concatenate([_array(layer.bias) for layer in layers])
+        spec.bias = np.concatenate([float32_array(layer.bias) for layer in layers])
 
 
 def _fill_norm(spec, layer):
-    spec.gamma, spec.beta = _array(layer.gamma), _array(layer.beta)
-
-
-def _kernel(layer):
-    """The matrix of a Dense layer; a quantized one is recovered by applying it to the identity."""
-    if layer.quantization_mode is None:
-        return _array(layer.kernel)
-    kernel = _array(layer(ops.eye(layer.input_spec.axes[-1])))
-    return kernel - _array(layer.bias) if layer.use_bias else kernel
-
-
-def _array(tensor):
-    """A float32 copy: CTranslate2 quantizes in place."""
-    return np.array(ops.convert_to_numpy(tensor), dtype="float32")
+    spec.gamma, spec.beta = float32_array(layer.gamma), float32_array(layer.beta)
