@@ -17,10 +17,12 @@ class BeamSampler(keras_hub.samplers.Sampler):
 
     Args:
         num_beams: Number of beams W.
-        length_penalty: The exponent α of the GNMT length penalty, 0 or greater; 0 is none.
+        length_penalty: The exponent α of the length penalty, 0 or greater; 0 is none.
         coverage_penalty: The factor β of the GNMT coverage penalty, 0 or greater; 0 is none. Only
             models of this package say what their attention has covered.
         no_repeat_ngram_size: No n-gram of this size is written twice; 0 allows all.
+        length_penalty_offset: 5 for GNMT's length penalty, 0 for that of Hugging Face and
+            CTranslate2, see `SearchOptions`.
 
     Raises:
         ValueError: For a number out of range, see `SearchOptions`. When called, unless there is
@@ -31,7 +33,12 @@ class BeamSampler(keras_hub.samplers.Sampler):
     """
 
     def __init__(
-        self, num_beams=4, length_penalty=0.6, coverage_penalty=0.0, no_repeat_ngram_size=0
+        self,
+        num_beams=4,
+        length_penalty=0.6,
+        coverage_penalty=0.0,
+        no_repeat_ngram_size=0,
+        length_penalty_offset=5,
     ):
         super().__init__()
         self.options = SearchOptions(
@@ -39,6 +46,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
             length_penalty=length_penalty,
             coverage_penalty=coverage_penalty,
             no_repeat_ngram_size=no_repeat_ngram_size,
+            length_penalty_offset=length_penalty_offset,
         )
 
     def __call__(
@@ -88,4 +96,5 @@ class BeamSampler(keras_hub.samplers.Sampler):
             "length_penalty": self.options.length_penalty,
             "coverage_penalty": self.options.coverage_penalty,
             "no_repeat_ngram_size": self.options.no_repeat_ngram_size,
+            "length_penalty_offset": self.options.length_penalty_offset,
         }

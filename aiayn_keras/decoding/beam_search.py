@@ -173,4 +173,4 @@ def _grow_live(state, candidates, cache, options):
 
 def _length_penalty(length, options):
     """The length penalty of an integer tensor."""
-    return length_penalty(ops.cast(length, "float32"), options.length_penalty)
+    return length_penalty(ops.cast(length, "float32"), options)

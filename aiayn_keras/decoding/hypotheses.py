@@ -66,14 +66,14 @@ def as_translation(hypotheses):
     return Translation(**vars(hypotheses[0]), hypotheses=tuple(hypotheses))
 
 
-def read_hypotheses(tokenizer, as_token, sources, alpha, token_ids, log_probs, alignments):
+def read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs, alignments):
     """The hypotheses of a batch, a tuple for every source.
 
     Args:
         tokenizer: A `TransformerTokenizer`.
         as_token: Its `id_to_token`, or what gives the same sooner.
         sources: List of B lists of token ids.
-        alpha: The exponent α of the length penalty.
+        options: The `SearchOptions`.
         token_ids: Integer array `(B, N, L)`.
         log_probs: Float array `(B, N)`.
         alignments: Float array `(B, N, L - 1, S)`, or None.
@@ -83,7 +83,7 @@ def read_hypotheses(tokenizer, as_token, sources, alpha, token_ids, log_probs, a
     special_ids = frozenset(tokenizer.special_token_ids)
     pieces = [[i for i in ids if i not in special_ids] for ids in flat_ids]
     texts = tokenizer.detokenize(pieces)
-    normalized_scores = log_probs.reshape(-1) / _length_penalties(pieces, alpha)
+    normalized_scores = log_probs.reshape(-1) / _length_penalties(pieces, options)
     for row, source in enumerate(sources):
         hypotheses = []
         for n in range(num_hypotheses):
@@ -103,6 +103,6 @@ def read_hypotheses(tokenizer, as_token, sources, alpha, token_ids, log_probs, a
         yield tuple(hypotheses)
 
 
-def _length_penalties(pieces, alpha):
+def _length_penalties(pieces, options):
     """The length penalty of each hypothesis, whose end token is none of its pieces."""
-    return length_penalty(np.array([len(each) + 1 for each in pieces], "float32"), alpha)
+    return length_penalty(np.array([len(each) + 1 for each in pieces], "float32"), options)

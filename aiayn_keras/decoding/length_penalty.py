@@ -1,17 +1,20 @@
 """The length penalty, which makes hypotheses of different lengths comparable."""
 
 
-def length_penalty(length, alpha):
-    """`((5 + |y|) / 6)^α`, by which a log-probability is divided (GNMT, equation 14).
+def length_penalty(length, options):
+    """`((k + |y|) / (k + 1))^α`, by which a log-probability is divided.
 
-    Source: https://arxiv.org/abs/1609.08144. α = 0 compares plain log-probabilities, a larger α
-    favours longer hypotheses.
+    With k = 5 it is GNMT's (https://arxiv.org/abs/1609.08144, equation 14), which the paper uses;
+    with k = 0 it is `|y|^α`, that of Hugging Face, CTranslate2, fairseq and Marian. Sockeye has
+    both as one formula too. α = 0 compares plain log-probabilities, a larger α favours longer
+    hypotheses. The penalty of a longer hypothesis is never smaller.
 
     Args:
         length: Number of tokens |y|, the end token included: a float32 tensor or array.
-        alpha: The exponent α, 0 or greater.
+        options: `SearchOptions`, of which `length_penalty` is α and `length_penalty_offset` k.
 
     Returns:
         Float32 tensor or array of `length`'s shape.
     """
-    return ((5.0 + length) / 6.0) ** alpha
+    offset = options.length_penalty_offset
+    return ((offset + length) / (offset + 1.0)) ** options.length_penalty

@@ -27,7 +27,9 @@ class SearchOptions:
 
     Attributes:
         num_beams: Number of live hypotheses W of a sentence.
-        length_penalty: The exponent α of the GNMT length penalty, 0 for none.
+        length_penalty: The exponent α of the length penalty, 0 for none.
+        length_penalty_offset: The number k that the length penalty adds to a length: 5 for GNMT's
+            `((5 + |y|) / 6)^α`, 0 for the `|y|^α` of Hugging Face and CTranslate2.
         coverage_penalty: The factor β of the GNMT coverage penalty, 0 for none.
         no_repeat_ngram_size: No n-gram of this many wordpieces is written twice; 0 allows all.
         num_return_sequences: Number of hypotheses N to find for a sentence, at most `num_beams`.
@@ -46,7 +48,12 @@ class SearchOptions:
     """
 
     num_beams: int = number_option(4, 1, 1000, "Number of beams.")
-    length_penalty: float = number_option(0.6, 0, 10, "GNMT's α; 0 for none.")
+    length_penalty: float = number_option(
+        0.6, 0, 10, "Exponent α of the length penalty ((5 + length) / 6)^α, GNMT's; 0 for none."
+    )
+    length_penalty_offset: int = number_option(
+        5, 0, 100, "The 5 of the length penalty; 0 for Hugging Face's and CTranslate2's length^α."
+    )
     coverage_penalty: float = number_option(0.0, 0, 100, "GNMT's β; 0 for none.")
     no_repeat_ngram_size: int = number_option(
         0, 0, 100, "Write no n-gram of so many wordpieces twice; 0 allows all."

@@ -68,7 +68,7 @@ def translate_texts(
             tokenizer.of_targets(),
             as_token,
             [sources[i] for i in rows],
-            options.length_penalty,
+            options,
             *results,
         )
         for row, hypotheses in zip(rows, found, strict=True):

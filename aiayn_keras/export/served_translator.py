@@ -223,4 +223,5 @@ class _ServedSearch:
         import tensorflow as tf
 
         length = tf.math.count_nonzero(token_ids, axis=-1, dtype=tf.int32)
-        return log_probs / length_penalty(tf.cast(length, tf.float32), self.options.length_penalty)
+        length = tf.maximum(length, 1)  # that of a hypothesis that does not exist is 0
+        return log_probs / length_penalty(tf.cast(length, tf.float32), self.options)

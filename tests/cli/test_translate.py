@@ -69,6 +69,7 @@ def test_options_reach_the_search(trained_run, source_file, model, tmp_path):
     options = {
         "num_beams": 3,
         "length_penalty": 1.0,
+        "length_penalty_offset": 0,
         "coverage_penalty": 0.2,
         "no_repeat_ngram_size": 2,
         "min_length": 3,

@@ -157,11 +157,11 @@ class RandomModel:
         return ops.convert_to_numpy(ids), ops.convert_to_numpy(log_probs)
 
 
-def penalized(log_prob, num_tokens, alpha):
-    return log_prob / ((5 + num_tokens) / 6) ** alpha
+def penalized(log_prob, num_tokens, alpha, offset=5):
+    return log_prob / ((offset + num_tokens) / (offset + 1)) ** alpha
 
 
-def all_sequences(model, sentence, alpha, max_length, prefix=(START,), forbidden=()):
+def all_sequences(model, sentence, alpha, max_length, prefix=(START,), forbidden=(), offset=5):
     """Every possible hypothesis, best first: score, log-probability, tokens."""
     words = [token for token in range(V) if token not in (END, *forbidden)]
     found = []
@@ -169,14 +169,14 @@ def all_sequences(model, sentence, alpha, max_length, prefix=(START,), forbidden
         for rest in itertools.product(words, repeat=num_words):
             ids = (*prefix, *rest, END)
             log_prob = model.score(sentence, ids)
-            found.append((penalized(log_prob, len(ids) - 1, alpha), log_prob, ids))
+            found.append((penalized(log_prob, len(ids) - 1, alpha, offset), log_prob, ids))
     return sorted(found, reverse=True)
 
 
-def beam_search_on_paper(model, sentence, num_beams, alpha, max_length):
+def beam_search_on_paper(model, sentence, num_beams, alpha, max_length, offset=5):
     """The same search with lists, one sentence at a time, that never stops before the limit."""
     finished = [
-        (penalized(log_prob, len(ids) - 1, alpha), log_prob, ids)
+        (penalized(log_prob, len(ids) - 1, alpha, offset), log_prob, ids)
         for log_prob, ids in model.finished(sentence, num_beams, max_length)
     ]
     return sorted(finished, reverse=True)[:num_beams]

@@ -54,6 +54,7 @@ def test_defaults_are_the_paper_s():
         "length_penalty": 0.6,
         "coverage_penalty": 0.0,
         "no_repeat_ngram_size": 0,
+        "length_penalty_offset": 5,
     }
 
 
@@ -63,6 +64,7 @@ def test_config_round_trip():
         "length_penalty": 1.5,
         "coverage_penalty": 0.25,
         "no_repeat_ngram_size": 3,
+        "length_penalty_offset": 0,
     }
     serialized = keras.saving.serialize_keras_object(BeamSampler(**config))
     sampler = keras.saving.deserialize_keras_object(serialized)

@@ -24,16 +24,20 @@ from tests.decoding.random_model import (
 )
 from tests.helpers import B, assert_close
 
+PENALTIES = [(0.0, 5), (0.6, 5), (1.0, 5), (1.0, 0), (2.5, 0)]
+"""Exponents, and offsets: GNMT's length penalty, and that of other toolkits."""
+
 # === The best there is ===
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
-def test_a_wide_beam_finds_what_exhaustive_search_finds(alpha):
+@pytest.mark.parametrize(("alpha", "offset"), PENALTIES)
+def test_a_wide_beam_finds_what_exhaustive_search_finds(alpha, offset):
     model = RandomModel(seed=0, num_sentences=4)
     num_beams = sum((V - 1) ** length for length in range(4))  # 0 to 3 tokens before the end
-    ids, log_probs = model.search(beams(num_beams, alpha), length=5)
+    options = beams(num_beams, alpha, length_penalty_offset=offset)
+    ids, log_probs = model.search(options, length=5)
     for b in range(4):
-        expected = all_sequences(model, b, alpha, max_length=3)
+        expected = all_sequences(model, b, alpha, max_length=3, offset=offset)
         assert len(expected) == num_beams
         same_hypotheses(ids[b], log_probs[b], expected)
 
@@ -64,15 +68,16 @@ def test_a_wide_beam_is_exhaustive_under_all_limits_at_once(alpha):
 # === Narrow beams ===
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize(("alpha", "offset"), PENALTIES)
 @pytest.mark.parametrize("num_beams", [1, 2, 4])
 @pytest.mark.parametrize("end_bias", [-2.0, 0.0, 2.0])
 @pytest.mark.parametrize("cache_type", [StateCache, StayingCache])
-def test_stopping_early_loses_nothing(cache_type, alpha, num_beams, end_bias):
+def test_stopping_early_loses_nothing(cache_type, alpha, offset, num_beams, end_bias):
     model = RandomModel(seed=12, num_sentences=8, end_bias=end_bias)
-    ids, log_probs = model.search(beams(num_beams, alpha), length=12, cache_type=cache_type)
+    options = beams(num_beams, alpha, length_penalty_offset=offset)
+    ids, log_probs = model.search(options, length=12, cache_type=cache_type)
     for b in range(8):
-        expected = beam_search_on_paper(model, b, num_beams, alpha, max_length=10)
+        expected = beam_search_on_paper(model, b, num_beams, alpha, 10, offset)
         same_hypotheses(ids[b], log_probs[b], expected)
 
 

@@ -147,6 +147,7 @@ def with_options(model, tmp_path_factory):
             tmp_path_factory.mktemp("options") / "small",
             num_beams=3,
             length_penalty=1.5,
+            length_penalty_offset=0,
             num_return_sequences=2,
             max_length=6,
             max_input_length=20,
@@ -157,12 +158,11 @@ def with_options(model, tmp_path_factory):
 
 def test_options_are_fixed_in_the_graph(model, with_options):
     texts = ["Half past three.", "Ja."]
-    expected = model.translate(
-        texts, num_beams=3, length_penalty=1.5, num_return_sequences=2, max_length=6
-    )
+    options = {"length_penalty_offset": 0, "num_return_sequences": 2, "max_length": 6}
+    expected = model.translate(texts, num_beams=3, length_penalty=1.5, **options)
     answer = with_options("translate_nbest", text=texts)
     assert answer["translations"].tolist() == [[h.text for h in t.hypotheses] for t in expected]
-    normalized = [[h.score / gnmt(len(h.tokens) + 1, 1.5) for h in t.hypotheses] for t in expected]
+    normalized = [[h.score / (len(h.tokens) + 1) ** 1.5 for h in t.hypotheses] for t in expected]
     assert_close(answer["normalized_scores"], normalized, rtol=1e-4)
 
 

@@ -1,0 +1,28 @@
+"""`aiayn-keras export hf-marian`."""
+
+import click
+
+from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
+from aiayn_keras.cli.license import read_license
+from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
+from aiayn_keras.cli.quiet_start import KerasCommand
+
+
+@click.command("hf-marian", cls=KerasCommand)
+@MODEL_FOLDER
+@OUTPUT
+@NAME
+@click.option(
+    "--license", help="For the README, such as apache-2.0. Default: that of DIR's README."
+)
+def hf_marian(model_folder, output, name, license):
+    """Write a folder for Hugging Face's transformers.
+
+    MarianMTModel and MarianTokenizer load the model in DIR from it.
+    """
+    from aiayn_keras.export import export_hf_marian
+
+    path = destination(model_folder, output, name)
+    if license is None:
+        license = read_license(model_folder)
+    click.echo(export_hf_marian(load_model(model_folder), path, license))
