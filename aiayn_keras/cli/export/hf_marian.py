@@ -23,6 +23,5 @@ def hf_marian(model_folder, output, name, license):
     from aiayn_keras.export import export_hf_marian
 
     path = destination(model_folder, output, name)
-    if license is None:
-        license = read_license(model_folder)
-    click.echo(export_hf_marian(load_model(model_folder), path, license))
+    card = read_license(model_folder) if license is None else license
+    click.echo(export_hf_marian(load_model(model_folder), path, card))
