@@ -1,9 +1,30 @@
 """The license of a model, from the YAML at the beginning of its README, as Hugging Face has it."""
 
+from pathlib import Path
+
 README = "README.md"
 MOST_BYTES = 1 << 20
 LONGEST_NAME = 200
 FENCE = "---"
+
+
+def find_license(source):
+    """Reads the license of a model's folder or address.
+
+    Args:
+        source: Path, or address on Hugging Face's hub.
+
+    Returns:
+        The name as `read_license` gives it; None for a file, and where there is no README.
+    """
+    from aiayn_keras.convert.hub import ADDRESS, download
+
+    if str(source).startswith(ADDRESS):
+        try:
+            return read_license(download(str(source), [README]))
+        except FileNotFoundError:  # not every model has one
+            return None
+    return read_license(Path(source)) if Path(source).is_dir() else None
 
 
 def read_license(folder):
@@ -13,7 +34,8 @@ def read_license(folder):
         folder: `pathlib.Path` of the folder.
 
     Returns:
-        The name, or None where the folder has no README, or the README no such field.
+        The name, such as `"apache-2.0"`; None where the folder has no README, or the README no such
+        field.
 
     Raises:
         OSError: If the README is no regular file.
@@ -32,6 +54,6 @@ def read_license(folder):
     if not isinstance(fields, dict) or fields.get("license") is None:
         return None
     name = fields["license"]
-    if not isinstance(name, str) or len(name) > LONGEST_NAME:
-        raise ValueError(f"{path}: `license` must be a short text. Received: {name!r:.60}.")
+    if not isinstance(name, str) or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise ValueError(f"{path}: `license` must be a short name. Received: {name!r:.60}.")
     return name

@@ -34,8 +34,7 @@ TRANSLATE = ROOT / "saved_models" / "translate.py"
 
 def write_model(real, folder, small):
     """Writes a model of random weights beside copies of the real tokenizer's files."""
-    import torch
-    from transformers import MarianConfig, MarianMTModel
+    from tests.convert.marian_models import save_random_weights
 
     for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
         shutil.copy(real / name, folder)
@@ -45,20 +44,17 @@ def write_model(real, folder, small):
                  for name, size in SMALL.items() if name != "d_model"}  # fmt: skip
         config |= sizes | {"d_model": SMALL["d_model"], "num_hidden_layers": SMALL["layers"]}
     config["forced_eos_token_id"] = None
-    torch.manual_seed(0)
-    model = MarianMTModel(MarianConfig(**config))
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if weight.ndim == 1:
-                weight.add_(0.1 * torch.randn_like(weight))
-            elif "shared" in name:
-                weight.mul_(5)
-            else:
-                weight.copy_(torch.randn_like(weight) * weight.shape[-1] ** -0.5)
-        model.model.shared.weight[config["pad_token_id"]] = 0
-        model.final_logits_bias.add_(0.5 * torch.randn_like(model.final_logits_bias))
-        model.final_logits_bias[0, config["eos_token_id"]] += 2.5
-    model.save_pretrained(folder)
+    save_random_weights(folder, config, randomize, seed=0, bias_deviation=0.5, end_bias=2.5)
+
+
+def randomize(name, weight, noise):
+    """Changes a weight so that activations and logits have the size of a trained model's."""
+    if weight.ndim == 1:
+        weight.add_(0.1 * noise)
+    elif "shared" in name:
+        weight.mul_(5)
+    else:
+        weight.copy_(noise * weight.shape[-1] ** -0.5)
 
 
 class Comparison:

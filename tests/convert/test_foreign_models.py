@@ -4,6 +4,7 @@ from click.testing import CliRunner
 
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.cli import main
+from aiayn_keras.cli.license import find_license
 from aiayn_keras.convert import convert
 from tests.number_words import number_words
 
@@ -35,10 +36,14 @@ def test_from_preset_converts_a_folder_of_hugging_face(folder):
 
 def test_the_command_writes_a_model_folder(folder, tmp_path):
     output = tmp_path / "model"
+    (folder / "README.md").write_text("---\nlicense: cc-by-4.0\n---\n")
     result = CliRunner().invoke(main, ["convert", str(folder), "--output", str(output)])
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(output)
     assert texts(keras_hub.models.Seq2SeqLM.from_preset(str(output))) == texts(convert(folder))
+    readme = (output / "README.md").read_text("utf-8")
+    assert 'license: "cc-by-4.0"\n---\n\n# model\n' in readme
+    assert f"converted from\n`{folder.name}`. License of the original: cc-by-4.0." in readme
     again = CliRunner().invoke(main, ["convert", str(folder), "--output", str(output)])
     assert again.exit_code == 1
     assert "exists already" in again.output
@@ -66,6 +71,13 @@ def test_an_address_on_the_hub_is_downloaded_file_by_file(folder, hub_double):
     assert texts(TransformerSeq2SeqLM.from_preset(ADDRESS)) == texts(convert(folder))
     files = {"config.json", "source.spm", "target.spm", "vocab.json", "model.safetensors"}
     assert set(hub_double) == files
+
+
+def test_the_license_of_a_model_on_the_hub_is_found(folder, hub_double):
+    (folder / "README.md").unlink(missing_ok=True)
+    assert find_license(ADDRESS) is None
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n")
+    assert find_license(ADDRESS) == "mit"
 
 
 @pytest.mark.parametrize(

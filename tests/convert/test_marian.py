@@ -8,6 +8,7 @@ import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.convert import convert_marian
+from aiayn_keras.export import export_hf_marian
 from tests.helpers import assert_close
 from tests.number_words import number_words
 
@@ -121,6 +122,33 @@ def test_hypotheses_are_equal(folder, ours, theirs, their_tokenizer, num_beams):
     assert [actual[i] for i in ended] == [expected[i] for i in ended]
     assert len(ended) > 2
     assert num_beams > 1 or len(set(expected)) > 2
+
+
+def test_exported_again_it_is_the_same_model(folder, ours, theirs, their_tokenizer, tmp_path):
+    exported = export_hf_marian(ours, tmp_path / "again")
+    again = transformers.MarianMTModel.from_pretrained(exported).eval()
+    tokenizer = transformers.MarianTokenizer.from_pretrained(exported)
+    table, our_table = their_table(folder), tokenizer.get_vocab()
+    sources = [*SOURCES, ">>deu<< drei vier"]
+    inputs, our_inputs = (
+        tokenizer(sources, return_tensors="pt", padding=True)
+        for tokenizer in (their_tokenizer, tokenizer)
+    )
+    shared = [name for name in table if name not in ("<pad>", "<s>")]
+    ids, our_ids = ([each[name] for name in shared] for each in (table, our_table))
+    targets = {"decoder_input_ids": torch.tensor([[table["<pad>"], *ids[:9]]] * len(sources))}
+    our_targets = {"decoder_input_ids": torch.tensor([[2, *our_ids[:9]]] * len(sources))}
+    with torch.no_grad():
+        expected = theirs(**inputs, **targets).logits[:, :, ids]
+        assert_close(again(**our_inputs, **our_targets).logits[:, :, our_ids], expected, 1e-4, 1e-4)
+        options = {"length_penalty": 0.0, "max_length": 21, "num_beams": 4}
+        never = [[table["<pad>"]], [table["<unk>"]]]
+        found = theirs.generate(**inputs, **options, bad_words_ids=never)
+        actual = tokenizer.batch_decode(
+            again.generate(**our_inputs, **options), skip_special_tokens=True
+        )
+    expected = their_tokenizer.batch_decode(found, skip_special_tokens=True)
+    assert actual == expected
 
 
 def test_prefixes_are_pieces_of_translations(ours):

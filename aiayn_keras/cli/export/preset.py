@@ -7,8 +7,8 @@ from aiayn_keras.cli.export.weights_option import weights_option
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 
-NOTES = ("recipe.yaml", "evaluation.json", "history.json")
-"""Files of a training that go with its model."""
+NOTES = ("README.md", "recipe.yaml", "evaluation.json", "history.json")
+"""Files that go with a model."""
 MOST_NOTE_BYTES = 1 << 26
 
 

@@ -6,6 +6,7 @@ import click
 
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
 from aiayn_keras.cli.export.weights_option import weights_option
+from aiayn_keras.cli.license import read_license
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import search_options
@@ -62,9 +63,7 @@ from aiayn_keras.decoding.search_options import MOST_TOKENS
 )
 @click.option(
     "--license",
-    default="not stated",
-    show_default=True,
-    help="For the model card: license of the model.",
+    help="For the model card: license of the model. Default: that in DIR's README.",
 )
 @search_options("num_return_sequences")
 def saved_model(model_folder, output, name, n_best, warmup, limits, license, **options):
@@ -78,7 +77,8 @@ def saved_model(model_folder, output, name, n_best, warmup, limits, license, **o
 
     folder = destination(model_folder, output, name)
     warmup_texts = [] if warmup is None else read_lines(warmup)
-    card = {**_facts_of_training(model_folder), "limits": limits, "license": license}
+    card = {**_facts_of_training(model_folder), "limits": limits}
+    card["license"] = license or read_license(model_folder) or "not stated"
     path = export_saved_model(
         load_model(model_folder),
         folder,
