@@ -39,8 +39,9 @@ def convert_ctranslate2(folder, dtype=None):
     `target_sentencepiece.model`; OPUS-MT's `source.spm` and `target.spm`), the model takes text.
     Else its texts are the engine's tokens with spaces between them.
 
-    Our search differs from the engine's as `aiayn_keras.export.export_ctranslate2` says: with
-    `length_penalty=0` the scores are the engine's for its own `length_penalty=0`.
+    Our search differs from the engine's as `aiayn_keras.export.export_ctranslate2` says. Its
+    default is `length_penalty=1.0, length_penalty_offset=0` of ours; a model keeps no such
+    settings, so pass them to `translate`, the commands and the export.
 
     Args:
         folder: The folder that `ctranslate2.Translator` would load.

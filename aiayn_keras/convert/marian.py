@@ -77,8 +77,6 @@ class MarianConfig(pydantic.BaseModel):
                 raise ValueError(f"`encoder_{name}` is {encoder}, but `decoder_{name}` {decoder}")
         if self.decoder_vocab_size not in (None, self.vocab_size):
             raise ValueError("there are two vocabularies, but `vocab_size` is that of both here")
-        if self.decoder_start_token_id != self.pad_token_id:
-            raise ValueError("translations begin with another token than the padding token")
         return self
 
 
@@ -86,8 +84,11 @@ def convert_marian(folder, dtype=None):
     """Makes a model of ours of a Marian model of Hugging Face.
 
     It gives the same logits, and splits texts into the same wordpieces; see
-    `read_marian_vocabulary` for what differs. Hugging Face's `length_penalty` is the exponent of
-    the length alone, and 1 by default: for translations of the same rank, use 0 in both.
+    `read_marian_vocabulary` for what differs. Hugging Face's search is that of ours with
+    `num_beams=4` and, unless `generation_config.json` says otherwise, `length_penalty=1.0,
+    length_penalty_offset=0`, if it is asked for `early_stopping="never"`; without, it may stop
+    before a better hypothesis ends. A model keeps no such settings, so pass them to `translate`,
+    the commands and the export.
 
     Args:
         folder: Path of a folder with `config.json`, `model.safetensors` or `pytorch_model.bin`,
@@ -105,7 +106,7 @@ def convert_marian(folder, dtype=None):
     folder = Path(folder)
     path = folder / CONFIG
     config = parse(MarianConfig, read_bytes(path, MOST_CONFIG_BYTES), path, NO_MODEL)
-    vocabulary = read_marian_vocabulary(folder, config.vocab_size)
+    vocabulary = read_marian_vocabulary(folder, config.vocab_size, config.decoder_start_token_id)
     weights = _find_weights(folder)
     tensors = TakenArrays(weights, read_tensors(weights))
     backbone = TransformerBackbone(

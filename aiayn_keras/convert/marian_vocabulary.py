@@ -13,7 +13,7 @@ from aiayn_keras.schemas import parse
 
 MOST_VOCABULARY_BYTES = 1 << 26
 FILES = "source.spm", "target.spm", "vocab.json"
-PAD, UNK, END = "<pad>", "<unk>", "</s>"
+PAD, UNK, START, END = SPECIAL
 
 
 class _Table(RootModel, strict=True):
@@ -26,8 +26,8 @@ class MarianVocabulary(NamedTuple):
     Attributes:
         tokenizer: The `TransformerTokenizer`.
         rows: Integer array `(V,)`, for each of our tokens the number of the other model's token
-            whose embedding it has. The start token has that of the padding token, and a piece that
-            the other model has no token for that of the unknown token.
+            whose embedding it has. A piece that the other model has no token for has that of the
+            unknown token.
         is_written: Boolean array `(V,)`, False for tokens that the other model cannot write.
     """
 
@@ -36,13 +36,14 @@ class MarianVocabulary(NamedTuple):
     is_written: np.ndarray
 
 
-def read_marian_vocabulary(folder, vocabulary_size):
+def read_marian_vocabulary(folder, vocabulary_size, start=None):
     """Reads `source.spm`, `target.spm` and `vocab.json`.
 
     In this format a text's pieces are found by SentencePiece, and their numbers in a table. Here
     the SentencePiece models themselves have the table's order, behind our four special tokens.
 
-    - The start token, which is the padding token there, is a token of its own.
+    - The start token, which is the padding token there unless the model is an export of ours, is a
+      token of its own.
     - A piece of the source that is not in the table, and unknown there, becomes a further token
       with the same embedding. In translations such a piece is split into others.
     - A token such as `>>fra<<`, by which a source asks for a language, is found wherever it is a
@@ -53,18 +54,23 @@ def read_marian_vocabulary(folder, vocabulary_size):
     Args:
         folder: Path of the folder.
         vocabulary_size: Number of tokens of the other model.
+        start: Number of the token that translations begin with, if it is not the padding token.
 
     Returns:
         A `MarianVocabulary`.
 
     Raises:
         OSError: If a file is missing.
-        ValueError: If a file is damaged, or the table does not have every number once.
+        ValueError: If a file is damaged, the table does not have every number once, or
+            translations begin with another token than `<pad>` and `<s>`.
     """
     folder = Path(folder)
     path = folder / "vocab.json"
     table = parse(_Table, read_bytes(path, MOST_VOCABULARY_BYTES), path, "It is no table.").root
     _check_table(table, path, vocabulary_size)
+    start = table[PAD] if start is None else start
+    if start not in (table[PAD], table.get(START)):
+        raise ValueError(f"{path}: translations begin with token {start}, not {PAD} or {START}.")
     source, target = (read_model(folder / f"{side}.spm") for side in ("source", "target"))
     ids = {_name(piece): table[piece] for piece in sorted(table, key=table.get)}
     in_table = [piece for piece in ids if piece not in SPECIAL]
@@ -74,10 +80,10 @@ def read_marian_vocabulary(folder, vocabulary_size):
         reorder(source, in_table + beyond, languages),
         reorder(_without(target, set(table)), in_table + beyond),
     )
-    rows = [table[PAD], table[UNK], table[PAD], table[END]]
+    rows = [table[PAD], table[UNK], start, table[END]]
     rows += [ids[piece] for piece in in_table] + [table[UNK]] * len(beyond)
     is_written = np.ones(len(rows), bool)
-    is_written[2] = False
+    is_written[2] = start != table[PAD]
     is_written[len(rows) - len(beyond) :] = False
     return MarianVocabulary(tokenizer, np.array(rows), is_written)
 

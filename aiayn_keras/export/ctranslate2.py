@@ -44,10 +44,10 @@ def export_ctranslate2(model, filepath, quantization=None):
 
     Its search differs from ours:
 
-    - Its `length_penalty` α divides by `length^α`, where GNMT's divides by `((5 + length) / 6)^α`,
-      and its default is 1.
+    - Its `length_penalty` α, by default 1, divides by `length^α`, as ours does with
+      `length_penalty_offset=0`.
     - With α above 0 it stops at `beam_size · patience` finished hypotheses, even if a live one
-      could still win.
+      could still win: a large `patience` prevents it.
     - It never gives an empty translation unless `min_decoding_length` is 0.
     - It spreads the probability of tokens that it may not choose over the others, so its scores
       are a little higher.

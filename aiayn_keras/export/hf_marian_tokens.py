@@ -35,7 +35,6 @@ def write_marian_tokens(folder, tokenizer, max_sequence_length):
         "separate_vocabs": not is_joint,
         "pad_token": tokenizer.id_to_token(tokenizer.pad_token_id),
         "unk_token": tokenizer.id_to_token(tokenizer.unk_token_id),
-        "bos_token": tokenizer.id_to_token(tokenizer.start_token_id),
         "eos_token": tokenizer.id_to_token(tokenizer.end_token_id),
         "model_max_length": max_sequence_length,
         "clean_up_tokenization_spaces": False,

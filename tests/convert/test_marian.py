@@ -210,7 +210,7 @@ CONFIGURATIONS = {
     "activation_function": ("tanh", "field `activation_function`"),
     "d_model": (10**12, "field `d_model`"),
     "decoder_vocab_size": (9, "two vocabularies"),
-    "decoder_start_token_id": (0, "another token than the padding token"),
+    "decoder_start_token_id": (4, "begin with token 4, not <pad> or <s>"),
     "vocab_size": (5, "two vocabularies"),
 }
 

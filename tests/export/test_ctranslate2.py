@@ -145,6 +145,21 @@ def test_the_trained_model_translates_as_we_do(model, exported, pairs):
     assert max(gains) < 0.5
 
 
+def test_with_its_length_penalty_the_n_best_are_equal(model, exported, pairs):
+    translator, pieces = load(exported)
+    texts = [source for source, _ in pairs]
+    sources = pieces.encode(texts, out_type=str)
+    options = {"length_penalty": 1, "num_hypotheses": 4, "patience": 50}
+    answers = translator.translate_batch(sources, **AS_TRANSLATE | options)
+    expected = model.translate(texts, 4, 1.0, length_penalty_offset=0, num_return_sequences=4)
+    for answer, translation in zip(answers, expected, strict=True):
+        hypotheses = translation.hypotheses
+        assert pieces.decode(answer.hypotheses) == [each.text for each in hypotheses]
+        gains = np.array(answer.scores) - [each.normalized_score for each in hypotheses]
+        assert gains.min() > -1e-4
+        assert gains.max() < 0.5
+
+
 def test_the_engine_writes_no_unknown_token_either(exported):
     translator, pieces = load(exported)
     sources = pieces.encode(["acht ☃ neun"], out_type=str)

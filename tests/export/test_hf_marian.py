@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import pytest
 
+from aiayn_keras.convert import convert_marian
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_hf_marian
 from aiayn_keras.models import (
@@ -108,23 +109,31 @@ def random_model(tokenizer, seed):
     return build
 
 
-def logits_of_both(model, theirs, num_tokens=7):
-    """Logits of random tokens by our model and theirs, padded sources among them."""
+def random_inputs(model):
+    """Ids of sources with their mask, some of it padding, and of targets."""
     random = np.random.default_rng(2)
-    sources, targets = random.integers(4, model.backbone.vocabulary_size, (2, 3, num_tokens))
+    sources, targets = random.integers(4, model.backbone.vocabulary_size, (2, 3, 7))
     targets[:, 0] = 2
     mask = np.ones_like(sources)
     sources[1, 4:], mask[1, 4:] = 0, 0
-    with torch.no_grad():
-        inputs = (torch.tensor(array) for array in (sources, mask, targets))
-        expected = theirs(*inputs).logits.numpy()
+    return sources, mask, targets
+
+
+def our_logits(model):
+    sources, mask, targets = random_inputs(model)
     inputs = {
         "encoder_token_ids": sources,
         "encoder_padding_mask": mask,
         "decoder_token_ids": targets,
         "decoder_padding_mask": np.ones_like(targets),
     }
-    return keras.ops.convert_to_numpy(keras.ops.cast(model(inputs), "float32")), expected
+    return keras.ops.convert_to_numpy(keras.ops.cast(model(inputs), "float32"))
+
+
+def assert_same_logits(model, theirs, atol=1e-4):
+    with torch.no_grad():
+        expected = theirs(*map(torch.tensor, random_inputs(model))).logits.numpy()
+    assert_close(our_logits(model), expected, 0, atol)
 
 
 def load(folder):
@@ -144,7 +153,7 @@ def generate(theirs, their_tokenizer, texts, **options):
 
 
 def test_logits_of_the_trained_model_are_equal(model, theirs):
-    assert_close(*logits_of_both(model, theirs), 0, 1e-4)
+    assert_same_logits(model, theirs)
 
 
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
@@ -155,7 +164,7 @@ def test_logits_of_every_supported_model_are_equal(random_model, options, tmp_pa
         in_float32 = random_model()
         in_float32.set_weights(model.get_weights())
         model = in_float32
-    assert_close(*logits_of_both(model, theirs), 0, 1e-4)
+    assert_same_logits(model, theirs)
 
 
 def test_a_smaller_epsilon_is_met_by_larger_numbers(random_model, tmp_path):
@@ -170,7 +179,7 @@ def test_a_smaller_epsilon_is_met_by_larger_numbers(random_model, tmp_path):
                 layer.kernel.assign(layer.kernel * 1e-2)
     model.backbone.decoder_blocks[-1].feed_forward_add_norm.layer_norm.gamma.assign([1.0] * D)
     theirs = load(export_hf_marian(model, tmp_path / "random"))
-    assert_close(*logits_of_both(model, theirs), 0, 1e-3)
+    assert_same_logits(model, theirs, 1e-3)
 
 
 @pytest.mark.parametrize("interleaved", [True, False])
@@ -184,7 +193,7 @@ def test_a_given_table_may_have_sines_and_cosines_in_either_order(
     for embedding in (model.backbone.encoder_embedding, model.backbone.decoder_embedding):
         embedding.table.assign(table)
     theirs = load(export_hf_marian(model, tmp_path / "random"))
-    assert_close(*logits_of_both(model, theirs), 0, 1e-4)
+    assert_same_logits(model, theirs)
 
 
 def test_lora_is_merged(random_model, tmp_path):
@@ -193,7 +202,14 @@ def test_lora_is_merged(random_model, tmp_path):
     for weight in model.backbone.trainable_weights:
         weight.assign(weight + 0.1)
     theirs = load(export_hf_marian(model, tmp_path / "lora"))
-    assert_close(*logits_of_both(model, theirs), 0, 2e-4)
+    assert_same_logits(model, theirs, 2e-4)
+
+
+def test_converted_again_it_is_the_same_model(model, exported):
+    again = convert_marian(exported)
+    assert_close(our_logits(again), our_logits(model), 0, 1e-4)
+    ours, theirs = (each.preprocessor.tokenizer for each in (model, again))
+    assert theirs.get_vocabulary() == ours.get_vocabulary()
 
 
 # === Tokens ===
@@ -275,6 +291,16 @@ def test_with_their_length_penalty_the_n_best_and_their_scores_are_equal(
     scores = [expected[i].normalized_score for i in ended]
     assert_close(found.sequences_scores[ended], scores, 1e-4, 1e-4)
     assert len(ended) > 40
+
+
+def test_tokens_that_our_search_never_writes_are_not_written(random_model, tmp_path):
+    model = random_model(logits_bias=True)
+    model.backbone.token_embedding.logits_bias.assign_add([99.0] * 3 + [-99.0] + [0.0] * 92)
+    theirs = load(export_hf_marian(model, tmp_path / "random"))
+    for num_beams in (1, 3):
+        ids = theirs.generate(torch.tensor([[4, 5, 3]]), num_beams=num_beams, max_length=9)
+        assert ids.shape == (1, 9)
+        assert ids[0, 1:].min() > 3
 
 
 def test_the_readme_runs_the_model(exported, pairs, translations, monkeypatch):
