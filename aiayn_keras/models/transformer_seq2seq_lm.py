@@ -183,17 +183,15 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, keras_hub.models.Se
         Args:
             texts: List of strings. A text without words is translated to an empty one.
             num_beams: Number of beams W.
-            length_penalty: The exponent α of the length penalty, 0 for none. It is GNMT's, unless
-                `length_penalty_offset` says another.
+            length_penalty: The exponent α of the GNMT length penalty, 0 for none.
             prefixes: List of strings, one for a text, that the translations begin with. The
                 translation of a text without words is empty all the same.
             ensemble: Other models of the same vocabulary; the probabilities of all are averaged.
             return_alignments: Whether hypotheses say where the model looked.
             batch_size: Number of texts searched together. It changes no translation.
             progress: Function called with the number of texts done after each batch.
-            **search_options: The other fields of `SearchOptions`: `length_penalty_offset`,
-                `coverage_penalty`, `no_repeat_ngram_size`, `num_return_sequences`, `min_length`,
-                `max_length`.
+            **search_options: The other fields of `SearchOptions`, such as `num_return_sequences`,
+                `max_length`, and `length_penalty_offset=0` for other toolkits' length penalty.
 
         Returns:
             List of `Translation`, one for a text, in order.
