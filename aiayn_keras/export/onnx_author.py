@@ -23,12 +23,15 @@ class OnnxAuthor:
     Args:
         quantized: Whether matrices are int8, with a scale for each output, and products with them
             are sums of integers.
+
+    Attributes:
+        weights: Dictionary from a tensor's name to the array that it is.
     """
 
     def __init__(self, quantized=False):
         self.quantized = quantized
         self._nodes = []
-        self._weights = {}
+        self.weights = {}
         self._constants = {}
         self._num_names = 0
 
@@ -62,7 +65,7 @@ class OnnxAuthor:
     def weight(self, array):
         """Adds an array of weights."""
         name = self._new_name("weight")
-        self._weights[name] = np.ascontiguousarray(array)
+        self.weights[name] = np.ascontiguousarray(array)
         return name
 
     def matrix(self, array, axis=1):
@@ -154,7 +157,7 @@ class OnnxAuthor:
         """
         from onnx import helper, numpy_helper
 
-        num_bytes = sum(array.nbytes for array in self._weights.values())
+        num_bytes = sum(array.nbytes for array in self.weights.values())
         if num_bytes > MOST_BYTES:
             raise ValueError(
                 f"{path.name} would have {num_bytes / 1e9:.1f} GB, and an ONNX file holds at most "
@@ -165,7 +168,7 @@ class OnnxAuthor:
             path.stem,
             [helper.make_tensor_value_info(name, *kind) for name, kind in inputs.items()],
             [helper.make_tensor_value_info(name, *kind) for name, kind in outputs.items()],
-            [numpy_helper.from_array(array, name) for name, array in self._weights.items()],
+            [numpy_helper.from_array(array, name) for name, array in self.weights.items()],
         )
         model = helper.make_model(
             graph,

@@ -125,8 +125,8 @@ def main(model_folder, packages, source, sentences, screenshot):
                 )
             ]
             print(
-                f"{weights}: of {len(texts)} sentences {equal[0]} with our ids, {equal[1]} with our "
-                f"translation, {equal[2]} in one batch; "
+                f"{weights}: of {len(texts)} sentences {equal[0]} with our ids, {equal[1]} with "
+                f"our translation, {equal[2]} in one batch; "
                 f"{len(texts) / answer['seconds']:.1f} sentences/s; other hosts: {others or 'none'}"
             )
             failed |= bool(others) or equal[0] < len(texts)
