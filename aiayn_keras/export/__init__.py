@@ -2,11 +2,13 @@
 
 from aiayn_keras.export.ctranslate2 import export_ctranslate2
 from aiayn_keras.export.onnx import export_onnx
+from aiayn_keras.export.openvino import export_openvino
 from aiayn_keras.export.saved_model import export_saved_model
 from aiayn_keras.models import TransformerSeq2SeqLM
 
 TransformerSeq2SeqLM.exporters["saved_model"] = export_saved_model
 TransformerSeq2SeqLM.exporters["ctranslate2"] = export_ctranslate2
 TransformerSeq2SeqLM.exporters["onnx"] = export_onnx
+TransformerSeq2SeqLM.exporters["openvino"] = export_openvino
 
-__all__ = ["export_ctranslate2", "export_onnx", "export_saved_model"]
+__all__ = ["export_ctranslate2", "export_onnx", "export_openvino", "export_saved_model"]

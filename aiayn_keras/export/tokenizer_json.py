@@ -34,6 +34,9 @@ def has_other_targets(tokenizer):
 def write_tokenizer_json(path, proto, end=True):
     """Writes the file of a SentencePiece model, with the same ids.
 
+    Where a unigram model has two splits of one probability, such as `= ==` and `== =`, either may
+    be taken. A character that only pieces of the other language hold is such a piece, not unknown.
+
     Args:
         path: The file.
         proto: Bytes of a SentencePiece model of a `TransformerTokenizer`.

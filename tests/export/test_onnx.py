@@ -214,7 +214,7 @@ def test_lora_is_merged(tokenizer, tmp_path):
 def test_the_readme_translates_as_we_do(demo_folder, sentences, greedy, monkeypatch, capsys):
     readme = (demo_folder / "README.md").read_text(encoding="utf-8")
     blocks = [block for section in read_sections(readme, "README") for block in section.blocks]
-    (code,) = (block.text for block in blocks if block.language == "python")
+    code = next(block.text for block in blocks if block.language == "python")
     monkeypatch.chdir(demo_folder)
     exec(code.replace("A text.", sentences[0]), {})
     assert capsys.readouterr().out.strip() == greedy[0].text

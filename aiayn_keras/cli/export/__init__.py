@@ -4,10 +4,11 @@ import click
 
 from aiayn_keras.cli.export.ctranslate2 import ctranslate2
 from aiayn_keras.cli.export.onnx import onnx
+from aiayn_keras.cli.export.openvino import openvino
 from aiayn_keras.cli.export.preset import preset
 from aiayn_keras.cli.export.saved_model import saved_model
 
-FORMATS = (saved_model, preset, ctranslate2, onnx)
+FORMATS = (saved_model, preset, ctranslate2, onnx, openvino)
 
 
 @click.group(commands=FORMATS)
