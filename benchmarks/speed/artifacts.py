@@ -14,6 +14,8 @@ BACKENDS = {
     "random_model": "torch",
     "saved_model": "tensorflow",
     "ctranslate2": "torch",
+    "onnx_float32": "torch",
+    "onnx_int8": "torch",
 }
 
 
@@ -50,6 +52,14 @@ def write_saved_model(model, target):
 
 def write_ctranslate2(model, target):
     _load(model).export(target, format="ctranslate2")
+
+
+def write_onnx_float32(model, target):
+    _load(model).export(target, format="onnx")
+
+
+def write_onnx_int8(model, target):
+    _load(model).export(target, format="onnx", weights="int8")
 
 
 def _load(model):

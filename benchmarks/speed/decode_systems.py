@@ -81,6 +81,7 @@ class LoadedTask:
 
 _OURS = "benchmarks.speed.decode_ours"
 _CTRANSLATE2 = "benchmarks.speed.decode_ctranslate2"
+_ONNX = "benchmarks.speed.decode_onnx"
 _MARIAN = "benchmarks.speed.decode_marian"
 
 SYSTEMS = {
@@ -109,6 +110,15 @@ SYSTEMS = {
             f"{_CTRANSLATE2}:load_ctranslate2", precision, ("ctranslate2",), artifact="ctranslate2"
         )
         for precision in ("float32", "bfloat16", "int8")
+    },
+    **{
+        f"onnx-{precision}": System(
+            f"{_ONNX}:load_onnx",
+            precision,
+            ("onnx", "onnxruntime", "tokenizers"),
+            artifact=f"onnx_{precision}",
+        )
+        for precision in ("float32", "int8")
     },
     **{
         f"marian-{precision}": System(

@@ -4,10 +4,12 @@ import click
 
 from aiayn_keras.cli.export.ctranslate2 import ctranslate2
 from aiayn_keras.cli.export.hf_marian import hf_marian
+from aiayn_keras.cli.export.onnx import onnx
+from aiayn_keras.cli.export.openvino import openvino
 from aiayn_keras.cli.export.preset import preset
 from aiayn_keras.cli.export.saved_model import saved_model
 
-FORMATS = (saved_model, preset, ctranslate2, hf_marian)
+FORMATS = (saved_model, preset, ctranslate2, hf_marian, onnx, openvino)
 
 
 @click.group(commands=FORMATS)

@@ -1,0 +1,188 @@
+"""The author of an ONNX graph: operators and weights, in the order in which they are asked for."""
+
+import contextlib
+
+import numpy as np
+
+OPSET = 17
+"""Version of the operators: the first with layer normalization; all runtimes have it."""
+IR_VERSION = 8
+"""Version of the file that goes with it."""
+
+MOST_BYTES = 2_000_000_000
+"""Greatest size of a file's weights: Protocol Buffers hold less than 2 GiB."""
+
+HIGHEST = 63
+"""Greatest number of an int8 matrix. CPUs without VNNI add two products in 16 bits, which a
+product with ±127 overflows; hence the seven bits that ONNX Runtime calls a reduced range."""
+
+
+class OnnxAuthor:
+    """Writes a graph. Tensors are known by their names, which the methods take and return.
+
+    Args:
+        quantized: Whether matrices are int8, with a scale for each output, and products with them
+            are sums of integers.
+
+    Attributes:
+        weights: Dictionary from a tensor's name to the array that it is.
+    """
+
+    def __init__(self, quantized=False):
+        self.quantized = quantized
+        self._nodes = []
+        self.weights = {}
+        self._constants = {}
+        self._num_names = 0
+
+    def op(self, kind, *inputs, outputs=1, **attributes):
+        """Adds an operator.
+
+        Args:
+            kind: Its name in ONNX.
+            *inputs: Names of tensors, or arrays for constants.
+            outputs: Number of results.
+            **attributes: Its attributes.
+
+        Returns:
+            The name of the result, or a list of them.
+        """
+        from onnx import helper
+
+        inputs = [each if isinstance(each, str) else self.constant(each) for each in inputs]
+        names = [self._new_name(kind) for _ in range(outputs)]
+        self._nodes.append(helper.make_node(kind, inputs, names, name=names[0], **attributes))
+        return names[0] if outputs == 1 else names
+
+    def constant(self, array):
+        """Adds a small array, or finds the one with the same numbers."""
+        array = np.asarray(array)
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self._constants:
+            self._constants[key] = self.weight(array)
+        return self._constants[key]
+
+    def weight(self, array):
+        """Adds an array of weights."""
+        name = self._new_name("weight")
+        self.weights[name] = np.ascontiguousarray(array)
+        return name
+
+    def matrix(self, array, axis=1):
+        """Adds a matrix, which is int8 where the graph is quantized.
+
+        Args:
+            array: Float32 array of two axes.
+            axis: The axis whose every index has a scale of its own: that of outputs.
+
+        Returns:
+            Names of the matrix, and of its scales or None.
+        """
+        if not self.quantized:
+            return self.weight(array), None
+        scales = np.abs(array).max(axis=1 - axis, keepdims=True) / HIGHEST
+        scales = np.where(scales == 0, 1, scales).astype("float32")
+        integers = np.rint(array / scales).astype("int8")
+        return self.weight(integers), self.weight(scales.ravel())
+
+    def product(self, x, matrix, bias=None):
+        """Multiplies a tensor `(..., M)` by a `matrix` `(M, N)` and adds a bias `(N,)`, if any."""
+        kernel, scales = matrix
+        if scales is None:
+            x = self.op("MatMul", x, kernel)
+        else:
+            integers, scale, zero = self.op("DynamicQuantizeLinear", x, outputs=3)
+            sums = self.op("MatMulInteger", integers, kernel, zero)
+            x = self.op("Mul", self.op("Cast", sums, to=1), self.op("Mul", scale, scales))
+        return x if bias is None else self.op("Add", x, self.weight(bias))
+
+    def rows(self, matrix, indices):
+        """Takes rows of a `matrix` `(M, N)` that has a scale for each of them, if any."""
+        kernel, scales = matrix
+        x = self.op("Gather", kernel, indices, axis=0)
+        return x if scales is None else self._rescale(x, scales, indices)
+
+    def columns(self, matrix, indices):
+        """Takes columns of a `matrix` `(M, N)` for indices `(B, T)`, as a tensor `(B, T, M)`."""
+        kernel, scales = matrix
+        x = self.op("Transpose", self.op("Gather", kernel, indices, axis=1), perm=[1, 2, 0])
+        return x if scales is None else self._rescale(x, scales, indices)
+
+    @contextlib.contextmanager
+    def branch(self):
+        """Yields the list that takes the operators of the block, instead of the graph."""
+        outside, self._nodes = self._nodes, []
+        try:
+            yield self._nodes
+        finally:
+            self._nodes = outside
+
+    def choose(self, condition, if_true, if_false):
+        """Runs one of two branches.
+
+        Args:
+            condition: Name of a Boolean tensor with one element.
+            if_true: Operators of a `branch`, and the names of its results, as many as the other's.
+            if_false: The same for the other case.
+
+        Returns:
+            List of names of the results.
+        """
+        from onnx import helper
+
+        graphs = []
+        for operators, results in (if_true, if_false):
+            outputs = [helper.make_tensor_value_info(name, 1, None) for name in results]
+            graphs.append(helper.make_graph(operators, self._new_name("branch"), [], outputs))
+        return self.op(
+            "If", condition, outputs=len(if_true[1]), then_branch=graphs[0], else_branch=graphs[1]
+        )
+
+    def rename(self, tensor, name):
+        """Gives a result of the graph its name."""
+        from onnx import helper
+
+        self._nodes.append(helper.make_node("Identity", [tensor], [name]))
+
+    def write(self, path, inputs, outputs):
+        """Writes the graph as a file.
+
+        Args:
+            path: The file.
+            inputs: Dictionary from a name to the number format and the shape, numbers and names.
+            outputs: The same for the results.
+
+        Raises:
+            ValueError: If it is too large for such a file.
+        """
+        from onnx import helper, numpy_helper
+
+        num_bytes = sum(array.nbytes for array in self.weights.values())
+        if num_bytes > MOST_BYTES:
+            raise ValueError(
+                f"{path.name} would have {num_bytes / 1e9:.1f} GB, and an ONNX file holds at most "
+                f'{MOST_BYTES / 1e9:.0f} GB: export with `weights="int8"`, or a smaller model.'
+            )
+        graph = helper.make_graph(
+            self._nodes,
+            path.stem,
+            [helper.make_tensor_value_info(name, *kind) for name, kind in inputs.items()],
+            [helper.make_tensor_value_info(name, *kind) for name, kind in outputs.items()],
+            [numpy_helper.from_array(array, name) for name, array in self.weights.items()],
+        )
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="aiayn_keras",
+        )
+        path.write_bytes(model.SerializeToString())
+
+    def _rescale(self, integers, scales, indices):
+        scale = self.op("Gather", scales, indices, axis=0)
+        scale = self.op("Unsqueeze", scale, np.array([-1]))
+        return self.op("Mul", self.op("Cast", integers, to=1), scale)
+
+    def _new_name(self, kind):
+        self._num_names += 1
+        return f"{kind}_{self._num_names}"

@@ -1,0 +1,58 @@
+"""A folder for OpenVINO, an engine for CPUs, GPUs and NPUs of Intel, and for ARM."""
+
+import tempfile
+from pathlib import Path
+
+from aiayn_keras.export.onnx import check_model, check_packages, facts, write_graphs
+from aiayn_keras.export.template_files import render
+from aiayn_keras.export.tokenizer_json import write_tokenizers
+from aiayn_keras.files import check_is_new, new_folder
+from aiayn_keras.weight_files import check_number_format
+
+NAMES = {"encoder": "encoder_model", "decoder": "decoder_model"}
+
+
+def export_openvino(model, filepath, weights="float32"):
+    """Writes a folder with the model as OpenVINO graphs, and the tokenizer that they need.
+
+    The graphs are those of `export_onnx`, `encoder_model.xml` and `decoder_model.xml` with weights
+    in files `.bin` beside them. They do not search: the program that runs them does. The README in
+    the folder shows how.
+
+    Args:
+        model: A `TransformerSeq2SeqLM` with a preprocessor.
+        filepath: The folder to make.
+        weights: Number format of the weights in the files: `"float32"`, or `"float16"`, which
+            halves them.
+
+    Returns:
+        `pathlib.Path` of the folder.
+
+    Raises:
+        FileExistsError: If the folder exists already.
+        ImportError: If `onnx`, `openvino` or `tokenizers` is not installed.
+        ValueError: For unknown `weights`, or a model that `export_onnx` refuses.
+    """
+    check_packages("onnx", "openvino", "tokenizers")
+    check_number_format(weights)
+    folder = Path(filepath)
+    check_is_new(folder)
+    check_model(model)
+    with new_folder(folder) as written:
+        _convert_graphs(model.backbone, written, weights)
+        write_tokenizers(written, model.preprocessor.tokenizer)
+        readme = render("openvino.md", name=folder.name, **NAMES, **facts(model))
+        (written / "README.md").write_text(readme, encoding="utf-8")
+    return folder
+
+
+def _convert_graphs(backbone, folder, weights):
+    import openvino
+
+    core = openvino.Core()
+    with tempfile.TemporaryDirectory() as temporary:
+        graphs = Path(temporary) / "onnx"
+        for part, name in write_graphs(backbone, graphs).items():
+            graph = core.read_model(graphs / name)
+            path = folder / f"{NAMES[part]}.xml"
+            openvino.save_model(graph, path, compress_to_fp16=weights == "float16")

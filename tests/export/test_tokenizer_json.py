@@ -1,0 +1,119 @@
+"""`tokenizer.json` beside the SentencePiece model that it is made of."""
+
+from pathlib import Path
+
+import pytest
+
+from aiayn_keras.convert.joint_vocabulary import NUM_SPECIALS
+from aiayn_keras.convert.sentencepiece_order import reorder
+from aiayn_keras.convert.tokenizers import build_word_model
+from aiayn_keras.export.tokenizer_json import write_tokenizer_json, write_tokenizers
+from aiayn_keras.models import TransformerTokenizer
+
+tokenizers = pytest.importorskip("tokenizers")
+sentencepiece = pytest.importorskip("sentencepiece")
+from sentencepiece import sentencepiece_model_pb2  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+SPANISH = ROOT / "saved_models/tatoeba_en_es_keras/assets/tokenizer/vocabulary.spm"
+ODD = [
+    "",
+    " ",
+    "  two  spaces  ",
+    "tab\there",
+    "no\u00a0break\u3000wide",
+    "zero\u200bwidth soft\u00adhyphen",
+    "ﬁne ①② Ⅷ ０１２",
+    "e\u0301 é",
+    "日本語 ☃☃ ☃",
+    "aaaaaaaaaaaaa!!!!????....",
+    "\ufeffx",
+]
+
+
+@pytest.fixture(scope="module")
+def lines():
+    """Real text: this project's pages and programs."""
+    paths = sorted((ROOT / "docs").rglob("*.md")) + sorted((ROOT / "aiayn_keras").rglob("*.py"))
+    found = [line for path in paths for line in path.read_text("utf-8").splitlines()]
+    return [line for line in dict.fromkeys(found) if "<" not in line][:3000] + ODD
+
+
+def train(lines, normalization="nmt_nfkc"):
+    return TransformerTokenizer.train(lines, 300, "unigram", normalization)
+
+
+def read(proto, folder, **options):
+    write_tokenizer_json(folder / "tokenizer.json", proto, **options)
+    return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
+def assert_same(proto, tokenizer, lines):
+    """Every line becomes the same ids, and those with nothing unknown the same text again."""
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    expected = pieces.encode(lines)
+    found = [each.ids for each in tokenizer.encode_batch(lines)]
+    others = [pair for pair in zip(found, expected, strict=True) if pair[0] != [*pair[1], 3]]
+    for ids, expected_ids in others:  # two splits of one probability, such as of "==="
+        assert sorted(ids[:-1]) == sorted(expected_ids)
+    assert len(others) <= 0.005 * len(lines)
+    known = [ids for ids in expected if pieces.unk_id() not in ids]
+    assert tokenizer.decode_batch(known) == pieces.decode(known)
+
+
+def test_ids_and_texts_of_bpe_are_ours(lines, tmp_path):
+    assert len(lines) > 2000
+    proto = SPANISH.read_bytes()
+    assert_same(proto, read(proto, tmp_path), lines)
+
+
+@pytest.mark.parametrize("normalization", ["nmt_nfkc", "nmt_nfkc_cf", "identity"])
+def test_ids_and_texts_of_unigram_are_ours(lines, normalization, tmp_path):
+    ours = train(lines[:800], normalization)
+    assert_same(ours.proto, read(ours.proto, tmp_path), lines)
+
+
+def test_a_source_may_have_no_end(tmp_path):
+    tokenizer = read(SPANISH.read_bytes(), tmp_path, end=False)
+    assert tokenizer.encode("I am happy.").ids[-1] != 3
+
+
+def test_words_that_are_never_split_are_found(lines, tmp_path):
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(train(lines[:800]).proto)
+    pieces = [piece.piece for piece in model.pieces][NUM_SPECIALS:]
+    proto = reorder(model, [*pieces, "▁>>fra<<", "▁>>eng<<"], {"▁>>fra<<", "▁>>eng<<"})
+    texts = [">>fra<< the model", ">>eng<< the model", "the >>fra<< model", ">>xxx<< the model"]
+    assert_same(proto, read(proto, tmp_path), texts)
+
+
+def test_translations_of_other_tokens_have_a_file_of_their_own(lines, tmp_path):
+    source = train(lines[:800])
+    target = train(lines[800:1600])
+    write_tokenizers(tmp_path, TransformerTokenizer(source.proto, target.proto))
+    found = {
+        name: tokenizers.Tokenizer.from_file(str(tmp_path / name))
+        for name in ("tokenizer.json", "target_tokenizer.json")
+    }
+    assert_same(source.proto, found["tokenizer.json"], lines)
+    assert_same(target.proto, found["target_tokenizer.json"], lines)
+
+
+def test_translations_of_the_same_tokens_have_none(tmp_path):
+    proto = SPANISH.read_bytes()
+    write_tokenizers(tmp_path, TransformerTokenizer(proto, source_end=False))
+    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+
+
+def test_a_model_of_words_is_refused(tmp_path):
+    proto = build_word_model([*[None] * NUM_SPECIALS, "yes", "no"])
+    with pytest.raises(ValueError, match=r"of the type unigram, or BPE .* Received: WORD"):
+        read(proto, tmp_path)
+
+
+def test_bytes_are_refused(tmp_path):
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(SPANISH.read_bytes())
+    model.trainer_spec.byte_fallback = True
+    with pytest.raises(ValueError, match="with bytes"):
+        read(model.SerializeToString(), tmp_path)
