@@ -3,10 +3,11 @@
 import click
 
 from aiayn_keras.cli.export.ctranslate2 import ctranslate2
+from aiayn_keras.cli.export.litert import litert
 from aiayn_keras.cli.export.preset import preset
 from aiayn_keras.cli.export.saved_model import saved_model
 
-FORMATS = (saved_model, preset, ctranslate2)
+FORMATS = (saved_model, preset, ctranslate2, litert)
 
 
 @click.group(commands=FORMATS)
