@@ -87,7 +87,7 @@ def _check_model(model, weights):
             'model of before, with `weights="int8"`.'
         )
     if weights == "float16":
-        for variable in model.backbone.variables:
+        for variable in model.backbone.weights:
             as_float16(variable.path, keras.ops.convert_to_numpy(variable))
 
 
