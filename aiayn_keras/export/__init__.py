@@ -2,6 +2,7 @@
 
 from aiayn_keras.export.ctranslate2 import export_ctranslate2
 from aiayn_keras.export.hf_marian import export_hf_marian
+from aiayn_keras.export.litert import export_litert
 from aiayn_keras.export.onnx import export_onnx
 from aiayn_keras.export.openvino import export_openvino
 from aiayn_keras.export.saved_model import export_saved_model
@@ -12,10 +13,12 @@ TransformerSeq2SeqLM.exporters["ctranslate2"] = export_ctranslate2
 TransformerSeq2SeqLM.exporters["hf_marian"] = export_hf_marian
 TransformerSeq2SeqLM.exporters["onnx"] = export_onnx
 TransformerSeq2SeqLM.exporters["openvino"] = export_openvino
+TransformerSeq2SeqLM.exporters["litert"] = export_litert
 
 __all__ = [
     "export_ctranslate2",
     "export_hf_marian",
+    "export_litert",
     "export_onnx",
     "export_openvino",
     "export_saved_model",

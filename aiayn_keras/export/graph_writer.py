@@ -1,10 +1,5 @@
 """Writing the served graph: in this process, or in one of its own with the TensorFlow backend."""
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,6 +8,7 @@ import keras
 from aiayn_keras.export.half_precision import HalfPrecisionWeights, WholeWeights
 from aiayn_keras.export.served_translator import build_served_translator
 from aiayn_keras.export.serving_options import ServingOptions
+from aiayn_keras.export.tensorflow_process import read_arguments, run_in_tensorflow
 from aiayn_keras.models import TransformerSeq2SeqLM
 
 WEIGHTS = {"float32": WholeWeights, "float16": HalfPrecisionWeights}
@@ -39,7 +35,14 @@ def write_graph(model, path, options, precision=None, weights="float32"):
     if keras.config.backend() == "tensorflow" and precision is None:
         _write_graph_here(model, path, options, weights)
     else:
-        _write_graph_in_process(model, path, options, precision, weights)
+        run_in_tensorflow(
+            __name__,
+            model,
+            path=str(path),
+            options=asdict(options),
+            precision=precision,
+            weights=weights,
+        )
 
 
 def _write_graph_here(model, path, options, weights):
@@ -49,31 +52,9 @@ def _write_graph_here(model, path, options, weights):
     tf.saved_model.save(module, str(path), signatures=signatures)
 
 
-def _write_graph_in_process(model, path, options, precision, weights):
-    with tempfile.TemporaryDirectory() as preset:
-        model.save_to_preset(preset)
-        arguments = {
-            "preset": preset,
-            "path": str(path),
-            "options": asdict(options),
-            "precision": precision,
-            "weights": weights,
-        }
-        process = subprocess.run(
-            [sys.executable, "-c", f"from {__name__} import main; main()", json.dumps(arguments)],
-            # This process may hold the GPU's memory.
-            env={**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": ""},
-            capture_output=True,
-            text=True,
-        )
-    if process.returncode:
-        last_line = (process.stderr.strip().splitlines() or ["no message"])[-1]
-        raise RuntimeError(f"The TensorFlow process could not export the model: {last_line}")
-
-
 def main():
-    """Runs in the TensorFlow process: writes the graph that its argument describes in JSON."""
-    arguments = json.loads(sys.argv[1])
+    """Runs in the TensorFlow process: writes the graph that its arguments describe."""
+    arguments = read_arguments()
     precision = arguments["precision"]
     dtype = {} if precision is None else {"dtype": precision}
     model = TransformerSeq2SeqLM.from_preset(arguments["preset"], **dtype)

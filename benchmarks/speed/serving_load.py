@@ -7,14 +7,15 @@ Run from the repository's root, where `aiayn_keras` is installed with its extras
 Writes `load.md`, `load.json` and `load.png`. Every system runs in a process of its own, in turn for
 each point, and translates the same sentences with beam 4 and no length penalty: through REST and
 gRPC from the loopback server of the tests (a stand-in for TensorFlow Serving, which makes no
-batches); by calling the SavedModel, `model.translate`, and CTranslate2 in process. Clients are
-threads, each with one request under way.
+batches), and through gRPC with batches of requests made by TensorFlow Serving's scheduler; by
+calling the SavedModel, `model.translate`, and CTranslate2 in process. Clients are threads, each
+with one request under way. `--kit` serves kits that exist, such as an earlier one and a new one.
 """
 
 import contextlib
 import itertools
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -22,7 +23,7 @@ import click
 from benchmarks.processes import Worker, WorkerError
 from benchmarks.report import machine, markdown_table
 from benchmarks.speed.decode_systems import NUM_BEAMS, DecodeTask
-from benchmarks.speed.serving_systems import LOADERS, PERCENTILES
+from benchmarks.speed.serving_systems import LOADERS, PERCENTILES, SERVED
 
 BATCH_SIZES = (1, 4, 16, 64)
 NUM_CLIENTS = (1, 2, 4, 8)
@@ -37,9 +38,24 @@ def make_artifacts(model, folder):
     model.export(f"{folder}/ctranslate2", format="ctranslate2")
 
 
-def measure_points(workers, seconds):
+def list_systems(systems, kits, output):
+    """Pairs of a system and its folder of artifacts, by the name in the table."""
+    own = {name: (name, output / "artifacts") for name in systems}
+    if not kits:
+        return own
+    found = {name: value for name, value in own.items() if name not in SERVED}
+    for kit_name, kit in kits:
+        folder = output / f"kit-{kit_name}"
+        folder.mkdir(exist_ok=True)
+        if not (folder / "kit").is_symlink():
+            (folder / "kit").symlink_to(Path(kit).resolve())
+        found |= {f"{name}, {kit_name}": (name, folder) for name in systems if name in SERVED}
+    return found
+
+
+def measure_points(workers, batch_sizes, clients, seconds):
     """Yields rows point by point, the systems in turn, so that disturbances hit all alike."""
-    for batch_size, num_clients in itertools.product(BATCH_SIZES, NUM_CLIENTS):
+    for batch_size, num_clients in itertools.product(batch_sizes, clients):
         point = {"batch_size": batch_size, "num_clients": num_clients}
         for worker in workers.values():
             yield worker.call("measure", **point, seconds=seconds)
@@ -63,16 +79,17 @@ def load_table(rows):
 
 
 def plot_load(rows):
-    """Median latency and throughput over batch sizes, for one client and for most."""
+    """Median latency and throughput over batch sizes, for the fewest clients and the most."""
     from matplotlib.figure import Figure
 
+    all_clients = sorted({row["clients"] for row in rows})
+    batch_sizes = sorted({row["batch"] for row in rows})
+    systems = dict.fromkeys(row["system"] for row in rows)
     figure = Figure(figsize=(10, 7), layout="constrained")
-    for column, num_clients in enumerate((NUM_CLIENTS[0], NUM_CLIENTS[-1])):
+    for column, num_clients in enumerate((all_clients[0], all_clients[-1])):
         latency, throughput = (figure.add_subplot(2, 2, 1 + column + 2 * i) for i in range(2))
-        for system in LOADERS:
+        for system in systems:
             own = [r for r in rows if (r["system"], r["clients"]) == (system, num_clients)]
-            if not own:
-                continue
             batches = [row["batch"] for row in own]
             (line,) = latency.plot(batches, [row["p50"] for row in own], "o-", label=system)
             latency.plot(batches, [row["p95"] for row in own], ":", color=line.get_color())
@@ -83,7 +100,7 @@ def plot_load(rows):
         throughput.set(xlabel="texts in a request", ylabel="sentences/s", ylim=(0, None))
         for axes in (latency, throughput):
             axes.set_xscale("log", base=2)
-            axes.set_xticks(BATCH_SIZES, map(str, BATCH_SIZES))
+            axes.set_xticks(batch_sizes, map(str, batch_sizes))
             axes.grid(alpha=0.3)
         latency.legend()
     return figure
@@ -95,11 +112,14 @@ def plot_load(rows):
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder.")
 @click.option("--seconds", default=5.0, show_default=True, help="For each point.")
 @click.option("--systems", multiple=True, type=click.Choice(list(LOADERS)), default=list(LOADERS))
-def main(model, source, output, seconds, systems):
+@click.option("--kit", "kits", nargs=2, multiple=True, help="Name and folder of a kit to serve.")
+@click.option("--batch-size", "batch_sizes", type=int, multiple=True, default=BATCH_SIZES)
+@click.option("--clients", type=int, multiple=True, default=NUM_CLIENTS)
+def main(model, source, output, seconds, systems, kits, batch_sizes, clients):
     """Measure latency and throughput of a model served."""
     artifacts = output / "artifacts"
     texts = source.read_text(encoding="utf-8").splitlines()
-    task = DecodeTask(model, str(artifacts), "float32", texts, batch_size=max(BATCH_SIZES))
+    task = DecodeTask(model, "", "float32", texts, batch_size=max(batch_sizes))
     rows = []
     try:
         with contextlib.ExitStack() as stack:
@@ -111,11 +131,13 @@ def main(model, source, output, seconds, systems):
                 artifacts.mkdir(parents=True)
                 maker = "benchmarks.speed.serving_load:make_artifacts"
                 start("export.log").call(maker, model=model, folder=str(artifacts))
-            workers = {name: start(f"{name}.log") for name in systems}
-            for name, worker in workers.items():
-                loaded = "benchmarks.speed.serving_systems:LoadedClient"
-                worker.keep(loaded, system=name, task=asdict(task))
-            for row in measure_points(workers, seconds):
+            workers = {}
+            for name, (system, folder) in list_systems(systems, kits, output).items():
+                workers[name] = start(f"{name}.log")
+                client = "benchmarks.speed.serving_systems:LoadedClient"
+                own = asdict(replace(task, artifact=str(folder)))
+                workers[name].keep(client, system=system, name=name, task=own)
+            for row in measure_points(workers, batch_sizes, clients, seconds):
                 rows.append(row)
                 click.echo(json.dumps(row), err=True)
     except WorkerError as error:

@@ -74,18 +74,19 @@ class LoadedClient:
 
     Args:
         system: A key of `LOADERS`.
+        name: Name of it in the table.
         task: Attributes of a `DecodeTask`, whose artifact is a folder of `kit` and `ctranslate2`.
     """
 
-    def __init__(self, system, task):
-        self.system, self.texts = system, task["texts"]
+    def __init__(self, system, name, task):
+        self.name, self.texts = name, task["texts"]
         self.translate = LOADERS[system](DecodeTask(**task))
 
     def measure(self, batch_size, num_clients, seconds):
         """Percentiles and speed of one point, after one request that is not counted."""
         self.translate(self.texts[:batch_size])
         measured = measure(self.translate, self.texts, batch_size, num_clients, seconds)
-        return summarize(self.system, batch_size, num_clients, measured)
+        return summarize(self.name, batch_size, num_clients, measured)
 
 
 def load_translate(task):
@@ -112,42 +113,57 @@ def load_ctranslate2(task):
 def load_rest(task):
     from aiayn_keras.serving import RestClient
 
-    return RestClient(f"http://127.0.0.1:{_start_server(task)['rest']}", "kit").translate
+    server = _start_server(task)
+    return RestClient(f"http://127.0.0.1:{server['rest']}", server["name"]).translate
 
 
-def load_grpc(task):
+def load_grpc(task, batching=False):
     from aiayn_keras.serving import GrpcClient
 
-    return GrpcClient(f"127.0.0.1:{_start_server(task)['grpc']}", "kit").translate
+    server = _start_server(task, batching)
+    return GrpcClient(f"127.0.0.1:{server['grpc']}", server["name"]).translate
+
+
+def load_batching(task):
+    return load_grpc(task, batching=True)
 
 
 LOADERS = {
     "REST": load_rest,
     "gRPC": load_grpc,
+    "batching": load_batching,
     "SavedModel": load_saved_model,
     "translate": load_translate,
     "CTranslate2": load_ctranslate2,
 }
+SERVED = ("REST", "gRPC", "batching", "SavedModel")
+"""Systems that run a kit."""
 _SERVERS = []  # that end with this process
 
 
 class LoadedServer:
     """The loopback server of the tests, kept in a process of its own."""
 
-    def __init__(self, kit):
+    def __init__(self, kit, batching):
         from tests.serving.loopback_server import LoopbackServer
 
         use_one_core_per_batch()  # as the kit's flags say
         self.server = LoopbackServer(kit)
+        if batching:
+            from benchmarks.speed.batching_front import BatchingFront
 
-    def ports(self):
-        return {"rest": self.server.rest_port, "grpc": self.server.grpc_port}
+            self.server.model = BatchingFront(self.server.model, kit)
+
+    def address(self):
+        """Ports, and the name of the model."""
+        server = self.server
+        return {"rest": server.rest_port, "grpc": server.grpc_port, "name": server.model.name}
 
 
-def _start_server(task):
-    """Ports of a server of the kit."""
+def _start_server(task, batching=False):
+    """The address of a server of the kit."""
     kit = f"{task.artifact}/kit"
     server = Worker(f"{kit}-{os.getpid()}.log", "tensorflow")
     _SERVERS.append(server)
-    server.keep("benchmarks.speed.serving_systems:LoadedServer", kit=kit)
-    return server.call("ports")
+    server.keep("benchmarks.speed.serving_systems:LoadedServer", kit=kit, batching=batching)
+    return server.call("address")

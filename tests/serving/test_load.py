@@ -2,10 +2,11 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from benchmarks.speed.serving_load import load_table, plot_load
+from benchmarks.speed.serving_load import list_systems, load_table, plot_load
 from benchmarks.speed.serving_systems import measure, summarize
 
 
@@ -66,3 +67,48 @@ def test_eight_clients_get_their_own_answers(server, kind):
     measured = measure(translate, texts, batch_size=4, num_clients=8, seconds=1.0)
     assert len(measured["latencies"]) >= 8
     client.close()
+
+
+def test_requests_that_are_run_as_batches_get_their_own_answers(kit, server):
+    from benchmarks.speed.batching_front import BatchingFront
+
+    texts = ["Half past three.", "She knows that.", "The old bus.", "Ja.", "", "Good."]
+
+    def ask(model, text):
+        inputs = {"text": [text]}
+        _, outputs = model.predict("small", None, None, "serving_default", inputs)
+        return outputs["translation"][0]
+
+    front = BatchingFront(server.model, kit)
+    expected = [ask(server.model, text) for text in texts]
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        answers = list(pool.map(lambda text: ask(front, text), 4 * texts))
+    assert answers == 4 * expected
+
+
+def test_the_front_makes_batches_as_the_kit_says(kit):
+    from benchmarks.speed.batching_front import read_config
+
+    assert read_config((kit / "batching.config").read_text("utf-8")) == {
+        "max_batch_size": 64,
+        "batch_timeout_micros": 2000,
+        "max_enqueued_batches": 64,
+        "allowed_batch_sizes": [1, 2, 4, 8, 16, 32, 64],
+    }
+
+
+def test_every_kit_is_asked_in_every_way_that_serves_one(tmp_path):
+    systems = ["gRPC", "batching", "CTranslate2"]
+    (tmp_path / "models").mkdir()
+    kits = [("old", tmp_path / "models"), ("new", tmp_path)]
+    found = list_systems(systems, kits, tmp_path)
+    assert list(found) == [
+        "CTranslate2",
+        "gRPC, old",
+        "batching, old",
+        "gRPC, new",
+        "batching, new",
+    ]
+    system, folder = found["batching, old"]
+    assert (system, (folder / "kit").resolve()) == ("batching", tmp_path / "models")
+    assert list_systems(systems, [], tmp_path).keys() == set(systems)
