@@ -81,10 +81,14 @@ def merge_adapters(model, path):
         with h5py.File(path) as file:
             kernels = _kernels(model, _names(file))
             _check_fingerprint(file, kernels)
-            merged = [_array(kernel) + _product(file, name) for name, kernel in kernels.items()]
-    except (ValueError, KeyError, AttributeError) as error:
-        reason = error.args[0] if error.args else error
-        raise ValueError(f"{path} holds no adapters of this model: {reason:.200}.") from error
+            merged = [
+                _array(kernel) + _product(file, name, tuple(kernel.shape))
+                for name, kernel in kernels.items()
+            ]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} holds no adapters of this model: {error.args[0]:.200}."
+        ) from error
     for kernel, array in zip(kernels.values(), merged, strict=True):
         kernel.assign(array)
 
@@ -135,8 +139,11 @@ def _check_fingerprint(group, kernels):
         raise ValueError("they were trained beside other weights")
 
 
-def _product(group, name):
+def _product(group, name, shape):
+    """`A·B` of a layer whose kernel has a shape."""
     a, b = (group[name + end][()] for end in (A, B))
+    if (*a.shape, *b.shape) != (shape[0], len(b), len(b), shape[1]):
+        raise ValueError(f"`{name}` has the shapes {a.shape} and {b.shape}, the kernel {shape}")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise ValueError(f"`{name}` has numbers that are not finite")
     return a @ b

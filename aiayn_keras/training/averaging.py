@@ -6,7 +6,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.files import check_is_new, new_folder, write_text
-from aiayn_keras.training.building import build_model, build_translator
+from aiayn_keras.training.building import build_model, build_translator, save_trained
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
@@ -14,7 +14,7 @@ from aiayn_keras.training.checkpoints import (
 )
 from aiayn_keras.training.history import best_update, read_history, write_history
 from aiayn_keras.training.initial_model import read_initial
-from aiayn_keras.training.inputs import check_initial, read_recipe_text
+from aiayn_keras.training.inputs import check_initial, read_inputs, read_recipe_text
 from aiayn_keras.training.recipe import load_recipe
 from aiayn_keras.training.resume import read_tokenizer
 from aiayn_keras.training.run_folder import RunFolder
@@ -108,12 +108,8 @@ def write_average(run, output, last=None):
         raise FileNotFoundError(f"{run} is no training: it has no recipe.")
     check_is_new(output)
     recipe_text = read_recipe_text(folder)
-    recipe = load_recipe(folder.recipe)
-    initial = read_initial(recipe)
-    tokenizer = initial.tokenizer if initial else read_tokenizer(folder)
-    if tokenizer is None:
-        raise FileNotFoundError(f"{run} is no training: it has no tokenizer.")
-    check_initial(folder, recipe, initial)
+    recipe, inputs = load_recipe(folder.recipe), read_inputs(folder)
+    tokenizer, initial = _read_beginning(folder, recipe)
     last = recipe.training.average_checkpoints if last is None else last
     paths = folder.last_checkpoints(last)
     if len(paths) < last:
@@ -125,7 +121,21 @@ def write_average(run, output, last=None):
     translator = build_translator(model, recipe, tokenizer, initial)
     copy_weights(model, translator)
     with new_folder(output) as written:
-        translator.save_to_preset(str(written))
+        save_trained(model, translator, RunFolder(written))
         write_text(written / folder.recipe.name, recipe_text)
+        if inputs is not None:
+            inputs.write(written / folder.inputs.name)
         write_history(written / folder.history.name, history)
     return paths
+
+
+def _read_beginning(folder, recipe):
+    """The tokenizer of a training, and the `InitialModel` or `None`."""
+    initial = read_initial(recipe)
+    if initial is not None:
+        check_initial(folder, recipe, initial)
+        return initial.tokenizer, initial
+    tokenizer = read_tokenizer(folder)
+    if tokenizer is None:
+        raise FileNotFoundError(f"{folder.path} is no training: it has no tokenizer.")
+    return tokenizer, None

@@ -1,7 +1,7 @@
 """The models of a training: the one that is trained on token ids, and the one that takes text."""
 
 from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
-from aiayn_keras.training.adapters import add_adapters
+from aiayn_keras.training.adapters import add_adapters, has_adapters, save_adapters
 
 
 def build_model(recipe, tokenizer, initial=None):
@@ -41,6 +41,13 @@ def build_translator(model, recipe, tokenizer, initial=None):
     if initial is None:
         return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
     return TransformerSeq2SeqLM(backbone, initial.model.preprocessor)
+
+
+def save_trained(model, translator, folder):
+    """Writes a translator as the model in a `RunFolder`, and the adapters of its model alone."""
+    if has_adapters(model):
+        save_adapters(model, folder.adapters)
+    translator.save_to_preset(str(folder.path))
 
 
 def _build_backbone(recipe, tokenizer, initial):

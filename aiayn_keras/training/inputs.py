@@ -6,7 +6,7 @@ from typing import Annotated
 import pydantic
 
 from aiayn_keras.data import CorpusError
-from aiayn_keras.files import read_bytes
+from aiayn_keras.files import read_bytes, write_text
 
 CHUNK = 10_000
 """Sentences that are hashed at a time."""
@@ -38,6 +38,10 @@ class RunInputs(pydantic.BaseModel):
     test: Digest
     initial: Digest | None = None
     initial_config: Digest | None = None
+
+    def write(self, path):
+        """Writes the file, whole or not at all."""
+        write_text(path, self.model_dump_json(indent=1, exclude_none=True))
 
 
 def digest_of_bytes(content):

@@ -55,7 +55,7 @@ class RunFolder:
             if os.path.lexists(folder) and not folder.is_dir():
                 raise NotADirectoryError(f"{folder} is no folder: move it elsewhere.")
         write_text(self.recipe, recipe.to_yaml())
-        write_text(self.inputs, inputs.model_dump_json(indent=1))
+        inputs.write(self.inputs)
         self.checkpoints.mkdir(exist_ok=True)
         if recipe.model.initial is None:  # which has a tokenizer
             with atomic_path(self.tokenizer) as path:

@@ -10,7 +10,6 @@ import keras
 from aiayn_keras.backend import run_one_operation_at_a_time
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_attention
-from aiayn_keras.training.adapters import has_adapters, save_adapters
 from aiayn_keras.training.averaging import average_checkpoints, chosen_checkpoints
 from aiayn_keras.training.bleu import (
     BleuScore,
@@ -18,7 +17,7 @@ from aiayn_keras.training.bleu import (
     translate_as_recipe,
     try_bleu_tokenizer,
 )
-from aiayn_keras.training.building import build_model, build_translator
+from aiayn_keras.training.building import build_model, build_translator, save_trained
 from aiayn_keras.training.chrf import ChrfScore, corpus_chrf
 from aiayn_keras.training.evaluation import Evaluation
 from aiayn_keras.training.fitting import TrainingRun, fit
@@ -175,9 +174,7 @@ def _open_folder(run):
 
 def _write_model(run, result):
     """Writes the model, a picture of its attention and, as the end of the training, its scores."""
-    run.translator.save_to_preset(str(run.folder.path))
-    if has_adapters(run.model):
-        save_adapters(run.model, run.folder.adapters)
+    save_trained(run.model, run.translator, run.folder)
     _draw_attention(run)
     evaluation = Evaluation(
         test=run.corpus.test.name,

@@ -25,8 +25,9 @@ from aiayn_keras.training.inputs import digest_of_bytes, digest_of_text
 
 logger = logging.getLogger(__name__)
 
-MOST_UNKNOWN = 0.5
-"""Share of unknown wordpieces above which a text is refused."""
+MOST_UNKNOWN = 0.3
+"""Share of unknown wordpieces above which a text is refused; a word of an unknown script is two
+pieces, the space before it and one that is unknown."""
 MOST_PAIRS = 500_000
 """Pairs that a vocabulary is learned from; of a larger corpus, evenly spaced ones."""
 
@@ -212,7 +213,7 @@ def check_known(name, sides, tokenizer):
         tokenizer: Their `TransformerTokenizer`.
 
     Raises:
-        CorpusError: If it is more than half of either side.
+        CorpusError: If it is more than `MOST_UNKNOWN` of either side.
     """
     for side, rows in zip(("source", "target"), sides, strict=True):
         unknown = sum(row.count(tokenizer.unk_token_id) for row in rows)

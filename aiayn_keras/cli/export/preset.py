@@ -7,7 +7,7 @@ from aiayn_keras.cli.export.weights_option import weights_option
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 
-NOTES = ("recipe.yaml", "evaluation.json", "history.json")
+NOTES = ("recipe.yaml", "inputs.json", "evaluation.json", "history.json")
 """Files of a training that go with its model."""
 MOST_NOTE_BYTES = 1 << 26
 
