@@ -22,7 +22,8 @@ from aiayn_keras.cli.quiet_start import KerasCommand
 def info(preset, list_all, vocabulary_size):
     """Describe a preset or a model folder.
 
-    PRESET is the name of a preset, such as transformer_base, or a folder. With --all, list the
+    PRESET is the name of a preset, such as transformer_base, or a folder; of a model that was
+    fine-tuned it says from which. With --all, list the
     presets: every row of the paper's Table 3 in the paper's symbols, with its number of trainable
     parameters.
     """
@@ -46,10 +47,30 @@ def info(preset, list_all, vocabulary_size):
             f"{preset!r} is neither a preset nor a folder. "
             f"Presets are: {', '.join(TRANSFORMER_PRESETS)}."
         )
-    for name, value in backbone.get_config().items():
-        if name not in ("name", "trainable", "dtype"):
-            click.echo(f"  {name:<22}{value}")
-    click.echo(f"  {'parameters':<22}{_count_trainable(backbone):,}")
+    sizes = backbone.get_config()
+    lines = {name: sizes[name] for name in sizes if name not in ("name", "trainable", "dtype")}
+    lines["parameters"] = f"{_count_trainable(backbone):,}"
+    if preset not in TRANSFORMER_PRESETS:
+        lines |= _beginning(Path(preset))
+    for name, value in lines.items():
+        click.echo(f"  {name:<22}{value}")
+
+
+def _beginning(folder):
+    """Lines on the model that a folder's was fine-tuned from, if it was, as a dictionary."""
+    from aiayn_keras.training import RunFolder, load_recipe
+    from aiayn_keras.training.inputs import read_inputs
+
+    run = RunFolder(folder)
+    section = load_recipe(run.recipe).model if run.recipe.exists() else None
+    if section is None or section.initial is None:
+        return {}
+    lines, inputs = {"fine-tuned from": section.initial}, read_inputs(run)
+    if inputs is not None:
+        lines["sha256 of its weights"] = inputs.initial
+    if section.lora_rank is not None:
+        lines["lora_rank"] = f"{section.lora_rank}; the adapters are merged"
+    return lines
 
 
 def _list_presets(vocabulary_size):

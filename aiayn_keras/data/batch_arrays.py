@@ -5,7 +5,7 @@ import numpy as np
 from aiayn_keras.data.token_pairs import Tokens, ragged_places
 
 
-def make_batch(shape, sides, rows, *, start_id, end_id, pad_id):
+def make_batch(shape, sides, rows, *, start_id, end_id, pad_id, source_end=True):
     """Arranges pairs in rows: one pair in a row, or several one after the other.
 
     The encoder reads the source ids and the end id; the decoder reads the start id and the target
@@ -18,13 +18,15 @@ def make_batch(shape, sides, rows, *, start_id, end_id, pad_id):
         start_id: Id that starts every decoder input.
         end_id: Id that ends every source and all labels.
         pad_id: Id at padded positions.
+        source_end: Whether the encoder reads the end id.
 
     Returns:
         A tuple `(x, y, sample_weight)`: the dictionary of the model's four inputs, labels `(B, T)`,
         all int32, and float32 weights `(B, T)`, 1 on labels and 0 on padding.
     """
     B, S, T = shape
-    source, target = (_with_end(tokens, end_id) for tokens in sides)
+    source = _with_end(sides[0], end_id) if source_end else sides[0]
+    target = _with_end(sides[1], end_id)
     first = np.searchsorted(rows, rows)  # the first pair of the pair's row
     numbers = np.arange(len(rows)) - first + 1
     encoder_ids, encoder_mask, _ = _scatter(source, rows, first, numbers, (B, S), pad_id)

@@ -30,6 +30,7 @@ class PairBatches(BatchSequence):
         start_id: Id that starts the decoder input.
         end_id: Id that ends the encoder input and the labels.
         pad_id: Id at padded positions.
+        source_end: Whether the encoder reads the end id.
         shuffle: Whether each epoch has an order of its own. Without, all epochs are alike.
 
     Attributes:
@@ -53,16 +54,18 @@ class PairBatches(BatchSequence):
         start_id: int = 2,
         end_id: int = 3,
         pad_id: int = 0,
+        source_end: bool = True,
         shuffle: bool = True,
     ):
         if seed < 0:
             raise ValueError(f"`seed` must not be negative. Received: seed={seed}.")
         self.pairs, self.seed, self.shuffle = pairs, seed, shuffle
-        self._ids = {"start_id": start_id, "end_id": end_id, "pad_id": pad_id}
+        self._options = {"start_id": start_id, "end_id": end_id, "pad_id": pad_id}
+        self._options["source_end"] = source_end
         # With the end id.
         lengths = [
-            np.asarray(side, dtype=np.int32) + 1
-            for side in (pairs.source_lengths, pairs.target_lengths)
+            np.asarray(pairs.source_lengths, dtype=np.int32) + int(source_end),
+            np.asarray(pairs.target_lengths, dtype=np.int32) + 1,
         ]
         _check_lengths(*lengths, tokens_per_batch)
         self.shapes, steps = self._plan(*lengths, tokens_per_batch)
@@ -88,7 +91,7 @@ class PairBatches(BatchSequence):
     def batch(self, index: int):
         shape, numbers, rows = self._find(index)
         sides = self.pairs.read(numbers, index // self.steps_per_epoch)
-        return make_batch(self.shapes[shape], sides, rows, **self._ids)
+        return make_batch(self.shapes[shape], sides, rows, **self._options)
 
     def pair_numbers(self, index: int) -> np.ndarray:
         """Numbers of the pairs in batch `index`, row by row."""

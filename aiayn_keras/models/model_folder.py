@@ -136,6 +136,9 @@ def check_model_folder(folder):
     Args:
         folder: Path of the folder.
 
+    Returns:
+        The options of its backbone, checked, as a dictionary.
+
     Raises:
         OSError: If a file is missing, or is a pipe, a device or a folder.
         ValueError: If a file is not what `TransformerSeq2SeqLM.save_to_preset` writes, with its
@@ -162,6 +165,7 @@ def check_model_folder(folder):
             f"{folder / 'config.json'} describes a model of {count_weights(options):,} weights, "
             f"more than the {num_bytes:,} bytes of {WEIGHTS} can hold."
         )
+    return options
 
 
 def check_is_finished(folder):
@@ -218,7 +222,7 @@ def _check_config(path, config):
         raise ValueError(f"{path}: `activation` must be a name. Received: {activation!r:.60}.")
     unknown = sorted(options.keys() - set(OPTIONS))
     try:
-        return check_architecture(unknown, **options)
+        return {**check_architecture(unknown, **options), "activation": activation}
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
 

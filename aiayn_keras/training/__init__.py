@@ -1,6 +1,7 @@
 """Training from a recipe, and measuring the result (paper 5 and 6)."""
 
 from aiayn_keras.backend import DevicesError
+from aiayn_keras.training.adapters import merge_adapters
 from aiayn_keras.training.averaging import average_checkpoints, write_average
 from aiayn_keras.training.bleu import BleuScore, corpus_bleu, evaluate_bleu
 from aiayn_keras.training.checkpoints import (
@@ -37,6 +38,7 @@ __all__ = [
     "load_checkpoint",
     "load_last_checkpoint",
     "load_recipe",
+    "merge_adapters",
     "prepare",
     "read_evaluation",
     "recipe_names",

@@ -6,17 +6,19 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.files import check_is_new, new_folder, write_text
-from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
+from aiayn_keras.training.building import build_model, build_translator, save_trained
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
     load_checkpoint,
 )
 from aiayn_keras.training.history import best_update, read_history, write_history
-from aiayn_keras.training.inputs import read_recipe_text
+from aiayn_keras.training.initial_model import read_initial
+from aiayn_keras.training.inputs import check_initial, read_inputs, read_recipe_text
 from aiayn_keras.training.recipe import load_recipe
 from aiayn_keras.training.resume import read_tokenizer
 from aiayn_keras.training.run_folder import RunFolder
+from aiayn_keras.training.validation import copy_weights
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +31,9 @@ REMEDY = (
 def average_checkpoints(model, paths):
     """Sets the model's trainable weights to the mean over checkpoints.
 
-    Where the optimizer keeps an EMA of the weights, the mean is over the EMAs.
+    Where the optimizer keeps an EMA of the weights, the mean is over the EMAs. Where the model has
+    adapters, it is over `A` and over `B`, so that the mean has their rank and can be saved as they
+    can; the mean of the products `A·B` differs from it by the covariance of `A` and `B`.
 
     Args:
         model: The model that the checkpoints are of.
@@ -100,22 +104,38 @@ def write_average(run, output, last=None):
         OSError: If the model cannot be written, such as on a full disk; nothing is left of it.
     """
     folder, output = RunFolder(Path(run)), Path(output)
-    if not (folder.recipe.is_file() and folder.tokenizer.is_file()):
-        raise FileNotFoundError(f"{run} is no training: it has no recipe or no tokenizer.")
+    if not folder.recipe.is_file():
+        raise FileNotFoundError(f"{run} is no training: it has no recipe.")
     check_is_new(output)
     recipe_text = read_recipe_text(folder)
-    recipe, tokenizer = load_recipe(folder.recipe), read_tokenizer(folder)
+    recipe, inputs = load_recipe(folder.recipe), read_inputs(folder)
+    tokenizer, initial = _read_beginning(folder, recipe)
     last = recipe.training.average_checkpoints if last is None else last
     paths = folder.last_checkpoints(last)
     if len(paths) < last:
         raise ValueError(f"{run} has {len(paths)} checkpoints, fewer than {last}.")
     newest, _ = list_checkpoints(folder.checkpoints)[-1]
     history = read_history(folder.history, newest)
-    model = recipe.build_model(tokenizer.vocabulary_size())
+    model = build_model(recipe, tokenizer, initial)
     average_checkpoints(model, paths)
-    translator = TransformerSeq2SeqLM(model.backbone, text_preprocessor(tokenizer, model.backbone))
+    translator = build_translator(model, recipe, tokenizer, initial)
+    copy_weights(model, translator)
     with new_folder(output) as written:
-        translator.save_to_preset(str(written))
+        save_trained(model, translator, RunFolder(written))
         write_text(written / folder.recipe.name, recipe_text)
+        if inputs is not None:
+            inputs.write(written / folder.inputs.name)
         write_history(written / folder.history.name, history)
     return paths
+
+
+def _read_beginning(folder, recipe):
+    """The tokenizer of a training, and the `InitialModel` or `None`."""
+    initial = read_initial(recipe)
+    if initial is not None:
+        check_initial(folder, recipe, initial)
+        return initial.tokenizer, initial
+    tokenizer = read_tokenizer(folder)
+    if tokenizer is None:
+        raise FileNotFoundError(f"{folder.path} is no training: it has no tokenizer.")
+    return tokenizer, None

@@ -1,4 +1,7 @@
-"""Checkpoints: weights and optimizer state in one file, whose name holds update and checksum."""
+"""Checkpoints: weights and optimizer state in one file, whose name holds update and checksum.
+
+Of a model with adapters (LoRA) they hold the adapters instead of the weights, which stay.
+"""
 
 import functools
 import hashlib
@@ -6,7 +9,10 @@ import os
 import re
 from pathlib import Path
 
+import h5py
+
 from aiayn_keras.files import publish, writing_folder
+from aiayn_keras.training.adapters import has_adapters, read_adapters, write_adapters
 from aiayn_keras.weight_files import check_room_for, check_weight_file
 
 _NAME = re.compile(r"update-(\d{8})\.([0-9a-f]{16})\.weights\.h5")
@@ -28,7 +34,7 @@ def save_checkpoint(model, folder, update):
         check_room_for([*model.variables, *model.optimizer.variables], folder)
         with writing_folder(folder) as writing:
             temporary = writing / "new.weights.h5"
-            model.save_weights(temporary)
+            _write(model, temporary)
             path = folder / f"update-{update:08d}.{digest_of(temporary, update)}.weights.h5"
             publish(temporary, path)
     except (OSError, RuntimeError) as error:  # h5py reports a full disk by either.
@@ -64,10 +70,29 @@ def load_checked(model, path):
         model.optimizer.build(model.trainable_variables)
     try:
         check_weight_file(path)
-        model.load_weights(path)
+        _read(model, path)
     except (OSError, KeyError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} is no checkpoint of this model: {reason}") from error
+
+
+def _write(model, path):
+    if not has_adapters(model):
+        model.save_weights(path)
+        return
+    # Keras would merge the adapters, and a training could not go on.
+    with h5py.File(path, "w") as file:
+        write_adapters(model, file.create_group("adapters"))
+        model.optimizer.save_own_variables(file.create_group("optimizer"))
+
+
+def _read(model, path):
+    if not has_adapters(model):
+        model.load_weights(path)
+        return
+    with h5py.File(path) as file:
+        read_adapters(model, file["adapters"])
+        model.optimizer.load_own_variables(file["optimizer"])
 
 
 def check_digest(path):

@@ -6,7 +6,7 @@ from typing import Annotated
 import pydantic
 
 from aiayn_keras.data import CorpusError
-from aiayn_keras.files import read_bytes
+from aiayn_keras.files import read_bytes, write_text
 
 CHUNK = 10_000
 """Sentences that are hashed at a time."""
@@ -25,6 +25,8 @@ class RunInputs(pydantic.BaseModel):
         train: Of the training pairs in order, or of the index of prepared shards.
         validation: Of the validation pairs.
         test: Of the test pairs.
+        initial: Of the weights of `model.initial`, if the training began with it.
+        initial_config: Of the file with its sizes.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
@@ -34,6 +36,12 @@ class RunInputs(pydantic.BaseModel):
     train: Digest
     validation: Digest
     test: Digest
+    initial: Digest | None = None
+    initial_config: Digest | None = None
+
+    def write(self, path):
+        """Writes the file, whole or not at all."""
+        write_text(path, self.model_dump_json(indent=1, exclude_none=True))
 
 
 def digest_of_bytes(content):
@@ -50,14 +58,16 @@ def digest_of_text(text):
     return digest.hexdigest()
 
 
-def inputs_of(recipe, corpus, tokenizer):
-    """Computes the `RunInputs` of a `Recipe`, its `RecipeCorpus` and its tokenizer."""
+def inputs_of(recipe, corpus, tokenizer, initial=None):
+    """Computes the `RunInputs` of a `Recipe`, its `RecipeCorpus`, tokenizer and `InitialModel`."""
     return RunInputs(
         recipe=digest_of_bytes(recipe.to_yaml().encode()),
-        tokenizer=digest_of_bytes(tokenizer.proto),
+        tokenizer=digest_of_bytes(tokenizer.proto + (tokenizer.target_proto or b"")),
         train=corpus.train.digest(),
         validation=digest_of_text(corpus.validation),
         test=digest_of_text(corpus.test),
+        initial=initial.weights if initial else None,
+        initial_config=initial.config if initial else None,
     )
 
 
@@ -91,10 +101,12 @@ def check_inputs(folder, recipe, inputs):
 
     Raises:
         CorpusError: If a part of the corpus or the tokenizer is another; the message names it.
+        ValueError: If the model that the training began with is another.
     """
     begun = read_inputs(folder)
     if begun is None:
         return
+    _check_initial(folder, recipe, begun, inputs.initial, inputs.initial_config)
     changed = [
         f"`corpus.{split}` ({_origin(recipe.corpus, split)})"
         for split in ("train", "validation", "test")
@@ -108,6 +120,26 @@ def check_inputs(folder, recipe, inputs):
             f"have changed in {', '.join(changed)}. Put back what was there (every process must "
             "read the same), or choose another folder to train anew."
         )
+
+
+def check_initial(folder, recipe, initial):
+    """Refuses an `InitialModel` that is not the one with which the training in a folder began."""
+    begun = read_inputs(folder)
+    if begun is not None and initial is not None:
+        _check_initial(folder, recipe, begun, initial.weights, initial.config)
+
+
+def _check_initial(folder, recipe, begun, weights, config):
+    for file, then, now in (
+        ("weights", begun.initial, weights),
+        ("config.json", begun.initial_config, config),
+    ):
+        if then != now:
+            raise ValueError(
+                f"{folder.path} holds a fine-tuning of another model: since it began, the {file} "
+                f"of {recipe.model.initial} (`model.initial`) have changed, SHA-256 {then} then, "
+                f"{now} now. Put back what was there, or choose another folder to train anew."
+            )
 
 
 def check_tokenizer(folder, proto):

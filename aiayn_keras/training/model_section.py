@@ -5,31 +5,59 @@ from typing import Annotated, Literal
 
 import keras
 import pydantic
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.training.recipe_limits import Share, count
 from aiayn_keras.training.recipe_sections import Section
 
+DEFAULT_PRESET = "transformer_base"
+
 
 class _ModelBase(Section):
     """The architecture: a preset and the options of `TransformerBackbone` that differ from it.
 
+    Or the model that the training begins with (fine-tuning), which has sizes of its own.
+
     Attributes:
-        preset: A key of `TransformerBackbone.presets`.
+        preset: A key of `TransformerBackbone.presets`; `transformer_base` if not given.
+        initial: Model folder to begin with, instead of random weights.
+        lora_rank: If given, the weights of `initial` stay, and adapters of this rank are trained
+            beside them; see `aiayn_keras.training.adapters`.
     """
 
-    preset: Literal[tuple(TRANSFORMER_PRESETS)] = "transformer_base"
+    preset: Literal[tuple(TRANSFORMER_PRESETS)] | None = None
+    initial: Annotated[str, Field(min_length=1)] | None = None
+    lora_rank: count(INTEGERS["hidden_dim"][1]) | None = None
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _fill_in_preset(cls, fields):
+        if not isinstance(fields, dict) or fields.get("initial") is not None:
+            return fields
+        return {**fields, "preset": fields.get("preset") or DEFAULT_PRESET}
+
+    @pydantic.model_validator(mode="after")
+    def _preset_or_initial(self):
+        if self.initial is not None and self.preset is not None:
+            raise ValueError(
+                f"leave out `preset`={self.preset}: the sizes are those of `initial`={self.initial}"
+            )
+        if self.initial is None and self.lora_rank is not None:
+            raise ValueError("`lora_rank` needs `initial`, the model that is adapted")
+        return self
+
+    @property
+    def given_options(self):
+        """The options of the `TransformerBackbone` that the recipe gives."""
+        return self.model_dump(exclude=set(_ModelBase.model_fields), exclude_none=True)
 
     @property
     def options(self):
-        """All options of the `TransformerBackbone`: its defaults, the preset's, the recipe's."""
-        return {
-            **BACKBONE_DEFAULTS,
-            **TRANSFORMER_PRESETS[self.preset]["config"],
-            **self.model_dump(exclude={"preset"}, exclude_none=True),
-        }
+        """All options of a new `TransformerBackbone`: its defaults, the preset's, the recipe's."""
+        preset = TRANSFORMER_PRESETS[self.preset]["config"]
+        return {**BACKBONE_DEFAULTS, **preset, **self.given_options}
 
     def count_parameters(self, vocabulary_size):
         """Numbers of the model that take memory, those of its tables of positions included."""

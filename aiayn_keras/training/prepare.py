@@ -5,6 +5,7 @@ import os
 
 from aiayn_keras.data import stream_parallel, write_shards
 from aiayn_keras.progress import open_progress
+from aiayn_keras.training.recipe import RecipeError
 from aiayn_keras.training.training_data import load_named, origin_of, train_tokenizer
 
 logger = logging.getLogger(__name__)
@@ -27,7 +28,13 @@ def prepare(recipe, output, workers=None):
     Raises:
         FileExistsError: If `output` exists.
         CorpusError: For a corpus that cannot be read.
+        RecipeError: If the recipe fine-tunes a model, for which no vocabulary is learned.
     """
+    if recipe.model.initial is not None:
+        raise RecipeError(
+            "`model.initial`: prepared shards are not for fine-tuning, which reads text. Leave "
+            "out `aiayn-keras prepare`."
+        )
     pairs = _pairs_of(recipe.corpus)
     count = sum(
         1 for _ in open_progress(iterable=pairs(), unit=" pairs", desc="counting ", leave=False)

@@ -11,7 +11,7 @@ from aiayn_keras.backend import compiles_by_default, open_devices
 from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
-from aiayn_keras.training.model_section import ModelSection
+from aiayn_keras.training.model_section import DEFAULT_PRESET, ModelSection
 from aiayn_keras.training.recipe_limits import MOST_PARAMETERS
 from aiayn_keras.training.recipe_sections import (
     AugmentationSection,
@@ -27,6 +27,9 @@ from aiayn_keras.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
 
 MOST_PROBLEMS = 3
 """Greatest number of wrong fields that a message is about."""
+
+_LEARNED = ("vocabulary_size", "model_type", "normalization")
+"""Fields on a vocabulary that is learned."""
 
 
 class RecipeError(ValueError):
@@ -59,20 +62,49 @@ class Recipe(Section):
                 )
         return self
 
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _tokenizer_of_initial(cls, fields):
+        """Lets the section of the tokenizer be left out where the model brings its own."""
+        model = fields.get("model") if isinstance(fields, dict) else None
+        if isinstance(model, dict) and model.get("initial") is not None:
+            return {"tokenizer": {}, **fields}
+        return fields
+
+    @pydantic.model_validator(mode="after")
+    def _vocabulary_or_initial(self):
+        if self.model.initial is None:
+            if self.tokenizer.vocabulary_size is None:
+                raise ValueError("field `tokenizer.vocabulary_size` is missing")
+            return self
+        given = sorted(self.tokenizer.model_fields_set & set(_LEARNED))
+        if given:
+            raise ValueError(
+                f"leave out `tokenizer.{given[0]}`: the tokenizer is that of `model.initial`="
+                f"{self.model.initial}"
+            )
+        if self.corpus.shards is not None:
+            raise ValueError(
+                "`model.initial` needs text, which its tokenizer splits: leave out `corpus.shards`"
+            )
+        if self.model.lora_rank is not None and self.training.devices == "model_parallel":
+            raise ValueError(
+                "`model.lora_rank` does not go with `training.devices`=model_parallel: take "
+                "data_parallel"
+            )
+        return self
+
     @pydantic.model_validator(mode="after")
     def _model_divides(self):
-        devices = self.training.model_parallel_size or 1
-        sizes = {**self.model.options, "vocabulary_size": self.tokenizer.vocabulary_size}
-        for name in ("num_heads", "intermediate_dim", "vocabulary_size"):
-            if sizes[name] % devices:
-                raise ValueError(
-                    f"`{name}`={sizes[name]} must be a multiple of `training.model_parallel_size`="
-                    f"{devices}, among which it is divided"
-                )
+        if self.model.initial is None:
+            sizes = {**self.model.options, "vocabulary_size": self.tokenizer.vocabulary_size}
+            check_division(sizes, self.training.model_parallel_size)
         return self
 
     @pydantic.model_validator(mode="after")
     def _model_has_a_size(self):
+        if self.model.initial is not None:
+            return self
         parameters = self.model.count_parameters(self.tokenizer.vocabulary_size)
         if parameters > MOST_PARAMETERS:
             raise ValueError(
@@ -83,11 +115,15 @@ class Recipe(Section):
 
     def build_model(self, vocabulary_size):
         """Makes the compiled `TransformerSeq2SeqLM` that takes token ids, with random weights."""
+        return self.compile_model(self.model.build(vocabulary_size, self.training.dtype))
+
+    def compile_model(self, backbone):
+        """Makes a `TransformerSeq2SeqLM` of a backbone, compiled to be trained."""
         jit_compile = self.training.jit_compile
         label_smoothing = self.optimizer.label_smoothing
         if label_smoothing is None:
-            label_smoothing = TRANSFORMER_PRESETS[self.model.preset]["label_smoothing"]
-        backbone = self.model.build(vocabulary_size, self.training.dtype)
+            preset = self.model.preset or DEFAULT_PRESET
+            label_smoothing = TRANSFORMER_PRESETS[preset]["label_smoothing"]
         model = TransformerSeq2SeqLM(backbone)
         model.compile(
             optimizer=self.optimizer.build(backbone.hidden_dim),
@@ -110,7 +146,19 @@ class Recipe(Section):
 
     def to_yaml(self):
         """The whole recipe, defaults included, as YAML text."""
-        return yaml.safe_dump(self.model_dump(mode="json", exclude_none=True), sort_keys=False)
+        exclude = None if self.model.initial is None else {"tokenizer": set(_LEARNED)}
+        fields = self.model_dump(mode="json", exclude_none=True, exclude=exclude)
+        return yaml.safe_dump(fields, sort_keys=False)
+
+
+def check_division(sizes, devices):
+    """Raises a `ValueError` unless devices can share a model of these sizes, a dictionary."""
+    for name in ("num_heads", "intermediate_dim", "vocabulary_size"):
+        if sizes[name] % (devices or 1):
+            raise ValueError(
+                f"`{name}`={sizes[name]} must be a multiple of `training.model_parallel_size`="
+                f"{devices}, among which it is divided"
+            )
 
 
 def recipe_names():

@@ -65,6 +65,8 @@ class CorpusSection(Section):
 class TokenizerSection(Section):
     """The vocabulary, learned from both sides of the training text.
 
+    With `model.initial` nothing is learned: only `sampling_alpha` may be given then.
+
     Attributes:
         vocabulary_size: Number of tokens, the four special ones included.
         model_type: `"bpe"` or `"unigram"`.
@@ -73,7 +75,7 @@ class TokenizerSection(Section):
             probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
 
-    vocabulary_size: count(INTEGERS["vocabulary_size"][1], least=8)
+    vocabulary_size: count(INTEGERS["vocabulary_size"][1], least=8) | None = None
     model_type: Literal["bpe", "unigram"] = "bpe"
     normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
     sampling_alpha: number(gt=0.0, lt=1.0) | None = None

@@ -28,6 +28,7 @@ class RunFolder:
     tensorboard = property(lambda self: self.path / "tensorboard")
     learning_curves = property(lambda self: self.path / "learning_curves.png")
     attention = property(lambda self: self.path / "attention.png")
+    adapters = property(lambda self: self.path / "adapters.h5")
     evaluation = property(lambda self: self.path / "evaluation.json")
 
     def is_free(self):
@@ -54,10 +55,11 @@ class RunFolder:
             if os.path.lexists(folder) and not folder.is_dir():
                 raise NotADirectoryError(f"{folder} is no folder: move it elsewhere.")
         write_text(self.recipe, recipe.to_yaml())
-        write_text(self.inputs, inputs.model_dump_json(indent=1))
+        inputs.write(self.inputs)
         self.checkpoints.mkdir(exist_ok=True)
-        with atomic_path(self.tokenizer) as path:
-            path.write_bytes(tokenizer.proto)
+        if recipe.model.initial is None:  # which has a tokenizer
+            with atomic_path(self.tokenizer) as path:
+                path.write_bytes(tokenizer.proto)
         for leftover in self.path.rglob(f"{WRITING}*"):
             shutil.rmtree(leftover)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.backend import run_one_operation_at_a_time
-from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
+from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints, chosen_checkpoints
 from aiayn_keras.training.bleu import (
@@ -17,11 +17,13 @@ from aiayn_keras.training.bleu import (
     translate_as_recipe,
     try_bleu_tokenizer,
 )
+from aiayn_keras.training.building import build_model, build_translator, save_trained
 from aiayn_keras.training.chrf import ChrfScore, corpus_chrf
 from aiayn_keras.training.evaluation import Evaluation
 from aiayn_keras.training.fitting import TrainingRun, fit
 from aiayn_keras.training.folder_lock import hold_lock
 from aiayn_keras.training.history import set_aside_damaged_history
+from aiayn_keras.training.initial_model import read_initial, read_sizes
 from aiayn_keras.training.inputs import check_inputs, inputs_of
 from aiayn_keras.training.resume import (
     check_folder,
@@ -68,7 +70,8 @@ def train(recipe, output):
         recipe: A `Recipe`.
         output: Folder to fill, one for all processes: the model's KerasHub preset, `recipe.yaml`,
             `history.json`, `evaluation.json`, `learning_curves.png`, `attention.png`, the last
-            checkpoints and, of one process, TensorBoard logs. It must not exist, be empty, or hold
+            checkpoints and, of one process, TensorBoard logs; of a fine-tuning with LoRA
+            `adapters.h5` too, which are merged into the model. It must not exist, be empty, or hold
             an unfinished training of the same recipe.
 
     Returns:
@@ -78,17 +81,18 @@ def train(recipe, output):
         FileExistsError: If `output` holds anything else.
         FolderInUseError: If another process trains there.
         CorpusError: For a corpus that cannot be read, or has changed since the training began.
+        OSError: If `model.initial` is no model folder.
         DevicesError: If there are no such devices as the recipe says.
-        ValueError: For a precision that the backend does not have, or a BLEU tokenizer that cannot
-            be used.
+        ValueError: For a precision that the backend does not have, a BLEU tokenizer that cannot
+            be used, or sizes that contradict `model.initial`.
     """
-    if recipe.model.options["hidden_dim"] <= SMALL_HIDDEN_DIM:
+    folder = RunFolder(Path(output))
+    check_folder(folder, recipe)
+    if read_sizes(recipe)["hidden_dim"] <= SMALL_HIDDEN_DIM:
         run_one_operation_at_a_time()
     with recipe.training.matmul_precision():
         devices = recipe.open_devices()
         logger.info("%s", devices)
-        folder = RunFolder(Path(output))
-        check_folder(folder, recipe)
         with hold_lock(folder.lock) if devices.is_first else contextlib.nullcontext():
             return _train(recipe, folder, devices)
 
@@ -124,16 +128,17 @@ def _prepare(recipe, folder, devices):
     """Reads and checks all input and builds the model; writes nothing."""
     check_folder(folder, recipe)  # again, as another process may have ended there meanwhile
     try_bleu_tokenizer(recipe.evaluation.bleu_tokenizer)
-    tokenizer = read_tokenizer(folder)
+    initial = read_initial(recipe)
+    tokenizer = initial.tokenizer if initial else read_tokenizer(folder)
     devices.wait("all have looked at the folder")
     corpus = read_corpus(recipe)
     if tokenizer is None:
         tokenizer = corpus.train.make_tokenizer()
-    inputs = inputs_of(recipe, corpus, tokenizer)
+    inputs = inputs_of(recipe, corpus, tokenizer, initial)
     check_inputs(folder, recipe, inputs)
     keras.utils.set_random_seed(recipe.training.seed)
     with devices.scope():
-        model = recipe.build_model(tokenizer.vocabulary_size())
+        model = build_model(recipe, tokenizer, initial)
     logger.info("%s parameters.", f"{model.count_params():,}")
     longest = model.backbone.max_sequence_length
     pairs = corpus.train.pairs(tokenizer, longest)
@@ -147,19 +152,13 @@ def _prepare(recipe, folder, devices):
         devices=devices,
         corpus=corpus,
         inputs=inputs,
-        batches=make_batches(pairs, recipe.batches, seed),
-        validation_batches=make_batches(validation_pairs, recipe.batches, seed, shuffle=False),
+        batches=make_batches(pairs, recipe.batches, seed, tokenizer.source_end),
+        validation_batches=make_batches(
+            validation_pairs, recipe.batches, seed, tokenizer.source_end, shuffle=False
+        ),
         model=model,
-        translator=_translator_of(model, recipe, tokenizer),
+        translator=build_translator(model, recipe, tokenizer, initial),
     )
-
-
-def _translator_of(model, recipe, tokenizer):
-    """Makes a model that takes text, of the weights in training or of a copy on one device."""
-    backbone = model.backbone
-    if recipe.training.devices != "one":
-        backbone = recipe.model.build(backbone.vocabulary_size, recipe.training.dtype)
-    return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
 
 
 def _open_folder(run):
@@ -175,7 +174,7 @@ def _open_folder(run):
 
 def _write_model(run, result):
     """Writes the model, a picture of its attention and, as the end of the training, its scores."""
-    run.translator.save_to_preset(str(run.folder.path))
+    save_trained(run.model, run.translator, run.folder)
     _draw_attention(run)
     evaluation = Evaluation(
         test=run.corpus.test.name,

@@ -25,6 +25,9 @@ from aiayn_keras.training.inputs import digest_of_bytes, digest_of_text
 
 logger = logging.getLogger(__name__)
 
+MOST_UNKNOWN = 0.3
+"""Share of unknown wordpieces above which a text is refused; a word of an unknown script is two
+pieces, the space before it and one that is unknown."""
 MOST_PAIRS = 500_000
 """Pairs that a vocabulary is learned from; of a larger corpus, evenly spaced ones."""
 
@@ -193,6 +196,7 @@ def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
     sides = tokenizer(list(text.sources)), tokenizer.of_targets()(list(text.targets))
     kept, report = filter_pairs(*([len(ids) for ids in side] for side in sides), **limits)
     logger.info("%s: %s", text.name, report)
+    check_known(text.name, sides, tokenizer)
     alpha = recipe.tokenizer.sampling_alpha
     if not sampled or alpha is None:
         return TokenPairs(*(list(itertools.compress(side, kept)) for side in sides))
@@ -200,19 +204,55 @@ def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
     return SampledPairs(*texts, tokenizer.proto, alpha, recipe.training.seed, limits["max_length"])
 
 
-def make_batches(pairs, section, seed, shuffle=True):
+def check_known(name, sides, tokenizer):
+    """Says which share of a text is unknown to its vocabulary, if any is.
+
+    Args:
+        name: Name of the text.
+        sides: Lists of token ids of its sources, and of its targets.
+        tokenizer: Their `TransformerTokenizer`.
+
+    Raises:
+        CorpusError: If it is more than `MOST_UNKNOWN` of either side.
+    """
+    for side, rows in zip(("source", "target"), sides, strict=True):
+        unknown = sum(row.count(tokenizer.unk_token_id) for row in rows)
+        share = unknown / max(1, sum(map(len, rows)))
+        if share > MOST_UNKNOWN:
+            raise CorpusError(
+                f"{name}: {share:.0%} of the {side} side's wordpieces are unknown to the "
+                "vocabulary: it is of other languages or another script. Choose a model whose "
+                "tokenizer knows this text, or train a new one."
+            )
+        if unknown:
+            logger.warning(
+                "%s: %s wordpieces of the %s side (%.2f %%) are unknown to the vocabulary.",
+                name,
+                f"{unknown:,}",
+                side,
+                100 * share,
+            )
+
+
+def make_batches(pairs, section, seed, source_end=True, shuffle=True):
     """Batches of pairs.
 
     Args:
         pairs: `TokenPairs`, `SampledPairs` or `TokenShards`.
         section: The recipe's `BatchesSection`.
         seed: Of the order.
+        source_end: Whether sources end with the end token.
         shuffle: Whether each epoch has an order of its own.
 
     Returns:
         `TokenBatches` or `PackedBatches`.
     """
-    options = {"tokens_per_batch": section.tokens_per_batch, "seed": seed, "shuffle": shuffle}
+    options = {
+        "tokens_per_batch": section.tokens_per_batch,
+        "seed": seed,
+        "source_end": source_end,
+        "shuffle": shuffle,
+    }
     if section.packing:
         return PackedBatches(pairs, **options)
     return TokenBatches(pairs, max_shapes=section.max_shapes, **options)

@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 
+from aiayn_keras.training.adapters import merged_weights
 from aiayn_keras.training.bleu import evaluate_bleu
 from aiayn_keras.training.ema import ema_weights
 
@@ -11,9 +12,12 @@ logger = logging.getLogger(__name__)
 
 
 def copy_weights(model, translator):
-    """Gives a translator the weights of the model in training, if it is a copy."""
+    """Gives a translator the weights of the model in training, if it is a copy.
+
+    A copy has no adapters: they are merged.
+    """
     if translator.backbone is not model.backbone:
-        translator.backbone.set_weights(model.backbone.get_weights())
+        translator.backbone.set_weights(merged_weights(model.backbone))
 
 
 class Validation:

@@ -229,3 +229,13 @@ def test_batches_differ_over_the_edges_of_epochs(batches):
 def test_no_shape_is_refused():
     with pytest.raises(ValueError, match="Received: max_shapes=0"):
         batches_of([[1]], [[1]], tokens_per_batch=9, max_shapes=0)
+
+
+def test_sources_of_models_that_read_no_end_have_none():
+    pairs = TokenPairs([[5, 6], [7]], [[8], [9, 9]])
+    batches = TokenBatches(pairs, tokens_per_batch=6, source_end=False, shuffle=False, max_shapes=1)
+    x, y, _ = batches[0]
+    assert x["encoder_token_ids"].tolist() == [[5, 6], [7, 0]]
+    assert x["encoder_padding_mask"].tolist() == [[1, 1], [1, 0]]
+    assert y.tolist() == [[8, 3, 0], [9, 9, 3]]
+    assert batches.real_source_tokens == 3

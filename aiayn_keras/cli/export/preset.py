@@ -7,7 +7,7 @@ from aiayn_keras.cli.export.weights_option import weights_option
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 
-NOTES = ("README.md", "recipe.yaml", "evaluation.json", "history.json")
+NOTES = ("README.md", "recipe.yaml", "inputs.json", "evaluation.json", "history.json")
 """Files that go with a model."""
 MOST_NOTE_BYTES = 1 << 26
 

@@ -1,0 +1,158 @@
+"""Trainings that begin with a model: whole, and with adapters (LoRA)."""
+
+import json
+import os
+import signal
+
+import h5py
+import keras
+import pytest
+
+from aiayn_keras.training import list_checkpoints, load_recipe, train, write_average
+from aiayn_keras.training.callbacks import Checkpoints
+from tests.cli.command import run
+from tests.helpers import assert_close
+from tests.training.fine_tuning import RANK, SIZES, load, recipe_from, write_initial
+
+
+@pytest.fixture(scope="module")
+def initial(tmp_path_factory):
+    return write_initial(tmp_path_factory.mktemp("models") / "initial")
+
+
+@pytest.fixture(scope="module")
+def adapted_run(initial, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "adapted"
+    train(recipe_from(initial, f"model.lora_rank={RANK}"), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole_run(initial, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    settings = ("training.updates=4", "training.bleu_every=4", "training.average_checkpoints=1")
+    train(recipe_from(initial, "model.dropout=0.2", *settings), folder)
+    return folder
+
+
+def weights_of(folder):
+    return {weight.path: keras.ops.convert_to_numpy(weight) for weight in load(folder).weights}
+
+
+def changed(folder, initial):
+    """Names of the weights that are not the initial ones, bit for bit."""
+    ours, theirs = weights_of(folder), weights_of(initial)
+    assert ours.keys() == theirs.keys()
+    return {name for name in ours if ours[name].tobytes() != theirs[name].tobytes()}
+
+
+def test_the_warm_up_begins_with_the_first_update(adapted_run):
+    rates = [row["learning_rate"] for row in json.loads((adapted_run / "history.json").read_text())]
+    # Keras' optimizer is asked for the rate of the update to come.
+    assert_close(rates, [0.02 * 5 / 20, 0.02 * 9 / 20])
+
+
+def test_rates_are_the_recipe_s_and_sizes_the_model_s(whole_run):
+    backbone = load(whole_run).backbone
+    assert backbone.dropout == 0.2
+    assert {name: getattr(backbone, name) for name in SIZES} == SIZES
+    assert backbone.attention_bias
+
+
+def test_the_tokenizer_is_the_initial_model_s(whole_run, initial):
+    protos = {load(folder).preprocessor.tokenizer.proto for folder in (whole_run, initial)}
+    assert len(protos) == 1
+    assert not (whole_run / "tokenizer.spm").exists()
+
+
+def test_adapters_change_the_queries_and_values_and_nothing_else(adapted_run, initial):
+    assert changed(adapted_run, initial) == {
+        f"{attention}/{projection}/kernel"
+        for attention in (
+            "encoder_block_0/self_attention",
+            "decoder_block_0/self_attention",
+            "decoder_block_0/cross_attention",
+        )
+        for projection in ("query", "value")
+    }
+
+
+def test_a_whole_training_changes_almost_everything(whole_run, initial):
+    everything = weights_of(initial)
+    # Attention does not depend on the biases of its keys.
+    assert {name for name in everything if "key/bias" not in name} <= changed(whole_run, initial)
+
+
+def interrupt_after_7_updates(self, batch, logs=None):
+    """Test double of a person who presses Ctrl-C."""
+    if int(self.model.optimizer.iterations) == 7:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture(scope="module")
+def stopped_run(adapted_run, tmp_path_factory):
+    """Folder of the same training, stopped."""
+    folder = tmp_path_factory.mktemp("runs") / "stopped"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoints, "on_train_batch_end", interrupt_after_7_updates)
+        with pytest.raises(KeyboardInterrupt):
+            train(load_recipe(adapted_run / "recipe.yaml"), folder)
+    return folder
+
+
+@pytest.fixture(name="of_other_weights")
+def initial_model_of_other_weights(initial):
+    """Changes the initial model for the time of a test."""
+    paths = [initial / name for name in ("model.weights.h5", "SHA256SUMS")]
+    kept = [path.read_bytes() for path in paths]
+    paths[1].unlink()
+    with h5py.File(paths[0], "a") as file:
+        file.attrs["changed"] = "yes"
+    yield
+    for path, content in zip(paths, kept, strict=True):
+        path.write_bytes(content)
+
+
+@pytest.mark.usefixtures("of_other_weights")
+def test_a_stopped_training_is_refused_with_another_initial_model(stopped_run, tmp_path):
+    before = {path: path.read_bytes() for path in stopped_run.rglob("*.*") if path.is_file()}
+    with pytest.raises(ValueError, match=r"the weights of .*initial \(`model.initial`\) have chan"):
+        train(load_recipe(stopped_run / "recipe.yaml"), stopped_run)
+    with pytest.raises(ValueError, match="a fine-tuning of another model"):
+        write_average(stopped_run, tmp_path / "mean", last=1)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_stopped_training_ends_with_the_very_same_weights(stopped_run, adapted_run):
+    assert [update for update, _ in list_checkpoints(stopped_run / "checkpoints")] == [4]
+    train(load_recipe(adapted_run / "recipe.yaml"), stopped_run)
+    assert changed(stopped_run, adapted_run) == set()
+    for name in ("history.json", "evaluation.json"):
+        assert (stopped_run / name).read_bytes() == (adapted_run / name).read_bytes()
+
+
+def test_checkpoints_hold_the_adapters_and_not_the_model(adapted_run):
+    _, path = list_checkpoints(adapted_run / "checkpoints")[-1]
+    with h5py.File(path) as file:
+        assert file.keys() == {"adapters", "optimizer"}
+
+
+def test_write_average_gives_the_model_that_the_training_gave(adapted_run, tmp_path):
+    write_average(adapted_run, tmp_path / "mean")
+    assert changed(tmp_path / "mean", adapted_run) == set()
+    for name in ("adapters.h5", "inputs.json"):
+        assert (tmp_path / "mean" / name).is_file()
+
+
+# === The command ===
+
+
+def test_info_says_what_a_model_was_fine_tuned_from(adapted_run, whole_run, initial):
+    for folder, is_adapted in ((adapted_run, True), (whole_run, False)):
+        result = run("info", folder)
+        assert result.exit_code == 0, result.output
+        assert f"fine-tuned from       {initial}" in result.stdout
+        inputs = json.loads((folder / "inputs.json").read_text())
+        assert inputs["initial"] in result.stdout
+        assert (f"{RANK}; the adapters are merged" in result.stdout) == is_adapted
+    assert "fine-tuned" not in run("info", initial).stdout

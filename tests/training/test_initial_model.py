@@ -1,0 +1,106 @@
+import pytest
+
+from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.training import RecipeError, load_recipe, prepare, train
+from aiayn_keras.training.building import build_model
+from aiayn_keras.training.initial_model import read_initial
+from aiayn_keras.training.training_data import check_known
+from tests.helpers import assert_close
+from tests.training.fine_tuning import (
+    RANK,
+    SOURCES,
+    TARGETS,
+    load,
+    recipe_from,
+    write_initial,
+)
+
+
+@pytest.fixture(scope="module")
+def initial(tmp_path_factory):
+    return write_initial(tmp_path_factory.mktemp("models") / "initial")
+
+
+@pytest.mark.parametrize("settings", [(), (f"model.lora_rank={RANK}",)], ids=["whole", "adapted"])
+def test_a_training_begins_with_the_scores_of_the_initial_model(initial, settings):
+    recipe, model = recipe_from(initial, *settings), load(initial)
+    started = read_initial(recipe)
+    begun = build_model(recipe, started.tokenizer, started)
+    scores = TransformerSeq2SeqLM(begun.backbone, model.preprocessor).score(SOURCES, TARGETS)
+    assert_close(scores, model.score(SOURCES, TARGETS))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["model.preset=transformer_tiny"], "leave out `preset`=transformer_tiny: the sizes are"),
+        (["tokenizer.vocabulary_size=150"], "leave out `tokenizer.vocabulary_size`: the tokeniz"),
+        (["tokenizer.model_type=bpe"], "leave out `tokenizer.model_type`"),
+        (["model.hidden_dim=32"], r"`model.hidden_dim`=32 contradicts `model.initial`: .* has 16"),
+        (["model.activation=swish"], "`model.activation`=silu contradicts .* has relu"),
+        (["model.lora_rank=0"], "`model.lora_rank`: .*greater than or equal to 1"),
+        (["model.lora_rank=-4"], "`model.lora_rank`: .*greater than or equal to 1"),
+        (["model.lora_rank=17"], "`model.lora_rank`=17 must be at most 16, the width of"),
+        (["model.initial=null", "model.lora_rank=4"], "`lora_rank` needs `initial`"),
+        (["model.initial=null"], "field `tokenizer` is missing"),
+        (["corpus.shards=shards"], "leave out `corpus.shards`"),
+        (
+            [
+                "model.lora_rank=2",
+                "training.devices=model_parallel",
+                "training.model_parallel_size=2",
+            ],
+            "`model.lora_rank` does not go with `training.devices`=model_parallel",
+        ),
+    ],
+)
+def test_contradictions_are_named(initial, tmp_path, settings, message):
+    with pytest.raises(RecipeError, match=message):
+        train(recipe_from(initial, *settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_sizes_that_are_the_model_s_may_be_given(initial):
+    recipe = recipe_from(
+        initial, "model.hidden_dim=16", "model.activation=relu", "model.num_heads=2"
+    )
+    assert read_initial(recipe).model.backbone.hidden_dim == 16
+
+
+def test_a_folder_without_a_model_is_named(initial, tmp_path):
+    for folder, reason in ((tmp_path / "nowhere", "does not exist"), (tmp_path, "no task.json")):
+        with pytest.raises(FileNotFoundError, match=f"`model.initial`: {folder} is .*{reason}"):
+            train(recipe_from(initial, f"model.initial={folder}"), tmp_path / "run")
+
+
+def test_a_recipe_goes_on_as_it_is_written(initial, tmp_path):
+    recipe = recipe_from(initial, "tokenizer.sampling_alpha=0.1", "model.lora_rank=2")
+    (tmp_path / "again.yaml").write_text(recipe.to_yaml())
+    assert load_recipe(tmp_path / "again.yaml") == recipe
+
+
+def test_text_of_another_script_is_refused_with_its_share(initial, tmp_path):
+    path = tmp_path / "other.tsv"
+    path.write_text("это книга\teine Frau\n" * 20, "utf-8")
+    settings = [f"corpus.{split}=[{path}]" for split in ("train", "validation")]
+    settings += [
+        f"corpus.{name}=null" for name in ("name", "train_size", "validation_size", "test_size")
+    ]
+    with pytest.raises(
+        ValueError, match=r"other\.tsv: \d+% of the source side's wordpieces are un"
+    ):
+        train(recipe_from(initial, *settings), tmp_path / "run")
+
+
+def test_a_few_unknown_wordpieces_are_counted(initial, tmp_path, caplog):
+    tokenizer = read_initial(recipe_from(initial)).tokenizer
+    check_known("some.tsv", (tokenizer(["The girl is happy €."]), [[5, 6]]), tokenizer)
+    assert "some.tsv: 1 wordpieces of the source side" in caplog.text
+    assert "target" not in caplog.text
+
+
+def test_shards_are_not_prepared_for_fine_tuning(initial, tmp_path):
+    with pytest.raises(
+        RecipeError, match=r"`model\.initial`: prepared shards are not for fine-tun"
+    ):
+        prepare(recipe_from(initial), tmp_path / "shards")
