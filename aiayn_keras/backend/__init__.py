@@ -20,6 +20,7 @@ from aiayn_keras.backend.kernels import (
 )
 from aiayn_keras.backend.loops import rare_cond, while_loop
 from aiayn_keras.backend.precision import bfloat16_products
+from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
 from aiayn_keras.backend.random_state import seed_torch_dropout
 from aiayn_keras.backend.threads import (
     in_parallel,
@@ -43,6 +44,8 @@ __all__ = [
     "open_devices",
     "pack_kernel",
     "project_together",
+    "projected_cross_entropy",
+    "projects_in_loss",
     "rare_cond",
     "run_one_operation_at_a_time",
     "seed_torch_dropout",

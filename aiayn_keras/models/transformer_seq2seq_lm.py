@@ -4,7 +4,6 @@ import functools
 from typing import ClassVar
 
 import keras
-import keras_hub
 import numpy as np
 
 from aiayn_keras.backend import CompiledFunctions, variable_ids
@@ -22,6 +21,7 @@ from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import translate_texts
 from aiayn_keras.models.document_translator import DocumentTranslator
 from aiayn_keras.models.model_folder import ModelFolders
+from aiayn_keras.models.projected_loss import ProjectedLossModel
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
@@ -35,7 +35,7 @@ from aiayn_keras.optimization import (
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, keras_hub.models.Seq2SeqLM):
+class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, ProjectedLossModel):
     """A `TransformerBackbone` that translates (paper 3, 5 and 6).
 
     Maps the backbone's inputs to logits `(B, T, V)`; the output projection is the embedding matrix

@@ -4,7 +4,7 @@ from aiayn_keras.optimization.label_smoothing import (
     LabelSmoothedCrossEntropy,
     label_smoothed_cross_entropy,
 )
-from aiayn_keras.optimization.metrics import Perplexity, TokenAccuracy
+from aiayn_keras.optimization.metrics import Perplexity, TokenAccuracy, TokenStatistics
 from aiayn_keras.optimization.paper_adam import paper_adam
 from aiayn_keras.optimization.warmup_schedule import WarmupSchedule
 
@@ -12,6 +12,7 @@ __all__ = [
     "LabelSmoothedCrossEntropy",
     "Perplexity",
     "TokenAccuracy",
+    "TokenStatistics",
     "WarmupSchedule",
     "label_smoothed_cross_entropy",
     "paper_adam",

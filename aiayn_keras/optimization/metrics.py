@@ -1,7 +1,21 @@
 """Metrics of training; both are means over real tokens."""
 
+from typing import Any, NamedTuple
+
 import keras
 from keras import ops
+
+
+class TokenStatistics(NamedTuple):
+    """All that these metrics take of the logits of tokens.
+
+    Attributes:
+        log_probs: Float tensor `(B, T)`, log-probabilities of the labels.
+        is_best: Boolean tensor `(B, T)`, whether a label has the highest logit.
+    """
+
+    log_probs: Any
+    is_best: Any
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -10,6 +24,10 @@ class TokenAccuracy(keras.metrics.SparseCategoricalAccuracy):
 
     def __init__(self, name="accuracy", dtype=None):
         super().__init__(name=name, dtype=dtype)
+
+    def update_from_statistics(self, statistics, sample_weight=None):
+        """Does what `update_state` does, from `TokenStatistics`."""
+        keras.metrics.Mean.update_state(self, statistics.is_best, sample_weight)
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -28,6 +46,10 @@ class Perplexity(keras.metrics.Mean):
             y_true, ops.cast(y_pred, "float32"), from_logits=True
         )
         return super().update_state(loss, sample_weight=sample_weight)
+
+    def update_from_statistics(self, statistics, sample_weight=None):
+        """Does what `update_state` does, from `TokenStatistics`."""
+        super().update_state(-statistics.log_probs, sample_weight=sample_weight)
 
     def result(self):
         return ops.exp(super().result())

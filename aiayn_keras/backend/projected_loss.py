@@ -1,0 +1,135 @@
+"""Projection to logits and cross-entropy in one, never with all logits in memory, on JAX."""
+
+import math
+
+import keras
+
+MOST_CHUNKS = 8
+
+
+def projects_in_loss():
+    """Whether the backend, and the devices that are in use, have `projected_cross_entropy`."""
+    shares_model = isinstance(keras.distribution.distribution(), keras.distribution.ModelParallel)
+    return keras.config.backend() == "jax" and not shares_model
+
+
+def projected_cross_entropy(hidden_states, matrix, labels, weights, label_smoothing):
+    """Label-smoothed cross-entropy of hidden states, and what metrics want to know of each token.
+
+    The positions are taken in chunks, one after another: of each the logits, its share of the loss
+    and at once the gradients. So the logits of all positions, which differentiation would keep
+    from the loss to the gradient, are never in memory.
+
+    Args:
+        hidden_states: Float tensor `(B, T, D)`.
+        matrix: Float tensor `(V, D)`, by which they are multiplied in their own dtype.
+        labels: Integer tensor `(B, T)`.
+        weights: Float tensor `(B, T)`, by which the losses of the tokens are multiplied.
+        label_smoothing: The paper's ε_ls.
+
+    Returns:
+        Tuple of the weighted sum of the losses, a float32 scalar that can be differentiated by
+        `hidden_states` and `matrix`; the log-probabilities of the labels, float32 `(B, T)`; and
+        whether each label is the likeliest token, boolean `(B, T)`.
+    """
+    import jax
+
+    @jax.custom_vjp
+    def loss(hidden_states, matrix):
+        return forward(hidden_states, matrix)[0]
+
+    def forward(hidden_states, matrix):
+        sums, by_token = _on_devices(hidden_states, matrix, labels, weights, label_smoothing)
+        value, of_matrix = sums
+        of_states, *statistics = by_token
+        return (value, *statistics), (of_states, of_matrix)
+
+    def backward(gradients, upstream):
+        return tuple(gradient * upstream[0].astype(gradient.dtype) for gradient in gradients)
+
+    loss.defvjp(forward, backward)
+    return loss(hidden_states, matrix)
+
+
+def _on_devices(hidden_states, matrix, labels, weights, label_smoothing):
+    """`_in_chunks` of the rows of each device, with one sum over the devices for all chunks."""
+    import jax
+
+    arrays = hidden_states, matrix, labels, weights
+    distribution = keras.distribution.distribution()
+    if distribution is None or len(labels) % distribution.num_model_replicas:
+        return _in_chunks(*arrays, label_smoothing)
+    axis = distribution.batch_dim_name
+
+    def on_one_device(*arrays):
+        sums, by_token = _in_chunks(*arrays, label_smoothing)
+        return jax.lax.psum(sums, axis), by_token
+
+    rows, everywhere = jax.sharding.PartitionSpec(axis), jax.sharding.PartitionSpec()
+    return jax.shard_map(
+        on_one_device,
+        mesh=distribution.device_mesh.backend_mesh.abstract_mesh,
+        in_specs=(rows, everywhere, rows, rows),
+        out_specs=(everywhere, rows),
+        check_vma=False,
+    )(*arrays)
+
+
+def _in_chunks(hidden_states, matrix, labels, weights, label_smoothing):
+    """Loss and gradients of all positions.
+
+    Returns:
+        Tuple of two: the sums over all positions, `(loss, gradient of matrix)`; and by token
+        `(gradient of hidden_states, log-probabilities, is best)`.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    B, T = labels.shape
+    # With fewer tokens than D, a chunk would mostly add up gradients of the matrix.
+    most_chunks = min(max(B * T // matrix.shape[1], 1), MOST_CHUNKS)
+    positions = math.ceil(T / most_chunks)
+    chunks = math.ceil(T / positions)
+    kernel = matrix.astype(hidden_states.dtype)
+
+    def split(x):
+        padding = [(0, 0), (0, chunks * positions - T)] + [(0, 0)] * (x.ndim - 2)
+        x = jnp.pad(x, padding).reshape(B, chunks, positions, *x.shape[2:])
+        return jnp.moveaxis(x, 1, 0)
+
+    def join(x):
+        return jnp.moveaxis(x, 0, 1).reshape(B, chunks * positions, *x.shape[3:])[:, :T]
+
+    def add_chunk(sums, chunk):
+        states, labels, weights = chunk
+        scores = jnp.matmul(states, kernel.T, preferred_element_type="float32")
+        losses, gradient, *statistics = _cross_entropy(scores, labels, label_smoothing)
+        gradient = (gradient * weights[..., None]).astype(states.dtype)
+        of_matrix = jnp.einsum("btv,btd->vd", gradient, states, preferred_element_type="float32")
+        sums = sums[0] + jnp.sum(losses * weights), sums[1] + of_matrix
+        return sums, (jnp.matmul(gradient, kernel), *statistics)
+
+    zeros = jnp.zeros((), "float32"), jnp.zeros(matrix.shape, "float32")
+    sums, by_token = jax.lax.scan(
+        add_chunk, zeros, tuple(split(x) for x in (hidden_states, labels, weights))
+    )
+    return sums, tuple(join(x) for x in by_token)
+
+
+def _cross_entropy(scores, labels, label_smoothing):
+    """Losses of logits `(B, T, V)`, their gradient, log-probabilities of labels, and is best."""
+    import jax.numpy as jnp
+
+    V = scores.shape[-1]
+    is_label = jnp.arange(V, dtype=labels.dtype) == labels[..., None]
+    highest = jnp.max(scores, axis=-1, keepdims=True)
+    log_normalizer = highest[..., 0] + jnp.log(jnp.sum(jnp.exp(scores - highest), axis=-1))
+    # A sum, where taking the label's logit would write all of them out first.
+    of_label = jnp.sum(jnp.where(is_label, scores, 0.0), axis=-1)
+    losses = log_normalizer - (1.0 - label_smoothing) * of_label
+    if label_smoothing:
+        losses = losses - label_smoothing * jnp.mean(scores, axis=-1)
+    target = jnp.where(is_label, 1.0 - label_smoothing, 0.0) + label_smoothing / V
+    gradient = jnp.exp(scores - log_normalizer[..., None]) - target
+    is_best = jnp.argmax(scores, axis=-1).astype(labels.dtype) == labels
+    return losses, gradient, of_label - log_normalizer, is_best

@@ -1,0 +1,106 @@
+"""Training steps whose projection and loss are one computation."""
+
+from types import SimpleNamespace
+
+import keras
+import keras_hub
+from keras import ops
+
+from aiayn_keras.backend import projected_cross_entropy, projects_in_loss
+from aiayn_keras.optimization import (
+    LabelSmoothedCrossEntropy,
+    Perplexity,
+    TokenAccuracy,
+    TokenStatistics,
+)
+
+
+class ProjectedLossModel(keras_hub.models.Seq2SeqLM):
+    """What `fit` and `evaluate` on JAX do where the loss and the metrics are this package's.
+
+    The logits of all positions are most of the memory of a step, and passes over them much of its
+    time. Here the loss is computed from the hidden states, and `TokenStatistics` take the place of
+    the logits. Everywhere else the steps are Keras'.
+    """
+
+    _compiled_metrics = SimpleNamespace(of_tokens=None)
+
+    def compile(self, *args, metrics=None, weighted_metrics=None, **kwargs):
+        """Compiles the model, see `keras.Model.compile`."""
+        super().compile(*args, metrics=metrics, weighted_metrics=weighted_metrics, **kwargs)
+        of_tokens = tuple(weighted_metrics or ())
+        are_ours = all(isinstance(metric, (TokenAccuracy, Perplexity)) for metric in of_tokens)
+        # Not an attribute that Keras would take for further metrics.
+        self._compiled_metrics = SimpleNamespace(
+            of_tokens=of_tokens if are_ours and not metrics else None
+        )
+
+    def compute_loss_and_updates(
+        self,
+        trainable_variables,
+        non_trainable_variables,
+        metrics_variables,
+        x,
+        y,
+        sample_weight,
+        training=False,
+        optimizer_variables=None,
+    ):
+        """The loss as a function of the variables, for Keras' JAX trainer to differentiate."""
+        if not self._projects_in_loss():
+            return super().compute_loss_and_updates(
+                trainable_variables,
+                non_trainable_variables,
+                metrics_variables,
+                x,
+                y,
+                sample_weight,
+                training=training,
+                optimizer_variables=optimizer_variables,
+            )
+        mapping = [
+            *zip(self.trainable_variables, trainable_variables, strict=True),
+            *zip(self.non_trainable_variables, non_trainable_variables, strict=True),
+        ]
+        with keras.StatelessScope(state_mapping=mapping) as scope:
+            loss, statistics = self._loss_and_statistics(x, y, sample_weight, training)
+        non_trainable_variables = [
+            scope.get_current_value(variable) for variable in self.non_trainable_variables
+        ]
+        scaled_loss = loss
+        if training:
+            mapping = zip(self.optimizer.variables, optimizer_variables, strict=True)
+            with keras.StatelessScope(state_mapping=mapping):
+                scaled_loss = self.optimizer.scale_loss(loss)
+        return scaled_loss, (loss, statistics, non_trainable_variables, metrics_variables)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Updates the metrics from logits or `TokenStatistics`, see `keras.Model`."""
+        if not isinstance(y_pred, TokenStatistics):
+            return super().compute_metrics(x, y, y_pred, sample_weight)
+        for metric in self._compiled_metrics.of_tokens:
+            metric.update_from_statistics(y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    def _projects_in_loss(self):
+        embedding = self.backbone.token_embedding
+        return (
+            projects_in_loss()
+            and self._compiled_metrics.of_tokens is not None
+            and type(self.loss) is LabelSmoothedCrossEntropy
+            and self.loss.reduction == "mean_with_sample_weight"
+            and embedding.quantization_mode is None
+            and embedding.logits_bias is None
+            and not self.losses
+        )
+
+    def _loss_and_statistics(self, x, y, sample_weight, training):
+        hidden_states = self.backbone(x, training=training)["decoder_sequence_output"]
+        embedding = self.backbone.token_embedding
+        matrix = embedding.matrix() if embedding.tie_weights else embedding.output_kernel().T
+        weights = ops.ones(y.shape) if sample_weight is None else ops.cast(sample_weight, "float32")
+        shares = ops.divide_no_nan(weights, ops.sum(weights))
+        loss, *statistics = projected_cross_entropy(
+            hidden_states, matrix, y, shares, self.loss.label_smoothing
+        )
+        return loss, TokenStatistics(*statistics)

@@ -1,0 +1,93 @@
+"""Training steps with `TokenStatistics` in the place of logits are Keras' own steps."""
+
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
+from aiayn_keras.optimization import LabelSmoothedCrossEntropy, TokenStatistics
+from tests.helpers import assert_close
+
+pytestmark = pytest.mark.skipif(keras.config.backend() != "jax", reason="Only JAX has it.")
+V, B, S, T = 50, 6, 9, 11
+
+
+def make_model(tie_weights=True, logits_bias=False, dtype=None, **compile_options):
+    keras.utils.set_random_seed(1)
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
+    backbone = TransformerBackbone(
+        V, tie_weights=tie_weights, logits_bias=logits_bias, dtype=dtype, **sizes
+    )
+    model = TransformerSeq2SeqLM(backbone)
+    model.compile(optimizer=keras.optimizers.SGD(0.5), **compile_options)
+    return model
+
+
+def make_batch():
+    random = np.random.default_rng(2)
+    mask = (np.arange(T) < random.integers(3, T, (B, 1))).astype("int32")
+    x = {
+        "encoder_token_ids": random.integers(1, V, (B, S)),
+        "encoder_padding_mask": np.ones((B, S), "int32"),
+        "decoder_token_ids": random.integers(1, V, (B, T)),
+        "decoder_padding_mask": mask,
+    }
+    return x, random.integers(1, V, (B, T)), mask.astype("float32")
+
+
+def steps_of(model):
+    """Logs of two updates and an evaluation, and the weights after them."""
+    x, y, weights = make_batch()
+    logs = [model.train_on_batch(x, y, weights, return_dict=True) for _ in range(2)]
+    logs.append(model.test_on_batch(x, y, weights, return_dict=True))
+    return logs, [keras.ops.convert_to_numpy(variable) for variable in model.trainable_variables]
+
+
+# A metric that needs logits makes the step Keras' own.
+def logits_metric():
+    return keras.metrics.SparseCategoricalAccuracy(name="of_logits")
+
+
+@pytest.mark.parametrize("options", [{}, {"tie_weights": False, "dtype": "mixed_bfloat16"}])
+def test_steps_are_those_of_keras(options):
+    ours, keras_own = make_model(**options), make_model(metrics=[logits_metric()], **options)
+    (logs, weights), (expected_logs, expected_weights) = steps_of(ours), steps_of(keras_own)
+    tolerance = 1e-2 if options.get("dtype") else 1e-5
+    for log, expected in zip(logs, expected_logs, strict=True):
+        assert_close(list(log.values()), [expected[name] for name in log], rtol=tolerance)
+    for array, expected in zip(weights, expected_weights, strict=True):
+        assert_close(array, expected, rtol=tolerance, atol=tolerance)
+
+
+def prediction_of(model):
+    """What the metrics of a model get in a step."""
+    variables = model.trainable_variables, model.non_trainable_variables, model.metrics_variables
+    values = ([variable.value for variable in group] for group in variables)
+    return model.compute_loss_and_updates(*values, *make_batch())[1][1]
+
+
+def test_metrics_get_statistics():
+    assert isinstance(prediction_of(make_model()), TokenStatistics)
+
+
+def quantized():
+    model = make_model()
+    model.backbone.token_embedding.quantize("int8")
+    return model
+
+
+OTHERS = {
+    "another metric": lambda: make_model(metrics=[logits_metric()]),
+    "another weighted metric": lambda: make_model(weighted_metrics=[logits_metric()]),
+    "another loss": lambda: make_model(
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    ),
+    "another reduction": lambda: make_model(loss=LabelSmoothedCrossEntropy(reduction="sum")),
+    "a bias of the logits": lambda: make_model(logits_bias=True),
+    "quantized weights": quantized,
+}
+
+
+@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
+def test_whatever_needs_logits_gets_them(make):
+    assert prediction_of(make()).shape == (B, T, V)
