@@ -67,9 +67,13 @@ def build_model(configuration):
     """The `TransformerSeq2SeqLM` that a recipe makes, laid out over virtual CPU devices.
 
     Returns:
-        The model, and the function that gives the context in which it is fitted.
+        The model, and the function that gives the context in which its step is lowered.
     """
-    size = configuration.model_parallel
+    import keras
+
+    from aiayn_keras.backend.layouts import BATCH
+
+    size, copies = configuration.model_parallel, configuration.num_copies
     layout = {"devices": "model_parallel", "model_parallel_size": size} if size > 1 else {}
     recipe = training_recipe(
         configuration.preset,
@@ -83,6 +87,12 @@ def build_model(configuration):
         model = recipe.build_model(configuration.vocabulary_size)
         if configuration.program == "train":
             model.optimizer.build(model.trainable_variables)
+    if size == 1 and copies > 1 and configuration.program == "train":
+        # One copy of the weights is enough to lower the step; the devices give the mesh its size.
+        mesh = keras.distribution.DeviceMesh(
+            (copies,), [BATCH], keras.distribution.list_devices()[:copies]
+        )
+        scope = keras.distribution.DataParallel(device_mesh=mesh, auto_shard_dataset=False).scope
     return model, scope
 
 
@@ -99,9 +109,10 @@ class Placement:
 
         from aiayn_keras.backend.layouts import BATCH, MODEL
 
-        devices = describe_devices(read_topology(configuration.topology))
+        devices = np.array(describe_devices(read_topology(configuration.topology)))
         shape = configuration.num_copies, configuration.model_parallel
-        self.mesh = jax.sharding.Mesh(np.array(devices).reshape(shape), (BATCH, MODEL))
+        axes = 2 if configuration.model_parallel > 1 else 1  # as Keras' distributions have them
+        self.mesh = jax.sharding.Mesh(devices.reshape(shape[:axes]), (BATCH, MODEL)[:axes])
         self._batch_axis = BATCH
 
     def variable(self, variable):
@@ -187,5 +198,11 @@ def _lower_search(configuration, model, placement):
 
 
 def virtual_devices(configurations):
-    """CPU devices that `build_model` needs: those of the greatest shared model, or more."""
-    return math.lcm(*(one.model_parallel for one in configurations), 1)
+    """CPU devices that `build_model` needs.
+
+    A model that is shared is built on all of them, as often as it finds room; with many chips,
+    project shared models and copies in runs of their own.
+    """
+    copies = (one.num_copies for one in configurations if one.model_parallel == 1)
+    shared = math.lcm(*(one.model_parallel for one in configurations))
+    return math.ceil(max(copies, default=1) / shared) * shared
