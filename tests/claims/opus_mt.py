@@ -34,7 +34,7 @@ TRANSLATE = ROOT / "saved_models" / "translate.py"
 
 def write_model(real, folder, small):
     """Writes a model of random weights beside copies of the real tokenizer's files."""
-    from tests.convert.marian_models import save_random_weights
+    from tests.convert.marian_models import save_random_model
 
     for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
         shutil.copy(real / name, folder)
@@ -44,17 +44,23 @@ def write_model(real, folder, small):
                  for name, size in SMALL.items() if name != "d_model"}  # fmt: skip
         config |= sizes | {"d_model": SMALL["d_model"], "num_hidden_layers": SMALL["layers"]}
     config["forced_eos_token_id"] = None
-    save_random_weights(folder, config, randomize, seed=0, bias_deviation=0.5, end_bias=2.5)
+    save_random_model(folder, config, randomize, seed=0)
 
 
-def randomize(name, weight, noise):
-    """Changes a weight so that activations and logits have the size of a trained model's."""
-    if weight.ndim == 1:
-        weight.add_(0.1 * noise)
-    elif "shared" in name:
-        weight.mul_(5)
-    else:
-        weight.copy_(noise * weight.shape[-1] ** -0.5)
+def randomize(model):
+    """Gives activations and logits the size of a trained model's, and lets translations end."""
+    import torch
+
+    for name, weight in model.named_parameters():
+        if weight.ndim == 1:
+            weight.add_(0.1 * torch.randn_like(weight))
+        elif "shared" in name:
+            weight.mul_(5)
+        else:
+            weight.copy_(torch.randn_like(weight) * weight.shape[-1] ** -0.5)
+    bias = model.final_logits_bias
+    bias.add_(0.5 * torch.randn_like(bias))
+    bias[0, model.config.eos_token_id] += 2.5
 
 
 class Comparison:
