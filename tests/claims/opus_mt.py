@@ -7,9 +7,9 @@ Run from the repository's root, with the tokenizer and configuration of a real m
 
 There are no trained weights: `transformers` makes random ones, of the real size or small ones, and
 writes the files that are then converted. Prints how many texts become the same token ids, the
-greatest difference of a logit, how many greedy and beam-4 hypotheses are equal, and how many texts
-a kit of the model, run by TensorFlow alone in a process of its own, translates into the same
-strings as our `translate`. Hypotheses of several beams are compared where the library's end within
+greatest difference of a logit, how many greedy and beam-4 hypotheses are equal, how long they took,
+and how many texts a kit of the model, run by TensorFlow alone in a process of its own, translates
+into the same strings as our `translate`. Hypotheses of several beams are compared where the library's end within
 20 tokens: those cut off there are ranked in other ways. Exits with 1 if anything differs, or if
 nothing could be compared.
 """
@@ -119,8 +119,10 @@ class Comparison:
 
     def translate(self, texts, num_beams):
         """Translations by ours and by the library, and whether the library's have ended."""
+        began = time.perf_counter()
         found = self.ours.translate(texts, num_beams, 0.0, max_length=MOST_TOKENS)
-        expected, has_ended = [], []
+        click.echo(f"{num_beams} beams: {time.perf_counter() - began:.1f} s, compiling included")
+        began, expected, has_ended = time.perf_counter(), [], []
         for start in range(0, len(texts), BATCH_SIZE):
             batch = texts[start : start + BATCH_SIZE]
             inputs = self.tokenizer(batch, return_tensors="pt", padding=True)
@@ -133,6 +135,7 @@ class Comparison:
             )
             expected += self.tokenizer.batch_decode(ids, skip_special_tokens=True)
             has_ended += (ids == self.table["</s>"]).any(dim=1).tolist()
+        click.echo(f"  transformers: {time.perf_counter() - began:.1f} s")
         return [translation.text for translation in found], expected, has_ended
 
 
@@ -157,6 +160,8 @@ def main(real, source, small, limit, kit):
     few = texts[:limit]
     with tempfile.TemporaryDirectory() as folder:
         write_model(real, Path(folder), small)
+        size = (Path(folder) / "model.safetensors").stat().st_size
+        click.echo(f"model.safetensors: {size / 1e6:.1f} MB")
         comparison = Comparison(Path(folder))
         equal = comparison.count_equal_ids(texts)
         click.echo(f"equal token ids: {equal} of {len(texts)}")
