@@ -9,9 +9,9 @@ There are no trained weights: `transformers` makes random ones, of the real size
 writes the files that are then converted. Prints how many texts become the same token ids, the
 greatest difference of a logit, how many greedy and beam-4 hypotheses are equal, how long they took,
 and how many texts a kit of the model, run by TensorFlow alone in a process of its own, translates
-into the same strings as our `translate`. Hypotheses of several beams are compared where the library's end within
-20 tokens: those cut off there are ranked in other ways. Exits with 1 if anything differs, or if
-nothing could be compared.
+into the same strings as our `translate`. Hypotheses of several beams are compared where the
+library's end within 20 tokens: those cut off there are ranked in other ways. Exits with 1 if
+anything differs, or if nothing could be compared.
 """
 
 import json
@@ -55,7 +55,7 @@ def randomize(model):
         if weight.ndim == 1:
             weight.add_(0.1 * torch.randn_like(weight))
         elif "shared" in name:
-            weight.mul_(5)
+            weight.mul_(40 * weight.shape[1] ** -0.5)
         else:
             weight.copy_(torch.randn_like(weight) * weight.shape[-1] ** -0.5)
     bias = model.final_logits_bias
