@@ -7,11 +7,11 @@ Run from the repository's root, with the tokenizer and configuration of a real m
 
 There are no trained weights: `transformers` makes random ones, of the real size or small ones, and
 writes the files that are then converted. Prints how many texts become the same token ids, the
-greatest difference of a logit, how many greedy and beam-4 hypotheses are equal, and how many texts
-a kit of the model, run by TensorFlow alone in a process of its own, translates into the same
-strings as our `translate`. Hypotheses of several beams are compared where the library's end within
-20 tokens: those cut off there are ranked in other ways. Exits with 1 if anything differs, or if
-nothing could be compared.
+greatest difference of a logit, how many greedy and beam-4 hypotheses are equal, how long they took,
+and how many texts a kit of the model, run by TensorFlow alone in a process of its own, translates
+into the same strings as our `translate`. Hypotheses of several beams are compared where the
+library's end within 20 tokens: those cut off there are ranked in other ways. Exits with 1 if
+anything differs, or if nothing could be compared.
 """
 
 import json
@@ -34,7 +34,7 @@ TRANSLATE = ROOT / "saved_models" / "translate.py"
 
 def write_model(real, folder, small):
     """Writes a model of random weights beside copies of the real tokenizer's files."""
-    from tests.convert.marian_models import save_random_weights
+    from tests.convert.marian_models import save_random_model
 
     for name in ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
         shutil.copy(real / name, folder)
@@ -44,17 +44,23 @@ def write_model(real, folder, small):
                  for name, size in SMALL.items() if name != "d_model"}  # fmt: skip
         config |= sizes | {"d_model": SMALL["d_model"], "num_hidden_layers": SMALL["layers"]}
     config["forced_eos_token_id"] = None
-    save_random_weights(folder, config, randomize, seed=0, bias_deviation=0.5, end_bias=2.5)
+    save_random_model(folder, config, randomize, seed=0)
 
 
-def randomize(name, weight, noise):
-    """Changes a weight so that activations and logits have the size of a trained model's."""
-    if weight.ndim == 1:
-        weight.add_(0.1 * noise)
-    elif "shared" in name:
-        weight.mul_(5)
-    else:
-        weight.copy_(noise * weight.shape[-1] ** -0.5)
+def randomize(model):
+    """Gives activations and logits the size of a trained model's, and lets translations end."""
+    import torch
+
+    for name, weight in model.named_parameters():
+        if weight.ndim == 1:
+            weight.add_(0.1 * torch.randn_like(weight))
+        elif "shared" in name:
+            weight.mul_(40 * weight.shape[1] ** -0.5)
+        else:
+            weight.copy_(torch.randn_like(weight) * weight.shape[-1] ** -0.5)
+    bias = model.final_logits_bias
+    bias.add_(0.5 * torch.randn_like(bias))
+    bias[0, model.config.eos_token_id] += 2.5
 
 
 class Comparison:
@@ -113,8 +119,10 @@ class Comparison:
 
     def translate(self, texts, num_beams):
         """Translations by ours and by the library, and whether the library's have ended."""
+        began = time.perf_counter()
         found = self.ours.translate(texts, num_beams, 0.0, max_length=MOST_TOKENS)
-        expected, has_ended = [], []
+        click.echo(f"{num_beams} beams: {time.perf_counter() - began:.1f} s, compiling included")
+        began, expected, has_ended = time.perf_counter(), [], []
         for start in range(0, len(texts), BATCH_SIZE):
             batch = texts[start : start + BATCH_SIZE]
             inputs = self.tokenizer(batch, return_tensors="pt", padding=True)
@@ -127,6 +135,7 @@ class Comparison:
             )
             expected += self.tokenizer.batch_decode(ids, skip_special_tokens=True)
             has_ended += (ids == self.table["</s>"]).any(dim=1).tolist()
+        click.echo(f"  transformers: {time.perf_counter() - began:.1f} s")
         return [translation.text for translation in found], expected, has_ended
 
 
@@ -151,6 +160,8 @@ def main(real, source, small, limit, kit):
     few = texts[:limit]
     with tempfile.TemporaryDirectory() as folder:
         write_model(real, Path(folder), small)
+        size = (Path(folder) / "model.safetensors").stat().st_size
+        click.echo(f"model.safetensors: {size / 1e6:.1f} MB")
         comparison = Comparison(Path(folder))
         equal = comparison.count_equal_ids(texts)
         click.echo(f"equal token ids: {equal} of {len(texts)}")

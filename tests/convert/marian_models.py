@@ -62,33 +62,30 @@ def write_marian_model(folder, *, left_out=3, end=0, seed=13, **config):
     padding, end = len(tokens) - 1, tokens.index("</s>")
     ids = {"pad_token_id": padding, "decoder_start_token_id": padding, "eos_token_id": end}
     options = SIZES | ids | {"vocab_size": len(tokens), "forced_eos_token_id": None} | config
-    save_random_weights(folder, options, _add_noise, seed=seed)
+    save_random_model(folder, options, lambda model: _add_noise(model, seed), seed)
 
 
-def _add_noise(name, weight, noise):
-    weight.add_(0.3 * noise)
-
-
-def save_random_weights(folder, config, randomize, *, seed, bias_deviation=1.0, end_bias=END_BIAS):
+def save_random_model(folder, config, randomize, seed):
     """Writes `config.json` and `model.safetensors` of a model of random weights.
 
     Args:
         folder: Path of the folder.
         config: Dictionary of the fields of the configuration.
-        randomize: Function that changes a weight, of its name, itself and noise of its shape.
-        seed: Of all weights.
-        bias_deviation: Standard deviation of the bias of logits.
-        end_bias: What is added to the end token's.
+        randomize: Function that changes the weights of the model, a `MarianMTModel` as it begins.
+        seed: Of PyTorch's random numbers in all of this.
     """
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)
         model = MarianMTModel(MarianConfig(**config))
-    random = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            randomize(name, weight, torch.randn(weight.shape, generator=random))
+        randomize(model)
         model.model.shared.weight[config["pad_token_id"]] = 0
-        bias = model.final_logits_bias
-        bias.add_(bias_deviation * torch.randn(bias.shape, generator=random))
-        bias[0, config["eos_token_id"]] += end_bias
     model.save_pretrained(folder)
+
+
+def _add_noise(model, seed):
+    random = torch.Generator().manual_seed(seed)
+    for weight in model.parameters():
+        weight.add_(0.3 * torch.randn(weight.shape, generator=random))
+    bias = model.final_logits_bias
+    bias.add_(torch.randn(bias.shape, generator=random))
+    bias[0, model.config.eos_token_id] += END_BIAS
