@@ -45,8 +45,8 @@ def export_onnx(model, filepath, weights="float32"):
     check_is_new(folder)
     check_model(model)
     with new_folder(folder) as written:
-        names = write_graphs(model.backbone, written / "onnx", weights)
         write_tokenizers(written, model.preprocessor.tokenizer)
+        names = write_graphs(model.backbone, written / "onnx", weights)
         write_configuration(written, model, {"float32": "fp32", "int8": "q8"}[weights])
         readme = render("onnx.md", name=folder.name, **names, **facts(model))
         (written / "README.md").write_text(readme, encoding="utf-8")

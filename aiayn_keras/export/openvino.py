@@ -39,8 +39,8 @@ def export_openvino(model, filepath, weights="float32"):
     check_is_new(folder)
     check_model(model)
     with new_folder(folder) as written:
-        _convert_graphs(model.backbone, written, weights)
         write_tokenizers(written, model.preprocessor.tokenizer)
+        _convert_graphs(model.backbone, written, weights)
         readme = render("openvino.md", name=folder.name, **NAMES, **facts(model))
         (written / "README.md").write_text(readme, encoding="utf-8")
     return folder

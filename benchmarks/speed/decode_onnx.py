@@ -103,7 +103,7 @@ class Search:
     def _keep(self, scores, beams, ids):
         """Takes those that end out, and the best others as live hypotheses."""
         is_end = ids == END
-        for i, j in np.argwhere(is_end):
+        for i, j in np.argwhere(is_end[:, :NUM_BEAMS]):
             if scores[i, j] > self.best[self.sentences[i]][0]:
                 self.best[self.sentences[i]] = scores[i, j], self.tokens[i, beams[i, j]]
         live = np.argsort(is_end, axis=1, kind="stable")[:, :NUM_BEAMS]

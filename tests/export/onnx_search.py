@@ -54,7 +54,7 @@ class OnnxModel:
         return np.concatenate(logits, axis=1)
 
     def translate(self, text, num_beams=1, most_tokens=60):
-        """The most probable translation that a beam search finds, and its log-probability."""
+        """The most probable translation that our beam search finds, and its log-probability."""
         ids = np.array([self.tokenizer.encode(text).ids])
         memory = self.encode(ids, np.ones_like(ids))
         live, cache, finished = [(0.0, [START])], None, []
@@ -63,14 +63,14 @@ class OnnxModel:
             last = np.array([tokens[-1:] for _, tokens in live])
             logits, cache = self.step(memory, last, cache)
             candidates = _candidates(live, _log_softmax(logits[:, -1]), num_beams)
-            finished += [each for each in candidates if each[1][-1] == END]
+            finished += [each for each in candidates[:num_beams] if each[1][-1] == END]
             candidates = [each for each in candidates if each[1][-1] != END][:num_beams]
             if not candidates or max(finished, default=(-np.inf,))[0] >= candidates[0][0]:
                 break
             rows = [row for *_, row in candidates]
             cache = {name: each[rows] for name, each in cache.items()}
             live = [candidate[:2] for candidate in candidates]
-        score, tokens, _ = max(finished)
+        score, tokens, *_ = max(finished, default=live[0])
         return self.tokenizer.decode(tokens), score
 
 

@@ -43,8 +43,8 @@ def train(lines, normalization="nmt_nfkc"):
     return TransformerTokenizer.train(lines, 300, "unigram", normalization)
 
 
-def read(proto, folder, **options):
-    write_tokenizer_json(folder / "tokenizer.json", proto, **options)
+def read(proto, folder):
+    write_tokenizer_json(folder / "tokenizer.json", proto)
     return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
@@ -73,11 +73,6 @@ def test_ids_and_texts_of_unigram_are_ours(lines, normalization, tmp_path):
     assert_same(ours.proto, read(ours.proto, tmp_path), lines)
 
 
-def test_a_source_may_have_no_end(tmp_path):
-    tokenizer = read(SPANISH.read_bytes(), tmp_path, end=False)
-    assert tokenizer.encode("I am happy.").ids[-1] != 3
-
-
 def test_words_that_are_never_split_are_found(lines, tmp_path):
     model = sentencepiece_model_pb2.ModelProto()
     model.ParseFromString(train(lines[:800]).proto)
@@ -99,10 +94,12 @@ def test_translations_of_other_tokens_have_a_file_of_their_own(lines, tmp_path):
     assert_same(target.proto, found["target_tokenizer.json"], lines)
 
 
-def test_translations_of_the_same_tokens_have_none(tmp_path):
+def test_a_source_may_have_no_end_and_one_file_is_enough(tmp_path):
     proto = SPANISH.read_bytes()
     write_tokenizers(tmp_path, TransformerTokenizer(proto, source_end=False))
     assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+    tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert tokenizer.encode("I am happy.").ids[-1] != 3
 
 
 def test_a_model_of_words_is_refused(tmp_path):
