@@ -67,6 +67,14 @@ def test_ids_and_texts_of_bpe_are_ours(lines, tmp_path):
     assert_same(proto, read(proto, tmp_path), lines)
 
 
+def test_bpe_joins_by_scores_in_whatever_order_tokens_are(lines, tmp_path):
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(SPANISH.read_bytes())
+    pieces = [piece.piece for piece in model.pieces][NUM_SPECIALS:]
+    proto = reorder(model, pieces[::-1])
+    assert_same(proto, read(proto, tmp_path), lines)
+
+
 @pytest.mark.parametrize("normalization", ["nmt_nfkc", "nmt_nfkc_cf", "identity"])
 def test_ids_and_texts_of_unigram_are_ours(lines, normalization, tmp_path):
     ours = train(lines[:800], normalization)
