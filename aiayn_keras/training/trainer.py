@@ -191,7 +191,7 @@ def _write_model(run, result):
 def _draw_attention(run):
     """Draws the cross-attention of the last layer for an unseen sentence of about nine words."""
     source = min(run.corpus.test.sources, key=lambda text: abs(len(text.split()) - 9))
-    # Of a bad model without end, which, split anew, might have more pieces than there are positions.
+    # A bad model writes without end, and split anew that may have more pieces than positions.
     longest = max(1, run.translator.backbone.max_sequence_length // 2)
     translation = run.translator.translate([source], max_length=longest)[0]
     maps = run.translator.attention_maps(source, translation.text)
