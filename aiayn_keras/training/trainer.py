@@ -191,7 +191,9 @@ def _write_model(run, result):
 def _draw_attention(run):
     """Draws the cross-attention of the last layer for an unseen sentence of about nine words."""
     source = min(run.corpus.test.sources, key=lambda text: abs(len(text.split()) - 9))
-    translation = run.translator.translate([source])[0]
+    # A bad model writes without end, and split anew that may have more pieces than positions.
+    longest = max(1, run.translator.backbone.max_sequence_length // 2)
+    translation = run.translator.translate([source], max_length=longest)[0]
     maps = run.translator.attention_maps(source, translation.text)
     # A row is named by the token that is written next, for which the decoder looks there.
     written = (*maps.target_tokens[1:], maps.source_tokens[-1])
