@@ -14,6 +14,9 @@ from aiayn_keras.optimization import (
     TokenStatistics,
 )
 
+REDUCTIONS = ("mean_with_sample_weight", "sum")
+"""Reductions of the loss that are sums of weighted losses."""
+
 
 class ProjectedLossModel(keras_hub.models.Seq2SeqLM):
     """What `fit` and `evaluate` on JAX do where the loss and the metrics are this package's.
@@ -80,7 +83,9 @@ class ProjectedLossModel(keras_hub.models.Seq2SeqLM):
             return super().compute_metrics(x, y, y_pred, sample_weight)
         for metric in self._compiled_metrics.of_tokens:
             metric.update_from_statistics(y_pred, sample_weight)
-        return self.get_metrics_result()
+        of_loss = [metric for metric in self.metrics if metric.name == "loss"]
+        metrics = (*of_loss, *self._compiled_metrics.of_tokens)
+        return {metric.name: metric.result() for metric in metrics}
 
     def _projects_in_loss(self):
         embedding = self.backbone.token_embedding
@@ -88,7 +93,7 @@ class ProjectedLossModel(keras_hub.models.Seq2SeqLM):
             projects_in_loss()
             and self._compiled_metrics.of_tokens is not None
             and type(self.loss) is LabelSmoothedCrossEntropy
-            and self.loss.reduction == "mean_with_sample_weight"
+            and self.loss.reduction in REDUCTIONS
             and embedding.quantization_mode is None
             and embedding.logits_bias is None
             and not self.losses
@@ -99,8 +104,9 @@ class ProjectedLossModel(keras_hub.models.Seq2SeqLM):
         embedding = self.backbone.token_embedding
         matrix = embedding.matrix() if embedding.tie_weights else embedding.output_kernel().T
         weights = ops.ones(y.shape) if sample_weight is None else ops.cast(sample_weight, "float32")
-        shares = ops.divide_no_nan(weights, ops.sum(weights))
+        if self.loss.reduction == "mean_with_sample_weight":
+            weights = ops.divide_no_nan(weights, ops.sum(weights))
         loss, *statistics = projected_cross_entropy(
-            hidden_states, matrix, y, shares, self.loss.label_smoothing
+            hidden_states, matrix, y, weights, self.loss.label_smoothing
         )
         return loss, TokenStatistics(*statistics)
