@@ -22,6 +22,8 @@ MUTANTS ?= 100
 PYTEST := python -m pytest --numprocesses 2 --dist loadfile
 # Of the converters, those that compare with the libraries; of training, the tests of what a backend computes; reading recipes and text is the same on all.
 CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian foreign_models ctranslate2 fairseq))
+# Of the exports, those that run in another library's engine.
+ENGINES := $(addprefix tests/export/test_,$(addsuffix .py,ctranslate2 hf_marian litert onnx openvino tokenizer_json))
 NUMERICAL_CORE := $(CONVERTERS) tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
 	$(addprefix tests/training/test_,$(addsuffix .py,accumulation ema kills many_devices packing resume \
 	trainer two_processes))
@@ -80,7 +82,7 @@ test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and training on JAX and on PyTorch, and all against each other
 	KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/fidelity tests/backends tests/export/test_ctranslate2.py $(CONVERTERS)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/fidelity tests/backends $(ENGINES) $(CONVERTERS)
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export/test_graph_writer.py -k other_backends
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
