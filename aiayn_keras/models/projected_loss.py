@@ -19,7 +19,7 @@ REDUCTIONS = ("mean_with_sample_weight", "sum")
 
 
 class ProjectedLossModel(keras_hub.models.Seq2SeqLM):
-    """What `fit` and `evaluate` on JAX do where the loss and the metrics are this package's.
+    """Steps of `fit` and `evaluate` on JAX where the loss and the metrics are this package's.
 
     The logits of all positions are most of the memory of a step, and passes over them much of its
     time. Here the loss is computed from the hidden states, and `TokenStatistics` take the place of
