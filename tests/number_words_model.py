@@ -5,7 +5,6 @@ import random
 import keras
 import pytest
 
-from aiayn_keras.backend import compiles_by_default
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
@@ -35,9 +34,7 @@ def model(tokenizer):
     preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
     model = TransformerSeq2SeqLM(backbone, preprocessor)
     learning_rate = keras.optimizers.schedules.CosineDecay(1e-2, decay_steps=4 * 64)
-    model.compile(
-        keras.optimizers.Adam(learning_rate, beta_2=0.98), jit_compile=compiles_by_default()
-    )
+    model.compile(keras.optimizers.Adam(learning_rate, beta_2=0.98))
     sources, targets = zip(*number_words(2048, 2), strict=True)
     inputs = preprocessor({"encoder_text": list(sources), "decoder_text": list(targets)})
     keras.Model.fit(model, *inputs[:2], sample_weight=inputs[2], batch_size=32, epochs=4, verbose=0)

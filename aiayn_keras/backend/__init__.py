@@ -3,6 +3,7 @@
 from aiayn_keras.backend.cache_growth import append_position, initial_length
 from aiayn_keras.backend.compilation import (
     CompiledFunctions,
+    build_optimizer,
     compile_inference,
     compiles_by_default,
     shapes_may_change,
@@ -34,6 +35,7 @@ __all__ = [
     "DevicesError",
     "append_position",
     "bfloat16_products",
+    "build_optimizer",
     "compile_inference",
     "compiles_by_default",
     "drop",

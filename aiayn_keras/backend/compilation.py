@@ -1,5 +1,6 @@
 """Compiled inference on each backend."""
 
+import contextlib
 import functools
 import itertools
 import threading
@@ -128,6 +129,20 @@ def compiles_by_default():
     it is.
     """
     return keras.config.backend() == "jax"
+
+
+def build_optimizer(model):
+    """Makes the variables of a compiled model's optimizer on the model's devices.
+
+    TensorFlow traces a training step twice that has to make them itself.
+    """
+    if model.optimizer.built:
+        return
+    on_devices = contextlib.nullcontext()
+    if keras.config.backend() == "tensorflow":
+        on_devices = model.distribute_strategy.scope()
+    with on_devices:
+        model.optimizer.build(model.trainable_variables)
 
 
 def shapes_may_change():

@@ -6,7 +6,7 @@ from typing import ClassVar
 import keras
 import numpy as np
 
-from aiayn_keras.backend import CompiledFunctions, variable_ids
+from aiayn_keras.backend import CompiledFunctions, compiles_by_default, variable_ids
 from aiayn_keras.decoding.attention_maps import alignments, compute_attention_maps
 from aiayn_keras.decoding.beam_sampler import BeamSampler
 from aiayn_keras.decoding.generation import (
@@ -21,7 +21,7 @@ from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import translate_texts
 from aiayn_keras.models.document_translator import DocumentTranslator
 from aiayn_keras.models.model_folder import ModelFolders
-from aiayn_keras.models.projected_loss import ProjectedLossModel
+from aiayn_keras.models.training_steps import TrainingSteps
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
@@ -35,7 +35,7 @@ from aiayn_keras.optimization import (
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, ProjectedLossModel):
+class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, TrainingSteps):
     """A `TransformerBackbone` that translates (paper 3, 5 and 6).
 
     Maps the backbone's inputs to logits `(B, T, V)`; the output projection is the embedding matrix
@@ -95,8 +95,9 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, ProjectedLossModel)
             loss: Defaults to `LabelSmoothedCrossEntropy(0.1)` (paper 5.4).
             weighted_metrics: Defaults to accuracy and perplexity per real token.
             sampler: What `generate` searches with, defaults to `BeamSampler(4, 0.6)` (paper 6.1).
-            **kwargs: As in `keras.Model.compile`.
+            **kwargs: As in `keras.Model.compile`; `jit_compile` defaults to True on JAX alone.
         """
+        kwargs.setdefault("jit_compile", compiles_by_default())
         if optimizer == "auto":
             optimizer = paper_adam(self.backbone.hidden_dim)
         if loss == "auto":

@@ -6,7 +6,6 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from aiayn_keras.backend import compiles_by_default
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
@@ -32,7 +31,6 @@ def paper_optimizer(hidden_dim):
 def compile_as_in_the_paper(model, optimizer=None):
     model.compile(
         optimizer or paper_optimizer(model.backbone.hidden_dim),
-        jit_compile=compiles_by_default(),
     )
 
 

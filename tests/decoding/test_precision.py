@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.backend import compile_inference, compiles_by_default
+from aiayn_keras.backend import compile_inference
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
 from tests.helpers import H, K, S, T, assert_close
 from tests.layers.helpers import to_numpy
@@ -46,7 +46,7 @@ def training(request):
     model = small_model(
         dropout=0.1, attention_dropout=0.1, activation_dropout=0.1, dtype=request.param
     )
-    model.compile(keras.optimizers.Adam(1e-2), jit_compile=compiles_by_default())
+    model.compile(keras.optimizers.Adam(1e-2))
     x, y, weights = copying_task()
     history = keras.Model.fit(
         model, x, y, sample_weight=weights, batch_size=BATCH_SIZE, epochs=EPOCHS, verbose=0

@@ -8,7 +8,6 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.backend import compiles_by_default
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
@@ -31,7 +30,7 @@ def copy_of(model):
     backbone = TransformerBackbone.from_config(model.backbone.get_config())
     backbone.set_weights(model.backbone.get_weights())
     copy = TransformerSeq2SeqLM(backbone, model.preprocessor)
-    copy.compile(jit_compile=compiles_by_default())
+    copy.compile()
     return copy
 
 
@@ -70,7 +69,7 @@ def adapted(model, texts):
     scores, translated = copy.score(*texts), best_texts(copy, texts[0])
     copy.backbone.enable_lora(RANK)  # What has been compiled must notice.
     untrained = SimpleNamespace(scores=copy.score(*texts), values=values(copy))
-    copy.compile(keras.optimizers.Adam(1e-2), jit_compile=compiles_by_default())
+    copy.compile(keras.optimizers.Adam(1e-2))
     sources, _ = zip(*number_words(512, 9), strict=True)
     x, y, weights = copy.preprocessor(
         {"encoder_text": list(sources), "decoder_text": [ANSWER] * len(sources)}
@@ -236,7 +235,7 @@ def test_adapters_can_be_trained_beside_8_bit_weights(quantized, texts):
     scores = copy.score(*texts)
     copy.backbone.enable_lora(RANK)
     assert_close(copy.score(*texts), scores)
-    copy.compile(keras.optimizers.Adam(1e-2), jit_compile=compiles_by_default())
+    copy.compile(keras.optimizers.Adam(1e-2))
     pairs = {"encoder_text": texts[0], "decoder_text": texts[0]}
     before = values(copy)
     losses = [copy.train_on_batch(pairs) for _ in range(9)]

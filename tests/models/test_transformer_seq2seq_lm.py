@@ -3,7 +3,6 @@ import keras_hub
 import numpy as np
 import pytest
 
-from aiayn_keras.backend import compiles_by_default
 from aiayn_keras.decoding.beam_sampler import BeamSampler
 from aiayn_keras.models import (
     TransformerBackbone,
@@ -56,11 +55,13 @@ def test_it_compiles_to_the_paper_s_recipe(small):
     assert small.sampler.get_config() == BeamSampler(4, 0.6).get_config()
     names = [metric.name for metric in small._compile_metrics._user_weighted_metrics]
     assert names == ["accuracy", "perplexity"]
+    assert small.jit_compile is (keras.config.backend() == "jax")
 
 
 def test_every_part_of_the_recipe_can_be_replaced(small):
     optimizer, loss = keras.optimizers.SGD(0.5), LabelSmoothedCrossEntropy(0.2)
-    small.compile(optimizer, loss, weighted_metrics=[], sampler="greedy")
+    small.compile(optimizer, loss, weighted_metrics=[], sampler="greedy", jit_compile=True)
+    assert small.jit_compile
     assert small.optimizer is optimizer
     assert small.loss is loss
     assert isinstance(small.sampler, keras_hub.samplers.GreedySampler)
@@ -68,7 +69,7 @@ def test_every_part_of_the_recipe_can_be_replaced(small):
 
 
 def test_it_is_trained_on_strings(small):
-    small.compile(keras.optimizers.Adam(1e-2), jit_compile=compiles_by_default())
+    small.compile(keras.optimizers.Adam(1e-2))
     sources, targets = zip(*number_words(64, 5), strict=True)
     pairs = {"encoder_text": list(sources), "decoder_text": list(targets)}
     before = small.get_weights()
@@ -292,7 +293,6 @@ def test_a_keras_file_goes_on_as_it_was(small, tmp_path):
     small.compile(
         loss=LabelSmoothedCrossEntropy(0.2),
         sampler=BeamSampler(num_beams=2),
-        jit_compile=compiles_by_default(),
     )
     inputs = small.preprocessor(
         {"encoder_text": ["drei", "eins zwei"], "decoder_text": ["three", "one two"]}

@@ -1,4 +1,4 @@
-"""Training steps with `TokenStatistics` in the place of logits are Keras' own steps."""
+"""Training steps: once traced, and with `TokenStatistics` in the place of logits, as Keras' own."""
 
 import keras
 import numpy as np
@@ -8,7 +8,8 @@ from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, TokenStatistics
 from tests.helpers import assert_close
 
-pytestmark = pytest.mark.skipif(keras.config.backend() != "jax", reason="Only JAX has it.")
+BACKEND = keras.config.backend()
+only_jax = pytest.mark.skipif(BACKEND != "jax", reason="Only JAX projects in the loss.")
 V, B, S, T = 50, 6, 9, 11
 
 
@@ -48,6 +49,7 @@ def logits_metric():
     return keras.metrics.SparseCategoricalAccuracy(name="of_logits")
 
 
+@only_jax
 @pytest.mark.parametrize(
     "options",
     [
@@ -72,6 +74,7 @@ def prediction_of(model):
     return model.compute_loss_and_updates(*values, *make_batch())[1][1]
 
 
+@only_jax
 def test_metrics_get_statistics():
     assert isinstance(prediction_of(make_model()), TokenStatistics)
 
@@ -94,6 +97,23 @@ OTHERS = {
 }
 
 
+@only_jax
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
 def test_whatever_needs_logits_gets_them(make):
     assert prediction_of(make()).shape == (B, T, V)
+
+
+@pytest.mark.skipif(BACKEND == "torch", reason="PyTorch runs a step as it is.")
+def test_a_step_is_traced_once():
+    model, traced = make_model(), []
+    model.compile()  # Adam, which has variables for every weight
+    train_step = model.train_step
+
+    def counted(*args):
+        traced.append(args)
+        return train_step(*args)
+
+    model.train_step = counted
+    for _ in range(2):
+        model.train_on_batch(*make_batch())
+    assert len(traced) == 1
