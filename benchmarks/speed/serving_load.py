@@ -7,7 +7,7 @@ Run from the repository's root, where `aiayn_keras` is installed with its extras
 Writes `load.md`, `load.json` and `load.png`. Every system runs in a process of its own, in turn for
 each point, and translates the same sentences with beam 4 and no length penalty: through REST and
 gRPC from the loopback server of the tests (a stand-in for TensorFlow Serving, which makes no
-batches), and through gRPC with batches of requests made by TensorFlow Serving's scheduler; by
+batches), and through gRPC with batches of requests made by TensorFlow's `BatchFunction`; by
 calling the SavedModel, `model.translate`, and CTranslate2 in process. Clients are threads, each
 with one request under way. `--kit` serves kits that exist, such as an earlier one and a new one.
 """

@@ -1,5 +1,6 @@
 """Models exported to CTranslate2, compared with the models themselves."""
 
+import functools
 import importlib.util
 
 import keras
@@ -8,11 +9,10 @@ import pytest
 
 from aiayn_keras.export import export_ctranslate2
 from aiayn_keras.models import (
-    TransformerBackbone,
     TransformerSeq2SeqLM,
-    TransformerSeq2SeqLMPreprocessor,
 )
-from tests.helpers import D, H, assert_close
+from tests.export.random_model import POSITIONS, build_random_model
+from tests.helpers import assert_close
 from tests.models import conftest as toy
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -21,7 +21,6 @@ sentencepiece = pytest.importorskip("sentencepiece")
 # Trained once for this file; fixtures of `tests/models` are not seen from here.
 tokenizer, model, pairs = toy.tokenizer, toy.model, toy.pairs
 
-POSITIONS = 19
 AS_TRANSLATE = {
     "beam_size": 4,
     "length_penalty": 0,
@@ -57,23 +56,7 @@ def exported(model, tmp_path_factory):
 @pytest.fixture
 def random_model(tokenizer, seed):
     """Function that makes an untrained model in which no weight is 0 or 1."""
-
-    def build(num_layers=2, **options):
-        backbone = TransformerBackbone(
-            tokenizer.vocabulary_size(),
-            num_layers=num_layers,
-            num_heads=H,
-            hidden_dim=D,
-            intermediate_dim=20,
-            max_sequence_length=POSITIONS,
-            **options,
-        )
-        noise = np.random.default_rng(seed)
-        for weight in backbone.weights:
-            weight.assign(weight + noise.normal(0.0, 0.4, weight.shape))
-        return TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 9, 9))
-
-    return build
+    return functools.partial(build_random_model, tokenizer, seed)
 
 
 def load(folder):

@@ -15,13 +15,9 @@ import pytest
 from aiayn_keras.convert import convert_marian
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_hf_marian
-from aiayn_keras.models import (
-    TransformerBackbone,
-    TransformerSeq2SeqLM,
-    TransformerSeq2SeqLMPreprocessor,
-    TransformerTokenizer,
-)
-from tests.helpers import D, H, assert_close
+from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer
+from tests.export.random_model import build_random_model
+from tests.helpers import D, assert_close
 from tests.number_words import number_words, train_tokenizer
 
 torch = pytest.importorskip("torch")
@@ -29,7 +25,6 @@ transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore:.*sacremoses:UserWarning")
 
 DEMO = Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras"
-POSITIONS = 19
 MOST_PIECES = 40
 VARIANTS = {
     "paper": {},
@@ -92,19 +87,7 @@ def random_model(tokenizer, seed):
     """Function that makes an untrained model in which no weight is 0 or 1."""
 
     def build(tokenizer=tokenizer, **options):
-        backbone = TransformerBackbone(
-            tokenizer.vocabulary_size(),
-            num_layers=2,
-            num_heads=H,
-            hidden_dim=D,
-            intermediate_dim=20,
-            max_sequence_length=POSITIONS,
-            **options,
-        )
-        noise = np.random.default_rng(seed)
-        for weight in backbone.weights:
-            weight.assign(weight + noise.normal(0.0, 0.4, weight.shape))
-        return TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 9, 9))
+        return build_random_model(tokenizer, seed, **options)
 
     return build
 

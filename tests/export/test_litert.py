@@ -1,5 +1,6 @@
 """Models exported to LiteRT, compared with the models themselves."""
 
+import functools
 import importlib.util
 import os
 import re
@@ -13,12 +14,12 @@ import pytest
 
 from aiayn_keras.export import export_litert
 from aiayn_keras.models import (
-    TransformerBackbone,
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
     TransformerTokenizer,
 )
-from tests.helpers import D, H, assert_close
+from tests.export.random_model import build_random_model
+from tests.helpers import assert_close
 
 pytest.importorskip("tensorflow")
 interpreters = pytest.importorskip("ai_edge_litert.interpreter")
@@ -59,25 +60,8 @@ def exported(model, tmp_path_factory):
 @pytest.fixture
 def random_model(model, seed):
     """Function that makes an untrained model in which no weight is 0 or 1."""
-
     tokenizer = model.preprocessor.tokenizer
-
-    def build(**options):
-        backbone = TransformerBackbone(
-            tokenizer.vocabulary_size(),
-            num_layers=1,
-            num_heads=H,
-            hidden_dim=D,
-            intermediate_dim=20,
-            max_sequence_length=19,
-            **options,
-        )
-        noise = np.random.default_rng(seed)
-        for weight in backbone.weights:
-            weight.assign(weight + noise.normal(0.0, 0.4, weight.shape))
-        return TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 9, 9))
-
-    return build
+    return functools.partial(build_random_model, tokenizer, seed, 1)
 
 
 def export_random(model, tmp_path, **options):

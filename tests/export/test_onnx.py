@@ -10,12 +10,9 @@ import pytest
 from aiayn_keras.data.demo.corpus import generate_demo_pairs
 from aiayn_keras.export import export_onnx, onnx_author
 from aiayn_keras.export.onnx_layers import ACTIVATIONS
-from aiayn_keras.models import (
-    TransformerBackbone,
-    TransformerSeq2SeqLM,
-    TransformerSeq2SeqLMPreprocessor,
-)
-from tests.helpers import D, H, S, T, assert_close
+from aiayn_keras.models import TransformerSeq2SeqLM
+from tests.export.random_model import build_random_model
+from tests.helpers import S, T, assert_close
 from tests.number_words import train_tokenizer
 from tests.snippets import read_sections
 
@@ -46,6 +43,7 @@ VARIANTS = {
 }
 """Models that have every option of the architecture between them."""
 
+SEED = 3
 CHUNKS = 3, 1, 1, 1
 """Lengths of the steps in which targets are read; the rest is the last."""
 
@@ -83,24 +81,7 @@ def greedy(demo, sentences):
 
 @pytest.fixture(scope="module", params=VARIANTS.values(), ids=VARIANTS)
 def random_model(request, tokenizer):
-    return build_random_model(tokenizer, **request.param)
-
-
-def build_random_model(tokenizer, num_layers=1, **options):
-    """An untrained model in which no weight is 0 or 1."""
-    backbone = TransformerBackbone(
-        tokenizer.vocabulary_size(),
-        num_layers=num_layers,
-        num_heads=H,
-        hidden_dim=D,
-        intermediate_dim=20,
-        max_sequence_length=9,
-        **options,
-    )
-    noise = np.random.default_rng(3)
-    for weight in backbone.weights:
-        weight.assign(weight + noise.normal(0.0, 0.4, weight.shape))
-    return TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 9, 9))
+    return build_random_model(tokenizer, SEED, **{"num_layers": 1, **request.param})
 
 
 def random_inputs(model):
@@ -204,7 +185,7 @@ def test_a_row_of_zeros_stays_one_in_int8():
 
 
 def test_lora_is_merged(tokenizer, tmp_path):
-    model = build_random_model(tokenizer)
+    model = build_random_model(tokenizer, SEED)
     model.backbone.enable_lora(2)
     for weight in model.backbone.trainable_weights:
         weight.assign(weight + 0.1)
@@ -236,7 +217,7 @@ def test_unknown_weights_are_refused(demo, tmp_path):
 
 
 def test_an_activation_of_ones_own_is_refused(tokenizer, tmp_path):
-    model = build_random_model(tokenizer, activation=lambda x: x)
+    model = build_random_model(tokenizer, SEED, activation=lambda x: x)
     with pytest.raises(ValueError, match=r"activations relu, .*linear\. .*: '<lambda>'"):
         export_onnx(model, tmp_path / "models" / "random")
     assert list(tmp_path.iterdir()) == []
