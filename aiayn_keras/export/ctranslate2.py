@@ -1,12 +1,12 @@
 """A folder for CTranslate2, a C++ engine for CPUs and GPUs (https://opennmt.net/CTranslate2)."""
 
-import importlib.util
 from pathlib import Path
 
 import keras
 import numpy as np
 
 from aiayn_keras.export.float32_weights import float32_array, float32_kernel
+from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages
 from aiayn_keras.files import check_is_new, new_folder
 
 QUANTIZATIONS = (
@@ -72,17 +72,12 @@ def export_ctranslate2(model, filepath, quantization=None):
             CTranslate2 cannot run: heads whose width is not `hidden_dim / num_heads`, or an
             activation other than ReLU, swish (SiLU) and GELU.
     """
-    if importlib.util.find_spec("ctranslate2") is None:
-        raise ImportError(
-            "This format is written by CTranslate2, which is not installed: "
-            "pip install 'aiayn-keras[interop]'."
-        )
+    check_packages("ctranslate2")
     if quantization is not None and quantization not in QUANTIZATIONS:
         raise ValueError(
             f"`quantization` must be one of {', '.join(QUANTIZATIONS)}. Received: {quantization!r}."
         )
-    if model.preprocessor is None:
-        raise ValueError("The model has no `preprocessor`, hence no wordpieces to write.")
+    check_has_tokenizer(model)
     folder = Path(filepath)
     check_is_new(folder)
     spec = _build_spec(model.backbone, model.preprocessor.tokenizer)

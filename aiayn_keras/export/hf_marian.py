@@ -1,6 +1,5 @@
 """A folder for Hugging Face's transformers, as a Marian model (https://huggingface.co/docs/transformers)."""
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -8,6 +7,13 @@ import keras
 
 from aiayn_keras.export.hf_marian_tokens import write_marian_tokens
 from aiayn_keras.export.hf_marian_weights import EPSILON, LEAST_EPSILON, marian_tensors
+from aiayn_keras.export.hugging_face_files import (
+    ids_never_written,
+    marian_config,
+    special_ids,
+    write_json,
+)
+from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages
 from aiayn_keras.export.template_files import render
 from aiayn_keras.files import check_is_new, new_folder
 
@@ -43,13 +49,8 @@ def export_hf_marian(model, filepath, license=None):
             and GELU, an output matrix of its own, positions that are not the paper's sinusoids, a
             `layer_norm_epsilon` above 1e-5, or sources without an end token.
     """
-    if importlib.util.find_spec("safetensors") is None:
-        raise ImportError(
-            "The weights are written by `safetensors`, which is not installed: "
-            "pip install 'aiayn-keras[interop]'."
-        )
-    if model.preprocessor is None:
-        raise ValueError("The model has no `preprocessor`, hence no wordpieces to write.")
+    check_packages("safetensors")
+    check_has_tokenizer(model)
     from safetensors.numpy import save_file
 
     backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
@@ -59,8 +60,8 @@ def export_hf_marian(model, filepath, license=None):
     tensors = marian_tensors(backbone)
     with new_folder(folder) as written:
         save_file(tensors, written / "model.safetensors", metadata={"format": "pt"})
-        _write_json(written / "config.json", _config(backbone, tokenizer))
-        _write_json(written / "generation_config.json", _generation_config(backbone, tokenizer))
+        write_json(written / "config.json", _config(backbone, tokenizer))
+        write_json(written / "generation_config.json", _generation_config(backbone, tokenizer))
         write_marian_tokens(written, tokenizer, backbone.max_sequence_length)
         readme = render(
             "hf_marian.md",
@@ -100,61 +101,36 @@ def check_fits(backbone, tokenizer):
 
 def _config(backbone, tokenizer):
     """The content of `config.json`."""
-    sides = {
-        f"{side}_{name}": size
-        for side in ("encoder", "decoder")
-        for name, size in (
-            ("layers", backbone.num_layers),
-            ("attention_heads", backbone.num_heads),
-            ("ffn_dim", backbone.intermediate_dim),
-        )
-    }
     return {
-        "architectures": ["MarianMTModel"],
-        "model_type": "marian",
-        "is_encoder_decoder": True,
-        "vocab_size": backbone.vocabulary_size,
+        **marian_config(backbone, tokenizer),
+        **_further_ids(tokenizer),
         "decoder_vocab_size": backbone.vocabulary_size,
-        "d_model": backbone.hidden_dim,
         "num_hidden_layers": backbone.num_layers,
-        **sides,
         "activation_function": ACTIVATIONS[backbone.activation],
         "dropout": backbone.dropout,
         "attention_dropout": backbone.attention_dropout,
         "activation_dropout": backbone.activation_dropout,
-        "max_position_embeddings": backbone.max_sequence_length,
         "static_position_embeddings": True,
-        "scale_embedding": True,
         "normalize_before": False,
         "normalize_embedding": False,
         "add_final_layer_norm": False,
         "share_encoder_decoder_embeddings": True,
         "tie_word_embeddings": True,
-        **_token_ids(tokenizer),
     }
 
 
 def _generation_config(backbone, tokenizer):
     """The content of `generation_config.json`."""
-    never = (tokenizer.pad_token_id, tokenizer.unk_token_id, tokenizer.start_token_id)
     return {
-        **_token_ids(tokenizer),
-        "bad_words_ids": [[token_id] for token_id in never],
+        **special_ids(tokenizer),
+        **_further_ids(tokenizer),
+        "bad_words_ids": [[token_id] for token_id in ids_never_written(tokenizer)],
         "max_length": backbone.max_sequence_length,
         "num_beams": 4,
         "length_penalty": 0.0,
     }
 
 
-def _token_ids(tokenizer):
-    return {
-        "pad_token_id": tokenizer.pad_token_id,
-        "bos_token_id": tokenizer.start_token_id,
-        "eos_token_id": tokenizer.end_token_id,
-        "decoder_start_token_id": tokenizer.start_token_id,
-        "forced_eos_token_id": None,  # the default is another model's token
-    }
-
-
-def _write_json(path, content):
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+def _further_ids(tokenizer):
+    """Tokens for which transformers would take another model's, unless they are given."""
+    return {"bos_token_id": tokenizer.start_token_id, "forced_eos_token_id": None}

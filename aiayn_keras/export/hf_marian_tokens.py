@@ -1,6 +1,6 @@
 """The tokens of a model in the files of transformers' `MarianTokenizer`."""
 
-import json
+from aiayn_keras.export.hugging_face_files import write_json
 
 LANGUAGE = "▁>>", "<<"
 """Beginning and end of our token for the language that a source asks for."""
@@ -27,9 +27,9 @@ def write_marian_tokens(folder, tokenizer, max_sequence_length):
     (folder / "target.spm").write_bytes(target.proto)
     tables = _table(tokenizer), _table(target)
     is_joint = tables[0] == tables[1]
-    _write_json(folder / "vocab.json", tables[0])
+    write_json(folder / "vocab.json", tables[0])
     if not is_joint:
-        _write_json(folder / "target_vocab.json", tables[1])
+        write_json(folder / "target_vocab.json", tables[1])
     config = {
         "tokenizer_class": "MarianTokenizer",
         "separate_vocabs": not is_joint,
@@ -39,7 +39,7 @@ def write_marian_tokens(folder, tokenizer, max_sequence_length):
         "model_max_length": max_sequence_length,
         "clean_up_tokenization_spaces": False,
     }
-    _write_json(folder / "tokenizer_config.json", config)
+    write_json(folder / "tokenizer_config.json", config)
 
 
 def _table(tokenizer):
@@ -50,7 +50,3 @@ def _name(piece):
     """Their name of a token: that of a language has no sign of a space before it."""
     start, end = LANGUAGE
     return piece[1:] if piece.startswith(start) and piece.endswith(end) else piece
-
-
-def _write_json(path, content):
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -5,6 +5,11 @@ import json
 from aiayn_keras.models.transformer_tokenizer import SPECIAL_PIECES
 
 
+def write_json(path, content):
+    """Writes a JSON file."""
+    path.write_text(f"{json.dumps(content, ensure_ascii=False, indent=1)}\n", encoding="utf-8")
+
+
 def write_configuration(folder, model, precision):
     """Writes `config.json`, `generation_config.json` and `tokenizer_config.json`.
 
@@ -16,17 +21,15 @@ def write_configuration(folder, model, precision):
         model: The `TransformerSeq2SeqLM`.
         precision: Which files transformers.js loads, such as `"fp32"`.
     """
-    tokenizer = model.preprocessor.tokenizer
-    files = {
-        "config.json": _config(model.backbone, tokenizer, precision),
-        "generation_config.json": _generation_config(model.backbone, tokenizer),
-        "tokenizer_config.json": _tokenizer_config(model.backbone),
-    }
-    for name, content in files.items():
-        (folder / name).write_text(f"{json.dumps(content, indent=2)}\n", encoding="utf-8")
+    backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
+    config = marian_config(backbone, tokenizer)
+    write_json(folder / "config.json", {**config, "transformers.js_config": {"dtype": precision}})
+    write_json(folder / "generation_config.json", _generation_config(backbone, tokenizer))
+    write_json(folder / "tokenizer_config.json", _tokenizer_config(backbone))
 
 
-def _config(backbone, tokenizer, precision):
+def marian_config(backbone, tokenizer):
+    """Sizes and special tokens of a model as `config.json` of a Marian model names them."""
     sides = {
         f"{side}_{key}": value
         for side in ("encoder", "decoder")
@@ -45,25 +48,26 @@ def _config(backbone, tokenizer, precision):
         **sides,
         "max_position_embeddings": backbone.max_sequence_length,
         "scale_embedding": True,
-        **_special_ids(tokenizer),
-        "transformers.js_config": {"dtype": precision},
+        **special_ids(tokenizer),
     }
 
 
 def _generation_config(backbone, tokenizer):
     """Settings of a search, which writes the same tokens as ours."""
     return {
-        **_special_ids(tokenizer),
-        "suppress_tokens": [
-            tokenizer.pad_token_id,
-            tokenizer.unk_token_id,
-            tokenizer.start_token_id,
-        ],
+        **special_ids(tokenizer),
+        "suppress_tokens": ids_never_written(tokenizer),
         "max_length": backbone.max_sequence_length,
     }
 
 
-def _special_ids(tokenizer):
+def ids_never_written(tokenizer):
+    """Ids of the tokens that our search does not choose."""
+    return [tokenizer.pad_token_id, tokenizer.unk_token_id, tokenizer.start_token_id]
+
+
+def special_ids(tokenizer):
+    """The tokens that a search needs, by Hugging Face's names."""
     return {
         "pad_token_id": tokenizer.pad_token_id,
         "eos_token_id": tokenizer.end_token_id,

@@ -1,6 +1,5 @@
 """A folder for LiteRT (once TensorFlow Lite), which runs models on phones and small computers."""
 
-import importlib.util
 from pathlib import Path
 
 import keras
@@ -8,6 +7,7 @@ import keras
 from aiayn_keras.checks import check_integer
 from aiayn_keras.decoding.search_options import most_pieces
 from aiayn_keras.export.litert_graph import write_litert
+from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages
 from aiayn_keras.export.template_files import render
 from aiayn_keras.files import check_is_new, new_folder
 from aiayn_keras.weight_files import as_float16
@@ -71,15 +71,10 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
 
 
 def _check_model(model, weights):
-    if importlib.util.find_spec("tensorflow") is None:
-        raise ImportError(
-            "A LiteRT model is written by TensorFlow, which is not installed: "
-            "pip install tensorflow."
-        )
+    check_packages("tensorflow", install="tensorflow")
     if weights not in WEIGHTS:
         raise ValueError(f"`weights` must be one of {', '.join(WEIGHTS)}. Received: {weights!r}.")
-    if model.preprocessor is None:
-        raise ValueError("The model has no `preprocessor`, hence no wordpieces to write.")
+    check_has_tokenizer(model)
     dtypes = {keras.backend.standardize_dtype(each.dtype) for each in model.backbone.weights}
     if any("int" in dtype for dtype in dtypes):
         raise ValueError(

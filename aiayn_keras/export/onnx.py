@@ -1,11 +1,11 @@
 """A folder for ONNX Runtime, in Python, in the browser (transformers.js), and elsewhere."""
 
-import importlib.util
 from pathlib import Path
 
-from aiayn_keras.export.hugging_face_files import write_configuration
+from aiayn_keras.export.hugging_face_files import ids_never_written, write_configuration
 from aiayn_keras.export.onnx_graphs import write_decoder, write_encoder
 from aiayn_keras.export.onnx_layers import check_activation
+from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages
 from aiayn_keras.export.template_files import render
 from aiayn_keras.export.tokenizer_json import has_other_targets, write_tokenizers
 from aiayn_keras.files import check_is_new, new_folder
@@ -53,20 +53,9 @@ def export_onnx(model, filepath, weights="float32"):
     return folder
 
 
-def check_packages(*names):
-    """Raises an `ImportError` that says what to install, unless all the packages are there."""
-    for name in names:
-        if importlib.util.find_spec(name) is None:
-            raise ImportError(
-                f"This format is written with the package {name}, which is not installed: "
-                "pip install 'aiayn-keras[interop]'."
-            )
-
-
 def check_model(model):
     """Raises a `ValueError` for a model that ONNX graphs or their folder cannot hold."""
-    if model.preprocessor is None:
-        raise ValueError("The model has no `preprocessor`, hence no tokenizer to write.")
+    check_has_tokenizer(model)
     check_activation(model.backbone.activation)
 
 
@@ -86,14 +75,13 @@ def write_graphs(backbone, folder, weights="float32"):
 def facts(model):
     """Values that the READMEs of these graphs show, whatever the runtime."""
     tokenizer = model.preprocessor.tokenizer
-    special = tokenizer.pad_token_id, tokenizer.unk_token_id, tokenizer.start_token_id
     separate = has_other_targets(tokenizer)
     return {
         "positions": model.backbone.max_sequence_length,
         "text": "A text.",
         "start": tokenizer.start_token_id,
         "end": tokenizer.end_token_id,
-        "suppressed": list(special),
+        "suppressed": ids_never_written(tokenizer),
         "target_tokenizer": "target_tokenizer.json" if separate else "tokenizer.json",
         "separate": f"\n{render('separate_tokens.md').rstrip()}" if separate else "",
     }

@@ -3,7 +3,8 @@
 import tempfile
 from pathlib import Path
 
-from aiayn_keras.export.onnx import check_model, check_packages, facts, write_graphs
+from aiayn_keras.export.onnx import check_model, facts, write_graphs
+from aiayn_keras.export.preconditions import check_packages
 from aiayn_keras.export.template_files import render
 from aiayn_keras.export.tokenizer_json import write_tokenizers
 from aiayn_keras.files import check_is_new, new_folder

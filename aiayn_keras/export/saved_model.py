@@ -1,12 +1,12 @@
 """A SavedModel for TensorFlow Serving, in a folder with everything that the server needs."""
 
 import importlib.metadata
-import importlib.util
 from dataclasses import asdict
 from pathlib import Path
 
 from aiayn_keras.checks import check_integer
 from aiayn_keras.export.graph_writer import write_graph
+from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages
 from aiayn_keras.export.server_versions import check_graph
 from aiayn_keras.export.serving_kit import check_kit, write_kit
 from aiayn_keras.export.serving_options import make_serving_options
@@ -61,11 +61,15 @@ def export_saved_model(
         FileNotFoundError: If the folder has a version that this package did not write.
         ImportError: If TensorFlow, TensorFlow Text or TensorFlow Serving's API is not installed.
         ValueError: For an option out of range, a folder whose name is not of letters, digits, `.`,
-            `_` and `-`, or a kit in it that this package did not write; nothing is written.
+            `_` and `-`, a kit in it that this package did not write, or a model without
+            preprocessor; nothing is written.
         RuntimeError: If the TensorFlow process fails, with its last line.
         UnsupportedGraphError: If the oldest server that the kit names lacks an op of the graph.
     """
-    _check_installed()
+    check_packages("tensorflow", install="tensorflow")
+    check_packages("tensorflow_text", install="tensorflow-text")
+    check_packages("tensorflow_serving", install="tensorflow-serving-api")
+    check_has_tokenizer(model)
     options = make_serving_options(model.backbone.max_sequence_length, **options)
     if precision not in (None, *PRECISIONS):
         raise ValueError(
@@ -102,16 +106,3 @@ def _check_weights(weights, precision):
             '`weights="float16"` is for a model that computes in float32. '
             f"Received: precision={precision!r}, whose weights take as little space."
         )
-
-
-def _check_installed():
-    for module, package in (
-        ("tensorflow", "tensorflow"),
-        ("tensorflow_text", "tensorflow-text"),
-        ("tensorflow_serving", "tensorflow-serving-api"),
-    ):
-        if importlib.util.find_spec(module) is None:
-            raise ImportError(
-                f"A SavedModel is written by TensorFlow, but `{module}` is not installed: "
-                f"pip install {package}."
-            )

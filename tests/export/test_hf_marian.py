@@ -291,7 +291,7 @@ def test_the_readme_runs_the_model(exported, pairs, translations, monkeypatch):
     assert readme.startswith("---\ntags:\n- translation\n- marian\n---\n\n# toy\n")
     (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     assert len(code.splitlines()) <= 10
-    monkeypatch.chdir(exported.parent)
+    monkeypatch.chdir(exported)
     with contextlib.redirect_stdout(io.StringIO()) as output:
         exec(code.replace("Good morning.", pairs[0][0]), {})
     assert output.getvalue() == f"{translations(4)[:1]}\n"

@@ -7,6 +7,7 @@ import pytest
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.decoding.text_batches import tokenize
 from aiayn_keras.export import export_saved_model
+from aiayn_keras.models import TransformerSeq2SeqLM
 from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close
 
@@ -288,3 +289,9 @@ def test_checksums_are_those_of_every_file(version_folder):
     assert sums.keys() == names - {"SHA256SUMS"}
     for name, checksum in sums.items():
         assert hashlib.sha256((exported / name).read_bytes()).hexdigest() == checksum
+
+
+def test_a_model_without_tokenizer_is_refused(model, tmp_path):
+    with pytest.raises(ValueError, match="no `preprocessor`"):
+        TransformerSeq2SeqLM(model.backbone).export(tmp_path / "small")
+    assert list(tmp_path.iterdir()) == []
