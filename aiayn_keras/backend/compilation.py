@@ -69,7 +69,7 @@ def variable_ids(model):
 def _compile_tensorflow(function, models):
     import tensorflow as tf
 
-    compiled = {}
+    compiled, lock = {}, threading.Lock()  # Batches are searched in threads.
     # TensorFlow warns of functions that are traced often, and goes by their code: two searches with
     # other options are one to it. A partial function has no code.
     one_of_many = functools.partial(function)
@@ -78,10 +78,11 @@ def _compile_tensorflow(function, models):
     def call(*args):
         tensors = [tf.convert_to_tensor(arg) for arg in args]
         kinds = tuple((tensor.dtype, tensor.shape.rank) for tensor in tensors)
-        if kinds not in compiled:
-            specs = [tf.TensorSpec([None] * rank, dtype) for dtype, rank in kinds]
-            traced = tf.function(one_of_many, input_signature=specs, autograph=False)
-            compiled[kinds] = traced.get_concrete_function()  # sooner called than `traced`
+        with lock:
+            if kinds not in compiled:
+                specs = [tf.TensorSpec([None] * rank, dtype) for dtype, rank in kinds]
+                traced = tf.function(one_of_many, input_signature=specs, autograph=False)
+                compiled[kinds] = traced.get_concrete_function()  # sooner called than `traced`
         return compiled[kinds](*tensors)
 
     return call

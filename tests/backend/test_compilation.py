@@ -1,6 +1,9 @@
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -59,6 +62,28 @@ def test_one_trace_serves_all_shapes(compiled):
     for length in (S, T, 1, S):
         function(*inputs(length))
     assert len(traces) == 1
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="JAX compiles shapes at once")
+def test_threads_that_come_together_wait_for_one_trace():
+    traces = []
+
+    def function(x):
+        traces.append(x)
+        time.sleep(0.1)  # a thread that did not wait would come meanwhile
+        return x + 1.0
+
+    compiled, together = compile_inference(function), threading.Barrier(2)
+
+    def call(number):
+        together.wait()
+        return compiled(np.full((B, T), number, "float32"))
+
+    with ThreadPoolExecutor(2) as executor:
+        results = list(executor.map(call, (1.0, 2.0)))
+    assert len(traces) == 1
+    for number, result in zip((2.0, 3.0), results, strict=True):
+        assert_close(result, np.full((B, T), number))
 
 
 def test_new_weights_are_seen(model, compiled):
