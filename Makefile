@@ -21,7 +21,12 @@ MUTANTS ?= 100
 # Two processes, each with whole files, whose fixtures train models.
 PYTEST := python -m pytest --numprocesses 2 --dist loadfile
 # Of the converters, those that compare with the libraries; of training, the tests of what a backend computes; reading recipes and text is the same on all.
-CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian foreign_models ctranslate2 fairseq))
+CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian ctranslate2 fairseq))
+# Of these folders, what no backend changes: text, options, files, the tests' own tools.
+OF_ANY_BACKEND := $(addprefix --ignore=tests/,decoding/test_search_options.py \
+	decoding/test_sentence_splitting.py decoding/test_text_batches.py fidelity/test_fidelity_tools.py \
+	fidelity/test_mistakes_are_seen.py models/test_architecture.py models/test_hostile_folders.py \
+	models/test_model_folder.py models/test_presets.py models/test_transformer_tokenizer.py)
 # Of the exports, those that run in another library's engine.
 ENGINES := $(addprefix tests/export/test_,$(addsuffix .py,ctranslate2 hf_marian litert onnx openvino tokenizer_json))
 NUMERICAL_CORE := $(CONVERTERS) tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
@@ -80,10 +85,10 @@ test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST)
 
 test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and training on JAX and on PyTorch, and all against each other
-	KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
-	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/fidelity tests/backends $(ENGINES) $(CONVERTERS)
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/export/test_graph_writer.py -k other_backends
+	KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
+	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
+	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backends $(ENGINES) $(CONVERTERS) \
+		tests/convert/test_foreign_models.py tests/export/test_graph_writer.py::test_other_backends_export_the_same_kit
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
@@ -92,7 +97,7 @@ tpu-environment: $(INSTALLED_TPU) ## Make an environment with the compilers for 
 	KERAS_BACKEND=jax $(VENV_TPU)/bin/python -m pytest tests/benchmarks
 
 tutorials: $(INSTALLED_NOTEBOOKS) ## Run every notebook of the series and change nothing
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest --nbmake --nbmake-timeout=600 --durations=0 tutorials
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest --numprocesses 2 --nbmake --nbmake-timeout=600 --durations=0 tutorials
 
 notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs
 	KERAS_BACKEND=tensorflow $(BIN)/python tutorials/execute.py
