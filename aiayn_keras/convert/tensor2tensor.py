@@ -176,8 +176,8 @@ def _options_and_weights(arrays, settings, vocabulary, matrices, target_space):
         "num_layers": num_layers[0],
         "hidden_dim": hidden_dim,
         "intermediate_dim": arrays.take(f"{first}/ffn/conv1/kernel", 2).shape[1],
-        "key_dim": arrays.take(f"{attention}/q/kernel", 2).shape[1] // settings.num_heads,
-        "value_dim": arrays.take(f"{attention}/v/kernel", 2).shape[1] // settings.num_heads,
+        "key_dim": _width_of_head(arrays, f"{attention}/q/kernel", settings.num_heads),
+        "value_dim": _width_of_head(arrays, f"{attention}/v/kernel", settings.num_heads),
         "tie_weights": "reverse_embeddings" not in matrices,
         "logits_bias": "logits_bias" in matrices,
     }
@@ -187,6 +187,16 @@ def _options_and_weights(arrays, settings, vocabulary, matrices, target_space):
         for side in SIDES:
             weights |= norm_weights(arrays, f"{BODY}{side}", f"{side}_norm")
     return options, weights
+
+
+def _width_of_head(arrays, name, num_heads):
+    columns = arrays.take(name, 2).shape[1]
+    if columns % num_heads:
+        raise ValueError(
+            f"{arrays.path}: `{ROOT}{name}` has {columns} columns, which `num_heads`, "
+            f"{num_heads}, does not divide."
+        )
+    return columns // num_heads
 
 
 def _positions(arrays, hidden_dim, target_space):

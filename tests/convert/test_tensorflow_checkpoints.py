@@ -153,7 +153,7 @@ def test_the_command_says_which_options_go_together(options, message, tmp_path, 
         ({"self_attention_type": "dot_product_relative"}, "`self_attention_type`"),
         ({"layer_postprocess_sequence": "dan"}, "neither 'n' and 'da' nor"),
         ({"num_heads": 10**9}, "`num_heads`"),
-        ({"num_heads": 5}, "`key_dim`|expected the shape|multiple"),
+        ({"num_heads": 5}, "q/kernel` has 12 columns, which `num_heads`, 5, does not divide"),
     ],
 )
 def test_another_model_of_tensor2tensor_is_refused_by_its_setting(change, message, tmp_path):
@@ -234,11 +234,11 @@ def test_wrong_vocabularies_are_refused(kind, lines, message, tmp_path):
     ],
 )
 def test_a_checkpoint_of_the_other_toolkit_is_refused(kind, other, tmp_path):
-    theirs = kind(layers=1)
-    theirs.variables = other(layers=1).variables
-    arguments = theirs.write(tmp_path)
+    _, *paths = kind(layers=1).write(tmp_path)
+    prefix = tmp_path / "other"
+    toolkits.write_checkpoint(prefix, other(layers=1).variables)
     with pytest.raises(ValueError, match=r"it holds no (model|`transformer`) of"):
-        convert(kind, arguments)
+        convert(kind, [prefix, *paths])
 
 
 def test_files_that_are_no_checkpoint_are_refused_in_one_line(tmp_path):
