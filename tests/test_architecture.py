@@ -20,14 +20,10 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the package: backends, exporters, sentences, clients, its format."""
+    """`path` is relative to the package: backends, exporters, sentences, clients."""
     path = PurePosixPath(path)
     folders = ("backend", "export", "decoding/sentences")
-    files = (
-        "convert/tensorflow_checkpoint.py",  # TensorFlow alone reads its own format
-        "serving/grpc_client.py",
-        "serving/local_page/kit_translator.py",
-    )
+    files = ("serving/grpc_client.py", "serving/local_page/kit_translator.py")
     return any(path.is_relative_to(each) for each in (*folders, *files))
 
 

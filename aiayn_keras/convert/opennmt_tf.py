@@ -80,7 +80,6 @@ def convert_opennmt_tf(
         A `TransformerSeq2SeqLM` with a preprocessor.
 
     Raises:
-        ImportError: If TensorFlow is not installed, which reads the checkpoint.
         OSError: If a file is missing.
         ValueError: If a file is damaged, or describes a model that ours cannot be; with the file
             and the variable.
@@ -124,7 +123,7 @@ def _choose(names):
     if not chosen:
         raise ValueError(
             "it holds no model of OpenNMT-tf 2, whose variables are named `model/...`; "
-            "checkpoints of version 1 are made into such by `onmt-convert-checkpoint`."
+            "checkpoints of version 1 are made into such by `onmt-convert-checkpoint`"
         )
     return chosen
 

@@ -58,7 +58,6 @@ def convert_tensor2tensor(
         A `TransformerSeq2SeqLM` with a preprocessor.
 
     Raises:
-        ImportError: If TensorFlow is not installed, which reads the checkpoint.
         OSError: If a file is missing.
         ValueError: If a file is damaged, or describes a model that ours cannot be; with the file
             and the setting or variable.
@@ -107,7 +106,7 @@ def _choose(names):
     if not any(name.startswith(ROOT + BODY) for name in of_model):
         raise ValueError(
             "it holds no `transformer` of tensor2tensor, whose variables are named "
-            f"`{ROOT}{BODY}...`."
+            f"`{ROOT}{BODY}...`"
         )
     return {
         name: name.removeprefix(ROOT)

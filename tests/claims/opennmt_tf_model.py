@@ -94,7 +94,9 @@ def make(folder, name, options):
         found = model.infer(features)
         texts[str(num_beams)] = [
             b" ".join(tokens[0][: lengths[0]]).decode()
-            for tokens, lengths in zip(*(found[key].numpy() for key in ("tokens", "length")), strict=True)
+            for tokens, lengths in zip(
+                *(found[key].numpy() for key in ("tokens", "length")), strict=True
+            )
         ]
     (folder / "expected.json").write_text(
         json.dumps(

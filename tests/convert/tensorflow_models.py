@@ -132,10 +132,14 @@ class OpenNMTTF:
             slot: np.zeros(D, "float32"),
         }
         write_checkpoint(folder / "ckpt-70", self.variables | others)
+        return [folder / "ckpt-70", *self.write_vocabularies(folder)]
+
+    def write_vocabularies(self, folder):
+        """Writes the vocabularies; returns their paths."""
         paths = [folder / "source.vocab", folder / "target.vocab"]
         for path, words in zip(paths, self.words, strict=True):
             write_lines(path, ["<blank>", "<s>", "</s>", *words])
-        return [folder / "ckpt-70", *paths]
+        return paths
 
     def ids(self, side, text):
         """Ids of words; `side` is 0 for sources and 1 for translations."""

@@ -19,7 +19,7 @@ from tests.helpers import assert_close
 pytest.importorskip("tensorflow")
 
 OPENNMT_TF = {
-    "separate": {},
+    "separate, with source ends": {},
     "shared": {"sharing": "ALL"},
     "shared inputs, learned positions": {"sharing": "SOURCE_TARGET_INPUT", "positions": 9},
     "shared target, post-norm, no biases": {
@@ -46,10 +46,9 @@ def logits_of(model, source, target):
     return keras.ops.convert_to_numpy(model(inputs))[0]
 
 
-@pytest.mark.parametrize("source_end", [False, True])
 @pytest.mark.parametrize("options", OPENNMT_TF.values(), ids=OPENNMT_TF)
-def test_logits_and_greedy_translations_are_opennmt_tf_s(options, source_end, tmp_path):
-    theirs = toolkits.OpenNMTTF(**options)
+def test_logits_and_greedy_translations_are_opennmt_tf_s(options, tmp_path):
+    theirs, source_end = toolkits.OpenNMTTF(**options), not options
     model = convert_opennmt_tf(*theirs.write(tmp_path), num_heads=3, source_end=source_end)
     tokenizer = model.preprocessor.tokenizer
     words = theirs.words[1]
@@ -247,10 +246,10 @@ def test_files_that_are_no_checkpoint_are_refused_in_one_line(tmp_path):
     prefix, *paths = toolkits.OpenNMTTF(layers=1).write(tmp_path)
     data = tmp_path / "ckpt-70.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:1000])
-    with pytest.raises(ValueError, match=r"its variables have [\d,]+ bytes, but its files"):
+    with pytest.raises(ValueError, match=r"`decoder/layer_norm/beta` is not in its 1,000 bytes"):
         convert_opennmt_tf(prefix, *paths, num_heads=3)
     (tmp_path / "ckpt-70.index").write_bytes(b"x" * 100)
-    with pytest.raises(ValueError, match=r"ckpt-70: [^\n]+$"):
+    with pytest.raises(ValueError, match=r"ckpt-70.index: it is no index of a checkpoint"):
         convert_opennmt_tf(prefix, *paths, num_heads=3)
     shutil.copy(tmp_path / "ckpt-70.index", tmp_path / "ckpt-71.index")
     with pytest.raises(ValueError, match=r"several checkpoints.*name one"):
