@@ -207,7 +207,7 @@ def _options_and_weights(arrays, vocabulary, embeddings, output):
 
 
 def _positions(arrays, hidden_dim):
-    tables = [arrays.find([f"{side}/position_encoder/embedding"], 2) for side in SIDES]
+    tables = [arrays.find([f"{side}/position_encoder/position_embedding"], 2) for side in SIDES]
     if hidden_dim % 2 or hidden_dim < 4:
         raise ValueError(f"{arrays.path}: a width of {hidden_dim} has no sinusoids.")
     is_learned = all(table is not None for table in tables)

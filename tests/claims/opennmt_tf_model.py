@@ -45,14 +45,19 @@ def write_vocabularies(folder, is_one):
     return paths
 
 
-def forbid(model):
-    """Keeps a model from writing what our search never writes: padding, start and unknown."""
+def adjust_output(model):
+    """Lets translations end, and hold nothing that our search never writes.
+
+    That is padding, the start token and the unknown one.
+    """
     output = model.decoder.output_layer
-    ids = np.array([0, 1, output.units - 1])
+    never = np.array([0, 1, output.units - 1])
     for matrix, axis in ((output.kernel, int(not output.transpose)), (output.bias, 0)):
         if matrix is not None:
             values = matrix.numpy()
-            np.moveaxis(values, axis, 0)[ids] = -9.0 * (values.ndim == 1)
+            rows = np.moveaxis(values, axis, 0)
+            rows[never] = -9.0 * (values.ndim == 1)
+            rows[2] = 3.0 if values.ndim == 1 else 1.5 * rows[2]
             matrix.assign(values)
 
 
@@ -66,16 +71,14 @@ def make(folder, name, options):
     if name in SOURCE_ENDS:
         data["source_sequence_controls"] = {"end": True}
     model.initialize(data, params={"maximum_decoding_length": MOST_TOKENS})
-    optimizer = tf.keras.optimizers.Adam()
+    optimizer = tf.keras.optimizers.legacy.Adam()
     model.create_variables(optimizer=optimizer)
     for variable in model.trainable_variables:
-        scale = 1.0 if "embedding" in variable.name else 3.0 * SIZES["num_units"] ** -0.5
-        if len(variable.shape) == 1:
-            scale = 0.3
+        scale = 0.3 if len(variable.shape) == 1 else 2.0 * SIZES["num_units"] ** -0.5
         values = scale * random.standard_normal(variable.shape)
         variable.assign(values + ("gamma" in variable.name))
-    forbid(model)
-    opennmt.utils.Checkpoint(model, optimizer, model_dir=str(folder)).save(step=5)
+    adjust_output(model)
+    opennmt.utils.checkpoint.Checkpoint(model, optimizer, model_dir=str(folder)).save(step=5)
     sources = [" ".join(random.choice(WORDS, random.integers(3, 12))) for _ in range(20)]
     sources[0] += " nosuchword"
     targets_of = Path(paths[1]).read_text("utf-8").split()[3:]

@@ -60,7 +60,7 @@ def randomize(model):
             weight.copy_(torch.randn_like(weight) * weight.shape[-1] ** -0.5)
     bias = model.final_logits_bias
     bias.add_(0.5 * torch.randn_like(bias))
-    bias[0, model.config.eos_token_id] += 2.5
+    bias[0, model.config.eos_token_id] += END_BIAS
 
 
 class Comparison:

@@ -12,7 +12,8 @@ older TensorFlow than ours:
 
 For each model: the greatest difference of a logit, how many greedy and beam-4 translations are
 equal, of those that end within the length that the toolkit searched, and the file's size. Exits
-with 1 if any differ, or if nothing could be compared.
+with 1 if a logit differs by more than 1e-4 or a greedy translation at all, or if nothing could be
+compared. (OpenNMT-tf's beams keep the hypotheses that have ended, ours go on with others.)
 """
 
 import json
@@ -90,7 +91,7 @@ def compare(toolkit, folder):
         ended = [i for i, words in enumerate(theirs) if len(words) < expected["most_tokens"]]
         equal = sum(ours[i].text.split() == theirs[i] for i in ended)
         cells.append(f"{equal} of {len(ended)}, {len(set(map(tuple, theirs)))} kinds")
-        is_same &= equal == len(ended) > 0
+        is_same &= num_beams != "1" or equal == len(ended) > 0
     size = sum(file.stat().st_size for file in folder.glob("*.data-*"))
     click.echo(f"| {toolkit} | {folder.name} | {' | '.join(cells)} | {size:,} |")
     return is_same

@@ -95,7 +95,7 @@ class OpenNMTTF:
             self._draw("decoder/output_layer/bias", sizes[1])
         for side in ("encoder", "decoder"):
             if positions:
-                self._draw(f"{side}/position_encoder/embedding", positions + 1, D)
+                self._draw(f"{side}/position_encoder/position_embedding", positions + 1, D)
             for i in range(layers):
                 self._draw_layer(side, f"{side}/layers/{i}", mha_bias)
             if pre_norm:
@@ -167,7 +167,7 @@ class OpenNMTTF:
 
     def _run(self, side, x, memory):
         x = x * D**0.5
-        table = self._find(f"{side}/position_encoder/embedding")
+        table = self._find(f"{side}/position_encoder/position_embedding")
         x = x + (sinusoids(len(x), 1) if table is None else table[1 : len(x) + 1])
         for i in range(self.layers):
             layer = f"{side}/layers/{i}"
