@@ -23,6 +23,9 @@ MODELS_PACKAGE.__path__ = [f"{FOLDER}/models"]
 sys.modules[MODELS_PACKAGE.__name__] = MODELS_PACKAGE
 
 import tensorflow.compat.v1 as tf  # noqa: E402
+
+tf.disable_v2_behavior()  # or its layers name their variables in another way
+
 from tensor2tensor.data_generators import problem_hparams, text_encoder  # noqa: E402
 from tensor2tensor.models import transformer  # noqa: E402
 from tensor2tensor.utils import hparams_lib  # noqa: E402
