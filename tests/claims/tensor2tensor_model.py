@@ -90,6 +90,7 @@ def make(folder, encoder, hparams, settings):
             values = scale * random.standard_normal(variable.shape.as_list())
             if "symbol_modality" in variable.name and "weights_0" in variable.name:
                 values[0] = 0  # padding, which our search never writes
+                values[1] *= 2.0  # the end
                 values[encoder.vocab_size :] = 0
             variable.load(values + ("scale" in variable.name), session)
         tf.train.Saver().save(session, str(folder / "model.ckpt"), global_step=7)

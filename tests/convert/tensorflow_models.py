@@ -259,7 +259,7 @@ class Tensor2Tensor:
         self._draw(f"{name}/layer_norm_bias", D)
 
     def _draw_layer(self, side, name):
-        norm = f"layer_prepostprocess{'' if self.is_first else '_1'}/layer_norm"
+        norm = f"layer_{'prepostprocess' if self.is_first else 'postprocess'}/layer_norm"
         attentions = ["self_attention"] + ["encdec_attention"] * (side == "decoder")
         for each in attentions:
             linear = f"{name}/{each}/multihead_attention"
@@ -337,7 +337,6 @@ class Tensor2Tensor:
         return x if self.is_first else self._norm(name, x)
 
     def _norm(self, scope, x):
-        is_last = scope.count("/") == 1
-        name = f"{scope}/layer_prepostprocess{'' if self.is_first or is_last else '_1'}/layer_norm"
+        name = f"{scope}/layer_{'prepostprocess' if self.is_first else 'postprocess'}/layer_norm"
         scale, bias = self._find(f"{name}/layer_norm_scale"), self._find(f"{name}/layer_norm_bias")
         return normalize(x, scale, bias, self.hparams["norm_epsilon"])
