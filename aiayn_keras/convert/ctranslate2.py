@@ -10,7 +10,11 @@ from aiayn_keras.convert.ctranslate2_binary import read_model_bin
 from aiayn_keras.convert.ctranslate2_layers import check_all_taken, layer_weights, norm_weights
 from aiayn_keras.convert.ctranslate2_settings import read_config, read_settings
 from aiayn_keras.convert.joint_vocabulary import Vocabulary, join, joint_matrices, share
-from aiayn_keras.convert.positions import half_and_half_sinusoids, position_weights
+from aiayn_keras.convert.positions import (
+    DEFAULT_POSITIONS,
+    half_and_half_sinusoids,
+    position_weights,
+)
 from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
 from aiayn_keras.convert.vocabulary_files import read_token_file
@@ -18,9 +22,6 @@ from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_p
 
 DEFAULT_EPSILON = 1e-5
 """Of the engine's layer normalization where `config.json` names none."""
-
-DEFAULT_POSITIONS = 1024
-"""Positions of a model whose sinusoids are not in the file, for which the engine has no bound."""
 
 SIDES = ("encoder", "decoder")
 PADDINGS = ("<pad>", "<blank>")

@@ -17,7 +17,8 @@ from aiayn_keras.files import read_bytes
 ENGINE_WEIGHTS = "model.bin"
 FORMATS = (
     "a folder of Hugging Face's Marian (config.json with model_type marian), a folder of "
-    "CTranslate2 (model.bin), and, with its dictionaries, a checkpoint of fairseq"
+    "CTranslate2 (model.bin), and, with its vocabularies, a checkpoint of fairseq, OpenNMT-tf or "
+    "tensor2tensor"
 )
 
 

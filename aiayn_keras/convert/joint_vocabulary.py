@@ -23,14 +23,15 @@ class Vocabulary:
 
     Attributes:
         tokens: Tuple of strings.
-        unknown: Row of the token for unknown ones.
+        unknown: Row of the token for unknown ones, if there is one.
         end: Row of the end token.
         start: Row of the token that translations are begun with; may be that of the end token.
+            None if they are begun with zeros.
         pad: Row of padding, if there is one.
     """
 
     tokens: tuple[str, ...]
-    unknown: int
+    unknown: int | None
     end: int
     start: int | None = None
     pad: int | None = None

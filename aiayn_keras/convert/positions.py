@@ -4,6 +4,9 @@ import numpy as np
 
 from aiayn_keras.layers.positional_embedding import sinusoidal_encoding
 
+DEFAULT_POSITIONS = 1024
+"""Positions of a model whose sinusoids are not in the file, for which its toolkit has no bound."""
+
 CLOSE = 1e-6
 """Difference below which a table holds the paper's sinusoids."""
 

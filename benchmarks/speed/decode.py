@@ -3,7 +3,7 @@
 Run from the repository's root, where `aiayn_keras` is installed with its extras:
 
     python -m benchmarks.speed.decode --workload base
-    python -m benchmarks.speed.decode --workload file --model DIR --source FILE
+    python -m benchmarks.speed.decode --workload file --model DIR --source FILE --reference FILE
     python -m benchmarks.speed.decode --workload file --rounds 5 \
         --systems ours-tensorflow-float32 --systems 'ctranslate2-*' --show-differences 3
     python -m benchmarks.speed.decode --systems ours-tensorflow-float32 \
@@ -12,8 +12,8 @@ Run from the repository's root, where `aiayn_keras` is installed with its extras
 Workloads, all with 4 beams and no length penalty, so that all systems look for the same thing:
 
 - `file`: a trained model translates a file, from strings to strings, in batches of 64, and its
-  first 100 lines one after another. Unit: sentences/s. Without --model and --source it is the demo
-  model with 1,000 sentences of the demo language.
+  first 100 lines one after another. Unit: sentences/s. With --reference, BLEU of what was measured.
+  Without --model and --source it is the demo model with 1,000 sentences of the demo language.
 - `base`: the paper's base model with random weights and 32,000 tokens translates 32 tokens to
   exactly 30, in one batch of 32, and 5 sentences one after another. Unit: target tokens/s. Ours
   also scores the end token, one step more, for which a translation in thirty is another.
@@ -67,6 +67,7 @@ class Case(NamedTuple):
     batch_size: int
     forced_length: int | None
     unit: str
+    references: list[str] | None = None
 
     @property
     def work(self):
@@ -74,8 +75,11 @@ class Case(NamedTuple):
         return len(self.texts) * (self.forced_length or 1)
 
 
-def file_cases(model, source, batch_sizes, limit):
+def file_cases(model, source, reference, batch_sizes, limit):
     """The cases of a trained model and a text file, or of the demo."""
+    references = None
+    if reference is not None:
+        references = Path(reference).read_text(encoding="utf-8").splitlines()[:limit]
     if source is None:
         from aiayn_keras.data import generate_demo_pairs
 
@@ -86,7 +90,8 @@ def file_cases(model, source, batch_sizes, limit):
     for batch_size in batch_sizes or (64, 1):
         texts = lines[:100] if batch_size == 1 else lines
         name = f"{len(texts)} lines, {_how(batch_size)}"
-        yield Case(name, str(model), texts, batch_size, None, "sentences/s")
+        targets = references and references[: len(texts)]
+        yield Case(name, str(model), texts, batch_size, None, "sentences/s", targets)
 
 
 def base_cases(model, batch_sizes):
@@ -155,6 +160,13 @@ def agreement(measurement, other):
     return sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(ours)
 
 
+def bleu(translations, references):
+    """BLEU with two decimals."""
+    from aiayn_keras.training.bleu import corpus_bleu
+
+    return f"{corpus_bleu(translations, references).score:.2f}"
+
+
 def case_table(case, measurements, reference, checkout):
     """The Markdown table of one case."""
 
@@ -170,6 +182,8 @@ def case_table(case, measurements, reference, checkout):
         "first run, s": lambda m: f"{m.first_seconds:.1f}",
         "notes": notes,
     }
+    if case.references is not None:
+        columns = {"BLEU": lambda m: bleu(m.facts["translations"], case.references), **columns}
     return speed_table(measurements, reference, case.unit, columns, checkout)
 
 
@@ -194,11 +208,11 @@ def report(case, measurements, baseline, show_differences, checkout):
     return "\n\n".join(filter(None, [table, found]))
 
 
-def make_cases(workloads, laboratory, model, source, batch_sizes, limit):
+def make_cases(workloads, laboratory, model, source, reference, batch_sizes, limit):
     """All cases of the workloads."""
     cases = []
     if "file" in workloads:
-        cases += file_cases(model, source, batch_sizes, limit)
+        cases += file_cases(model, source, reference, batch_sizes, limit)
     if "base" in workloads:
         try:
             random_model = laboratory.artifact("random_model", "transformer_base")
@@ -219,6 +233,7 @@ def make_cases(workloads, laboratory, model, source, batch_sizes, limit):
 )
 @click.option("--model", type=click.Path(exists=True, file_okay=False), help="Model folder.")
 @click.option("--source", type=click.Path(exists=True, dir_okay=False), help="Text to translate.")
+@click.option("--reference", type=click.Path(exists=True, dir_okay=False), help="For BLEU.")
 @click.option("--limit", type=click.IntRange(min=1), help="Read only so many lines.")
 @click.option("--batch-size", "batch_sizes", type=click.IntRange(min=1), multiple=True)
 @click.option("--show-differences", type=int, default=0, help="Print so many of every system.")
@@ -227,6 +242,7 @@ def main(
     workloads,
     model,
     source,
+    reference,
     limit,
     batch_sizes,
     show_differences,
@@ -239,6 +255,8 @@ def main(
     """Measure decoding speed of this package and of others, as Markdown."""
     if (model is None) != (source is None):
         raise click.UsageError("--model and --source belong together.")
+    if reference is not None and source is None:
+        raise click.UsageError("--reference is for translations of a --source.")
     systems = choose_systems(patterns, SYSTEMS, against)
     records = []
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the folder is removed
@@ -248,7 +266,7 @@ def main(
         contextlib.ExitStack() as stack,
     ):
         laboratory = Laboratory(systems, Path(folder), stack)
-        for case in make_cases(workloads, laboratory, model, source, batch_sizes, limit):
+        for case in make_cases(workloads, laboratory, model, source, reference, batch_sizes, limit):
             measurements, left_out = take_turns(
                 list(systems),
                 lambda name, case=case: laboratory.start(name, case),

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 from tests.claims.forked_cases import Case, Limits, print_table, run_cases
+from tests.claims.hostile_bundles import hostile_bundles
 from tests.claims.hostile_models import hostile_checkpoints, hostile_engine_models
 from tests.claims.hostile_tensors import CANARY, hostile_tensor_files
 
@@ -29,7 +30,7 @@ def cases(folder):
     Args:
         folder: Path of an empty folder for the files.
     """
-    from aiayn_keras.convert import convert_ctranslate2, convert_fairseq
+    from aiayn_keras.convert import convert_ctranslate2, convert_fairseq, convert_opennmt_tf
     from aiayn_keras.convert.tensor_files import read_tensors
 
     for number, file in enumerate(hostile_tensor_files()):
@@ -40,6 +41,7 @@ def cases(folder):
     for group, make, convert in (
         ("CTranslate2", hostile_engine_models, lambda path: convert_ctranslate2(path)),
         ("fairseq", hostile_checkpoints, lambda paths: convert_fairseq(*paths)),
+        ("TensorFlow", hostile_bundles, lambda paths: convert_opennmt_tf(*paths, num_heads=3)),
     ):
         place = folder / group
         place.mkdir()

@@ -3,7 +3,8 @@
 `python -m tests.claims.kills` trains a very small model with `aiayn-keras train`, once undisturbed,
 and then again and again until it was killed 20 times, at moments drawn evenly over the time the
 undisturbed training took. Every killed training is resumed by the same command until it ends. Its
-weights must be those of the undisturbed one, bit for bit. Exits with 1 if any are not.
+weights must be those of the undisturbed one, bit for bit. With `--lora` adapters of a model that is
+trained already are trained instead, and must be the same too. Exits with 1 if any are not.
 """
 
 import math
@@ -26,6 +27,8 @@ from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.training import list_checkpoints
 
 SIZES = {"train": 500, "validation": 20, "test": 20}
+INITIAL_UPDATES = 20
+RANK = 4
 
 
 def write_recipe(folder, updates):
@@ -66,6 +69,18 @@ def write_recipe(folder, updates):
     return path
 
 
+def write_adapting_recipe(folder, updates):
+    """Trains a model and writes a recipe that adapts it; returns the recipe's path."""
+    initial = folder / "initial"
+    train(write_recipe(folder, INITIAL_UPDATES), initial)
+    recipe = yaml.safe_load(write_recipe(folder, updates).read_text("utf-8"))
+    del recipe["tokenizer"]
+    recipe["model"] = {"initial": str(initial), "lora_rank": RANK}
+    path = folder / "adapting.yaml"
+    path.write_text(yaml.safe_dump(recipe), "utf-8")
+    return path
+
+
 def train(recipe, output, seconds=math.inf, stop_when=lambda: False):
     """Runs `aiayn-keras train`, and kills it after some seconds or when a function says so.
 
@@ -95,30 +110,34 @@ def train(recipe, output, seconds=math.inf, stop_when=lambda: False):
     return True
 
 
-def weights_of(run):
-    """All arrays of a model folder, by name."""
+def arrays_of(path):
+    """All arrays of an HDF5 file, by name."""
     arrays = {}
-    with h5py.File(run / "model.weights.h5") as file:
+    with h5py.File(path) as file:
         file.visititems(
             lambda name, item: arrays.update({name: item[()]}) if hasattr(item, "shape") else None
         )
     return arrays
 
 
-def differences(run, undisturbed):
+def differences(run, undisturbed, is_adapted):
     """Names of what is not the same, bit for bit."""
-    ours, theirs = weights_of(run), weights_of(undisturbed)
-    different = sorted(ours.keys() ^ theirs.keys())
-    different += [
-        name for name in ours.keys() & theirs.keys() if not np.array_equal(ours[name], theirs[name])
-    ]
+    different = []
+    for name in ["model.weights.h5"] + ["adapters.h5"] * is_adapted:
+        ours, theirs = arrays_of(run / name), arrays_of(undisturbed / name)
+        different += sorted(ours.keys() ^ theirs.keys())
+        different += [
+            f"{name}: {array}"
+            for array in ours.keys() & theirs.keys()
+            if not np.array_equal(ours[array], theirs[array])
+        ]
     for name in ("history.json", "evaluation.json"):
         if (run / name).read_bytes() != (undisturbed / name).read_bytes():
             different.append(name)
     return different
 
 
-def count_different(folder, kills, updates, seed):
+def count_different(folder, kills, updates, seed, is_adapted):
     """Kills and resumes trainings, and says what happened to each.
 
     Args:
@@ -126,12 +145,14 @@ def count_different(folder, kills, updates, seed):
         kills: Number of kills; the last training killed is resumed to its end.
         updates: Length of a training.
         seed: Of the moments.
+        is_adapted: Whether adapters of a trained model are trained.
 
     Returns:
         Number of trainings, and of those whose weights differ from the undisturbed one's.
     """
     moments = random.Random(seed)
-    recipe, undisturbed = write_recipe(folder, updates), folder / "undisturbed"
+    write = write_adapting_recipe if is_adapted else write_recipe
+    recipe, undisturbed = write(folder, updates), folder / "undisturbed"
     start = time.perf_counter()
     train(recipe, undisturbed)
     seconds = time.perf_counter() - start
@@ -148,7 +169,7 @@ def count_different(folder, kills, updates, seed):
             half = [path.name for path in run.rglob(".writing-*")]
             last = saved[-1] if saved else None
             click.echo(f"kill {done}: last checkpoint {last}, half written {half}")
-        different = differences(run, undisturbed)
+        different = differences(run, undisturbed, is_adapted)
         wrong += bool(different)
         trainings += 1
         click.echo(f"training {trainings} ended: {different or 'the very same'}")
@@ -160,10 +181,11 @@ def count_different(folder, kills, updates, seed):
 @click.option("--kills", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--updates", type=click.IntRange(min=1), default=200, show_default=True)
 @click.option("--seed", default=0, show_default=True, help="Of the moments.")
-def main(kills, updates, seed):
+@click.option("--lora", is_flag=True, help="Train adapters of a trained model.")
+def main(kills, updates, seed, lora):
     """Kill trainings at random moments, resume them, and compare their weights."""
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-        trainings, wrong = count_different(Path(folder), kills, updates, seed)
+        trainings, wrong = count_different(Path(folder), kills, updates, seed, lora)
     click.echo(f"{kills} kills, {trainings} trainings, {wrong} with other weights")
     sys.exit(min(1, wrong))
 

@@ -14,6 +14,7 @@ library's end within 20 tokens: those cut off there are ranked in other ways. Ex
 anything differs, or if nothing could be compared.
 """
 
+import functools
 import json
 import shutil
 import subprocess
@@ -29,6 +30,13 @@ ROOT = Path(__file__).parents[2]
 SMALL = {"d_model": 64, "ffn_dim": 96, "layers": 2, "attention_heads": 4}
 BATCH_SIZE = 20
 MOST_TOKENS = 20
+SMALL_END_BIAS, END_BIAS = 2.5, 3.5
+"""Added to the end token's logit, so that many translations end within `MOST_TOKENS`."""
+
+SHARPER, QUIETER = 2.5, 0.6
+"""Factors for queries and keys, and for outputs of sublayers, of a deep model: with random weights
+its attentions would be even, and all its translations alike."""
+
 TRANSLATE = ROOT / "saved_models" / "translate.py"
 
 
@@ -44,10 +52,10 @@ def write_model(real, folder, small):
                  for name, size in SMALL.items() if name != "d_model"}  # fmt: skip
         config |= sizes | {"d_model": SMALL["d_model"], "num_hidden_layers": SMALL["layers"]}
     config["forced_eos_token_id"] = None
-    save_random_model(folder, config, randomize, seed=0)
+    save_random_model(folder, config, functools.partial(randomize, small=small), seed=0)
 
 
-def randomize(model):
+def randomize(model, small):
     """Gives activations and logits the size of a trained model's, and lets translations end."""
     import torch
 
@@ -58,9 +66,13 @@ def randomize(model):
             weight.mul_(40 * weight.shape[1] ** -0.5)
         else:
             weight.copy_(torch.randn_like(weight) * weight.shape[-1] ** -0.5)
+        if not small and weight.ndim == 2 and ("q_proj" in name or "k_proj" in name):
+            weight.mul_(SHARPER)
+        if not small and weight.ndim == 2 and ("out_proj" in name or "fc2" in name):
+            weight.mul_(QUIETER)
     bias = model.final_logits_bias
     bias.add_(0.5 * torch.randn_like(bias))
-    bias[0, model.config.eos_token_id] += 2.5
+    bias[0, model.config.eos_token_id] += SMALL_END_BIAS if small else END_BIAS
 
 
 class Comparison:

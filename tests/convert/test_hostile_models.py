@@ -1,14 +1,17 @@
 """Models of other toolkits that are right but for one thing: one clear line each."""
 
+import functools
 import re
 
 import pytest
 
-from aiayn_keras.convert import convert_ctranslate2, convert_fairseq
+from aiayn_keras.convert import convert_ctranslate2, convert_fairseq, convert_opennmt_tf
 
 pytest.importorskip("ctranslate2")
+pytest.importorskip("tensorflow")
 pytest.importorskip("torch")
 
+from tests.claims.hostile_bundles import hostile_bundles
 from tests.claims.hostile_models import (
     hostile_checkpoints,
     hostile_engine_models,
@@ -29,7 +32,11 @@ def answers(cases, convert):
 
 @pytest.mark.parametrize(
     ("make_cases", "convert", "least"),
-    [(hostile_engine_models, convert_ctranslate2, 70), (hostile_checkpoints, convert_fairseq, 12)],
+    [
+        (hostile_engine_models, convert_ctranslate2, 70),
+        (hostile_checkpoints, convert_fairseq, 12),
+        (hostile_bundles, functools.partial(convert_opennmt_tf, num_heads=3), 50),
+    ],
 )
 def test_every_hostile_model_is_refused_in_one_line(make_cases, convert, least, tmp_path):
     found = list(answers(make_cases(tmp_path), convert))
