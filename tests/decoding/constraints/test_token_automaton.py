@@ -65,7 +65,6 @@ states = st.integers(0, 3)
 
 @hypothesis.settings(
     max_examples=8 if keras.config.backend() == "jax" else 30,
-    deadline=None,
 )
 @hypothesis.given(
     table=st.dictionaries(st.tuples(states, st.sampled_from(WORDS)), states, max_size=9),
