@@ -4,12 +4,12 @@ Run from the repository's root, where `aiayn_keras` is installed:
 
     python -m benchmarks.speed.constraint
 
-Models of random weights (paper's base, and tiny) translate sentences of 30 words to exactly 32
-wordpieces with 4 beams: without a constraint by `min_length` and `max_length`, and as trees over the
-words, of which 32 wordpieces leave room for flat ones alone. A third search is that without again,
-with a forced vocabulary of all wordpieces. All do as many steps with as many rows. They run in turn,
-every other round in reverse order, after a first run that compiles. A ratio is the median of the
-ratios of the rounds.
+Models of random weights (the paper's base, and tiny) translate sentences of 30 words to exactly 32
+wordpieces with 4 beams, in one batch and one after another: without a constraint by `min_length`
+and `max_length`, and as trees over the words, of which 32 wordpieces leave room for flat ones
+alone. A third search is that without again, with a forced vocabulary of all wordpieces. All do as
+many steps with as many rows. They run in turn, every other round in reverse order, after a first
+run that compiles. A ratio is the median of the ratios of the rounds.
 """
 
 import os
@@ -23,6 +23,7 @@ from benchmarks.report import digits, machine, markdown_table
 
 NUM_WORDS = 30
 NUM_LABELS = 30
+NUM_TEXTS = {"one batch": 32, "one after another": 5}
 
 
 def build_parser(preset, vocabulary_size):
@@ -57,31 +58,30 @@ def searches(model):
     }
 
 
-def take_turns(model, texts, rounds):
-    """Seconds of every search by name, one for each round."""
+def take_turns(model, batches, rounds):
+    """Seconds of every search for all batches, by name, one for each round."""
     options = searches(model)
     seconds = {name: [] for name in options}
     for turn in range(rounds + 1):
         for name in list(options)[:: -1 if turn % 2 else 1]:
             start = time.perf_counter()
-            translations = model.translate(texts, **options[name])
+            found = [model.translate(texts, **options[name]) for texts in batches]
             if turn:  # the first run compiles
                 seconds[name].append(time.perf_counter() - start)
-            lengths = {len(translation.tokens) for translation in translations}
+            lengths = {len(translation.tokens) for batch in found for translation in batch}
             if lengths != {NUM_WORDS + 2}:
                 raise RuntimeError(f"{name} wrote {lengths} wordpieces, not {NUM_WORDS + 2}")
     return seconds
 
 
-def row_of(name, size, texts, seconds):
-    """A row of the table."""
-    steps = len(texts) * (NUM_WORDS + 2)
+def cells_of(seconds, num_texts):
+    """Cells of the table: speed without a constraint, and the ratios of time with one."""
     ratios = {
         search: [one / base for one, base in zip(times, seconds["without"], strict=True)]
         for search, times in seconds.items()
     }
-    cells = [name, f"{size:,}", str(len(texts))]
-    cells.append(digits(steps / statistics.median(seconds["without"])))
+    tokens = num_texts * (NUM_WORDS + 2)
+    cells = [digits(tokens / statistics.median(seconds["without"]))]
     for search in ("brackets", "vocabulary"):
         found = ratios[search]
         cells.append(f"{statistics.median(found):.2f} ({min(found):.2f}–{max(found):.2f})")
@@ -91,9 +91,8 @@ def row_of(name, size, texts, seconds):
 @click.command()
 @click.option("--preset", "presets", multiple=True, default=["tiny", "base"], show_default=True)
 @click.option("--vocabulary-size", "sizes", type=int, multiple=True, default=[8000, 32000])
-@click.option("--batch-size", "batches", type=int, multiple=True, default=[32, 1])
 @click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True)
-def main(presets, sizes, batches, rounds):
+def main(presets, sizes, rounds):
     """Measure the cost of constraints, as Markdown."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     click.echo(f"{machine()}\n")
@@ -101,9 +100,11 @@ def main(presets, sizes, batches, rounds):
     for preset in presets:
         for size in sizes:
             model = build_parser(f"transformer_{preset}", size)
-            for batch in batches:
-                texts = random_texts(batch, NUM_WORDS, size - 2 * NUM_LABELS)
-                rows.append(row_of(preset, size, texts, take_turns(model, texts, rounds)))
+            for name, num_texts in NUM_TEXTS.items():
+                texts = random_texts(num_texts, NUM_WORDS, size - 2 * NUM_LABELS)
+                batches = [texts] if name == "one batch" else [[text] for text in texts]
+                cells = cells_of(take_turns(model, batches, rounds), num_texts)
+                rows.append([preset, f"{size:,}", f"{num_texts}, {name}", *cells])
     heads = ["model", "tokens", "sentences", "target tokens/s without"]
     heads += ["time with brackets", "with a forced vocabulary"]
     click.echo(markdown_table(heads, rows))
