@@ -5,6 +5,7 @@ import pytest
 
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras.export.graph_writer import write_graph
+from aiayn_keras.export.served_translator import NO_SCORE
 from aiayn_keras.export.serving_options import make_serving_options
 from tests.export.served import Served
 from tests.helpers import assert_close
@@ -27,7 +28,7 @@ def assert_served_as_translated(parser, folder, **options):
         found = translation.hypotheses
         assert texts == [each.text for each in found] + [""] * (4 - len(found))
         assert_close(scores[: len(found)], [each.score for each in found], 1e-4, 1e-4)
-        np.testing.assert_array_equal(scores[len(found) :], -np.inf)
+        np.testing.assert_array_equal(scores[len(found) :], np.float32(NO_SCORE))
     for source, translation in zip(SOURCES, expected, strict=False):  # the graph of one sentence
         best = served("serving_default", text=[source])
         assert best["translation"].tolist() == [translation.text]
@@ -41,7 +42,7 @@ def test_a_saved_model_writes_the_trees_that_the_model_writes(parser, tmp_path):
     answer = served("serving_default", text=texts)
     (expected,) = parser.translate(SOURCES[:1], constraint="brackets", max_length=9)
     assert answer["translation"].tolist() == ["", expected.text]
-    assert np.isneginf(answer["score"]).tolist() == [True, False]
+    assert_close(answer["score"], [NO_SCORE, expected.score], 1e-4, 1e-4)
 
 
 def test_a_saved_model_keeps_to_a_closed_list(parser, tmp_path):

@@ -90,7 +90,7 @@ class BracketRules:
         zero = zero + ops.zeros((num_beams,), dtype="int32")  # --> (B, W)
         num_words = 1
         if self.is_word is not None:
-            is_word = ops.logical_and(take(self.is_word, token_ids), padding_mask != 0)
+            is_word = ops.logical_and(take(self.is_word, token_ids), ops.not_equal(padding_mask, 0))
             num_words = ops.sum(ops.cast(is_word, "int32"), axis=1, keepdims=True)
         return BracketState(
             labels=ops.expand_dims(zero, axis=2) + ops.zeros((self.max_depth,), dtype="int32"),
