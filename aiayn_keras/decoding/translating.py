@@ -9,7 +9,13 @@ from aiayn_keras.backend import in_parallel
 from aiayn_keras.checks import check_integer
 from aiayn_keras.decoding.hypotheses import Hypothesis, as_translation, read_hypotheses
 from aiayn_keras.decoding.prompts import Prompts
-from aiayn_keras.decoding.text_batches import MOST_TEXTS, batch_by_length, pad_batch, tokenize
+from aiayn_keras.decoding.text_batches import (
+    LENGTH_MULTIPLE,
+    MOST_TEXTS,
+    batch_by_length,
+    pad_batch,
+    tokenize,
+)
 
 
 def translate_texts(
@@ -98,7 +104,10 @@ def _check_found(log_probs, rows, options):
 
 
 def _align(align, sources, token_ids):
-    """Alignments `(B, N, L - 1, S)` of hypotheses `(B, N, L)`."""
+    """Alignments `(B, N, T, S)` of hypotheses `(B, N, L)`, T the longest's length, rounded up."""
+    # Behind it is padding alone, for all of which the model may have no positions.
+    width = int((token_ids != 0).sum(axis=2).max()) - 1
+    token_ids = token_ids[:, :, : width + -width % LENGTH_MULTIPLE + 1]
     num_rows, num_hypotheses, length = token_ids.shape
     decoder_ids = token_ids[:, :, :-1].reshape(-1, length - 1)
     encoder_ids, encoder_mask = (
