@@ -9,7 +9,13 @@ from aiayn_keras.backend import in_parallel
 from aiayn_keras.checks import check_integer
 from aiayn_keras.decoding.hypotheses import Hypothesis, as_translation, read_hypotheses
 from aiayn_keras.decoding.prompts import Prompts
-from aiayn_keras.decoding.text_batches import MOST_TEXTS, batch_by_length, pad_batch, tokenize
+from aiayn_keras.decoding.text_batches import (
+    LENGTH_MULTIPLE,
+    MOST_TEXTS,
+    batch_by_length,
+    pad_batch,
+    tokenize,
+)
 
 
 def translate_texts(
@@ -50,7 +56,7 @@ def translate_texts(
         inputs = pad_batch([sources[i] for i in rows])
         outputs = search(*inputs, *prompts.batch(rows, *inputs[0].shape))
         token_ids, log_probs = (ops.convert_to_numpy(output)[: len(rows)] for output in outputs)
-        _check_finite(log_probs)
+        _check_found(log_probs, rows, options)
         alignments = None if align is None else _align(align, inputs, token_ids)
         return token_ids, log_probs, alignments
 
@@ -78,17 +84,30 @@ def translate_texts(
     return translations
 
 
-def _check_finite(log_probs):
+def _check_found(log_probs, rows, options):
     """Refuses `(B, N)` log-probabilities if there is a text for which nothing was found."""
-    if not np.isfinite(log_probs[:, 0]).all():
+    is_missing = ~np.isfinite(log_probs[:, 0])
+    if is_missing.any():
+        reasons = [
+            "weights of it are not finite",
+            "`no_repeat_ngram_size` leaves no token to write",
+        ]
+        if options.constraint is not None:
+            reasons.append(
+                "`constraint` allows nothing that begins with its prefix and is as short as "
+                "`max_length` and the model's positions want it"
+            )
         raise ValueError(
-            "The model gives no probabilities, so there is no translation: weights of it are not "
-            "finite, or `no_repeat_ngram_size` leaves no token to write."
+            "The model gives no probabilities, so there is no translation of "
+            f"`texts[{rows[int(is_missing.argmax())]}]`: {', or '.join(reasons)}."
         )
 
 
 def _align(align, sources, token_ids):
-    """Alignments `(B, N, L - 1, S)` of hypotheses `(B, N, L)`."""
+    """Alignments `(B, N, T, S)` of hypotheses `(B, N, L)`, T the longest's length, rounded up."""
+    # Behind it is padding alone, for all of which the model may have no positions.
+    width = int((token_ids != 0).sum(axis=2).max()) - 1
+    token_ids = token_ids[:, :, : width + -width % LENGTH_MULTIPLE + 1]
     num_rows, num_hypotheses, length = token_ids.shape
     decoder_ids = token_ids[:, :, :-1].reshape(-1, length - 1)
     encoder_ids, encoder_mask = (
