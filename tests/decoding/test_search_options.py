@@ -8,7 +8,7 @@ from aiayn_keras.decoding.search_options import SearchOptions
 
 
 def test_defaults_are_the_paper_s():
-    assert dataclasses.astuple(SearchOptions()) == (4, 0.6, 5, 0.0, 0, 1, 0, None)
+    assert dataclasses.astuple(SearchOptions()) == (4, 0.6, 5, 0.0, 0, 1, 0, None, 50)
 
 
 def test_equal_options_are_one_key():
