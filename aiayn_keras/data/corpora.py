@@ -14,11 +14,11 @@ from aiayn_keras.data.trees import LEAF
 # Share of Tatoeba's connected components for validation, and again for test.
 TATOEBA_HELD_OUT = 0.02
 LANGUAGES = {
-    "craft-parsing": ("en", "trees"),
     "demo": ("en", "de"),
     "multi30k-en-de": ("en", "de"),
     "multi30k-en-fr": ("en", "fr"),
     "tatoeba-en-es": ("en", "es"),
+    "craft-parsing": ("en", "trees"),
 }
 
 
@@ -48,7 +48,7 @@ def corpus_names() -> tuple[str, ...]:
 
     Example:
     >>> corpus_names()
-    ('craft-parsing', 'demo', 'multi30k-en-de', 'multi30k-en-fr', 'tatoeba-en-es')
+    ('demo', 'multi30k-en-de', 'multi30k-en-fr', 'tatoeba-en-es', 'craft-parsing')
     """
     return tuple(LANGUAGES)
 

@@ -92,7 +92,7 @@ class Pcfg:
         return self._read(chart, words, 0, length, root)[0], float(scores[root])
 
     def _tags(self, word):
-        return self._lexicon.get(word) or self._shapes.get(_shape(word)) or self._shapes[""]
+        return self._lexicon.get(word) or self._shapes.get(_shape(word)) or self._shapes.get("", [])
 
     def _pairs(self, chart, start, end):
         """Log-probabilities `(splits, rules)` of all pairs under a cell."""

@@ -7,9 +7,8 @@ Run from the repository's root, in an environment with `pip install pyevalb`:
 DIR holds bracketed trees, such as CRAFT's `structural-annotation/treebank/penn`. Takes 1,000 of
 them, changes each by chance (labels, constituents left out and added) and scores the changed one.
 PYEVALB knows none of the rules of COLLINS.prm, so it is given trees without punctuation, with ADVP
-for PRT, each in a root of its own. It counts a constituent that is in a tree twice once as found and
-twice as wanted, so such constituents are left out of its trees. Exits with 1 if a count of any tree
-differs.
+for PRT, each in a root of its own. Where a tree has a constituent twice it counts one as found and
+two as wanted, so the second is left out of its trees. Exits with 1 if a count of any tree differs.
 """
 
 import random

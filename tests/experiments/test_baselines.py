@@ -34,20 +34,21 @@ TREES = [
     tree("(S (NP i/N) (VP see/V (NP it/N) (PP with/P (NP you/N))))"),
     tree("(S (NP i/N) (VP see/V (NP (NP you/N) (PP with/P (NP it/N)))))"),
     tree("(S (NP you/N) (VP see/V (NP it/N)))"),
+    tree("(S (NP zap/N) (VP see/V (NP it/N)))"),
 ]
 
 
 def test_the_grammar_attaches_as_its_trees_most_often_do():
-    found, log_prob = Pcfg(TREES).parse("you see it with you".split())
+    found, log_prob = Pcfg(TREES).parse(["you", "see", "it", "with", "you"])
     assert str(found) == ("(S (NP (N you)) (VP (V see) (NP (N it)) (PP (P with) (NP (N you)))))")
-    nouns = [word for each in TREES for word in each.words() if word in ("i", "you", "it")]
-    noun = math.log(10 / 11)
+    nouns = [word for each in TREES for word in each.words() if word in ("i", "you", "it", "zap")]
+    noun = math.log(13 / 14)  # the NP that are a noun
     words = sum(math.log(nouns.count(word) / len(nouns)) for word in ("you", "it", "you"))
-    assert log_prob == pytest.approx(3 * noun + words + math.log(2 / 4), abs=1e-4)
+    assert log_prob == pytest.approx(3 * noun + words + math.log(2 / 5), abs=1e-4)
 
 
 def test_a_new_word_is_taken_by_its_shape():
-    found, _ = Pcfg(TREES).parse("you see zzz".split())
+    found, _ = Pcfg(TREES).parse(["you", "see", "zzz"])
     assert found.words() == ["you", "see", "zzz"]
     assert [leaf.label for leaf in found.leaves()] == ["N", "V", "N"]
 
@@ -71,7 +72,8 @@ def log_prob_of(grammar, found):
     rules = {}
     for columns in (grammar._unary, grammar._binary):
         *symbols, log_probs = columns
-        rules |= dict(zip(zip(*(column.tolist() for column in symbols), strict=True), log_probs))
+        keys = zip(*(column.tolist() for column in symbols), strict=True)
+        rules |= dict(zip(keys, log_probs, strict=True))
     total = float(grammar._roots[number[found.label]])
     for parent, children in pcfg._rules(found):
         total += rules[tuple(number[symbol] for symbol in (parent, *children))]
