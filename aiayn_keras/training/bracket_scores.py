@@ -110,15 +110,15 @@ def score_trees(trees, references):
         matched += (tree_brackets & reference_brackets).total()
         found += tree_brackets.total()
         exact += tree_brackets == reference_brackets
-    percent = 100 / len(references)
+    sentences = len(references)
     return BracketScores(
         # Of two empty sides the ratio is 0, as in evalb.
         f1=200 * matched / max(1, found + wanted),
         precision=100 * matched / max(1, found),
         recall=100 * matched / max(1, wanted),
-        exact_match=exact * percent,
-        well_formed=sum(tree is not None for tree in trees) * percent,
-        sentences=len(references),
+        exact_match=100 * exact / sentences,
+        well_formed=100 * sum(tree is not None for tree in trees) / sentences,
+        sentences=sentences,
         reference_brackets=wanted,
     )
 
