@@ -1,10 +1,13 @@
 """The options of a search as options of a command, made from `SearchOptions`."""
 
 import dataclasses
+import json
 
 import click
 
+from aiayn_keras.decoding.constraints import as_constraint
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.files import read_bytes
 
 BATCH_SIZE = click.option(
     "--batch-size",
@@ -14,6 +17,8 @@ BATCH_SIZE = click.option(
     help="Number of lines computed together.",
 )
 FLAGS = {"num_return_sequences": "--n-best"}
+MOST_BYTES = 1 << 26
+"""Greatest size of the file of a constraint."""
 
 
 def search_options(*left_out):
@@ -28,8 +33,25 @@ def search_options(*left_out):
     return decorate
 
 
+class _ConstraintType(click.ParamType):
+    """A constraint: its name, or a JSON file of its `kind` and fields."""
+
+    name = "NAME|FILE"
+
+    def convert(self, value, param, ctx):
+        try:
+            if value.endswith(".json"):
+                return as_constraint(json.loads(read_bytes(value, MOST_BYTES)))
+            return as_constraint(value)
+        except (OSError, ValueError, RecursionError) as error:
+            self.fail(str(error), param, ctx)
+
+
 def _as_option(field):
     flag = FLAGS.get(field.name, "--" + field.name.replace("_", "-"))
+    if field.name == "constraint":
+        text = "Rule of all translations: brackets (trees), or a JSON file."
+        return click.option(flag, field.name, type=_ConstraintType(), help=text)
     number = click.FloatRange if field.type is float else click.IntRange
     return click.option(
         flag,

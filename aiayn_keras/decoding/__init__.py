@@ -8,7 +8,7 @@
 | `generation` | token ids to token ids: prompts and length limits of a batch |
 | `decoder_step` | one new token of every hypothesis; with `frozen_decoder`, `cache` |
 | `beam_search` | the search over steps; with `beam_state`, `finished_sentences`, `length_penalty` |
-| `candidates` | the best next tokens; with `constraints`, `repetition` |
+| `candidates` | the best next tokens; with `token_limits`, `repetition`, `constraints` |
 | `beam_sampler` | the search as a sampler of KerasHub's |
 | `scoring`, `attention_maps` | given translations: their probabilities, their attention |
 

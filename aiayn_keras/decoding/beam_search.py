@@ -2,13 +2,13 @@
 
 from typing import Any, NamedTuple
 
-from keras import ops
+from keras import ops, tree
 
-from aiayn_keras.backend import shapes_may_change, take_in_rows, while_loop
+from aiayn_keras.backend import shapes_may_change, take, take_in_rows, while_loop
 from aiayn_keras.decoding.beam_state import NEVER, BeamState, Sentences, initial_state
-from aiayn_keras.decoding.constraints import Constraints
 from aiayn_keras.decoding.finished_sentences import drop_finished, drop_now, store_results
 from aiayn_keras.decoding.length_penalty import length_penalty
+from aiayn_keras.decoding.token_limits import TokenLimits
 
 
 def beam_search(
@@ -21,6 +21,8 @@ def beam_search(
     max_lengths=None,
     min_length=None,
     forbidden_token_ids=(),
+    rules=None,
+    rule_state=(),
 ):
     """Finds the best hypotheses of every sentence.
 
@@ -48,6 +50,9 @@ def beam_search(
         min_length: Integer scalar in place of a `min_length` of `options` that is not 0.
         forbidden_token_ids: Tokens that are never chosen, unless forced. Their probability is not
             given to the others.
+        rules: The `Rules` of a constraint, if there is one. It goes before all other limits: a
+            hypothesis that may not go on, or that would be forced to break it, is dropped.
+        rule_state: Their state before the first token.
 
     Returns:
         Token ids `(B, N, L)`, best first, 0 after the end, and float32 log-probabilities `(B, N)`
@@ -61,7 +66,7 @@ def beam_search(
         max_lengths = ops.zeros_like(prompt[:, 0]) + (length - 2)
     if min_length is None or not options.min_length:
         min_length = options.min_length
-    constraints = Constraints(
+    limits = TokenLimits(
         end_token_id, min_length, forbidden_token_ids, options.no_repeat_ngram_size
     )
     is_single = prompt.shape[0] == 1
@@ -75,12 +80,16 @@ def beam_search(
         state = BeamState(*loop_vars)
         flat_ids = ops.reshape(state.live_ids, (-1, length))
         logits, _, cache = next_token(flat_ids, state.cache, state.index)
-        tokens, log_probs = constraints.candidates(
-            logits, flat_ids, state.index, num_beams, state.sentences
+        allowed = None
+        if rules is not None:
+            room = state.sentences.max_lengths + 1 - state.index
+            allowed = rules.allowed(state.rule_state, room)
+        tokens, log_probs = limits.candidates(
+            logits, flat_ids, state.index, num_beams, state.sentences, allowed
         )
         candidates = _best_candidates(state, tokens, log_probs, end_token_id)
         state = _grow_finished(state, candidates, cache, options)
-        state = _grow_live(state, candidates, cache, options)
+        state = _grow_live(state, candidates, cache, options, rules)
         state = state._replace(index=state.index + 1)
         return tuple(drop_finished(state) if may_drop else state)
 
@@ -91,7 +100,7 @@ def beam_search(
         max_lengths=max_lengths,
         limit_penalty=_length_penalty(max_lengths + 1, options),
     )
-    state = initial_state(sentences, num_beams, options.num_return_sequences, cache)
+    state = initial_state(sentences, num_beams, options.num_return_sequences, cache, rule_state)
     if may_drop:  # A no-op that makes TensorFlow's batch dimension variable.
         state = drop_now(state)
     state = BeamState(*while_loop(is_unfinished, step, tuple(state), is_single))
@@ -157,17 +166,24 @@ def _grow_finished(state, candidates, cache, options):
     )
 
 
-def _grow_live(state, candidates, cache, options):
+def _grow_live(state, candidates, cache, options, rules):
     """Lets the best W candidates that do not end live on."""
     going_on = ops.where(candidates.is_end, NEVER, candidates.log_probs)
     log_probs, best = ops.top_k(going_on, options.num_beams)
     best = ops.cast(best, "int32")
     best_possible = log_probs[:, 0] / state.sentences.limit_penalty
+    live_ids = take_in_rows(candidates.ids, best)
+    beams = take_in_rows(candidates.beams, best)
+    rule_state = state.rule_state
+    if rules is not None:
+        rule_state = tree.map_structure(lambda leaf: take_in_rows(leaf, beams), rule_state)
+        rule_state = rules.advance(rule_state, take(live_ids, state.index, axis=2))
     return state._replace(
-        live_ids=take_in_rows(candidates.ids, best),
+        live_ids=live_ids,
         live_log_probs=log_probs,
         can_improve=best_possible > state.finished_scores[:, -1],
-        cache=cache.reorder(take_in_rows(candidates.beams, best)),
+        cache=cache.reorder(beams),
+        rule_state=rule_state,
     )
 
 

@@ -44,6 +44,8 @@ class BeamState(NamedTuple):
         results: Tuple of token ids `(B, N, L)` and log-probabilities `(B, N)` for all sentences
             that were there at the start, filled in for those that have left.
         cache: The cache of the live hypotheses, see `aiayn_keras.decoding.cache`.
+        rule_state: The state of the live hypotheses in the rules of a constraint, nested tensors
+            `(B, W, ...)`; an empty tuple where there is none.
     """
 
     index: Any
@@ -56,9 +58,10 @@ class BeamState(NamedTuple):
     sentences: Any
     results: Any
     cache: Any
+    rule_state: Any = ()
 
 
-def initial_state(sentences, num_beams, num_finished, cache):
+def initial_state(sentences, num_beams, num_finished, cache, rule_state=()):
     """One live hypothesis for every sentence: its prompt.
 
     Args:
@@ -66,6 +69,7 @@ def initial_state(sentences, num_beams, num_finished, cache):
         num_beams: Number of live hypotheses W.
         num_finished: Number of finished hypotheses N.
         cache: The cache of W hypotheses each.
+        rule_state: Their state in the rules of a constraint, if there is one.
     """
     prompt = ops.where(sentences.mask, sentences.prompt, ops.zeros_like(sentences.prompt))
     prompt = ops.expand_dims(prompt, axis=1)
@@ -84,6 +88,7 @@ def initial_state(sentences, num_beams, num_finished, cache):
         sentences=sentences,
         results=(no_ids, nothing),
         cache=cache,
+        rule_state=rule_state,
     )
 
 

@@ -53,4 +53,5 @@ def drop_now(state):
         sentences=tree.map_structure(keep, state.sentences),
         results=results,
         cache=state.cache.keep(sentences),
+        rule_state=tree.map_structure(keep, state.rule_state),
     )

@@ -53,6 +53,10 @@ def search_translations(
         is_start = ops.equal(ops.arange(length), 0)
         start = ops.expand_dims(ops.zeros_like(num_pieces) + tokenizer.start_token_id, axis=1)
         prompt = ops.where(is_start, start, tokenizer.pad_token_id)
+    rules, rule_state = None, ()
+    if options.constraint is not None:
+        rules = options.constraint.rules(tokenizer)
+        rule_state = rules.initial_state(encoder_token_ids, encoder_padding_mask, options.num_beams)
     next_token, cache = start_decoding_together(
         backbones,
         encoder_token_ids,
@@ -76,6 +80,8 @@ def search_translations(
             tokenizer.unk_token_id,
             tokenizer.start_token_id,
         ),
+        rules=rules,
+        rule_state=rule_state,
     )
 
 

@@ -34,8 +34,9 @@ class Translation(Hypothesis):
     """The best translation of a text, and the runners-up.
 
     Attributes:
-        hypotheses: `num_return_sequences` hypotheses, best first; the first repeats this one. They
-            differ in wordpieces; two of them may spell one text.
+        hypotheses: `num_return_sequences` hypotheses, or as many as there are under a constraint,
+            best first; the first repeats this one. They differ in wordpieces; two of them may spell
+            one text.
     """
 
     hypotheses: tuple[Hypothesis, ...] = ()
@@ -88,6 +89,8 @@ def read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs,
         hypotheses = []
         for n in range(num_hypotheses):
             flat = row * num_hypotheses + n
+            if np.isneginf(log_probs[row, n]):  # so few there are
+                break
             alignment = None
             if alignments is not None:
                 alignment = alignments[row, n, : len(pieces[flat]) + 1, : len(source)]

@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from aiayn_keras.checks import check_integer, check_number
+from aiayn_keras.decoding.constraints import Constraint, as_constraint
 
 EXTRA_LENGTH = 50
 """Paper 6.1: "the maximum output length during inference to input length + 50"."""
@@ -38,10 +39,12 @@ class SearchOptions:
         max_length: Greatest number of wordpieces; None for the source's plus `extra_length`.
         extra_length: Where there is no `max_length`, number of wordpieces that a translation may
             have more than its source: 50 to translate (paper 6.1), 300 to parse (6.3).
+        constraint: A `Constraint` that every hypothesis keeps, such as `BalancedBrackets`, or what
+            `as_constraint` makes one of: `"brackets"`, or a dictionary.
 
     Raises:
-        ValueError: For a number out of its bounds, more sequences than beams, or a `min_length`
-            above `max_length`.
+        ValueError: For a number out of its bounds, more sequences than beams, a `min_length` above
+            `max_length`, or a constraint that there is not or that another option does not go with.
         TypeError: For something that is no number, or no integer where one is needed.
 
     Example:
@@ -70,6 +73,7 @@ class SearchOptions:
     extra_length: int = number_option(
         EXTRA_LENGTH, 0, MOST_TOKENS, "Wordpieces that a translation may have more than its source."
     )
+    constraint: Constraint | None = None
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -86,6 +90,13 @@ class SearchOptions:
                 "`min_length` must be from 0 to `max_length`. "
                 f"Received: min_length={self.min_length}, max_length={self.max_length}."
             )
+        object.__setattr__(self, "constraint", as_constraint(self.constraint))
+        for name in () if self.constraint is None else self.constraint.excludes:
+            if getattr(self, name) != getattr(type(self), name):
+                raise ValueError(
+                    f"`{name}` and `constraint` do not go together. Received: "
+                    f"{name}={getattr(self, name)}, constraint={self.constraint!r:.60}."
+                )
 
     def without_limits(self):
         """The same options for any `min_length` (that is not 0) and any greatest length.

@@ -50,7 +50,7 @@ def translate_texts(
         inputs = pad_batch([sources[i] for i in rows])
         outputs = search(*inputs, *prompts.batch(rows, *inputs[0].shape))
         token_ids, log_probs = (ops.convert_to_numpy(output)[: len(rows)] for output in outputs)
-        _check_finite(log_probs)
+        _check_found(log_probs, rows, options)
         alignments = None if align is None else _align(align, inputs, token_ids)
         return token_ids, log_probs, alignments
 
@@ -78,12 +78,22 @@ def translate_texts(
     return translations
 
 
-def _check_finite(log_probs):
+def _check_found(log_probs, rows, options):
     """Refuses `(B, N)` log-probabilities if there is a text for which nothing was found."""
-    if not np.isfinite(log_probs[:, 0]).all():
+    is_missing = ~np.isfinite(log_probs[:, 0])
+    if is_missing.any():
+        reasons = [
+            "weights of it are not finite",
+            "`no_repeat_ngram_size` leaves no token to write",
+        ]
+        if options.constraint is not None:
+            reasons.append(
+                "`constraint` allows nothing that begins with its prefix and is as short as "
+                "`max_length` and the model's positions want it"
+            )
         raise ValueError(
-            "The model gives no probabilities, so there is no translation: weights of it are not "
-            "finite, or `no_repeat_ngram_size` leaves no token to write."
+            "The model gives no probabilities, so there is no translation of "
+            f"`texts[{rows[int(is_missing.argmax())]}]`: {', or '.join(reasons)}."
         )
 
 

@@ -80,10 +80,15 @@ def _other_options(options):
     """The search options that have no column and are not the default, as text."""
     shown = {"num_beams", "length_penalty", "num_return_sequences", "max_length", "extra_length"}
     return ", ".join(
-        f"{field.name} {options[field.name]}"
+        f"{field.name} {_short(options[field.name])}"
         for field in dataclasses.fields(SearchOptions)
         if field.name not in shown and options.get(field.name, field.default) != field.default
     )
+
+
+def _short(value):
+    """A value as text; of a constraint, its name."""
+    return value["kind"] if isinstance(value, dict) else value
 
 
 def _table(heads, rows):

@@ -13,6 +13,9 @@ from aiayn_keras.export.served_documents import translate_documents
 from aiayn_keras.export.served_text import ServedText
 from aiayn_keras.export.shared_tables import SharedTables
 
+NO_SCORE = -1e30
+"""Score of a hypothesis that a constraint does not leave; JSON has no infinity."""
+
 
 def build_served_translator(model, options, weights):
     """Joins tokenizer, search and detokenizer of a model in one `tf.Module`.
@@ -113,9 +116,14 @@ class _ServedSearch:
 
     def search(self, token_ids, padding_mask, num_hypotheses):
         """Finds hypotheses: token ids `(B, N, L)` and log-probabilities `(B, N)`."""
+        import tensorflow as tf
+
         if num_hypotheses not in self._searches:
             self._searches[num_hypotheses] = self._make_search(num_hypotheses)
-        return self._searches[num_hypotheses](token_ids, padding_mask)
+        token_ids, log_probs = self._searches[num_hypotheses](token_ids, padding_mask)
+        if self.options.constraint is not None:
+            log_probs = tf.maximum(log_probs, NO_SCORE)
+        return token_ids, log_probs
 
     def _make_search(self, num_hypotheses):
         """A function that all signatures call, so that the graph holds it once."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from aiayn_keras.decoding.constraints import CONSTRAINTS
 from aiayn_keras.decoding.search_options import MOST_TOKENS, SearchOptions, number_option
 
 LONG_TEXTS = ("truncate", "error")
@@ -41,7 +42,8 @@ def make_serving_options(max_sequence_length, **options):
         `ServingOptions`.
 
     Raises:
-        ValueError: For numbers out of range or an unknown `long_text`.
+        ValueError: For numbers out of range, an unknown `long_text`, or a constraint that has no
+            name.
         TypeError: For an option that does not exist, or of another type than its default.
     """
     given = {name: value for name, value in options.items() if value is not None}
@@ -60,4 +62,9 @@ def make_serving_options(max_sequence_length, **options):
         )
     if not isinstance(options.documents, bool):
         raise TypeError(f"`documents` must be True or False. Received: {options.documents!r:.60}.")
+    if options.constraint is not None and type(options.constraint) not in CONSTRAINTS.values():
+        raise ValueError(
+            f"`constraint` must be one of {', '.join(CONSTRAINTS)} for an export, whose notes hold "
+            f"it. Received: constraint={options.constraint!r:.60}."
+        )
     return options

@@ -3,7 +3,7 @@
 Those of a model's sizes are in `aiayn_keras.models.architecture`.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
@@ -35,7 +35,12 @@ def number(**bounds):
 
 
 def type_of_search_option(field):
-    """Makes the type of a field of `SearchOptions` from the limits in its metadata."""
+    """Makes the type of a field of `SearchOptions` from the limits in its metadata.
+
+    The constraint is a name or a dictionary here.
+    """
+    if field.name == "constraint":
+        return str | dict[str, Any] | None
     bounds = {"ge": field.metadata["minimum"], "le": field.metadata.get("maximum")}
     if field.type is float:
         return number(**bounds)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import click
 
-SEARCHES = {"free": {}, "balanced": {"constraint": "brackets"}}
+SEARCHES = {"free": {"constraint": None}, "balanced": {"constraint": "brackets"}}
 PICTURES, PICTURE_WORDS = 5, range(8, 19)
 SEED = 1
 

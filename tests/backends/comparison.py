@@ -44,16 +44,21 @@ def logit_difference(a, b):
 
 
 def differing_hypotheses(a, b):
-    """Number of pairs of sentence and rank whose text or tokens are not the same."""
+    """Number of pairs of sentence and rank whose text, tokens or tree are not the same."""
     if a["tokens"].shape != b["tokens"].shape:
-        return a["texts"].size
+        return number_of_hypotheses(a)
     differ = (a["tokens"] != b["tokens"]).any(axis=2) | (a["texts"] != b["texts"])
-    return int(differ.sum())
+    return int(differ.sum() + (a["tree_texts"] != b["tree_texts"]).sum())
+
+
+def number_of_hypotheses(answers):
+    """Number of hypotheses that are compared, trees among them."""
+    return answers["texts"].size + answers["tree_texts"].size
 
 
 def score_difference(a, b):
-    """Of the hypotheses found, and of given translations scored, in nats."""
-    names = ("scores", "pair_scores")
+    """Of the hypotheses and trees found, and of given translations scored, in nats."""
+    names = ("scores", "tree_scores", "pair_scores")
     return float(np.max([np.abs(a[name] - b[name]).max() for name in names]))
 
 

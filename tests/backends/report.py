@@ -7,7 +7,13 @@ import tempfile
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from tests.backends.comparison import BACKENDS, CLAIMS, ask, is_installed
+from tests.backends.comparison import (
+    BACKENDS,
+    CLAIMS,
+    ask,
+    is_installed,
+    number_of_hypotheses,
+)
 
 
 def table(answers):
@@ -29,7 +35,7 @@ def table(answers):
             (
                 " and ".join(pair),
                 *(
-                    f"{difference} of {some['texts'].size}"
+                    f"{difference} of {number_of_hypotheses(some)}"
                     if isinstance(difference, int)
                     else f"{difference:.1e}"
                     for difference in differences

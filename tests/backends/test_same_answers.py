@@ -6,6 +6,7 @@ import pytest
 from tests.backends.comparison import BACKENDS, CLAIMS, PAIRS, relative_difference
 from tests.backends.report import table
 from tests.backends.toy import NUM_BEAMS, NUM_SENTENCES
+from tests.random_parser import SOURCES, is_tree_of
 
 claims = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
 
@@ -31,6 +32,15 @@ def test_the_hypotheses_compete(backend, answers):
 
 
 @each_backend
+def test_the_trees_compete_and_are_trees(backend, answers):
+    found = answers(backend)
+    assert found["tree_texts"].shape == (len(SOURCES), NUM_BEAMS)
+    for source, texts in zip(SOURCES, found["tree_texts"].tolist(), strict=True):
+        assert len(set(texts)) == NUM_BEAMS
+        assert all(is_tree_of(text, source) for text in texts)
+
+
+@each_backend
 def test_every_matrix_has_a_gradient_and_is_moved_far_beyond_what_is_allowed(backend, answers):
     found = answers(backend)
     (limit,) = (claim.limit for claim in CLAIMS if claim.name == "weights after an update")
@@ -48,6 +58,8 @@ def some_answers():
         "texts": np.array([["one", "two"]]),
         "tokens": np.array([[["on", "e"], ["two", ""]]]),
         "scores": np.array([[-1.0, -2.0]]),
+        "tree_texts": np.array([["(S XX )S"]]),
+        "tree_scores": np.array([[-4.0]]),
         "pair_scores": np.array([-3.0]),
         "gradient/large": np.array([100.0]),
         "gradient/small": np.array([0.02, 0.01]),
@@ -68,6 +80,8 @@ def test_a_backend_agrees_with_itself(claim):
         ("texts", [["one", "to"]], {"n-best hypotheses": 1}),
         ("tokens", [[["o", "ne"], ["tw", "o"]]], {"n-best hypotheses": 2}),
         ("tokens", [[["o", "n", "e"], ["two", "", ""]]], {"n-best hypotheses": 2}),
+        ("tree_texts", [["(NP XX )NP"]], {"n-best hypotheses": 1}),
+        ("tree_scores", [[-4.25]], {"scores": 0.25}),
         ("scores", [[-1.0, -2.5]], {"scores": 0.5}),
         ("pair_scores", [-3.5], {"scores": 0.5}),
         ("gradient/small", [0.02, 0.015], {"gradients": 0.25}),
@@ -81,7 +95,7 @@ def test_a_difference_is_seen(name, value, expected):
 
 
 @pytest.mark.parametrize(
-    "name", ["logits", "scores", "pair_scores", "gradient/small", "weights/small"]
+    "name", ["logits", "scores", "tree_scores", "pair_scores", "gradient/small", "weights/small"]
 )
 def test_nan_is_never_agreement(name):
     other = some_answers()
@@ -93,4 +107,4 @@ def test_nan_is_never_agreement(name):
 def test_the_report_has_a_row_for_each_pair():
     lines = table({backend: some_answers() for backend in BACKENDS}).splitlines()
     assert [line.split(" | ")[0] for line in lines[3:]] == [f"| {a} and {b}" for a, b in PAIRS]
-    assert lines[3].endswith("| 0.0e+00 | 0 of 2 | 0.0e+00 | 0.0e+00 | 0.0e+00 |")
+    assert lines[3].endswith("| 0.0e+00 | 0 of 3 | 0.0e+00 | 0.0e+00 | 0.0e+00 |")

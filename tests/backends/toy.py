@@ -14,6 +14,7 @@ from aiayn_keras.models import (
 from aiayn_keras.optimization import WarmupSchedule
 from aiayn_keras.training import save_checkpoint
 from tests.number_words import number_words, train_tokenizer
+from tests.random_parser import build_random_parser
 
 NUM_SENTENCES = 20
 NUM_BEAMS = 4
@@ -36,6 +37,8 @@ def compile_as_in_the_paper(model, optimizer=None):
 
 def save_toy(folder):
     """Trains a model and writes `preset/`, `inputs.npz` and a checkpoint of the training.
+
+    Beside it is `parser/`, the preset of a model of random weights, for constrained searches.
 
     The training stops before the model is sure of itself, so that the hypotheses of a sentence
     compete and a small difference would change their order.
@@ -60,6 +63,7 @@ def save_toy(folder):
     model.fit(x, y, sample_weight=weights, batch_size=32, epochs=2, verbose=0)
     save_checkpoint(model, folder, update=int(model.optimizer.iterations))
     TransformerSeq2SeqLM(backbone, preprocessor).save_to_preset(str(folder / "preset"))
+    build_random_parser().save_to_preset(str(folder / "parser"))
 
     sources, targets = zip(*number_words(NUM_SENTENCES, 4), strict=True)
     np.savez(folder / "inputs.npz", sources=sources, targets=targets, **packed_batch(tokenizer))

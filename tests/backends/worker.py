@@ -12,6 +12,7 @@ import numpy as np
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.training import list_checkpoints, load_checkpoint
 from tests.backends.toy import NUM_BEAMS, compile_as_in_the_paper
+from tests.random_parser import SOURCES
 
 # So great that beside the step the weights vanish, whose last digits it is added to; a power of
 # two, by which dividing again changes no digit.
@@ -30,6 +31,7 @@ def answer(folder):
         "logits": trained.predict(batch, batch_size=len(labels), verbose=0),
         "pair_scores": model.score(sources, targets),
         **hypotheses(model, sources),
+        **trees(TransformerSeq2SeqLM.from_preset(str(folder / "parser"))),
         **gradients(trained, batch, labels),
         **weights_after_one_update(trained, batch, labels, folder),
     }
@@ -44,6 +46,16 @@ def hypotheses(model, sources):
         "texts": np.array([[h.text for h in row] for row in rows]),
         "scores": np.array([[h.score for h in row] for row in rows]),
         "tokens": np.array([[(*h.tokens, *[""] * length)[:length] for h in row] for row in rows]),
+    }
+
+
+def trees(parser):
+    """Of each source of the parser, best first: `tree_texts` and `tree_scores (N, W)`."""
+    options = {"num_beams": NUM_BEAMS, "num_return_sequences": NUM_BEAMS, "max_length": 12}
+    found = parser.translate(SOURCES, constraint="brackets", **options)
+    return {
+        "tree_texts": np.array([[h.text for h in each.hypotheses] for each in found]),
+        "tree_scores": np.array([[h.score for h in each.hypotheses] for each in found]),
     }
 
 

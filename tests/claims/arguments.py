@@ -43,6 +43,7 @@ NO_NUMBERS = (
     "position_embedding",
     "long_text",
     "documents",
+    "constraint",
 )
 MESSAGES = {"hidden_dim": "hidden_dim|num_heads", "num_beams": "num_beams|num_return_sequences"}
 """Names that a refusal may hold, where another argument is wrong beside this one."""

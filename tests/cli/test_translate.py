@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 import importlib
 import json
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 from aiayn_keras.cli.windows import windows
+from aiayn_keras.decoding.constraints import TokenAutomaton
 from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
 from tests.helpers import assert_close
 
@@ -89,6 +91,22 @@ def test_options_reach_the_search(trained_run, source_file, model, tmp_path):
     assert result.stdout.splitlines() == [
         "\t".join(hypothesis.text for hypothesis in each.hypotheses) for each in expected
     ]
+
+
+def test_a_constraint_is_a_name_or_a_file(trained_run, source_file, model, tmp_path):
+    token_ids = model.preprocessor.tokenizer.of_targets()(["Das Mädchen ist glücklich."])[0]
+    constraint = TokenAutomaton.of_vocabulary(token_ids)
+    path = tmp_path / "vocabulary.json"
+    path.write_text(json.dumps(dataclasses.asdict(constraint)))
+    arguments = ("translate", trained_run, "--input", source_file, "--constraint")
+    expected = [each.text for each in model.translate(SOURCES, constraint=constraint)]
+    assert run(*arguments, path).stdout.splitlines() == expected
+    assert expected != [each.text for each in model.translate(SOURCES)]
+    assert_one_clear_line(run(*arguments, "brackets"), "must have pairs of brackets")
+    for wrong in ("trees", "nowhere.json", write_lines(tmp_path / "wrong.json", ["[1]"])):
+        result = run(*arguments, wrong)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "Invalid value for '--constraint'" in result.stderr
 
 
 def test_json_holds_scores_tokens_and_alignments(trained_run, source_file, model):

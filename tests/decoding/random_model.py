@@ -113,16 +113,19 @@ class RandomModel:
             state = np.tanh(state @ self.carry + self.tokens[token])
         return -np.abs(state).sum()
 
-    def finished(self, sentence, num_beams, max_length):
-        """All that a search with plain lists finishes: log-probability and tokens."""
+    def finished(self, sentence, num_beams, max_length, may_be=lambda ids: True):
+        """All that a search with plain lists finishes: log-probability and tokens.
+
+        `may_be` says which tuples of tokens may be, finished or not.
+        """
         live, finished = [(0.0, (START,))], []
         for index in range(1, max_length + 2):
             candidates = sorted(
                 (
                     (log_prob + self.log_probs(sentence, ids)[token], (*ids, token))
                     for log_prob, ids in live
-                    for token in range(V)
-                    if token == END or index <= max_length
+                    for token in range(len(self.bias))
+                    if (token == END or index <= max_length) and may_be((*ids, token))
                 ),
                 reverse=True,
             )[: 2 * num_beams]
@@ -139,6 +142,7 @@ class RandomModel:
         max_lengths=None,
         forbidden_token_ids=(),
         cache_type=StateCache,
+        **rules,
     ):
         if prompt is None:
             prompt = np.zeros((len(self.initial), length), "int32")
@@ -153,6 +157,7 @@ class RandomModel:
             END,
             max_lengths=None if max_lengths is None else ops.convert_to_tensor(max_lengths),
             forbidden_token_ids=forbidden_token_ids,
+            **rules,
         )
         return ops.convert_to_numpy(ids), ops.convert_to_numpy(log_probs)
 
@@ -173,11 +178,11 @@ def all_sequences(model, sentence, alpha, max_length, prefix=(START,), forbidden
     return sorted(found, reverse=True)
 
 
-def beam_search_on_paper(model, sentence, num_beams, alpha, max_length, offset=5):
+def beam_search_on_paper(model, sentence, num_beams, alpha, max_length, offset=5, **limits):
     """The same search with lists, one sentence at a time, that never stops before the limit."""
     finished = [
         (penalized(log_prob, len(ids) - 1, alpha, offset), log_prob, ids)
-        for log_prob, ids in model.finished(sentence, num_beams, max_length)
+        for log_prob, ids in model.finished(sentence, num_beams, max_length, **limits)
     ]
     return sorted(finished, reverse=True)[:num_beams]
 

@@ -6,9 +6,11 @@ import pytest
 
 from aiayn_keras.decoding.search_options import SearchOptions
 
+NUMBERS = [field for field in dataclasses.fields(SearchOptions) if field.metadata]
+
 
 def test_defaults_are_the_paper_s():
-    assert dataclasses.astuple(SearchOptions()) == (4, 0.6, 5, 0.0, 0, 1, 0, None, 50)
+    assert dataclasses.astuple(SearchOptions()) == (4, 0.6, 5, 0.0, 0, 1, 0, None, 50, None)
 
 
 def test_equal_options_are_one_key():
@@ -20,7 +22,7 @@ def test_options_are_fixed():
         SearchOptions().num_beams = 2
 
 
-@pytest.mark.parametrize("field", dataclasses.fields(SearchOptions), ids=lambda field: field.name)
+@pytest.mark.parametrize("field", NUMBERS, ids=lambda field: field.name)
 def test_a_number_below_its_minimum_is_refused(field):
     value = field.metadata["minimum"] - 1
     message = rf"`{field.name}` must be at least {value + 1}.*{field.name}={value}"
@@ -28,7 +30,7 @@ def test_a_number_below_its_minimum_is_refused(field):
         SearchOptions(**{field.name: value})
 
 
-@pytest.mark.parametrize("field", dataclasses.fields(SearchOptions), ids=lambda field: field.name)
+@pytest.mark.parametrize("field", NUMBERS, ids=lambda field: field.name)
 @pytest.mark.parametrize("excess", [1, 10**400])
 def test_a_number_above_its_maximum_is_refused(field, excess):
     maximum = field.metadata["maximum"]

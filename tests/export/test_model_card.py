@@ -47,9 +47,9 @@ def test_the_model_card_lists_every_version_with_its_labels(tmp_path, note_versi
 
 def test_the_model_card_lists_search_options_that_have_no_column(tmp_path, note_version):
     note_version(tmp_path, 1)
-    note_version(tmp_path, 2, coverage_penalty=0.2, min_length=3, no_repeat_ngram_size=0)
+    note_version(tmp_path, 2, coverage_penalty=0.2, max_length=3, constraint={"kind": "brackets"})
     write_kit(tmp_path)
     lines = (tmp_path / "README.md").read_text("utf-8").splitlines()
     first, second = (next(x for x in lines if x.startswith(f"| {n} |")) for n in (1, 2))
     assert first.endswith(" |  |")
-    assert second.endswith("| coverage_penalty 0.2, min_length 3 |")
+    assert second.endswith("| coverage_penalty 0.2, constraint brackets |")

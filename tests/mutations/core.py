@@ -9,6 +9,7 @@ CORE = (
     "layers/*.py",
     "optimization/*.py",
     "decoding/*.py",
+    "decoding/constraints/*.py",
     "backend/cache_growth.py",
     "backend/gathering.py",
     "backend/kernels.py",
@@ -23,6 +24,7 @@ CORE = (
 MORE_TESTS = {
     "layers": ("models/test_transformer_backbone.py",),
     "decoding": ("models/test_transformer_seq2seq_lm.py",),
+    "decoding/token_limits.py": ("decoding/constraints",),
     "backend/cache_growth.py": ("decoding",),
     "backend/gathering.py": ("decoding",),
     "backend/kernels.py": ("decoding",),

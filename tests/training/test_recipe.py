@@ -4,6 +4,7 @@ import keras
 import pytest
 import yaml
 
+from aiayn_keras.decoding.constraints import BalancedBrackets
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TransformerBackbone
 from aiayn_keras.training import Recipe, RecipeError, load_recipe, recipe_names
@@ -95,6 +96,12 @@ def test_searches_are_those_of_translate_unless_the_recipe_says_otherwise():
     assert EvaluationSection().search_options() == SearchOptions()
     section = load_recipe("demo", ["evaluation.no_repeat_ngram_size=3"]).evaluation
     assert section.search_options() == SearchOptions(no_repeat_ngram_size=3)
+    section = load_recipe(
+        "demo", ["evaluation.constraint={kind: brackets, max_depth: 9}"]
+    ).evaluation
+    assert section.search_options() == SearchOptions(constraint=BalancedBrackets(max_depth=9))
+    with pytest.raises(RecipeError, match=r"`evaluation`: `constraint` must be one of brackets"):
+        load_recipe("demo", ["evaluation.constraint=trees"])
     with pytest.raises(RecipeError, match=r"`evaluation`: `min_length` must be from 0 to"):
         load_recipe("demo", ["evaluation.min_length=5", "evaluation.max_length=4"])
 

@@ -10,7 +10,7 @@ from aiayn_keras.decoding.candidates import top_log_probs
 from aiayn_keras.decoding.repetition import forbid_tokens, repeats_ngram
 
 
-class Constraints(NamedTuple):
+class TokenLimits(NamedTuple):
     """Limits on all hypotheses.
 
     Attributes:
@@ -26,7 +26,7 @@ class Constraints(NamedTuple):
     forbidden_token_ids: tuple = ()
     no_repeat_ngram_size: int = 0
 
-    def candidates(self, logits, token_ids, index, num_beams, sentences):
+    def candidates(self, logits, token_ids, index, num_beams, sentences, allowed=None):
         """The most probable tokens that may follow each hypothesis.
 
         What may not be chosen keeps its probability: it is not given to the others.
@@ -37,16 +37,21 @@ class Constraints(NamedTuple):
             index: Integer scalar.
             num_beams: Number of hypotheses W of a sentence.
             sentences: The `Sentences`, what is forced and where each must end.
+            allowed: Boolean tensor `(B, W, V)`, the tokens that a constraint allows, if there is
+                one; it binds what is forced, too.
 
         Returns:
             Integer tensor `(B, W, C)` and log-probabilities `(B, W, C)`, -inf for a candidate
             that may not be chosen. There are at least 2·W that may, if the vocabulary has them.
         """
         logits = ops.cast(logits, "float32")
-        selectable = None
+        allowed_logits, selectable = logits, None
+        if allowed is not None:
+            allowed = ops.reshape(allowed, (-1, logits.shape[-1]))
+            allowed_logits = selectable = ops.where(allowed, logits, NEVER)
         if self.no_repeat_ngram_size:
             repeats = repeats_ngram(token_ids, index, self.no_repeat_ngram_size)
-            selectable = forbid_tokens(logits, token_ids, repeats, NEVER)
+            selectable = forbid_tokens(allowed_logits, token_ids, repeats, NEVER)
         # A forbidden token takes at most one place among the best, and so does an early end.
         has_minimum = not isinstance(self.min_length, int) or self.min_length > 0
         num_forbidden = len(self.forbidden_token_ids) + has_minimum
@@ -67,7 +72,7 @@ class Constraints(NamedTuple):
         is_only, only = (
             ops.reshape(ops.stack([x] * num_beams, axis=1), (-1, 1)) for x in (is_only, only)
         )  # --> (B·W, 1)
-        only_log_prob = take_in_rows(logits, only) - log_normalizer
+        only_log_prob = take_in_rows(allowed_logits, only) - log_normalizer
         is_first = ops.equal(ops.arange(num_candidates), 0)
         only_log_prob = ops.where(is_first, only_log_prob, NEVER)  # --> (B·W, C)
         log_probs = ops.where(is_only, only_log_prob, log_probs)

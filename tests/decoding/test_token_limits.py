@@ -2,7 +2,7 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.decoding.beam_state import Sentences
-from aiayn_keras.decoding.constraints import Constraints
+from aiayn_keras.decoding.token_limits import TokenLimits
 
 NUM_BEAMS, VOCABULARY_SIZE, END = 2, 50, 3
 
@@ -14,10 +14,10 @@ def test_forbidden_tokens_and_an_early_end_take_nobody_s_place():
     sentences = Sentences(
         np.array([0], "int32"), prompt, prompt > 0, np.array([6], "int32"), np.ones(1, "float32")
     )
-    constraints = Constraints(END, min_length=4, forbidden_token_ids=(0, 1, 2))
+    limits = TokenLimits(END, min_length=4, forbidden_token_ids=(0, 1, 2))
     tokens, log_probs = map(
         ops.convert_to_numpy,
-        constraints.candidates(
+        limits.candidates(
             ops.convert_to_tensor(logits),
             ops.zeros((NUM_BEAMS, 8), dtype="int32"),
             ops.convert_to_tensor(2, dtype="int32"),

@@ -1,0 +1,114 @@
+"""Cost of a constraint in the search: its time over that of the same search without one.
+
+Run from the repository's root, where `aiayn_keras` is installed:
+
+    python -m benchmarks.speed.constraint
+
+Models of random weights (the paper's base, and tiny) translate sentences of 30 words to exactly 32
+wordpieces with 4 beams, in one batch and one after another: without a constraint by `min_length`
+and `max_length`, and as trees over the words, of which 32 wordpieces leave room for flat ones
+alone. A third search is that without again, with a forced vocabulary of all wordpieces. All do as
+many steps with as many rows. They run in turn, every other round in reverse order, after a first
+run that compiles. A ratio is the median of the ratios of the rounds.
+"""
+
+import os
+import statistics
+import time
+
+import click
+
+from benchmarks.random_models import build_random_model, random_texts
+from benchmarks.report import digits, machine, markdown_table
+
+NUM_WORDS = 30
+NUM_LABELS = 30
+NUM_TEXTS = {"one batch": 32, "one after another": 5}
+
+
+def build_parser(preset, vocabulary_size):
+    """A model whose last tokens are the brackets of `NUM_LABELS` labels."""
+    from aiayn_keras import (
+        TransformerSeq2SeqLM,
+        TransformerSeq2SeqLMPreprocessor,
+        TransformerTokenizer,
+    )
+    from aiayn_keras.convert.tokenizers import NUM_SPECIALS, build_word_model
+
+    words = [f"t{i}" for i in range(NUM_SPECIALS, vocabulary_size - 2 * NUM_LABELS)]
+    words += [f"{sign}L{i}" for sign in "()" for i in range(NUM_LABELS)]
+    tokenizer = TransformerTokenizer(build_word_model([None] * NUM_SPECIALS + words))
+    model = build_random_model(preset, vocabulary_size)
+    parser = TransformerSeq2SeqLM(model.backbone, TransformerSeq2SeqLMPreprocessor(tokenizer))
+    parser.compile()
+    return parser
+
+
+def searches(model):
+    """Options of `translate` by name; the first is the search without a constraint."""
+    from aiayn_keras.decoding.constraints import TokenAutomaton
+
+    tokenizer = model.preprocessor.tokenizer
+    pieces = set(range(tokenizer.vocabulary_size())) - {*tokenizer.special_token_ids}
+    exact = {"length_penalty": 0.0, "max_length": NUM_WORDS + 2, "min_length": NUM_WORDS + 2}
+    return {
+        "without": exact,
+        "brackets": {**exact, "min_length": 0, "constraint": "brackets"},
+        "vocabulary": {**exact, "constraint": TokenAutomaton.of_vocabulary(pieces)},
+    }
+
+
+def take_turns(model, batches, rounds):
+    """Seconds of every search for all batches, by name, one for each round."""
+    options = searches(model)
+    seconds = {name: [] for name in options}
+    for turn in range(rounds + 1):
+        for name in list(options)[:: -1 if turn % 2 else 1]:
+            start = time.perf_counter()
+            found = [model.translate(texts, **options[name]) for texts in batches]
+            if turn:  # the first run compiles
+                seconds[name].append(time.perf_counter() - start)
+            lengths = {len(translation.tokens) for batch in found for translation in batch}
+            if lengths != {NUM_WORDS + 2}:
+                raise RuntimeError(f"{name} wrote {lengths} wordpieces, not {NUM_WORDS + 2}")
+    return seconds
+
+
+def cells_of(seconds, num_texts):
+    """Cells of the table: speed without a constraint, and the ratios of time with one."""
+    ratios = {
+        search: [one / base for one, base in zip(times, seconds["without"], strict=True)]
+        for search, times in seconds.items()
+    }
+    tokens = num_texts * (NUM_WORDS + 2)
+    cells = [digits(tokens / statistics.median(seconds["without"]))]
+    for search in ("brackets", "vocabulary"):
+        found = ratios[search]
+        cells.append(f"{statistics.median(found):.2f} ({min(found):.2f}–{max(found):.2f})")
+    return cells
+
+
+@click.command()
+@click.option("--preset", "presets", multiple=True, default=["tiny", "base"], show_default=True)
+@click.option("--vocabulary-size", "sizes", type=int, multiple=True, default=[8000, 32000])
+@click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True)
+def main(presets, sizes, rounds):
+    """Measure the cost of constraints, as Markdown."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    click.echo(f"{machine()}\n")
+    rows = []
+    for preset in presets:
+        for size in sizes:
+            model = build_parser(f"transformer_{preset}", size)
+            for name, num_texts in NUM_TEXTS.items():
+                texts = random_texts(num_texts, NUM_WORDS, size - 2 * NUM_LABELS)
+                batches = [texts] if name == "one batch" else [[text] for text in texts]
+                cells = cells_of(take_turns(model, batches, rounds), num_texts)
+                rows.append([preset, f"{size:,}", f"{num_texts}, {name}", *cells])
+    heads = ["model", "tokens", "sentences", "target tokens/s without"]
+    heads += ["time with brackets", "with a forced vocabulary"]
+    click.echo(markdown_table(heads, rows))
+
+
+if __name__ == "__main__":
+    main()
