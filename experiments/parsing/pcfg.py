@@ -1,9 +1,10 @@
 """A baseline that needs no download: a probabilistic context-free grammar of the training trees.
 
 Rules with their relative frequencies, as in chapter 18 of Jurafsky and Martin's Speech and Language
-Processing (https://web.stanford.edu/~jurafsky/slp3), long ones split into pairs that remember the
-last two sisters (Klein and Manning 2003, https://aclanthology.org/P03-1054). The best tree is found
-exactly, by the algorithm of Cocke, Kasami and Younger.
+Processing (https://web.stanford.edu/~jurafsky/slp3). As in Klein and Manning 2003
+(https://aclanthology.org/P03-1054), a constituent knows its parent, and long rules are split into
+pairs that know the last two sisters. The best tree is found exactly, by the algorithm of Cocke,
+Kasami and Younger.
 """
 
 import re
@@ -31,6 +32,7 @@ class Pcfg:
 
     def __init__(self, trees):
         roots, unary, binary = Counter(), Counter(), Counter()
+        trees = [_with_parents(tree) for tree in trees]
         words = Counter(word for tree in trees for word in tree.words())
         lexicon, shapes = Counter(), Counter()
         for tree in trees:
@@ -89,7 +91,7 @@ class Pcfg:
         root = int(scores.argmax())
         if scores[root] < NEVER / 2:
             return None, -np.inf
-        return self._read(chart, words, 0, length, root)[0], float(scores[root])
+        return _without_parents(self._read(chart, words, 0, length, root)[0]), float(scores[root])
 
     def _tags(self, word):
         return self._lexicon.get(word) or self._shapes.get(_shape(word)) or self._shapes.get("", [])
@@ -158,6 +160,20 @@ class Pcfg:
             *self._read(chart, words, start, middle, int(left)),
             *self._read(chart, words, middle, end, int(right)),
         )
+
+
+def _with_parents(tree, parent=""):
+    """A tree whose constituents have their parent's label behind their own."""
+    if tree.is_word:
+        return tree
+    children = tuple(_with_parents(child, tree.label) for child in tree.children)
+    return Tree(f"{tree.label}^{parent}", children)
+
+
+def _without_parents(tree):
+    if tree.is_word:
+        return tree
+    return Tree(tree.label.partition("^")[0], tuple(map(_without_parents, tree.children)))
 
 
 def _rules(tree):
