@@ -5,12 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aiayn_keras.data.text_files import CorpusError, stream_lines
-from aiayn_keras.data.trees import Tree, clean_tree
+from aiayn_keras.data.trees import MOST_DEPTH, Tree, clean_tree
 
 SUFFIXES = (".tree", ".mrg", ".parse", ".ptb", ".txt")
 """Endings of the files with trees in a folder."""
-MOST_DEPTH = 200
-"""Greatest depth of a tree; sentences stay below 50."""
 _TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")
 _WORD_MARK = "▁"
 

@@ -13,6 +13,8 @@ LEAF = "XX"
 TREE_LEAVES = (LEAF, "tags")
 EMPTY_TAG = "-NONE-"
 """Tag of a trace, which stands for no word."""
+MOST_DEPTH = 200
+"""Greatest depth of a tree that is read; those of sentences stay below 50."""
 
 
 class Tree(NamedTuple):
@@ -122,7 +124,8 @@ def parse_linearized(text, words):
 
     Raises:
         MalformedTreeError: If brackets are not balanced or their labels differ, a constituent is
-            empty, there is not one root, or there are not as many leaves as words.
+            empty, there is not one root, there are not as many leaves as words, or the tree is
+            deeper than `MOST_DEPTH`.
 
     Example:
         >>> str(parse_linearized("(S (NP XX )NP )S", ["Cats"]))
@@ -132,6 +135,8 @@ def parse_linearized(text, words):
     for number, token in enumerate(text.split(), start=1):
         label, children = stack[-1]
         if token.startswith("("):
+            if len(stack) > MOST_DEPTH:
+                raise MalformedTreeError(f"token {number}: deeper than {MOST_DEPTH} constituents")
             stack.append((token[1:], []))
         elif not token.startswith(")"):
             word = next(words_left, None)
@@ -160,8 +165,8 @@ def repair_linearized(text, words, root="S"):
 
     A closing bracket closes the innermost open constituent of its label and all inside it, or is
     left out. Leaves beyond the words are left out, words without a leaf are added to the root, and
-    what is open at the end is closed there. Constituents without a word are left out. Several trees
-    become children of one root.
+    what is open at the end is closed there. Constituents without a word, or deeper than
+    `MOST_DEPTH`, are left out. Several trees become children of one root.
 
     Args:
         text: A line of brackets and leaves.
@@ -184,7 +189,8 @@ def repair_linearized(text, words, root="S"):
 
     for token in text.split():
         if token.startswith("("):
-            stack.append((token[1:], []))
+            if len(stack) <= MOST_DEPTH:
+                stack.append((token[1:], []))
         elif not token.startswith(")"):
             word = next(words_left, None)
             if word is not None:

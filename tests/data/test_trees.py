@@ -94,6 +94,13 @@ def test_any_line_is_repaired_to_a_tree_of_its_sentence(text, repaired):
     assert tree.words() == ["a", "b"]
 
 
+def test_a_model_that_opens_brackets_without_end_is_no_danger():
+    text = f"{'(S ' * 3000}XX{' )S' * 3000}"
+    with pytest.raises(MalformedTreeError, match="token 201: deeper than 200 constituents"):
+        parse_linearized(text, ["a"])
+    assert linearize(repair_linearized(text, ["a"])) == f"{'(S ' * 200}XX{' )S' * 200}"
+
+
 @hypothesis.given(st.lists(st.sampled_from(["(S", "(NP", ")S", ")NP", "XX"]), max_size=12))
 def test_a_repaired_tree_has_the_words_whatever_is_written(tokens):
     words = ["a", "b", "c"]
