@@ -9,7 +9,8 @@ wordpieces with 4 beams, in one batch and one after another: without a constrain
 and `max_length`, and as trees over the words, of which 32 wordpieces leave room for flat ones
 alone. A third search is that without again, with a forced vocabulary of all wordpieces. All do as
 many steps with as many rows. They run in turn, every other round in reverse order, after a first
-run that compiles. A ratio is the median of the ratios of the rounds.
+run that compiles. A ratio, of time and of the processor's time, which is steadier where other
+programs run, is the median of the ratios of the rounds.
 """
 
 import os
@@ -59,15 +60,16 @@ def searches(model):
 
 
 def take_turns(model, batches, rounds):
-    """Seconds of every search for all batches, by name, one for each round."""
+    """Seconds of every search for all batches by name, and the processor's, for each round."""
     options = searches(model)
     seconds = {name: [] for name in options}
     for turn in range(rounds + 1):
         for name in list(options)[:: -1 if turn % 2 else 1]:
-            start = time.perf_counter()
+            start = time.perf_counter(), time.process_time()
             found = [model.translate(texts, **options[name]) for texts in batches]
             if turn:  # the first run compiles
-                seconds[name].append(time.perf_counter() - start)
+                end = time.perf_counter(), time.process_time()
+                seconds[name].append(tuple(b - a for a, b in zip(start, end, strict=True)))
             lengths = {len(translation.tokens) for batch in found for translation in batch}
             if lengths != {NUM_WORDS + 2}:
                 raise RuntimeError(f"{name} wrote {lengths} wordpieces, not {NUM_WORDS + 2}")
@@ -75,17 +77,15 @@ def take_turns(model, batches, rounds):
 
 
 def cells_of(seconds, num_texts):
-    """Cells of the table: speed without a constraint, and the ratios of time with one."""
-    ratios = {
-        search: [one / base for one, base in zip(times, seconds["without"], strict=True)]
-        for search, times in seconds.items()
-    }
+    """Cells of the table: speed without a constraint, and the ratios of times with one."""
+    without = seconds["without"]
     tokens = num_texts * (NUM_WORDS + 2)
-    cells = [digits(tokens / statistics.median(seconds["without"]))]
+    yield digits(tokens / statistics.median(wall for wall, _ in without))
     for search in ("brackets", "vocabulary"):
-        found = ratios[search]
-        cells.append(f"{statistics.median(found):.2f} ({min(found):.2f}–{max(found):.2f})")
-    return cells
+        for clock in (0, 1):
+            pairs = zip(seconds[search], without, strict=True)
+            ratios = [one[clock] / base[clock] for one, base in pairs]
+            yield f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})"
 
 
 @click.command()
@@ -106,7 +106,7 @@ def main(presets, sizes, rounds):
                 cells = cells_of(take_turns(model, batches, rounds), num_texts)
                 rows.append([preset, f"{size:,}", f"{num_texts}, {name}", *cells])
     heads = ["model", "tokens", "sentences", "target tokens/s without"]
-    heads += ["time with brackets", "with a forced vocabulary"]
+    heads += ["brackets: time", "processor's", "forced vocabulary: time", "processor's"]
     click.echo(markdown_table(heads, rows))
 
 

@@ -45,10 +45,11 @@ def logit_difference(a, b):
 
 def differing_hypotheses(a, b):
     """Number of pairs of sentence and rank whose text, tokens or tree are not the same."""
+    differing_trees = int((a["tree_texts"] != b["tree_texts"]).sum())
     if a["tokens"].shape != b["tokens"].shape:
-        return number_of_hypotheses(a)
+        return a["texts"].size + differing_trees
     differ = (a["tokens"] != b["tokens"]).any(axis=2) | (a["texts"] != b["texts"])
-    return int(differ.sum() + (a["tree_texts"] != b["tree_texts"]).sum())
+    return int(differ.sum()) + differing_trees
 
 
 def number_of_hypotheses(answers):

@@ -27,10 +27,11 @@ class Served:
 
         inputs = {name: tf.constant(value) for name, value in inputs.items()}
         outputs = self.loaded.signatures[signature](**inputs)
-        return {name: _readable(value.numpy()) for name, value in outputs.items()}
+        return {name: readable(value.numpy()) for name, value in outputs.items()}
 
 
-def _readable(array):
+def readable(array):
+    """An array whose bytes, if it has any, are strings."""
     if array.dtype != object:
         return array
     return np.array([text.decode() for text in array.flat], dtype=object).reshape(array.shape)
