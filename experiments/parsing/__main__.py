@@ -55,6 +55,7 @@ def parse_with_model(model, evaluation, sentences, search):
 
 def parse_with_baselines(train, sentences):
     """Trees of the two baselines by name, and the seconds that they took."""
+    from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
     from experiments.parsing.pcfg import Pcfg
     from experiments.parsing.right_branching import RightBranching
 
@@ -64,7 +65,9 @@ def parse_with_baselines(train, sentences):
         ("PCFG", lambda words: grammar.parse(words)[0]),
     ):
         start = time.perf_counter()
-        trees = [parse(words) for words in sentences]
+        options = {"iterable": sentences, "unit": " sentences", "desc": f"{name} "}
+        with open_progress(SECONDS_BETWEEN_LINES, **options) as bar:
+            trees = [parse(words) for words in bar]
         yield name, trees, time.perf_counter() - start
 
 
