@@ -42,6 +42,7 @@ NOT_RUN = {
     "make": "installs from the network, and trains for minutes",
     "pip": "needs the network",
     "python -m benchmarks": "minutes for each; tests/benchmarks runs small ones",
+    "python -m experiments": "hours for each; tests/experiments runs their parts",
     "source": "the tests run in their own environment",
 }
 """Commands that are recorded instead, and the reasons. Those of `aiayn-keras` are still parsed."""

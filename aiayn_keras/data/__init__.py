@@ -2,6 +2,7 @@
 
 from aiayn_keras.data.augmentation import augment
 from aiayn_keras.data.batch_sequence import BatchSequence
+from aiayn_keras.data.bracket_files import read_trees
 from aiayn_keras.data.corpora import Corpus, corpus_names, load_corpus
 from aiayn_keras.data.demo.corpus import generate_demo_pairs
 from aiayn_keras.data.filtering import FilterReport, filter_pairs
@@ -15,6 +16,15 @@ from aiayn_keras.data.text_files import CorpusError, read_lines, stream_lines
 from aiayn_keras.data.token_batches import TokenBatches
 from aiayn_keras.data.token_pairs import TokenPairs
 from aiayn_keras.data.token_shards import TokenShards
+from aiayn_keras.data.treebanks import Treebank, load_craft, tree_pairs
+from aiayn_keras.data.trees import (
+    MalformedTreeError,
+    Tree,
+    clean_tree,
+    linearize,
+    parse_linearized,
+    repair_linearized,
+)
 from aiayn_keras.data.update_batches import UpdateBatches
 
 __all__ = [
@@ -22,6 +32,7 @@ __all__ = [
     "Corpus",
     "CorpusError",
     "FilterReport",
+    "MalformedTreeError",
     "PackedBatches",
     "PairBatches",
     "ParallelText",
@@ -30,15 +41,24 @@ __all__ = [
     "TokenBatches",
     "TokenPairs",
     "TokenShards",
+    "Tree",
+    "Treebank",
     "UpdateBatches",
     "augment",
+    "clean_tree",
     "corpus_names",
     "filter_pairs",
     "generate_demo_pairs",
+    "linearize",
     "load_corpus",
+    "load_craft",
+    "parse_linearized",
     "read_lines",
     "read_parallel",
+    "read_trees",
+    "repair_linearized",
     "stream_lines",
     "stream_parallel",
+    "tree_pairs",
     "write_shards",
 ]

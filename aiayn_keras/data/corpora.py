@@ -2,16 +2,15 @@
 
 import dataclasses
 import itertools
-import os
-import pathlib
 
 from aiayn_keras.data.corpus_files import MULTI30K, TATOEBA
+from aiayn_keras.data.data_folder import locate
 from aiayn_keras.data.demo.corpus import generate_demo_pairs
-from aiayn_keras.data.downloads import fetch
 from aiayn_keras.data.parallel_text import ParallelText, read_parallel
 from aiayn_keras.data.splits import SPLITS, splits_by_component
+from aiayn_keras.data.treebanks import load_craft, tree_pairs
+from aiayn_keras.data.trees import LEAF
 
-DATA_VARIABLE = "AIAYN_KERAS_DATA"
 # Share of Tatoeba's connected components for validation, and again for test.
 TATOEBA_HELD_OUT = 0.02
 LANGUAGES = {
@@ -19,6 +18,7 @@ LANGUAGES = {
     "multi30k-en-de": ("en", "de"),
     "multi30k-en-fr": ("en", "fr"),
     "tatoeba-en-es": ("en", "es"),
+    "craft-parsing": ("en", "trees"),
 }
 
 
@@ -29,7 +29,7 @@ class Corpus:
     Args:
         name: The corpus' name, as `load_corpus` takes it.
         source_language: Two-letter code, such as `"en"`.
-        target_language: Two-letter code, such as `"de"`.
+        target_language: Two-letter code, such as `"de"`; or `"trees"`.
         train: Text to train on.
         validation: Text to choose a model by.
         test: Text to report BLEU on.
@@ -48,7 +48,7 @@ def corpus_names() -> tuple[str, ...]:
 
     Example:
     >>> corpus_names()
-    ('demo', 'multi30k-en-de', 'multi30k-en-fr', 'tatoeba-en-es')
+    ('demo', 'multi30k-en-de', 'multi30k-en-fr', 'tatoeba-en-es', 'craft-parsing')
     """
     return tuple(LANGUAGES)
 
@@ -59,6 +59,7 @@ def load_corpus(
     data_dir=None,
     variant: str = "tok",
     normalization: str | None = "NFC",
+    tree_leaves: str = LEAF,
     train_size: int = 60_000,
     validation_size: int = 1_000,
     test_size: int = 1_000,
@@ -74,6 +75,10 @@ def load_corpus(
       that no sentence of theirs, English or Spanish, is in the training text: not even with other
       capitals, spaces or punctuation. See `splits_by_component`.
 
+    - `craft-parsing`: English sentences and their linearized constituency trees, of 97 biomedical
+      articles; see `load_craft` and `tree_pairs`. The words stay as they are, whatever
+      `normalization` says.
+
     Files are read from `data_dir`, or the folder that the variable AIAYN_KERAS_DATA names, laid
     out as `multi30k/raw/train.en`, `multi30k/tok/train.lc.norm.tok.en`, `tatoeba-spa-eng/spa.txt`
     and so on. They may be newer than ours, so their checksums are not compared. With neither
@@ -85,6 +90,7 @@ def load_corpus(
         variant: For Multi30k: `"tok"` (lower-cased, normalised, tokenised; published BLEU figures
             use it) or `"raw"`. Other corpora have no variants and leave it aside.
         normalization: Unicode normal form of the text; see `read_parallel`.
+        tree_leaves: For `craft-parsing`: `"XX"` or `"tags"`; see `linearize`.
         train_size: Number of training pairs of `demo`. Other corpora are loaded whole.
         validation_size: Number of validation pairs of `demo`.
         test_size: Number of test pairs of `demo`.
@@ -94,7 +100,7 @@ def load_corpus(
         A `Corpus`.
 
     Raises:
-        ValueError: If `name` or `variant` is not known.
+        ValueError: If `name`, `variant` or `tree_leaves` is not known.
         FileNotFoundError: If a file is missing from `data_dir` or AIAYN_KERAS_DATA.
         CorpusError: If a file is damaged or cannot be downloaded.
 
@@ -113,33 +119,20 @@ def load_corpus(
     if name == "demo":
         sizes = zip(SPLITS, (train_size, validation_size, test_size), strict=True)
         texts = [generate_demo_pairs(size, seed, split) for split, size in sizes]
+    elif name == "craft-parsing":
+        splits = zip(SPLITS, load_craft(data_dir), strict=True)
+        texts = [tree_pairs(trees, tree_leaves, f"{name}-{split}") for split, trees in splits]
     elif name == "tatoeba-en-es":
-        text = read_parallel(_locate(TATOEBA, data_dir), normalization=normalization)
+        text = read_parallel(locate(TATOEBA, data_dir), normalization=normalization)
         texts = _split(text, name)
     else:
         texts = []
         for split in SPLITS:
             files = [MULTI30K[f"{variant}/{split}.{language}"] for language in (source, target)]
-            paths = [_locate(file, data_dir) for file in files]
+            paths = [locate(file, data_dir) for file in files]
             text = read_parallel(*paths, normalization=normalization)
             texts.append(dataclasses.replace(text, name=f"{name}-{split}"))
     return Corpus(name, source, target, *texts)
-
-
-def _locate(file, data_dir):
-    """Path of a corpus file in the user's folder or, without one, in the download cache."""
-    folder, origin = data_dir, "`data_dir`"
-    if folder is None:
-        folder, origin = os.environ.get(DATA_VARIABLE), f"the variable {DATA_VARIABLE}"
-    if not folder:
-        return fetch(file)
-    path = pathlib.Path(folder) / file.path
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"There is no corpus file {str(path)!r}; {origin} names the folder {str(folder)!r}. "
-            f"Put the file there, or unset {DATA_VARIABLE} and leave `data_dir` out to download it."
-        )
-    return path
 
 
 def _split(text, name):

@@ -38,3 +38,12 @@ TATOEBA = RemoteFile(
     ),
     member="spa-eng/spa.txt",
 )
+# Release 5; the sha256 sums are those of the files' content in it.
+CRAFT_HOME = "https://raw.githubusercontent.com/UCDenver-ccp/CRAFT/master"
+CRAFT = {
+    path.removeprefix("craft/"): RemoteFile(
+        path, digest, (f"{CRAFT_HOME}/{path.removeprefix('craft/')}",)
+    )
+    for path, digest in SHA256.items()
+    if path.startswith("craft/")
+}

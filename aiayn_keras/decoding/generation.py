@@ -5,7 +5,7 @@ from keras import ops
 from aiayn_keras.decoding.beam_sampler import BeamSampler
 from aiayn_keras.decoding.beam_search import beam_search
 from aiayn_keras.decoding.decoder_step import start_decoding, start_decoding_together
-from aiayn_keras.decoding.search_options import EXTRA_LENGTH, most_pieces
+from aiayn_keras.decoding.search_options import most_pieces
 
 
 def search_translations(
@@ -46,8 +46,8 @@ def search_translations(
         num_tokens = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1)
         num_pieces = num_tokens - len(tokenizer.source_ids)
         max_positions = longest_sequence(backbones)
-        max_lengths = ops.minimum(most_pieces(num_pieces, options.max_length), max_positions - 1)
-        length = ops.shape(encoder_token_ids)[1] + EXTRA_LENGTH + 1
+        max_lengths = ops.minimum(most_pieces(num_pieces, options), max_positions - 1)
+        length = ops.shape(encoder_token_ids)[1] + options.extra_length + 1
         if options.max_length is not None:
             length = min(options.max_length, max_positions - 1) + 2
         is_start = ops.equal(ops.arange(length), 0)

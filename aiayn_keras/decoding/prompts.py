@@ -27,11 +27,11 @@ class Prompts:
     """
 
     def __init__(self, sources, prefixes, options, tokenizer, max_sequence_length):
-        self._max_length, self._min_length = options.max_length, options.min_length
+        self._options = options
         self._max_pieces = max_sequence_length - 1
         self._num_ends = len(tokenizer.source_ids)
         self._limits = [
-            min(most_pieces(len(source) - self._num_ends, options.max_length), self._max_pieces)
+            min(most_pieces(len(source) - self._num_ends, options), self._max_pieces)
             for source in sources
         ]
         pieces = [()] * len(sources)
@@ -53,8 +53,8 @@ class Prompts:
             Int32 arrays: prompts `(B, L)` as `search_translations` takes them, greatest lengths
             `(B,)` and the least length `()`.
         """
-        room = most_pieces(source_length - self._num_ends, self._max_length)
-        if self._max_length is not None:  # Few shapes to compile, whatever users choose.
+        room = most_pieces(source_length - self._num_ends, self._options)
+        if self._options.max_length is not None:  # Few shapes to compile, whatever users choose.
             room = min(room, self._max_pieces)
             room += -(room + 2) % LENGTH_MULTIPLE
         rows = [*rows, *rows[:1] * (batch_size - len(rows))]
@@ -62,7 +62,7 @@ class Prompts:
         for prompt, row in zip(token_ids, rows, strict=True):
             prompt[: len(self._starts[row])] = self._starts[row]
         limits = np.array([self._limits[row] for row in rows], dtype="int32")
-        return token_ids, limits, np.array(self._min_length, dtype="int32")
+        return token_ids, limits, np.array(self._options.min_length, dtype="int32")
 
 
 def _check_room(prefixes, limits, texts):
@@ -72,6 +72,6 @@ def _check_room(prefixes, limits, texts):
                 "prefixes",
                 i,
                 f"the prefix has {len(prefix)} wordpieces, but the translation may have at most "
-                f"{limit} (`max_length`, or the text's plus 50, within the model's positions). "
-                f"It begins with {texts[i][:40]!r}.",
+                f"{limit} (`max_length`, or the text's plus `extra_length`, within the model's "
+                f"positions). It begins with {texts[i][:40]!r}.",
             )

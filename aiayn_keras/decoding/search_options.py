@@ -36,7 +36,9 @@ class SearchOptions:
         num_return_sequences: Number of hypotheses N to find for a sentence, at most `num_beams`.
             The fewer, the sooner the search is done.
         min_length: Least number of wordpieces of a translation.
-        max_length: Greatest number of wordpieces; None for the source's plus 50 (paper 6.1).
+        max_length: Greatest number of wordpieces; None for the source's plus `extra_length`.
+        extra_length: Where there is no `max_length`, number of wordpieces that a translation may
+            have more than its source: 50 to translate (paper 6.1), 300 to parse (6.3).
         constraint: A `Constraint` that every hypothesis keeps, such as `BalancedBrackets`, or what
             `as_constraint` makes one of: `"brackets"`, or a dictionary.
 
@@ -66,7 +68,10 @@ class SearchOptions:
         0, 0, MOST_TOKENS, "Least number of wordpieces of a translation."
     )
     max_length: int | None = number_option(
-        None, 1, MOST_TOKENS, "Greatest number of wordpieces. Default: the source's plus 50."
+        None, 1, MOST_TOKENS, "Greatest number of wordpieces. Default: the source's plus extra."
+    )
+    extra_length: int = number_option(
+        EXTRA_LENGTH, 0, MOST_TOKENS, "Wordpieces that a translation may have more than its source."
     )
     constraint: Constraint | None = None
 
@@ -94,11 +99,13 @@ class SearchOptions:
                 )
 
     def without_limits(self):
-        """The same options for any `min_length` (that is not 0) and any `max_length`.
+        """The same options for any `min_length` (that is not 0) and any greatest length.
 
-        A compiled search takes these two as inputs, see `search_translations`.
+        A compiled search takes these as inputs, see `search_translations`.
         """
-        return dataclasses.replace(self, min_length=min(self.min_length, 1), max_length=None)
+        return dataclasses.replace(
+            self, min_length=min(self.min_length, 1), max_length=None, extra_length=EXTRA_LENGTH
+        )
 
 
 def _checked(field, value):
@@ -109,6 +116,8 @@ def _checked(field, value):
     return check(field.name, value, field.metadata["minimum"], field.metadata["maximum"])
 
 
-def most_pieces(num_pieces, max_length):
+def most_pieces(num_pieces, options):
     """Most wordpieces of the translation of so many wordpieces, integers or tensors."""
-    return num_pieces + EXTRA_LENGTH if max_length is None else num_pieces * 0 + max_length
+    if options.max_length is None:
+        return num_pieces + options.extra_length
+    return num_pieces * 0 + options.max_length

@@ -5,7 +5,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.checks import check_integer
-from aiayn_keras.decoding.search_options import most_pieces
+from aiayn_keras.decoding.search_options import EXTRA_LENGTH
 from aiayn_keras.export.litert_graph import write_litert
 from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages
 from aiayn_keras.export.template_files import render
@@ -54,7 +54,7 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
         max_input_length = min(INPUT_LENGTH, limit)
     check_integer("max_input_length", max_input_length, 1, limit)
     if max_length is None:
-        max_length = min(most_pieces(max_input_length, None), limit)
+        max_length = min(max_input_length + EXTRA_LENGTH, limit)
     check_integer("max_length", max_length, 1, limit)
     folder = Path(filepath)
     check_is_new(folder)

@@ -60,7 +60,7 @@ def _versions(versions, labels):
                 options["num_beams"],
                 options["length_penalty"],
                 options["num_return_sequences"],
-                options["max_length"] or "source + 50",
+                options["max_length"] or f"source + {options['extra_length']}",
                 f"{options['max_input_length']}, then {options['long_text']}",
                 notes.tensorflow,
                 *([others[version]] if has_others else []),
@@ -78,7 +78,7 @@ def _number_formats(notes):
 
 def _other_options(options):
     """The search options that have no column and are not the default, as text."""
-    shown = {"num_beams", "length_penalty", "num_return_sequences", "max_length"}
+    shown = {"num_beams", "length_penalty", "num_return_sequences", "max_length", "extra_length"}
     return ", ".join(
         f"{field.name} {_short(options[field.name])}"
         for field in dataclasses.fields(SearchOptions)

@@ -121,7 +121,9 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         return config
 
     @classmethod
-    def train(cls, texts, vocabulary_size, model_type="bpe", normalization="nmt_nfkc"):
+    def train(
+        cls, texts, vocabulary_size, model_type="bpe", normalization="nmt_nfkc", whole_words=()
+    ):
         """Learns a vocabulary.
 
         Args:
@@ -133,6 +135,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             normalization: SentencePiece's name of a normalization of Unicode and spaces, kept in
                 the tokenizer: `"nmt_nfkc"`, `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` or
                 `"identity"`.
+            whole_words: Words that are one token each and are never split, a sequence of strings
+                without spaces. A longer word that begins with one of them is split behind it.
 
         Returns:
             A `TransformerTokenizer`.
@@ -160,6 +164,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 bos_id=2,
                 eos_id=3,
                 **{f"{name}_piece": piece for name, piece in SPECIAL_PIECES.items()},
+                user_defined_symbols=[f"▁{word}" for word in whole_words],
                 minloglevel=2,
             )
         except (RuntimeError, OSError) as error:

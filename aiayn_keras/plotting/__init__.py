@@ -1,4 +1,4 @@
-"""Figures: learning curves, attention, the learning-rate schedule and masks; and a page to explore.
+"""Figures: learning curves, attention, the schedule, masks and trees; and a page to explore.
 
 Every function `plot_...` returns a `matplotlib.figure.Figure` and, given a `path`, also writes it
 there as a PNG. Nothing touches pyplot: no display is needed and no figure stays open behind the
@@ -10,6 +10,7 @@ from aiayn_keras.plotting.curves import plot_learning_curves, plot_schedule
 from aiayn_keras.plotting.explorer import AttentionExplorer, attention_explorer
 from aiayn_keras.plotting.figures import COLORS
 from aiayn_keras.plotting.heat_maps import plot_attention, plot_masks
+from aiayn_keras.plotting.tree_drawings import plot_tree_pair
 
 __all__ = [
     "COLORS",
@@ -19,4 +20,5 @@ __all__ = [
     "plot_learning_curves",
     "plot_masks",
     "plot_schedule",
+    "plot_tree_pair",
 ]

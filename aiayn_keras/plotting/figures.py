@@ -1,4 +1,4 @@
-"""Parts that all figures share: colours, a canvas without a display, atomic files."""
+"""Parts that all figures share: colours, a canvas without a display, plain text, atomic files."""
 
 from pathlib import Path
 
@@ -24,3 +24,8 @@ def finish(figure, path):
         with atomic_path(path) as temporary:
             figure.savefig(temporary, format="png")
     return figure
+
+
+def plain(text):
+    r"""Keeps Matplotlib from reading `$...$` in a text as mathematics."""
+    return text.replace("$", r"\$")

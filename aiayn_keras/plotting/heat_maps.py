@@ -5,7 +5,7 @@ import textwrap
 
 import numpy as np
 
-from aiayn_keras.plotting.figures import finish, new_figure
+from aiayn_keras.plotting.figures import finish, new_figure, plain
 from aiayn_keras.plotting.visible_tokens import visible
 
 LONGEST_TOKEN = 16  # characters shown; a longer token ends in an ellipsis
@@ -113,12 +113,12 @@ def _heat_maps(maps, key_tokens, query_tokens, names, title, path, scale=None):
         axes.grid(which="minor", color="#E4E4E4", linewidth=0.5)
         axes.tick_params(which="both", length=0, labelsize=9)
         axes.spines[:].set_color("#AAAAAA")
-        axes.set_title(_plain(names[index]), fontsize=10)
+        axes.set_title(plain(names[index]), fontsize=10)
     if scale:
         drawn = list(grid.flat)[: len(maps)]
         figure.colorbar(image, ax=drawn, label=scale, shrink=0.8, aspect=30, pad=0.02)
     if title_lines:
-        figure.suptitle(_plain("\n".join(title_lines)), fontsize=11)
+        figure.suptitle(plain("\n".join(title_lines)), fontsize=11)
         figure.get_layout_engine().set(h_pad=0.08)  # inches, away from the names of the maps
     return finish(figure, path)
 
@@ -127,9 +127,4 @@ def _labels(tokens):
     """Tokens for an axis: nothing invisible, the word mark as `_`, long ones cut."""
     labels = [visible(token).replace("▁", "_") for token in tokens]
     cut = LONGEST_TOKEN - 1
-    return [_plain(f"{label[:cut]}…" if len(label) > LONGEST_TOKEN else label) for label in labels]
-
-
-def _plain(text):
-    r"""Keep Matplotlib from reading `$...$` as mathematics."""
-    return text.replace("$", r"\$")
+    return [plain(f"{label[:cut]}…" if len(label) > LONGEST_TOKEN else label) for label in labels]

@@ -6,7 +6,7 @@ import os
 from aiayn_keras.data import stream_parallel, write_shards
 from aiayn_keras.progress import open_progress
 from aiayn_keras.training.recipe import RecipeError
-from aiayn_keras.training.training_data import load_named, origin_of, train_tokenizer
+from aiayn_keras.training.training_data import load_named, origin_of, read_files, train_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,8 @@ def prepare(recipe, output, workers=None):
 
 def _pairs_of(section):
     """A function that gives an iterator of the training pairs."""
-    if section.name is None:
+    if section.name is None and section.tree_leaves is None:
         return lambda: stream_parallel(*section.train)
-    text = load_named(section).train
+    named = section.name is not None
+    text = load_named(section).train if named else read_files(section, section.train)
     return lambda: iter(text)

@@ -28,7 +28,7 @@ from aiayn_keras.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
 MOST_PROBLEMS = 3
 """Greatest number of wrong fields that a message is about."""
 
-_LEARNED = ("vocabulary_size", "model_type", "normalization")
+_LEARNED = ("vocabulary_size", "model_type", "normalization", "whole_target_words")
 """Fields on a vocabulary that is learned."""
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 import pydantic
 
 from aiayn_keras.backend import bfloat16_products
+from aiayn_keras.data.trees import TREE_LEAVES
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.optimization import paper_adam
@@ -37,6 +38,10 @@ class CorpusSection(Section):
         test: See `train`.
         source_language: Language code of the sources, kept with the recipe.
         target_language: Language code of the targets.
+        tree_leaves: If given, the text is constituency trees: `train`, `validation` and `test` are
+            lists of one file or folder of bracketed trees each (see `read_trees`), words are the
+            sources, and linearized trees the targets. Their leaves are `"XX"` or, with `"tags"`,
+            parts of speech. For a treebank by `name`, `"XX"` if not given.
         shards: Folder that `aiayn-keras prepare` made of the training pairs; their text is then
             not read.
     """
@@ -51,6 +56,7 @@ class CorpusSection(Section):
     test: FilePair | None = None
     source_language: str | None = None
     target_language: str | None = None
+    tree_leaves: Literal[TREE_LEAVES] | None = None
     shards: str | None = None
 
     @pydantic.model_validator(mode="after")
@@ -59,6 +65,13 @@ class CorpusSection(Section):
             raise ValueError("give either `name` or the files `train` and `validation`")
         if self.train is not None and self.validation is None:
             raise ValueError("`train` needs `validation`")
+        if self.train is not None and self.tree_leaves is not None:
+            for split in ("train", "validation", "test"):
+                if len(getattr(self, split) or "1") != 1:
+                    raise ValueError(
+                        f"with `tree_leaves`, `{split}` must be a list of one file or folder of "
+                        "trees"
+                    )
         return self
 
 
@@ -71,6 +84,8 @@ class TokenizerSection(Section):
         vocabulary_size: Number of tokens, the four special ones included.
         model_type: `"bpe"` or `"unigram"`.
         normalization: Name of one of SentencePiece's normalizations.
+        whole_target_words: Whether every word of the targets is one token, for targets of few
+            distinct words, such as linearized trees; wordpieces are learned from the sources alone.
         sampling_alpha: If given, words of the training text are split anew in each epoch: the
             probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
@@ -78,6 +93,7 @@ class TokenizerSection(Section):
     vocabulary_size: count(INTEGERS["vocabulary_size"][1], least=8) | None = None
     model_type: Literal["bpe", "unigram"] = "bpe"
     normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
+    whole_target_words: bool = False
     sampling_alpha: number(gt=0.0, lt=1.0) | None = None
 
 

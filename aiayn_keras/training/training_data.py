@@ -17,6 +17,8 @@ from aiayn_keras.data import (
     filter_pairs,
     load_corpus,
     read_parallel,
+    read_trees,
+    tree_pairs,
 )
 from aiayn_keras.data.shard_index import INDEX, MAX_INDEX_BYTES
 from aiayn_keras.files import read_bytes
@@ -115,18 +117,25 @@ def read_corpus(recipe):
         named = load_named(section)
         train, validation, test = named.train, named.validation, named.test
     else:
-        train = None if section.shards else read_parallel(*section.train)
-        validation = read_parallel(*section.validation)
-        test = read_parallel(*(section.test or section.validation))
+        train = None if section.shards else read_files(section, section.train)
+        validation = read_files(section, section.validation)
+        test = read_files(section, section.test or section.validation)
     if section.shards:
         return RecipeCorpus(TrainingShards(recipe), validation, test)
     train = augment(train, seed=recipe.training.seed, **recipe.augmentation.model_dump())
     return RecipeCorpus(TrainingText(recipe, train), validation, test)
 
 
+def read_files(section, paths):
+    """Reads the `ParallelText` of files of a recipe's `CorpusSection`: text, or trees."""
+    if section.tree_leaves is None:
+        return read_parallel(*paths)
+    return tree_pairs(read_trees(*paths), section.tree_leaves, name=Path(*paths).name)
+
+
 def load_named(section):
     """Loads the `Corpus` whose name and options a recipe's `CorpusSection` gives."""
-    names = {"variant", "train_size", "validation_size", "test_size"}
+    names = {"variant", "tree_leaves", "train_size", "validation_size", "test_size"}
     options = section.model_dump(include=names, exclude_none=True)
     return load_corpus(section.name, **options)
 
@@ -134,9 +143,13 @@ def load_named(section):
 def origin_of(recipe):
     """All that prepared shards depend on, as their index holds it."""
     corpus = recipe.corpus.model_dump(
-        mode="json", include={"name", "variant", "train_size", "train"}, exclude_none=True
+        mode="json",
+        include={"name", "variant", "train_size", "train", "tree_leaves"},
+        exclude_none=True,
     )
     tokenizer = recipe.tokenizer.model_dump(mode="json", exclude={"sampling_alpha"})
+    if not recipe.tokenizer.whole_target_words:  # Shards of before there was this field have none.
+        del tokenizer["whole_target_words"]
     return {"corpus": corpus, "tokenizer": tokenizer}
 
 
@@ -147,14 +160,35 @@ def train_tokenizer(section, sides, num_pairs):
         section: The `TokenizerSection`.
         sides: Two functions that give an iterator of the sentences, one for each side.
         num_pairs: Number of pairs.
+
+    Raises:
+        CorpusError: If the targets have more words than tokens, where each is to be one.
     """
-    step = -(-num_pairs // MOST_PAIRS)
+    step, words = -(-num_pairs // MOST_PAIRS), set()
+    if section.whole_target_words:
+        *sides, targets = sides
+        words = _distinct_words(targets(), section.vocabulary_size)
     return TransformerTokenizer.train(
         (text for side in sides for text in itertools.islice(side(), 0, None, step)),
         vocabulary_size=section.vocabulary_size,
         model_type=section.model_type,
         normalization=section.normalization,
+        whole_words=sorted(words),
     )
+
+
+def _distinct_words(texts, most):
+    """The set of the words of texts."""
+    words = set()
+    for line, text in enumerate(texts, start=1):
+        words.update(text.split())
+        if len(words) > most:
+            raise CorpusError(
+                f"Training text, target line {line}: the targets have more than the {most} words "
+                "of `tokenizer.vocabulary_size`. Raise it, or leave out "
+                "`tokenizer.whole_target_words`."
+            )
+    return words
 
 
 def check_lengths(pairs, tokenizer, max_sequence_length):

@@ -5,7 +5,7 @@ from keras import ops
 
 from aiayn_keras.decoding import generation
 from aiayn_keras.decoding.decoder_step import start_decoding_together
-from aiayn_keras.decoding.generation import EXTRA_LENGTH, search_translations, until_end
+from aiayn_keras.decoding.generation import search_translations, until_end
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
 from tests.helpers import assert_close
@@ -71,7 +71,10 @@ def add_to_logits(monkeypatch):
     return add
 
 
-def test_a_translation_is_at_most_50_tokens_longer_than_its_source(model, tokenizer, add_to_logits):
+@pytest.mark.parametrize(("options", "extra"), [({}, 50), ({"extra_length": 3}, 3)])
+def test_a_translation_is_at_most_so_many_tokens_longer_than_its_source(
+    model, tokenizer, add_to_logits, options, extra
+):
     """A model that never ends by itself: each row stops at its own limit."""
     encoder_ids, encoder_mask = map(
         ops.convert_to_tensor, encoded(tokenizer, ["eins zwei drei", "fünf"], 6)
@@ -81,11 +84,14 @@ def test_a_translation_is_at_most_50_tokens_longer_than_its_source(model, tokeni
     never_ending[END] = -1e4
     add_to_logits(never_ending)
     token_ids, _ = search_translations(
-        (model.backbone,), tokenizer, encoder_ids, encoder_mask, SearchOptions(num_beams=1)
+        (model.backbone,),
+        tokenizer,
+        encoder_ids,
+        encoder_mask,
+        SearchOptions(num_beams=1, **options),
     )
     token_ids = keras.ops.convert_to_numpy(token_ids)[:, 0]
-    assert EXTRA_LENGTH == 50
-    np.testing.assert_array_equal((token_ids == END).argmax(axis=1), num_pieces + 50 + 1)
+    np.testing.assert_array_equal((token_ids == END).argmax(axis=1), num_pieces + extra + 1)
 
 
 @pytest.mark.parametrize("wanted", [PAD, UNKNOWN, START])

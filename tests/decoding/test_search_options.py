@@ -10,7 +10,7 @@ NUMBERS = [field for field in dataclasses.fields(SearchOptions) if field.metadat
 
 
 def test_defaults_are_the_paper_s():
-    assert dataclasses.astuple(SearchOptions()) == (4, 0.6, 5, 0.0, 0, 1, 0, None, None)
+    assert dataclasses.astuple(SearchOptions()) == (4, 0.6, 5, 0.0, 0, 1, 0, None, 50, None)
 
 
 def test_equal_options_are_one_key():

@@ -75,8 +75,16 @@ def test_rows_of_table_3_have_these_parameters(name):
     assert trainable == TABLE_3[name]
 
 
-def test_every_preset_but_the_tiny_one_is_a_row_of_table_3():
-    assert TRANSFORMER_PRESETS.keys() - {"transformer_tiny"} == TABLE_3.keys()
+def test_every_preset_but_the_tiny_one_and_the_parser_is_a_row_of_table_3():
+    others = {"transformer_tiny", "transformer_parsing"}
+    assert TRANSFORMER_PRESETS.keys() - others == TABLE_3.keys()
+
+
+def test_the_parser_is_section_6_3_s():
+    config = TRANSFORMER_PRESETS["transformer_parsing"]["config"]
+    assert (config["num_layers"], config["hidden_dim"]) == (4, 1024)
+    rest = config.keys() - {"num_layers", "hidden_dim", "dropout", "attention_dropout"}
+    assert not rest
 
 
 @pytest.mark.parametrize(

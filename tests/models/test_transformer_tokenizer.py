@@ -118,3 +118,19 @@ def test_a_preset_holds_the_vocabulary(tokenizer, tmp_path):
 def test_it_is_registered():
     name = keras.saving.get_registered_name(TransformerTokenizer)
     assert name == "aiayn_keras>TransformerTokenizer"
+
+
+LABELS = ("S", "SBAR", "NP", "N")
+TREE = "(S (NP XX , )NP (SBAR (N XX )N )SBAR )S"
+
+
+def test_whole_words_are_one_token_each_and_never_split():
+    words = sorted({"XX", ",", *(f"{bracket}{label}" for bracket in "()" for label in LABELS)})
+    tokenizer = TransformerTokenizer.train(SENTENCES, 90, "bpe", "identity", whole_words=words)
+    (ids,) = tokenizer([TREE])
+    assert [tokenizer.id_to_token(i) for i in ids] == [f"▁{word}" for word in TREE.split()]
+    assert tokenizer.detokenize([ids]) == [TREE]
+    # A word of a source begins with the word mark, and no other piece does.
+    for text in (*SENTENCES, "XX XXL (S (SB 猫猫 ,5 Die"):
+        pieces = [tokenizer.id_to_token(i) for i in tokenizer(text)]
+        assert sum(piece.startswith("▁") for piece in pieces) == len(text.split())

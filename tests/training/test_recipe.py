@@ -16,12 +16,14 @@ SMALL = ("model.num_layers=1", "model.hidden_dim=8", "model.intermediate_dim=8")
 
 def test_the_shipped_recipes():
     assert recipe_names() == [
+        "craft_parsing_small",
         "demo",
         "multi30k_en_de_tiny",
         "multi30k_en_fr_tiny",
         "tatoeba_en_es",
         "wmt14_en_de_base",
         "wmt14_en_de_big",
+        "wsj_parsing",
     ]
 
 
@@ -37,6 +39,19 @@ def test_the_wmt_recipes_are_the_papers():
     assert base.optimizer.warmup_steps == 4000
     assert base.optimizer.peak_learning_rate is None
     assert (base.evaluation.num_beams, base.evaluation.length_penalty) == (4, 0.6)
+
+
+def test_the_parsing_recipe_is_section_6_3_s():
+    recipe = load_recipe("wsj_parsing")
+    assert recipe.tokenizer.vocabulary_size == 16_000
+    options = recipe.evaluation.search_options()
+    assert (options.num_beams, options.length_penalty, options.extra_length) == (21, 0.3, 300)
+    assert (recipe.model.options["num_layers"], recipe.model.options["hidden_dim"]) == (4, 1024)
+
+
+def test_trees_come_from_one_file_or_folder():
+    with pytest.raises(RecipeError, match="with `tree_leaves`, `test` must be a list of one file"):
+        load_recipe("wsj_parsing", ["corpus.test=[a.mrg, b.mrg]"])
 
 
 def test_both_multi30k_recipes_differ_in_the_corpus_alone():

@@ -1,6 +1,12 @@
 import pytest
 
-from aiayn_keras.data import SampledPairs, TokenPairs, TokenShards, generate_demo_pairs
+from aiayn_keras.data import (
+    CorpusError,
+    SampledPairs,
+    TokenPairs,
+    TokenShards,
+    generate_demo_pairs,
+)
 from aiayn_keras.training import prepare
 from aiayn_keras.training.training_data import (
     TrainingShards,
@@ -90,3 +96,54 @@ def test_shards_of_another_corpus_are_refused(tmp_path):
     recipe = small_recipe("tokenizer.vocabulary_size=90", f"corpus.shards={tmp_path}/s")
     with pytest.raises(ValueError, match=r"made from .*50.*the recipe says .*600.*Prepare"):
         TrainingShards(recipe).make_tokenizer()
+
+
+def recipe_of_trees(folder, *settings):
+    """A recipe of 300 trees."""
+    trees = [f"( (S (NP-SBJ (NNS w{n % 40}) (-NONE- *)) (VP (VB v{n % 30}))) )" for n in range(300)]
+    (folder / "a.mrg").write_text("\n".join(trees), "utf-8")
+    return small_recipe(
+        "corpus.name=null",
+        "corpus.train_size=null",
+        f"corpus.train=[{folder}]",
+        f"corpus.validation=[{folder}/a.mrg]",
+        "corpus.tree_leaves=XX",
+        "tokenizer.vocabulary_size=50",
+        "tokenizer.normalization=identity",
+        "tokenizer.whole_target_words=true",
+        *settings,
+    )
+
+
+def test_trees_are_text_whose_targets_are_one_token_a_word(tmp_path):
+    recipe = recipe_of_trees(tmp_path)
+    corpus = read_corpus(recipe)
+    assert corpus.validation[1] == ("w1 v1", "(S (NP XX )NP (VP XX )VP )S")
+    assert corpus.validation.name == "a.mrg"
+    tokenizer = corpus.train.make_tokenizer()
+    (ids,) = tokenizer([corpus.validation[1][1]])
+    assert [tokenizer.id_to_token(i) for i in ids][:3] == ["▁(S", "▁(NP", "▁XX"]
+    assert len(ids) == 8
+    tags = read_corpus(recipe_of_trees(tmp_path, "corpus.tree_leaves=tags")).validation
+    assert tags[1] == ("w1 v1", "(S (NP NNS )NP (VP VB )VP )S")
+
+
+def test_shards_of_trees_have_the_same_tokenizer_and_know_their_leaves(tmp_path):
+    folder = tmp_path / "trees"
+    folder.mkdir()
+    recipe = recipe_of_trees(folder)
+    assert prepare(recipe, tmp_path / "shards", workers=1) == 300
+    prepared = recipe_of_trees(folder, f"corpus.shards={tmp_path}/shards")
+    tokenizer = read_corpus(prepared).train.make_tokenizer()
+    assert tokenizer.proto == read_corpus(recipe).train.make_tokenizer().proto
+    other = recipe_of_trees(folder, f"corpus.shards={tmp_path}/shards", "corpus.tree_leaves=tags")
+    with pytest.raises(ValueError, match=r"made from .*'XX'.*the recipe says .*'tags'"):
+        read_corpus(other).train.make_tokenizer()
+
+
+def test_more_distinct_target_words_than_tokens_are_refused(tmp_path):
+    recipe = files_of(tmp_path, "tokenizer.whole_target_words=true", "tokenizer.vocabulary_size=20")
+    with pytest.raises(
+        CorpusError, match=r"target line \d: the targets have more than the 20 words"
+    ):
+        read_corpus(recipe).train.make_tokenizer()

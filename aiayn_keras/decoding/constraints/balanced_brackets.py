@@ -15,9 +15,10 @@ class BalancedBrackets(Constraint):
     """Translations are trees `(S (NP XX XX )NP (VP XX )VP )S` (Vinyals et al. 2015, paper 6.3).
 
     A wordpiece `(X` opens a constituent X, `)X` closes it, with or without SentencePiece's `▁`
-    before; every other one that text can have is a leaf. A translation has one root, every
-    constituent is closed by a bracket of its own label and has a child, and nothing follows the
-    root. Each leaf is a single wordpiece. Source: https://arxiv.org/abs/1412.7449.
+    before; every other one that text can have is a leaf, if it has a `▁` where brackets have one. A
+    translation has one root, every constituent is closed by a bracket of its own label and has a
+    child, and nothing follows the root. Each leaf is a single wordpiece. Source:
+    https://arxiv.org/abs/1412.7449.
 
     A source of n words has no tree of fewer than n + 2 wordpieces: where `max_length`, or the
     model's positions, are below that, there is no translation.

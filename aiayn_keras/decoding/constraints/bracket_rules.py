@@ -21,12 +21,12 @@ LEAF, OPEN, END = 1, 2, 4
 
 
 class BracketVocabulary(NamedTuple):
-    """Parts that the tokens of a vocabulary play in a tree.
+    """The part that each token of a vocabulary has in a tree.
 
     Attributes:
         opens: Int32 array `(V,)`, the label that a token opens, or `NO_LABEL`.
         closes: Int32 array `(V,)`, the label that it closes, or `NO_LABEL`.
-        is_leaf: Boolean array `(V,)`, True for what text can have and is no bracket.
+        is_leaf: Boolean array `(V,)`, True for what is read as one word that is no bracket.
         begins_word: Boolean array `(V,)`, True for what begins with `▁`.
     """
 
@@ -160,7 +160,8 @@ def read_vocabulary(proto):
 def bracket_vocabulary(pieces, is_text):
     """Makes the `BracketVocabulary` of a list of pieces and whether text can have each.
 
-    A bracket whose label has no bracket of the other kind is never allowed.
+    A bracket whose label has no bracket of the other kind is never allowed. Where brackets begin
+    with `▁`, leaves do too: another piece would become a part of the token before it.
     """
     is_text = np.array(is_text)
     opening, closing = ([_label(piece, sign) for piece in pieces] for sign in "()")
@@ -170,12 +171,15 @@ def bracket_vocabulary(pieces, is_text):
         np.where(is_text, [numbers.get(label, NO_LABEL) for label in labels], NO_LABEL)
         for labels in (opening, closing)
     )
-    is_bracket = [o is not None or c is not None for o, c in zip(opening, closing, strict=True)]
+    begins_word = np.array([piece.startswith(SPACE) for piece in pieces]) & is_text
+    is_leaf = is_text & [piece.removeprefix(SPACE)[:1] not in ("", "(", ")") for piece in pieces]
+    if begins_word[opens != NO_LABEL].all():
+        is_leaf &= begins_word
     return BracketVocabulary(
         opens.astype("int32"),
         closes.astype("int32"),
-        is_text & ~np.array(is_bracket),
-        np.array([piece.startswith(SPACE) for piece in pieces]) & is_text,
+        is_leaf,
+        begins_word,
     )
 
 

@@ -197,8 +197,15 @@ def test_pieces_are_brackets_by_their_first_letter_and_need_their_partner():
     # The labels are `)`, whose brackets are `()` and `))`, and `NP`.
     assert opens.tolist() == [-1, 1, -1, -1, -1, -1, -1, -1, -1, 1, 0, -1]
     assert closes.tolist() == [-1, -1, 1, -1, -1, -1, -1, -1, -1, -1, -1, 0]
-    assert np.flatnonzero(is_leaf).tolist() == [4, 5, 6, 8]
+    # A leaf that begins like a bracket, or is only a space, would not be read as a leaf.
+    assert np.flatnonzero(is_leaf).tolist() == [8]
     assert np.flatnonzero(begins_word).tolist() == [1, 4, 6, 10, 11]
+
+
+def test_leaves_begin_as_brackets_do_or_they_would_be_a_part_of_the_token_before_them():
+    pieces = ["</s>", "▁(NP", "▁)NP", "▁XX", "s", "▁", "▁the"]
+    _, _, is_leaf, _ = bracket_vocabulary(pieces, [False] + [True] * 6)
+    assert np.flatnonzero(is_leaf).tolist() == [3, 6]
 
 
 def test_control_and_unknown_symbols_are_nothing_in_a_tree():

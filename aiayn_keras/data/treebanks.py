@@ -1,0 +1,74 @@
+"""Treebanks as parallel text: words as sources, linearized trees as targets (paper 6.3)."""
+
+from typing import NamedTuple
+
+from aiayn_keras.data.bracket_files import read_trees
+from aiayn_keras.data.corpus_files import CRAFT
+from aiayn_keras.data.data_folder import locate
+from aiayn_keras.data.parallel_text import ParallelText
+from aiayn_keras.data.splits import SPLITS
+from aiayn_keras.data.text_files import CorpusError, read_lines
+from aiayn_keras.data.trees import LEAF, linearize
+
+CRAFT_SPLITS = dict(zip(SPLITS, ("train", "dev", "test"), strict=True))
+
+
+class Treebank(NamedTuple):
+    """The trees of a treebank's three splits, lists of `Tree`s as `read_trees` gives them."""
+
+    train: list
+    validation: list
+    test: list
+
+
+def load_craft(data_dir=None) -> Treebank:
+    """Loads the treebank of CRAFT: 97 biomedical articles, 30,830 sentences (CC BY 3.0).
+
+    Verspoor et al. 2012 (https://doi.org/10.1186/1471-2105-13-207), release 5 of
+    https://github.com/UCDenver-ccp/CRAFT. The split by article is the official one: 60 articles to
+    train on, 7 for validation, 30 for test.
+
+    Args:
+        data_dir: Folder with the folder `craft`; by default that of AIAYN_KERAS_DATA, or else the
+            files are downloaded once from their public home and checked by sha256.
+
+    Raises:
+        FileNotFoundError: If a file is missing from the folder.
+        CorpusError: If a file is damaged or cannot be downloaded, or the split names an article
+            that CRAFT does not have.
+    """
+    return Treebank(*(_craft_trees(split, data_dir) for split in CRAFT_SPLITS.values()))
+
+
+def _craft_trees(split, data_dir):
+    path = locate(CRAFT[f"articles/ids/craft-ids-{split}.txt"], data_dir)
+    trees = []
+    for number, article in enumerate(read_lines(path), start=1):
+        file = CRAFT.get(f"structural-annotation/treebank/penn/{article}.tree")
+        if file is None:
+            raise CorpusError(f"{path}, line {number}: CRAFT has no article {article[:50]!r}.")
+        trees += read_trees(locate(file, data_dir))
+    return trees
+
+
+def tree_pairs(trees, tree_leaves=LEAF, name="trees") -> ParallelText:
+    """Makes parallel text of trees: words, separated by spaces, and the linearized tree.
+
+    Args:
+        trees: Iterable of `Tree`s.
+        tree_leaves: `"XX"` or `"tags"`; see `linearize`.
+        name: Name of the text in messages.
+
+    Raises:
+        ValueError: For another `tree_leaves`.
+
+    Example:
+        >>> from aiayn_keras.data.trees import Tree
+        >>> tree_pairs([Tree("NP", (Tree("DT", ("a",)), Tree("NN", ("cat",))))])[0]
+        ('a cat', '(NP XX XX )NP')
+    """
+    sources, targets = [], []
+    for tree in trees:
+        sources.append(" ".join(tree.words()))
+        targets.append(linearize(tree, tree_leaves))
+    return ParallelText(sources, targets, name=name)

@@ -1,0 +1,208 @@
+"""Constituency trees: cleaned, written as a line of tokens, and read back (paper 6.3).
+
+A tree is linearized as in Vinyals et al. 2015 (https://arxiv.org/abs/1412.7449): every constituent
+is an opening and a closing bracket with its label, every word one leaf. Tokens are separated by
+spaces, so that `(S (NP (NNS Cats)) (VP (VBP sleep)))` becomes `(S (NP XX )NP (VP XX )VP )S`.
+"""
+
+import re
+from typing import NamedTuple
+
+LEAF = "XX"
+"""The leaf of every word where part-of-speech tags are not kept."""
+TREE_LEAVES = (LEAF, "tags")
+EMPTY_TAG = "-NONE-"
+"""Tag of a trace, which stands for no word."""
+MOST_DEPTH = 200
+"""Greatest depth of a tree that is read; those of sentences stay below 50."""
+
+
+class Tree(NamedTuple):
+    """A constituent, or a word with its part of speech.
+
+    Attributes:
+        label: The constituent's label, such as `"NP"`; a word's part of speech, such as `"NN"`.
+        children: Tuple of the constituent's `Tree`s; of a word, the tuple of one string.
+    """
+
+    label: str
+    children: tuple
+
+    @property
+    def is_word(self):
+        """Whether this is a word with its part of speech."""
+        return isinstance(self.children[0], str)
+
+    def leaves(self):
+        """List of the words with their parts of speech, `Tree`s, in order."""
+        if self.is_word:
+            return [self]
+        return [leaf for child in self.children for leaf in child.leaves()]
+
+    def words(self):
+        """List of the words, strings, in order."""
+        return [leaf.children[0] for leaf in self.leaves()]
+
+    def __str__(self):
+        return f"({self.label} {' '.join(map(str, self.children))})"
+
+
+def clean_tree(tree):
+    """Removes traces and what is empty without them; cuts functions and indices from labels.
+
+    `NP-SBJ-1` and `NP=2` become `NP`; labels that begin with a hyphen (`-LRB-`) and tags stay as
+    they are, and so do chains of constituents with one child.
+
+    Args:
+        tree: A `Tree`.
+
+    Returns:
+        A `Tree`, or `None` for one that has only traces.
+
+    Example:
+        >>> noun, trace = Tree("NP-SBJ-1", (Tree("NN", ("it",)),)), Tree("-NONE-", ("*",))
+        >>> str(clean_tree(Tree("S", (noun, Tree("NP", (trace,))))))
+        '(S (NP (NN it)))'
+    """
+    if tree.is_word:
+        return None if tree.label == EMPTY_TAG else tree
+    children = tuple(child for child in map(clean_tree, tree.children) if child is not None)
+    return Tree(_plain_label(tree.label), children) if children else None
+
+
+def _plain_label(label):
+    return label if label.startswith("-") else re.split("[-=|]", label)[0]
+
+
+def linearize(tree, tree_leaves=LEAF):
+    """Writes a tree as a line of brackets with labels and leaves, separated by spaces.
+
+    Args:
+        tree: A `Tree`.
+        tree_leaves: `"XX"`: every word is `XX`; `"tags"`: a word is its part of speech.
+
+    Returns:
+        A string.
+
+    Raises:
+        ValueError: For another `tree_leaves`.
+
+    Example:
+        >>> linearize(Tree("NP", (Tree("DT", ("a",)), Tree("NN", ("cat",)))), "tags")
+        '(NP DT NN )NP'
+    """
+    if tree_leaves not in TREE_LEAVES:
+        raise ValueError(
+            f"`tree_leaves` must be 'XX' or 'tags'. Received: tree_leaves={tree_leaves!r}."
+        )
+    return " ".join(_tokens(tree, keep_tags=tree_leaves != LEAF))
+
+
+def _tokens(tree, keep_tags):
+    if tree.is_word:
+        yield tree.label if keep_tags else LEAF
+        return
+    yield f"({tree.label}"
+    for child in tree.children:
+        yield from _tokens(child, keep_tags)
+    yield f"){tree.label}"
+
+
+class MalformedTreeError(ValueError):
+    """A line that is no linearized tree of its sentence; the message says why."""
+
+
+def parse_linearized(text, words):
+    """Reads the tree of a sentence from its linearized form.
+
+    Args:
+        text: A line as `linearize` writes it.
+        words: The words of the sentence, a list of strings.
+
+    Returns:
+        A `Tree` whose leaves are the words, with the leaf's token as their part of speech.
+
+    Raises:
+        MalformedTreeError: If brackets are not balanced or their labels differ, a constituent is
+            empty, there is not one root, there are not as many leaves as words, or the tree is
+            deeper than `MOST_DEPTH`.
+
+    Example:
+        >>> str(parse_linearized("(S (NP XX )NP )S", ["Cats"]))
+        '(S (NP (XX Cats)))'
+    """
+    stack, words_left = [("", [])], iter(words)
+    for number, token in enumerate(text.split(), start=1):
+        label, children = stack[-1]
+        if token.startswith("("):
+            if len(stack) > MOST_DEPTH:
+                raise MalformedTreeError(f"token {number}: deeper than {MOST_DEPTH} constituents")
+            stack.append((token[1:], []))
+        elif not token.startswith(")"):
+            word = next(words_left, None)
+            if word is None:
+                raise MalformedTreeError(f"token {number}: more leaves than the {len(words)} words")
+            children.append(Tree(token, (word,)))
+        elif len(stack) == 1 or token[1:] != label:
+            raise MalformedTreeError(f"token {number}: {token!r} closes no open constituent")
+        elif not children:
+            raise MalformedTreeError(f"token {number}: {token!r} closes an empty constituent")
+        else:
+            stack.pop()
+            stack[-1][1].append(Tree(label, tuple(children)))
+    roots = stack[0][1]
+    if len(stack) > 1:
+        raise MalformedTreeError(f"'({stack[-1][0]}' is not closed")
+    if len(roots) != 1 or roots[0].is_word:
+        raise MalformedTreeError(f"{len(roots)} trees or leaves side by side, not one tree")
+    if next(words_left, None) is not None:
+        raise MalformedTreeError(f"fewer leaves than the {len(words)} words")
+    return roots[0]
+
+
+def repair_linearized(text, words, root="S"):
+    """Reads a tree from any line of tokens, as near to what is written as can be.
+
+    A closing bracket closes the innermost open constituent of its label and all inside it, or is
+    left out. Leaves beyond the words are left out, words without a leaf are added to the root, and
+    what is open at the end is closed there. Constituents without a word, or deeper than
+    `MOST_DEPTH`, are left out. Several trees become children of one root.
+
+    Args:
+        text: A line of brackets and leaves.
+        words: The words of the sentence, a list of at least one string.
+        root: Label of the root where the line has not one root.
+
+    Returns:
+        A `Tree` whose leaves are the words; of a well-formed line, that of `parse_linearized`.
+
+    Example:
+        >>> str(repair_linearized("(S (NP XX )S XX", ["Cats", "sleep"]))
+        '(S (S (NP (XX Cats))) (XX sleep))'
+    """
+    stack, words_left = [("", [])], iter(words)
+
+    def close():
+        label, children = stack.pop()
+        if children:
+            stack[-1][1].append(Tree(label, tuple(children)))
+
+    for token in text.split():
+        if token.startswith("("):
+            if len(stack) <= MOST_DEPTH:
+                stack.append((token[1:], []))
+        elif not token.startswith(")"):
+            word = next(words_left, None)
+            if word is not None:
+                stack[-1][1].append(Tree(token, (word,)))
+        elif token[1:] in [label for label, _ in stack[1:]]:
+            while stack[-1][0] != token[1:]:
+                close()
+            close()
+    while len(stack) > 1:
+        close()
+    rest = [Tree(LEAF, (word,)) for word in words_left]
+    roots = stack[0][1]
+    if len(roots) == 1 and not roots[0].is_word:
+        return Tree(roots[0].label, roots[0].children + tuple(rest))
+    return Tree(root, tuple(roots + rest))

@@ -1,0 +1,1 @@
+"""Constituency parsing (paper 6.3): a trained model's scores, baselines, and drawn trees."""

@@ -1,0 +1,146 @@
+"""Scores of a trained parser beside baselines, and drawn trees (paper 6.3).
+
+Run from the repository's root, where `aiayn_keras` is installed, with a model folder of a training
+whose corpus are trees:
+
+    AIAYN_KERAS_DATA=DIR aiayn-keras train craft_parsing_small --output runs/craft_parsing
+    AIAYN_KERAS_DATA=DIR python -m experiments.parsing runs/craft_parsing --output runs/parsing
+
+Parses the test sentences as the recipe's `evaluation` says, freely and (`balanced`) with the
+constraint that only trees of the sentence can be written, and writes into the new folder:
+`scores.json`, `scores.md`, the linearized trees of each search (`free.txt`, `balanced.txt`), and
+pictures of five sentences. A free output that is no tree counts as a sentence without constituents;
+`free, repaired` reads a tree from it as `repair_linearized` does. The baselines are right-branching
+trees and a probabilistic context-free grammar, both of the same training trees.
+"""
+
+import dataclasses
+import json
+import logging
+import os
+import random
+import time
+from pathlib import Path
+
+import click
+
+SEARCHES = {"free": {"constraint": None}, "balanced": {"constraint": "brackets"}}
+PICTURES, PICTURE_WORDS = 5, range(8, 19)
+SEED = 1
+
+
+def read_trees_of(section):
+    """The training, validation and test trees that a recipe's `CorpusSection` names."""
+    from aiayn_keras.data import Treebank, load_craft, read_trees
+
+    if section.name == "craft-parsing":
+        return load_craft()
+    if section.name is not None or section.tree_leaves is None:
+        raise click.ClickException("The recipe's corpus holds no trees: see `corpus.tree_leaves`.")
+    paths = section.train, section.validation, section.test or section.validation
+    return Treebank(*(read_trees(*path) for path in paths))
+
+
+def parse_with_model(model, evaluation, sentences, search):
+    """Linearized trees of sentences, lists of words, and the seconds that they took."""
+    from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
+
+    options = dataclasses.asdict(evaluation.search_options()) | SEARCHES[search]
+    sources = [" ".join(words) for words in sentences]
+    start = time.perf_counter()
+    with open_progress(SECONDS_BETWEEN_LINES, total=len(sources), unit=" sentences") as bar:
+        found = model.translate(sources, progress=bar.update, **options)
+    return [translation.text for translation in found], time.perf_counter() - start
+
+
+def parse_with_baselines(train, sentences):
+    """Trees of the two baselines by name, and the seconds that they took."""
+    from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
+    from experiments.parsing.pcfg import Pcfg
+    from experiments.parsing.right_branching import RightBranching
+
+    branching, grammar = RightBranching(train), Pcfg(train)
+    for name, parse in (
+        (f"right-branching ({branching.label})", branching.parse),
+        ("PCFG", lambda words: grammar.parse(words)[0]),
+    ):
+        start = time.perf_counter()
+        options = {"iterable": sentences, "unit": " sentences", "desc": f"{name} "}
+        with open_progress(SECONDS_BETWEEN_LINES, **options) as bar:
+            trees = [parse(words) for words in bar]
+        yield name, trees, time.perf_counter() - start
+
+
+def draw(references, trees, names, folder):
+    """Draws sentences chosen by chance, of a length that fits on a page."""
+    from aiayn_keras.plotting import plot_tree_pair
+    from aiayn_keras.training.bracket_scores import score_trees
+
+    fitting = [
+        (reference, tree)
+        for reference, tree in zip(references, trees, strict=True)
+        if tree is not None and len(reference.words()) in PICTURE_WORDS
+    ]
+    chosen = random.Random(SEED).sample(fitting, min(PICTURES, len(fitting)))
+    for number, (reference, tree) in enumerate(chosen, start=1):
+        f1 = score_trees([tree], [reference]).f1
+        path = folder / f"tree_{number}.png"
+        plot_tree_pair(reference, tree, path=path, title=f"F1 {f1:.0f}", names=names)
+
+
+@click.command()
+@click.argument("model_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
+@click.option("--split", type=click.Choice(["validation", "test"]), default="test")
+@click.option("--limit", type=click.IntRange(min=1), help="Take so many evenly spaced sentences.")
+@click.option(
+    "--search", "searches", type=click.Choice(list(SEARCHES)), multiple=True, default=list(SEARCHES)
+)
+@click.option("--baselines/--no-baselines", default=True)
+@click.option("--set", "settings", multiple=True, help="Another field: evaluation.num_beams=21.")
+def main(model_folder, output, split, limit, searches, baselines, settings):
+    """Score the parser in MODEL_FOLDER."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    from aiayn_keras import TransformerSeq2SeqLM
+    from aiayn_keras.files import new_folder, write_text
+    from aiayn_keras.training import load_recipe
+    from aiayn_keras.training.bracket_scores import read_outputs
+    from experiments.parsing.report import provenance, rows_of, table
+
+    recipe = load_recipe(model_folder / "recipe.yaml", settings)
+    bank = read_trees_of(recipe.corpus)
+    references = getattr(bank, split)
+    references = references[:: -(-len(references) // (limit or len(references)))]
+    sentences = [tree.words() for tree in references]
+    model = TransformerSeq2SeqLM.from_preset(str(model_folder))
+    rows, seconds = [], {}
+    with new_folder(output) as folder:
+        for name, trees, taken in parse_with_baselines(bank.train, sentences) if baselines else ():
+            rows += rows_of(name, trees, references)
+            seconds[name] = taken
+        for search in searches:
+            texts, seconds[search] = parse_with_model(model, recipe.evaluation, sentences, search)
+            write_text(folder / f"{search}.txt", "".join(f"{text}\n" for text in texts))
+            trees = read_outputs(texts, references)
+            rows += rows_of(search, trees, references)
+            if None in trees:
+                trees = read_outputs(texts, references, repair=True)
+                rows += rows_of(f"{search}, repaired", trees, references)
+        draw(references, trees, ("reference", model_folder.name), folder)
+        results = {
+            **provenance(),
+            "model": model_folder.name,
+            "recipe": recipe.model_dump(mode="json", exclude_none=True),
+            "split": split,
+            "seconds": seconds,
+            "rows": rows,
+        }
+        write_text(folder / "scores.json", json.dumps(results, indent=1) + "\n")
+        write_text(folder / "scores.md", table(rows) + "\n")
+    click.echo(table(rows))
+    click.echo(f"\nWritten: {output}")
+
+
+if __name__ == "__main__":
+    main()
