@@ -6,12 +6,12 @@ Run from the repository's root, with the development tools installed:
 """
 
 import json
+import os
 import re
 from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.quiet_start import KerasCommand
 from benchmarks.report import markdown_table
 from experiments.prose import paragraph
 
@@ -129,9 +129,10 @@ def search(path):
     return f"{markdown_table(heads, rows)}\n\n{paragraph(text)}"
 
 
-@click.command(cls=KerasCommand)
+@click.command()
 def main():
     """Write docs/reproduction.md and its figure."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from aiayn_keras.files import write_text
     from experiments.table3 import section as table3
     from experiments.table3.comparison import compare

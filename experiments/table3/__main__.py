@@ -18,15 +18,14 @@ from pathlib import Path
 
 # All rows on one backend: they are compared.
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import click
-
-from aiayn_keras.cli.quiet_start import KerasCommand
 
 RESULTS = Path(__file__).parents[1] / "results" / "table3"
 
 
-@click.command(cls=KerasCommand)
+@click.command()
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True)
 @click.option("--row", "names", multiple=True, help="Name of a row to run; all if not given.")
 @click.option(

@@ -7,7 +7,9 @@ import keras
 import pytest
 
 from aiayn_keras.training import list_checkpoints
-from experiments.table3.results import read_result, result_path
+from experiments.machine import processor
+from experiments.table3.hours import TIMED_UPDATES, expected_hours
+from experiments.table3.results import read_result, read_results, result_path
 from experiments.table3.row_recipe import fingerprint
 from experiments.table3.rows import ROWS
 from experiments.table3.run import run
@@ -25,7 +27,8 @@ NO_RESIDUALS = next(row for row in ROWS if row.name == "no_residuals")
 def test_a_killed_sweep_goes_on_to_the_same_results(tmp_path):
     base = write_small_recipe(tmp_path)
     killed = tmp_path / "killed"
-    write_made_up_result(killed / "results", BASE, 1, bleu=1.5, base=base)
+    made = {"bleu": 1.5, "base": base, "machine": processor()}  # the hours follow from it
+    write_made_up_result(killed / "results", BASE, 1, **made)
     finished = result_path(killed / "results", BASE, 1)
     before = finished.read_bytes()
     checkpoints = killed / "runs" / "no_residuals-1" / "checkpoints"
@@ -44,7 +47,7 @@ def test_a_killed_sweep_goes_on_to_the_same_results(tmp_path):
     assert list((killed / "runs").iterdir()) == []
     log = (killed / "log").read_text("utf-8")
     assert "1 of 2 runs have a result." in log
-    assert "1 runs: about" in log
+    assert "1 runs: about 1.0 hours, by 1 results of this kind of processor." in log
 
     assert result.parameters == 160 * 16 + (4 * 256 + 2 * 16 * 24 + 40 + 2 * 32) + (
         8 * 256 + 2 * 16 * 24 + 40 + 3 * 32
@@ -93,3 +96,22 @@ def test_a_result_under_another_name_or_damaged_is_refused(tmp_path):
     moved.write_text('{"row": "base"}', "utf-8")
     with pytest.raises(ValueError, match=r"base-2\.json, field `seed`: Field required"):
         read_result(moved, "irrelevant")
+
+
+def test_hours_follow_from_the_updates_of_now_where_nothing_was_measured(tmp_path):
+    base = write_small_recipe(tmp_path)
+    hours, origin = expected_hours([(BASE, 1), (BASE, 2)], base, {})
+    assert 0 < hours < 1
+    assert f"{TIMED_UPDATES} updates" in origin
+
+
+def test_hours_follow_from_the_results_of_this_processor(tmp_path):
+    base, fields = write_small_recipe(tmp_path), {"machine": processor(), "seconds": 1800.0}
+    for seed, more in ((1, {}), (2, {"resumed_from": 10, "seconds": 1.0}), (3, {"machine": "x"})):
+        write_made_up_result(tmp_path, BASE, seed, 3.0, base, **{**fields, **more})
+    made = read_results(tmp_path, {row.name: fingerprint(row, base) for row in ROWS})
+    hours, _ = expected_hours([(BASE, 1), (BASE, 2), (BASE, 3)], base, made)
+    assert hours == pytest.approx(1.5)
+    # 16 times as wide is more than 10 times as long.
+    wide = next(row for row in ROWS if row.name == "d256")
+    assert expected_hours([(wide, 1)], base, made)[0] > 5
