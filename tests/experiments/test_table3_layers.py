@@ -81,7 +81,7 @@ def test_the_logits_of_unscaled_embeddings_are_products_with_the_matrix():
 
 def test_a_norm_alone_forgets_its_input():
     layer = NormAlone(dropout=0.0)
-    x = ops.convert_to_tensor([[[5.0, 7.0]]])
+    x = ops.convert_to_tensor([[[7.0, 5.0]]])  # which would make (8, 8) of (1, 3)
     # (1, 3) has mean 2 and deviation 1.
     assert_close(layer(x, sublayer=lambda x: x * 0 + ops.convert_to_tensor([1.0, 3.0])),
                  [[[-1.0, 1.0]]], atol=1e-5)  # fmt: skip
