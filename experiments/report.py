@@ -53,18 +53,32 @@ def parsing(folder):
     """Markdown of the results of parsing, if there are any.
 
     Args:
-        folder: Folder of JSON files with the fields `title`, `command`, `heads`, `rows` (lists of
-            strings) and `notes`.
+        folder: Folder of files `scores.json` of `experiments.parsing`, under any name.
     """
     paths = sorted(folder.glob("*.json"))
     if not paths:
         return "Not run yet."
-    return "\n\n".join(_titled_table(json.loads(path.read_text("utf-8"))) for path in paths)
+    return "\n\n".join(_scores(json.loads(path.read_text("utf-8")), path) for path in paths)
 
 
-def _titled_table(result):
-    table = markdown_table(result["heads"], result["rows"])
-    return f"**{result['title']}**, by `{result['command']}`:\n\n{table}\n\n{result['notes']}"
+def _scores(result, path):
+    columns = ("parser", "words", "f1", "precision", "recall", "exact_match", "well_formed")
+    rows = [
+        [
+            *(row[name] if isinstance(row[name], str) else f"{row[name]:.1f}" for name in columns),
+            f"{row['sentences']:,}",
+        ]
+        for row in result["rows"]
+    ]
+    heads = ["parser", "words", "F1", "precision", "recall", "exact match", "well-formed"]
+    evaluation = result["recipe"]["evaluation"]
+    text = f"""Labelled bracketing of the {result["split"]} sentences of
+    `{result["recipe"]["corpus"].get("name", "own trees")}` by the model `{result["model"]}`, beam
+    {evaluation["num_beams"]}, α {evaluation["length_penalty"]};
+    `python -m experiments.parsing MODEL --output DIR` at {result["commit"]} on
+    {result["machine"]}; file `{path.name}`. The paper's 91.3 (WSJ only) and 92.7
+    (semi-supervised) are of another treebank, not comparable."""
+    return f"{markdown_table([*heads, 'sentences'], rows)}\n\n{paragraph(text)}"
 
 
 def multi30k():

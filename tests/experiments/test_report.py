@@ -60,9 +60,15 @@ def test_curves_of_the_search_have_a_row_for_each_beam(page):
 
 def test_parsing_is_shown_when_it_has_results(tmp_path):
     assert report.parsing(tmp_path) == "Not run yet."
-    result = {
-        "title": "F1", "command": "python -m some", "heads": ["a", "b"], "rows": [["1", "2"]],
-        "notes": "Words.",
+    row = {
+        "parser": "balanced", "words": "≤ 40", "f1": 71.25, "precision": 72.0, "recall": 70.5,
+        "exact_match": 12.0, "well_formed": 100.0, "sentences": 1234,
     }  # fmt: skip
+    recipe = {"corpus": {}, "evaluation": {"num_beams": 4, "length_penalty": 0.3}}
+    about = {"commit": "abc", "machine": "2 × abacus", "model": "small", "split": "test"}
+    result = {**about, "recipe": recipe, "seconds": {}, "rows": [row]}
     (tmp_path / "some.json").write_text(json.dumps(result), "utf-8")
-    assert report.parsing(tmp_path).startswith("**F1**, by `python -m some`:\n\n| a | b |")
+    text = report.parsing(tmp_path)
+    assert "| balanced | ≤ 40 | 71.2 | 72.0 | 70.5 | 12.0 | 100.0 | 1,234 |" in text
+    assert "beam 4, α 0.3" in text
+    assert "not comparable" in text
