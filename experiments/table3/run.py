@@ -32,7 +32,8 @@ def run(row, seed, base, folder, result_path):
     Raises:
         ValueError: If the training diverges.
     """
-    start, recipe, files = time.monotonic(), row_recipe(row, base, seed), RunFolder(folder)
+    start, code = time.monotonic(), commit()  # of now: another may be checked out meanwhile
+    recipe, files = row_recipe(row, base, seed), RunFolder(folder)
     resumed_from = 0
     if files.checkpoints.is_dir():
         resumed_from = max((update for update, _ in list_checkpoints(files.checkpoints)), default=0)
@@ -54,7 +55,7 @@ def run(row, seed, base, folder, result_path):
         test=test,
         bleu_signature=bleu.signature,
         chrf_signature=chrf.signature,
-        commit=commit(),
+        commit=code,
         versions=versions(),
         machine=processor(),
         resumed_from=resumed_from,
