@@ -38,15 +38,19 @@ def plot_differences(compared, path=None):
     axes.plot(*np.reshape(theirs, (-1, 2)).T, "D", color=PAPERS, markersize=5)
     axes.plot([], [], "o", color=OURS, label="ours, ± standard error")
     axes.plot([], [], "D", color=PAPERS, label="the paper's, one training")
-    axes.set_yticks(places, [f"{each.row.label}  ({each.row.group})" for each in rows])
+    axes.set_yticks(places, [_label(each.row) for each in rows])
     axes.set_xlim(-WIDEST - 0.4, WIDEST / 2)
     axes.set_xlabel("BLEU less the base model's, on the validation text")
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2)
+    figure.legend(frameon=False, loc="outside upper center", ncols=2)
     return finish(figure, path)
+
+
+def _label(row):
+    return row.label if row.paper is None else f"({row.group})  {row.label}"
 
 
 def _draw_ours(axes, place, each):

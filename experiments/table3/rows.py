@@ -109,6 +109,6 @@ ROWS = (
     Row("no_embedding_scale", "–", "embeddings without √d_model",
         backbone_cls=BackboneWithUnscaledEmbedding),
     Row("no_residuals", "–", "no residual connections", backbone_cls=BackboneWithoutResiduals),
-    Row("no_warmup", "–", "no warm-up: its peak from the first update", schedule_cls=NoWarmup),
+    Row("no_warmup", "–", "no warm-up, its peak at once", schedule_cls=NoWarmup),
     Row("pre_norm", "–", "normalization before each sublayer", ("model.normalize_first=true",)),
 )  # fmt: skip

@@ -64,8 +64,8 @@ def _introduction(results):
     second = f"""Every row is the base model ([`{base}`](../{base})) with one change, trained on
     Multi30k English-German for the same {one.updates:,} updates, {one.target_tokens / 1e6:.1f}
     million target tokens. That is 1/{_share(recipe):.0f} of the training behind the 41.06 BLEU
-    below, so these models are compared early in their training, and what helps late, dropout for
-    one, shows little. The paper trains 100,000 updates on a corpus 150 times as large."""
+    below, so these models are compared early in their training, where what is against over-fitting
+    has little to do. The paper trains 100,000 updates on a corpus 150 times as large."""
     third = f"""Nothing was tuned: dropout 0.1, label smoothing 0.1, beam {one.num_beams},
     α {one.length_penalty} and no averaging of checkpoints are the paper's, the sizes and the peak
     of the learning rate are those of the recipe `multi30k_en_de_tiny`, and the number of updates is

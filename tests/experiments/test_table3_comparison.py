@@ -97,14 +97,14 @@ def test_the_figure_shows_every_difference_and_both_origins(tmp_path):
     figure = plot_differences(every, tmp_path / "figure.png")
     (axes,) = figure.axes
     labels = [tick.get_text() for tick in axes.get_yticklabels()]
-    assert labels == ["1 head of 128  (A)", "no residual connections  (–)"]
+    assert labels == ["(A)  1 head of 128", "no residual connections"]
     (bars,) = axes.containers
     assert_close(bars.lines[0].get_xydata(), [[-2.5, 1.16]])
     points = {line.get_marker(): line.get_xydata() for line in axes.lines if len(line.get_xdata())}
     assert_close(points["D"], [[-0.9, 0.84]])
     assert_close(points["<"], [[-WIDEST, 0]])
     assert [text.get_text() for text in axes.texts] == ["-29.5"]
-    assert {text.get_text() for text in axes.get_legend().get_texts()} == {
+    assert {text.get_text() for text in figure.legends[0].get_texts()} == {
         "ours, ± standard error", "the paper's, one training",
     }  # fmt: skip
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
