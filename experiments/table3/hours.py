@@ -1,6 +1,7 @@
 """Hours that runs of Table 3 in small take on this machine, from a measured rate."""
 
 import itertools
+import os
 import statistics
 import time
 from types import SimpleNamespace
@@ -21,10 +22,11 @@ SENTENCE = 16
 
 
 def expected_hours(runs, base, results):
-    """Estimates the time of runs.
+    """Estimates the time of runs where nothing else runs.
 
-    The rate is that of the results which this kind of processor has made, or else that of a few
-    updates of the base model now. Rows differ by the operations of their matrix products.
+    The rate follows from the CPU time of the results which this kind of processor has made, on all
+    cores at once; or else from the time of a few updates of the base model now. Rows differ by the
+    operations of their matrix products.
 
     Args:
         runs: List of tuples of a `Row` and a seed.
@@ -37,12 +39,12 @@ def expected_hours(runs, base, results):
     operations = {row.name: _operations(row_recipe(row, base, 1)) for row in ROWS}
     here = processor()
     rates = [
-        result.seconds / operations[result.row]
+        result.cpu_seconds / os.cpu_count() / operations[result.row]
         for result in itertools.chain.from_iterable(results.values())
-        if result.machine == here and not result.resumed_from
+        if result.machine == here and result.cpu_seconds and not result.resumed_from
     ]
     if rates:
-        origin = f"{len(rates)} results of this kind of processor"
+        origin = f"the CPU time of {len(rates)} results of this kind of processor"
     else:
         recipe = row_recipe(ROWS[0], base, 1)
         seconds = recipe.training.updates * seconds_per_update(recipe)

@@ -60,6 +60,7 @@ class Result(_Strict):
         machine: Number of cores and the processor's name.
         resumed_from: The update from which the last of several processes went on, 0 of one.
         seconds: Wall-clock time of the last process, training and measuring.
+        cpu_seconds: CPU time of that, None where it was not measured.
     """
 
     row: Text
@@ -79,6 +80,7 @@ class Result(_Strict):
     machine: Text
     resumed_from: Annotated[int, Field(ge=0)]
     seconds: Annotated[float, Field(gt=0.0)]
+    cpu_seconds: Annotated[float, Field(gt=0.0)] | None = None
 
 
 def result_path(folder, row, seed):

@@ -32,7 +32,8 @@ def run(row, seed, base, folder, result_path):
     Raises:
         ValueError: If the training diverges.
     """
-    start, code = time.monotonic(), commit()  # of now: another may be checked out meanwhile
+    start, cpu_start = time.monotonic(), time.process_time()
+    code = commit()  # of now: another may be checked out meanwhile
     recipe, files = row_recipe(row, base, seed), RunFolder(folder)
     resumed_from = 0
     if files.checkpoints.is_dir():
@@ -60,6 +61,7 @@ def run(row, seed, base, folder, result_path):
         machine=processor(),
         resumed_from=resumed_from,
         seconds=time.monotonic() - start,
+        cpu_seconds=time.process_time() - cpu_start,
     )
     write_result(result_path, result)
     shutil.rmtree(folder)

@@ -22,7 +22,7 @@ import click
 from tests.experiments.table3_files import write_small_recipe
 
 ROWS = ("base", "no_residuals", "no_warmup")
-OF_A_PROCESS = ("seconds", "resumed_from")
+OF_A_PROCESS = ("seconds", "cpu_seconds", "resumed_from")
 """Fields of a result that are about the processes that made it."""
 
 

@@ -1,5 +1,7 @@
 """A base recipe of seconds, and made-up results, for tests of Table 3 in small."""
 
+import os
+
 import yaml
 
 from experiments.table3.results import Result, Scores, result_path, write_result
@@ -58,6 +60,7 @@ def write_made_up_result(folder, row, seed, bleu, base=BASE_RECIPE, **fields):
         "machine": "2 × abacus",
         "resumed_from": 0,
         "seconds": 3600.0,
+        "cpu_seconds": 3600.0 * os.cpu_count(),
     }
     path = result_path(folder, row, seed)
     write_result(path, Result(**{**result, **fields}))
