@@ -31,24 +31,20 @@ def section(results, figure):
     if ROWS[0].name not in results:
         return NOT_RUN
     compared = compare(results)
-    return "\n\n".join(
-        [
-            _introduction(results),
-            _table(compared),
-            f"![Differences in BLEU from the base model]({figure})",
-            _verdicts(compared),
-        ]
-    )
+    parts = [_introduction(results), _table(compared)]
+    if len(compared) > 1:
+        parts += [f"![Differences in BLEU from the base model]({figure})", _verdicts(compared)]
+    return "\n\n".join(parts)
 
 
 def _introduction(results):
     every = list(itertools.chain.from_iterable(results.values()))
     one, recipe = every[0], load_recipe(BASE_RECIPE)
-    missing = SEEDS * len(ROWS) - len(every)
+    wanted = SEEDS * len(ROWS)
     unfinished = (
-        f" **Unfinished: {missing} of {SEEDS * len(ROWS)} trainings are to come**, and rows have "
-        "fewer seeds than they shall have."
-        if missing > 0
+        f" **Unfinished: {wanted - len(every)} of {wanted} trainings are to come**, so rows are "
+        f"missing, or have fewer than {SEEDS} seeds."
+        if len(every) < wanted
         else ""
     )
     hours = sum(result.seconds for result in every) / 3600
@@ -58,9 +54,10 @@ def _introduction(results):
     first = f"""The question of the paper's Table 3, what each part is worth, at a size that two CPU
     cores answer in hours, and with a spread over seeds, which the paper does not give. `{COMMAND}`
     makes every figure; the files are in
-    [`experiments/results/table3`](../experiments/results/table3), {len(every)} trainings of
-    {hours:.1f} hours in all on {machines} (TensorFlow {one.versions["tensorflow"]}, Keras
-    {one.versions["keras"]}; commits {commits}).{unfinished}"""
+    [`experiments/results/table3`](../experiments/results/table3): so far {len(every)} of
+    {wanted} trainings, {hours:.1f} hours of busy machines, {machines} (TensorFlow
+    {one.versions["tensorflow"]}, Keras {one.versions["keras"]}; commits
+    {commits}).{unfinished}"""
     second = f"""Every row is the base model ([`{base}`](../{base})) with one change, trained on
     Multi30k English-German for the same {one.updates:,} updates, {one.target_tokens / 1e6:.1f}
     million target tokens. That is 1/{_share(recipe):.0f} of the training behind the 41.06 BLEU
@@ -68,10 +65,10 @@ def _introduction(results):
     has little to do. The paper trains 100,000 updates on a corpus 150 times as large."""
     third = f"""Nothing was tuned: dropout 0.1, label smoothing 0.1, beam {one.num_beams},
     α {one.length_penalty} and no averaging of checkpoints are the paper's, the sizes and the peak
-    of the learning rate are those of the recipe `multi30k_en_de_tiny`, and the number of updates is
-    what fits into some minutes. **The validation text decides**; the test text is shown beside it.
-    BLEU is sacreBLEU's `{one.bleu_signature}`, chrF `{one.chrf_signature}`, perplexity per
-    wordpiece."""
+    of the learning rate are those of the recipe `multi30k_en_de_tiny`, and the number of updates,
+    with a batch and a warm-up to suit, is what fits into some minutes. **The validation text
+    decides**; the test text is shown beside it. BLEU is sacreBLEU's `{one.bleu_signature}`, chrF
+    `{one.chrf_signature}`, perplexity per wordpiece."""
     return "\n\n".join(map(paragraph, (first, second, third)))
 
 
