@@ -7,14 +7,16 @@ from tqdm.notebook import tqdm_notebook
 
 LINE = "{desc}{n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 SECONDS_BETWEEN_LINES = 10
+CURSOR_UP = "\x1b[A"
+"""Written by a bar inside another one."""
 
 
 class WholeLines:
     """Standard error as a file in which every text becomes a line, for a `tqdm`."""
 
     def write(self, text):
-        if text.strip():
-            sys.stderr.write(f"{text.strip()}\n")
+        if line := text.replace(CURSOR_UP, "").strip():
+            sys.stderr.write(f"{line}\n")
 
     def flush(self):
         sys.stderr.flush()

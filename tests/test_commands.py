@@ -11,13 +11,14 @@ import click
 import pytest
 
 ROOT = Path(__file__).parents[1]
-COMMAND = re.compile(r"python -m ((?:benchmarks|tests)(?:\.\w+)+)((?:[^`|\n\\]|\\\n)*)")
+COMMAND = re.compile(r"python -m ((?:benchmarks|experiments|tests)(?:\.\w+)+)((?:[^`|\n\\]|\\\n)*)")
 
 
 def printed_commands():
     """Module and words of every command in the documentation and in docstrings of programs."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
-    programs = [*ROOT.glob("benchmarks/**/*.py"), *ROOT.glob("tests/claims/*.py")]
+    folders = "benchmarks/**/*.py", "experiments/**/*.py", "tests/claims/*.py"
+    programs = [path for folder in folders for path in ROOT.glob(folder)]
     texts = [page.read_text("utf-8") for page in pages]
     texts += [ast.get_docstring(ast.parse(p.read_text("utf-8"))) or "" for p in programs]
     matches = (match for text in texts for match in COMMAND.finditer(text))

@@ -41,6 +41,13 @@ def test_without_a_terminal_there_is_a_line_every_ten_seconds(clock, capsys):
     assert lines[0] == "1280/4000 [00:10<00:21, 128.00 sentences/s]"
 
 
+def test_a_bar_inside_another_writes_lines_too(clock, capsys):
+    with open_progress(total=1, unit=" runs", desc="table "):
+        work(clock, 5.0, first_line_after=10)
+    lines = [line.partition(" ")[0] for line in capsys.readouterr().err.splitlines()]
+    assert [line for line in lines if line != "table"] == ["1280/4000", "2560/4000", "3200/4000"]
+
+
 def test_short_work_shows_no_line(clock, capsys):
     work(clock, 1.0, first_line_after=10)
     assert capsys.readouterr().err == ""

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from aiayn_keras.backend import float32_matmul, pack_kernel, swap_heads, take
-from aiayn_keras.layers import add_and_norm
 
 
 class Dense(NamedTuple):
@@ -41,11 +40,12 @@ class LayerNorm(NamedTuple):
 class AddNorm(NamedTuple):
     """An `AddNorm` without dropout."""
 
+    join: Callable
     layer_norm: LayerNorm
     normalize_first: bool
 
     def __call__(self, x, sublayer):
-        return add_and_norm(x, sublayer, self.layer_norm, self.normalize_first)
+        return self.join(x, sublayer, self.layer_norm, self.normalize_first)
 
 
 class FeedForward(NamedTuple):
@@ -204,7 +204,7 @@ def _kernel(layer):
 
 
 def _freeze_add_norm(layer):
-    return AddNorm(_freeze_norm(layer.layer_norm), layer.normalize_first)
+    return AddNorm(layer.join, _freeze_norm(layer.layer_norm), layer.normalize_first)
 
 
 def _freeze_norm(layer):

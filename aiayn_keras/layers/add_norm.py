@@ -46,6 +46,9 @@ class AddNorm(keras.layers.Layer):
         (2, 7, 12)
     """
 
+    # As a method, so that decoding joins as a subclass does.
+    join = staticmethod(add_and_norm)
+
     def __init__(self, dropout=0.1, epsilon=1e-6, normalize_first=False, **kwargs):
         super().__init__(**kwargs)
         self.dropout = dropout
@@ -64,7 +67,7 @@ class AddNorm(keras.layers.Layer):
 
     def call(self, x, sublayer):
         # Keras hands `training` on to the layers inside, the sublayer's too.
-        return add_and_norm(x, sublayer, self.layer_norm, self.normalize_first, self.dropout_layer)
+        return self.join(x, sublayer, self.layer_norm, self.normalize_first, self.dropout_layer)
 
     def compute_output_shape(self, x_shape):
         return x_shape

@@ -14,6 +14,8 @@ class TransformerBlock(keras.layers.Layer):
     which the sublayers run is stated by `encoder_layer` and `decoder_layer`.
     """
 
+    attention_cls, add_norm_cls = MultiHeadAttention, AddNorm
+
     def __init__(
         self,
         num_heads,
@@ -55,7 +57,7 @@ class TransformerBlock(keras.layers.Layer):
         self.feed_forward_add_norm = self._add_norm("feed_forward_add_norm")
 
     def _attention(self, name):
-        return MultiHeadAttention(
+        return self.attention_cls(
             self.num_heads,
             self.key_dim,
             value_dim=self.value_dim,
@@ -66,7 +68,7 @@ class TransformerBlock(keras.layers.Layer):
         )
 
     def _add_norm(self, name):
-        return AddNorm(
+        return self.add_norm_cls(
             dropout=self.dropout,
             epsilon=self.layer_norm_epsilon,
             normalize_first=self.normalize_first,

@@ -71,6 +71,12 @@ class TransformerBackbone(Backbone):
     """
 
     presets: ClassVar[dict] = TRANSFORMER_PRESETS
+    # A subclass may be made of other parts, see `experiments/table3/layers.py`.
+    embedding_cls, encoder_block_cls, decoder_block_cls = (
+        ReversibleEmbedding,
+        EncoderBlock,
+        DecoderBlock,
+    )
 
     def __init__(
         self,
@@ -119,7 +125,7 @@ class TransformerBackbone(Backbone):
         activation = keras.activations.get(activation)
 
         # === Layers ===
-        self.token_embedding = ReversibleEmbedding(
+        self.token_embedding = self.embedding_cls(
             options["vocabulary_size"],
             hidden_dim,
             tie_weights=tie_weights,
@@ -139,10 +145,12 @@ class TransformerBackbone(Backbone):
         block_options = {name: options[name] for name in BLOCK_OPTIONS}
         block_options.update(activation=activation, dtype=dtype)
         self.encoder_blocks = [
-            EncoderBlock(name=f"encoder_block_{i}", **block_options) for i in range(num_layers)
+            self.encoder_block_cls(name=f"encoder_block_{i}", **block_options)
+            for i in range(num_layers)
         ]
         self.decoder_blocks = [
-            DecoderBlock(name=f"decoder_block_{i}", **block_options) for i in range(num_layers)
+            self.decoder_block_cls(name=f"decoder_block_{i}", **block_options)
+            for i in range(num_layers)
         ]
         self.encoder_norm = self.decoder_norm = None
         if normalize_first:

@@ -1,0 +1,163 @@
+"""The page docs/reproduction.md, made of the result files in the repository.
+
+Run from the repository's root, with the development tools installed:
+
+    python -m experiments.report
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import click
+
+from benchmarks.report import markdown_table
+from experiments.prose import paragraph
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGE = DOCS / "reproduction.md"
+FIGURE = DOCS / "table3.png"
+BENCHMARKS = DOCS / "benchmarks.md"
+TABLE3 = ROOT / "experiments" / "results" / "table3"
+PARSING = ROOT / "experiments" / "results" / "parsing"
+SEARCH = ROOT / "tutorials" / "data" / "multi30k_en_de_search.json"
+
+NOTICE = "<!-- Made by `python -m experiments.report`: change the result files, not this page. -->"
+HEAD = """Everything here is made from files in this repository by `python -m experiments.report`;
+each section names the command that makes its files. Figures of speed are in
+[benchmarks.md](benchmarks.md)."""
+
+
+def page():
+    """The page as Markdown."""
+    from experiments import wmt14
+    from experiments.table3 import section as table3
+
+    parts = {
+        "Table 3 in small": table3.section(table3.read(TABLE3), FIGURE.name),
+        "Constituency parsing (section 6.3)": parsing(PARSING),
+        "Multi30k, English to German and to French": multi30k(),
+        "Beam size and length penalty (section 6.1)": search(SEARCH),
+        "WMT14 English-German: recipe cards (sections 5 and 6.1)": wmt14.section(
+            int(benchmark("base, 1,024 target tokens", 1)[1].replace(",", ""))
+        ),
+    }
+    sections = [f"## {title}\n\n{text.strip()}" for title, text in parts.items()]
+    head = f"{NOTICE}\n# The paper's results, repeated\n\n{paragraph(HEAD)}"
+    return "\n\n".join((head, *sections)) + "\n"
+
+
+def parsing(folder):
+    """Markdown of the results of parsing, if there are any.
+
+    Args:
+        folder: Folder of files `scores.json` of `experiments.parsing`, under any name.
+    """
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        return "Not run yet."
+    return "\n\n".join(_scores(json.loads(path.read_text("utf-8")), path) for path in paths)
+
+
+def _scores(result, path):
+    columns = ("parser", "words", "f1", "precision", "recall", "exact_match", "well_formed")
+    rows = [
+        [
+            *(row[name] if isinstance(row[name], str) else f"{row[name]:.1f}" for name in columns),
+            f"{row['sentences']:,}",
+        ]
+        for row in result["rows"]
+    ]
+    heads = ["parser", "words", "F1", "precision", "recall", "exact match", "well-formed"]
+    evaluation = result["recipe"]["evaluation"]
+    text = f"""Labelled bracketing of the {result["split"]} sentences of
+    `{result["recipe"]["corpus"].get("name", "own trees")}` by the model `{result["model"]}`, beam
+    {evaluation["num_beams"]}, α {evaluation["length_penalty"]};
+    `python -m experiments.parsing MODEL --output DIR` at {result["commit"]} on
+    {result["machine"]}; file `{path.name}`. The paper's 91.3 (WSJ only) and 92.7
+    (semi-supervised) are of another treebank, not comparable."""
+    return f"{markdown_table([*heads, 'sentences'], rows)}\n\n{paragraph(text)}"
+
+
+def multi30k():
+    """Markdown of the two trainings of Multi30k, as docs/benchmarks.md has them."""
+    german, french = (
+        benchmark("Multi30k en-de, test 2016"),
+        benchmark("Multi30k en-de, test 2016", 1),
+    )
+    rows = [
+        ["English to German", german[0], german[1], "41.02"],
+        ["English to French", french[0], french[1], "61.80"],
+    ]
+    heads = ["", "command", "test 2016", "Wu et al. 2021"]
+    text = """As [benchmarks.md](benchmarks.md) has them, one training each: 8,000 updates, mean of
+    the last 10 checkpoints, beam 5 and α 1 on lower-cased, tokenised text (sacreBLEU `tok:none`).
+    Sizes, beam and α are those of
+    [Wu et al. 2021](https://aclanthology.org/2021.acl-long.480), not chosen here."""
+    return f"{markdown_table(heads, rows, 'llrr')}\n\n{paragraph(text)}"
+
+
+def benchmark(begin, further=0):
+    """Command and figure of a row of docs/benchmarks.md.
+
+    Args:
+        begin: The beginning of the row's first cell.
+        further: Number of rows below it.
+
+    Returns:
+        Tuple of the command, as Markdown, and the first number of the figure, as a string.
+    """
+    lines = BENCHMARKS.read_text("utf-8").splitlines()
+    (place,) = [i for i, line in enumerate(lines) if line.startswith(f"| {begin}")]
+    command = _cells(lines[place])[1]
+    cells = _cells(lines[place + further])
+    command = command if cells[1] == "the same" else cells[1]
+    return re.match(r"`[^`]*`", command)[0], re.match(r"[\d,.]+", cells[2])[0]
+
+
+def _cells(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def search(path):
+    """Markdown of BLEU against beam size and length penalty.
+
+    Args:
+        path: A result file of `benchmarks.quality.search`.
+    """
+    result = json.loads(path.read_text("utf-8"))
+    figures = {(row["num_beams"], row["length_penalty"]): row for row in result["rows"]}
+    beams, alphas = (sorted({key[place] for key in figures}) for place in (0, 1))
+    rows = [
+        [str(beam), *(f"{figures[beam, alpha]['bleu']:.2f}" for alpha in alphas)] for beam in beams
+    ]
+    heads = ["beams", *(f"α {alpha}" for alpha in alphas)]
+    name = path.relative_to(ROOT).as_posix()
+    text = f"""BLEU of the model of Multi30k English-German on its {result["sentences"]:,} test
+    sentences, `{result["signature"]}`, on {result["machine"]};
+    `python -m benchmarks.quality.search --model DIR --source FILE --reference FILE --output JSON`,
+    [`{name}`](../{name}). To look at, not to choose by: the beam and the α of every figure above
+    were fixed before."""
+    return f"{markdown_table(heads, rows)}\n\n{paragraph(text)}"
+
+
+@click.command()
+def main():
+    """Write docs/reproduction.md and its figure."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from aiayn_keras.files import write_text
+    from experiments.table3 import section as table3
+    from experiments.table3.comparison import compare
+    from experiments.table3.figure import plot_differences
+
+    results = table3.read(TABLE3)
+    if "base" in results and len(results) > 1:
+        plot_differences(compare(results), FIGURE)
+    write_text(PAGE, page())
+    click.echo(f"Written: {PAGE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

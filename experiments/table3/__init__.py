@@ -1,0 +1,1 @@
+"""Table 3 in small: what each part of the Transformer is worth; see `__main__`."""

@@ -1,0 +1,89 @@
+"""Hours that runs of Table 3 in small take on this machine, from a measured rate."""
+
+import itertools
+import os
+import statistics
+import time
+from types import SimpleNamespace
+
+import keras
+
+from aiayn_keras.data import UpdateBatches
+from aiayn_keras.training.building import build_model
+from aiayn_keras.training.training_data import make_batches, read_corpus
+from benchmarks.tpu.flops import training_flops
+from experiments.machine import processor
+from experiments.table3.row_recipe import row_recipe
+from experiments.table3.rows import ROWS
+
+TIMED_UPDATES = 10
+SENTENCE = 16
+"""Tokens of a sentence, for the operations of attention."""
+
+
+def expected_hours(runs, base, results):
+    """Estimates the time of runs where nothing else runs.
+
+    The rate follows from the CPU time of the results which this kind of processor has made, on all
+    cores at once; or else from the time of a few updates of the base model now. Rows differ by the
+    operations of their matrix products.
+
+    Args:
+        runs: List of tuples of a `Row` and a seed.
+        base: Path of the base model's recipe.
+        results: Dictionary of lists of `Result` by row name.
+
+    Returns:
+        Hours, and a text on the origin of the rate.
+    """
+    operations = {row.name: _operations(row_recipe(row, base, 1)) for row in ROWS}
+    here = processor()
+    rates = [
+        result.cpu_seconds / os.cpu_count() / operations[result.row]
+        for result in itertools.chain.from_iterable(results.values())
+        if result.machine == here and result.cpu_seconds and not result.resumed_from
+    ]
+    if rates:
+        origin = f"the CPU time of {len(rates)} results of this kind of processor"
+    else:
+        recipe = row_recipe(ROWS[0], base, 1)
+        seconds = recipe.training.updates * seconds_per_update(recipe)
+        rates = [seconds / operations[ROWS[0].name]]
+        origin = f"{TIMED_UPDATES} updates of the base model, translations not counted"
+    total = sum(operations[row.name] for row, _ in runs)
+    return statistics.median(rates) * total / 3600, origin
+
+
+def seconds_per_update(recipe):
+    """Measured time of an update of a `Recipe`, in seconds."""
+    corpus = read_corpus(recipe)
+    tokenizer = corpus.train.make_tokenizer()
+    model = build_model(recipe, tokenizer)
+    pairs = corpus.train.pairs(tokenizer, model.backbone.max_sequence_length)
+    batches = make_batches(pairs, recipe.batches, recipe.training.seed, tokenizer.source_end)
+    per_update = recipe.optimizer.gradient_accumulation_steps
+    ends = []
+    model.fit(
+        UpdateBatches(batches, per_update).to_iter_dataset(),
+        steps_per_epoch=TIMED_UPDATES * per_update,
+        epochs=2,  # the first one compiles
+        shuffle=False,
+        verbose=0,
+        callbacks=[
+            keras.callbacks.LambdaCallback(
+                on_epoch_begin=lambda epoch, logs: ends.append(time.perf_counter()),
+                on_epoch_end=lambda epoch, logs: ends.append(time.perf_counter()),
+            )
+        ],
+    )
+    return (ends[3] - ends[2]) / TIMED_UPDATES
+
+
+def _operations(recipe):
+    """Operations of a training's matrix products for a sentence in each update."""
+    options = recipe.model.options
+    head_dim = options["hidden_dim"] // options["num_heads"]
+    widths = {name: options[name] or head_dim for name in ("key_dim", "value_dim")}
+    sizes = {**options, **widths, "vocabulary_size": recipe.tokenizer.vocabulary_size}
+    one = training_flops(SimpleNamespace(**sizes), 1, SENTENCE, SENTENCE)
+    return recipe.training.updates * one

@@ -1,0 +1,73 @@
+"""The page docs/reproduction.md is what its command makes of the result files."""
+
+import json
+import re
+
+import keras
+import pytest
+
+from experiments import report, wmt14
+
+pytestmark = pytest.mark.skipif(
+    keras.config.backend() != "tensorflow", reason="The page is the same on all."
+)
+
+
+@pytest.fixture(scope="module")
+def page():
+    return report.page()
+
+
+def test_the_page_is_made_of_the_result_files(page):
+    assert report.PAGE.read_text("utf-8") == page, "run `python -m experiments.report`"
+
+
+def test_every_link_leads_to_a_file(page):
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", page) if "://" not in link]
+    assert len(links) > 4
+    assert [link for link in links if not (report.DOCS / link).exists()] == []
+
+
+def test_the_figures_of_multi30k_are_those_of_the_benchmarks(page):
+    assert report.benchmark("Multi30k en-de, test 2016") == (
+        "`aiayn-keras train multi30k_en_de_tiny`", "41.06",
+    )  # fmt: skip
+    assert "| English to French | `aiayn-keras train multi30k_en_fr_tiny` | 61.80 | 61.80 |" in page
+
+
+def test_hours_follow_from_the_papers_operations():
+    # The paper trained for 12 hours and 3.5 days on 8 P100 (5.2).
+    paper = "8 NVIDIA P100, the paper's"
+    assert wmt14.hours("base", paper) == pytest.approx(12, rel=0.01)
+    assert wmt14.hours("big", paper) == pytest.approx(3.5 * 24, rel=0.01)
+    assert wmt14.hours("base", "1 NVIDIA H100") == pytest.approx(3.3e18 / 0.3 / 989e12 / 3600)
+
+
+def test_cards_are_those_of_the_recipes_and_say_that_they_were_not_run(page):
+    card = page[page.index("recipe cards") :]
+    assert "**Not run**" in card
+    assert "| updates | 100,000 | 300,000 |" in card
+    assert "| mean of last checkpoints | 5 | 20 |" in card
+
+
+def test_curves_of_the_search_have_a_row_for_each_beam(page):
+    rows = json.loads(report.SEARCH.read_text("utf-8"))["rows"]
+    best = max(row["bleu"] for row in rows if row["num_beams"] == 4)
+    (line,) = (line for line in page.splitlines() if line.startswith("| 4 | "))
+    assert f"{best:.2f}" in line
+
+
+def test_parsing_is_shown_when_it_has_results(tmp_path):
+    assert report.parsing(tmp_path) == "Not run yet."
+    row = {
+        "parser": "balanced", "words": "≤ 40", "f1": 71.25, "precision": 72.0, "recall": 70.5,
+        "exact_match": 12.0, "well_formed": 100.0, "sentences": 1234,
+    }  # fmt: skip
+    recipe = {"corpus": {}, "evaluation": {"num_beams": 4, "length_penalty": 0.3}}
+    about = {"commit": "abc", "machine": "2 × abacus", "model": "small", "split": "test"}
+    result = {**about, "recipe": recipe, "seconds": {}, "rows": [row]}
+    (tmp_path / "some.json").write_text(json.dumps(result), "utf-8")
+    text = report.parsing(tmp_path)
+    assert "| balanced | ≤ 40 | 71.2 | 72.0 | 70.5 | 12.0 | 100.0 | 1,234 |" in text
+    assert "beam 4, α 0.3" in text
+    assert "not comparable" in text

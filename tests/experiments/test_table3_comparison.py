@@ -1,0 +1,110 @@
+"""Rows are compared with the base over seeds, and the figure shows what was compared."""
+
+import keras
+import pytest
+import scipy.stats
+
+from experiments.table3.comparison import compare
+from experiments.table3.figure import WIDEST, plot_differences
+from experiments.table3.rows import ROWS
+from experiments.table3.section import read, section
+from tests.experiments.table3_files import write_made_up_result
+from tests.helpers import assert_close
+
+pytestmark = pytest.mark.skipif(
+    keras.config.backend() != "tensorflow", reason="The sweep runs on TensorFlow."
+)
+BY_NAME = {row.name: row for row in ROWS}
+BASE = (30.0, 31.0, 32.0)
+
+
+def results(folder, **bleu):
+    for name, values in bleu.items():
+        for seed, value in enumerate(values, start=1):
+            write_made_up_result(folder, BY_NAME[name], seed, value)
+    return read(folder)
+
+
+def compared(folder, **bleu):
+    return {each.row.name: each for each in compare(results(folder, **bleu))}
+
+
+def test_means_deviations_and_differences_are_those_of_the_seeds(tmp_path):
+    rows = compared(tmp_path, base=BASE, h1=(28.0, 29.0))
+    base, h1 = rows["base"], rows["h1"]
+    assert (base.bleu, base.deviation, base.difference) == (31.0, 1.0, 0.0)
+    assert_close([h1.bleu, h1.deviation, h1.difference], [28.5, 0.5**0.5, -2.5])
+    assert_close(h1.error, (0.5 / 2 + 1 / 3) ** 0.5)
+    assert h1.paper_difference == -0.9
+    assert h1.perplexity == 7.5
+
+
+def test_the_test_of_one_row_is_students(tmp_path):
+    row = (28.2, 29.9, 29.0)
+    p_value = compared(tmp_path, base=BASE, h1=row)["h1"].p_value
+    assert_close(p_value, scipy.stats.ttest_ind(row, BASE).pvalue, atol=1e-3)
+
+
+def test_more_rows_make_the_test_stricter(tmp_path):
+    row = (28.2, 29.9, 29.0)
+    others = dict.fromkeys(("h2", "h8", "n2", "n6"), BASE)
+    alone = compared(tmp_path / "alone", base=BASE, h1=row)["h1"].p_value
+    assert compared(tmp_path / "all", base=BASE, h1=row, **others)["h1"].p_value > alone
+    again = compared(tmp_path / "all", base=BASE, h1=row, **others)
+    assert again == compared(tmp_path / "all", base=BASE, h1=row, **others)
+
+
+def test_one_seed_is_shown_and_not_tested(tmp_path):
+    rows = compared(tmp_path, base=BASE, h1=(20.0,), n2=(20.0, 21.0))
+    h1 = rows["h1"]
+    assert (h1.difference, h1.deviation, h1.error, h1.p_value) == (-11.0, None, None, None)
+    assert h1.verdict == "too few seeds"
+    assert rows["n2"].p_value < 0.01
+
+
+@pytest.mark.parametrize(
+    ("name", "bleu", "verdict"),
+    [
+        ("h1", (20.0, 21.0, 22.0), "holds"),
+        ("h1", (30.0, 31.0, 31.5), "not seen"),
+        ("h1", (40.0, 41.0, 42.0), "does not hold"),
+        ("f512", (40.0, 41.0, 42.0), "holds"),
+        ("learned", (30.0, 31.0, 31.5), "holds: no difference seen"),
+        ("learned", (20.0, 21.0, 22.0), "does not hold"),
+        ("pre_norm", (20.0, 21.0, 22.0), ""),
+    ],
+)
+def test_verdicts_follow_from_sign_and_test(tmp_path, name, bleu, verdict):
+    assert compared(tmp_path, base=BASE, **{name: bleu})[name].verdict == verdict
+
+
+def test_the_section_has_a_row_for_each_row_and_says_what_is_missing(tmp_path):
+    text = " ".join(section(results(tmp_path, base=BASE, h1=(28.0, 29.0)), "figure.png").split())
+    assert "**Unfinished: 55 of 60 trainings are to come**" in text
+    assert "so far 5 of 60 trainings, 5.0 hours of busy machines, 2 × abacus" in text
+    assert "| A | 1 head of 128 | 2 | 1,234,567 | 7.50 | 28.5 ± 0.7 | -2.5 |" in text
+    assert "| -0.9 (1 head of 512) | 29.5 | 57.0 |" in text
+    assert "the signature of BLEU" in text
+    assert "(figure.png)" in text
+
+
+def test_without_the_base_there_is_no_table(tmp_path):
+    assert section(results(tmp_path, h1=(28.0,)), "figure.png").startswith("Not run yet")
+
+
+def test_the_figure_shows_every_difference_and_both_origins(tmp_path):
+    every = compare(results(tmp_path, base=BASE, h1=(28.0, 29.0), no_residuals=(1.0, 2.0)))
+    figure = plot_differences(every, tmp_path / "figure.png")
+    (axes,) = figure.axes
+    labels = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert labels == ["(A)  1 head of 128", "no residual connections"]
+    (bars,) = axes.containers
+    assert_close(bars.lines[0].get_xydata(), [[-2.5, 1.16]])
+    points = {line.get_marker(): line.get_xydata() for line in axes.lines if len(line.get_xdata())}
+    assert_close(points["D"], [[-0.9, 0.84]])
+    assert_close(points["<"], [[-WIDEST, 0]])
+    assert [text.get_text() for text in axes.texts] == ["-29.5"]
+    assert {text.get_text() for text in figure.legends[0].get_texts()} == {
+        "ours, ± standard error", "the paper's, one training",
+    }  # fmt: skip
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
