@@ -21,7 +21,7 @@ LEAF, OPEN, END = 1, 2, 4
 
 
 class BracketVocabulary(NamedTuple):
-    """Parts that the tokens of a vocabulary play in a tree.
+    """The part that each token of a vocabulary has in a tree.
 
     Attributes:
         opens: Int32 array `(V,)`, the label that a token opens, or `NO_LABEL`.
