@@ -87,20 +87,18 @@ def translate_texts(
 def _check_found(log_probs, rows, options):
     """Refuses `(B, N)` log-probabilities if there is a text for which nothing was found."""
     is_missing = ~np.isfinite(log_probs[:, 0])
-    if is_missing.any():
-        reasons = [
-            "weights of it are not finite",
-            "`no_repeat_ngram_size` leaves no token to write",
-        ]
-        if options.constraint is not None:
-            reasons.append(
-                "`constraint` allows nothing that begins with its prefix and is as short as "
-                "`max_length` and the model's positions want it"
-            )
+    if not is_missing.any():
+        return
+    if options.constraint is None:
         raise ValueError(
-            "The model gives no probabilities, so there is no translation of "
-            f"`texts[{rows[int(is_missing.argmax())]}]`: {', or '.join(reasons)}."
+            "The model gives no probabilities, so there is no translation: weights of it are not "
+            "finite, or `no_repeat_ngram_size` leaves no token to write."
         )
+    raise ValueError(
+        f"There is no translation of `texts[{rows[int(is_missing.argmax())]}]`: `constraint` "
+        "allows none that begins with its prefix and is within `max_length` and the model's "
+        "positions, or weights of the model are not finite."
+    )
 
 
 def _align(align, sources, token_ids):
