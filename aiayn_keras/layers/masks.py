@@ -69,10 +69,9 @@ def sentence_positions(padding_mask):
         padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
 
     Returns:
-        Integer tensor `(B, T)`: how many earlier positions carry the same number.
+        Integer tensor `(B, T)`: how many earlier positions carry the same number; 0 on padding,
+        which may be longer than any sentence.
     """
-    same_sentence = ops.equal(
-        ops.expand_dims(padding_mask, axis=2), ops.expand_dims(padding_mask, axis=1)
-    )
+    same_sentence = make_attention_mask(padding_mask, padding_mask)
     earlier_or_self = combine_masks(same_sentence, make_causal_mask(padding_mask))
-    return ops.sum(ops.cast(earlier_or_self, "int32"), axis=2) - 1
+    return ops.maximum(ops.sum(ops.cast(earlier_or_self, "int32"), axis=2) - 1, 0)

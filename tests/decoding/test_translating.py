@@ -120,13 +120,27 @@ def test_alignments_are_the_attention_of_the_decoder_s_last_layer(model):
             assert_close(hypothesis.alignment, maps.cross[-1].mean(axis=0), 1e-4, 1e-5)
 
 
+def small_model(tokenizer, num_positions):
+    backbone = TransformerBackbone(
+        tokenizer.vocabulary_size(), 1, 1, 4, 4, max_sequence_length=num_positions
+    )
+    return TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8))
+
+
 def test_alignments_need_no_more_positions_than_the_translation(tokenizer):
     """The room for a translation is greater: its source's length and fifty more."""
-    backbone = TransformerBackbone(tokenizer.vocabulary_size(), 1, 1, 4, 4, max_sequence_length=20)
-    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
-    small = TransformerSeq2SeqLM(backbone, preprocessor)
+    small = small_model(tokenizer, num_positions=20)
     for translation in small.translate(SOURCES, return_alignments=True):
         assert len(translation.alignment) == len(translation.tokens) + 1
+
+
+def test_padding_needs_no_positions(tokenizer):
+    """Lengths are padded to multiples of eight, which may be more than the model's positions."""
+    long, short = "neun " * 17, "eins"
+    small = small_model(tokenizer, num_positions=len(tokenizer(long)) + 1)
+    assert small.backbone.max_sequence_length == 18 < 24 - 2
+    alone = [*small.translate([long]), *small.translate([short])]
+    assert texts(small.translate([long, short])) == texts(alone)
 
 
 def test_without_being_asked_there_is_no_alignment(model):

@@ -82,13 +82,12 @@ def test_one_mask_alone_stays_as_it_is():
 
 def test_positions_restart_in_every_sentence_of_a_row():
     positions = sentence_positions(np.array([[1, 1, 2, 2, 2, 3, 0], [1, 1, 1, 1, 0, 0, 0]]))
-    assert_close(positions[0, :6], [0, 1, 0, 1, 2, 0])
-    assert_close(positions[1, :4], [0, 1, 2, 3])
+    assert_close(positions, [[0, 1, 0, 1, 2, 0, 0], [0, 1, 2, 3, 0, 0, 0]])
     assert keras.backend.standardize_dtype(positions.dtype) == "int32"
 
 
 def test_padding_before_a_sentence_does_not_move_it():
-    assert_close(sentence_positions(np.array([[0, 0, 1, 1, 1]]))[0, 2:], [0, 1, 2])
+    assert_close(sentence_positions(np.array([[0, 0, 1, 1, 1]])), [[0, 0, 0, 1, 2]])
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "bool"])
