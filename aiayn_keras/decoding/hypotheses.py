@@ -77,7 +77,7 @@ def read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs,
         options: The `SearchOptions`.
         token_ids: Integer array `(B, N, L)`.
         log_probs: Float array `(B, N)`.
-        alignments: Float array `(B, N, L - 1, S)`, or None.
+        alignments: Float array `(B, N, T, S)`, T at most `L - 1`, or None.
     """
     num_hypotheses = token_ids.shape[1]
     flat_ids = token_ids.reshape(-1, token_ids.shape[2]).tolist()

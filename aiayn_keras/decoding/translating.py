@@ -9,7 +9,13 @@ from aiayn_keras.backend import in_parallel
 from aiayn_keras.checks import check_integer
 from aiayn_keras.decoding.hypotheses import Hypothesis, as_translation, read_hypotheses
 from aiayn_keras.decoding.prompts import Prompts
-from aiayn_keras.decoding.text_batches import MOST_TEXTS, batch_by_length, pad_batch, tokenize
+from aiayn_keras.decoding.text_batches import (
+    LENGTH_MULTIPLE,
+    MOST_TEXTS,
+    batch_by_length,
+    pad_batch,
+    tokenize,
+)
 
 
 def translate_texts(
@@ -81,24 +87,25 @@ def translate_texts(
 def _check_found(log_probs, rows, options):
     """Refuses `(B, N)` log-probabilities if there is a text for which nothing was found."""
     is_missing = ~np.isfinite(log_probs[:, 0])
-    if is_missing.any():
-        reasons = [
-            "weights of it are not finite",
-            "`no_repeat_ngram_size` leaves no token to write",
-        ]
-        if options.constraint is not None:
-            reasons.append(
-                "`constraint` allows nothing that begins with its prefix and is as short as "
-                "`max_length` and the model's positions want it"
-            )
+    if not is_missing.any():
+        return
+    if options.constraint is None:
         raise ValueError(
-            "The model gives no probabilities, so there is no translation of "
-            f"`texts[{rows[int(is_missing.argmax())]}]`: {', or '.join(reasons)}."
+            "The model gives no probabilities, so there is no translation: weights of it are not "
+            "finite, or `no_repeat_ngram_size` leaves no token to write."
         )
+    raise ValueError(
+        f"There is no translation of `texts[{rows[int(is_missing.argmax())]}]`: `constraint` "
+        "allows none that begins with its prefix and is within `max_length` and the model's "
+        "positions, or weights of the model are not finite."
+    )
 
 
 def _align(align, sources, token_ids):
-    """Alignments `(B, N, L - 1, S)` of hypotheses `(B, N, L)`."""
+    """Alignments `(B, N, T, S)` of hypotheses `(B, N, L)`, T the longest's length, rounded up."""
+    # Behind it is padding alone, for all of which the model may have no positions.
+    width = int((token_ids != 0).sum(axis=2).max()) - 1
+    token_ids = token_ids[:, :, : width + -width % LENGTH_MULTIPLE + 1]
     num_rows, num_hypotheses, length = token_ids.shape
     decoder_ids = token_ids[:, :, :-1].reshape(-1, length - 1)
     encoder_ids, encoder_mask = (

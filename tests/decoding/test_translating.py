@@ -2,7 +2,11 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+)
 from tests.helpers import assert_close
 
 SOURCES = ["eins zwei drei", "fünf", "neun neun acht sieben", "null eins"]
@@ -114,6 +118,15 @@ def test_alignments_are_the_attention_of_the_decoder_s_last_layer(model):
             maps = model.attention_maps(source, hypothesis.text)
             assert hypothesis.alignment.shape == maps.cross.shape[2:]
             assert_close(hypothesis.alignment, maps.cross[-1].mean(axis=0), 1e-4, 1e-5)
+
+
+def test_alignments_need_no_more_positions_than_the_translation(tokenizer):
+    """The room for a translation is greater: its source's length and fifty more."""
+    backbone = TransformerBackbone(tokenizer.vocabulary_size(), 1, 1, 4, 4, max_sequence_length=20)
+    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
+    small = TransformerSeq2SeqLM(backbone, preprocessor)
+    for translation in small.translate(SOURCES, return_alignments=True):
+        assert len(translation.alignment) == len(translation.tokens) + 1
 
 
 def test_without_being_asked_there_is_no_alignment(model):

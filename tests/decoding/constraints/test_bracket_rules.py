@@ -3,13 +3,16 @@ import keras
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from keras import ops
 
 from aiayn_keras.convert.tokenizers import build_word_model
+from aiayn_keras.decoding.constraints import BalancedBrackets
 from aiayn_keras.decoding.constraints.bracket_rules import (
     BracketRules,
     bracket_vocabulary,
     read_vocabulary,
 )
+from aiayn_keras.models import TransformerTokenizer
 from tests.decoding.constraints.trees import (
     PIECES,
     all_trees,
@@ -219,3 +222,12 @@ def test_a_vocabulary_without_brackets_is_refused():
     vocabulary = bracket_vocabulary(["</s>", "cat", "(NP", ")VP"], [False, True, True, True])
     with pytest.raises(ValueError, match="must have pairs of brackets"):
         BracketRules(vocabulary, 0, None, 9)
+
+
+def test_words_are_counted_in_the_vocabulary_of_sources():
+    sources = build_word_model([None] * 4 + ["cat", "dog", None, None])
+    translations = build_word_model([None] * 4 + [None, "(S", ")S", "XX"])
+    rules = BalancedBrackets().rules(TransformerTokenizer(sources, translations))
+    token_ids = ops.convert_to_tensor([[4, 5, 4, 3], [5, 3, 0, 0]])
+    state = rules.initial_state(token_ids, ops.not_equal(token_ids, 0), num_beams=2)
+    assert_close(state.words_left, [[3, 3], [1, 1]])

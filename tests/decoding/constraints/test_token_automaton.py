@@ -26,13 +26,13 @@ NUM_BEAMS = 3**4
 MAX_LENGTH = 4
 
 
-def search(automaton, seed=31, max_length=MAX_LENGTH, **options):
-    """A model, and what a search finds that is wide enough to find everything."""
+def search(automaton, num_beams=NUM_BEAMS, seed=31, **options):
+    """A model, and what a search finds; by default it is wide enough to find everything."""
     model = RandomModel(seed, num_sentences=2)
     rules = AutomatonRules(automaton, V, END, SPECIAL)
-    state = rules.initial_state(np.zeros((2, 1), "int32"), None, NUM_BEAMS)
-    options = beams(NUM_BEAMS, 0.0, **options)
-    return model, model.search(options, max_length + 2, rules=rules, rule_state=state)
+    state = rules.initial_state(np.zeros((2, 1), "int32"), None, num_beams)
+    options = beams(num_beams, 0.0, **options)
+    return model, model.search(options, MAX_LENGTH + 2, rules=rules, rule_state=state)
 
 
 def assert_found(model, found, accepted):
@@ -101,6 +101,16 @@ def test_of_a_closed_list_what_is_too_long_is_not_begun():
     sequences = [(3, 4, 5), (3, 4), (5,), (4, 4, 4, 4, 4)]
     model, found = search(TokenAutomaton.of_sequences(sequences))
     assert assert_found(model, found, lambda words: words in sequences) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_single_beam_never_takes_a_way_that_leads_nowhere(seed):
+    """From 0 go 3, to the end; 4, whose sequence is too long by one; 5, which never ends."""
+    short, long, endless = (0, 3, 1), [(0, 4, 2), (2, 3, 3), (3, 3, 4), (4, 3, 5), (5, 3, 1)], 6
+    automaton = TokenAutomaton([short, *long, (0, 5, endless), (endless, 3, endless)], [1])
+    _, (ids, log_probs) = search(automaton, num_beams=1, seed=seed)
+    assert np.isfinite(log_probs).all()
+    np.testing.assert_array_equal(ids[:, 0, :3], [[START, 3, END]] * 2)
 
 
 @pytest.mark.parametrize(
