@@ -110,27 +110,28 @@ def train(recipe, output, seconds=math.inf, stop_when=lambda: False):
     return True
 
 
-def arrays_of(path):
-    """All arrays of an HDF5 file, by name."""
+def weights_of(run):
+    """All arrays of a model folder and of its adapters, by file and name."""
     arrays = {}
-    with h5py.File(path) as file:
-        file.visititems(
-            lambda name, item: arrays.update({name: item[()]}) if hasattr(item, "shape") else None
-        )
+    for path in filter(Path.exists, (run / "model.weights.h5", run / "adapters.h5")):
+        with h5py.File(path) as file:
+            names = []
+            file.visit(names.append)
+            arrays |= {
+                f"{path.name}: {name}": file[name][()]
+                for name in names
+                if isinstance(file[name], h5py.Dataset)
+            }
     return arrays
 
 
-def differences(run, undisturbed, is_adapted):
+def differences(run, undisturbed):
     """Names of what is not the same, bit for bit."""
-    different = []
-    for name in ["model.weights.h5"] + ["adapters.h5"] * is_adapted:
-        ours, theirs = arrays_of(run / name), arrays_of(undisturbed / name)
-        different += sorted(ours.keys() ^ theirs.keys())
-        different += [
-            f"{name}: {array}"
-            for array in ours.keys() & theirs.keys()
-            if not np.array_equal(ours[array], theirs[array])
-        ]
+    ours, theirs = weights_of(run), weights_of(undisturbed)
+    different = sorted(ours.keys() ^ theirs.keys())
+    different += [
+        name for name in ours.keys() & theirs.keys() if not np.array_equal(ours[name], theirs[name])
+    ]
     for name in ("history.json", "evaluation.json"):
         if (run / name).read_bytes() != (undisturbed / name).read_bytes():
             different.append(name)
@@ -169,7 +170,7 @@ def count_different(folder, kills, updates, seed, is_adapted):
             half = [path.name for path in run.rglob(".writing-*")]
             last = saved[-1] if saved else None
             click.echo(f"kill {done}: last checkpoint {last}, half written {half}")
-        different = differences(run, undisturbed, is_adapted)
+        different = differences(run, undisturbed)
         wrong += bool(different)
         trainings += 1
         click.echo(f"training {trainings} ended: {different or 'the very same'}")
