@@ -84,13 +84,13 @@ def make(folder, encoder, hparams, settings):
             if variable.dtype.base_dtype != tf.float32:
                 variable.initializer.run()
                 continue
-            scale = 0.3 if len(variable.shape) == 1 else 2.0 * int(variable.shape[0]) ** -0.5
+            scale = 0.3 if len(variable.shape) == 1 else 1.5 * int(variable.shape[0]) ** -0.5
             if "symbol_modality" in variable.name:
-                scale = 0.7
+                scale = 0.4
             values = scale * random.standard_normal(variable.shape.as_list())
             if "symbol_modality" in variable.name and "weights_0" in variable.name:
                 values[0] = 0  # padding, which our search never writes
-                values[1] *= 2.0  # the end
+                values[1] *= 3.0  # the end
                 values[encoder.vocab_size :] = 0
             variable.load(values + ("scale" in variable.name), session)
         tf.train.Saver().save(session, str(folder / "model.ckpt"), global_step=7)

@@ -75,7 +75,8 @@ class OpenNMTTF:
         pre_norm, mha_bias, output_layer_bias: As its `Transformer` takes them.
         sharing: `"NONE"`, `"SOURCE_TARGET_INPUT"`, `"TARGET"` or `"ALL"`, of its
             `EmbeddingsSharingLevel`.
-        positions: Number of learned positions, or None for sinusoids.
+        positions: Number of learned positions, small as the embeddings then are, so that the ε of
+            the normalizations counts; or None for sinusoids.
     """
 
     def __init__(self, pre_norm=True, mha_bias=True, output_layer_bias=True, sharing="NONE",
@@ -100,6 +101,9 @@ class OpenNMTTF:
                 self._draw_layer(side, f"{side}/layers/{i}", mha_bias)
             if pre_norm:
                 self._draw_norm(f"{side}/layer_norm")
+        for name in self.variables if positions else ():
+            if name.endswith(f"embedding{SUFFIX}"):
+                self.variables[name] *= np.float32(0.02)
 
     def _draw(self, name, *shape):
         values = 0.5 * self.random.standard_normal(shape)
