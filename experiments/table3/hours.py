@@ -24,8 +24,8 @@ SENTENCE = 16
 def expected_hours(runs, base, results):
     """Estimates the time of runs where nothing else runs.
 
-    The rate follows from the CPU time of the results which this kind of processor has made, on all
-    cores at once; or else from the time of a few updates of the base model now. Rows differ by the
+    The rate follows from the CPU time, on all cores at once, of the results which this kind of
+    processor has made, or else of a few updates of the base model now. Rows differ by the
     operations of their matrix products.
 
     Args:
@@ -55,7 +55,7 @@ def expected_hours(runs, base, results):
 
 
 def seconds_per_update(recipe):
-    """Measured time of an update of a `Recipe`, in seconds."""
+    """Measured CPU time of an update of a `Recipe`, in seconds of all cores."""
     corpus = read_corpus(recipe)
     tokenizer = corpus.train.make_tokenizer()
     model = build_model(recipe, tokenizer)
@@ -71,12 +71,12 @@ def seconds_per_update(recipe):
         verbose=0,
         callbacks=[
             keras.callbacks.LambdaCallback(
-                on_epoch_begin=lambda epoch, logs: ends.append(time.perf_counter()),
-                on_epoch_end=lambda epoch, logs: ends.append(time.perf_counter()),
+                on_epoch_begin=lambda epoch, logs: ends.append(time.process_time()),
+                on_epoch_end=lambda epoch, logs: ends.append(time.process_time()),
             )
         ],
     )
-    return (ends[3] - ends[2]) / TIMED_UPDATES
+    return (ends[3] - ends[2]) / TIMED_UPDATES / os.cpu_count()
 
 
 def _operations(recipe):

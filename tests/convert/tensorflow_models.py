@@ -75,16 +75,18 @@ class OpenNMTTF:
         pre_norm, mha_bias, output_layer_bias: As its `Transformer` takes them.
         sharing: `"NONE"`, `"SOURCE_TARGET_INPUT"`, `"TARGET"` or `"ALL"`, of its
             `EmbeddingsSharingLevel`.
+        source_words, target_words: Its vocabularies, without the special tokens.
         positions: Number of learned positions, small as the embeddings then are, so that the ε of
             the normalizations counts; or None for sinusoids.
     """
 
     def __init__(self, pre_norm=True, mha_bias=True, output_layer_bias=True, sharing="NONE",
-                 positions=None, layers=2):  # fmt: skip
+                 positions=None, layers=2, source_words=WORDS,
+                 target_words=TARGET_WORDS):  # fmt: skip
         self.random = np.random.default_rng(1)
         self.layers, self.pre_norm, self.sharing = layers, pre_norm, sharing
         is_one = sharing in ("SOURCE_TARGET_INPUT", "ALL")
-        self.words = (WORDS, WORDS if is_one else TARGET_WORDS)
+        self.words = (source_words, source_words if is_one else target_words)
         sizes = [3 + len(words) + 1 for words in self.words]
         self.variables = {}
         self._draw("examples_inputter/features_inputter/embedding", sizes[0], D)

@@ -15,8 +15,11 @@ from aiayn_keras.convert.tensorflow_checkpoint import find_checkpoint
 from aiayn_keras.models import TransformerSeq2SeqLM
 from tests.convert import tensorflow_models as toolkits
 from tests.helpers import assert_close
+from tests.models import conftest as toy
 
 pytest.importorskip("tensorflow")
+
+tokenizer = toy.tokenizer
 
 OPENNMT_TF = {
     "separate, with source ends": {},
@@ -68,6 +71,18 @@ def test_logits_and_greedy_translations_are_opennmt_tf_s(options, tmp_path):
     best = toolkits.greedy(lambda ids: theirs.logits(source_ids, ids), 1, 2, never, 8)
     translation = model.translate([source], num_beams=1, max_length=8)[0].text
     assert translation.split() == [words[i - 3] for i in best]
+
+
+def test_text_is_split_by_the_sentencepiece_model_beside_a_vocabulary(tokenizer, tmp_path):
+    pieces = tokenizer.get_vocabulary()
+    theirs = toolkits.OpenNMTTF(sharing="ALL", layers=1, source_words=pieces[:3:-1])
+    arguments = theirs.write(tmp_path)
+    with pytest.raises(ValueError, match=r"source\.vocab: its tokens are wordpieces"):
+        convert_opennmt_tf(*arguments, num_heads=3)
+    (tmp_path / "sentencepiece.model").write_bytes(tokenizer.proto)
+    found = convert_opennmt_tf(*arguments, num_heads=3).preprocessor.tokenizer
+    text = "acht neun zehn uhr null"
+    assert [found.id_to_token(i) for i in found(text)] == [pieces[i] for i in tokenizer(text)]
 
 
 @pytest.mark.parametrize("options", TENSOR2TENSOR.values(), ids=TENSOR2TENSOR)
