@@ -40,10 +40,8 @@ class Devices:
     is_first = property(lambda self: self.process == 0)
 
     def __str__(self):
-        return (
-            f"{self.num_models} copies of the model, process {self.process + 1} of "
-            f"{self.num_processes}."
-        )
+        copies = "1 copy" if self.num_models == 1 else f"{self.num_models} copies"
+        return f"{copies} of the model, process {self.process + 1} of {self.num_processes}."
 
 
 def open_devices(kind, model_parallel_size=1, gradient_accumulation_steps=1):
