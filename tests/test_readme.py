@@ -47,7 +47,11 @@ NOT_RUN = {
 }
 """Commands that are recorded instead, and the reasons. Those of `aiayn-keras` are still parsed."""
 
-TEXT_FILES = ("sentences.en", "sentences.txt", "test.en", "test.de")
+TEXT_FILES = (
+    *("sentences.en", "sentences.txt", "test.en", "test.de"),
+    *("dict.en.txt", "dict.de.txt", "en.vocab", "de.vocab"),
+    "vocab.translate_ende_wmt32k.32768.subwords",
+)
 """Files of the reader that commands read."""
 
 TRAINED = ("mine", "my_recipe", "opus_en_de")

@@ -17,8 +17,9 @@ from aiayn_keras.files import read_bytes
 ENGINE_WEIGHTS = "model.bin"
 FORMATS = (
     "a folder of Hugging Face's Marian (config.json with model_type marian), a folder of "
-    "CTranslate2 (model.bin), and, with its vocabularies, a checkpoint of fairseq, OpenNMT-tf or "
-    "tensor2tensor"
+    "CTranslate2 (model.bin), and checkpoints with their vocabularies: of fairseq (--dictionary; "
+    "`convert_fairseq`), OpenNMT-tf and tensor2tensor (--vocabulary; `convert_opennmt_tf`, "
+    "`convert_tensor2tensor`)"
 )
 
 

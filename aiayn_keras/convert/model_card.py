@@ -10,12 +10,14 @@ tags:
 
 # {name}
 
-A Transformer for [aiayn_keras](https://pypi.org/project/aiayn-keras/), converted from
+A Transformer for the Python package aiayn_keras (Keras 3), converted from
 `{origin}`. {terms}
 
 ```shell
 aiayn-keras translate {name} < sentences.txt
 ```
+
+If the original came without a SentencePiece model, texts are its tokens with spaces between them.
 
 Other toolkits rank hypotheses by `log-probability / length^α`, most of them with α = 1. A model
 folder keeps no settings of a search. To rank as they do, add
