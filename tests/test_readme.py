@@ -54,7 +54,7 @@ TEXT_FILES = (
 )
 """Files of the reader that commands read."""
 
-TRAINED = ("mine", "my_recipe", "opus_en_de")
+TRAINED = ("mine", "my_recipe", "my_trees", "opus_en_de")
 """Names of the models in `runs` that the reader has trained or converted."""
 
 
