@@ -29,6 +29,10 @@ HEAD = """Everything here is made from files in this repository by `python -m ex
 each section names the command that makes its files. Figures of speed are in
 [benchmarks.md](benchmarks.md)."""
 
+PARSING_NOT_RUN = paragraph("""Not run to its end yet. [parsing.md](parsing.md) has the two
+commands, and what was tried. The `scores.json` of the second one goes into
+`experiments/results/parsing`, under any name.""")
+
 
 def page():
     """The page as Markdown."""
@@ -57,7 +61,7 @@ def parsing(folder):
     """
     paths = sorted(folder.glob("*.json"))
     if not paths:
-        return "Not run yet."
+        return PARSING_NOT_RUN
     return "\n\n".join(_scores(json.loads(path.read_text("utf-8")), path) for path in paths)
 
 

@@ -43,7 +43,9 @@ def _introduction(results):
     wanted = SEEDS * len(ROWS)
     unfinished = (
         f" **Unfinished: {wanted - len(every)} of {wanted} trainings are to come**, so rows are "
-        f"missing, or have fewer than {SEEDS} seeds."
+        f"missing, or have fewer than {SEEDS} seeds. The same command goes on with those that have "
+        "no file, after it has said how many hours they take; then `python -m experiments.report` "
+        "makes this page anew."
         if len(every) < wanted
         else ""
     )
@@ -55,14 +57,15 @@ def _introduction(results):
     cores answer in hours, and with a spread over seeds, which the paper does not give. `{COMMAND}`
     makes every figure; the files are in
     [`experiments/results/table3`](../experiments/results/table3): so far {len(every)} of
-    {wanted} trainings, {hours:.1f} hours of busy machines, {machines} (TensorFlow
-    {one.versions["tensorflow"]}, Keras {one.versions["keras"]}; commits
+    {wanted} trainings, in {hours:.1f} hours by the clock while other programs ran too, on
+    {machines} (TensorFlow {one.versions["tensorflow"]}, Keras {one.versions["keras"]}; commits
     {commits}).{unfinished}"""
     second = f"""Every row is the base model ([`{base}`](../{base})) with one change, trained on
-    Multi30k English-German for the same {one.updates:,} updates, {one.target_tokens / 1e6:.1f}
+    Multi30k English-German ([training.md](training.md) says where it is read from) for the same
+    {one.updates:,} updates, {one.target_tokens / 1e6:.1f}
     million target tokens. That is 1/{_share(recipe):.0f} of the training behind the 41.06 BLEU
-    below, so these models are compared early in their training, where what is against over-fitting
-    has little to do. The paper trains 100,000 updates on a corpus 150 times as large."""
+    below, so these models are compared early in their training, where regularization has
+    little to do. The paper trains 100,000 updates on a corpus 150 times as large."""
     third = f"""Nothing was tuned: dropout 0.1, label smoothing 0.1, beam {one.num_beams},
     α {one.length_penalty} and no averaging of checkpoints are the paper's, the sizes and the peak
     of the learning rate are those of the recipe `multi30k_en_de_tiny`, and the number of updates,

@@ -58,7 +58,7 @@ def test_curves_of_the_search_have_a_row_for_each_beam(page):
 
 
 def test_parsing_is_shown_when_it_has_results(tmp_path):
-    assert report.parsing(tmp_path) == "Not run yet."
+    assert report.parsing(tmp_path) == report.PARSING_NOT_RUN
     row = {
         "parser": "balanced", "words": "≤ 40", "f1": 71.25, "precision": 72.0, "recall": 70.5,
         "exact_match": 12.0, "well_formed": 100.0, "sentences": 1234,
