@@ -22,8 +22,9 @@ MUTANTS ?= 100
 PYTEST := python -m pytest --numprocesses 2 --dist loadfile
 # Of the converters, those that compare with the libraries; of training, the tests of what a backend computes; reading recipes and text is the same on all.
 CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian ctranslate2 fairseq))
-# Of these folders, what no backend changes: text, options, files, the tests' own tools.
-OF_ANY_BACKEND := $(addprefix --ignore=tests/,decoding/test_search_options.py \
+# Of these folders, what no backend changes: text, options, files, the tests' own tools. Constrained
+# searches of all backends are compared in tests/backends.
+OF_ANY_BACKEND := $(addprefix --ignore=tests/,decoding/constraints decoding/test_search_options.py \
 	decoding/test_sentence_splitting.py decoding/test_text_batches.py fidelity/test_fidelity_tools.py \
 	fidelity/test_mistakes_are_seen.py models/test_architecture.py models/test_hostile_folders.py \
 	models/test_model_folder.py models/test_presets.py models/test_transformer_tokenizer.py)
@@ -85,7 +86,7 @@ test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST)
 
 test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and training on JAX and on PyTorch, and all against each other
-	KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
 	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backends $(ENGINES) $(CONVERTERS) \
 		tests/convert/test_foreign_models.py tests/export/test_graph_writer.py::test_other_backends_export_the_same_kit

@@ -37,7 +37,16 @@ def model(tokenizer):
     model.compile(keras.optimizers.Adam(learning_rate, beta_2=0.98))
     sources, targets = zip(*number_words(2048, 2), strict=True)
     inputs = preprocessor({"encoder_text": list(sources), "decoder_text": list(targets)})
-    keras.Model.fit(model, *inputs[:2], sample_weight=inputs[2], batch_size=32, epochs=4, verbose=0)
+    # In the given order, which is one of chance already: PyTorch's shuffling has no seed here.
+    keras.Model.fit(
+        model,
+        *inputs[:2],
+        sample_weight=inputs[2],
+        batch_size=32,
+        epochs=4,
+        shuffle=False,
+        verbose=0,
+    )
     return model
 
 

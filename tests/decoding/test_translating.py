@@ -38,16 +38,29 @@ def test_lengths_are_kept(model):
                 assert minimum <= len(hypothesis.tokens) <= maximum
 
 
-def test_scores_under_limits_are_those_of_scoring(model):
-    for options in (
+@pytest.mark.parametrize(
+    "options",
+    [
         {"min_length": 6, "max_length": 8},
         {"no_repeat_ngram_size": 1},
         {"coverage_penalty": 0.5},
         {"prefixes": ["one two", "", "nine", "five"]},
-    ):
-        translations = model.translate(SOURCES, **options)
-        scores = model.score(SOURCES, texts(translations))
-        assert_close([translation.score for translation in translations], scores, 1e-4, 1e-4)
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_scores_under_limits_are_those_of_scoring(model, tokenizer, options):
+    """Of texts whose wordpieces are those that were found: scoring splits a text anew."""
+    translations = model.translate(SOURCES, num_return_sequences=4, **options)
+    found = [
+        (source, hypothesis)
+        for source, translation in zip(SOURCES, translations, strict=True)
+        for hypothesis in translation.hypotheses
+        if [*map(tokenizer.id_to_token, tokenizer([hypothesis.text])[0])] == [*hypothesis.tokens]
+    ]
+    assert len(found) > 4
+    sources, hypotheses = zip(*found, strict=True)
+    scores = model.score(list(sources), texts(hypotheses))
+    assert_close([hypothesis.score for hypothesis in hypotheses], scores, 1e-4, 1e-4)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
