@@ -81,7 +81,10 @@ def test_verdicts_follow_from_sign_and_test(tmp_path, name, bleu, verdict):
 def test_the_section_has_a_row_for_each_row_and_says_what_is_missing(tmp_path):
     text = " ".join(section(results(tmp_path, base=BASE, h1=(28.0, 29.0)), "figure.png").split())
     assert "**Unfinished: 55 of 60 trainings are to come**" in text
-    assert "so far 5 of 60 trainings, 5.0 hours of busy machines, 2 × abacus" in text
+    assert (
+        "so far 5 of 60 trainings, in 5.0 hours by the clock, whatever else ran, on 2 × abacus"
+        in text
+    )
     assert "| A | 1 head of 128 | 2 | 1,234,567 | 7.50 | 28.5 ± 0.7 | -2.5 |" in text
     assert "| -0.9 (1 head of 512) | 29.5 | 57.0 |" in text
     assert "the signature of BLEU" in text
