@@ -57,7 +57,8 @@ def _introduction(results):
     cores answer in hours, and with a spread over seeds, which the paper does not give. `{COMMAND}`
     makes every figure; the files are in
     [`experiments/results/table3`](../experiments/results/table3): so far {len(every)} of
-    {wanted} trainings, in {hours:.1f} hours by the clock, whatever else ran, on {machines} (TensorFlow {one.versions["tensorflow"]}, Keras {one.versions["keras"]}; commits
+    {wanted} trainings, in {hours:.1f} hours by the clock, whatever else ran, on
+    {machines} (TensorFlow {one.versions["tensorflow"]}, Keras {one.versions["keras"]}; commits
     {commits}).{unfinished}"""
     second = f"""Every row is the base model ([`{base}`](../{base})) with one change, trained on
     Multi30k English-German ([training.md](training.md) says where it is read from) for the same
