@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from aiayn_keras.convert.assigning import assign_weights
 from aiayn_keras.convert.ctranslate2_binary import read_model_bin
 from aiayn_keras.convert.ctranslate2_layers import check_all_taken, layer_weights, norm_weights
 from aiayn_keras.convert.ctranslate2_settings import read_config, read_settings
 from aiayn_keras.convert.joint_vocabulary import Vocabulary, join, joint_matrices, share
+from aiayn_keras.convert.model_of_weights import model_of_weights
 from aiayn_keras.convert.positions import (
     DEFAULT_POSITIONS,
     half_and_half_sinusoids,
@@ -18,7 +18,6 @@ from aiayn_keras.convert.positions import (
 from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
 from aiayn_keras.convert.vocabulary_files import read_token_file
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
 
 DEFAULT_EPSILON = 1e-5
 """Of the engine's layer normalization where `config.json` names none."""
@@ -70,18 +69,16 @@ def convert_ctranslate2(folder, dtype=None):
     tokenizer = build_tokenizer(vocabulary, *models, folder, config.add_source_eos)
     options, weights = _options_and_weights(variables, settings, vocabulary, embeddings, output)
     check_all_taken(variables)
-    try:
-        backbone = TransformerBackbone(
-            len(vocabulary.source_rows),
-            **vars(settings),
-            layer_norm_epsilon=config.layer_norm_epsilon or DEFAULT_EPSILON,
-            dtype=dtype,
-            **options,
-        )
-    except ValueError as error:
-        raise ValueError(f"{model_bin.path}: {error}") from None
-    assign_weights(backbone, weights, model_bin.path)
-    return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
+    return model_of_weights(
+        model_bin.path,
+        tokenizer,
+        len(vocabulary.source_rows),
+        weights,
+        **vars(settings),
+        layer_norm_epsilon=config.layer_norm_epsilon or DEFAULT_EPSILON,
+        dtype=dtype,
+        **options,
+    )
 
 
 def _matrices(variables):

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from aiayn_keras.convert.assigning import assign_weights
 from aiayn_keras.convert.fairseq_checkpoint import ACTIVATIONS, read_checkpoint
 from aiayn_keras.convert.fairseq_layers import layer_weights, norm_weights
 from aiayn_keras.convert.joint_vocabulary import Vocabulary, join, joint_matrices, share
+from aiayn_keras.convert.model_of_weights import model_of_weights
 from aiayn_keras.convert.positions import half_and_half_sinusoids, position_weights
 from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
 from aiayn_keras.convert.vocabulary_files import MOST_BYTES, check_tokens, read_lines_of
 from aiayn_keras.files import read_bytes
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
 
 SIDES = ("encoder", "decoder")
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
@@ -65,24 +64,22 @@ def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None, dtype
     tokenizer = build_tokenizer(vocabulary, *models, paths[0])
     options, weights = _options_and_weights(arrays, settings, vocabulary, embeddings, output)
     _check_all_taken(arrays)
-    try:
-        backbone = TransformerBackbone(
-            len(vocabulary.source_rows),
-            num_heads=settings.encoder_attention_heads,
-            normalize_first=settings.encoder_normalize_before,
-            activation=ACTIVATIONS[settings.activation_fn],
-            dropout=settings.dropout,
-            attention_dropout=settings.attention_dropout,
-            activation_dropout=settings.activation_dropout,
-            attention_bias=True,
-            layer_norm_epsilon=EPSILON,
-            dtype=dtype,
-            **options,
-        )
-    except ValueError as error:
-        raise ValueError(f"{checkpoint}: {error}") from None
-    assign_weights(backbone, weights, checkpoint)
-    return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
+    return model_of_weights(
+        checkpoint,
+        tokenizer,
+        len(vocabulary.source_rows),
+        weights,
+        num_heads=settings.encoder_attention_heads,
+        normalize_first=settings.encoder_normalize_before,
+        activation=ACTIVATIONS[settings.activation_fn],
+        dropout=settings.dropout,
+        attention_dropout=settings.attention_dropout,
+        activation_dropout=settings.activation_dropout,
+        attention_bias=True,
+        layer_norm_epsilon=EPSILON,
+        dtype=dtype,
+        **options,
+    )
 
 
 def read_dictionary(path):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from aiayn_keras.convert.assigning import assign_weights
 from aiayn_keras.convert.joint_vocabulary import Vocabulary, join, joint_matrices, share
+from aiayn_keras.convert.model_of_weights import model_of_weights
 from aiayn_keras.convert.positions import (
     DEFAULT_POSITIONS,
     half_and_half_sinusoids,
@@ -20,7 +20,6 @@ from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tensorflow_checkpoint import find_checkpoint, read_checkpoint
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
 from aiayn_keras.convert.vocabulary_files import read_token_file
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
 
 ROOT = "model/"
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -99,18 +98,16 @@ def convert_opennmt_tf(
             f"{prefix}: `{name:.200}` belongs to no part of the Transformer that can be converted: "
             "one encoder and a decoder of equal depth, with sinusoidal or learned positions."
         )
-    try:
-        backbone = TransformerBackbone(
-            len(vocabulary.source_rows),
-            num_heads=num_heads,
-            layer_norm_epsilon=EPSILON,
-            dtype=dtype,
-            **options,
-        )
-    except ValueError as error:
-        raise ValueError(f"{prefix}: {error}") from None
-    assign_weights(backbone, weights, prefix)
-    return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
+    return model_of_weights(
+        prefix,
+        tokenizer,
+        len(vocabulary.source_rows),
+        weights,
+        num_heads=num_heads,
+        layer_norm_epsilon=EPSILON,
+        dtype=dtype,
+        **options,
+    )
 
 
 def _choose(names):

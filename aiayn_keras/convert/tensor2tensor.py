@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from aiayn_keras.convert.assigning import assign_weights
 from aiayn_keras.convert.joint_vocabulary import join, joint_matrices, share
+from aiayn_keras.convert.model_of_weights import model_of_weights
 from aiayn_keras.convert.positions import (
     DEFAULT_POSITIONS,
     half_and_half_sinusoids,
@@ -23,7 +23,6 @@ from aiayn_keras.convert.tensor2tensor_settings import HPARAMS, read_settings
 from aiayn_keras.convert.tensor2tensor_vocabulary import read_vocabulary
 from aiayn_keras.convert.tensorflow_checkpoint import find_checkpoint, read_checkpoint
 from aiayn_keras.convert.tokenizers import build_tokenizer
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
 
 ROOT = "transformer/"
 BODY = "body/"
@@ -77,22 +76,20 @@ def convert_tensor2tensor(
             f"{prefix}: `{ROOT}{name:.200}` belongs to no part of the Transformer that can be "
             "converted: an encoder and a decoder of equal depth, with sinusoidal positions."
         )
-    try:
-        backbone = TransformerBackbone(
-            len(vocabulary.source_rows),
-            num_heads=settings.num_heads,
-            normalize_first=settings.normalizes_first,
-            dropout=settings.layer_prepostprocess_dropout,
-            attention_dropout=settings.attention_dropout,
-            activation_dropout=settings.relu_dropout,
-            layer_norm_epsilon=settings.norm_epsilon,
-            dtype=dtype,
-            **options,
-        )
-    except ValueError as error:
-        raise ValueError(f"{prefix}: {error}") from None
-    assign_weights(backbone, weights, prefix)
-    return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
+    return model_of_weights(
+        prefix,
+        tokenizer,
+        len(vocabulary.source_rows),
+        weights,
+        num_heads=settings.num_heads,
+        normalize_first=settings.normalizes_first,
+        dropout=settings.layer_prepostprocess_dropout,
+        attention_dropout=settings.attention_dropout,
+        activation_dropout=settings.relu_dropout,
+        layer_norm_epsilon=settings.norm_epsilon,
+        dtype=dtype,
+        **options,
+    )
 
 
 def is_tensor2tensor(checkpoint):

@@ -90,13 +90,28 @@ def train(recipe, output, seconds=math.inf, stop_when=lambda: False):
     Raises:
         RuntimeError: If it failed.
     """
-    log = output.with_suffix(".log")
+    command = [sys.executable, "-m", "aiayn_keras", "train", str(recipe), "--output", str(output)]
+    return run_or_kill(command, output.with_suffix(".log"), seconds, stop_when)
+
+
+def run_or_kill(command, log, seconds, stop_when):
+    """Runs a command, and kills it and its children after some seconds or on a function's word.
+
+    Args:
+        command: List of words.
+        log: Path of a file that gets what it writes.
+        seconds: The time it has.
+        stop_when: Function without arguments, asked all the time.
+
+    Returns:
+        Whether it ended by itself.
+
+    Raises:
+        RuntimeError: If it failed.
+    """
     with log.open("a", encoding="utf-8") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "aiayn_keras", "train", str(recipe), "--output", str(output)],
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+            command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
         )
     end = time.monotonic() + seconds
     while process.poll() is None:
@@ -106,7 +121,7 @@ def train(recipe, output, seconds=math.inf, stop_when=lambda: False):
             return False
         time.sleep(0.01)
     if process.returncode:
-        raise RuntimeError(f"The training failed:\n{log.read_text('utf-8')[-2000:]}")
+        raise RuntimeError(f"{' '.join(command)} failed:\n{log.read_text('utf-8')[-2000:]}")
     return True
 
 

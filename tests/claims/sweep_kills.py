@@ -9,10 +9,7 @@ made twice, and no folder left behind. Exits with 1 if that fails.
 
 import json
 import math
-import os
 import random
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +18,7 @@ from pathlib import Path
 import click
 
 from aiayn_keras.training import list_checkpoints
+from tests.claims.kills import run_or_kill
 from tests.experiments.table3_files import write_small_recipe
 
 ROWS = ("base", "no_residuals", "no_warmup")
@@ -49,24 +47,7 @@ def sweep(folder, base, rows=ROWS, seeds=1, seconds=math.inf, stop_when=lambda: 
     folders = ["--runs", str(folder / "runs"), "--results", str(folder / "results")]
     command = [sys.executable, "-m", "experiments.table3", "--base", str(base), *words, *folders]
     folder.mkdir(exist_ok=True)
-    log = folder / "log"
-    with log.open("a", encoding="utf-8") as file:
-        process = subprocess.Popen(
-            [*command, "--seeds", str(seeds)],
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    end = time.monotonic() + seconds
-    while process.poll() is None:
-        if stop_when() or time.monotonic() > end:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return False
-        time.sleep(0.01)
-    if process.returncode:
-        raise RuntimeError(f"The sweep failed:\n{log.read_text('utf-8')[-2000:]}")
-    return True
+    return run_or_kill([*command, "--seeds", str(seeds)], folder / "log", seconds, stop_when)
 
 
 def results_of(folder):

@@ -1,0 +1,28 @@
+"""A model made of options and weights that came from somewhere else."""
+
+from aiayn_keras.convert.assigning import assign_weights
+from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
+
+
+def model_of_weights(origin, tokenizer, vocabulary_size, weights, **options):
+    """Makes a model, with errors that name the file that it comes from.
+
+    Args:
+        origin: Path of the file.
+        tokenizer: A `TransformerTokenizer`.
+        vocabulary_size: Number of tokens V.
+        weights: Arrays by the paths of the backbone's weights, see `assign_weights`.
+        **options: The other arguments of `TransformerBackbone`.
+
+    Returns:
+        A `TransformerSeq2SeqLM` with a preprocessor.
+
+    Raises:
+        ValueError: For options that a backbone refuses, or weights that do not fit it.
+    """
+    try:
+        backbone = TransformerBackbone(vocabulary_size, **options)
+    except ValueError as error:
+        raise ValueError(f"{origin}: {error}") from None
+    assign_weights(backbone, weights, origin)
+    return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
