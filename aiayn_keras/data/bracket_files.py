@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aiayn_keras.data.text_files import CorpusError, stream_lines
-from aiayn_keras.data.trees import MOST_DEPTH, Tree, clean_tree
+from aiayn_keras.data.trees import MOST_DEPTH, ROOT_LABELS, Tree, clean_tree
 
 SUFFIXES = (".tree", ".mrg", ".parse", ".ptb", ".txt")
 """Endings of the files with trees in a folder."""
@@ -89,7 +89,7 @@ def _close(parts, is_root, place):
     if children and isinstance(children[0], str):
         label, *children = children
     trees = [child for child in children if isinstance(child, Tree)]
-    if is_root and label in ("", "TOP", "ROOT", "S1") and len(trees) == len(children) == 1:
+    if is_root and label in ROOT_LABELS and len(trees) == len(children) == 1:
         return trees[0]
     if not label:
         raise CorpusError(f"{place}: a constituent has no label.")

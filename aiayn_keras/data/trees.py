@@ -11,6 +11,8 @@ from typing import NamedTuple
 LEAF = "XX"
 """The leaf of every word where part-of-speech tags are not kept."""
 TREE_LEAVES = (LEAF, "tags")
+ROOT_LABELS = frozenset(["", "TOP", "ROOT", "S1"])
+"""Labels of a root that says nothing but that it is one."""
 EMPTY_TAG = "-NONE-"
 """Tag of a trace, which stands for no word."""
 MOST_DEPTH = 200

@@ -8,11 +8,15 @@ out, with constituents that hold nothing else; the root `TOP` is no constituent;
 from collections import Counter
 from dataclasses import dataclass
 
-from aiayn_keras.data.trees import MalformedTreeError, parse_linearized, repair_linearized
+from aiayn_keras.data.trees import (
+    ROOT_LABELS,
+    MalformedTreeError,
+    parse_linearized,
+    repair_linearized,
+)
 from aiayn_keras.training.bleu import check_sides
 
 PUNCTUATION_TAGS = frozenset([",", ":", "``", "''", "."])
-ROOT_LABELS = frozenset(["", "TOP", "ROOT", "S1"])
 EQUAL_LABELS = {"PRT": "ADVP"}
 
 
