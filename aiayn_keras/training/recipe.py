@@ -147,8 +147,19 @@ class Recipe(Section):
     def to_yaml(self):
         """The whole recipe, defaults included, as YAML text."""
         exclude = None if self.model.initial is None else {"tokenizer": set(_LEARNED)}
-        fields = self.model_dump(mode="json", exclude_none=True, exclude=exclude)
-        return yaml.safe_dump(fields, sort_keys=False)
+        fields = self.model_dump(mode="json", exclude=exclude)
+        sections = {name: _given(getattr(self, name), fields[name]) for name in fields}
+        return yaml.safe_dump(sections, sort_keys=False)
+
+
+def _given(section, fields):
+    """Its dumped `fields`, without those that are `None` anyway unless something is given."""
+    defaults = type(section).model_fields
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None or defaults[name].default is not None
+    }
 
 
 def check_division(sizes, devices):

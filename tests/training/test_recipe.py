@@ -111,8 +111,9 @@ def test_settings_replace_values():
     assert (recipe.training.updates, recipe.evaluation.num_beams) == (500, 7)
 
 
-def test_yaml_round_trip(tmp_path):
-    recipe = load_recipe("multi30k_en_de_tiny", ["training.seed=3"])
+@pytest.mark.parametrize("name", recipe_names())
+def test_yaml_round_trip(tmp_path, name):
+    recipe = load_recipe(name, ["training.seed=3"])
     path = tmp_path / "mine.yaml"
     path.write_text(recipe.to_yaml())
     assert load_recipe(path) == recipe
