@@ -24,8 +24,6 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.quiet_start import KerasCommand
-
 BASELINES = "right-branching", "pcfg"
 SEARCHES = {"free": {"constraint": None}, "balanced": {"constraint": "brackets"}}
 PICTURES, PICTURE_WORDS = 5, range(8, 19)
@@ -92,7 +90,7 @@ def draw(references, trees, names, folder):
         plot_tree_pair(reference, tree, path=path, title=f"F1 {f1:.0f}", names=names)
 
 
-@click.command(cls=KerasCommand)
+@click.command()
 @click.argument("model_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
 @click.option("--split", type=click.Choice(["validation", "test"]), default="test")
