@@ -11,6 +11,7 @@ from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_m
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
 from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
+from aiayn_keras.cli.translated_parts import output_options, translate_parts
 from aiayn_keras.cli.translated_texts import translate_texts
 from aiayn_keras.cli.windows import windows
 
@@ -20,9 +21,10 @@ from aiayn_keras.cli.windows import windows
 @click.option(
     "--input",
     "input_file",
-    type=click.Path(path_type=Path),
-    help="File to translate. Default: lines from standard input.",
+    help="File to translate; with --output, a pattern of files, such as 's3://corpus/*.gz'. "
+    "Default: lines from standard input.",
 )
+@output_options
 @click.option(
     "--prefixes",
     "prefix_file",
@@ -49,7 +51,17 @@ from aiayn_keras.cli.windows import windows
 @BATCH_SIZE
 @search_options()
 def translate(
-    model_folder, input_file, prefix_file, ensemble, document, as_json, alignments, **options
+    model_folder,
+    input_file,
+    output,
+    prefix_file,
+    ensemble,
+    document,
+    as_json,
+    alignments,
+    on_ray,
+    workers,
+    **options,
 ):
     """Translate lines with the model in DIR.
 
@@ -58,11 +70,25 @@ def translate(
     translated; with --json too, an object for each sentence. On a terminal, without --input,
     --document and --json, it is a conversation: type a text, read its translation, and :help
     tells more.
+
+    With --output, files of any number and size, plain, .gz or .parquet, are translated in parts
+    by processes of this machine or, with --on-ray, of a cluster. A job that was stopped goes on.
     """
     if alignments and not as_json:
         raise click.UsageError("--alignments are printed with --json.")
     if prefix_file is not None and input_file is None:
         raise click.UsageError("--prefixes goes with --input.")
+    if output is not None:
+        for name, value in (("--prefixes", prefix_file), ("--ensemble", ensemble)):
+            if value:
+                raise click.UsageError(f"{name} does not go with --output.")
+        if document or as_json or options["num_return_sequences"] > 1:
+            raise click.UsageError("With --output, a line is translated into a line.")
+        translate_parts(model_folder, input_file, output, on_ray, workers, options)
+        return
+    if on_ray is not None or workers is not None:
+        raise click.UsageError("--on-ray and --workers go with --output.")
+    input_file = None if input_file is None else Path(input_file)
     write = _print_json if as_json else _print_texts
     options.update(return_alignments=alignments)
     if document:

@@ -82,7 +82,7 @@ def stream_lines(
     path, number = pathlib.Path(path), 0
     _check_corpus_file(path)
     with path.open("rb") as file:
-        unpacked = io.BufferedReader(_Unpacked(file, path), 2**17) if path.suffix == ".gz" else file
+        unpacked = Unpacked.open(file, path) if path.suffix == ".gz" else file
         try:
             while line := unpacked.readline(max_line_bytes + 1):
                 number += 1
@@ -117,12 +117,17 @@ def _too_long(place, max_line_bytes):
     )
 
 
-class _Unpacked(io.RawIOBase):
+class Unpacked(io.RawIOBase):
     """The decompressed bytes of an open `.gz` file, refused where they are too many for text."""
 
     def __init__(self, file, path):
         self._file, self._path, self._bytes = file, path, 0
         self._gzip = gzip.GzipFile(fileobj=file)
+
+    @classmethod
+    def open(cls, file, path):
+        """The bytes as a buffered file, whose lines can be read."""
+        return io.BufferedReader(cls(file, path), 2**17)
 
     def readable(self):
         return True

@@ -1,0 +1,158 @@
+"""Files at addresses: paths of this machine, or `s3://`, `gs://` and others that fsspec knows."""
+
+import contextlib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiayn_keras.files import atomic_path
+
+INSTALL = "pip install aiayn-keras[scale]"
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file as it was found.
+
+    Attributes:
+        address: Its path or URL.
+        bytes: Its size.
+        version: What changes when its content does: an object store's tag, or a time.
+    """
+
+    address: str
+    bytes: int
+    version: str
+
+
+def file_system(address):
+    """The fsspec file system of an address, and the path in it.
+
+    Raises:
+        ImportError: If fsspec, or its part for this kind of address, is not installed.
+        ValueError: For a kind of address that it does not know.
+    """
+    try:
+        from fsspec.core import url_to_fs
+
+        return url_to_fs(str(address))
+    except ImportError as error:
+        raise ImportError(f"{address} cannot be read: {error}. Install it: {INSTALL}") from error
+
+
+def is_local(system):
+    """Whether an fsspec file system is this machine's."""
+    return "file" in _protocols(system)
+
+
+def find_files(pattern):
+    """The files of a pattern such as `s3://corpus/part-*.gz`, in the order of their names.
+
+    Args:
+        pattern: A path or URL, in which `*`, `?` and `[...]` stand for parts of names and `**` for
+            folders.
+
+    Returns:
+        List of at least one `FoundFile`.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
+    system, path = file_system(pattern)
+    with _its_errors(pattern):
+        found = system.glob(path, detail=True) if _has_magic(path) else {path: system.info(path)}
+    files = [
+        FoundFile(_address(system, name), facts["size"], _version(facts))
+        for name, facts in sorted(found.items())
+        if facts["type"] == "file"
+    ]
+    if not files:
+        raise FileNotFoundError(f"There is no file {pattern}.")
+    return files
+
+
+def join(folder, name):
+    """The address of a file in a folder."""
+    return f"{str(folder).rstrip('/')}/{name}"
+
+
+def names_in(folder):
+    """Names of the files in a folder, a set; empty if there is no such folder."""
+    system, path = file_system(folder)
+    try:
+        found = (
+            system.ls(path, detail=True, refresh=True)
+            if not is_local(system)
+            else system.ls(path, detail=True)
+        )
+    except FileNotFoundError:
+        return set()
+    return {facts["name"].rsplit("/", 1)[-1] for facts in found if facts["type"] == "file"}
+
+
+def read_file(address, max_bytes):
+    """The bytes of a file of at most so many bytes.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        ValueError: If it is larger.
+    """
+    system, path = file_system(address)
+    with _its_errors(address), system.open(path, "rb") as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise ValueError(f"{address} has more than {max_bytes:,} bytes, too many for such a file.")
+    return content
+
+
+@contextlib.contextmanager
+def whole_file(address):
+    """Gives a path to write, whose content is at the address when the block ends without an error.
+
+    On this machine the file is renamed into its place; an object store shows an object when all of
+    it has arrived.
+
+    Yields:
+        A `pathlib.Path`.
+    """
+    system, path = file_system(address)
+    if is_local(system):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(path) as temporary:
+            yield temporary
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / path.rsplit("/", 1)[-1]
+        yield temporary
+        with _its_errors(address):
+            system.put_file(str(temporary), path)
+
+
+@contextlib.contextmanager
+def _its_errors(address):
+    """Names the address in errors of a file system, which often name a key alone."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no file {address}.") from None
+    except PermissionError as error:
+        raise PermissionError(f"{address} may not be read or written: {error}") from error
+
+
+def _protocols(system):
+    return (system.protocol,) if isinstance(system.protocol, str) else system.protocol
+
+
+def _address(system, path):
+    return path if is_local(system) else system.unstrip_protocol(path)
+
+
+def _version(facts):
+    for name in ("ETag", "etag", "mtime", "LastModified", "updated", "created"):
+        if facts.get(name) is not None:
+            return str(facts[name]).strip('"')
+    return ""
+
+
+def _has_magic(path):
+    return any(mark in path for mark in "*?[")
