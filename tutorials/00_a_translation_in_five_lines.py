@@ -61,7 +61,7 @@ draw_architecture()
 # this whole Spanish sentence, counted in *nats*. A score of 0 would be certainty.
 #
 # **Predict:** among all the sentences one could write, which probability does this one get: near a
-# half, a hundredth, or a millionth?
+# fifth, a thousandth, or a millionth?
 
 # %%
 import numpy as np

@@ -329,26 +329,6 @@ query, answer = partner[shown[rows, at]], value[rows, at]
 print("symbols", shown[0], "values", value[0], "query", query[0], "answer", answer[0])
 
 # %% [markdown]
-# Each symbol gets a query and a key of width d_k, learned from a random start of variance 1. The
-# output is the mean of the values shown, as one-hot vectors: a probability for each answer.
-
-
-# %%
-class LookUp(keras.Model):
-    def __init__(self, d_k, score):
-        super().__init__()
-        self.score = score
-        starts = (keras.initializers.RandomNormal(stddev=1.0, seed=seed) for seed in (1, 2))
-        self.query, self.key = (keras.layers.Embedding(symbols, d_k, start) for start in starts)
-        self.v = self.add_weight((d_k,), keras.initializers.RandomNormal(stddev=d_k**-0.5))
-
-    def call(self, x):
-        query, shown, value = x
-        scores = self.score(self.query(query)[:, None], self.key(shown), self.v)  # (B, S)
-        return ops.einsum("bs,bsc->bc", ops.softmax(scores), ops.one_hot(value, classes))
-
-
-# %% [markdown]
 # Three ways to score; q is (B, 1, d_k), k is (B, S, d_k).
 
 # %%
@@ -357,11 +337,33 @@ scorings = {
     "dot, no root": lambda q, k, v: ops.sum(q * k, axis=-1),
     "additive": lambda q, k, v: ops.sum(v * ops.tanh(q + k), axis=-1),
 }
+list(scorings)
+
+# %% [markdown]
+# Each symbol gets a query and a key of width d_k, learned from a random start of variance 1. The
+# output is the mean of the values shown, as one-hot vectors: a probability for each answer.
 
 
-def train(d_k, score):
+# %%
+class LookUp(keras.Model):
+    def __init__(self, d_k, name):
+        super().__init__()
+        starts = (keras.initializers.RandomNormal(stddev=1.0, seed=seed) for seed in (1, 2))
+        self.query, self.key = (keras.layers.Embedding(symbols, d_k, start) for start in starts)
+        start = keras.initializers.RandomNormal(stddev=d_k**-0.5, seed=3)
+        self.v = self.add_weight((d_k,), start, trainable=name == "additive")
+        self.score = scorings[name]
+
+    def call(self, x):
+        scores = self.score(self.query(x[0])[:, None], self.key(x[1]), self.v)  # (B, S)
+        return ops.einsum("bs,bsc->bc", ops.softmax(scores), ops.one_hot(x[2], classes))
+
+
+# %%
+def train(d_k, name):
+    """Loss of each epoch, in nats."""
     keras.utils.set_random_seed(1)
-    model = LookUp(d_k, score)
+    model = LookUp(d_k, name)
     model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy", jit_compile=False)
     return model.fit([query, shown, value], answer, 64, epochs=8, verbose=0).history["loss"]
 
@@ -371,7 +373,7 @@ def train(d_k, score):
 # which at d_k = 512?
 
 # %%
-losses = {(d_k, name): train(d_k, scorings[name]) for d_k in (8, 512) for name in scorings}
+losses = {(d_k, name): train(d_k, name) for d_k in (8, 512) for name in scorings}
 for (d_k, name), loss in losses.items():
     print(f"d_k = {d_k:3}  {name:12}  first epoch {loss[0]:5.2f}, last {loss[-1]:5.2f}")
 assert max(losses[8, name][-1] for name in scorings) < 0.5
