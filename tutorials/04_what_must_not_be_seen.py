@@ -175,7 +175,8 @@ def tiny_decoder(mask):
     return keras.Model(ids, keras.layers.Dense(V)(x))
 
 
-print("read  ", read[0], "answer", answer[0], sep="\n")
+print("read  ", read[0])
+print("answer", answer[0])
 
 # %% [markdown]
 # **Predict:** which loss and which accuracy does each mask reach on this random text?
@@ -308,7 +309,7 @@ plot_masks(
 # of a padding position is empty.
 
 # %%
-print({"causal": causal[0].sum(), "both": both[0].sum(), "packed, causal": packed_causal.sum()})
+print("allowed:", *(int(mask.sum()) for mask in (padding[0], causal[0], both[0], packed_causal)))
 assert not np.triu(both, k=1).any()
 assert not np.triu(packed_causal, k=1).any()
 assert not padding[0, 5:].any()

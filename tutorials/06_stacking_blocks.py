@@ -259,7 +259,8 @@ for one in stack:
     one.build(words.shape)
 with_residual = go_through(stack, words, residual=1)
 without_residual = go_through(stack, words, residual=0)
-print("with   ", np.round(with_residual, 2), "without", np.round(without_residual, 2), sep="\n")
+print("with    x + :", np.round(with_residual, 2))
+print("without x + :", np.round(without_residual, 2))
 assert min(without_residual[3:]) > 0.98
 assert max(with_residual) < 0.85
 
@@ -273,7 +274,7 @@ for one in stack:
     *inner, W_O = one.self_attention.get_weights()
     one.self_attention.set_weights([np.sqrt(2) * W for W in inner] + [W_O])
 full_variance = go_through(stack, words, residual=1)
-print(np.round(full_variance, 2))
+print("full variance:", np.round(full_variance, 2))
 assert full_variance[-1] > with_residual[-1]
 
 # %%
