@@ -111,8 +111,6 @@ count_pairs(splits).most_common(3)
 
 # %% [markdown]
 # `e s` occurs in *newest* and *widest*: 6 + 3 = 9 times. Join the most frequent pair, and repeat.
-#
-# **Predict:** after `es`, which two pieces will be joined next?
 
 
 # %%
@@ -126,6 +124,9 @@ def join(pieces, pair):
             joined.append(piece)
     return joined
 
+
+# %% [markdown]
+# **Predict:** after `es`, which two pieces will be joined next?
 
 # %%
 assert count_pairs(splits)["e", "s"] == 9

@@ -165,6 +165,11 @@ leaky[0].astype(int)
 V = 16
 text = np.random.randint(V, size=(4_096, T + 1))
 read, answer = text[:, :-1], text[:, 1:]  # shifted to the right
+print("read  ", read[0])
+print("answer", answer[0])
+
+
+# %%
 
 
 def tiny_decoder(mask):
@@ -174,9 +179,6 @@ def tiny_decoder(mask):
     x = layers.EncoderBlock(num_heads=4, key_dim=8, intermediate_dim=64, dropout=0.0)(x, mask)
     return keras.Model(ids, keras.layers.Dense(V)(x))
 
-
-print("read  ", read[0])
-print("answer", answer[0])
 
 # %% [markdown]
 # **Predict:** which loss and which accuracy does each mask reach on this random text?
@@ -241,8 +243,10 @@ influence(results["leaky"]).astype(int)
 backbone = ak.TransformerBackbone(
     V, num_layers=2, num_heads=3, hidden_dim=12, intermediate_dim=24, max_sequence_length=32
 )
+print(f"{backbone.count_params():,} parameters")
 
 
+# %%
 def outputs_of(source, target, source_mask=None, target_mask=None):
     memory_mask = np.ones_like(source) if source_mask is None else source_mask
     target_mask = np.ones_like(target) if target_mask is None else target_mask

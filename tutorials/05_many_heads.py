@@ -44,6 +44,7 @@ import aiayn_keras as ak
 from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS, draw_architecture, draw_shapes, plot_attention
 
+# %%
 draw_architecture("heads", "joined_heads")
 
 # %% [markdown]
@@ -202,7 +203,7 @@ assert mistaken.count_params() == 8 * 4 * 512**2
 # looks at the row once and must name both.
 
 # %%
-V, generator = 60, np.random.default_rng(0)
+V = 60
 
 
 def sentences(count):
@@ -213,6 +214,8 @@ def sentences(count):
     return words, roles, np.take_along_axis(words, places, axis=1)
 
 
+# %%
+generator = np.random.default_rng(0)
 words, roles, named = sentences(4_096)
 print("words", words[0], "roles", roles[0], "to be named", named[0])
 

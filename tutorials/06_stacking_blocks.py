@@ -44,6 +44,7 @@ import aiayn_keras as ak
 from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS, draw_architecture, draw_shapes
 
+# %%
 draw_architecture("encoder", "decoder")
 
 # %% [markdown]
