@@ -33,13 +33,15 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python"},
 }
-# What TensorFlow's C++ writes to stderr when it starts, whatever the log level.
+# What TensorFlow's C++ writes to stderr when it starts, whatever the log level; and grain, which
+# Keras imports, where JAX is not installed.
 NATIVE_LOG = re.compile(
     r"WARNING: All log messages before absl::InitializeLog"
     r"|[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ "
     r"|[IWE]0000 00:00:\d+\.\d+ "
     r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWE] "
     r"|To enable the following instructions: "
+    r"|WARNING:absl:Failed to load jax profiler: "
 )
 
 

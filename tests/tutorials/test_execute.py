@@ -13,6 +13,7 @@ NATIVE = (
     "I0000 00:00:1795266814.190129    8633 port.cc:153] oneDNN custom operations are on.\n"
     "2026-11-21 13:13:54.190129: I tensorflow/core/platform/cpu_feature_guard.cc:210] CPU\n"
     "To enable the following instructions: AVX2 FMA, rebuild TensorFlow\n"
+    "WARNING:absl:Failed to load jax profiler: No module named 'jax'\n"
 )
 WARNING = "<ipython>:1: DeprecationWarning: old\n"
 
