@@ -491,4 +491,4 @@ figure
 # Your code here
 
 # %% [markdown]
-# Next: [17 · On a TPU without a TPU](17_on_a_tpu_without_a_tpu.ipynb)
+# Next: [15 · Reading a sentence into a tree](15_reading_a_sentence_into_a_tree.ipynb)
