@@ -1,0 +1,116 @@
+"""Settings of Sphinx, which reads them by name; the sources of the book are staged first."""
+
+import importlib.metadata
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+
+def import_quietly():
+    """Imports the package without the messages of TensorFlow's start."""
+    # By its file: an import by name would load the package before it can be quiet.
+    path = ROOT / "aiayn_keras/cli/quiet_start.py"
+    spec = importlib.util.spec_from_file_location("quiet_start", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with module.quiet_start():
+        import aiayn_keras.models  # noqa: F401
+
+
+import_quietly()
+
+from book import mathml
+from book.sources import BOOK, STAGED, repository
+from book.stage import stage
+
+stage(STAGED)
+
+project = "aiayn_keras"
+author = "the authors of aiayn_keras"
+project_copyright = author
+version = release = importlib.metadata.version("aiayn-keras")
+language = "en"
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+html_theme = "pydata_sphinx_theme"
+html_title = "aiayn_keras"
+html_static_path = [str(BOOK / "static")]
+html_css_files = ["book.css"]
+html_extra_path = [str(STAGED / "extra")]
+html_show_sourcelink = False
+html_copy_source = False
+html_math_renderer = "mathml"
+html_theme_options = {
+    "github_url": repository(),
+    "header_links_before_dropdown": 6,
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+# A page without pages below it has no list of them.
+html_sidebars = {"index": [], "play": [], "docs/glossary": []}
+
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # a lesson may begin a level below its title
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+default_role = "py:obj"
+add_module_names = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+napoleon_custom_sections = [("Call arguments", "params_style")]
+python_maximum_signature_line_length = 80
+# Backticks hold any code; where it is a public name, it becomes a link to it.
+nitpick_ignore_regex = [("py:obj", ".*")]
+
+FENCE = re.compile(r"^( *)```(\w+)$")
+
+
+def read_markdown(app, what, name, obj, options, lines):
+    """Turns fenced blocks of code in a docstring into reStructuredText's."""
+    inside = False
+    for i, line in enumerate(lines):
+        if not inside and (fence := FENCE.match(line)):
+            inside, lines[i] = True, f"{fence[1]}.. code-block:: {fence[2]}\n"
+        elif inside:
+            inside = line.strip() != "```"
+            lines[i] = f"    {line}" if inside else ""
+    lines[:] = "\n".join(lines).splitlines()
+
+
+def skip_fields_of_tuples(app, what, name, obj, skip, options):
+    """Leaves out the fields of named tuples, which their class describes."""
+    is_field = (getattr(obj, "__doc__", None) or "").startswith("Alias for field number")
+    return True if is_field else None
+
+
+def setup(app):
+    """Registers what the settings cannot say."""
+    app.add_html_math_renderer(
+        "mathml", (mathml.visit_math, None), (mathml.visit_displayed_math, None)
+    )
+    app.connect("autodoc-process-docstring", read_markdown, priority=400)  # before napoleon
+    app.connect("autodoc-skip-member", skip_fields_of_tuples)
