@@ -83,14 +83,19 @@ napoleon_use_ivar = True
 napoleon_use_rtype = False
 napoleon_custom_sections = [("Call arguments", "params_style")]
 python_maximum_signature_line_length = 80
-# Backticks hold any code; where it is a public name, it becomes a link to it.
-nitpick_ignore_regex = [("py:obj", ".*")]
+nitpick_ignore_regex = [
+    # Backticks hold any code; where it is a public name, it becomes a link to it.
+    ("py:obj", "(?s).*"),
+    # Of other libraries, whose lists of names would come from the network.
+    ("py:class", r"(keras|keras_hub|numpy|pathlib|tensorflow)\..*"),
+]
 
 FENCE = re.compile(r"^( *)```(\w+)$")
+CODE = re.compile(r"`[^`]+`(?P<letter>\w?)")
 
 
 def read_markdown(app, what, name, obj, options, lines):
-    """Turns fenced blocks of code in a docstring into reStructuredText's."""
+    """Turns Markdown in a docstring into reStructuredText: fenced code, and letters after code."""
     inside = False
     for i, line in enumerate(lines):
         if not inside and (fence := FENCE.match(line)):
@@ -98,7 +103,13 @@ def read_markdown(app, what, name, obj, options, lines):
         elif inside:
             inside = line.strip() != "```"
             lines[i] = f"    {line}" if inside else ""
-    lines[:] = "\n".join(lines).splitlines()
+    lines[:] = CODE.sub(part_letter, "\n".join(lines)).splitlines()
+
+
+def part_letter(code):
+    """Marks the end of `code` that a letter follows, as in the plural of a class."""
+    letter = code["letter"]
+    return f"{code[0].removesuffix(letter)}\\ {letter}" if letter else code[0]
 
 
 def skip_fields_of_tuples(app, what, name, obj, skip, options):

@@ -2,7 +2,9 @@
 
 from tests.claims import book
 
-PAGE = "<!doctype html><link rel=icon href='data:,'><meta name=viewport content='width=device-width'>"
+PAGE = (
+    "<!doctype html><link rel=icon href='data:,'><meta name=viewport content='width=device-width'>"
+)
 WELL = "<p>Text</p><div style='overflow-x: auto'><div style='width: 3000px'>wide</div></div>"
 WIDE = "<div style='width: 600px; height: 9px'>wide on a phone</div>"
 FAILS = "<script>throw new Error('no such thing')</script>"
