@@ -12,7 +12,7 @@ from book.links import broken_links, lead_out
 from book.sources import LESSONS, ROOT, found, repository, shared_files
 from book.stage import contents, text_pages
 
-TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
+TOCTREE = re.compile(r"^(```|::::)\{toctree\}\n(?P<entries>.*?)^\1$", re.DOTALL | re.MULTILINE)
 DIRECTIVE = re.compile(r"^\.\. (?:auto(?:class|function)|py:data):: (\S+)$", re.MULTILINE)
 
 
@@ -24,7 +24,7 @@ def pages():
 
 def entries(text):
     """What the tables of contents of a page lead to, as it is written there."""
-    lines = "\n".join(TOCTREE.findall(text)).splitlines()
+    lines = [line for table in TOCTREE.finditer(text) for line in table["entries"].splitlines()]
     named = (line.rpartition("<")[2].rstrip(">") for line in lines)
     return [entry for entry in named if entry and not entry.startswith(":")]
 
