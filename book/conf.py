@@ -44,6 +44,8 @@ extensions = [
 ]
 html_theme = "pydata_sphinx_theme"
 html_title = "aiayn_keras"
+html_favicon = str(BOOK / "static/favicon.svg")
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system is
 html_static_path = [str(BOOK / "static")]
 html_css_files = ["book.css"]
 html_extra_path = [str(STAGED / "extra")]

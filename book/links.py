@@ -63,13 +63,19 @@ class _Page(HTMLParser):
                 self.anchors.add(value)
 
 
+def html_pages(folder):
+    """Paths of a built book's pages, sorted; the theme's own files in `_static` are none."""
+    paths = (path for path in folder.rglob("*.html") if "_static" not in path.parts)
+    return sorted(paths)
+
+
 def broken_links(folder):
     """Lists `page: link` for every link inside of a built book that leads nowhere.
 
     Args:
         folder: Folder of HTML pages. Addresses with a scheme or a host are not looked at.
     """
-    pages = {path: _Page(path.read_text("utf-8")) for path in sorted(folder.rglob("*.html"))}
+    pages = {path: _Page(path.read_text("utf-8")) for path in html_pages(folder)}
     return [
         f"{path.relative_to(folder)}: {link}"
         for path, page in pages.items()

@@ -14,6 +14,7 @@ import sys
 import threading
 from pathlib import Path
 
+from book.links import html_pages
 from tests.browser import headless_browser, prefer_scheme, requested_urls, set_width
 
 BUILT = Path(__file__).parents[2] / "build/book/html"
@@ -88,14 +89,14 @@ def main(arguments=None):
     parser.add_argument("--book", type=Path, default=BUILT, help="Folder of the built book.")
     parser.add_argument("--screenshots", type=Path, help="Folder for pictures of some pages.")
     options = parser.parse_args(arguments)
-    pages = [path.relative_to(options.book).as_posix() for path in options.book.rglob("*.html")]
+    pages = [path.relative_to(options.book).as_posix() for path in html_pages(options.book)]
     if not pages:
         parser.error(f"No pages in {options.book}: run `make book` first.")
     server, address = serve(options.book)
     faulty = 0
     print("| page | " + " | ".join(WIDTHS) + " |\n|---|" + "---|" * len(WIDTHS))
     with headless_browser() as browser:
-        for page in sorted(pages):
+        for page in pages:
             cells = []
             for width in WIDTHS.values():
                 set_width(browser, width)
