@@ -59,7 +59,7 @@ def pages():
 def _page(package):
     module = importlib.import_module(package)
     text = lead_out(inspect.getdoc(module), page_name(package), set())
-    parts = [f"# `{package}`\n", f"```{{py:module}} {package}\n```\n", f"{text}\n"]
+    parts = [f"# {package}\n", f"```{{py:module}} {package}\n```\n", f"{text}\n"]
     elsewhere, here = [], []
     for name in public_names(package):
         home = _home(package, name)
@@ -72,7 +72,7 @@ def _page(package):
             for name, home in elsewhere
         ]
         parts.append("")
-    parts += [f"## `{name}`\n\n{_directive(package, name)}\n" for name, _ in here]
+    parts += [f"## {name}\n\n{_directive(package, name)}\n" for name, _ in here]
     return "\n".join(parts)
 
 

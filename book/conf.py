@@ -6,6 +6,8 @@ import re
 import sys
 from pathlib import Path
 
+from sphinx.util import inspect
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
@@ -77,6 +79,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 default_role = "py:obj"
 add_module_names = False
+toc_object_entries = False  # every name has a heading
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = True
@@ -114,6 +117,14 @@ def part_letter(code):
     return f"{code[0].removesuffix(letter)}\\ {letter}" if letter else code[0]
 
 
+def sign_classes(app, what, name, obj, options, signature, returned):
+    """Signs a class with the arguments of its `__init__`; Keras' layers have a `__new__` of any."""
+    if what != "class" or signature != "(*args, **kwargs)":
+        return None
+    arguments = inspect.signature(obj.__init__, bound_method=True)
+    return inspect.stringify_signature(arguments, show_annotation=False), returned
+
+
 def skip_fields_of_tuples(app, what, name, obj, skip, options):
     """Leaves out the fields of named tuples, which their class describes."""
     is_field = (getattr(obj, "__doc__", None) or "").startswith("Alias for field number")
@@ -126,4 +137,5 @@ def setup(app):
         "mathml", (mathml.visit_math, None), (mathml.visit_displayed_math, None)
     )
     app.connect("autodoc-process-docstring", read_markdown, priority=400)  # before napoleon
+    app.connect("autodoc-process-signature", sign_classes)
     app.connect("autodoc-skip-member", skip_fields_of_tuples)

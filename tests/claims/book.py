@@ -4,7 +4,7 @@
     python -m tests.claims.book --screenshots FOLDER     # and pictures of some pages
 
 A page fails if the console shows an error, if it asks another machine for anything, if the page as
-a whole scrolls sideways, or if a formula or a picture is not drawn. Needs Chromium and its driver.
+a whole scrolls sideways or is cut off, or if a picture is not drawn. Needs Chromium and its driver.
 """
 
 import argparse
@@ -28,6 +28,17 @@ PICTURES = {
 SIDEWAYS = """
 const page = document.documentElement;
 return Math.max(page.scrollWidth, document.body.scrollWidth) - page.clientWidth;
+"""
+# What the theme cuts off at the edge, because nothing around it scrolls.
+CUT_OFF = """
+const scrolls = element => element !== document.body && element !== document.documentElement
+  && ["auto", "scroll"].includes(getComputedStyle(element).overflowX);
+const inBox = element => element && (scrolls(element) || inBox(element.parentElement));
+const article = document.querySelector("article") || document.body;
+return [...article.querySelectorAll("*")].filter(element =>
+    element.getBoundingClientRect().right > document.documentElement.clientWidth + 1
+    && element.getBoundingClientRect().width && !inBox(element))
+  .map(element => `${element.tagName} ${element.textContent.trim().slice(0, 30)}`).slice(0, 3);
 """
 BROKEN_PICTURES = """
 return [...document.images].filter(image => image.loading !== "lazy")
@@ -63,6 +74,7 @@ def faults_of_page(browser, address, page):
     ]
     if (pixels := browser.execute_script(SIDEWAYS)) > 0:
         faults.append(f"scrolls sideways by {pixels} pixels")
+    faults += [f"cut off: {words}" for words in browser.execute_script(CUT_OFF)]
     return faults + [f"no picture: {url}" for url in browser.execute_script(BROKEN_PICTURES)]
 
 
