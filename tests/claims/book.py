@@ -8,6 +8,7 @@ a whole scrolls sideways or is cut off, or if a picture is not drawn. Needs Chro
 """
 
 import argparse
+import contextlib
 import functools
 import http.server
 import sys
@@ -53,12 +54,14 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def serve(folder):
-    """Starts a server of a folder on this machine; returns it with its address."""
+@contextlib.contextmanager
+def served(folder):
+    """Serves a folder on this machine in the block, which gets the address."""
     handler = functools.partial(Quiet, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server, f"http://127.0.0.1:{server.server_port}"
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def faults_of_page(browser, address, page):
@@ -104,10 +107,9 @@ def main(arguments=None):
     pages = [path.relative_to(options.book).as_posix() for path in html_pages(options.book)]
     if not pages:
         parser.error(f"No pages in {options.book}: run `make book` first.")
-    server, address = serve(options.book)
     faulty = 0
     print("| page | " + " | ".join(WIDTHS) + " |\n|---|" + "---|" * len(WIDTHS))
-    with headless_browser() as browser:
+    with served(options.book) as address, headless_browser() as browser:
         for page in pages:
             cells = []
             for width in WIDTHS.values():
@@ -117,7 +119,6 @@ def main(arguments=None):
             print(f"| {page} | " + " | ".join(cells) + " |", flush=True)
         if options.screenshots:
             take_pictures(browser, address, options.screenshots)
-    server.shutdown()
     print(f"\n{len(pages)} pages, {faulty} with faults.")
     return int(faulty > 0)
 
