@@ -20,6 +20,7 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+from address import repository, with_address
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from tqdm import tqdm
@@ -52,6 +53,7 @@ def read_source(path):
     notebook.metadata = nbformat.from_dict(copy.deepcopy(METADATA))
     seen = Counter()
     for cell in notebook.cells:
+        cell.source = with_address(cell.source, repository())
         digest = hashlib.sha256(cell.source.encode()).hexdigest()[:8]
         seen[digest] += 1
         cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"

@@ -22,7 +22,9 @@ WARNING = "<ipython>:1: DeprecationWarning: old\n"
 def execute():
     spec = importlib.util.spec_from_file_location("execute", SCRIPT)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPT.parent)  # as for a script
+        spec.loader.exec_module(module)
     return module
 
 
@@ -43,6 +45,13 @@ def test_cell_ids_come_from_the_text_and_survive_an_insertion(execute, source):
     after = [cell.id for cell in execute.read_source(source).cells]
     assert len(set(after)) == 4
     assert after[1:] == before
+
+
+def test_a_notebook_is_made_with_the_address_of_the_repository(execute, source, monkeypatch):
+    monkeypatch.setattr(execute, "repository", lambda: "https://github.com/someone/aiayn_keras")
+    source.write_text('# %%\nsystem("git clone --depth 1 https://github.com/a/b")\n', "utf-8")
+    (cell,) = execute.read_source(source).cells
+    assert cell.source == 'system("git clone --depth 1 https://github.com/someone/aiayn_keras")'
 
 
 def test_lines_of_tensorflows_start_are_dropped(execute):

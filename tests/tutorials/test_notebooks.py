@@ -11,15 +11,19 @@ import jupytext
 import nbformat
 import pytest
 
+from tutorials.address import repository
+
 FOLDER = Path(__file__).parents[2] / "tutorials"
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 SOLUTIONS = sorted(FOLDER.glob("solutions/[0-9][0-9]_*.py"))
+REPOSITORY = repository()
 LONGEST_CELL = 12  # lines
 FEWEST_PREDICTIONS = 3
 LARGEST_FILE = 400_000  # bytes
 BADGE = (
     "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
-    "(https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/{})"
+    f"(https://colab.research.google.com/github/{REPOSITORY.removeprefix('https://github.com/')}"
+    "/blob/main/tutorials/{})"
 )
 MACHINE_PATH = re.compile(
     r"(?<![\w.:/])/(tmp|work|home|root|Users|private|var|opt|usr)/|[A-Z]:\\\\?Users"
@@ -192,7 +196,7 @@ def test_the_colab_cell_installs_in_colab_and_does_nothing_elsewhere(monkeypatch
     exec(source, {})
     clone, install = (call.args[0] for call in shell.system.call_args_list)
     assert clone.startswith("git clone ")
-    assert clone.endswith("https://github.com/aiayn-keras/aiayn_keras")
+    assert clone.endswith(f" {REPOSITORY}")
     assert re.fullmatch(r"pip install .*\./aiayn_keras", install)
     assert folders == ["aiayn_keras/tutorials"]
 
