@@ -3,8 +3,8 @@
     python tutorials/execute.py                            # all
     python tutorials/execute.py tutorials/03_attention_by_hand.py
 
-`NN_name.py` is the source, `NN_name.ipynb` beside it is what this writes. A notebook that fails, or
-that shows a warning, is not written.
+`NN_name.py`, here or in `solutions/`, is the source, `NN_name.ipynb` beside it is what this writes.
+A notebook that fails, or that shows a warning, is not written.
 """
 
 import copy
@@ -25,7 +25,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from tqdm import tqdm
 
 FOLDER = Path(__file__).resolve().parent
-SOURCES = "[0-9][0-9]_*.py"
+SOURCES = ["[0-9][0-9]_*.py", "solutions/[0-9][0-9]_*.py"]
 CELL_TIMEOUT = 120  # seconds
 # Where ipywidgets is not installed, tqdm would say so in every notebook.
 ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "ignore:IProgress not found"}
@@ -108,9 +108,14 @@ def write(notebook, path):
         raise
 
 
+def all_sources():
+    """The lessons in their order, then their solutions."""
+    return [path for pattern in SOURCES for path in sorted(FOLDER.glob(pattern))]
+
+
 def main(arguments):
     """Makes and runs the notebooks of the given sources; the exit status tells of failures."""
-    sources = [Path(argument).resolve() for argument in arguments] or sorted(FOLDER.glob(SOURCES))
+    sources = [Path(argument).resolve() for argument in arguments] or all_sources()
     failures = 0
     bar = tqdm(sources, unit="notebook")
     for source in bar:

@@ -82,3 +82,14 @@ def test_a_notebook_that_fails_is_not_written(execute, source, monkeypatch):
     monkeypatch.setattr(execute, "run", fail)
     assert execute.main([str(source)]) == 1
     assert not source.with_suffix(".ipynb").exists()
+
+
+def test_without_arguments_lessons_and_their_solutions_are_made(execute, source, monkeypatch):
+    solution = source.parent / "solutions" / source.name
+    solution.parent.mkdir()
+    solution.write_text(CELLS, "utf-8")
+    monkeypatch.setattr(execute, "FOLDER", source.parent)
+    monkeypatch.setattr(execute, "run", lambda notebook, folder: None)
+    assert execute.main([]) == 0
+    assert source.with_suffix(".ipynb").exists()
+    assert solution.with_suffix(".ipynb").exists()
