@@ -11,19 +11,20 @@ constraint that only trees of the sentence can be written, and writes into the n
 `scores.json`, `scores.md`, the linearized trees of each search (`free.txt`, `balanced.txt`), and
 pictures of five sentences. A free output that is no tree counts as a sentence without constituents;
 `free, repaired` reads a tree from it as `repair_linearized` does. The baselines are right-branching
-trees and a probabilistic context-free grammar, both of the same training trees.
+trees and a probabilistic context-free grammar (`pcfg`), both of the same training trees; alone,
+they need no more of the model's folder than its `recipe.yaml`.
 """
 
 import dataclasses
 import json
 import logging
-import os
 import random
 import time
 from pathlib import Path
 
 import click
 
+BASELINES = "right-branching", "pcfg"
 SEARCHES = {"free": {"constraint": None}, "balanced": {"constraint": "brackets"}}
 PICTURES, PICTURE_WORDS = 5, range(8, 19)
 SEED = 1
@@ -53,22 +54,23 @@ def parse_with_model(model, evaluation, sentences, search):
     return [translation.text for translation in found], time.perf_counter() - start
 
 
-def parse_with_baselines(train, sentences):
-    """Trees of the two baselines by name, and the seconds that they took."""
+def parse_with_baseline(baseline, train, sentences):
+    """The name of a baseline with what it learned, its trees, and the seconds that they took."""
     from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
     from experiments.parsing.pcfg import Pcfg
     from experiments.parsing.right_branching import RightBranching
 
-    branching, grammar = RightBranching(train), Pcfg(train)
-    for name, parse in (
-        (f"right-branching ({branching.label})", branching.parse),
-        ("PCFG", lambda words: grammar.parse(words)[0]),
-    ):
-        start = time.perf_counter()
-        options = {"iterable": sentences, "unit": " sentences", "desc": f"{name} "}
-        with open_progress(SECONDS_BETWEEN_LINES, **options) as bar:
-            trees = [parse(words) for words in bar]
-        yield name, trees, time.perf_counter() - start
+    if baseline == "pcfg":
+        grammar = Pcfg(train)
+        name, parse = "PCFG", lambda words: grammar.parse(words)[0]
+    else:
+        branching = RightBranching(train)
+        name, parse = f"right-branching ({branching.label})", branching.parse
+    start = time.perf_counter()
+    options = {"iterable": sentences, "unit": " sentences", "desc": f"{name} "}
+    with open_progress(SECONDS_BETWEEN_LINES, **options) as bar:
+        trees = [parse(words) for words in bar]
+    return name, trees, time.perf_counter() - start
 
 
 def draw(references, trees, names, folder):
@@ -94,13 +96,16 @@ def draw(references, trees, names, folder):
 @click.option("--split", type=click.Choice(["validation", "test"]), default="test")
 @click.option("--limit", type=click.IntRange(min=1), help="Take so many evenly spaced sentences.")
 @click.option(
-    "--search", "searches", type=click.Choice(list(SEARCHES)), multiple=True, default=list(SEARCHES)
+    "--parser",
+    "parsers",
+    type=click.Choice([*BASELINES, *SEARCHES]),
+    multiple=True,
+    default=[*BASELINES, *SEARCHES],
+    help="One of them; all unless given.",
 )
-@click.option("--baselines/--no-baselines", default=True)
 @click.option("--set", "settings", multiple=True, help="Another field: evaluation.num_beams=21.")
-def main(model_folder, output, split, limit, searches, baselines, settings):
+def main(model_folder, output, split, limit, parsers, settings):
     """Score the parser in MODEL_FOLDER."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     from aiayn_keras import TransformerSeq2SeqLM
     from aiayn_keras.files import new_folder, write_text
@@ -113,12 +118,16 @@ def main(model_folder, output, split, limit, searches, baselines, settings):
     references = getattr(bank, split)
     references = references[:: -(-len(references) // (limit or len(references)))]
     sentences = [tree.words() for tree in references]
-    model = TransformerSeq2SeqLM.from_preset(str(model_folder))
+    searches = [name for name in SEARCHES if name in parsers]
+    model = TransformerSeq2SeqLM.from_preset(str(model_folder)) if searches else None
     rows, seconds = [], {}
     with new_folder(output) as folder:
-        for name, trees, taken in parse_with_baselines(bank.train, sentences) if baselines else ():
-            rows += rows_of(name, trees, references)
-            seconds[name] = taken
+        for baseline in BASELINES:
+            if baseline in parsers:
+                name, trees, seconds[baseline] = parse_with_baseline(
+                    baseline, bank.train, sentences
+                )
+                rows += rows_of(name, trees, references)
         for search in searches:
             texts, seconds[search] = parse_with_model(model, recipe.evaluation, sentences, search)
             write_text(folder / f"{search}.txt", "".join(f"{text}\n" for text in texts))
@@ -127,7 +136,8 @@ def main(model_folder, output, split, limit, searches, baselines, settings):
             if None in trees:
                 trees = read_outputs(texts, references, repair=True)
                 rows += rows_of(f"{search}, repaired", trees, references)
-        draw(references, trees, ("reference", model_folder.name), folder)
+        if searches:
+            draw(references, trees, ("reference", model_folder.name), folder)
         results = {
             **provenance(),
             "model": model_folder.name,

@@ -75,3 +75,18 @@ def test_a_corpus_without_trees_is_refused(model_folder, tmp_path):
     result = CliRunner().invoke(main, [*arguments, *settings])
     assert "The recipe's corpus holds no trees" in result.output
     assert not (tmp_path / "no").exists()
+
+
+def test_a_baseline_alone_needs_no_weights(model_folder, tmp_path):
+    (tmp_path / "run").mkdir()
+    recipe = (model_folder / "recipe.yaml").read_text()
+    (tmp_path / "run" / "recipe.yaml").write_text(recipe)
+    arguments = [str(tmp_path / "run"), "--parser", "pcfg", "--output", str(tmp_path / "scores")]
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    scores = json.loads((tmp_path / "scores" / "scores.json").read_text())
+    assert [row["parser"] for row in scores["rows"]] == ["PCFG"] * 2
+    assert sorted(path.name for path in (tmp_path / "scores").iterdir()) == [
+        "scores.json",
+        "scores.md",
+    ]
