@@ -18,7 +18,7 @@
 # **How does a model learn to translate, and what does its loss say?** We build the loss, the
 # learning-rate schedule and the dropout of the paper's sections 5.3 and 5.4 by hand and hold them
 # to the package's. Then we train a small Transformer with `compile` and `fit` until it translates
-# almost all of the sentences that it has never seen, and watch one of them grow better on the way.
+# most of the sentences that it has never seen, and watch one of them grow better on the way.
 
 # %% tags=["colab"]
 import os
@@ -193,7 +193,7 @@ layer = np.array(keras.layers.Dropout(rate, seed=1)(units, training=True))
 print(f"by hand: {(by_hand == 0).mean():.3f} are 0, the mean is {by_hand.mean():.3f}")
 print(f"Keras:   {(layer == 0).mean():.3f} are 0, the mean is {layer.mean():.3f}")
 np.testing.assert_allclose([by_hand.mean(), layer.mean()], 1, atol=0.02)
-assert set(np.unique(layer)) == set(np.unique(by_hand)) == {0, np.float32(1) / np.float32(0.9)}
+np.testing.assert_allclose([by_hand.max(), layer.max()], 1 / 0.9, rtol=1e-5)
 
 # %% [markdown]
 # The expected sum stays the same, so nothing need change when the model translates, without
@@ -227,8 +227,8 @@ assert batches.padding_share < 0.1
 # arguments is the paper's recipe. We keep its loss and its Adam, and fit the schedule to a training
 # of 400 updates: 100 of them warm up, to a higher peak.
 #
-# **Dropout is 0 here**, where the paper has 0.1. In 400 updates the model reads each pair about
-# twice, too seldom to learn it by heart, and without dropout it learns faster. The validation loss
+# **Dropout is 0 here**, where the paper has 0.1. It is there to keep a model from learning its
+# sentences by heart, and in 400 updates ours reads each pair only about twice. The validation loss
 # will show whether that was right.
 
 # %%
@@ -359,8 +359,8 @@ assert bleu > 85
 assert translations[2] != before
 
 # %% [markdown]
-# The shipped model `demo_en_de` has the same size, but was trained for 1,000 updates of twice as
-# many pieces, with dropout 0.1; it reaches 99 BLEU.
+# The shipped model `demo_en_de` is of about the same size, but was trained for 1,000 updates of
+# larger batches, with dropout 0.1; it reaches 99 BLEU.
 #
 # ## Loss and learning rate
 
@@ -369,6 +369,7 @@ from matplotlib.figure import Figure
 
 from aiayn_keras.plotting import COLORS
 
+# %%
 updates = np.arange(REPORT, UPDATES + 1, REPORT)
 figure = Figure(figsize=(8, 5.4), layout="constrained")
 top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
@@ -417,8 +418,8 @@ figure
 # %% [markdown]
 # ## Your turn
 #
-# Set `dropout=0.1` in the cell that makes the model and run again from there. How much lower is the
-# validation accuracy after 400 updates? And does the sentence come out right?
+# Set `dropout=0.1` in the cell that makes the model and run again from there. Is the validation
+# accuracy after 400 updates lower or higher? And does the sentence come out right?
 
 # %% tags=["your-turn"]
 # Your code here

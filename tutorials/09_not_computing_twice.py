@@ -257,7 +257,7 @@ assert grows == backbone.num_layers * backbone.hidden_dim * 100 * 101  # quadrat
 assert grows < 0.1 * fixed
 
 # %% [markdown]
-# So the hundredth word costs a few percent more than the first, and in a text of ten thousand
+# So the hundredth word is a tenth more work than the first, and in a text of ten thousand
 # words attention over the cache would be most of the work. The cache takes the decoder from
 # computing T²/2 positions to T; it does not make attention itself linear.
 #

@@ -134,9 +134,9 @@ plot_masks(reach, title="One layer: which outputs (rows) depend on which inputs 
 
 # %%
 def layers_needed(reach_of_layer, n):
-    """Number of stacked layers until the first output depends on the last input."""
+    """Number of stacked layers until the middle output depends on all inputs."""
     number, reached = 1, reach_of_layer(0)
-    while not reached[0, -1]:
+    while not reached[n // 2].all():
         reached = reached @ reach_of_layer(number)
         number += 1
     return number
@@ -148,20 +148,21 @@ def dilated(layer):
 
 
 # %% [markdown]
-# **Predict:** For n = 24 and k = 3, how many ordinary convolutions must be stacked until the first
-# output depends on the last input? And how many with growing gaps?
+# **Predict:** For n = 27 and k = 3, how many ordinary convolutions must be stacked until the middle
+# output depends on all inputs? And how many with growing gaps?
 
 # %%
-for n in (3, 6, 12, 24):
+for n in (3, 9, 27, 81):
     ordinary = layers_needed(lambda i: who_moves(convolution, n), n)  # noqa: B023
     gaps = layers_needed(lambda i: who_moves(dilated(i), n), n)  # noqa: B023
     print(f"n = {n:2}: {ordinary:2} ordinary, {gaps} dilated, 1 self-attention")
-    assert ordinary == -(-(n - 1) // (k // 2))
-    assert gaps == np.ceil(np.log(2 * n - 1) / np.log(k))
+    assert ordinary == -(-(n // 2) // (k // 2))
+    assert k ** (gaps - 1) < n <= k**gaps
 
 # %% [markdown]
-# Ordinary convolutions need n − 1 layers for k = 3, which grows like n / k; dilated ones need
-# logₖ(2n − 1), rounded up. One layer of self-attention is enough for any n.
+# Each ordinary convolution reaches (k − 1) / 2 positions further to either side, so n / (k − 1)
+# layers are needed: O(n / k). Each dilated one makes the window k times wider, so logₖ n are. One
+# layer of self-attention is enough for any n.
 #
 # ## Work per layer, counted
 #

@@ -91,7 +91,7 @@ assert "mosca" in translated["There is a fly in my soup."].text
 
 # %%
 bad = {
-    "We were watching television when the lights went out.": "half is lost: 'When the lights left the TV'",
+    "We were watching television when the lights went out.": "'When the lights left the TV'",
     "The cat that the dog chased ran up a tree.": "nested clause: the climb is lost",
     "He sat on the bank of the river.": "banco is a bench; a river has an orilla",
     "He kicked the bucket.": "word by word; the idiom means that he died",
@@ -333,8 +333,8 @@ assert plain[-1]["bleu"] < divided[-1]["bleu"]
 # almost a point: the most probable translations are too short.
 #
 # With one beam α made no difference here, although it can: a search goes on after its first
-# finished sentence ([notebook 08](08_choosing_the_words.ipynb)). In none of these 1,000 sentences
-# did a later one win.
+# finished sentence ([notebook 08](08_choosing_the_words.ipynb)). On these 1,000 sentences no later
+# one seems to have won: BLEU and length agree to the last digit.
 
 # %%
 print("words of the translations for 100 of the references:")
