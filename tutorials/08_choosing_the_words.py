@@ -227,7 +227,12 @@ assert beam_search(2, alpha=0)[0][0] == ranking[0]
 # probable than the end was. With a length penalty it can. A table to see it:
 
 # %%
-close = {"<s>": {"rain": 1.0}, "rain": {"</s>": 0.50, "now": 0.49}, "now": {"</s>": 1.0}}
+close = {
+    "<s>": {"rain": 1.0},
+    "rain": {"</s>": 0.50, "now": 0.49, "falls": 0.01},
+    "now": {"</s>": 1.0},
+    "falls": {"</s>": 1.0},
+}
 
 # %% [markdown]
 # **Predict:** Greedy search writes *rain*. Which sentence does one beam choose with α = 0, and
