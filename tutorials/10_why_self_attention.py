@@ -287,11 +287,11 @@ assert 1.5 < slopes["attention, products"] < 2.6
 assert 0.6 < slopes["recurrent"] < 1.4
 
 # %% [markdown]
-# The products of self-attention alone show the law. The whole layer comes to it more slowly, because
-# its projections grow with n only; at n = 1024 they are a tenth of its work. The recurrent layer
-# has slope 1. The convolution takes so little time that the fixed cost of a call is a part of it,
-# so its slope is less certain. For sentences of everyday length, a few dozen pieces, none of this
-# shows anything: there the fixed cost is most of each call, and we have not measured it.
+# The products of self-attention alone show the law. The whole layer comes to it more slowly,
+# because its projections grow with n only; at n = 1024 they are a tenth of its work. The recurrent
+# layer has slope 1. The convolution takes so little time that the fixed cost of a call is a part
+# of it, so its slope is less certain. None of this shows anything for sentences of everyday
+# length, a few dozen pieces: there the fixed cost is most of each call, and we did not measure it.
 #
 # The recurrent layer is slow although its work is small, and that is the third column of the
 # table: its work comes in n small pieces, each of which must wait for the one before.
