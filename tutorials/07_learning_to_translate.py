@@ -377,7 +377,7 @@ top.plot(updates - REPORT / 2, history["loss"], "o-", color=COLORS[0], label="tr
 top.plot(updates, history["val_loss"], "s--", color=COLORS[1], label="validation")
 for height, text in ((np.log(V), "a guess"), (floor, "lowest possible")):
     top.axhline(height, color="#777777", ls=":", lw=1)
-    top.text(UPDATES, height + 0.08, f"{text}: {height:.3f}", color="#555555", ha="right")
+    top.text(UPDATES, height - 0.1, f"{text}: {height:.3f}", color="#555555", ha="right", va="top")
 print(f"{len(updates)} reports")
 
 # %%

@@ -385,7 +385,7 @@ for (name, times), marker, color, slope in zip(
     left.loglog(lengths, times, marker=marker, color=color, label=name)
     guide = times[-1] * (np.array(lengths) / lengths[-1]) ** slope
     left.loglog(lengths, guide, ":", color="#777777")
-    left.text(lengths[1], 0.72 * guide[1], f"slope {slope}", color="#555555", va="top")
+    left.text(lengths[0], 0.85 * guide[0], f"slope {slope}", color="#555555", va="top")
     right.plot(places, per_word[name], marker=marker, color=color, label=name)
 print({name: f"{times[-1] / times[0]:.0f} times longer" for name, times in measured.items()})
 
@@ -393,6 +393,7 @@ print({name: f"{times[-1] / times[0]:.0f} times longer" for name, times in measu
 left.set_xticks(lengths, lengths)
 left.set_xticks([], minor=True)
 left.set(xlabel="tokens written", ylabel=f"seconds for {B} sentences, one core")
+left.margins(y=0.12)
 right.set(xlabel="place of the word", ylabel="milliseconds for a word", ylim=(0, None))
 for axes in (left, right):
     axes.spines[["top", "right"]].set_visible(False)
