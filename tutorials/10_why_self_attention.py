@@ -220,8 +220,8 @@ assert share_of_square(2 * D) == 0.5
 # the time that the processor works for us, not for other programs. The layers take turns, and we
 # keep the fastest time of each. Only the relations mean something: your machine differs.
 #
-# Besides the whole layers we time what the table counts of self-attention alone: QKᵀ, and its product
-# with V.
+# Besides the whole layers we time alone what the table counts of self-attention: QKᵀ, and its
+# product with V.
 
 
 # %%
@@ -264,26 +264,24 @@ for name, times in measured.items():
     print(f"{name:>21}", *milliseconds, f"ms {times[-1] / times[-2]:8.1f}")
 
 # %% [markdown]
-# On logarithmic axes a cost of nᵖ is a straight line of slope p. A straight line through the last
-# three lengths, from 1024 on, measures p:
+# On logarithmic axes a cost of nᵖ is a straight line of slope p: twice the length costs 2ᵖ times as
+# much. The last factor gives the slope between the two greatest lengths:
 
 # %%
 predicted = dict(zip(compiled, (2, 1, 1, 2), strict=True))
-slopes = {
-    name: np.polyfit(np.log(lengths[-3:]), np.log(times[-3:]), 1)[0]
-    for name, times in measured.items()
-}
+slopes = {name: np.log2(times[-1] / times[-2]) for name, times in measured.items()}
 for name, slope in slopes.items():
     print(f"{name:>21}: slope {slope:.2f}, Table 1 says {predicted[name]}")
 assert 1.5 < slopes["attention, products"] < 2.6
 assert 0.6 < slopes["recurrent"] < 1.4
 
 # %% [markdown]
-# The products of self-attention alone show the law. The whole layer comes to it more slowly,
-# because its projections grow with n only; at n = 1024 they are a tenth of its work. The recurrent
-# layer has slope 1. The convolution takes so little time that the fixed cost of a call is a part
-# of it, so its slope is less certain. None of this shows anything for sentences of everyday
-# length, a few dozen pieces: there the fixed cost is most of each call, and we did not measure it.
+# At these lengths the law shows: near 2 for self-attention, near 1 for the other two. At smaller n
+# the curves of attention are flatter: the projections, whose work grows with n only, are still a
+# part of the whole layer (a tenth at n = 1024), and every call has a fixed cost. For the fast
+# convolution that is most of the time at n = 256, so its curve says nothing there. For the same
+# reason we have not measured sentences of everyday length, a few dozen pieces: their times would
+# say more about TensorFlow than about the layers.
 #
 # The recurrent layer is slow although its work is small, and that is the third column of the
 # table: its work comes in n small pieces, each of which must wait for the one before.
