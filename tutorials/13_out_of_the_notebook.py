@@ -236,8 +236,8 @@ print("two services, on this machine alone:", grpc_port != rest_server.server_po
 from aiayn_keras.serving import GrpcClient, RestClient
 
 address = f"http://127.0.0.1:{rest_server.server_port}"
-rest_client = RestClient(address, "demo_en_de", deadline=120)
-grpc_client = GrpcClient(f"127.0.0.1:{grpc_port}", "demo_en_de", deadline=120)
+rest_client = RestClient(address, "demo_en_de", deadline=600)
+grpc_client = GrpcClient(f"127.0.0.1:{grpc_port}", "demo_en_de", deadline=600)
 for client in (rest_client, grpc_client):
     texts = [translation.text for translation in client.translate(sources)]
     print(type(client).__name__, texts[0])
