@@ -400,5 +400,4 @@ figure
 # Your code here
 
 # %% [markdown]
-# You have gone from words to pieces, through every part of the model, to a server. All notebooks
-# are in the [list of contents](README.md).
+# Next: [14 · Somebody else's weights](14_somebody_elses_weights.ipynb), where a model comes in instead.
