@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import NamedTuple
 
-from aiayn_keras.plotting.explorer import read_explorer_page
 from aiayn_keras.plotting.inline_page import InlinePage
+from aiayn_keras.plotting.interactive_page import read_page
 from aiayn_keras.serving.local_page.requests import MOST_CHARACTERS
 
 
@@ -47,7 +47,7 @@ def make_page(facts):
         `Page`.
     """
     page = InlinePage.read(resources.files("aiayn_keras.serving.local_page") / "page", "page")
-    explorer = read_explorer_page()
+    explorer = read_page("explorer")
     # The explorer's frame inherits this policy, beside its own.
     policy = (
         f"default-src 'none'; connect-src 'self'; img-src data:; "
