@@ -58,6 +58,14 @@ def test_the_best_translation_is_explored(translator):
     assert explorer.height > 0
 
 
+def test_the_search_of_a_folder_is_shown_step_by_step(folder_translator, kit_translator):
+    steps = folder_translator.steps(GIRL)
+    assert MÄDCHEN in steps.page.encode().decode("unicode_escape")
+    assert steps.height > 0
+    assert folder_translator.shows_steps
+    assert not kit_translator.shows_steps
+
+
 def test_a_kit_explores_no_other_translation(kit_translator):
     with pytest.raises(ValueError, match="best translation only"):
         kit_translator.explore(GIRL, "Das Mädchen hat glücklich.")
