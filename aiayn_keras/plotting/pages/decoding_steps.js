@@ -141,7 +141,7 @@ function drawStatus(count) {
   const over = state.step === count - 1 ? " The search is over." : "";
   element("status").textContent =
     `Step ${state.step + 1}: ${plural(rows()[state.step].length, "live hypothesis").replace("hypothesiss", "hypotheses")}, ` +
-    `${plural(candidates.length, "candidate")}; ${fates[0]} live on, ${fates[1]} finish, ${fates[2]} are dropped.${over}`;
+    `${plural(candidates.length, "candidate")}; living on: ${fates[0]}, finishing: ${fates[1]}, dropped: ${fates[2]}.${over}`;
 }
 
 function drawTree(place) {
