@@ -44,7 +44,7 @@ ATTRIBUTES = ("source_tokens", "target_tokens", *(kind["attribute"] for kind in 
 END = "</s>"
 SPECIAL = re.compile("<.+>")
 LARGEST = 65535  # a weight of 1 in the page: 16 bits, more than the three digits it shows
-ROW_PIXELS, OTHER_PIXELS, HIGHEST_FRAME = 28, 560, 960
+ROW_PIXELS, LAYER_PIXELS, OTHER_PIXELS, HIGHEST_FRAME = 28, 50, 430, 960
 
 
 class AttentionExplorer(InteractivePage):
@@ -114,10 +114,11 @@ def attention_explorer(maps, title=None):
     if not kinds:
         raise ValueError("`maps` must have weights of at least one kind. Received: None of each.")
     longest = max(map(len, words.values()))
+    layers = max(kind["shape"][0] for kind in kinds)
     title = str(title) if title else _pair(maps)
     return AttentionExplorer(
         page=offline_page("explorer", {"title": title, "words": words, "kinds": kinds}),
-        height=min(OTHER_PIXELS + ROW_PIXELS * longest, HIGHEST_FRAME),
+        height=min(OTHER_PIXELS + LAYER_PIXELS * layers + ROW_PIXELS * longest, HIGHEST_FRAME),
     )
 
 

@@ -37,7 +37,9 @@ class Page:
         return self.find(f"#{side} button")[index]
 
     def hover(self, side, index):
-        self.mouse.move_to_element(self.button(side, index)).perform()
+        button = self.button(side, index)
+        self.browser.execute_script("arguments[0].scrollIntoView({ block: 'nearest' })", button)
+        self.mouse.move_to_element(button).perform()
 
     def press(self, *keys):
         self.mouse.send_keys(*keys).perform()
@@ -337,7 +339,11 @@ def test_kinds_are_chosen_with_the_keyboard_one_after_the_other(page):
 def test_a_finger_chooses_a_word(page, maps):
     page.browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
     try:
-        place = page.button("keys", 1).rect
+        button = page.button("keys", 1)
+        page.browser.execute_script("arguments[0].scrollIntoView({ block: 'center' })", button)
+        place = page.browser.execute_script(
+            "return arguments[0].getBoundingClientRect().toJSON()", button
+        )
         point = {"x": place["x"] + 20, "y": place["y"] + place["height"] / 2}
         for kind, points in (("touchStart", [point]), ("touchEnd", [])):
             page.browser.execute_cdp_cmd(
@@ -384,7 +390,7 @@ def test_the_frame_of_a_notebook_works_whatever_style_is_around_it(open_page, ma
     page.browser.get((tmp_path / "notebook.html").as_uri())
     page.browser.switch_to.frame(0)
     page.choose("heads", 1)
-    page.hover("queries", 3)
+    page.button("queries", 3).click()
     same_as_shown(page.weights("keys"), maps.cross[1, 1, 3])
 
 
@@ -459,4 +465,4 @@ def test_a_page_around_the_explorer_is_told_the_height_that_it_needs(open_page, 
     height = int(page.browser.title)
     page.browser.switch_to.frame(0)
     needed = page.browser.execute_script("return document.documentElement.scrollHeight")
-    assert needed <= height <= needed + 2
+    assert needed <= height <= needed + 3
