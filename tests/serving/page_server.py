@@ -9,7 +9,9 @@ from pathlib import Path
 from aiayn_keras.serving.local_page import Application, PageFacts, listen, open_server
 
 SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
-FACTS = PageFacts("demo", ("en", "de"), "a command", most_hypotheses=4, explores_any=True)
+FACTS = PageFacts(
+    "demo", ("en", "de"), "a command", most_hypotheses=4, explores_any=True, shows_steps=True
+)
 
 
 @dataclass(frozen=True)
