@@ -33,7 +33,13 @@ def _explorer(model):
     from aiayn_keras.plotting import attention_explorer
 
     translation = model.translate([SENTENCE])[0]
-    return attention_explorer(model.attention_maps(SENTENCE, translation.text), title=SENTENCE)
+    return attention_explorer(model.attention_maps(SENTENCE, translation.text))
+
+
+def _steps(model):
+    from aiayn_keras.plotting import decoding_steps
+
+    return decoding_steps(model.record_search(SENTENCE))
 
 
 LIVE_PAGES = (
@@ -46,6 +52,16 @@ LIVE_PAGES = (
         "[00](tutorials/00_a_translation_in_five_lines.ipynb) and "
         "[05](tutorials/05_many_heads.ipynb) explain what you see.",
         _explorer,
+    ),
+    LivePage(
+        "decoding_steps.html",
+        "A search, step by step",
+        "Beam search writes the same sentence. Step through it: which beams live, finish and die, "
+        "where each looks, and what the cache holds. Change the number of beams, α, and the root "
+        "under the scores. Lessons [08](tutorials/08_choosing_the_words.ipynb), "
+        "[03](tutorials/03_attention_by_hand.ipynb) and "
+        "[09](tutorials/09_not_computing_twice.ipynb) explain what you see.",
+        _steps,
     ),
 )
 

@@ -204,7 +204,7 @@ np.testing.assert_allclose(translation.alignment.sum(axis=1), 1, atol=1e-5)
 # %%
 from aiayn_keras.plotting import attention_explorer
 
-attention_explorer(model.attention_maps(source, translation.text), title=source)
+attention_explorer(model.attention_maps(source, translation.text))
 
 # %% [markdown]
 # The alignment from above, which is the mean of the last layer's heads, as a picture.

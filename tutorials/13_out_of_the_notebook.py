@@ -400,4 +400,4 @@ figure
 # Your code here
 
 # %% [markdown]
-# Next: [14 · Somebody else's weights](14_somebody_elses_weights.ipynb), where a model comes in instead.
+# Next: [14 · Somebody else's weights](14_somebody_elses_weights.ipynb), where one comes in.
