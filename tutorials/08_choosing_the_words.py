@@ -359,6 +359,16 @@ assert len(set(texts)) == 4
 np.testing.assert_allclose(read[0], best.score, atol=1e-3)
 
 # %% [markdown]
+# Every step of such a search can be played. Choose the number of beams and α, and watch which
+# beams live, finish and die. (It is a page with its own script: it shows itself where the notebook
+# is run and in the book, not in GitHub's view.)
+
+# %%
+from aiayn_keras.plotting import decoding_steps
+
+decoding_steps(model.record_search(sentences[1], beam_counts=(1, 2, 4)))
+
+# %% [markdown]
 # ## The tree
 #
 # Back to the table. We run the search with two beams once more and note every candidate: which
