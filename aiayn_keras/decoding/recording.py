@@ -79,7 +79,7 @@ class _Trace:
         self.steps, self.finished, self.num_steps, self.best = [], {}, {}, {}
 
     def add(self, state, candidates):
-        """Notes what the live hypotheses are, and what comes of their candidates."""
+        """Notes the live hypotheses and the fates of their candidates."""
         live_ids, log_probs = (_row(x) for x in (state.live_ids, state.live_log_probs))
         index, exist = int(state.index), np.isfinite(log_probs)
         live = [tuple(ids[1:index].tolist()) for ids in live_ids[exist]]
@@ -134,7 +134,7 @@ def _trace(backbone, tokenizer, encoder_ids, options, decoder):
 
 
 def _scores_of_prefixes(backbone, source_ids, prefixes, start_token_id):
-    """What the last position of every prefix asks of the source: arrays `(N, H, S)`."""
+    """Scores `(N, H, S)` of the last position of every prefix, a dictionary by prefix."""
     inner = {ids[:length] for ids in prefixes for length in range(len(ids))}
     longest = sorted(prefixes - inner, key=len)
     scores = {}
