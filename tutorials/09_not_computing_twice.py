@@ -15,11 +15,11 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/09_not_computing_twice.ipynb)
 #
-# **What does a Transformer compute twice when it writes word after word, and what does its
-# hundredth word cost?** A decoder that reads its whole prefix again for every word does more work
-# with each word. We find out what it computes twice, keep that in a cache, and check that the
-# numbers stay the same: first by hand for one attention layer, then for the package's decoder. The
-# paper does not speak of this; it follows from the causal mask of its section 3.1.
+# **Does the hundredth word of a translation cost more than the first?** A decoder that reads its
+# whole prefix again for every word does more work with each word. We find out what it computes
+# twice, keep that in a cache, and check that the numbers stay the same: first by hand for one
+# attention layer, then for the package's decoder. Then we count and measure what a word still
+# costs. The paper does not speak of this; it follows from the causal mask of its section 3.1.
 
 # %% tags=["colab"]
 import os

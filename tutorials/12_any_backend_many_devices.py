@@ -253,7 +253,7 @@ names = [BACKENDS[backend] for backend in installed]
 milliseconds = [1000 * answers[backend]["seconds"] for backend in installed]
 bars = axes.barh(names, milliseconds, color=COLORS[: len(names)])
 axes.bar_label(bars, fmt="%.0f ms", padding=4)
-print(dict(zip(names, np.round(milliseconds), strict=True)))
+print(dict(zip(names, map(round, milliseconds), strict=True)), "ms")
 
 # %%
 axes.invert_yaxis()
