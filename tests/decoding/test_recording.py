@@ -36,7 +36,8 @@ def searched(model, num_beams, alpha):
         (model.backbone,), tokenizer, ids, ops.ones_like(ids), SearchOptions(num_beams, alpha)
     )
     found = [int(i) for i in ops.convert_to_numpy(token_ids)[0, 0] if i]
-    return tuple(map(tokenizer.id_to_token, found[1:-1])), float(log_probs[0, 0])
+    log_prob = float(ops.convert_to_numpy(log_probs)[0, 0])
+    return tuple(map(tokenizer.id_to_token, found[1:-1])), log_prob
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
