@@ -123,7 +123,7 @@ def start_search(
     state = initial_state(
         sentences, options.num_beams, options.num_return_sequences, cache, rule_state
     )
-    return BeamSearch(next_token, options, limits, rules), state
+    return BeamSearch(next_token, options, limits, rules, ops.shape(prompt)[1]), state
 
 
 class BeamSearch(NamedTuple):
@@ -134,17 +134,18 @@ class BeamSearch(NamedTuple):
         options: `SearchOptions`.
         limits: `TokenLimits`.
         rules: The `Rules` of a constraint, or None.
+        length: The length limit L of hypotheses, start and end included, an integer scalar.
     """
 
     next_token: Any
     options: Any
     limits: Any
     rules: Any
+    length: Any
 
     def is_unfinished(self, state):
         """Whether there is a next step, a boolean scalar."""
-        has_room = state.index < ops.shape(state.live_ids)[2]
-        return ops.logical_and(has_room, ops.any(state.can_improve))
+        return ops.logical_and(state.index < self.length, ops.any(state.can_improve))
 
     def draw(self, state):
         """Draws the best continuations of the live hypotheses; α plays no part in it.
@@ -152,7 +153,7 @@ class BeamSearch(NamedTuple):
         Returns:
             The state with the cache of this step, and its `Candidates`.
         """
-        flat_ids = ops.reshape(state.live_ids, (-1, ops.shape(state.live_ids)[2]))
+        flat_ids = ops.reshape(state.live_ids, (-1, self.length))
         logits, _, cache = self.next_token(flat_ids, state.cache, state.index)
         allowed = None
         if self.rules is not None:

@@ -1,5 +1,6 @@
 """The local page of a model, served in a thread, and requests to it as no browser sends them."""
 
+import contextlib
 import http.client
 import json
 import threading
@@ -44,7 +45,9 @@ class PageServer:
     def __exit__(self, *error):
         self._server.task_dispatcher.shutdown()
         close_all, connections = self._server.asyncore.close_all, self._server._map
-        self._server.trigger.pull_trigger(lambda: close_all(connections, ignore_all=True))
+        # Another's pull may run the function, which closes the trigger, before this one pulls.
+        with contextlib.suppress(OSError):
+            self._server.trigger.pull_trigger(lambda: close_all(connections, ignore_all=True))
         self._thread.join(timeout=30)
         assert not self._thread.is_alive()
         self._opened.__exit__(*error)
