@@ -39,13 +39,14 @@ INSTALL := python -m pip install --constraint constraints.txt
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_NOTEBOOKS := $(VENV)/.installed-notebooks
+INSTALLED_BOOK := $(VENV)/.installed-book
 INSTALLED_BACKENDS := $(VENV)/.installed-backends
 INSTALLED_WITHOUT_TENSORFLOW := $(VENV_WITHOUT_TENSORFLOW)/.installed
 INSTALLED_TPU := $(VENV_TPU)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo release-demo release-tatoeba test test-backends test-without-tensorflow tpu-environment tutorials notebooks mutants lint format clean
+.PHONY: help install demo release-demo release-tatoeba test test-backends test-without-tensorflow tpu-environment tutorials notebooks book mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +104,12 @@ tutorials: $(INSTALLED_NOTEBOOKS) ## Run every notebook of the series and change
 notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs
 	KERAS_BACKEND=tensorflow $(BIN)/python tutorials/execute.py
 
+book: $(INSTALLED_BOOK) ## Build lessons, how-to pages and reference as a web site, build/book/html, and check its links
+	@mkdir -p build/book/source
+	KERAS_BACKEND=tensorflow $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky \
+		--conf-dir book --doctree-dir build/book/doctrees build/book/source build/book/html
+	$(BIN)/python -m book.links build/book/html
+
 mutants: $(INSTALLED_DEV) ## Make a sample of MUTANTS mistakes in a copy of the numerical core and see which test notices
 	$(BIN)/python -m tests.mutants --sample $(MUTANTS)
 
@@ -137,6 +144,10 @@ $(INSTALLED_DEV): pyproject.toml constraints.txt | $(BIN)/python
 
 $(INSTALLED_NOTEBOOKS): $(INSTALLED_DEV)
 	$(BIN)/$(INSTALL) --editable ".[dev,notebooks]"
+	@touch $@
+
+$(INSTALLED_BOOK): $(INSTALLED_DEV)
+	$(BIN)/$(INSTALL) --editable ".[dev,book]"
 	@touch $@
 
 $(INSTALLED_BACKENDS): $(INSTALLED_DEV)

@@ -29,9 +29,9 @@ HEAD = """Everything here is made from files in this repository by `python -m ex
 each section names the command that makes its files. Figures of speed are in
 [benchmarks.md](benchmarks.md)."""
 
-PARSING_NOT_RUN = paragraph("""Not run to its end yet. [parsing.md](parsing.md) has the two
-commands, and what was tried. The `scores.json` of the second one goes into
-`experiments/results/parsing`, under any name.""")
+PARSING_NOT_RUN = paragraph("""No trained parser has been scored on the test sentences yet.
+[parsing.md](parsing.md) has the two commands, and what was tried. The `scores.json` of the second
+one goes into `experiments/results/parsing`, under any name.""")
 
 
 def page():
@@ -59,10 +59,11 @@ def parsing(folder):
     Args:
         folder: Folder of files `scores.json` of `experiments.parsing`, under any name.
     """
-    paths = sorted(folder.glob("*.json"))
-    if not paths:
-        return PARSING_NOT_RUN
-    return "\n\n".join(_scores(json.loads(path.read_text("utf-8")), path) for path in paths)
+    results = {path: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
+    parts = [_scores(result, path) for path, result in results.items()]
+    if not any(result["model"] for result in results.values()):
+        parts.append(PARSING_NOT_RUN)
+    return "\n\n".join(parts)
 
 
 def _scores(result, path):
@@ -76,9 +77,11 @@ def _scores(result, path):
     ]
     heads = ["parser", "words", "F1", "precision", "recall", "exact match", "well-formed"]
     evaluation = result["recipe"]["evaluation"]
+    model = f"""by the model `{result["model"]}`, beam {evaluation["num_beams"]}, α
+    {evaluation["length_penalty"]}"""
     text = f"""Labelled bracketing of the {result["split"]} sentences of
-    `{result["recipe"]["corpus"].get("name", "own trees")}` by the model `{result["model"]}`, beam
-    {evaluation["num_beams"]}, α {evaluation["length_penalty"]};
+    `{result["recipe"]["corpus"].get("name", "own trees")}`
+    {model if result["model"] else "by the baselines alone"};
     `python -m experiments.parsing MODEL --output DIR` at {result["commit"]} on
     {result["machine"]}; file `{path.name}`. The paper's 91.3 (WSJ only) and 92.7
     (semi-supervised) are of another treebank, not comparable."""

@@ -20,7 +20,7 @@ pytest.importorskip("tensorflow_serving")
 ROOT = Path(__file__).parents[1]
 SAVED_MODELS = ROOT / "saved_models"
 PAGES = [
-    *(ROOT / "README.md", SAVED_MODELS / "README.md"),
+    *(ROOT / "README.md", ROOT / "book/index.md", SAVED_MODELS / "README.md"),
     *sorted(ROOT.glob("docs/*.md")),
     *sorted(SAVED_MODELS.glob("*/README.md")),
 ]

@@ -48,8 +48,20 @@ translation = model.translate(["The girl is very happy today."])[0]
 print(translation.text)
 
 # %% [markdown]
+# This is what it is made of. Every box is built by hand in one of the notebooks 01 to 06; the
+# letters are the sizes of its tensors.
+
+# %%
+from aiayn_keras.plotting import draw_architecture
+
+draw_architecture()
+
+# %% [markdown]
 # A translation carries its score: the natural logarithm of the probability that the model gives to
 # this whole Spanish sentence, counted in *nats*. A score of 0 would be certainty.
+#
+# **Predict:** among all the sentences one could write, which probability does this one get: near a
+# fifth, a thousandth, or a millionth?
 
 # %%
 import numpy as np
@@ -62,6 +74,8 @@ assert (model.backbone.num_layers, model.backbone.num_heads) == (3, 4)
 # %% [markdown]
 # A model knows only what its training text showed: of a text in the words of physics it makes
 # nonsense. Here the score says so, too; but a model can also be sure and wrong.
+#
+# **Predict:** what will it write for "quarks", a word that it has never read?
 
 # %%
 nonsense = model.translate(["Quarks carry fractional electric charge."])[0]
@@ -89,6 +103,22 @@ print([tokenizer.id_to_token(i) for i in source_ids])
 # *logits*, of shape (B, T, V). A padding mask tells real pieces from padding; here all are real.
 
 # %%
+from aiayn_keras.plotting import draw_shapes
+
+draw_shapes(
+    "source ids (B, S)",
+    "encoder",
+    "memory (B, S, D)",
+    "decoder",
+    "(B, T, D)",
+    "× Eᵀ",
+    "logits (B, T, V)",
+)
+
+# %% [markdown]
+# The decoder also reads the target so far, (B, T); E is the table of embeddings, (V, D).
+
+# %%
 from keras import ops
 
 
@@ -102,11 +132,14 @@ def logits_of(decoder_ids):
 
 # %%
 logits = logits_of([tokenizer.start_token_id])
+print(logits.shape)
 assert logits.shape == (1, 8000)
 
 # %% [markdown]
 # T is 1 here, V is 8,000, and the one row of the batch has been taken out. Softmax makes
-# probabilities of the logits. After `<s>` the model thinks of two or three ways to begin.
+# probabilities of the logits.
+#
+# **Predict:** "The girl is very happy today." Which pieces could begin its translation?
 
 # %%
 probabilities = ops.convert_to_numpy(ops.softmax(logits[-1]))
@@ -135,6 +168,7 @@ print(written)
 # sentence that changes nothing. Notebook 08 shows when it does.)
 
 # %%
+print(f"by the loop {score:.3f}, by translate {translation.score:.3f} nats")
 assert tuple(written) == translation.tokens
 np.testing.assert_allclose(score, translation.score, atol=1e-3)
 
@@ -158,6 +192,7 @@ print(translation.text)
 # %%
 source_pieces = [*map(tokenizer.id_to_token, tokenizer(source)), "</s>"]
 target_pieces = [*translation.tokens, "</s>"]
+print("alignment (T, S):", translation.alignment.shape)
 assert translation.alignment.shape == (len(target_pieces), len(source_pieces)) == (11, 11)
 np.testing.assert_allclose(translation.alignment.sum(axis=1), 1, atol=1e-5)
 
@@ -172,7 +207,10 @@ from aiayn_keras.plotting import attention_explorer
 attention_explorer(model.attention_maps(source, translation.text))
 
 # %% [markdown]
-# The alignment from above, which is the mean of the last layer's heads, as a picture:
+# The alignment from above, which is the mean of the last layer's heads, as a picture.
+#
+# **Predict:** words mostly follow each other alike in both languages. Where will the picture leave
+# the diagonal?
 
 # %%
 from aiayn_keras.plotting import plot_attention
@@ -181,17 +219,20 @@ plot_attention(
     translation.alignment,
     source_pieces,
     target_pieces,
-    title="Where each Spanish piece (row) looks in the English sentence (column)",
+    x_label="English piece",
+    y_label="Spanish piece being written",
 )
 
 # %% [markdown]
-# The dark diagonal says that words mostly follow each other alike in both languages. But Spanish
-# puts the adjective behind its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo` looks back;
-# and so with *last week*, `▁semana` and `▁pasada`. Nobody told the model which words belong
-# together; it learned that from sentence pairs alone.
+# Most words follow the diagonal. But Spanish puts the adjective behind its noun: `▁coche` looks
+# past `▁red` at `▁car`, and `▁rojo` looks back; and so with *last week*, `▁semana` and `▁pasada`.
+# Nobody told the model which words belong together; it learned that from sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]
+print(
+    *(f"{row} -> {column}" for row, column in zip(target_pieces, looked_at, strict=True)), sep="; "
+)
 assert looked_at[4:6] == ["▁car", "▁red"]
 assert looked_at[7:9] == ["▁week", "▁last"]
 
@@ -204,27 +245,27 @@ assert looked_at[7:9] == ["▁week", "▁last"]
 
 # %% [markdown]
 # ## Exercises
+#
+# The [solutions](solutions/00_a_translation_in_five_lines.ipynb) are a notebook of their own.
 
 # %% [markdown]
 # **1.** `model.score(sources, targets)` gives the log-probability of a translation that you
 # choose. By how many nats does the model prefer "La chica es muy feliz hoy." to the same sentence
 # with the wrong article, "El chica es muy feliz hoy."?
 
-# %% jupyter={"source_hidden": true} tags=["solution"]
-spanish = ["La chica es muy feliz hoy.", "El chica es muy feliz hoy."]
-right, wrong = model.score(["The girl is very happy today."] * 2, spanish)
-print(f"{right:.2f} - {wrong:.2f} = {right - wrong:.2f} nats")
-assert right - wrong > 3
-
 # %% [markdown]
 # **2.** How many numbers did the training have to find? Which share of them is the table of
 # embeddings, with one vector of D numbers for each of the V pieces?
 
-# %% jupyter={"source_hidden": true} tags=["solution"]
-V, D = model.backbone.vocabulary_size, model.backbone.hidden_dim
-print(f"{model.count_params():,} numbers, {V * D / model.count_params():.0%} in the embeddings")
-assert (V, D) == (8000, 256)
-assert model.count_params() == 7_568_384
+# %% [markdown]
+# ## Your turn
+#
+# Translate a sentence of your own, draw its alignment as above, and find one word that does not lie
+# on the diagonal. Then translate the same sentence with one word misspelled: what happens to the
+# score?
+
+# %% tags=["your-turn"]
+# Your code here
 
 # %% [markdown]
 # Next: [01 · Words into pieces](01_words_into_pieces.ipynb)

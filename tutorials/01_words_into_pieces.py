@@ -15,10 +15,11 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/01_words_into_pieces.ipynb)
 #
-# **How does text become numbers, when a language has more words than any table has rows?** We
-# count what a table of words misses, learn subword pieces by hand, and get exactly the pieces of
-# the package's tokenizer. Then we build the batches that training reads: special ids, padding, and
-# the shift to the right (paper, section 5.1).
+# **How does text become numbers, when a language has more words than any table has rows?** We count
+# what a table of words misses, learn subword pieces by hand, and get exactly the pieces of the
+# package's tokenizer. We look at the pieces of the shipped English-Spanish model. Then we build the
+# batches that training reads: special ids, padding, and the shift to the right (paper, section
+# 5.1).
 
 # %% tags=["colab"]
 import os
@@ -41,21 +42,32 @@ from itertools import pairwise
 
 import aiayn_keras as ak
 from aiayn_keras.data import load_corpus
+from aiayn_keras.plotting import draw_architecture, draw_shapes
 
+draw_architecture("token_ids")
+
+# %% [markdown]
+# Lit is what this notebook makes: the numbers that go in. We begin with sentences of the package's
+# small English-German corpus.
+
+# %%
 corpus = load_corpus("demo", train_size=5_000, validation_size=0, test_size=1_000)
 print(*corpus.train[0], sep="\n")
 
 # %% [markdown]
 # ## A table of words is never complete
 #
-# The naive way: number every word of the training text. How many new sentences have a word that is
-# not in the table?
+# The naive way: number every word of the training text.
 
 
 # %%
 def words_of(sentence):
     return re.findall(r"\w+|[^\w\s]", sentence)  # punctuation is a word of its own
 
+
+# %% [markdown]
+# **Predict:** the table is made from 5,000 German sentences. How many of 1,000 new ones have a word
+# that is not in it?
 
 # %%
 known = {word for sentence in corpus.train.targets for word in words_of(sentence)}
@@ -67,9 +79,9 @@ print(missing[:3])
 assert hit > 20
 
 # %% [markdown]
-# German joins words without end; numbers alone fill a table. The other extreme, letters, misses
-# nothing but makes sentences long. *Byte-pair encoding* (BPE) lies between: it begins with letters
-# and joins what occurs together often.
+# German joins words without end, as in *einundsiebzig*, 71; numbers alone fill a table. The other
+# extreme, letters, misses nothing but makes sentences long. *Byte-pair encoding* (BPE) lies
+# between: it begins with letters and joins what occurs together often.
 
 # %% [markdown]
 # ## Learning pieces by hand
@@ -112,6 +124,9 @@ def join(pieces, pair):
             joined.append(piece)
     return joined
 
+
+# %% [markdown]
+# **Predict:** after `es`, which two pieces will be joined next?
 
 # %%
 assert count_pairs(splits)["e", "s"] == 9
@@ -172,30 +187,63 @@ cut("einundsiebzig")
 for sentence in corpus.test.targets:
     by_hand = [ids[piece] for word in sentence.split() for piece in cut(word)]
     assert by_hand == list(tokenizer(sentence))
+print(f"{len(corpus.test.targets):,} sentences cut alike, the last into {len(by_hand)} pieces")
 
 # %% [markdown]
 # Nothing of the text is lost: the pieces joined again are the sentence. Only a letter that the
 # training text never had becomes `<unk>`.
 
 # %%
+print([tokenizer.id_to_token(i) for i in tokenizer("Tag 日")])
 assert tokenizer.detokenize(tokenizer(corpus.test.targets)) == list(corpus.test.targets)
 assert tokenizer.unk_token_id in tokenizer("日")
+
+# %% [markdown]
+# ## The pieces of a real model
+#
+# This small corpus comes from a grammar of some hundred words. The shipped English-Spanish model
+# learned 8,000 pieces from 114,000 pairs of everyday sentences, by the same rule.
+#
+# **Predict:** which of these words is one piece, and which is cut into the most: *newspaper*,
+# *unbelievable*, *internationalization*?
+
+# %%
+real = ak.TransformerTokenizer.from_preset("../saved_models/tatoeba_en_es_keras")
+for text in ("A newspaper", "unbelievable", "internationalization", "Quarks carry charge."):
+    print(f"{text:22}", [real.id_to_token(i) for i in real(text)])
+assert real.vocabulary_size() == 8_000
+assert real.detokenize(real("internationalization")) == "internationalization"
+
+# %% [markdown]
+# A frequent word is whole, a rare one is cut, often at other places than a linguist would choose:
+# the pieces are counted, not understood. Both languages share the table.
+
+# %%
+for text in ("The hospital is near the station.", "El hospital está cerca de la estación."):
+    print([real.id_to_token(i) for i in real(text)])
+assert real.token_to_id("▁hospital") in set(real("The hospital")) & set(real("El hospital"))
 
 # %% [markdown]
 # ## Batches
 #
 # A batch is a rectangle, sentences are not. The shorter ones are filled up with padding, and a
-# mask says what is real. By hand, for two sources, each with its end token:
+# mask says what is real.
+
+# %%
+draw_shapes("text (B)", "tokenize", "B lists of ids", "add </s>, pad", "ids, mask (B, S)")
+
+# %% [markdown]
+# By hand, for two sources, each with its end token:
 
 # %%
 import numpy as np
 
-sentences = ["The girl is happy.", "The old man sings."]
-rows = [[*tokenizer(sentence), tokenizer.end_token_id] for sentence in sentences]
+sentences = ["Where is the station?", "I forgot my umbrella on the bus."]
+rows = [[*real(sentence), real.end_token_id] for sentence in sentences]
 token_ids = np.zeros((2, 12), dtype="int32")
 for row, ids_of_row in zip(token_ids, rows, strict=True):
     row[: len(ids_of_row)] = ids_of_row
-padding_mask = (token_ids != tokenizer.pad_token_id).astype("int32")
+padding_mask = (token_ids != real.pad_token_id).astype("int32")
 print(token_ids, padding_mask, sep="\n")
 
 # %% [markdown]
@@ -203,12 +251,13 @@ print(token_ids, padding_mask, sep="\n")
 # it must answer, `weight` is 0 where padding must not count.
 
 # %%
-preprocessor = ak.TransformerSeq2SeqLMPreprocessor(tokenizer, 12, 12)
-german = ["Das Mädchen ist glücklich.", "Der alte Mann singt."]
-x, y, weight = preprocessor({"encoder_text": sentences, "decoder_text": german})
+preprocessor = ak.TransformerSeq2SeqLMPreprocessor(real, 12, 12)
+spanish = ["¿Dónde está la estación?", "Olvidé mi paraguas en el autobús."]
+x, y, weight = preprocessor({"encoder_text": sentences, "decoder_text": spanish})
 x, y, weight = ({name: np.asarray(a) for name, a in x.items()}, np.asarray(y), np.asarray(weight))
 np.testing.assert_array_equal(x["encoder_token_ids"], token_ids)
 np.testing.assert_array_equal(x["encoder_padding_mask"], padding_mask)
+print({name: a.shape for name, a in x.items()}, y.shape, weight.shape)
 
 # %% [markdown]
 # ## The shift to the right
@@ -216,23 +265,30 @@ np.testing.assert_array_equal(x["encoder_padding_mask"], padding_mask)
 # At every position the decoder has read the pieces up to there and must name the next one. So what
 # it reads is the answer shifted to the right by one, with the start token `<s>` in front (Figure
 # 1, "outputs (shifted right)").
-
-# %%
-for read, answer in zip(x["decoder_token_ids"][0, :7], y[0, :7], strict=True):
-    print(f"{tokenizer.id_to_token(int(read)):>12}  ->  {tokenizer.id_to_token(int(answer))}")
+#
+# **Predict:** the first answer is "¿Dónde está la estación?". What must the decoder answer when it
+# has read the question mark, too?
 
 # %%
 length = int(weight[0].sum())
-assert x["decoder_token_ids"][0, 0] == tokenizer.start_token_id
+for read, answer in zip(x["decoder_token_ids"][0, :length], y[0, :length], strict=True):
+    print(f"{real.id_to_token(int(read)):>12}  ->  {real.id_to_token(int(answer))}")
+
+# %% [markdown]
+# The last answer is the end token; after it comes padding, whose weight is 0.
+
+# %%
+print("reads ", x["decoder_token_ids"][0], "answers", y[0], "weight", weight[0], sep="\n")
+assert x["decoder_token_ids"][0, 0] == real.start_token_id
 np.testing.assert_array_equal(x["decoder_token_ids"][0, 1:length], y[0, : length - 1])
-assert y[0, length - 1] == tokenizer.end_token_id
-np.testing.assert_array_equal(weight != 0, y != tokenizer.pad_token_id)
+assert y[0, length - 1] == real.end_token_id
+np.testing.assert_array_equal(weight != 0, y != real.pad_token_id)
 
 # %% [markdown]
 # ## How long is a sentence?
 #
-# The price of pieces is length, and attention's cost grows with its square. How the length depends
-# on the size of the vocabulary:
+# The price of pieces is length, and attention's cost grows with its square. We go back to German,
+# and train tokenizers of several sizes.
 
 
 # %%
@@ -240,8 +296,14 @@ def mean_length(tokenizer):
     return np.mean([len(pieces) for pieces in tokenizer(list(corpus.test.targets))])
 
 
+# %% [markdown]
+# **Predict:** from 75 pieces to 1,500, by which factor do sentences become shorter?
+
+# %%
 sizes = [75, 150, 300, 600, 1_000, 1_500]
 lengths = [mean_length(ak.TransformerTokenizer.train(texts, size)) for size in sizes]
+for size, length in zip(sizes, lengths, strict=True):
+    print(f"{size:5,} pieces in the vocabulary: {length:4.1f} in a sentence")
 assert lengths == sorted(lengths, reverse=True)
 
 # %% [markdown]
@@ -251,6 +313,7 @@ assert lengths == sorted(lengths, reverse=True)
 in_words = np.array([len(sentence.split()) for sentence in corpus.test.targets])
 in_pieces = np.array([len(pieces) for pieces in tokenizer(list(corpus.test.targets))])
 in_letters = np.mean([len(sentence) for sentence in corpus.test.targets])
+print(f"{in_words.mean():.1f} words, {in_pieces.mean():.1f} pieces, {in_letters:.1f} letters")
 assert in_words.mean() < in_pieces.mean() < in_letters
 
 # %%
@@ -293,30 +356,25 @@ plt.show()
 
 # %% [markdown]
 # ## Exercises
+#
+# The [solutions](solutions/01_words_into_pieces.ipynb) are a notebook of their own.
 
 # %% [markdown]
 # **1.** Which word of the German test text is cut into the most pieces? What kind of word is it?
-
-# %% jupyter={"source_hidden": true} tags=["solution"]
-longest = max(words, key=lambda word: len(tokenizer(word)))
-print(longest, [tokenizer.id_to_token(i) for i in tokenizer(longest)])
-assert "tausend" in longest  # a number
 
 # %% [markdown]
 # **2.** The paper batches sentences of similar length together (5.1). Which share of the decoder's
 # positions is padding in batches of 50 sentences, in the given order and sorted by length?
 
+# %% [markdown]
+# ## Your turn
+#
+# Cut ten words of your own with `real`, among them a name and a misspelled word. Which are cut into
+# single letters? Then train a tokenizer with `vocabulary_size=75` on a text of your own, and look
+# at its first joins.
 
-# %% jupyter={"source_hidden": true} tags=["solution"]
-def padding_share(lengths):
-    batches = np.reshape(lengths, (-1, 50))
-    return 1 - batches.sum() / (batches.max(axis=1) * 50).sum()
-
-
-positions = in_pieces + 1  # the start token's, too
-as_given, by_length = padding_share(positions), padding_share(np.sort(positions))
-print(f"{as_given:.0%} as given, {by_length:.0%} by length")
-assert by_length < as_given / 4
+# %% tags=["your-turn"]
+# Your code here
 
 # %% [markdown]
 # Next: [02 · Where am I?](02_where_am_i.ipynb)

@@ -42,7 +42,10 @@ from keras import ops
 
 import aiayn_keras as ak
 from aiayn_keras import layers
-from aiayn_keras.plotting import COLORS
+from aiayn_keras.plotting import COLORS, draw_architecture, draw_shapes
+
+# %%
+draw_architecture("embedding", "positions")
 
 # %% [markdown]
 # ## Attention is blind to order
@@ -59,19 +62,27 @@ order = np.random.permutation(T)
 attention = layers.MultiHeadAttention(num_heads=3, key_dim=4)
 y = ops.convert_to_numpy(attention(x, x))
 y_shuffled = ops.convert_to_numpy(attention(x[:, order], x[:, order]))
+order, y.shape, y_shuffled.shape
 
 # %% [markdown]
-# Every vector gets the very same answer, only elsewhere: whoever reads the outputs cannot know the
-# order of the inputs. So the position must be *in* the vectors.
+# Now we put the outputs of the shuffled sentence back into the old order.
+#
+# **Predict:** how far do they differ from the outputs of the sentence as it was?
 
 # %%
-np.testing.assert_allclose(y_shuffled, y[:, order], atol=1e-5)
+difference = np.abs(y_shuffled - y[:, order]).max()
+print(f"largest difference: {difference:.7f}")
+assert difference < 1e-5
+
+# %% [markdown]
+# By rounding alone. Every vector gets the very same answer, only in another place: the outputs do
+# not tell the order of the inputs. So the position must be *in* the vectors.
 
 # %% [markdown]
 # ## The formula, one number at a time
 #
 # The paper gives each position `pos` a vector of D numbers: sine and cosine in turn, and each pair
-# turns more slowly than the one before.
+# turns more slowly than the one before (section 3.5).
 #
 # $$PE_{(pos,\,2i)} = \sin\left(pos / 10000^{2i/D}\right) \qquad
 # PE_{(pos,\,2i+1)} = \cos\left(pos / 10000^{2i/D}\right)$$
@@ -89,13 +100,21 @@ def encoding_by_hand(length, D):
 
 
 # %% [markdown]
-# The package computes the same without loops.
+# Three positions of width 6. Each row is a position.
+#
+# **Predict:** what is the first row, at position 0?
 
 # %%
-D = 128
+np.round(encoding_by_hand(3, 6), 3)
+
+# %% [markdown]
+# sin 0 = 0 and cos 0 = 1, in turn. The package computes the same without loops.
+
+# %%
+D = 256
 encoding = layers.sinusoidal_encoding(100, D)
-assert encoding.shape == (100, D)
 np.testing.assert_allclose(encoding, encoding_by_hand(100, D), atol=1e-6)
+encoding.shape
 
 # %% [markdown]
 # ## Clocks
@@ -115,7 +134,7 @@ assert 0.8 < wavelengths[-1] / (10_000 * 2 * np.pi) < 1
 #
 # To look "three back" a model needs one rule for all positions. With clocks there is one: from
 # `pos` to `pos + k` each hand turns by the same angle, wherever it stands. A rotation is a matrix,
-# so a learned projection can do it.
+# so a learned projection can do it. The paper gives this as its reason, as a hypothesis.
 
 
 # %%
@@ -131,20 +150,27 @@ def shift_matrix(k, D):
     return M
 
 
+# %% [markdown]
+# One matrix takes every position three further:
+
 # %%
 k = 3
-np.testing.assert_allclose(encoding[k:], encoding[:-k] @ shift_matrix(k, D).T, atol=1e-5)
+difference = np.abs(encoding[k:] - encoding[:-k] @ shift_matrix(k, D).T).max()
+print(f"largest difference over {len(encoding) - k} positions: {difference:.6f}")
+assert difference < 1e-5
 
 # %% [markdown]
-# And the dot product of two positions, which is what attention compares, depends on their distance
-# alone: $\sum_i \cos\left(k / 10000^{2i/D}\right)$. At distance 0 it is D/2, for each pair gives
-# sin² + cos² = 1.
+# The dot product of two positions, which is what attention compares, depends on their distance
+# alone: $\sum_i \cos\left(k / 10000^{2i/D}\right)$.
+#
+# **Predict:** what is it at distance 0, where each of the D/2 = 128 pairs gives sin² + cos²?
 
 # %%
 products = encoding @ encoding.T
-for k in (0, 1, 10):
+for k in (0, 1, 10, 50):
     expected = np.cos(k / 10_000 ** (np.arange(0, D, 2) / D)).sum()
     np.testing.assert_allclose(np.diagonal(products, k), expected, rtol=1e-4)
+    print(f"distance {k:2}: {expected:5.1f}, for all {100 - k} pairs of positions")
 assert np.isclose(products[0, 0], D / 2)
 
 # %% [markdown]
@@ -152,9 +178,9 @@ assert np.isclose(products[0, 0], D / 2)
 #
 # One matrix serves as embedding and as output (section 3.4). For the output its rows must be
 # short, for a logit is a dot product of a row with the decoder's output; their numbers begin with
-# standard deviation 1/√D, so a row has length about 1. The encoding has length √(D/2) = 8. Added
-# like this, it would drown the words. (The paper multiplies without saying why; this is the usual
-# explanation.)
+# standard deviation 1/√D, so a row has length about 1. The encoding has length √(D/2) = 11.3. Added
+# like this, it would be eleven times as long as the word. (The paper multiplies without saying
+# why; this is the usual explanation.)
 
 # %%
 embedding = keras.layers.ReversibleEmbedding(
@@ -164,31 +190,41 @@ vectors = ops.convert_to_numpy(embedding(np.arange(1_000)))
 lengths = np.linalg.norm(vectors, axis=1)
 print(f"word {lengths.mean():.2f}, position {np.linalg.norm(encoding[0]):.2f}")
 assert abs(lengths.mean() - 1) < 0.05
-assert np.isclose(np.linalg.norm(encoding[0]), 8)
+assert np.isclose(np.linalg.norm(encoding[0]), np.sqrt(128))
 
 # %% [markdown]
-# Times √D, the word is the longer of the two: √128 ≈ 11.3 against 8. The trained model has kept
-# that order.
+# Times √D = 16 the word is the longer of the two. Training may change the length of words, not
+# that of positions. The shipped English-Spanish model has D = 256, too.
+#
+# **Predict:** are its words, after training, longer or shorter than the 16 they began with?
 
 # %%
-model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/demo_en_de_keras")
+model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
 table = ops.convert_to_numpy(model.backbone.token_embedding.embeddings)
-trained = np.sqrt(D) * np.linalg.norm(table, axis=1).mean()
-print(f"begins at {np.sqrt(D) * lengths.mean():.1f}, trained {trained:.1f}, positions 8.0")
-assert trained > 8
+trained = np.sqrt(D) * np.linalg.norm(table, axis=1)
+print(f"begins at {np.sqrt(D) * lengths.mean():.1f}, positions {np.sqrt(D / 2):.1f}")
+print(f"trained {trained.mean():.1f}, 9 of 10 pieces over {np.percentile(trained, 10):.1f}")
+assert np.percentile(trained, 10) > np.sqrt(D / 2)
 
 # %% [markdown]
 # ## The layer
 #
-# `PositionalEmbedding` does both: scale, add, and in training drop some of the sum (section 5.4).
+# `PositionalEmbedding` does both: scale, add, and in training drop some of the sum (section 5.4,
+# notebook 06).
+
+# %%
+draw_shapes("ids (B, T)", "look up", "(B, T, D)", "× √D, + (T, D)", "(B, T, D)")
+
+# %% [markdown]
 # By hand it is one line.
 
 # %%
 layer = layers.PositionalEmbedding(max_sequence_length=100, dropout=0.1)
-words = vectors[np.newaxis, :T]  # (B, T, D) = (1, 7, 128)
+words = vectors[np.newaxis, :T]  # (B, T, D) = (1, 7, 256)
 ones = np.ones((1, T), dtype="int32")
 by_hand = np.sqrt(D) * words + encoding[:T]
 np.testing.assert_allclose(layer(words, ones, training=False), by_hand, atol=1e-5)
+by_hand.shape
 
 # %% [markdown]
 # Two sentences may share a row, to waste less on padding. The mask numbers them, and positions
@@ -197,87 +233,106 @@ np.testing.assert_allclose(layer(words, ones, training=False), by_hand, atol=1e-
 # %%
 packed = np.array([[1, 1, 1, 2, 2, 2, 2]], dtype="int32")
 positions = ops.convert_to_numpy(layers.sentence_positions(packed))
+print(positions)
 assert positions.tolist() == [[0, 1, 2, 0, 1, 2, 3]]
 by_hand = np.sqrt(D) * words + encoding[positions]
 np.testing.assert_allclose(layer(words, packed, training=False), by_hand, atol=1e-5)
 
 # %% [markdown]
-# With positions in the vectors, order counts: the encoder of the trained model no longer gives the
-# same vectors in another place.
+# With positions in the vectors, order counts. The encoder of the trained model reads a sentence,
+# and then the same pieces in another order.
 
 # %%
 tokenizer = model.preprocessor.tokenizer
-ids = np.array([tokenizer("The girl sees the boy.")])
-order = [3, 4, 2, 0, 1, 5]  # "the boy sees The girl ."
+ids = np.array([tokenizer("The dog saw the cat.")])
+order = [3, 4, 2, 0, 1, 5]
+for row in (ids[0], ids[0, order]):
+    print(*(tokenizer.id_to_token(int(i)) for i in row))
+assert ids.shape == (1, 6)
+
+# %% [markdown]
+# **Predict:** we measure how far the encoder's vector of each piece moves. Which pieces move least?
+
+# %%
 memory, other = (
     ops.convert_to_numpy(model.backbone.encode(i, np.ones_like(i))) for i in (ids, ids[:, order])
 )
-difference = np.abs(other - memory[:, order]).max()
-print(f"{difference:.1f}")
-assert difference > 0.5
+moved = np.linalg.norm(other - memory[:, order], axis=-1)[0]
+for i, distance in zip(ids[0, order], moved, strict=True):
+    print(f"{tokenizer.id_to_token(int(i)):>6} {distance:5.1f}")
+print(f"length of such a vector: {np.linalg.norm(memory, axis=-1).mean():.1f}")
+assert moved.min() > 0.5
+
+# %% [markdown]
+# `▁saw` and the full stop kept their places and changed little; the four pieces that changed places
+# changed by more than two thirds of a vector's length. The encoder tells who saw whom.
 
 # %% [markdown]
 # ## The picture
 #
-# Left: the encoding of 60 positions, a row for each, of width D = 32 so that the columns can be
-# seen. Right: the dot product of two positions against their distance, divided by D/2 so that
-# widths compare.
+# The encoding of 60 positions, a row for each, of width D = 64 so that the columns can be seen: the
+# 32 sines (even dimensions) and the 32 cosines (odd dimensions) each in a panel of their own.
+# Column i of both is one clock.
 
 # %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-narrow = layers.sinusoidal_encoding(60, 32)
-image = left.imshow(narrow, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
-left.set(xlabel="dimension (even: sine, odd: cosine)", ylabel="position (pieces)")
-figure.colorbar(image, ax=left, label="value")
-for width, color, style in ((32, COLORS[0], "-"), (128, COLORS[1], "--"), (512, COLORS[2], ":")):
-    wide = layers.sinusoidal_encoding(60, width)
-    right.plot(wide @ wide[0] / (width / 2), color=color, linestyle=style, label=f"D = {width}")
-right.set(xlabel="distance (pieces)", ylabel="dot product / (D/2)", ylim=(0, 1.05))
-right.legend(frameon=False)
+narrow = layers.sinusoidal_encoding(60, 64)
+halves = {"sines: dimension 2i": narrow[:, 0::2], "cosines: dimension 2i + 1": narrow[:, 1::2]}
+figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
+for panel, (name, half) in zip(panels, halves.items(), strict=True):
+    image = panel.imshow(half, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    panel.set(title=name, xlabel="number of the clock i")
+panels[0].set_ylabel("position (pieces)")
+figure.colorbar(image, ax=panels, label="value")
 plt.show()
 
 # %% [markdown]
-# The fast clocks are on the left of the heat map; those on its right hardly move within a
-# sentence. Near positions are alike, far ones less: the dot product falls steeply over the first
-# few pieces, then slowly. A wide encoding does it smoothly, a narrow one with ripples.
+# Fast clocks are on the left of each panel; those on the right hardly move within a sentence:
+# their sine stays near 0, their cosine near 1. Now the dot product of two positions against their
+# distance, divided by D/2 so that widths compare.
+
+# %%
+figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
+for width, color, style in ((32, COLORS[0], "-"), (128, COLORS[1], "--"), (512, COLORS[2], ":")):
+    wide = layers.sinusoidal_encoding(60, width)
+    axes.plot(wide @ wide[0] / (width / 2), color=color, linestyle=style, label=f"D = {width}")
+axes.set(xlabel="distance (pieces)", ylabel="dot product / (D/2)", ylim=(0, 1.05))
+axes.legend(frameon=False)
+plt.show()
+
+# %% [markdown]
+# Near positions are alike, far ones less: the dot product falls steeply over the first few pieces,
+# then slowly. A wide encoding does it smoothly, a narrow one with ripples.
 
 # %% [markdown]
 # ## In three lines
 #
 # 1. Attention treats its inputs as a set: order must be written into the vectors.
 # 2. Sinusoids make a shift a rotation, and a dot product a function of distance alone.
-# 3. Embeddings are multiplied by √d_model, and the positions do not drown the words.
+# 3. Embeddings are multiplied by √d_model, so that words are longer than their positions.
 
 # %% [markdown]
 # ## Exercises
+#
+# The [solutions](solutions/02_where_am_i.ipynb) are a notebook of their own.
 
 # %% [markdown]
 # **1.** Some code puts all sines first and all cosines after them. Show that this is the paper's
 # encoding with its columns in another order. Is the dot product of two positions another one?
 # (tensor2tensor's code does so, and also spaces its wavelengths a little differently.)
 
-# %% jupyter={"source_hidden": true} tags=["solution"]
-halves = np.concatenate([encoding[:, 0::2], encoding[:, 1::2]], axis=1)
-columns = [*range(0, D, 2), *range(1, D, 2)]
-np.testing.assert_array_equal(halves, encoding[:, columns])
-# A sum does not care for the order of its terms.
-np.testing.assert_allclose(halves @ halves.T, encoding @ encoding.T, atol=1e-3)
-
 # %% [markdown]
 # **2.** Row E of the paper's Table 3 learns the positions: `kind="learned"`. How many numbers does
 # that add for each side at D = 512 and 1,024 positions? Does the sinusoidal layer have any
 # weights?
 
+# %% [markdown]
+# ## Your turn
+#
+# Replace 10,000 by 100 in `encoding_by_hand`, and draw the dot product against the distance once
+# more, up to 500. From which distance on does it no longer fall? And with 10,000?
 
-# %% jupyter={"source_hidden": true} tags=["solution"]
-def weights_of(kind):
-    layer = layers.PositionalEmbedding(1_024, kind=kind)
-    layer.build((1, T, 512), (1, T))
-    return layer.count_params()
-
-
-assert weights_of("learned") == 1_024 * 512 == 524_288
-assert weights_of("sinusoidal") == 0
+# %% tags=["your-turn"]
+# Your code here
 
 # %% [markdown]
 # Next: [03 · Attention by hand](03_attention_by_hand.ipynb)

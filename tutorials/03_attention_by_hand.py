@@ -17,7 +17,8 @@
 #
 # **How does one word read from all the others, and why is there a square root in it?** We build
 # equation 1 of the paper in NumPy, first with loops and then with matrices, and find the same
-# numbers in the package. Then we leave the √d_k out and measure what goes wrong (section 3.2.1).
+# numbers in the package. Then we meet the other way to score, additive attention, and train both,
+# with the root and without it (section 3.2.1).
 
 # %% tags=["colab"]
 import os
@@ -34,14 +35,18 @@ if "google.colab" in sys.modules:
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
+import timeit
+
+import keras
 import matplotlib.pyplot as plt
 import numpy as np
 from keras import ops
 
 from aiayn_keras import layers
-from aiayn_keras.plotting import COLORS
+from aiayn_keras.plotting import COLORS, draw_architecture, draw_shapes
 
-generator = np.random.default_rng(1)
+# %%
+draw_architecture("scores", "weights", "weighted_values")
 
 # %% [markdown]
 # ## A soft dictionary
@@ -54,18 +59,21 @@ generator = np.random.default_rng(1)
 query = np.array([1.0, 0.0])
 keys = np.array([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]])
 values = np.array([[10.0], [20.0], [30.0]])
+print("query · key:", keys @ query)
 
 # %% [markdown]
 # 1. Score each key by its dot product with the query, over √d_k (here d_k = 2).
 # 2. Make the scores positive and their sum one: the softmax.
 # 3. Take the mean of the values with these weights.
+#
+# **Predict:** the values are 10, 20 and 30. Is the answer above or below 20?
 
 # %%
 scores = [sum(query * key) / np.sqrt(2) for key in keys]
 exponentials = [np.exp(score) for score in scores]
 weights = [e / sum(exponentials) for e in exponentials]
 output = sum(weight * value for weight, value in zip(weights, values, strict=True))
-print(np.round(weights, 2), np.round(output, 2))
+print("weights", np.round(weights, 2), "output", np.round(output, 2))
 assert np.isclose(sum(weights), 1)
 assert weights[0] > weights[1] > weights[2]
 
@@ -87,45 +95,62 @@ def attention(Q, K, V):
     return softmax(Q @ K.T / np.sqrt(K.shape[-1])) @ V
 
 
+# %% [markdown]
+# It gives what the loop gave.
+
+# %%
+print(attention(query[np.newaxis], keys, values))
 np.testing.assert_allclose(attention(query[np.newaxis], keys, values)[0], output)
 
 # %% [markdown]
-# The shapes: Q is (T, d_k), K is (S, d_k), V is (S, d_v). The scores are (T, S), a row for each
-# query; the output is (T, d_v).
+# The shapes: Q is (T, d_k), K is (S, d_k), V is (S, d_v).
+
+# %%
+draw_shapes("Q (T, d_k)", "· Kᵀ / √d_k, softmax", "weights (T, S)", "· V", "(T, d_v)")
+
+# %% [markdown]
+# **Predict:** with T = 7, S = 5, d_k = 4 and d_v = 6, which shapes have the scores and the output?
 
 # %%
 T, S, d_k, d_v = 7, 5, 4, 6
+generator = np.random.default_rng(1)
 Q, K, V = (generator.normal(size=size) for size in ((T, d_k), (S, d_k), (S, d_v)))
+print("scores", (Q @ K.T).shape, "output", attention(Q, K, V).shape)
 assert (Q @ K.T).shape == (T, S)
 assert attention(Q, K, V).shape == (T, d_v)
 
 # %% [markdown]
-# The package's function takes a batch and several heads at once, (B, H, T, d_k); here one of each
-# (heads are notebook 05's).
+# A row of scores for each query, a row of output for each query. The package's function takes a
+# batch and several heads at once, (B, H, T, d_k); here one of each (heads are notebook 05's).
 
 # %%
 batched = (array[np.newaxis, np.newaxis].astype("float32") for array in (Q, K, V))
 packaged = layers.scaled_dot_product_attention(*map(ops.convert_to_tensor, batched))
 np.testing.assert_allclose(packaged[0, 0], attention(Q, K, V), atol=1e-5)
+tuple(packaged.shape)
 
 # %% [markdown]
 # ## Between a mean and a choice
 #
 # The size of the scores sets how sharply attention chooses. Tiny scores: every value counts alike.
-# Huge scores: one value wins, and attention is a dictionary again.
+# Huge scores: one value wins, and attention is a dictionary again. The weights of one query:
 
 # %%
+for factor in (1e-6, 1, 1e6):
+    print(f"Q times {factor:7}:", np.round(softmax(factor * Q @ K.T / np.sqrt(d_k))[0], 2))
 np.testing.assert_allclose(attention(1e-6 * Q, K, V), np.tile(V.mean(axis=0), (T, 1)), atol=1e-5)
 best = (Q @ K.T).argmax(axis=1)
 np.testing.assert_allclose(attention(1e6 * Q, K, V), V[best], atol=1e-5)
 
 # %% [markdown]
-# ## Why the square root
+# ## How large scores grow
 #
 # Let the numbers of a query and of a key be independent, with mean 0 and variance 1. A score
 # without the root is a sum of d_k products $q_i k_i$. Each has mean 0 and variance
-# $E[q_i^2]\,E[k_i^2] = 1$, and variances of independent terms add up. So the score's variance is
-# d_k, and divided by √d_k it is 1 again, at any width. We measure it:
+# $E[q_i^2]\,E[k_i^2] = 1$, and variances of independent terms add up.
+#
+# **Predict:** what is the variance of q·k at d_k = 4, 64 and 1024, and what is it after the
+# division by √d_k?
 
 # %%
 for d_k in (4, 64, 1024):
@@ -135,11 +160,14 @@ for d_k in (4, 64, 1024):
     assert abs(variance / d_k - 1) < 0.1
 
 # %% [markdown]
-# Scores of standard deviation √1024 = 32 make a softmax that is nearly 0 or 1 everywhere. Is that
-# bad? A sharp choice at the *start* of training is: it is a random one, and it is hard to
-# unlearn, since hardly any gradient passes. The derivative of the softmax is
-# $\partial p_i / \partial s_j = p_i (\delta_{ij} - p_j)$, and all of it vanishes as p comes near 0
-# and 1.
+# That much is arithmetic, for numbers that are independent and of variance 1, as they are about at
+# the start of training. What follows from it the paper does not prove: "We *suspect* that for large
+# values of d_k, the dot products grow large in magnitude, pushing the softmax function into regions
+# where it has extremely small gradients." We look at both halves of this sentence: at the softmax
+# of large scores, and then at a training.
+#
+# The derivative of the softmax is $\partial p_i / \partial s_j = p_i (\delta_{ij} - p_j)$. All of
+# it vanishes as one p comes near 1 and the others near 0.
 
 
 # %%
@@ -148,7 +176,8 @@ def softmax_jacobian(p):
 
 
 even, sharp = softmax(np.zeros(5)), softmax(np.array([32.0, 0, 0, 0, 0]))
-print(f"{np.abs(softmax_jacobian(even)).max():.2f}, {np.abs(softmax_jacobian(sharp)).max():.0e}")
+for name, p in (("even", even), ("sharp", sharp)):
+    print(f"{name:5} {np.round(p, 2)}, largest derivative {np.abs(softmax_jacobian(p)).max():.0e}")
 assert np.abs(softmax_jacobian(sharp)).max() < 1e-10
 
 # %% [markdown]
@@ -169,6 +198,7 @@ def passed_gradient(p):
     return (p * (1 - p)).sum(axis=-1)
 
 
+print(f"even: {entropy(np.full(64, 1 / 64)):.2f} nats, {passed_gradient(np.full(64, 1 / 64)):.2f}")
 assert np.isclose(entropy(np.full(64, 1 / 64)), np.log(64))
 assert np.isclose(passed_gradient(even), np.trace(softmax_jacobian(even)))
 
@@ -182,13 +212,16 @@ for d_k in widths:
         p = softmax(scores / divisor)
         measured[name].append([entropy(p), passed_gradient(p)])
 measured = {name: np.array(values) for name, values in measured.items()}
+{name: values.shape for name, values in measured.items()}
 
 # %% [markdown]
-# The package's weights have the entropy of the divided scores.
+# Ten widths, two numbers, 200 queries. The package's weights have the entropy of the divided
+# scores.
 
 # %%
 packaged = layers.attention_weights(*(ops.convert_to_tensor(x[:, None], "float32") for x in (Q, K)))
 p = ops.convert_to_numpy(packaged)[:, 0, 0]
+print(f"d_k = 1024: {entropy(p).mean():.3f} nats")
 np.testing.assert_allclose(entropy(p), measured["divided by √d_k"][-1, 0], atol=1e-3)
 
 
@@ -204,6 +237,10 @@ def plot(panel, column, y_label):
     panel.set_ylim(0)
 
 
+# %% [markdown]
+# **Predict:** one line stays level and one falls. Which falls, and from which width on is it below
+# half?
+
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 plot(left, 0, "entropy of the weights (nats)")
@@ -214,13 +251,154 @@ plt.show()
 
 # %% [markdown]
 # Lines are means over 200 queries, bands hold 80 % of them. Divided, both stay the same from d_k =
-# 4 to 1024. Not divided, entropy falls towards 0, and with it the gradient: attention has made up
-# its mind before it has learned anything.
+# 4 to 1024. Not divided, entropy falls towards 0, and with it the gradient that passes.
 
 # %%
 divided, not_divided = measured.values()
+for name, values in measured.items():
+    print(f"{name:16}", np.round(values[:, 0].mean(axis=1), 2))
 assert np.ptp(divided[1:, 0].mean(axis=1)) < 0.3
 assert not_divided[-1].mean(axis=1).max() < 0.3
+
+# %% [markdown]
+# ## The other way: additive attention
+#
+# The paper names two ways to score that were common before it: the dot product, and a small network
+# with one hidden layer (Bahdanau et al. 2014). The network projects query and key, adds them, takes
+# tanh, and weighs the d_k results by a learned vector v.
+#
+# $$\text{score}(q, k) = v^\top \tanh(W_q q + W_k k)$$
+
+
+# %%
+def additive_scores(Q, K, v):
+    """Scores (T, S) of queries (T, d_k) and keys (S, d_k) that are projected already."""
+    return np.tanh(Q[:, np.newaxis] + K[np.newaxis]) @ v  # (T, S, d_k) --> (T, S)
+
+
+# %% [markdown]
+# Keras has it as a layer, `AdditiveAttention`, whose weight `scale` is v.
+
+# %%
+T, S, d_k, d_v = 7, 5, 4, 6
+sizes = ((T, d_k), (S, d_k), (S, d_v), d_k)
+Q, K, V, v = (generator.normal(size=size).astype("float32") for size in sizes)
+by_hand = softmax(additive_scores(Q, K, v)) @ V
+keras_layer = keras.layers.AdditiveAttention()
+keras_layer([Q[None], V[None], K[None]])  # query, value, key; builds its weight
+keras_layer.set_weights([v])
+np.testing.assert_allclose(keras_layer([Q[None], V[None], K[None]])[0], by_hand, atol=1e-5)
+np.round(softmax(additive_scores(Q, K, v))[0], 2)
+
+# %% [markdown]
+# Its scores stay between -Σ|v| and Σ|v|, for tanh is between -1 and 1. In theory both cost T·S·d_k
+# steps. But the dot products are *one* matrix product, which processors do best; the sums and their
+# tanh need a table of T·S·d_k numbers first.
+#
+# **Predict:** how many numbers is that for 256 queries and keys of width 64, and which is faster?
+
+# %%
+Q, K = generator.normal(size=(2, 256, 64)).astype("float32")
+v = np.ones(64, dtype="float32")
+for name, score, table in (
+    ("dot", lambda: Q @ K.T, 256 * 256),
+    ("additive", lambda: additive_scores(Q, K, v), 256 * 256 * 64),
+):
+    seconds = min(timeit.repeat(score, number=1, repeat=20))
+    print(f"{name:8} {1e3 * seconds:7.2f} ms, largest table {table:9,} numbers")
+assert (Q[:, None] + K[None]).size == 4_194_304
+
+# %% [markdown]
+# The paper says the same: similar in theoretical complexity, but "dot-product attention is much
+# faster and more space-efficient in practice".
+
+# %% [markdown]
+# ## A training, with the root and without
+#
+# The task is a look-up. There are 32 symbols, and each has a secret partner. A row shows 8 symbols,
+# each with a value from 0 to 7; the query is a symbol, the answer is the value of its *partner*.
+# Attention must learn who belongs to whom: there is nothing else to learn.
+
+# %%
+symbols, length, classes = 32, 8, 8
+partner = generator.permutation(symbols)
+shown = np.stack([generator.permutation(symbols)[:length] for _ in range(2_048)])
+value = generator.integers(classes, size=shown.shape)
+at = generator.integers(length, size=len(shown))
+rows = np.arange(len(shown))
+query, answer = partner[shown[rows, at]], value[rows, at]
+print("symbols", shown[0], "values", value[0], "query", query[0], "answer", answer[0])
+
+# %% [markdown]
+# Three ways to score; q is (B, 1, d_k), k is (B, S, d_k).
+
+# %%
+scorings = {
+    "dot / √d_k": lambda q, k, v: ops.sum(q * k, axis=-1) / k.shape[-1] ** 0.5,
+    "dot, no root": lambda q, k, v: ops.sum(q * k, axis=-1),
+    "additive": lambda q, k, v: ops.sum(v * ops.tanh(q + k), axis=-1),
+}
+list(scorings)
+
+# %% [markdown]
+# Each symbol gets a query and a key of width d_k, learned from a random start of variance 1. The
+# output is the mean of the values shown, as one-hot vectors: a probability for each answer.
+
+
+# %%
+class LookUp(keras.Model):
+    def __init__(self, d_k, name):
+        super().__init__()
+        starts = (keras.initializers.RandomNormal(stddev=1.0, seed=seed) for seed in (1, 2))
+        self.query, self.key = (keras.layers.Embedding(symbols, d_k, start) for start in starts)
+        start = keras.initializers.RandomNormal(stddev=d_k**-0.5, seed=3)
+        self.v = self.add_weight((d_k,), start, trainable=name == "additive")
+        self.score = scorings[name]
+
+    def call(self, x):
+        scores = self.score(self.query(x[0])[:, None], self.key(x[1]), self.v)  # (B, S)
+        return ops.einsum("bs,bsc->bc", ops.softmax(scores), ops.one_hot(x[2], classes))
+
+
+# %%
+def train(d_k, name):
+    """Loss of each epoch, in nats."""
+    keras.utils.set_random_seed(1)
+    model = LookUp(d_k, name)
+    model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy", jit_compile=False)
+    return model.fit([query, shown, value], answer, 64, epochs=8, verbose=0).history["loss"]
+
+
+# %% [markdown]
+# **Predict:** a guess costs ln 8 ≈ 2.08 nats. Which of the three learn the partners at d_k = 8, and
+# which at d_k = 512?
+
+# %%
+losses = {(d_k, name): train(d_k, name) for d_k in (8, 512) for name in scorings}
+for (d_k, name), loss in losses.items():
+    print(f"d_k = {d_k:3}  {name:12}  first epoch {loss[0]:5.2f}, last {loss[-1]:5.2f}")
+assert max(losses[8, name][-1] for name in scorings) < 0.5
+assert max(losses[512, name][-1] for name in ("dot / √d_k", "additive")) < 0.1
+assert losses[512, "dot, no root"][-1] > 1
+
+# %%
+figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained", sharey=True)
+styles = dict(zip(scorings, zip(COLORS, ("o-", "s--", "^:"), strict=False), strict=True))
+for panel, width in zip(panels, (8, 512), strict=True):
+    for name, (color, style) in styles.items():
+        panel.plot(range(1, 9), losses[width, name], style, color=color, label=name)
+    panel.axhline(np.log(8), color="#555555", linewidth=0.8, label="a guess: ln 8")
+    panel.set(title=f"d_k = {width}", xlabel="epoch (32 updates)")
+panels[0].set_ylabel("loss (nats)")
+panels[0].legend(frameon=False)
+plt.show()
+
+# %% [markdown]
+# At d_k = 8 all three learn. At d_k = 512 the dot product without the root is worse than a guess
+# for all eight epochs: it chooses sharply from the first update on, mostly wrong, and unlearns that
+# slowly. With the root, and with the additive score, the same width is learned at once. That is
+# what the paper reports of its predecessors: similar at small d_k, and without the root additive
+# attention ahead at large d_k. One task does not prove the paper's suspicion, but agrees with it.
 
 # %% [markdown]
 # ## In three lines
@@ -228,32 +406,30 @@ assert not_divided[-1].mean(axis=1).max() < 0.3
 # 1. Attention is a soft dictionary: a mean of the values, weighted by how well keys match the
 # query.
 # 2. It is two matrix products with a softmax between them; each row of weights sums to one.
-# 3. Scores have variance d_k; the division by √d_k keeps the softmax soft and its gradient alive.
+# 3. Scores have variance d_k; divided by √d_k they leave the softmax soft, and a wide one learns.
 
 # %% [markdown]
 # ## Exercises
+#
+# The [solutions](solutions/03_attention_by_hand.ipynb) are a notebook of their own.
 
 # %% [markdown]
 # **1.** Shuffle the keys, and the values in the same way. What changes? What if you shuffle only
 # the keys?
 
-# %% jupyter={"source_hidden": true} tags=["solution"]
-Q, K, V = (generator.normal(size=size) for size in ((7, 4), (5, 4), (5, 6)))
-order = np.array([3, 0, 4, 1, 2])
-np.testing.assert_allclose(attention(Q, K[order], V[order]), attention(Q, K, V))
-assert not np.allclose(attention(Q, K[order], V), attention(Q, K, V))
-
 # %% [markdown]
 # **2.** Two of five keys are padding. Set their scores to -∞ before the softmax, and show that
 # this is the same as attention over the three real keys alone. Compare with the package's `mask`.
 
-# %% jupyter={"source_hidden": true} tags=["solution"]
-real = np.array([True, True, False, True, False])
-masked = softmax(np.where(real, Q @ K.T / np.sqrt(4), -np.inf)) @ V
-np.testing.assert_allclose(masked, attention(Q, K[real], V[real]))
-tensors = (ops.convert_to_tensor(array[None, None], "float32") for array in (Q, K, V))
-packaged = layers.scaled_dot_product_attention(*tensors, mask=real)
-np.testing.assert_allclose(packaged[0, 0], masked, atol=1e-5)
+# %% [markdown]
+# ## Your turn
+#
+# Train the dot product without the root at d_k = 16, 32, 64 and 128. Where does it begin to fail?
+# Then start its embeddings with standard deviation $d_k^{-1/4}$ in place of 1: is the root still
+# needed?
+
+# %% tags=["your-turn"]
+# Your code here
 
 # %% [markdown]
 # Next: [04 · What must not be seen](04_what_must_not_be_seen.ipynb)

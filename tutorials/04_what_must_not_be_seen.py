@@ -42,9 +42,9 @@ from keras import ops
 
 import aiayn_keras as ak
 from aiayn_keras import layers
-from aiayn_keras.plotting import plot_masks
+from aiayn_keras.plotting import draw_architecture, draw_mask_choice, draw_shapes, plot_masks
 
-keras.utils.set_random_seed(1)
+draw_architecture("mask")
 
 # %% [markdown]
 # A mask is boolean, of shape (B, T, S): **True means that query t may look at key s.** One
@@ -55,6 +55,8 @@ keras.utils.set_random_seed(1)
 #
 # Sentences of a batch are filled up to one length. Here are B = 2 sentences of 5 and 3 pieces,
 # padded to T = 7. By hand: a pair of positions is allowed if both are real.
+#
+# **Predict:** how many of the 49 pairs are allowed in each sentence?
 
 # %%
 B, T = 2, 7
@@ -64,10 +66,20 @@ for b in range(B):
     for t in range(T):
         for s in range(T):
             by_hand[b, t, s] = padding_mask[b, t] == 1 and padding_mask[b, s] == 1
+print("allowed pairs:", by_hand.sum(axis=(1, 2)))
+
+# %% [markdown]
+# 5 · 5 and 3 · 3. The package makes the same in one step.
+
+# %%
+draw_shapes(
+    "padding (B, T), (B, S)", "outer and", "mask (B, T, S)", "for all heads", "(B, 1, T, S)"
+)
 
 # %%
 padding = ops.convert_to_numpy(layers.make_attention_mask(padding_mask, padding_mask))
 np.testing.assert_array_equal(padding, by_hand)
+padding[1].astype(int)
 
 # %% [markdown]
 # ## 2. The future is not known yet
@@ -79,13 +91,18 @@ np.testing.assert_array_equal(padding, by_hand)
 # %%
 causal = ops.convert_to_numpy(layers.make_causal_mask(padding_mask))
 np.testing.assert_array_equal(causal, np.tril(np.ones((B, T, T), dtype=bool)))
+causal[0].astype(int)
 
 # %% [markdown]
 # The decoder needs both masks: allowed is what each of them allows.
+#
+# **Predict:** in the sentence of 3 pieces, how many pairs are left?
 
 # %%
 both = ops.convert_to_numpy(layers.combine_masks(padding, causal))
 np.testing.assert_array_equal(both, padding & causal)
+print("allowed pairs:", both.sum(axis=(1, 2)))
+both[1].astype(int)
 
 # %% [markdown]
 # ## 3. Neighbours in a packed row
@@ -98,6 +115,15 @@ packed_mask = np.array([[1, 1, 1, 2, 2, 2, 0]], dtype="int32")
 packed = ops.convert_to_numpy(layers.make_attention_mask(packed_mask, packed_mask))
 by_hand = packed_mask[:, :, None] == packed_mask[:, None, :]
 np.testing.assert_array_equal(packed, by_hand & (packed_mask[:, None, :] != 0))
+packed[0].astype(int)
+
+# %% [markdown]
+# ## Which mask where
+#
+# Three attentions, and each needs its own.
+
+# %%
+draw_mask_choice()
 
 # %% [markdown]
 # ## What a mask does
@@ -107,6 +133,7 @@ np.testing.assert_array_equal(packed, by_hand & (packed_mask[:, None, :] != 0))
 # is itself padding: its even weights are never read.
 
 # %%
+keras.utils.set_random_seed(1)
 attention = layers.MultiHeadAttention(num_heads=3, key_dim=4)
 x = np.random.normal(size=(B, T, 12)).astype("float32")
 weights = ops.convert_to_numpy(attention.weights_of(x, x, both))  # (B, H, T, S)
@@ -114,6 +141,7 @@ real = padding_mask.astype(bool)
 hidden = np.broadcast_to(~both[:, None], weights.shape)
 assert (weights[hidden & real[:, None, :, None]] == 0).all()
 np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+np.round(weights[0, 0], 2)
 
 # %% [markdown]
 # ## A leak, made on purpose
@@ -125,6 +153,7 @@ np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
 T = 8
 honest = np.tril(np.ones((1, T, T), dtype=bool))
 leaky = np.tril(np.ones((1, T, T), dtype=bool), k=1)
+leaky[0].astype(int)
 
 # %% [markdown]
 # A tiny decoder of one block learns to continue *random* text over V = 16 pieces. Random text
@@ -136,6 +165,11 @@ leaky = np.tril(np.ones((1, T, T), dtype=bool), k=1)
 V = 16
 text = np.random.randint(V, size=(4_096, T + 1))
 read, answer = text[:, :-1], text[:, 1:]  # shifted to the right
+print("read  ", read[0])
+print("answer", answer[0])
+
+
+# %%
 
 
 def tiny_decoder(mask):
@@ -145,6 +179,9 @@ def tiny_decoder(mask):
     x = layers.EncoderBlock(num_heads=4, key_dim=8, intermediate_dim=64, dropout=0.0)(x, mask)
     return keras.Model(ids, keras.layers.Dense(V)(x))
 
+
+# %% [markdown]
+# **Predict:** which loss and which accuracy does each mask reach on this random text?
 
 # %%
 results = {}
@@ -163,6 +200,7 @@ for name, mask in (("honest", honest), ("leaky", leaky)):
 
 # %%
 loss_of = {name: decoder.evaluate(read, answer, verbose=0)[0] for name, decoder in results.items()}
+print({name: f"{loss:.2f} nats" for name, loss in loss_of.items()}, f"ln 16 = {np.log(V):.2f}")
 assert loss_of["honest"] > 0.9 * np.log(V)
 assert loss_of["leaky"] < 0.5 * np.log(V)
 
@@ -185,11 +223,15 @@ def influence(model):
     return np.stack(columns, axis=1)
 
 
+# %% [markdown]
+# **Predict:** the matrix of the leaky decoder has ones above the diagonal. Where?
+
 # %%
 np.testing.assert_array_equal(influence(results["honest"]), honest[0])
 above_the_diagonal = np.triu(influence(results["leaky"]), k=1)
 assert above_the_diagonal.sum() == T - 1  # one step ahead, everywhere
 print("The leak is found at (t, s) =", np.argwhere(above_the_diagonal)[:3].tolist(), "...")
+influence(results["leaky"]).astype(int)
 
 # %% [markdown]
 # ## The package under the same test
@@ -201,8 +243,10 @@ print("The leak is found at (t, s) =", np.argwhere(above_the_diagonal)[:3].tolis
 backbone = ak.TransformerBackbone(
     V, num_layers=2, num_heads=3, hidden_dim=12, intermediate_dim=24, max_sequence_length=32
 )
+print(f"{backbone.count_params():,} parameters")
 
 
+# %%
 def outputs_of(source, target, source_mask=None, target_mask=None):
     memory_mask = np.ones_like(source) if source_mask is None else source_mask
     target_mask = np.ones_like(target) if target_mask is None else target_mask
@@ -213,12 +257,15 @@ def outputs_of(source, target, source_mask=None, target_mask=None):
 # %%
 source, target = text[:2, :5], text[2:4, :T]
 before = outputs_of(source, target)
+print("change at   earlier outputs   from there on")
 for s in range(T):
     changed = target.copy()
     changed[:, s] = (changed[:, s] + 1) % V
     after = outputs_of(source, changed)
     np.testing.assert_array_equal(after[:, :s], before[:, :s])
-    assert np.abs(after[:, s:] - before[:, s:]).max() > 1e-3
+    earlier, later = np.abs(after - before)[:, :s], np.abs(after - before)[:, s:].max()
+    print(f"{s:9}{earlier.max(initial=0):18}{later:16.2f}")
+    assert later > 1e-3
 
 # %% [markdown]
 # More padding, with any ids in it, changes nothing.
@@ -226,7 +273,9 @@ for s in range(T):
 # %%
 padded = np.concatenate([source, np.full((2, 3), 9)], axis=1)
 mask = np.array([[1] * 5 + [0] * 3] * 2)
-np.testing.assert_allclose(outputs_of(padded, target, mask), before, atol=1e-5)
+difference = np.abs(outputs_of(padded, target, mask) - before).max()
+print(f"largest difference with 3 more positions of padding: {difference:.7f}")
+assert difference < 1e-5
 
 # %% [markdown]
 # And two sentence pairs packed into one row give what they give alone: masks keep them apart, and
@@ -239,7 +288,9 @@ row = outputs_of(
     np.repeat([[1, 2]], 5, 1),
     np.repeat([[1, 2]], 8, 1),
 )
-np.testing.assert_allclose(row.reshape(2, T, 12), before, atol=1e-5)
+difference = np.abs(row.reshape(2, T, 12) - before).max()
+print(f"two pairs in one row, {row.shape}: largest difference {difference:.7f}")
+assert difference < 1e-5
 
 # %% [markdown]
 # ## The masks side by side
@@ -262,6 +313,7 @@ plot_masks(
 # of a padding position is empty.
 
 # %%
+print("allowed:", *(int(mask.sum()) for mask in (padding[0], causal[0], both[0], packed_causal)))
 assert not np.triu(both, k=1).any()
 assert not np.triu(packed_causal, k=1).any()
 assert not padding[0, 5:].any()
@@ -275,31 +327,25 @@ assert not padding[0, 5:].any()
 
 # %% [markdown]
 # ## Exercises
+#
+# The [solutions](solutions/04_what_must_not_be_seen.ipynb) are a notebook of their own.
 
 # %% [markdown]
 # **1.** Write a *local* mask: each position sees itself and the two before it. How far does a
 # change reach after one block, and after two?
 
-# %% jupyter={"source_hidden": true} tags=["solution"]
-local = np.tril(honest) & ~np.tril(honest, k=-3)
-block = layers.EncoderBlock(num_heads=3, key_dim=4, intermediate_dim=24)
-x = np.random.normal(size=(1, T, 12)).astype("float32")
-other = x + np.eye(T)[0][None, :, None].astype("float32")  # position 0 changes
-once = [ops.convert_to_numpy(block(y, local)) for y in (x, other)]
-twice = [ops.convert_to_numpy(block(y, local)) for y in once]
-reach = [np.flatnonzero(np.abs(a - b).max(axis=(0, 2)) > 1e-5).max() for a, b in (once, twice)]
-assert reach == [2, 4]
-
 # %% [markdown]
 # **2.** The decoder's attention to the source needs a mask too, of shape (B, T, S). Make it for
 # the two sources of lengths 5 and 3 and targets of T = 4 pieces. Why is it not causal?
 
-# %% jupyter={"source_hidden": true} tags=["solution"]
-# The whole source is known before the first word is written.
-target_mask = np.ones((2, 4), dtype="int32")
-memory_mask = ops.convert_to_numpy(layers.make_attention_mask(target_mask, padding_mask))
-assert memory_mask.shape == (2, 4, 7)
-assert (memory_mask == padding_mask[:, None, :].astype(bool)).all()
+# %% [markdown]
+# ## Your turn
+#
+# Hide the diagonal as well, `np.tril(np.ones((1, T, T), dtype=bool), k=-1)`, and train the tiny
+# decoder with that. Look at `influence`: what does position 0 do, which may look at nothing?
+
+# %% tags=["your-turn"]
+# Your code here
 
 # %% [markdown]
 # Next: [05 · Many heads](05_many_heads.ipynb)

@@ -16,9 +16,9 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/06_stacking_blocks.ipynb)
 #
 # **How do attention and a small network become an encoder and a decoder?** We build the pieces
-# between them by hand: the feed-forward network, the residual connection, layer normalization.
-# Then we write Figure 1 of the paper in a dozen lines, get the package's logits, and count the
-# parameters of Table 3 (paper, sections 3.1 and 3.3).
+# between them by hand: the feed-forward network, the residual connection, layer normalization,
+# dropout. Then we write Figure 1 of the paper in a dozen lines, get the package's logits, and count
+# the parameters of Table 3 (paper, sections 3.1, 3.3 and 5.4).
 
 # %% tags=["colab"]
 import os
@@ -42,7 +42,10 @@ from keras import ops
 
 import aiayn_keras as ak
 from aiayn_keras import layers
-from aiayn_keras.plotting import COLORS
+from aiayn_keras.plotting import COLORS, draw_architecture, draw_shapes
+
+# %%
+draw_architecture("encoder", "decoder")
 
 # %% [markdown]
 # One block of the encoder, with random weights; we rebuild it part by part.
@@ -54,6 +57,7 @@ D = H * K
 block = layers.EncoderBlock(num_heads=H, key_dim=K, intermediate_dim=F)
 x = np.random.normal(size=(B, S, D)).astype("float32")
 output = ops.convert_to_numpy(block(x))
+print([f"{weight.path.split('/', 1)[1]} {tuple(weight.shape)}" for weight in block.weights][:4])
 assert output.shape == x.shape
 
 # %% [markdown]
@@ -62,6 +66,11 @@ assert output.shape == x.shape
 # Attention mixes positions; the feed-forward network works on each position alone (equation 2):
 # $\max(0, x W_1 + b_1) W_2 + b_2$, first wider, then back to D.
 
+# %%
+draw_shapes(
+    "(B, S, D)", "· W₁ + b₁", "(B, S, F)", "max(0, ·)", "(B, S, F)", "· W₂ + b₂", "(B, S, D)"
+)
+
 
 # %%
 def feed_forward(x, block):
@@ -69,19 +78,24 @@ def feed_forward(x, block):
     return np.maximum(0, x @ W_1 + b_1) @ W_2 + b_2
 
 
+print([weight.shape for weight in block.feed_forward.get_weights()])
 np.testing.assert_allclose(block.feed_forward(x), feed_forward(x, block), atol=1e-5)
 
 # %% [markdown]
 # Alone means: one position gives the same with its neighbours and without.
 
 # %%
-np.testing.assert_allclose(feed_forward(x, block)[:, 2], feed_forward(x[:, 2], block), atol=1e-5)
+with_neighbours, alone = feed_forward(x, block)[:, 2], feed_forward(x[:, 2], block)
+print(f"{with_neighbours.shape}, largest difference {np.abs(with_neighbours - alone).max():.7f}")
+np.testing.assert_allclose(with_neighbours, alone, atol=1e-5)
 
 # %% [markdown]
 # ## Layer normalization
 #
 # Every vector is shifted and stretched to mean 0 and variance 1, then by two learned vectors γ and
 # β. It needs no batch and no other position. The tiny ε keeps the root away from 0.
+#
+# **Predict:** we normalize x, and then 5x + 3. What is the difference?
 
 
 # %%
@@ -91,6 +105,7 @@ def layer_norm(x, gamma, beta, epsilon=1e-6):
 
 
 normed = layer_norm(5 * x + 3, gamma=1, beta=0)
+print(np.round(layer_norm(x, gamma=1, beta=0)[0, 0, :4], 3), np.round(normed[0, 0, :4], 3))
 np.testing.assert_allclose(normed.mean(axis=-1), 0, atol=1e-5)
 np.testing.assert_allclose(normed, layer_norm(x, gamma=1, beta=0), atol=1e-4)
 
@@ -98,7 +113,8 @@ np.testing.assert_allclose(normed, layer_norm(x, gamma=1, beta=0), atol=1e-4)
 # ## Residual, then normalization
 #
 # Around each sublayer stands the same frame: $\text{LayerNorm}(x + \text{Sublayer}(x))$. The paper
-# normalizes *after* the sum ("post-norm"). In training the sublayer's output passes dropout first.
+# normalizes *after* the sum ("post-norm"). In training the sublayer's output passes dropout first,
+# which comes below.
 
 
 # %%
@@ -108,6 +124,7 @@ def add_norm(x, sublayer_output, layer):
 
 y = np.random.normal(size=x.shape).astype("float32")
 packaged = block.self_attention_add_norm(x, sublayer=lambda x: y)
+print(x.shape, "+", y.shape, "->", tuple(packaged.shape))
 np.testing.assert_allclose(packaged, add_norm(x, y, block.self_attention_add_norm), atol=1e-5)
 
 # %% [markdown]
@@ -121,7 +138,88 @@ def encoder_block(x, block, mask=None):
     return add_norm(x, feed_forward(x, block), block.feed_forward_add_norm)
 
 
-np.testing.assert_allclose(encoder_block(x, block), output, atol=1e-5)
+difference = np.abs(encoder_block(x, block) - output).max()
+print(f"{output.shape}, largest difference {difference:.7f}")
+assert difference < 1e-5
+
+# %% [markdown]
+# ## Dropout
+#
+# In training, a share P_drop = 0.1 of the numbers is set to 0, drawn anew at each update, so that
+# the network cannot lean on any single one. The others are divided by 0.9: the mean stays. In use
+# nothing is dropped.
+
+
+# %%
+def dropout(x, keep, rate):
+    """The kept numbers of x, larger by 1 / (1 - rate); `keep` is True where a number stays."""
+    return np.where(keep, x / (1 - rate), 0)
+
+
+# %% [markdown]
+# **Predict:** of 100,000 ones, which share becomes 0, what becomes of the others, and what is the
+# mean?
+
+# %%
+ones = np.ones(100_000, dtype="float32")
+by_hand = dropout(ones, keep=np.random.random(ones.shape) >= 0.1, rate=0.1)
+packaged = ops.convert_to_numpy(layers.Dropout(0.1, seed=1)(ones, training=True))
+for name, dropped in (("by hand", by_hand), ("package", packaged)):
+    share, mean = (dropped == 0).mean(), dropped.mean()
+    print(f"{name}: {share:.3f} are 0, the others {dropped.max():.4f}, mean {mean:.3f}")
+    assert abs(share - 0.1) < 0.005
+    assert abs(mean - 1) < 0.005
+np.testing.assert_allclose(np.unique(packaged), [0, 1 / 0.9], rtol=1e-6)
+
+# %% [markdown]
+# Section 5.4 names two places: the output of *each sublayer*, before the sum ("residual dropout"),
+# and the *sum of embedding and position*. To compare with the package we need the numbers that its
+# layer keeps. They follow from the state of its random generator: we look, and set the state back.
+
+
+# %%
+def kept_by(dropout_layer, shape):
+    """Where the layer's next call keeps numbers of this shape; that call is still to come."""
+    state = dropout_layer.seed_generator.state
+    before = ops.convert_to_numpy(state)
+    keep = ops.convert_to_numpy(dropout_layer(np.ones(shape, "float32"), training=True)) != 0
+    state.assign(before)
+    return keep
+
+
+# %% [markdown]
+# First place: around a sublayer, $\text{LayerNorm}(x + \text{Dropout}(\text{Sublayer}(x)))$.
+
+# %%
+frame = layers.AddNorm(dropout=0.1)
+frame.build(x.shape)
+keep = kept_by(frame.dropout_layer, x.shape)
+packaged = frame(x, sublayer=lambda x: y, training=True)
+by_hand = layer_norm(x + dropout(y, keep, rate=0.1), gamma=1, beta=0)
+print(f"{(~keep).sum()} of {keep.size} numbers dropped")
+np.testing.assert_allclose(packaged, by_hand, atol=1e-5)
+assert not np.allclose(packaged, layer_norm(x + y, gamma=1, beta=0), atol=1e-2)
+
+# %% [markdown]
+# Second place: on embeddings times √D plus positions (notebook 02).
+
+# %%
+embedding = layers.PositionalEmbedding(max_sequence_length=S, dropout=0.1)
+embedding.build(x.shape, (B, S))
+keep = kept_by(embedding.dropout_layer, x.shape)
+packaged = embedding(x, np.ones((B, S), dtype="int32"), training=True)
+by_hand = dropout(np.sqrt(D) * x + layers.sinusoidal_encoding(S, D), keep, rate=0.1)
+print(f"{(~keep).sum()} of {keep.size} numbers dropped")
+np.testing.assert_allclose(packaged, by_hand, atol=1e-5)
+
+# %% [markdown]
+# What it is worth, rows (D) of the paper's Table 3:
+#
+# | P_drop | perplexity | BLEU |
+# |---|---|---|
+# | 0 | 5.77 | 24.6 |
+# | 0.1, base | 4.92 | 25.8 |
+# | 0.2 | 4.95 | 25.5 |
 
 # %% [markdown]
 # ## Why the residual
@@ -151,6 +249,10 @@ def go_through(stack, x, residual):
     return similarities
 
 
+# %% [markdown]
+# **Predict:** random vectors have a cosine near 0. After how many blocks is it near 1, with and
+# without `x +`?
+
 # %%
 stack = [layers.EncoderBlock(num_heads=4, key_dim=16, intermediate_dim=256) for _ in range(6)]
 words = np.random.normal(size=(1, 20, 64)).astype("float32")
@@ -158,6 +260,8 @@ for one in stack:
     one.build(words.shape)
 with_residual = go_through(stack, words, residual=1)
 without_residual = go_through(stack, words, residual=0)
+print("with    x + :", np.round(with_residual, 2))
+print("without x + :", np.round(without_residual, 2))
 assert min(without_residual[3:]) > 0.98
 assert max(with_residual) < 0.85
 
@@ -171,6 +275,7 @@ for one in stack:
     *inner, W_O = one.self_attention.get_weights()
     one.self_attention.set_weights([np.sqrt(2) * W for W in inner] + [W_O])
 full_variance = go_through(stack, words, residual=1)
+print("full variance:", np.round(full_variance, 2))
 assert full_variance[-1] > with_residual[-1]
 
 # %%
@@ -208,6 +313,7 @@ block = layers.DecoderBlock(num_heads=H, key_dim=K, intermediate_dim=F)
 target = np.random.normal(size=(B, T, D)).astype("float32")
 causal = layers.make_causal_mask(np.ones((B, T), dtype="int32"))
 packaged = block(target, output, causal)
+print("target", target.shape, "memory", output.shape, "->", tuple(packaged.shape))
 assert packaged.shape == (B, T, D)
 np.testing.assert_allclose(packaged, decoder_block(target, output, block, causal), atol=1e-5)
 
@@ -216,10 +322,10 @@ np.testing.assert_allclose(packaged, decoder_block(target, output, block, causal
 #
 # Embeddings times √D plus positions; N encoder blocks; N decoder blocks; and the embedding matrix
 # once more, transposed, for the logits. All of it with functions from above and weights of the
-# shipped model.
+# shipped English-Spanish model.
 
 # %%
-model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/demo_en_de_keras")
+model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
 backbone = model.backbone
 E = ops.convert_to_numpy(backbone.token_embedding.embeddings)  # (V, D)
 
@@ -227,6 +333,9 @@ E = ops.convert_to_numpy(backbone.token_embedding.embeddings)  # (V, D)
 def embed(ids):
     length, D = len(ids), E.shape[1]
     return (np.sqrt(D) * E[ids] + layers.sinusoidal_encoding(length, D))[np.newaxis]
+
+
+print("E", E.shape, "blocks", len(backbone.encoder_blocks), "+", len(backbone.decoder_blocks))
 
 
 # %%
@@ -246,21 +355,22 @@ def transformer(source_ids, target_ids):
 
 # %%
 tokenizer = model.preprocessor.tokenizer
-ids = {
-    "encoder_token_ids": np.array([[*tokenizer("The girl is happy."), tokenizer.end_token_id]]),
-    "decoder_token_ids": np.array([[tokenizer.start_token_id, *tokenizer("Das Mädchen ist")]]),
-}
-logits = transformer(ids["encoder_token_ids"][0], ids["decoder_token_ids"][0])
+source = [*tokenizer("My sister works in a hospital."), tokenizer.end_token_id]
+target = [tokenizer.start_token_id, *tokenizer("Mi hermana trabaja en un")]
+ids = {"encoder_token_ids": np.array([source]), "decoder_token_ids": np.array([target])}
+logits = transformer(source, target)
+print("logits (1, T, V):", logits.shape)
 masks = {name.replace("token_ids", "padding_mask"): np.ones_like(i) for name, i in ids.items()}
 np.testing.assert_allclose(model({**ids, **masks}, training=False), logits, atol=1e-3)
 
 # %% [markdown]
-# And they know what comes next.
+# **Predict:** "My sister works in a hospital.", "Mi hermana trabaja en un". Which piece has the
+# highest logit at the last position?
 
 # %%
 next_piece = tokenizer.id_to_token(int(logits[0, -1].argmax()))
 print(next_piece)
-assert next_piece == "▁glückli"
+assert next_piece == "▁hospital"
 
 # %% [markdown]
 # ## Counting
@@ -295,11 +405,12 @@ assert sum(base.values()) == 63_045_632
 preset = ak.TransformerBackbone.from_preset(
     "transformer_base", vocabulary_size=37_000, load_weights=False
 )
+print(f"{preset.count_params():,}")
 assert preset.count_params() == 63_045_632
 
 # %% [markdown]
-# The paper's Table 3 says 65 million. Where are the other two? Let us ask each row how many pieces
-# V would make its number come out.
+# The paper's Table 3 says 65 million. Where are the other two? We ask each row how many pieces V
+# would make its number come out.
 
 # %%
 rows = {  # from Table 3: what differs from base, millions of parameters
@@ -328,9 +439,11 @@ for name, (changes, millions) in rows.items():
 # fewer than the 214 that even 37,000 pieces make.)
 
 # %%
-for changes, millions in rows.values():
+for name, (changes, millions) in rows.items():
+    print(f"{name:10} {sum(count(41_100, **changes).values()) / 1e6:6.2f}, printed {millions}")
     assert round(sum(count(41_100, **changes).values()) / 1e6) == millions
 big = count(37_000, D=1024, H=16, F=4096)
+print(f"big        {sum(big.values()) / 1e6:6.2f}, printed 213")
 assert sum(big.values()) == 214_171_648
 
 # %% [markdown]
@@ -355,6 +468,7 @@ plt.show()
 # 19, the embeddings 19. The diamonds stand a little to the right of the bars, by the 4,100 pieces.
 
 # %%
+print({part: f"{number / sum(base.values()):.0%}" for part, number in base.items()})
 assert [round(base[part] / 1e6) for part in ("feed-forward", "embeddings")] == [25, 19]
 assert round((base[parts[1]] + base[parts[2]]) / 1e6) == 19
 
@@ -367,32 +481,26 @@ assert round((base[parts[1]] + base[parts[2]]) / 1e6) == 19
 
 # %% [markdown]
 # ## Exercises
+#
+# The [solutions](solutions/06_stacking_blocks.ipynb) are a notebook of their own.
 
 # %% [markdown]
 # **1.** Many later models normalize *before* the sublayer and leave the sum alone: x + Sublayer(
 # LayerNorm(x)). Write such an encoder block and compare it with
 # `EncoderBlock(..., normalize_first=True)`.
 
-
-# %% jupyter={"source_hidden": true} tags=["solution"]
-def pre_norm_block(x, block):
-    y = layer_norm(x, *block.self_attention_add_norm.layer_norm.get_weights())
-    x = x + ops.convert_to_numpy(block.self_attention(y, y))
-    y = layer_norm(x, *block.feed_forward_add_norm.layer_norm.get_weights())
-    return x + feed_forward(y, block)
-
-
-block = layers.EncoderBlock(num_heads=H, key_dim=K, intermediate_dim=F, normalize_first=True)
-np.testing.assert_allclose(block(x), pre_norm_block(x, block), atol=1e-5)
-
 # %% [markdown]
 # **2.** How many parameters would the base model have with *two* matrices of embeddings and a
 # third for the output, instead of one for all three? By how much is sharing cheaper?
 
-# %% jupyter={"source_hidden": true} tags=["solution"]
-untied = sum(base.values()) + 2 * base["embeddings"]
-print(f"{untied:,}; sharing saves {1 - sum(base.values()) / untied:.0%}")
-assert untied == 100_933_632
+# %% [markdown]
+# ## Your turn
+#
+# Take the stack of "Why the residual" to N = 24 blocks. Are the positions still different at its
+# end? Then weigh the residual more, `residual=2`: what changes?
+
+# %% tags=["your-turn"]
+# Your code here
 
 # %% [markdown]
 # Next: [07 · Learning to translate](07_learning_to_translate.ipynb)

@@ -15,10 +15,10 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/07_learning_to_translate.ipynb)
 #
-# **How does a model learn to translate, and what does its loss say?** We build the loss and the
-# learning-rate schedule of the paper's sections 5.3 and 5.4 by hand, hold them to the package's,
-# and then train a small Transformer with `compile` and `fit` until it translates sentences it has
-# never seen.
+# **How does a model learn to translate, and what does its loss say?** We build the loss, the
+# learning-rate schedule and the dropout of the paper's sections 5.3 and 5.4 by hand and hold them
+# to the package's. Then we train a small Transformer with `compile` and `fit` until it translates
+# most of the sentences that it has never seen, and watch one of them grow better on the way.
 
 # %% tags=["colab"]
 import os
@@ -32,56 +32,68 @@ if "google.colab" in sys.modules:
     os.chdir("aiayn_keras/tutorials")
 
 # %% [markdown]
-# ## Pairs of sentences
+# ## Where we are
 #
-# The built-in corpus is made by a grammar, so nothing is downloaded. The test sentences are not
-# among those for training.
+# Blue marks where learning begins: the softmax at each position is compared with the piece that
+# should stand there. All other parts change so that it comes closer.
 
 # %%
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
+from aiayn_keras.backend import run_one_operation_at_a_time
+from aiayn_keras.plotting import draw_architecture
+
+run_one_operation_at_a_time()  # faster for a model as small as ours
+draw_architecture("target_ids", "softmax")
+
+# %% [markdown]
+# ## Pairs of sentences
+#
+# The built-in corpus is made by a grammar, so nothing is downloaded. Validation and test sentences
+# are not among those for training.
+
+# %%
 import keras
 import numpy as np
 
 import aiayn_keras as ak
-
-keras.utils.set_random_seed(1)
-
-# %%
 from aiayn_keras.data import load_corpus
 
-corpus = load_corpus("demo", train_size=17_000, test_size=100)
+# %%
+keras.utils.set_random_seed(1)
+corpus = load_corpus("demo", train_size=30_000, validation_size=200, test_size=100)
 for english, german in list(corpus.test)[:3]:
     print(f"{english}  →  {german}")
 assert not set(corpus.train.sources) & set(corpus.test.sources)
+assert not set(corpus.train.sources) & set(corpus.validation.sources)
 
 # %% [markdown]
 # ## What the decoder reads, and what it must say
 #
 # In training the decoder gets the true translation, one place to the right: at each position it
 # has read everything before, and must say the next piece. This is *teacher forcing*. All positions
-# of a sentence are learned at once; the causal mask keeps them honest ([notebook
+# of a sentence are learned at once; the causal mask hides what comes later ([notebook
 # 04](04_what_must_not_be_seen.ipynb)).
+#
+# **Predict:** The decoder reads `<s> ▁Eine …`. What must it say at the last piece of the sentence,
+# and which weight has the place behind?
 
 # %%
 tokenizer = ak.TransformerTokenizer.train(
     corpus.train.sources + corpus.train.targets, vocabulary_size=1000
 )
-S = T = 24  # pieces of a sentence, the end token included
-preprocessor = ak.TransformerSeq2SeqLMPreprocessor(tokenizer, S, T)
+preprocessor = ak.TransformerSeq2SeqLMPreprocessor(tokenizer, 64, 64)
 x, y, weight = preprocessor({"encoder_text": ["A red cat."], "decoder_text": ["Eine rote Katze."]})
-
-# %%
-reads = [tokenizer.id_to_token(i) for i in np.array(x["decoder_token_ids"])[0]]
-says = [tokenizer.id_to_token(i) for i in np.array(y)[0]]
+reads, says = (
+    [tokenizer.id_to_token(i) for i in np.array(ids)[0]] for ids in (x["decoder_token_ids"], y)
+)
 for piece, label, real in zip(reads[:9], says[:9], np.array(weight)[0], strict=False):
     print(f"{piece:>8} → {label:8} weight {int(real)}")
 assert reads[1:9] == says[:8]
 
 # %% [markdown]
-# Sentences are padded to one length, here 24. A padded position has weight 0: it must not count in
-# the loss.
+# A padded position has weight 0: it must not count in the loss.
 #
 # ## The loss by hand: label smoothing
 #
@@ -94,11 +106,10 @@ assert reads[1:9] == says[:8]
 V, epsilon = 5, 0.1
 logits = np.array([2.0, 0.5, -1.0, 0.0, 0.3], "float32")  # one position
 log_probs = logits - np.log(np.exp(logits).sum())
-
-# %%
 target = np.full(V, epsilon / V)
 target[0] += 1 - epsilon  # the right piece is number 0
-print("target:", target)
+print("target:       ", target)
+print("probabilities:", np.exp(log_probs).round(2))
 np.testing.assert_allclose(target.sum(), 1)
 
 # %%
@@ -118,14 +129,17 @@ np.testing.assert_allclose(loss[0, 0], loss_by_hand, rtol=1e-5)
 three = np.stack([logits, 9 * logits, -9 * logits])[None]  # (B, T, V) = (1, 3, 5)
 batch_loss = ak.LabelSmoothedCrossEntropy(epsilon)
 with_padding = batch_loss(np.array([[0, 0, 0]]), three, sample_weight=np.array([[1.0, 0, 0]]))
+print(f"{float(with_padding):.6f} nats")
 np.testing.assert_allclose(with_padding, loss_by_hand, rtol=1e-5)
 
 # %% [markdown]
 # ## The lowest loss is not zero
 #
 # The best a model can do is to give exactly the smoothed target. Cross-entropy is then the
-# target's entropy. With our vocabulary of 1,000 pieces that is about one nat, so a training loss
-# of 1.1 is nearly perfect.
+# target's entropy.
+#
+# **Predict:** With ε = 0.1 and 1,000 pieces, is the lowest possible loss nearer to 0.1, 0.5 or 1
+# nat?
 
 # %%
 V = tokenizer.vocabulary_size()
@@ -137,6 +151,9 @@ assert V == 1000
 assert round(floor, 3) == 1.015
 
 # %% [markdown]
+# So a loss of 1.1 is nearly perfect. (The floor holds for the mean over many sentences: where a
+# sentence has two right translations, no model can reach it.)
+#
 # ## The learning rate by hand: warm-up
 #
 # Equation 3: the rate rises in a straight line for `warmup_steps` updates, then falls with the
@@ -144,8 +161,8 @@ assert round(floor, 3) == 1.015
 #
 # $$ lrate = d_{model}^{-0.5} \cdot \min(step^{-0.5},\ step \cdot warmup\_steps^{-1.5}) $$
 #
-# At the start Adam's running means know almost nothing, and its steps are as large as the rate
-# allows; a small rate keeps these blind steps short.
+# At the start Adam's running means rest on few gradients, and its steps are as large as the rate
+# allows; a small rate keeps these first steps short.
 
 # %%
 D, warmup_steps = 512, 4000  # the paper's base model
@@ -160,73 +177,173 @@ print(f"highest: {rate_by_hand.max():.2e}, at update {step[rate_by_hand.argmax()
 # Keras counts updates from 0, the paper from 1: hence `step - 1`. A schedule that forgets this has
 # the rate $0^{-0.5}$, a division by zero, in its first update.
 #
+# ## Dropout by hand
+#
+# In training the paper sets one unit in ten to 0 at random, at the output of every sublayer and
+# after the embeddings (5.4), so that no unit relies on one other alone. The others are divided by
+# the share that is kept.
+#
+# **Predict:** Why divided? 10,000 units are all 1. What is their mean after dropout?
+
+# %%
+units, rate = np.ones(10_000, "float32"), 0.1
+kept = np.random.default_rng(1).random(units.shape) >= rate
+by_hand = np.where(kept, units / (1 - rate), 0)
+layer = np.array(keras.layers.Dropout(rate, seed=1)(units, training=True))
+print(f"by hand: {(by_hand == 0).mean():.3f} are 0, the mean is {by_hand.mean():.3f}")
+print(f"Keras:   {(layer == 0).mean():.3f} are 0, the mean is {layer.mean():.3f}")
+np.testing.assert_allclose([by_hand.mean(), layer.mean()], 1, atol=0.02)
+np.testing.assert_allclose([by_hand.max(), layer.max()], 1 / 0.9, rtol=1e-5)
+
+# %% [markdown]
+# The expected sum stays the same, so nothing need change when the model translates, without
+# dropout.
+#
+# ## Batches without padding
+#
+# Sentences differ in length. Padded to the longest, most of a batch would be padding. The package
+# *packs* instead: several pairs share a row, and the masks keep them apart.
+
+# %%
+from aiayn_keras.data import PackedBatches, TokenPairs
+
+
+def batches_of(text, **options):
+    pairs = TokenPairs(tokenizer(list(text.sources)), tokenizer(list(text.targets)))
+    return PackedBatches(pairs, tokens_per_batch=2048, **options)
+
+
+# %%
+batches, validation = batches_of(corpus.train, seed=1), batches_of(corpus.validation, shuffle=False)
+(B, S, T), real = batches.shapes[0], batches.real_target_tokens / len(corpus.train)
+print(f"B = {B} rows, S = T = {T}; a translation has {real:.1f} pieces with its end")
+print(f"packed: {batches.padding_share:.0%} padding; one pair a row: {1 - real / T:.0%}")
+assert batches.padding_share < 0.1
+
+# %% [markdown]
 # ## The model and `compile`
 #
-# One encoder and one decoder layer of width 128 are enough for this grammar. `compile()` without
-# arguments is the paper's recipe; we keep its loss and its Adam, and only fit the schedule to a
-# training of 240 updates: 80 of them warm up, to a higher peak.
-
-# %%
-backbone = ak.TransformerBackbone(
-    V, num_layers=1, num_heads=4, hidden_dim=128, intermediate_dim=256, dropout=0.0
-)
-model = ak.TransformerSeq2SeqLM(backbone, preprocessor)
-schedule = ak.WarmupSchedule(hidden_dim=128, warmup_steps=80, peak_learning_rate=0.005)
-adam = keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
-model.compile(adam, loss=ak.LabelSmoothedCrossEntropy(0.1), jit_compile=False)
-print(f"{model.count_params():,} parameters")
-
-# %% [markdown]
-# What does it say before training? Nothing of use:
-
-# %%
-sentence = "The girl is happy."
-before = model.translate([sentence], max_length=8)[0].text
-print(repr(before))
-
-# %% [markdown]
-# ## `fit`
+# Two encoder and two decoder layers of width 128 are enough for this grammar. `compile()` without
+# arguments is the paper's recipe. We keep its loss and its Adam, and fit the schedule to a training
+# of 400 updates: 100 of them warm up, to a higher peak.
 #
-# `fit` takes the strings as they are; the preprocessor is part of the model. To see the curve we
-# let it report after every 12 updates, which Keras calls an epoch. This is the only cell that
-# takes long. A longer sentence would be cut, so we train on those that fit.
+# **Dropout is 0 here**, where the paper has 0.1. It is there to keep a model from learning its
+# sentences by heart, and in 400 updates ours reads each pair only about twice. The validation loss
+# will show whether that was right.
 
 # %%
-lengths = [
-    max(map(len, pair))
-    for pair in zip(tokenizer(corpus.train.sources), tokenizer(corpus.train.targets), strict=True)
-]
-short = [pair for pair, length in zip(corpus.train, lengths, strict=True) if length < T]
-print(f"{len(short) / len(corpus.train):.0%} of the pairs are shorter than {T} pieces")
-assert len(short) > 0.9 * len(corpus.train)
+UPDATES, REPORT = 400, 50
+backbone = ak.TransformerBackbone(
+    V, num_layers=2, num_heads=4, hidden_dim=128, intermediate_dim=512, dropout=0.0
+)
+model = ak.TransformerSeq2SeqLM(backbone, preprocessor)  # takes text, translates
+learner = ak.TransformerSeq2SeqLM(backbone)  # the same weights, takes token ids
+schedule = ak.WarmupSchedule(hidden_dim=128, warmup_steps=100, peak_learning_rate=0.004)
+adam = keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+learner.compile(adam, loss=ak.LabelSmoothedCrossEntropy(0.1))
+print(f"{model.count_params():,} parameters")
+print(f"{UPDATES / batches.steps_per_epoch:.1f} times through the pairs")
 
 # %% [markdown]
-# A training of 240 updates of 64 pairs sees each of 15,360 pairs once.
+# ## `fit`, watched
+#
+# After every 50 updates, which Keras calls an epoch here, we save a checkpoint; after every 100 we
+# let the model translate one test sentence. Before training it says nothing of use:
 
 # %%
-import tensorflow as tf
-
-UPDATES, REPORT, B = 240, 12, 64
-english, german = map(list, zip(*short[: UPDATES * B], strict=True))
-assert len(english) == 15_360
-texts = tf.data.Dataset.from_tensor_slices({"encoder_text": english, "decoder_text": german})
+sentence, reference = list(corpus.test)[2]
+before = model.translate([sentence], num_beams=1, max_length=8)[0].text
+print(f"{sentence}  →  {reference}\nbefore: {before}")
+assert before != reference
 
 # %%
-history = model.fit(
-    texts.batch(B).repeat(), steps_per_epoch=REPORT, epochs=UPDATES // REPORT, verbose=0
+import tempfile
+
+from aiayn_keras.training import corpus_bleu, save_checkpoint
+
+
+class Watch(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        updates = (epoch + 1) * REPORT
+        save_checkpoint(self.model, folder, updates)
+        if updates % 100 == 0:
+            text = model.translate([sentence], num_beams=1, length_penalty=0.0)[0].text
+            print(f"{updates}: validation loss {logs['val_loss']:.2f}  {text}")
+
+
+# %% [markdown]
+# This is the only cell that takes long.
+#
+# **Predict:** After how many updates will the sentence be right? And what comes first, the words
+# or their order?
+
+# %%
+folder = tempfile.mkdtemp()
+history = learner.fit(
+    batches.to_iter_dataset(),
+    steps_per_epoch=REPORT,
+    epochs=UPDATES // REPORT,
+    validation_data=validation.to_iter_dataset(),
+    validation_steps=len(validation),
+    callbacks=[Watch()],
+    verbose=0,
 ).history
-print("loss:", *(f"{loss:.2f}" for loss in history["loss"]))
-assert floor < history["loss"][-1] < 0.5 * history["loss"][0]
+assert floor < history["val_loss"][-1] < 1.3
 
 # %% [markdown]
-# The loss begins near that of a guess, and ends above the floor. The accuracy is the share of
-# pieces that the model says rightly, when it is given the true beginning.
+# The loss begins near that of a guess, and ends a little above the floor. The accuracy is the share
+# of pieces that the model says rightly, when it is given the true beginning.
 
 # %%
-print(f"accuracy: {history['accuracy'][0]:.0%} → {history['accuracy'][-1]:.0%}")
-assert history["accuracy"][-1] > 0.6 > history["accuracy"][0]
+print("updates   ", *(f"{REPORT * n:5}" for n in range(1, UPDATES // REPORT + 1)))
+for name in ("loss", "val_loss", "accuracy", "val_accuracy"):
+    print(f"{name:12}", *(f"{value:.3f}" for value in history[name]))
+assert history["val_accuracy"][-1] > 0.95 > history["val_accuracy"][0]
+assert history["val_loss"][-1] < history["loss"][-1] + 0.1
 
 # %% [markdown]
+# The validation loss is not above the training loss: nothing was learned by heart, and dropout was
+# not missed. (Each training loss is the mean over 50 updates, the validation loss is taken after
+# them.)
+#
+# ## The mean of the last checkpoints
+#
+# The learning rate is still high at the end, and the weights move to and fro. The paper takes the
+# mean of the last checkpoints as its model (6.1). By hand, for our last four:
+
+# %%
+from aiayn_keras.training import average_checkpoints, list_checkpoints, load_checkpoint
+
+
+def validation_loss():
+    measured = validation.to_iter_dataset(), len(validation)
+    return learner.evaluate(measured[0], steps=measured[1], verbose=0, return_dict=True)["loss"]
+
+
+# %%
+paths = [path for _, path in list_checkpoints(folder)[-4:]]
+losses, weights = [], []
+for path in paths:
+    load_checkpoint(learner, path)
+    losses.append(validation_loss())
+    weights.append(list(map(keras.ops.convert_to_numpy, learner.trainable_variables)))
+means = [np.mean(versions, axis=0) for versions in zip(*weights, strict=True)]
+print("validation loss:", *(f"{loss:.3f}" for loss in losses))
+
+# %% [markdown]
+# **Predict:** Is the loss of the mean of four sets of weights the mean of their losses, lower than
+# each, or higher than each?
+
+# %%
+average_checkpoints(learner, paths)
+for mean, variable in zip(means, learner.trainable_variables, strict=True):
+    np.testing.assert_allclose(mean, variable, rtol=1e-4, atol=1e-6)
+print(f"the mean of the weights: {validation_loss():.3f}")
+assert validation_loss() < min(losses) + 0.01
+
+# %% [markdown]
+# Lower than each, although the first of the four was much worse than the last.
+#
 # ## Sentences it has never seen
 #
 # Now nobody gives the true beginning: the model goes on from its own words, searching with 4 beams
@@ -234,87 +351,80 @@ assert history["accuracy"][-1] > 0.6 > history["accuracy"][0]
 # with a reference, from 0 to 100.
 
 # %%
-from aiayn_keras.training import corpus_bleu
-
 translations = [translation.text for translation in model.translate(list(corpus.test.sources))]
-for (english, german), text in list(zip(corpus.test, translations, strict=True))[:5]:
-    print(f"{'✓' if text == german else '✗'} {english}  →  {text}")
+right = [text == german for text, german in zip(translations, corpus.test.targets, strict=True)]
+for (english, german), text, is_right in list(zip(corpus.test, translations, right))[:6]:  # noqa: B905
+    print(f"{'✓' if is_right else '✗'} {english}  →  {text}" + ("" if is_right else f" ({german})"))
 bleu = corpus_bleu(translations, list(corpus.test.targets)).score
-print(f"\n{bleu:.1f} BLEU on {len(corpus.test)} sentences")
-assert bleu > 15
-assert model.translate([sentence])[0].text != before
+print(f"\n{sum(right)} of {len(right)} are the reference, word for word; {bleu:.1f} BLEU")
+assert bleu > 85
+assert translations[2] != before
 
 # %% [markdown]
-# The shipped model of the other notebooks has one layer more on either side and four times as many
-# updates; it reaches 99 BLEU.
+# The shipped model `demo_en_de` is of about the same size, but was trained for 1,000 updates of
+# larger batches, with dropout 0.1; it reaches 99 BLEU.
 #
-# ## Learning rate and loss on one axis
+# ## Loss and learning rate
 
 # %%
 from matplotlib.figure import Figure
 
 from aiayn_keras.plotting import COLORS
 
+# %%
 updates = np.arange(REPORT, UPDATES + 1, REPORT)
-rates = 1000 * np.array(schedule(np.arange(UPDATES)))
-assert rates.argmax() == 79  # update 80, counted from 0
+figure = Figure(figsize=(8, 5.4), layout="constrained")
+top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+top.plot(updates - REPORT / 2, history["loss"], "o-", color=COLORS[0], label="training")
+top.plot(updates, history["val_loss"], "s--", color=COLORS[1], label="validation")
+for height, text in ((np.log(V), "a guess"), (floor, "lowest possible")):
+    top.axhline(height, color="#777777", ls=":", lw=1)
+    top.text(UPDATES, height - 0.1, f"{text}: {height:.3f}", color="#555555", ha="right", va="top")
+print(f"{len(updates)} reports")
 
 # %%
-figure = Figure(figsize=(8, 4.2), layout="constrained")
-left = figure.subplots()
-left.set(xlabel="updates", ylim=(0, 7.9), xlim=(0, UPDATES + 4))
-left.set_ylabel("training loss (nats per token), dots", color=COLORS[0])
-left.plot(updates - REPORT / 2, history["loss"], "o-", color=COLORS[0], ms=4)
-for height, text in ((np.log(V), "a guess"), (floor, "lowest possible loss")):
-    left.axhline(height, color=COLORS[0], ls=":", lw=1)
-    left.text(UPDATES, height - 0.1, f"{text}: {height:.3f}", color=COLORS[0], ha="right", va="top")
-
-# %%
-right = left.twinx()
-right.set_ylim(0, 7.9)
-right.set_ylabel("learning rate (thousandths), dashed", color=COLORS[1])
-right.plot(np.arange(1, UPDATES + 1), rates, "--", color=COLORS[1])
-left.axvline(80, color="#777777", lw=0.8)
-left.text(82, 7.8, "end of warm-up", color="#555555", va="top")
+rates = np.array(schedule(np.arange(UPDATES)))
+bottom.plot(np.arange(1, UPDATES + 1), 1000 * rates, color=COLORS[2])
+top.set(ylabel="loss (nats per token)", ylim=(0, 7.6))
+bottom.set(xlabel="updates", ylabel="learning rate\n(thousandths)", ylim=(0, None))
+bottom.annotate("end of warm-up", (100, 1000 * rates.max()), (112, 3.9), color="#555555")
+for axes in (top, bottom):
+    axes.spines[["top", "right"]].set_visible(False)
+top.legend(frameon=False, loc="center right")
+assert rates.argmax() == 99  # update 100, counted from 0
 figure
 
 # %% [markdown]
 # ## In three lines
 #
 # 1. The target of each position is the true next piece, smoothed: the loss has a floor above zero.
-# 2. Loss and accuracy are means over real tokens; padding has weight 0.
-# 3. The learning rate rises during warm-up, while Adam gets to know the gradients, then decays.
+# 2. Loss and accuracy are means over real tokens; padding has weight 0, or is packed away.
+# 3. The learning rate rises during warm-up, then decays; the mean of the last checkpoints is the
+#    model.
 
 # %% [markdown]
 # ## Exercises
+#
+# The [solutions](solutions/07_learning_to_translate.ipynb) are a notebook of their own.
 
 # %% [markdown]
 # **1.** With label smoothing the best logits are finite: by how much must the right piece's logit
 # lie above each other's to give exactly the smoothed target? Compute it for V = 1,000 and ε = 0.1,
 # and check that the loss there is the floor. What would it be with ε = 0?
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
-gap = np.log(
-    on_label / off_label
-)  # softmax turns differences of logits into ratios; ε = 0: infinite
-best_logits = np.zeros((1, 1, V), "float32")
-best_logits[0, 0, 7] = gap
-best_loss = label_smoothed_cross_entropy(np.array([[7]]), best_logits, epsilon)
-print(f"{gap:.2f} above the others")
-np.testing.assert_allclose(best_loss[0, 0], floor, rtol=1e-5)
-assert 9.10 < gap < 9.11
-
 # %% [markdown]
 # **2.** With `gradient_accumulation_steps=2` the optimizer adds up the gradients of two batches
 # before each update, but hands the schedule its count of *batches*. Which update does batch 10
 # (counted from 0) belong to, and what happens to the warm-up if the schedule is not told?
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
-told = ak.WarmupSchedule(hidden_dim=128, warmup_steps=80, gradient_accumulation_steps=2)
-not_told = ak.WarmupSchedule(hidden_dim=128, warmup_steps=80)
-assert float(told(10)) == float(not_told(5))  # batches 10 and 11 make update 5, counted from 0
-# Not told, the rate is at its peak after 80 batches, that is after 40 updates: twice too fast.
-assert np.argmax([float(not_told(batch)) for batch in range(400)]) // 2 == 39
+# %% [markdown]
+# ## Your turn
+#
+# Set `dropout=0.1` in the cell that makes the model and run again from there. Is the validation
+# accuracy after 400 updates lower or higher? And does the sentence come out right?
+
+# %% tags=["your-turn"]
+# Your code here
 
 # %% [markdown]
 # Next: [08 · Choosing the words](08_choosing_the_words.ipynb), where greedy choice loses.

@@ -15,11 +15,11 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/09_not_computing_twice.ipynb)
 #
-# **Why does a Transformer write its hundredth word as fast as its first?** A decoder that reads
-# its whole prefix again for every word does more work with each word. We find out what it computes
+# **Does the hundredth word of a translation cost more than the first?** A decoder that reads its
+# whole prefix again for every word does more work with each word. We find out what it computes
 # twice, keep that in a cache, and check that the numbers stay the same: first by hand for one
-# attention layer, then for the package's decoder. The paper does not speak of this; it follows
-# from the causal mask of its section 3.1.
+# attention layer, then for the package's decoder. Then we count and measure what a word still
+# costs. The paper does not speak of this; it follows from the causal mask of its section 3.1.
 
 # %% tags=["colab"]
 import os
@@ -33,10 +33,10 @@ if "google.colab" in sys.modules:
     os.chdir("aiayn_keras/tutorials")
 
 # %% [markdown]
-# ## The slow way
+# ## Where we are
 #
-# The model of the other notebooks, one source sentence, and its translation as token ids. The
-# source is encoded once; `memory` is what the decoder looks at.
+# Blue marks what keeps keys and values from one word to the next: the decoder's self-attention
+# keeps those of the words already written, the cross-attention those of the source.
 
 # %%
 # %matplotlib inline
@@ -44,8 +44,18 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
 import tensorflow as tf
 
+from aiayn_keras.plotting import draw_architecture
+
 tf.config.threading.set_intra_op_parallelism_threads(1)  # one core, for clean times
 tf.config.threading.set_inter_op_parallelism_threads(1)
+draw_architecture("decoder_self_attention", "cross_attention", "memory")
+
+# %% [markdown]
+# ## The slow way
+#
+# A model that translates simple English sentences into German, one source sentence, and its
+# translation as token ids. The source ends with the end token; what the decoder reads begins with
+# the start token. The source is encoded once; `memory` is what the decoder looks at.
 
 # %%
 import keras
@@ -54,15 +64,6 @@ from keras import ops
 
 import aiayn_keras as ak
 
-keras.utils.set_random_seed(1)
-
-# %%
-model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/demo_en_de_keras")
-backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
-
-# %% [markdown]
-# The source ends with the end token; what the decoder reads begins with the start token.
-
 
 # %%
 def as_row(text, start=(), end=()):
@@ -70,11 +71,14 @@ def as_row(text, start=(), end=()):
 
 
 # %%
+keras.utils.set_random_seed(1)
+model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/demo_en_de_keras")
+backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
 source = as_row("The girl is happy.", end=[tokenizer.end_token_id])
 target = as_row("Das Mädchen ist glücklich.", start=[tokenizer.start_token_id])
 memory = backbone.encode(source, np.ones_like(source), training=False)
 (_, S), (_, T) = source.shape, target.shape
-print(f"S = {S}, T = {T}, D = {backbone.hidden_dim}")
+print(f"S = {S}, T = {T}, memory (B, S, D) = {tuple(memory.shape)}")
 
 # %% [markdown]
 # To write a token, the slow way runs the decoder over the whole prefix and keeps one row: the
@@ -82,11 +86,15 @@ print(f"S = {S}, T = {T}, D = {backbone.hidden_dim}")
 
 
 # %%
+def hidden_states(prefix):
+    """The decoder's output (B, t, D) for a prefix (B, t)."""
+    masks = np.ones_like(source), np.ones_like(prefix)
+    return backbone.decode(memory, masks[0], prefix, masks[1], training=False)
+
+
 def slow_logits(prefix):
     """Logits (B, V) of the token that follows a prefix (B, t)."""
-    ones = np.ones_like(source), np.ones_like(prefix)
-    hidden = backbone.decode(memory, ones[0], prefix, ones[1], training=False)  # (B, t, D)
-    return backbone.token_embedding(hidden, reverse=True)[:, -1]
+    return backbone.token_embedding(hidden_states(prefix), reverse=True)[:, -1]
 
 
 # %%
@@ -94,7 +102,8 @@ slow = [ops.convert_to_numpy(slow_logits(target[:, : t + 1])) for t in range(T)]
 print([tokenizer.id_to_token(int(logits.argmax())) for logits in slow])
 
 # %% [markdown]
-# Writing T tokens this way computes 1 + 2 + … + T = T(T + 1) / 2 positions, for T that are new.
+# **Predict:** The decoder has written 7 tokens, and for each it computed every position of the
+# prefix again. How many positions were computed in all?
 
 # %%
 positions = sum(t + 1 for t in range(T))
@@ -102,25 +111,26 @@ print(f"{positions} positions computed for {T} tokens")
 assert positions == T * (T + 1) // 2
 
 # %% [markdown]
+# T(T + 1) / 2 positions, for T that are new.
+#
 # ## What is computed twice
 #
-# The causal mask lets position t see only positions up to t. So a longer prefix changes nothing at
-# the earlier positions, in no layer:
-
-
-# %%
-def hidden_states(prefix):
-    ones = np.ones_like(source), np.ones_like(prefix)
-    return ops.convert_to_numpy(backbone.decode(memory, ones[0], prefix, ones[1], training=False))
-
+# The causal mask lets position t see only positions up to t.
+#
+# **Predict:** The prefix grows from 3 tokens to 7. By how much do the decoder's outputs at the
+# first 3 positions change?
 
 # %%
-whole = hidden_states(target)
+whole = ops.convert_to_numpy(hidden_states(target))
 for t in range(1, T):
-    np.testing.assert_allclose(hidden_states(target[:, :t]), whole[:, :t], atol=1e-4)
+    prefix = ops.convert_to_numpy(hidden_states(target[:, :t]))
+    print(f"prefix of {t}: largest difference {np.abs(prefix - whole[:, :t]).max():.1e}")
+    np.testing.assert_allclose(prefix, whole[:, :t], atol=1e-4)
 
 # %% [markdown]
-# What does the new position need of the earlier ones? In equation 1 only its own **query** asks;
+# Only by rounding. A longer prefix changes nothing at the earlier positions, in no layer.
+#
+# What does the new position need of the earlier ones? In equation 1 it brings its own **query**;
 # of the others it needs their **keys** and **values**. These do not change any more, so they can
 # be kept.
 #
@@ -131,6 +141,7 @@ for t in range(1, T):
 # %%
 from aiayn_keras.layers import MultiHeadAttention, make_causal_mask
 
+# %%
 D, H, K = 12, 3, 4
 attention = MultiHeadAttention(num_heads=H, key_dim=K)
 x = np.random.default_rng(0).normal(size=(1, T, D)).astype("float32")
@@ -150,7 +161,25 @@ for t in range(T):
     values = np.concatenate([values, value], axis=2)
     y = attention.attend(new, keys, values)
     np.testing.assert_allclose(y[:, 0], at_once[:, t], atol=1e-5)
+    print(f"step {t}: query {new.shape[:2]}, keys {keys.shape}, output {tuple(y.shape)}")
 assert keys.shape == values.shape == (1, H, T, K)
+
+# %% [markdown]
+# The same numbers as all at once, and the third axis of the keys grows by one in each step. As a
+# drawing, for the step that writes position t:
+
+# %%
+from aiayn_keras.plotting import draw_shapes
+
+draw_shapes(
+    "new (B, 1, D)",
+    "project",
+    "key (B, H, 1, K)",
+    "append",
+    "keys (B, H, t + 1, K)",
+    "attend",
+    "(B, 1, D)",
+)
 
 # %% [markdown]
 # ## The package's step
@@ -165,6 +194,7 @@ next_token, cache = start_decoding(backbone, source, np.ones_like(source), lengt
 for t in range(T):
     logits, _, cache = next_token(target, cache, ops.convert_to_tensor(t + 1))
     np.testing.assert_allclose(logits, slow[t], atol=1e-3)
+    print(f"step {t}: largest difference {np.abs(np.array(logits) - slow[t]).max():.1e}")
 
 # %% [markdown]
 # The same logits at each of the T steps. The keys of the source are (B, H, S, K) for each layer:
@@ -172,9 +202,9 @@ for t in range(T):
 
 # %%
 H, K = backbone.num_heads, backbone.key_dim
+print(f"source: {backbone.num_layers} layers × 2 × {(1, H, S, K)}")
 assert len(cache.memory) == backbone.num_layers
 assert all(key.shape == value.shape == (1, H, S, K) for key, value in cache.memory)
-print(f"source: {backbone.num_layers} layers × 2 × {(1, H, S, K)}")
 
 # %% [markdown]
 # ## Beams share the cache
@@ -182,6 +212,9 @@ print(f"source: {backbone.num_layers} layers × 2 × {(1, H, S, K)}")
 # In a beam search sentences branch and die at each step, and a naive cache copies all keys and
 # values each time. Here they stay where they were written, each in the slot of the beam that wrote
 # it. `visible` says which slots a beam has come through, and only this small table is reordered.
+#
+# Three positions, two beams: slots 0 and 1 belong to position 0, and so on. Now both beams go on
+# from beam 1 (the second row).
 
 # %%
 from aiayn_keras.decoding.cache import DecoderCache
@@ -190,31 +223,63 @@ visible = np.array([[[1, 0, 1, 0, 1, 0], [1, 0, 0, 1, 0, 1]]], "bool")  # (B, W,
 blocks = [np.zeros((1, H, 3 * 2, K))]  # (B, H, L·W, K)
 before = DecoderCache((), None, blocks, visible)
 after = before.reorder(np.array([[1, 1]]))  # both go on from beam 1
-print(ops.convert_to_numpy(after.visible).astype(int).tolist())
+print("before:", visible.astype(int).tolist())
+print("after: ", ops.convert_to_numpy(after.visible).astype(int).tolist())
 assert after.blocks is before.blocks
 
 # %% [markdown]
-# ## Seconds against length
+# ## What a word still costs, counted
+#
+# A step with the cache projects one position and runs it through the feed-forward network: the
+# same work for every word. But its query meets t keys and t values, so the attention of step t
+# costs 2·t·D multiply-adds for each layer, and over all T steps it grows with T², as before. For
+# this model, multiply-adds of step t:
+
+
+# %%
+def work_of_step(t):
+    """Multiply-adds that do not depend on t, and those of attention over the cache."""
+    N, D, F, V = backbone.num_layers, backbone.hidden_dim, backbone.intermediate_dim, 1000
+    one_position = N * (6 * D * D + 2 * S * D + 2 * D * F) + V * D  # six projections per layer
+    return one_position, N * 2 * t * D
+
+
+# %% [markdown]
+# **Predict:** At the hundredth word, what share of a step's work is attention over the cache? And
+# at the ten-thousandth?
+
+# %%
+for t in (1, 100, 1000, 10_000):
+    fixed, grows = work_of_step(t)
+    print(f"word {t:6,}: {fixed:,} + {grows:,}, {grows / (fixed + grows):.0%} over the cache")
+fixed, grows = map(sum, zip(*map(work_of_step, range(1, 101)), strict=True))
+assert grows == backbone.num_layers * backbone.hidden_dim * 100 * 101  # quadratic in the length
+assert grows < 0.1 * fixed
+
+# %% [markdown]
+# So the hundredth word is a tenth more work than the first, and in a text of ten thousand
+# words attention over the cache would be most of the work. The cache takes the decoder from
+# computing T²/2 positions to T; it does not make attention itself linear.
+#
+# ## Time for each word, measured
 #
 # Both ways now go through the same search, with one beam, so that nothing else differs. The slow
 # one runs the decoder over the whole prefix in each step; both are compiled into one graph. Length
 # is forced: the end token is forbidden until the limit.
 
+# %%
+from aiayn_keras.backend import compile_inference
+from aiayn_keras.decoding.beam_search import beam_search
+from aiayn_keras.decoding.cache import ForeignCache
+from aiayn_keras.decoding.search_options import SearchOptions
+
 
 # %%
-from aiayn_keras.decoding.cache import ForeignCache
-
-
 def slow_next(token_ids, cache, index):
     memory, prefix = cache.rows, token_ids[:, :index]
     masks = ops.ones_like(memory[:, :, 0]), ops.ones_like(prefix)
     hidden = backbone.decode(memory, masks[0], prefix, masks[1], training=False)[:, -1]
     return backbone.token_embedding(hidden, reverse=True), hidden, cache
-
-
-# %%
-from aiayn_keras.decoding.beam_search import beam_search
-from aiayn_keras.decoding.search_options import SearchOptions
 
 
 def write(next_token, cache, prompt):
@@ -227,10 +292,8 @@ def write(next_token, cache, prompt):
 # Each way as one function of a source and a prompt, which is the start token and room for what
 # follows.
 
+
 # %%
-from aiayn_keras.backend import compile_inference
-
-
 def slowly(source, prompt):
     memory = backbone.encode(source, ops.ones_like(source), training=False)
     return write(slow_next, ForeignCache(memory), prompt)
@@ -242,31 +305,28 @@ def with_cache(source, prompt):
     return write(step, cache, prompt)
 
 
-# %%
-ways = {"whole prefix": slowly, "cache": with_cache}
-ways = {name: compile_inference(function, model) for name, function in ways.items()}
-
 # %% [markdown]
 # Before anything is timed: do both write the same? A batch of 4 sentences, 32 tokens each.
 
+
 # %%
-B, lengths = 4, [16, 32, 64, 128, 192]
-sources = np.repeat(source, B, axis=0)
-
-
 def prompt_of(length):
     return np.array([[tokenizer.start_token_id] + [0] * length] * B, "int32")
 
 
 # %%
+B, lengths = 4, [16, 32, 64, 128, 192]
+ways = {"whole prefix": slowly, "cache": with_cache}
+ways = {name: compile_inference(function, model) for name, function in ways.items()}
+sources = np.repeat(source, B, axis=0)
 ids = {name: np.array(way(sources, prompt_of(32))[0]) for name, way in ways.items()}
+print({name: rows.shape for name, rows in ids.items()}, "and the first:", ids["cache"][0, 0, :9])
 assert ids["cache"].shape == (B, 1, 33)  # B sentences, one hypothesis each, <s> and 32 tokens
 np.testing.assert_array_equal(ids["cache"], ids["whole prefix"])
 
 # %% [markdown]
 # The same tokens. Now the times on one core. `process_time` counts the time that the processor
-# works for us, not for other programs. The two take turns for five rounds and we keep the fastest
-# of each.
+# works for us, not for other programs. The two take turns and we keep the fastest time of each.
 
 # %%
 from time import process_time
@@ -278,46 +338,79 @@ def seconds(way, length):
     return process_time() - start
 
 
+# %%
+rounds = [[[seconds(way, n) for n in lengths] for way in ways.values()] for _ in range(7)]
+measured = dict(zip(ways, np.min(rounds, axis=0), strict=True))
+print(f"{'tokens':>12}", *(f"{n:7}" for n in lengths))
+for name, times in measured.items():
+    print(f"{name:>12}", *(f"{time:7.3f}" for time in times), "s")
+
 # %% [markdown]
-# Five lengths, two ways, five rounds:
+# Divided by the number of words, this is the mean time of a word in a text of that length.
+#
+# **Predict:** How many times as long does each way take for a word of a text of 192 words as for
+# one of 32?
 
 # %%
-rounds = [[[seconds(way, n) for n in lengths] for way in ways.values()] for _ in range(5)]
-measured = dict(zip(ways, np.min(rounds, axis=0), strict=True))
-for name, times in measured.items():
-    print(f"{name:>12}:", *(f"{time:.3f} s" for time in times))
+per_word = {name: 1000 * times / np.array(lengths) for name, times in measured.items()}
+for name, milliseconds in per_word.items():
+    factor = f"{milliseconds[-1] / milliseconds[1]:.1f} times as long"
+    print(f"{name:>12}", *(f"{time:7.2f}" for time in milliseconds), f"ms per word, {factor}")
+assert per_word["whole prefix"][-1] > 2 * per_word["whole prefix"][1]
+assert per_word["cache"][-1] < 1.5 * per_word["cache"][1]
+
+# %% [markdown]
+# Without the cache a word takes the longer, the longer the text. With it, the mean time of a word
+# stays about the same, or falls, as the fixed cost of a call is shared by more words: at these
+# lengths attention over the cache is a small part of the work. If the mean does not rise, the
+# hundredth word cannot be much slower than the first.
+#
+# ## Seconds against length
+#
+# On logarithmic axes a time that grows with the length is a line of slope 1, one that grows with
+# its square has slope 2. The dotted guides have these slopes, and go through the last points.
 
 # %%
 from matplotlib.figure import Figure
 
 from aiayn_keras.plotting import COLORS
 
-figure = Figure(figsize=(8, 4), layout="constrained")
-axes = figure.subplots()
+# %%
+figure = Figure(figsize=(8.5, 3.8), layout="constrained")
+left, right = figure.subplots(1, 2)
+for (name, times), marker, color, slope in zip(
+    measured.items(), "so", COLORS[1::-1], (2, 1), strict=True
+):
+    left.loglog(lengths, times, marker=marker, color=color, label=name)
+    guide = times[-1] * (np.array(lengths) / lengths[-1]) ** slope
+    left.loglog(lengths, guide, ":", color="#777777")
+    left.text(lengths[0], 0.85 * guide[0], f"slope {slope}", color="#555555", va="top")
+    right.plot(lengths, per_word[name], marker=marker, color=color, label=name)
+print({name: f"{times[-1] / times[0]:.0f} times longer" for name, times in measured.items()})
 
 # %%
-for (name, times), marker, color in zip(measured.items(), "so", COLORS[1::-1], strict=True):
-    axes.plot(lengths, times, marker=marker, color=color)
-    axes.annotate(name, (lengths[-1], times[-1]), (8, 0), textcoords="offset points", color=color)
-axes.set(xlim=(0, 235), xticks=lengths, ylim=(0, None))
-axes.set(xlabel="tokens written", ylabel=f"seconds for {B} sentences, one core")
-axes.spines[["top", "right"]].set_visible(False)
+left.set_xticks(lengths, lengths)
+left.set_xticks([], minor=True)
+left.set(xlabel="tokens written", ylabel=f"seconds for {B} sentences, one core")
+left.margins(y=0.12)
+right.set(xlabel="tokens written", ylabel="milliseconds for each, on average", ylim=(0, None))
+for axes in (left, right):
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="upper left")
 figure
-
-# %% [markdown]
-# With the cache the time grows nearly in a straight line: each step computes one position. Without
-# it the curve bends upward, since the number of computed positions grows with the square of the
-# length.
 
 # %% [markdown]
 # ## In three lines
 #
 # 1. Under a causal mask earlier positions never change, so their keys and values can be kept.
 # 2. A step then computes one position and attends to the cache; the logits stay the same.
-# 3. T tokens cost T positions instead of T(T + 1) / 2; the price is memory.
+# 3. T tokens cost T positions instead of T(T + 1) / 2; attention over the cache still grows with
+#    T², and the cache takes memory.
 
 # %% [markdown]
 # ## Exercises
+#
+# The [solutions](solutions/09_not_computing_twice.ipynb) are a notebook of their own.
 
 # %% [markdown]
 # **1.** How many bytes does the self-attention cache of the paper's base model take for one
@@ -325,23 +418,19 @@ figure
 # and the width of a head. (`TransformerBackbone.presets` holds the models; the base model is the
 # default.)
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
-num_layers, num_heads, key_dim, length = 6, 8, 64, 1024
-num_bytes = num_layers * 2 * num_heads * length * key_dim * 4  # keys and values, 4 bytes each
-print(f"{num_bytes:,} bytes = {num_bytes / 2**20:g} MiB")
-assert num_bytes == 25_165_824 == 24 * 2**20
-
 # %% [markdown]
 # **2.** What would go wrong with a cache if the decoder's self-attention had no causal mask? Show
-# with `attention` and `x` that without the mask the first position's output changes when the
+# with a `MultiHeadAttention` that without the mask the first position's output changes when the
 # prefix grows by one.
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
-shorter, longer = (attention(x[:, :t], x[:, :t]) for t in (T - 1, T))  # no mask: all see all
-assert np.abs(shorter[:, 0] - longer[:, 0]).max() > 1e-3  # what was kept would be stale
-causal = [make_causal_mask(np.ones((1, t), "int32")) for t in (T - 1, T)]
-shorter, longer = (attention(x[:, : mask.shape[1]], x[:, : mask.shape[1]], mask) for mask in causal)
-np.testing.assert_allclose(shorter[:, 0], longer[:, 0], atol=1e-5)
+# %% [markdown]
+# ## Your turn
+#
+# From which t on is attention over the cache more work than all the rest of a step? Find it with
+# `work_of_step` in the empty cell, then say what the answer would be for a model twice as wide.
+
+# %% tags=["your-turn"]
+# Your code here
 
 # %% [markdown]
 # Next: [10 · Why self-attention](10_why_self_attention.ipynb), where three kinds of layer race.

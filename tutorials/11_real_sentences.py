@@ -15,10 +15,11 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/11_real_sentences.ipynb)
 #
-# **How well does it translate sentences that people wrote?** Multi30k has 29,000 captions of
-# photographs, in English and German. We read the recipe of a real training, draw its curves, and
-# see what beam size and length penalty (the paper's sections 5.4 and 6.1) do to BLEU. The training
-# took an hour or so on two CPU cores, so this notebook reads its records instead of repeating it.
+# **How well does a small Transformer translate sentences that people say?** The model that ships
+# with this repository translates everyday English into Spanish. We look at twenty of its
+# translations, ten good and ten bad, and say why; then you give it a sentence of your own. After
+# that come the numbers of the paper's sections 5.4 and 6: the training's curves, BLEU, and what
+# beam size and length penalty do to it.
 
 # %% tags=["colab"]
 import os
@@ -32,238 +33,378 @@ if "google.colab" in sys.modules:
     os.chdir("aiayn_keras/tutorials")
 
 # %% [markdown]
-# ## The recipe
+# ## The model
 #
-# A recipe says all that decides a training; what it does not name is the paper's.
+# All of the drawing takes part. The model has three layers on either side where the paper has six,
+# and half its width.
 
 # %%
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
-from aiayn_keras.training import load_recipe
+from aiayn_keras.plotting import draw_architecture
 
-recipe = load_recipe("multi30k_en_de_tiny")
-print(recipe.to_yaml())
-
-# %%
-model = recipe.build_model(recipe.tokenizer.vocabulary_size)
-backbone = model.backbone
-print(f"{backbone.num_layers}+{backbone.num_layers} layers, D = {backbone.hidden_dim}")
-print(
-    f"{model.count_params():,} parameters, {10_000 * 128 / model.count_params():.0%} in embeddings"
-)
-assert (backbone.num_layers, backbone.hidden_dim, backbone.num_heads) == (4, 128, 4)
-assert backbone.vocabulary_size == 10_000
-
-# %% [markdown]
-# This is small: the paper's base model has 63 million parameters. With 29,000 pairs a larger one
-# would learn them by heart, which is also why dropout is 0.3 and not the paper's 0.1.
-#
-# ## The text
-#
-# Multi30k may be used for research, but not passed on with this package. If you have a copy, set
-# the variable `AIAYN_KERAS_DATA` to the folder that holds `multi30k/` before you start the
-# notebook, and the next cell shows some of it. Without it the rest runs all the same.
+draw_architecture()
 
 # %%
-from aiayn_keras.data import load_corpus
+import aiayn_keras as ak
 
-if os.environ.get("AIAYN_KERAS_DATA"):
-    corpus = load_corpus("multi30k-en-de", variant="tok")
-    print(len(corpus.train), "pairs, such as", corpus.train[0])
-else:
-    print("AIAYN_KERAS_DATA is not set: no text to show.")
+model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
+backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
+sizes = f"{backbone.num_layers}+{backbone.num_layers} layers, D = {backbone.hidden_dim}"
+print(f"{sizes}, H = {backbone.num_heads}, V = {backbone.vocabulary_size:,}")
+print(f"{model.count_params():,} parameters; the paper's base model has 63 million")
+assert model.count_params() == 7_568_384
 
 # %% [markdown]
-# To train it yourself, and to translate with it (the mean of the last checkpoints makes the
-# model):
+# ## Ten good translations
 #
-# ```shell
-# aiayn-keras train multi30k_en_de_tiny --output runs/multi30k
-# aiayn-keras translate runs/multi30k < sentences.en
-# ```
+# Each sentence has something that a translation word by word would get wrong.
+
+# %%
+good = {
+    "She bought a red car and an old house.": "adjectives follow their nouns, and agree",
+    "I don't know anybody here.": "Spanish says no twice: no … a nadie",
+    "I hope that you come to my party.": "hope takes the subjunctive: vengas",
+    "My sister is a doctor and she is tired.": "es for what, está for how she is",
+    "I gave up smoking last year.": "gave up is one verb: dejé de",
+    "Tom gave it to me yesterday.": "both pronouns go before the verb: me lo dio",
+    "It's raining cats and dogs.": "an idiom for an idiom: in pitchers",
+    "I am embarrassed.": "not embarazada, which is pregnant",
+    "What time does the train leave?": "¿ opens the question; at what hour",
+    "There is a fly in my soup.": "the insect, not the verb: mosca",
+}
+
+# %% [markdown]
+# **Predict:** How does one say "I am embarrassed" in Spanish? What would a translator write who
+# only knows words that look alike?
+
+# %%
+translated = dict(zip(good, model.translate(list(good)), strict=True))
+for english, translation in translated.items():
+    print(f"{english}\n    {translation.text}\n    {good[english]}")
+assert translated["I am embarrassed."].text.startswith("Estoy avergonzad")
+assert "mosca" in translated["There is a fly in my soup."].text
+
+# %% [markdown]
+# ## Ten bad ones
+
+# %%
+bad = {
+    "We were watching television when the lights went out.": "'When the lights left the TV'",
+    "The cat that the dog chased ran up a tree.": "nested clause: the climb is lost",
+    "He sat on the bank of the river.": "banco is a bench; a river has an orilla",
+    "He kicked the bucket.": "word by word; the idiom means that he died",
+    "My grandmother tells the same story every Christmas.": "dice is says; stories: cuenta",
+    "I need to go to the bank before it closes.": "'before closing': who closes is lost",
+    "My phone number is 555-0173.": "digits are lost",
+    "Photosynthesis turns light into sugar.": "an unknown word: 'the … photos'",
+    "Oleksandr and Wanjiru met in Thessaloniki.": "of three names none is right",
+    "Best wishes, Anna": "no sentence, but the training text has sentences",
+}
+
+# %% [markdown]
+# **Predict:** Which of these ten fail because of words that the model does not know, and which for
+# another reason?
+
+# %%
+for english, translation in zip(bad, model.translate(list(bad)), strict=True):
+    translated[english] = translation
+    print(f"{english}\n    {translation.text}\n    {bad[english]}")
+assert "banco" in translated["He sat on the bank of the river."].text
+assert "555-0173" not in translated["My phone number is 555-0173."].text
+
+# %% [markdown]
+# Three kinds of mistakes:
 #
-# ## The curves
+# - **Unknown words**: *photosynthesis*, the names, the telephone number. The model has no piece for
+#   them, spells them from small pieces, and has seldom seen these together.
+# - **The wrong one of two meanings**, or an idiom taken at its word: *bank*, *kicked the bucket*.
+#   Every word is known; what is missing is the rest of the sentence, or of the world.
+# - **Lost structure**: *when the lights went out*, the nested clause. The model has learned from
+#   short sentences: those of its test set have seven words and marks on average.
 #
-# The run wrote a record after every 200 updates, and BLEU on the validation sentences every 1,000.
+# ## Unknown words fall into small pieces
+
+# %%
+for word in ("grandmother", "Christmas", "Photosynthesis", "Thessaloniki", "555-0173"):
+    pieces = [tokenizer.id_to_token(i) for i in tokenizer([word])[0]]
+    print(f"{word:>15}: {len(pieces)} pieces, {' '.join(pieces)}")
+assert len(tokenizer(["Christmas"])[0]) < len(tokenizer(["Thessaloniki"])[0])
+
+# %% [markdown]
+# ## Does the model know when it is wrong?
+#
+# The score of a translation is its log-probability; divided by the number of pieces (the end
+# counts) it can be compared between sentences of different length.
+
+
+# %%
+def score_per_piece(translation):
+    return translation.score / (len(translation.tokens) + 1)
+
+
+# %% [markdown]
+# **Predict:** Will the score of each bad translation be lower than that of each good one?
+
+# %%
+kinds = {"good": good, "bad": bad}
+scores = {kind: [score_per_piece(translated[s]) for s in kinds[kind]] for kind in kinds}
+for kind, values in scores.items():
+    mean = sum(values) / len(values)
+    print(f"{kind:>4}: mean {mean:.2f}, from {min(values):.2f} to {max(values):.2f} nats per piece")
+assert sum(scores["bad"]) < 2 * sum(scores["good"])
+assert max(scores["bad"]) > min(scores["good"])
+
+# %%
+from matplotlib.figure import Figure
+
+from aiayn_keras.plotting import COLORS
+
+figure = Figure(figsize=(8, 5.6), layout="constrained")
+axes = figure.subplots()
+rows = sorted(translated, key=lambda english: score_per_piece(translated[english]))
+for row, english in enumerate(rows):
+    is_good, x = english in good, score_per_piece(translated[english])
+    axes.plot(x, row, "o" if is_good else "x", color=COLORS[0 if is_good else 1], ms=8, mew=2)
+print(f"lowest: {rows[0]}")
+
+# %%
+axes.set_yticks(range(len(rows)), rows)
+axes.set(xlabel="log-probability per piece (nats);  ● good   ✕ bad", xlim=(None, 0.02))
+axes.grid(axis="x", color="#DDDDDD", lw=0.6)
+axes.spines[["top", "right", "left"]].set_visible(False)
+figure
+
+# %% [markdown]
+# Partly. Unknown words get low scores: the model spreads its probability over many pieces there.
+# But *banco* and the bucket are as probable as the good translations. A score tells of words that
+# the model does not know; it does not tell of a meaning that it has missed.
+#
+# ## Your sentence
+#
+# Put a sentence of your own in place of this one. The first line is the translation, the others
+# are the runners-up.
+
+# %%
+own = "Where did you put my keys?"
+
+# %%
+for hypothesis in model.translate([own], num_return_sequences=4)[0].hypotheses:
+    print(f"{score_per_piece(hypothesis):6.2f}  {hypothesis.text}")
+
+# %% [markdown]
+# ## All test sentences: BLEU
+#
+# Twenty sentences chosen by hand prove nothing. The model's folder holds its result on 2,388 pairs
+# that it has never seen.
 
 # %%
 import json
 from pathlib import Path
 
-import numpy as np
+evaluation = json.loads(
+    Path("../saved_models/tatoeba_en_es_keras/evaluation.json").read_text("utf-8")
+)
+print(f"{evaluation['sentences']:,} sentences: {evaluation['bleu']:.2f} BLEU")
+print(f"{evaluation['signature']}\n{evaluation['details']}")
+assert round(evaluation["bleu"], 2) == 48.31
 
-records = json.loads(Path("data/multi30k_en_de_history.json").read_text("utf-8"))
-names = dict.fromkeys(name for record in records for name in record)
-history = {name: [record.get(name, np.nan) for record in records] for name in names}
-assert records[0]["updates"] == 200
-assert np.count_nonzero(~np.isnan(history["val_bleu"])) == records[-1]["updates"] // 1000
+# %% [markdown]
+# BLEU counts the n-grams that a translation shares with a reference. It differs by a point and more
+# between tokenizations, so a figure without its signature says little.
+#
+# And it compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
+# for the base model and 28.4 for the big one on English to German news of 2014; 48.31 on short
+# everyday sentences does not say that this model is the better one. Its recipe is that of the paper
+# in small; the paper's other experiments, sections 6.2 and 6.3, are repeated in small in
+# [docs/reproduction.md](../docs/reproduction.md) and [docs/parsing.md](../docs/parsing.md).
+#
+# ## The recipe
+#
+# What decides a training stands in a recipe. Preset `transformer_base_d256` is the paper's base
+# model with half the width; the recipe names what is different again: fewer layers and heads, a
+# narrower feed-forward network, and dropout 0.15 where the paper's base model has 0.1.
 
 # %%
-from aiayn_keras.plotting import COLORS, plot_learning_curves
+from aiayn_keras.training import load_recipe
+
+recipe = load_recipe("tatoeba_en_es")
+sections = recipe.model_dump(exclude_none=True)
+for name in ("model", "augmentation", "batches", "optimizer"):
+    print(f"{name:>12}: " + ", ".join(f"{k} {v}" for k, v in sections[name].items()))
+assert recipe.model.dropout == 0.15
+
+# %% [markdown]
+# The training took two hours on two CPU cores, so this notebook reads its records instead of
+# repeating it. From a shell:
+#
+# ```shell
+# aiayn-keras train tatoeba_en_es --output runs/tatoeba
+# aiayn-keras translate runs/tatoeba < sentences.en
+# ```
+#
+# ## The curves
+#
+# A record after every 250 updates; BLEU on the validation sentences after every 2,500.
+
+# %%
+import numpy as np
+
+path = Path("../saved_models/tatoeba_en_es_keras/history.json")
+records = json.loads(path.read_text("utf-8"))
+names = dict.fromkeys(name for record in records for name in record)
+history = {name: [record.get(name, np.nan) for record in records] for name in names}
+for record in (records[0], records[9], records[-1]):
+    bleu = f", {record['val_bleu']:.1f} BLEU" if "val_bleu" in record else ""
+    print(f"{record['updates']:5}: {record['loss']:.2f}, validation {record['val_loss']:.2f}{bleu}")
+assert [record["updates"] for record in records] == list(range(250, 5001, 250))
+
+# %% [markdown]
+# **Predict:** From update 2,500 on the validation loss falls by 0.13 nats, from 2.38 to 2.25. How
+# much does BLEU gain meanwhile?
+
+# %%
+from aiayn_keras.plotting import plot_learning_curves
 
 figure = plot_learning_curves(history)
 figure.set_size_inches(10, 2.9)
 figure
 
 # %%
-from IPython.display import Markdown
-
-first_bleu, *_, last_bleu = [bleu for bleu in history["val_bleu"] if bleu == bleu]
-lowest = int(np.argmin(history["val_loss"]))
-Markdown(
-    f"After {records[-1]['updates']:,} updates the validation loss is "
-    f"{history['val_loss'][-1]:.3f} nats per token; its lowest, {history['val_loss'][lowest]:.3f}, "
-    f"was at update {records[lowest]['updates']:,}. "
-    f"BLEU rose from {first_bleu:.1f} to {last_bleu:.1f}."
-)
+first_bleu, last_bleu = (bleu for bleu in history["val_bleu"] if bleu == bleu)
+print(f"{first_bleu:.1f} → {last_bleu:.1f} BLEU on the validation sentences")
+assert last_bleu > first_bleu + 4
+assert history["loss"][0] > history["val_loss"][0]
+assert history["loss"][-1] < history["val_loss"][-1]
 
 # %% [markdown]
 # Three things to see:
 #
-# - BLEU still rises where the loss hardly falls any more. They measure different things: the loss
-#   asks about each token with the true beginning given, BLEU about whole sentences of the model's
-#   own.
-# - The training loss falls below the validation loss: the model begins to know its sentences by
-#   heart.
+# - 0.13 nats are five points of BLEU. The two measure different things: the loss asks about each
+#   piece with the true beginning given, BLEU about whole sentences of the model's own.
+# - The training loss ends below the validation loss: the model fits its own sentences better than
+#   those it has not seen.
 # - At first the training loss is the higher one: it is measured with dropout, and is a mean over
-#   the 200 updates before.
-
-# %%
-assert history["loss"][0] > history["val_loss"][0]
-assert history["loss"][-1] < history["val_loss"][-1]
-assert last_bleu > first_bleu + 10
-
-# %% [markdown]
-# The perplexity is $e^{loss}$ without label smoothing: between how many pieces the model wavers,
-# on average.
-
-# %%
-wavers = history["val_perplexity"]
-print(f"validation perplexity: {wavers[0]:.0f} → {wavers[-1]:.2f} of 10,000 pieces")
-assert wavers[-1] < 0.05 * wavers[0]
-assert np.log(wavers[-1]) < history["val_loss"][-1]  # which has label smoothing
-
-# %% [markdown]
-# ## Searching the test set
+#   the 250 updates before.
 #
-# The mean of the last checkpoints translated the 1,000 test sentences with 7 beam sizes and 3
-# length penalties α (`benchmarks/quality/search.py`). BLEU without its signature says little: it
-# differs by a point and more between tokenizations.
+# The **perplexity** is $e$ to the mean negative log-probability of the right pieces, without label
+# smoothing. A model that gave P pieces the same probability, and the others none, would have the
+# perplexity P.
+
+# %%
+perplexity = history["val_perplexity"]
+print(f"validation perplexity: {perplexity[0]:.0f} → {perplexity[-1]:.2f}, of 8,000 pieces")
+assert perplexity[-1] < 0.05 * perplexity[0]
+assert np.log(perplexity[-1]) < history["val_loss"][-1]  # which has label smoothing
+
+# %% [markdown]
+# ## Searching another test set
+#
+# How wide should the beam be, and how strong the length penalty α? This was measured on Multi30k,
+# captions of photographs, English to German, with a model of 2.6 million parameters (recipe
+# `multi30k_en_de_tiny`). It translated the 1,000 test sentences with 7 beam sizes and 3 penalties
+# (`benchmarks/quality/search.py`).
 
 # %%
 search = json.loads(Path("data/multi30k_en_de_search.json").read_text("utf-8"))
-rows = search["rows"]
+rows = sorted(search["rows"], key=lambda row: row["num_beams"])
 beams = sorted({row["num_beams"] for row in rows})
 alphas = sorted({row["length_penalty"] for row in rows})
+by_alpha = {alpha: [row for row in rows if row["length_penalty"] == alpha] for alpha in alphas}
 print(f"{search['sentences']:,} sentences; {search['signature']}")
 assert search["sentences"] == 1000
 assert "tok:none" in search["signature"]
 
-# %%
-rows.sort(key=lambda row: row["num_beams"])
-by_alpha = {alpha: [row for row in rows if row["length_penalty"] == alpha] for alpha in alphas}
+# %% [markdown]
+# **Predict:** A wider beam finds more probable translations. Does BLEU rise with it?
 
 # %%
 print("beams", *(f"{beam:>6}" for beam in beams))
 for alpha, line in by_alpha.items():
     print(f"α {alpha:.1f}", *(f"{row['bleu']:6.2f}" for row in line))
 assert {len(line) for line in by_alpha.values()} == {len(beams)} == {7}
+plain, *_, divided = by_alpha.values()
+assert len({row["bleu"] for row in rows if row["num_beams"] == 1}) == 1
+assert plain[-1]["bleu"] < divided[-1]["bleu"]
 
 # %% [markdown]
-# With one beam there is nothing to compare, so α changes nothing: the first column is one number.
-# Without a penalty (α = 0) wide beams make BLEU **worse**. A better search finds more probable
-# sentences, and the most probable ones are too short:
+# Up to four beams, by a point. Without a penalty (α = 0) sixteen beams are **worse** again, by
+# almost a point: the most probable translations are too short.
+#
+# With one beam α made no difference here, although it can: a search goes on after its first
+# finished sentence ([notebook 08](08_choosing_the_words.ipynb)). On these 1,000 sentences no later
+# one seems to have won: BLEU and length agree to the last digit.
 
 # %%
 print("words of the translations for 100 of the references:")
 for alpha, line in by_alpha.items():
     print(f"α {alpha:.1f}", *(f"{100 * row['length_ratio']:6.1f}" for row in line))
-plain, *_, divided = by_alpha.values()
-assert len({row["bleu"] for row in rows if row["num_beams"] == 1}) == 1
 assert plain[-1]["length_ratio"] < divided[-1]["length_ratio"] - 0.02
-assert plain[-1]["bleu"] < divided[-1]["bleu"]
 
 # %% [markdown]
 # ## BLEU against beam size
 #
 # With 1,000 sentences a difference of two or three tenths between neighbours is chance; the fall
-# of the curve for α = 0 is not.
-#
-# The dotted line is the public figure: 41.02 (Wu et al. 2021, the same data and model size, 5
-# beams, α = 1), which trained on twice as many tokens.
+# of the curve for α = 0 is not. The dotted line is the public figure: 41.02 (Wu et al. 2021, the
+# same data and model size, 5 beams, α = 1).
 
 # %%
-from matplotlib.figure import Figure
-
 PUBLIC = 41.02
 figure = Figure(figsize=(8, 4.4), layout="constrained")
 axes = figure.subplots()
 for (alpha, line), marker, color in zip(by_alpha.items(), "so^", COLORS, strict=False):
     bleus = [row["bleu"] for row in line]
     axes.plot(beams, bleus, marker=marker, color=color, label=f"α = {alpha:g}")
+five = next(row for row in divided if row["num_beams"] == 5)
+print(f"5 beams, α = 1: {five['bleu']:.2f}, {five['bleu'] - PUBLIC:+.2f} to the public figure")
 
 # %%
 axes.axhline(PUBLIC, color="#555555", ls=":")
-axes.text(beams[-1], PUBLIC - 0.05, "Wu et al. 2021: 41.02", ha="right", va="top", color="#555555")
+axes.text(1, PUBLIC + 0.01, "Wu et al. 2021: 41.02", va="bottom", color="#555555")
 axes.set_xscale("log", base=2)
 axes.set_xticks(beams, beams)
 axes.set_xticks([], minor=True)
 axes.set(xlabel="number of beams", ylabel="BLEU on test 2016 (1,000 sentences)")
 axes.grid(color="#DDDDDD", lw=0.6)
 axes.spines[["top", "right"]].set_visible(False)
-axes.legend(frameon=False, title="length penalty", loc="lower left")
+axes.legend(frameon=False, title="length penalty", loc="lower center")
 figure
 
-# %%
-best = max(rows, key=lambda row: row["bleu"])
-five = next(row for row in divided if row["num_beams"] == 5)
-Markdown(
-    f"Searched as by Wu et al., with 5 beams and α = 1, our model has {five['bleu']:.2f} BLEU, "
-    f"{five['bleu'] - PUBLIC:+.2f} to the public figure. The best of the {len(rows)} searches "
-    f"has {best['bleu']:.2f} ({best['num_beams']} beams, α = {best['length_penalty']:g}). But who "
-    "chooses beams and α by these numbers chooses on the test set: use validation sentences."
-)
+# %% [markdown]
+# Who chooses beams and α by these numbers chooses on the test set; they should be chosen on
+# validation sentences.
 
 # %% [markdown]
 # ## In three lines
 #
-# 1. A small Transformer with much dropout learns 29,000 captions on two CPU cores.
-# 2. Wide beams find more probable sentences, which are shorter; the length penalty mends that.
-# 3. BLEU is only comparable with the same text, tokenization, beam and α: print its signature.
+# 1. A small model translates everyday sentences well, and fails at words, names and structures that
+#    its training text did not have.
+# 2. Its score warns of unknown words, not of a meaning that it has missed.
+# 3. BLEU compares models on the same text only, with the same tokenization, beam and α.
 
 # %% [markdown]
 # ## Exercises
+#
+# The [solutions](solutions/11_real_sentences.ipynb) are a notebook of their own.
 
 # %% [markdown]
 # **1.** The history holds the learning rate of every record. Make the recipe's schedule with
-# `WarmupSchedule`, and check all of them. Which record is nearest to the peak?
-
-# %% tags=["solution"] jupyter={"source_hidden": true}
-import aiayn_keras as ak
-
-optimizer = recipe.optimizer
-schedule = ak.WarmupSchedule(
-    backbone.hidden_dim, optimizer.warmup_steps, optimizer.peak_learning_rate
-)
-updates = np.array(history["updates"])
-np.testing.assert_allclose(schedule(updates), history["learning_rate"], rtol=1e-3)
-assert abs(updates[np.argmax(history["learning_rate"])] - optimizer.warmup_steps) <= 100
+# `WarmupSchedule`, and check all of them. Which record is at the peak?
 
 # %% [markdown]
 # **2.** BLEU multiplies the n-gram precisions by a *brevity penalty* $e^{1 - r/c}$, if the
 # translations (c words) are shorter than the references (r words). How many points does this
-# penalty alone take from the search with α = 0 and the widest beam?
+# penalty alone take from the search of Multi30k with α = 0 and 16 beams?
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
-widest = plain[-1]
-brevity_penalty = np.exp(1 - 1 / widest["length_ratio"])
-without = widest["bleu"] / brevity_penalty
-print(
-    f"{without:.2f} · {brevity_penalty:.3f} = {widest['bleu']:.2f}: {without - widest['bleu']:.2f}"
-)
-assert widest["length_ratio"] < 1
-assert without > max(row["bleu"] for row in plain[:1])  # the words it writes are right ones
+# %% [markdown]
+# ## Your turn
+#
+# *He sat on the bank of the river* comes out with the wrong *bank*. Find a sentence about a river
+# bank that comes out right, and one about money that comes out wrong.
+
+# %% tags=["your-turn"]
+# Your code here
 
 # %% [markdown]
 # Next: [12 · Any backend, many devices](12_any_backend_many_devices.ipynb), where the same weights

@@ -17,8 +17,8 @@
 #
 # **Does a model give the same answer whatever engine runs it?** Keras 3 runs on TensorFlow, JAX
 # and PyTorch. We load the same weights in a process of each, compare the logits and the time of a
-# training step, and then share one training step among four devices, as the paper's section 5.2
-# did among eight.
+# training step, and then share one training step among four devices. (The paper trained on eight,
+# section 5.2.)
 
 # %% tags=["colab"]
 import os
@@ -35,25 +35,35 @@ if "google.colab" in sys.modules:
 # ## One process, one backend
 #
 # Keras takes its backend from the variable `KERAS_BACKEND` when it is imported, once for a
-# process. So each backend gets a process of its own, to which we hand a short program.
+# process. So each backend gets a process of its own, to which we hand a short program. The model
+# is the whole of the paper's Figure 1:
 
 # %%
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
-from importlib.util import find_spec
+from aiayn_keras.plotting import draw_architecture
 
-BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
-installed = [name for name in BACKENDS if find_spec(name)]
-for name in set(BACKENDS) - set(installed):
-    print(f"{BACKENDS[name]} is not installed and is left out.")
+draw_architecture()
 
 # %%
 import json
 import subprocess
 import tempfile
+from importlib.util import find_spec
 
+import numpy as np
+
+BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
+
+# %% [markdown]
+# Backends that are not installed are left out.
+
+# %%
+installed = [name for name in BACKENDS if find_spec(name)]
 folder = tempfile.mkdtemp()  # where the processes leave their logits
+for name, title in BACKENDS.items():
+    print(f"{title:>10}: {'installed' if name in installed else 'not installed'}")
 
 
 # %%
@@ -112,6 +122,10 @@ answer = {"text": best.text, "score": best.score, "seconds": min(times[3:])}
 print(json.dumps(answer))
 """
 
+# %% [markdown]
+# **Predict:** Three engines, one set of weights. Will the translations be the same text, and will
+# their log-probabilities agree in five digits after the point?
+
 # %%
 program = MODEL + BATCH + LOGITS + STEPS
 answers = {backend: run(program, backend, OMP_NUM_THREADS="1") for backend in installed}
@@ -122,17 +136,18 @@ assert len({answer["text"] for answer in answers.values()}) == 1
 # %% [markdown]
 # ## The same numbers
 #
-# The backends add up in different orders, so the last digits of float32 differ. The table holds
-# the largest difference between the logits of each two. The logits themselves are of the size of
-# ten.
+# The backends add up in different orders, so the last digits of float32 differ. First the size of
+# the logits themselves:
 
 # %%
-import numpy as np
-
 logits = {backend: np.load(f"{folder}/{backend}.npy") for backend in installed}
 B, T, V = 32, 32, 1000
+print(f"{B * T * V:,} logits, the largest {max(np.abs(a).max() for a in logits.values()):.1f}")
 assert all(array.shape == (B, T, V) for array in logits.values())
-print(f"{B * T * V:,} logits, the largest {max(np.abs(a).max() for a in logits.values()):.1f}\n")
+
+# %% [markdown]
+# **Predict:** A float32 has about seven digits. How large, then, is the largest difference between
+# the logits of two backends?
 
 # %%
 print(f"{'':>10}", *(f"{BACKENDS[name]:>10}" for name in installed))
@@ -191,7 +206,12 @@ answer |= {"moved": float(moved), "devices": len(keras.distribution.list_devices
 print(json.dumps(answer))
 """
 
+# %% [markdown]
+# **Predict:** After three updates, how far apart are the weights of the two trainings, compared
+# with how far they have moved?
+
 # %%
+shared = None
 if "jax" in installed:
     flags = "--xla_force_host_platform_device_count=4"
     shared = run(MODEL + BATCH + LOGITS + DEVICES + COMPARE, "jax", XLA_FLAGS=flags)
@@ -199,12 +219,16 @@ if "jax" in installed:
     print("one device: ", *(f"{loss:.6f}" for loss in shared["losses"]))
     print("four devices:", *(f"{loss:.6f}" for loss in shared["parallel"]))
     print(f"weights: moved by {shared['moved']:.1e}, differ by {shared['difference']:.1e}")
+else:
+    print("JAX is not installed: nothing to compare.")
 
 # %%
-if "jax" in installed:
+if shared:
+    share = shared["difference"] / shared["moved"]
     assert shared["devices"] == 4
     np.testing.assert_allclose(shared["parallel"], shared["losses"], rtol=1e-3)
-    assert shared["difference"] < 0.02 * shared["moved"]
+    assert share < 0.02
+print("checked" if shared else "not checked")
 
 # %% [markdown]
 # One trap: the loss is a mean over *real tokens*. If each device took the mean of its own
@@ -225,12 +249,13 @@ from aiayn_keras.plotting import COLORS
 
 figure = Figure(figsize=(7.5, 2.6), layout="constrained")
 axes = figure.subplots()
-
-# %%
 names = [BACKENDS[backend] for backend in installed]
 milliseconds = [1000 * answers[backend]["seconds"] for backend in installed]
 bars = axes.barh(names, milliseconds, color=COLORS[: len(names)])
 axes.bar_label(bars, fmt="%.0f ms", padding=4)
+print(dict(zip(names, map(round, milliseconds), strict=True)), "ms")
+
+# %%
 axes.invert_yaxis()
 axes.set(xlim=(0, 1.15 * max(milliseconds)))
 axes.set_xlabel(f"processor time of a training step of {B} sentences (ms)")
@@ -246,30 +271,25 @@ figure
 
 # %% [markdown]
 # ## Exercises
+#
+# The [solutions](solutions/12_any_backend_many_devices.ipynb) are a notebook of their own.
 
 # %% [markdown]
 # **1.** Why do the last digits differ at all? Add up the same 10,000 float32 numbers in two
 # orders, and compare with the sum in float64.
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
-numbers = np.random.default_rng(1).normal(size=10_000).astype("float32")
-forward = np.cumsum(numbers)[-1]  # one after the other
-backward = np.cumsum(numbers[::-1])[-1]
-exact = numbers.astype("float64").sum()
-print(f"{forward - exact:.1e} and {backward - exact:.1e} away from the exact sum")
-assert forward != backward  # rounding happens after each addition
-np.testing.assert_allclose([forward, backward], exact, atol=0.01)
-
 # %% [markdown]
 # **2.** Two devices have sentences with 30 and 2 real tokens, and mean losses of 2 and 6 nats per
 # token. What is the loss of the whole batch, and what would the mean of the two means be?
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
-tokens, means = np.array([30, 2]), np.array([2.0, 6.0])
-whole = (tokens * means).sum() / tokens.sum()
-print(f"{whole} nats per token, not {means.mean()}")
-assert whole == 2.25
-assert means.mean() == 4.0
+# %% [markdown]
+# ## Your turn
+#
+# Change the sentence in `STEPS`, and let all backends translate yours:
+# `run(MODEL + BATCH + STEPS, backend)` for each `backend` in `installed`.
+
+# %% tags=["your-turn"]
+# Your code here
 
 # %% [markdown]
 # Next: [13 · Out of the notebook](13_out_of_the_notebook.ipynb), where the model leaves Python.

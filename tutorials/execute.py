@@ -3,8 +3,8 @@
     python tutorials/execute.py                            # all
     python tutorials/execute.py tutorials/03_attention_by_hand.py
 
-`NN_name.py` is the source, `NN_name.ipynb` beside it is what this writes. A notebook that fails, or
-that shows a warning, is not written.
+`NN_name.py`, here or in `solutions/`, is the source, `NN_name.ipynb` beside it is what this writes.
+A notebook that fails, or that shows a warning, is not written.
 """
 
 import copy
@@ -20,12 +20,13 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+from address import repository, with_address
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from tqdm import tqdm
 
 FOLDER = Path(__file__).resolve().parent
-SOURCES = "[0-9][0-9]_*.py"
+SOURCES = ["[0-9][0-9]_*.py", "solutions/[0-9][0-9]_*.py"]
 CELL_TIMEOUT = 120  # seconds
 # Where ipywidgets is not installed, tqdm would say so in every notebook.
 ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "ignore:IProgress not found"}
@@ -33,13 +34,15 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python"},
 }
-# What TensorFlow's C++ writes to stderr when it starts, whatever the log level.
+# What TensorFlow's C++ writes to stderr when it starts, whatever the log level; and grain, which
+# Keras imports, where JAX is not installed.
 NATIVE_LOG = re.compile(
     r"WARNING: All log messages before absl::InitializeLog"
     r"|[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ "
     r"|[IWE]0000 00:00:\d+\.\d+ "
     r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWE] "
     r"|To enable the following instructions: "
+    r"|WARNING:absl:Failed to load jax profiler: "
 )
 
 
@@ -50,6 +53,7 @@ def read_source(path):
     notebook.metadata = nbformat.from_dict(copy.deepcopy(METADATA))
     seen = Counter()
     for cell in notebook.cells:
+        cell.source = with_address(cell.source, repository())
         digest = hashlib.sha256(cell.source.encode()).hexdigest()[:8]
         seen[digest] += 1
         cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
@@ -108,9 +112,14 @@ def write(notebook, path):
         raise
 
 
+def all_sources():
+    """The lessons in their order, then their solutions."""
+    return [path for pattern in SOURCES for path in sorted(FOLDER.glob(pattern))]
+
+
 def main(arguments):
     """Makes and runs the notebooks of the given sources; the exit status tells of failures."""
-    sources = [Path(argument).resolve() for argument in arguments] or sorted(FOLDER.glob(SOURCES))
+    sources = [Path(argument).resolve() for argument in arguments] or all_sources()
     failures = 0
     bar = tqdm(sources, unit="notebook")
     for source in bar:

@@ -78,6 +78,7 @@ def _open_model_folder(folder, options):
         deploy=f"aiayn-keras export saved-model {shlex.quote(str(folder))} --output models",
         most_hypotheses=translator.most_hypotheses,
         explores_any=translator.explores_any,
+        shows_steps=translator.shows_steps,
     )
     return translator, facts
 
@@ -98,6 +99,7 @@ def _open_kit(folder, version):
         deploy=f"see {kit / 'README.md'}",
         most_hypotheses=translator.most_hypotheses,
         explores_any=translator.explores_any,
+        shows_steps=translator.shows_steps,
     )
     return translator, facts
 

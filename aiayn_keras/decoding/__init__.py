@@ -11,6 +11,7 @@
 | `candidates` | the best next tokens; with `token_limits`, `repetition`, `constraints` |
 | `beam_sampler` | the search as a sampler of KerasHub's |
 | `scoring`, `attention_maps` | given translations: their probabilities, their attention |
+| `recording` | every step of a search, to look at; with `search_record` |
 
 Nothing is imported here, so that the command reads the options without loading Keras.
 """

@@ -82,6 +82,40 @@ def alignments(
     return ops.mean(cross[-1], axis=1)
 
 
+def cross_attention_scores(
+    backbone, encoder_token_ids, encoder_padding_mask, decoder_token_ids, decoder_padding_mask
+):
+    """The products of queries and keys from which cross-attention is computed.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        encoder_token_ids: Integer tensor `(B, S)`.
+        encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
+        decoder_token_ids: Integer tensor `(B, T)`.
+        decoder_padding_mask: Integer tensor `(B, T)`, 0 on padding.
+
+    Returns:
+        List of a float32 tensor `(B, H, T, S)` for each layer. Divided by `√d_k`, their softmax
+        over S gives the weights.
+    """
+    memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
+    self_mask, memory_mask = make_decoder_masks(decoder_padding_mask, encoder_padding_mask)
+    x = backbone.token_embedding(decoder_token_ids)
+    x = backbone.decoder_embedding(x, decoder_padding_mask, training=False)
+    scores = []
+    for block in backbone.decoder_blocks:
+
+        def attend_to_memory(query, attention=block.cross_attention):
+            scores.append(attention.scores_of(query, memory))
+            return attention(query, memory, memory_mask, training=False)
+
+        def attend_to_self(query, attention=block.self_attention):
+            return attention(query, query, self_mask, training=False)
+
+        x = decoder_layer(block, x, attend_to_self, attend_to_memory)
+    return scores
+
+
 def _all_weights(backbone, encoder_ids, decoder_ids):
     encoder_ids, decoder_ids = (
         ops.convert_to_tensor([ids], dtype="int32") for ids in (encoder_ids, decoder_ids)

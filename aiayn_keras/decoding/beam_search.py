@@ -60,47 +60,29 @@ def beam_search(
         penalty plus coverage bonus; a hypothesis that does not exist has zeros and
         log-probability -inf.
     """
-    num_beams, length = options.num_beams, ops.shape(prompt)[1]
-    mask = ops.cast(mask, "bool")
-    if max_lengths is None:
-        max_lengths = ops.zeros_like(prompt[:, 0]) + (length - 2)
-    if min_length is None or not options.min_length:
-        min_length = options.min_length
-    limits = TokenLimits(
-        end_token_id, min_length, forbidden_token_ids, options.no_repeat_ngram_size
+    search, state = start_search(
+        next_token,
+        cache,
+        prompt,
+        mask,
+        options,
+        end_token_id,
+        max_lengths,
+        min_length,
+        forbidden_token_ids,
+        rules,
+        rule_state,
     )
     is_single = prompt.shape[0] == 1
     may_drop = cache.sentences_may_leave and shapes_may_change() and not is_single
 
     def is_unfinished(*loop_vars):
-        state = BeamState(*loop_vars)
-        return ops.logical_and(state.index < length, ops.any(state.can_improve))
+        return search.is_unfinished(BeamState(*loop_vars))
 
     def step(*loop_vars):
-        state = BeamState(*loop_vars)
-        flat_ids = ops.reshape(state.live_ids, (-1, length))
-        logits, _, cache = next_token(flat_ids, state.cache, state.index)
-        allowed = None
-        if rules is not None:
-            room = state.sentences.max_lengths + 1 - state.index
-            allowed = rules.allowed(state.rule_state, room)
-        tokens, log_probs = limits.candidates(
-            logits, flat_ids, state.index, num_beams, state.sentences, allowed
-        )
-        candidates = _best_candidates(state, tokens, log_probs, end_token_id)
-        state = _grow_finished(state, candidates, cache, options)
-        state = _grow_live(state, candidates, cache, options, rules)
-        state = state._replace(index=state.index + 1)
+        state = search.grow(*search.draw(BeamState(*loop_vars)))
         return tuple(drop_finished(state) if may_drop else state)
 
-    sentences = Sentences(
-        row=ops.arange(ops.shape(prompt)[0]),
-        prompt=prompt,
-        mask=mask,
-        max_lengths=max_lengths,
-        limit_penalty=_length_penalty(max_lengths + 1, options),
-    )
-    state = initial_state(sentences, num_beams, options.num_return_sequences, cache, rule_state)
     if may_drop:  # A no-op that makes TensorFlow's batch dimension variable.
         state = drop_now(state)
     state = BeamState(*while_loop(is_unfinished, step, tuple(state), is_single))
@@ -110,7 +92,91 @@ def beam_search(
     return ops.where(exists, token_ids, ops.zeros_like(token_ids)), log_probs
 
 
-class _Candidates(NamedTuple):
+def start_search(
+    next_token,
+    cache,
+    prompt,
+    mask,
+    options,
+    end_token_id,
+    max_lengths=None,
+    min_length=None,
+    forbidden_token_ids=(),
+    rules=None,
+    rule_state=(),
+):
+    """A `BeamSearch` and the `BeamState` that it begins with; arguments as of `beam_search`."""
+    if max_lengths is None:
+        max_lengths = ops.zeros_like(prompt[:, 0]) + (ops.shape(prompt)[1] - 2)
+    if min_length is None or not options.min_length:
+        min_length = options.min_length
+    limits = TokenLimits(
+        end_token_id, min_length, forbidden_token_ids, options.no_repeat_ngram_size
+    )
+    sentences = Sentences(
+        row=ops.arange(ops.shape(prompt)[0]),
+        prompt=prompt,
+        mask=ops.cast(mask, "bool"),
+        max_lengths=max_lengths,
+        limit_penalty=_length_penalty(max_lengths + 1, options),
+    )
+    state = initial_state(
+        sentences, options.num_beams, options.num_return_sequences, cache, rule_state
+    )
+    return BeamSearch(next_token, options, limits, rules, ops.shape(prompt)[1]), state
+
+
+class BeamSearch(NamedTuple):
+    """The step of a search: candidates are drawn, then some of them finish and some live on.
+
+    Attributes:
+        next_token: The step function of the model, see `beam_search`.
+        options: `SearchOptions`.
+        limits: `TokenLimits`.
+        rules: The `Rules` of a constraint, or None.
+        length: The length limit L of hypotheses, start and end included, an integer scalar.
+    """
+
+    next_token: Any
+    options: Any
+    limits: Any
+    rules: Any
+    length: Any
+
+    def is_unfinished(self, state):
+        """Whether there is a next step, a boolean scalar."""
+        return ops.logical_and(state.index < self.length, ops.any(state.can_improve))
+
+    def draw(self, state):
+        """Draws the best continuations of the live hypotheses; α plays no part in it.
+
+        Returns:
+            The state with the cache of this step, and its `Candidates`.
+        """
+        flat_ids = ops.reshape(state.live_ids, (-1, self.length))
+        logits, _, cache = self.next_token(flat_ids, state.cache, state.index)
+        allowed = None
+        if self.rules is not None:
+            room = state.sentences.max_lengths + 1 - state.index
+            allowed = self.rules.allowed(state.rule_state, room)
+        tokens, log_probs = self.limits.candidates(
+            logits, flat_ids, state.index, self.options.num_beams, state.sentences, allowed
+        )
+        candidates = _best_candidates(state, tokens, log_probs, self.limits.end_token_id)
+        return state._replace(cache=cache), candidates
+
+    def grow(self, state, candidates):
+        """Lets candidates finish and live on.
+
+        Returns:
+            The state of the next step.
+        """
+        state = _grow_finished(state, candidates, self.options)
+        state = _grow_live(state, candidates, self.options, self.rules)
+        return state._replace(index=state.index + 1)
+
+
+class Candidates(NamedTuple):
     """The best 2·W continuations of a sentence's hypotheses, best first.
 
     Attributes:
@@ -141,17 +207,17 @@ def _best_candidates(state, tokens, log_probs, end_token_id):
     ids = take_in_rows(state.live_ids, beams)  # --> (B, 2W, L)
     is_index = ops.equal(ops.arange(ops.shape(ids)[2]), state.index)
     ids = ops.where(is_index, ops.expand_dims(tokens, axis=2), ids)
-    return _Candidates(ids, log_probs, beams, ops.equal(tokens, end_token_id))
+    return Candidates(ids, log_probs, beams, ops.equal(tokens, end_token_id))
 
 
-def _grow_finished(state, candidates, cache, options):
+def _grow_finished(state, candidates, options):
     """Adds the candidates that end to the finished hypotheses, and keeps the best N."""
     num_beams = options.num_beams
     # Among the best W only, as otherwise one beam would not be greedy.
     ending = ops.where(candidates.is_end, candidates.log_probs, NEVER)[:, :num_beams]
     scores = ending / _length_penalty(state.index, options)
     if options.coverage_penalty:
-        bonus = cache.coverage_bonus(options.coverage_penalty)
+        bonus = state.cache.coverage_bonus(options.coverage_penalty)
         scores = scores + take_in_rows(bonus, candidates.beams[:, :num_beams])
     scores, best = ops.top_k(
         ops.concatenate([state.finished_scores, scores], axis=1), options.num_return_sequences
@@ -166,7 +232,7 @@ def _grow_finished(state, candidates, cache, options):
     )
 
 
-def _grow_live(state, candidates, cache, options, rules):
+def _grow_live(state, candidates, options, rules):
     """Lets the best W candidates that do not end live on."""
     going_on = ops.where(candidates.is_end, NEVER, candidates.log_probs)
     log_probs, best = ops.top_k(going_on, options.num_beams)
@@ -182,7 +248,7 @@ def _grow_live(state, candidates, cache, options, rules):
         live_ids=live_ids,
         live_log_probs=log_probs,
         can_improve=best_possible > state.finished_scores[:, -1],
-        cache=cache.reorder(beams),
+        cache=state.cache.reorder(beams),
         rule_state=rule_state,
     )
 

@@ -42,6 +42,32 @@ def search_translations(
         Token ids `(B, N, L)`, best first, padded with 0 behind the end token, and
         log-probabilities `(B, N)` in nats.
     """
+    inputs = search_inputs(
+        backbones,
+        tokenizer,
+        encoder_token_ids,
+        encoder_padding_mask,
+        options,
+        prompt,
+        max_lengths,
+        min_length,
+        decoders,
+    )
+    return beam_search(**inputs)
+
+
+def search_inputs(
+    backbones,
+    tokenizer,
+    encoder_token_ids,
+    encoder_padding_mask,
+    options,
+    prompt=None,
+    max_lengths=None,
+    min_length=None,
+    decoders=None,
+):
+    """The arguments of `beam_search` in a dictionary; arguments as of `search_translations`."""
     if prompt is None:
         num_tokens = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1)
         num_pieces = num_tokens - len(tokenizer.source_ids)
@@ -66,23 +92,23 @@ def search_translations(
         track_coverage=bool(options.coverage_penalty),
         decoders=decoders,
     )
-    return beam_search(
-        next_token,
-        cache,
-        prompt,
-        ops.not_equal(prompt, tokenizer.pad_token_id),
-        options,
-        tokenizer.end_token_id,
-        max_lengths,
-        min_length,
-        forbidden_token_ids=(
+    return {
+        "next_token": next_token,
+        "cache": cache,
+        "prompt": prompt,
+        "mask": ops.not_equal(prompt, tokenizer.pad_token_id),
+        "options": options,
+        "end_token_id": tokenizer.end_token_id,
+        "max_lengths": max_lengths,
+        "min_length": min_length,
+        "forbidden_token_ids": (
             tokenizer.pad_token_id,
             tokenizer.unk_token_id,
             tokenizer.start_token_id,
         ),
-        rules=rules,
-        rule_state=rule_state,
-    )
+        "rules": rules,
+        "rule_state": rule_state,
+    }
 
 
 def search_one_translation(

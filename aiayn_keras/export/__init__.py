@@ -6,6 +6,7 @@ from aiayn_keras.export.litert import export_litert
 from aiayn_keras.export.onnx import export_onnx
 from aiayn_keras.export.openvino import export_openvino
 from aiayn_keras.export.saved_model import export_saved_model
+from aiayn_keras.export.server_versions import UnsupportedGraphError
 from aiayn_keras.models import TransformerSeq2SeqLM
 
 TransformerSeq2SeqLM.exporters["saved_model"] = export_saved_model
@@ -16,6 +17,7 @@ TransformerSeq2SeqLM.exporters["openvino"] = export_openvino
 TransformerSeq2SeqLM.exporters["litert"] = export_litert
 
 __all__ = [
+    "UnsupportedGraphError",
     "export_ctranslate2",
     "export_hf_marian",
     "export_litert",

@@ -151,6 +151,12 @@ class MultiHeadAttention(keras.layers.Layer):
         key, _ = self.project_memory(memory)
         return attention_weights(query, key, _add_head_axis(mask))
 
+    def scores_of(self, query, memory):
+        """Products `Q Kᵀ (B, H, T, S)` in float32, not divided by `√d_k`, to look at."""
+        query = self._split_heads(self.query_dense(query), self.key_dim)
+        key, _ = self.project_memory(memory)
+        return float32_matmul_transposed(query, key)
+
     def _split_heads(self, x, head_dim):
         # -1 stands for the batch, not the length: ONNX converters need it so.
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))

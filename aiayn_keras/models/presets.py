@@ -74,3 +74,5 @@ TRANSFORMER_PRESETS = {
         "label_smoothing": 0.1,
     },
 }
+"""By name: arguments of `TransformerBackbone` that differ from those of base, a description, and
+the label smoothing of the training."""

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from aiayn_keras.backend import CompiledFunctions, compiles_by_default, variable_ids
-from aiayn_keras.decoding.attention_maps import alignments, compute_attention_maps
+from aiayn_keras.decoding.attention_maps import alignments
 from aiayn_keras.decoding.beam_sampler import BeamSampler
 from aiayn_keras.decoding.generation import (
     generate_tokens,
@@ -20,6 +20,7 @@ from aiayn_keras.decoding.scoring import score_texts, token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import translate_texts
 from aiayn_keras.models.document_translator import DocumentTranslator
+from aiayn_keras.models.inspection import Inspection
 from aiayn_keras.models.model_folder import ModelFolders
 from aiayn_keras.models.training_steps import TrainingSteps
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
@@ -35,7 +36,7 @@ from aiayn_keras.optimization import (
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, TrainingSteps):
+class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, TrainingSteps):
     """A `TransformerBackbone` that translates (paper 3, 5 and 6).
 
     Maps the backbone's inputs to logits `(B, T, V)`; the output projection is the embedding matrix
@@ -255,15 +256,6 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, TrainingSteps):
             batch_size=batch_size,
         )
         return scores if per_token else np.array([sum(score) for score in scores], "float32")
-
-    def attention_maps(self, source, target):
-        """Attention weights of every layer and head for one pair, see `AttentionMaps`.
-
-        Args:
-            source: A string.
-            target: A string, such as the translation.
-        """
-        return compute_attention_maps(self.backbone, self._tokenizer, source, target)
 
     def export(self, filepath, format="saved_model", **options):
         """Writes the model for use without this package.

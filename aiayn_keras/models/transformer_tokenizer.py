@@ -112,7 +112,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     @property
     def source_ids(self):
-        """Token ids behind the wordpieces of a source, a list: the end token's, or none."""
+        """List of the token ids behind the wordpieces of a source, the end token's or none."""
         return [self.end_token_id] if self.source_end else []
 
     def get_config(self):

@@ -6,15 +6,11 @@ its libraries from the network, and CircuitsVis (1.3 MB) draws one sentence that
 """
 
 import base64
-import html
-from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
+import re
 
 import numpy as np
 
-from aiayn_keras.files import write_text
-from aiayn_keras.plotting.inline_page import InlinePage
+from aiayn_keras.plotting.interactive_page import InteractivePage, offline_page
 from aiayn_keras.plotting.visible_tokens import visible
 
 KINDS = (
@@ -46,51 +42,26 @@ KINDS = (
 ATTRIBUTES = ("source_tokens", "target_tokens", *(kind["attribute"] for kind in KINDS))
 
 END = "</s>"
+SPECIAL = re.compile("<.+>")
 LARGEST = 65535  # a weight of 1 in the page: 16 bits, more than the three digits it shows
-ROW_PIXELS, OTHER_PIXELS, HIGHEST_FRAME = 28, 390, 800
+ROW_PIXELS, LAYER_PIXELS, OTHER_PIXELS, HIGHEST_FRAME = 28, 50, 430, 960
 
 
-@dataclass(frozen=True)
-class AttentionExplorer:
-    """An interactive page of attention weights; a notebook shows it as a cell's last line.
+class AttentionExplorer(InteractivePage):
+    """An interactive page of attention weights; a notebook shows it as a cell's last line."""
 
-    Attributes:
-        page: The page as one HTML text that loads nothing else.
-        height: Pixels that it takes in a notebook.
-    """
-
-    page: str
-    height: int
-
-    def save(self, path):
-        """Writes the page, in full or not at all; any browser opens it, without a network.
-
-        Args:
-            path: HTML file to write.
-        """
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, self.page)
-
-    def _repr_html_(self):
-        """The page in a frame of its own, where its style meets no other."""
-        return (
-            '<iframe title="Attention explorer" sandbox="allow-scripts" '
-            f'style="width: 100%; height: {self.height}px; border: 0" '
-            f'srcdoc="{html.escape(self.page)}"></iframe>'
-        )
-
-    def __repr__(self):
-        size = f"{len(self.page) / 1000:.0f} kB"
-        return f"AttentionExplorer({size}): notebooks show it, save(path) writes it"
+    frame_title = "Attention explorer"
 
 
 def attention_explorer(maps, title=None):
     """Makes an interactive page of a sentence pair's attention (paper, figures 3 to 5).
 
-    The page offers the kind of attention, the layer, and the head or the mean of the heads. A word
-    that is pointed at, tapped or reached with the keyboard shows the words it looks at, or, on the
-    other side, the words that look at it, with their weights.
+    The page offers the kind of attention, the layer, and the mean of the heads, one of them, or
+    several in colours; a small map of every layer and head chooses it. A word that is pointed at,
+    tapped or reached with the keyboard shows the words it looks at, or, on the other side, the
+    words that look at it, with their weights. Lines below a weight that the reader sets are left
+    out. Wordpieces can be joined to words: weights to the pieces of a word are summed, weights of
+    pieces that look are averaged.
 
     ```python
     translation = model.translate([source])[0]
@@ -103,7 +74,7 @@ def attention_explorer(maps, title=None):
             attributes: `source_tokens` (S strings), `target_tokens` (T strings), and the weights
             `encoder (N, H, S, S)`, `decoder (N, H, T, T)` and `cross (N, H, T, S)`. Weights that
             are None are left out, but there must be some.
-        title: Heading of the page, or `None`.
+        title: Heading of the page, or `None` for the pair of texts.
 
     Returns:
         An `AttentionExplorer`: a notebook shows it, `save(path)` writes it.
@@ -143,10 +114,23 @@ def attention_explorer(maps, title=None):
     if not kinds:
         raise ValueError("`maps` must have weights of at least one kind. Received: None of each.")
     longest = max(map(len, words.values()))
+    layers = max(kind["shape"][0] for kind in kinds)
+    title = str(title) if title else _pair(maps)
     return AttentionExplorer(
-        page=_page({"title": title and str(title), "words": words, "kinds": kinds}),
-        height=min(OTHER_PIXELS + ROW_PIXELS * longest, HIGHEST_FRAME),
+        page=offline_page("explorer", {"title": title, "words": words, "kinds": kinds}),
+        height=min(OTHER_PIXELS + LAYER_PIXELS * layers + ROW_PIXELS * longest, HIGHEST_FRAME),
     )
+
+
+def _pair(maps):
+    """Source and target as texts, for a title."""
+    texts = (
+        "".join(token for token in map(str, tokens) if not SPECIAL.fullmatch(token))
+        .replace("▁", " ")
+        .strip()
+        for tokens in (maps.source_tokens, maps.target_tokens)
+    )
+    return " → ".join(texts)
 
 
 def _packed(weights, kind, words):
@@ -166,18 +150,3 @@ def _packed(weights, kind, words):
         )
     whole = np.rint(np.minimum(weights, 1) * LARGEST).astype("<u2")
     return {"shape": weights.shape, "weights": base64.b64encode(whole.tobytes()).decode("ascii")}
-
-
-def read_explorer_page():
-    """Reads the parts of the page, an `InlinePage`."""
-    return InlinePage.read(resources.files("aiayn_keras.plotting") / "explorer_page", "explorer")
-
-
-def _page(data):
-    """The HTML text; its policy runs our script alone and lets nothing be fetched."""
-    page = read_explorer_page()
-    policy = (
-        f"default-src 'none'; img-src data:; script-src {page.script_source}; "
-        f"style-src {page.style_source}; base-uri 'none'; form-action 'none'"
-    )
-    return page.filled(data, policy=policy)

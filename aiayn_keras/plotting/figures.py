@@ -6,6 +6,7 @@ from aiayn_keras.files import atomic_path
 
 # Okabe and Ito's colours, which colour-blind readers tell apart.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+"""Colours of lines that colour-blind readers can tell apart (Okabe and Ito), in their order."""
 DASHES = ["-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1))]
 
 

@@ -12,7 +12,15 @@ LONGEST_TOKEN = 16  # characters shown; a longer token ends in an ellipsis
 CELL, WIDEST = 0.22, 8.0  # inches: one weight of a heat map; a row of them, legible in a notebook
 
 
-def plot_attention(weights, source_tokens, target_tokens, path=None, title=None):
+def plot_attention(
+    weights,
+    source_tokens,
+    target_tokens,
+    path=None,
+    title=None,
+    x_label="keys",
+    y_label="queries",
+):
     """Draw attention weights as heat maps, one for each head.
 
     Args:
@@ -22,6 +30,9 @@ def plot_attention(weights, source_tokens, target_tokens, path=None, title=None)
         target_tokens: The T tokens that look.
         path: PNG file to write, or `None`.
         title: Line above the figure, or `None`.
+        x_label: Name of the columns.
+        y_label: Name of the rows; `"written piece"`, say, where a row is named by the piece that
+            the decoder writes next and not by the one whose query it is.
 
     Returns:
         A Figure with H heat maps on one colour scale.
@@ -44,7 +55,14 @@ def plot_attention(weights, source_tokens, target_tokens, path=None, title=None)
         )
     names = [""] if single else [f"head {head + 1}" for head in range(len(heads))]
     return _heat_maps(
-        heads, source_tokens, target_tokens, names, title, path, scale="attention weight"
+        heads,
+        source_tokens,
+        target_tokens,
+        names,
+        title,
+        path,
+        scale="attention weight",
+        axis_labels=(x_label, y_label),
     )
 
 
@@ -84,7 +102,16 @@ def plot_masks(masks, path=None, title=None, source_tokens=None, target_tokens=N
     )
 
 
-def _heat_maps(maps, key_tokens, query_tokens, names, title, path, scale=None):
+def _heat_maps(
+    maps,
+    key_tokens,
+    query_tokens,
+    names,
+    title,
+    path,
+    scale=None,
+    axis_labels=("keys", "queries"),
+):
     """Draw `maps (N, T, S)` side by side; `scale` names the colour bar, `None` leaves it out."""
     keys, queries = _labels(key_tokens), _labels(query_tokens)
     longest_key, longest_query = max(map(len, keys)), max(map(len, queries))
@@ -107,7 +134,8 @@ def _heat_maps(maps, key_tokens, query_tokens, names, title, path, scale=None):
         axes.set_yticks(
             range(len(queries)), queries if index % columns == 0 else [""] * len(queries)
         )
-        axes.set(xlabel="keys", ylabel="queries" if index % columns == 0 else "")
+        x_label, y_label = axis_labels
+        axes.set(xlabel=plain(x_label), ylabel=plain(y_label) if index % columns == 0 else "")
         axes.set_xticks(np.arange(len(keys) + 1) - 0.5, minor=True)
         axes.set_yticks(np.arange(len(queries) + 1) - 0.5, minor=True)
         axes.grid(which="minor", color="#E4E4E4", linewidth=0.5)

@@ -21,11 +21,14 @@ class InlinePage(NamedTuple):
     script: str
 
     @classmethod
-    def read(cls, folder, name):
-        """Reads the files `name.html`, `name.css` and `name.js` of a folder."""
-        return cls(
-            *((folder / f"{name}.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
-        )
+    def read(cls, folder, *names):
+        """Reads the files `name.css` and `name.js` of all names, and `name.html` of the last."""
+
+        def joined(kind):
+            return "".join((folder / f"{name}.{kind}").read_text("utf-8") for name in names)
+
+        markup = (folder / f"{names[-1]}.html").read_text("utf-8")
+        return cls(markup, joined("css"), joined("js"))
 
     @property
     def script_source(self):

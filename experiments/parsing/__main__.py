@@ -140,7 +140,7 @@ def main(model_folder, output, split, limit, parsers, settings):
             draw(references, trees, ("reference", model_folder.name), folder)
         results = {
             **provenance(),
-            "model": model_folder.name,
+            "model": model_folder.name if searches else None,
             "recipe": recipe.model_dump(mode="json", exclude_none=True),
             "split": split,
             "seconds": seconds,

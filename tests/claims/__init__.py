@@ -20,4 +20,6 @@ The tests run a small sample of each, from a fixed seed.
   and by a C program; `tests/export/test_saved_model.py` and `test_served_documents.py`.
 - `python -m tests.claims.documents`: hard texts are split into the sentences of a table;
   `tests/decoding/test_sentence_splitting.py`.
+- `python -m tests.claims.book`: every page of the built book opens in Chromium, wide and as on a
+  phone, without an error and without scrolling sideways; `tests/book/test_pages.py`.
 """

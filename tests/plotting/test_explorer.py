@@ -35,6 +35,16 @@ def test_the_page_holds_words_and_weights_of_every_kind(maps):
         assert_close(whole / 65535, expected, rtol=0, atol=0.5 / 65535)
 
 
+def test_the_pair_is_the_title_unless_there_is_one(make_maps):
+    maps = make_maps(["▁a", "▁hou", "se", "</s>"], ["<s>", "▁ein", "▁Haus"])
+    assert embedded(attention_explorer(maps).page)["title"] == "a house → ein Haus"
+    assert embedded(attention_explorer(maps, title="Mine").page)["title"] == "Mine"
+
+
+def test_nothing_is_called_darker_which_is_lighter_on_dark_paper(maps):
+    assert "darker" not in attention_explorer(maps).page
+
+
 def test_the_words_that_look_are_the_rows(maps):
     kinds = embedded(attention_explorer(maps).page)["kinds"]
     assert [(kind["queries"], kind["keys"]) for kind in kinds] == [

@@ -97,6 +97,16 @@ def test_attention_of_one_head_shows_its_weights_and_tokens(weights):
     assert figure.get_suptitle() == "layer 1"
 
 
+def test_attention_names_its_axes(weights):
+    first, *_ = plotting.plot_attention(weights, SOURCE, TARGET).axes
+    assert [first.get_xlabel(), first.get_ylabel()] == ["keys", "queries"]
+    first, second, *_ = plotting.plot_attention(
+        weights, SOURCE, TARGET, x_label="source", y_label="written"
+    ).axes
+    assert [first.get_xlabel(), first.get_ylabel()] == ["source", "written"]
+    assert [second.get_xlabel(), second.get_ylabel()] == ["source", ""]
+
+
 def test_attention_of_all_heads_shares_one_scale(weights):
     *heads, _ = plotting.plot_attention(weights, SOURCE, TARGET).axes
     assert [axes.get_title() for axes in heads] == ["head 1", "head 2", "head 3"]

@@ -1,5 +1,6 @@
 """The local page of a model, served in a thread, and requests to it as no browser sends them."""
 
+import contextlib
 import http.client
 import json
 import threading
@@ -9,7 +10,9 @@ from pathlib import Path
 from aiayn_keras.serving.local_page import Application, PageFacts, listen, open_server
 
 SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
-FACTS = PageFacts("demo", ("en", "de"), "a command", most_hypotheses=4, explores_any=True)
+FACTS = PageFacts(
+    "demo", ("en", "de"), "a command", most_hypotheses=4, explores_any=True, shows_steps=True
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,9 @@ class PageServer:
     def __exit__(self, *error):
         self._server.task_dispatcher.shutdown()
         close_all, connections = self._server.asyncore.close_all, self._server._map
-        self._server.trigger.pull_trigger(lambda: close_all(connections, ignore_all=True))
+        # Another's pull may run the function, which closes the trigger, before this one pulls.
+        with contextlib.suppress(OSError):
+            self._server.trigger.pull_trigger(lambda: close_all(connections, ignore_all=True))
         self._thread.join(timeout=30)
         assert not self._thread.is_alive()
         self._opened.__exit__(*error)

@@ -222,11 +222,12 @@ def test_a_server_that_is_gone_is_said(open_page):
 
 
 def test_a_kit_explores_the_best_translation_only(open_page):
-    facts = dataclasses.replace(FACTS, explores_any=False)
+    facts = dataclasses.replace(FACTS, explores_any=False, shows_steps=False)
     with PageServer(EchoTranslatorDouble(), facts) as server:
         page = open_page(server)
         page.press("a")
         page.wait_for_translation("a")
+        assert not page.find("#watch").is_displayed()
         page.find("summary").click()
         page.find("#explore").click()
         page.wait(lambda: page.all("iframe"))
@@ -237,3 +238,24 @@ def test_a_kit_explores_the_best_translation_only(open_page):
         page.all("#hypotheses label")[0].click()
         page.wait(lambda: page.all("iframe"))
         assert page.find("#explore").is_enabled()
+
+
+def test_attention_and_search_are_shown_one_at_a_time(open_page):
+    def shown():
+        page.wait(lambda: page.all("iframe"))
+        return page.find("iframe").get_attribute("srcdoc").removeprefix("<!DOCTYPE html>")
+
+    with PageServer(EchoTranslatorDouble(), FACTS) as server:
+        page = open_page(server)
+        page.press("a")
+        page.wait_for_translation("a")
+        page.find("#watch").click()
+        page.wait(lambda: shown() == "steps of a")
+        assert page.find("iframe").get_attribute("title") == "Beam search, step by step"
+        assert page.find("#watch").get_attribute("aria-expanded") == "true"
+        page.wait(lambda: page.text_of("#reason") == "")
+        page.find("#explore").click()
+        page.wait(lambda: shown() == "a")
+        assert page.find("#watch").get_attribute("aria-expanded") == "false"
+        page.find("#explore").click()
+        page.wait(lambda: page.all("iframe") == [])

@@ -48,6 +48,13 @@ def test_attention_is_answered_with_a_page(page):
     assert content["height"] > 0
 
 
+def test_the_search_is_answered_with_a_page(page):
+    content = page.ask("/steps", {"source": GIRL}).json()
+    assert content["page"].startswith("<!DOCTYPE html>")
+    assert "Beam search, step by step" in content["page"]
+    assert page.ask("/steps", {"source": GIRL, "target": MÄDCHEN}).status == 400
+
+
 def test_the_page_loads_nothing_and_is_framed_by_nobody(page):
     answer = page.ask("/", method="GET")
     assert answer.status == 200
@@ -74,7 +81,7 @@ def test_every_answer_is_of_its_type_and_says_nothing_of_where_it_was(page, meth
 
 def test_facts_of_markup_are_inert(folder_translator):
     attack = "</script><script>alert(1)</script>"
-    facts = PageFacts(attack, None, attack, most_hypotheses=4, explores_any=True)
+    facts = PageFacts(attack, None, attack, most_hypotheses=4, explores_any=True, shows_steps=True)
     with PageServer(folder_translator, facts) as server:
         html = server.ask("/", method="GET").body.decode()
     assert html.count("</script>") == 2

@@ -1,5 +1,8 @@
 """The page's translators: a model folder and a kit say the same, as the model does."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 
@@ -21,6 +24,12 @@ def kit_translator():
 @pytest.fixture(params=["folder", "kit"])
 def translator(request):
     return request.getfixturevalue(f"{request.param}_translator")
+
+
+def embedded(page):
+    """The object that the script of a page reads."""
+    (text,) = re.findall(r'<script type="application/json" id="\w+">(.*?)</script>', page, re.S)
+    return json.loads(text)
 
 
 def test_sentences_are_translated_and_what_is_between_them_is_kept(translator):
@@ -54,8 +63,18 @@ def test_normalised_scores_are_those_of_the_served_graph(folder_translator, kit_
 
 def test_the_best_translation_is_explored(translator):
     explorer = translator.explore(GIRL, MÄDCHEN)
-    assert "▁glückli" in explorer.page.encode().decode("unicode_escape")
+    assert "▁glückli" in embedded(explorer.page)["words"]["target"]
     assert explorer.height > 0
+
+
+def test_the_search_of_a_folder_is_shown_step_by_step(folder_translator, kit_translator):
+    steps = folder_translator.steps(GIRL)
+    searches = embedded(steps.page)["searches"]
+    assert [search["beams"] for search in searches] == [1, 2, 3, 4, 5]
+    assert all(MÄDCHEN in [text for _, text, *_ in each["finished"]] for each in searches)
+    assert steps.height > 0
+    assert folder_translator.shows_steps
+    assert not kit_translator.shows_steps
 
 
 def test_a_kit_explores_no_other_translation(kit_translator):

@@ -51,3 +51,6 @@ class EchoTranslatorDouble:
 
     def explore(self, source, target):
         return SimpleNamespace(page=f"<!DOCTYPE html>{target}", height=100)
+
+    def steps(self, source):
+        return SimpleNamespace(page=f"<!DOCTYPE html>steps of {source}", height=100)

@@ -13,6 +13,7 @@ NATIVE = (
     "I0000 00:00:1795266814.190129    8633 port.cc:153] oneDNN custom operations are on.\n"
     "2026-11-21 13:13:54.190129: I tensorflow/core/platform/cpu_feature_guard.cc:210] CPU\n"
     "To enable the following instructions: AVX2 FMA, rebuild TensorFlow\n"
+    "WARNING:absl:Failed to load jax profiler: No module named 'jax'\n"
 )
 WARNING = "<ipython>:1: DeprecationWarning: old\n"
 
@@ -21,7 +22,9 @@ WARNING = "<ipython>:1: DeprecationWarning: old\n"
 def execute():
     spec = importlib.util.spec_from_file_location("execute", SCRIPT)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPT.parent)  # as for a script
+        spec.loader.exec_module(module)
     return module
 
 
@@ -42,6 +45,13 @@ def test_cell_ids_come_from_the_text_and_survive_an_insertion(execute, source):
     after = [cell.id for cell in execute.read_source(source).cells]
     assert len(set(after)) == 4
     assert after[1:] == before
+
+
+def test_a_notebook_is_made_with_the_address_of_the_repository(execute, source, monkeypatch):
+    monkeypatch.setattr(execute, "repository", lambda: "https://github.com/someone/aiayn_keras")
+    source.write_text('# %%\nsystem("git clone --depth 1 https://github.com/a/b")\n', "utf-8")
+    (cell,) = execute.read_source(source).cells
+    assert cell.source == 'system("git clone --depth 1 https://github.com/someone/aiayn_keras")'
 
 
 def test_lines_of_tensorflows_start_are_dropped(execute):
@@ -82,3 +92,14 @@ def test_a_notebook_that_fails_is_not_written(execute, source, monkeypatch):
     monkeypatch.setattr(execute, "run", fail)
     assert execute.main([str(source)]) == 1
     assert not source.with_suffix(".ipynb").exists()
+
+
+def test_without_arguments_lessons_and_their_solutions_are_made(execute, source, monkeypatch):
+    solution = source.parent / "solutions" / source.name
+    solution.parent.mkdir()
+    solution.write_text(CELLS, "utf-8")
+    monkeypatch.setattr(execute, "FOLDER", source.parent)
+    monkeypatch.setattr(execute, "run", lambda notebook, folder: None)
+    assert execute.main([]) == 0
+    assert source.with_suffix(".ipynb").exists()
+    assert solution.with_suffix(".ipynb").exists()

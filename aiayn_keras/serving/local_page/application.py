@@ -1,4 +1,4 @@
-"""The page's WSGI application: three routes, and errors as one sentence of JSON."""
+"""The page's WSGI application: its routes, and errors as one sentence of JSON."""
 
 import json
 import logging
@@ -44,6 +44,7 @@ class Application:
             ("GET", "/"): self._show,
             ("POST", "/translate"): self._translate,
             ("POST", "/explore"): self._explore,
+            ("POST", "/steps"): self._steps,
         }
 
     def __call__(self, environ, start_response):
@@ -119,6 +120,13 @@ class Application:
         with self._turns.turn(_is_gone(environ)):
             explorer = self._translator.explore(request.source, request.target)
         return _json({"page": explorer.page, "height": explorer.height})
+
+    def _steps(self, environ):
+        request = requests.read_request(environ, requests.StepsRequest)
+        requests.check_length(request.source, requests.MOST_EXPLORED)
+        with self._turns.turn(_is_gone(environ)):
+            steps = self._translator.steps(request.source)
+        return _json({"page": steps.page, "height": steps.height})
 
 
 def _is_gone(environ):

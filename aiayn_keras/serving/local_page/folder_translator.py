@@ -11,6 +11,9 @@ from aiayn_keras.serving.local_page.sentences import (
 )
 from aiayn_keras.serving.translation_client import ServedTranslation
 
+RECORDED_BEAMS, MOST_RECORDED_BEAMS = (1, 2, 3, 4, 5), 8
+RECORDED_ALPHAS = (0.0, 0.6, 1.0)
+
 
 class FolderTranslator:
     """Translates and explains with a model of Keras.
@@ -22,9 +25,10 @@ class FolderTranslator:
     Attributes:
         most_hypotheses: Number of translations that there are of a sentence.
         explores_any: Whether attention can be shown for any translation of a sentence.
+        shows_steps: Whether the search can be shown step by step.
     """
 
-    explores_any = True
+    explores_any = shows_steps = True
 
     def __init__(self, model, **options):
         num_beams = options.get("num_beams", SearchOptions.num_beams)
@@ -72,6 +76,29 @@ class FolderTranslator:
         from aiayn_keras.plotting import attention_explorer
 
         return attention_explorer(self._model.attention_maps(source, target))
+
+    def steps(self, source):
+        """The search for a sentence's translation, step by step.
+
+        Beside the model's own numbers of beams and exponent, a few others are recorded.
+
+        Args:
+            source: A sentence.
+
+        Returns:
+            `DecodingSteps`.
+
+        Raises:
+            ValueError: For a sentence that is too long for the model.
+        """
+        from aiayn_keras.plotting import decoding_steps
+
+        options = dataclasses.asdict(self._options)
+        del options["num_return_sequences"]
+        own = options.pop("num_beams"), options.pop("length_penalty")
+        beams = sorted({*RECORDED_BEAMS, min(own[0], MOST_RECORDED_BEAMS)})
+        alphas = sorted({*RECORDED_ALPHAS, own[1]})
+        return decoding_steps(self._model.record_search(source, beams, alphas, **options))
 
 
 def _shown(hypothesis):

@@ -67,6 +67,7 @@ class KitTranslator:
         most_hypotheses: Number of translations that there are of a sentence.
         explores_any: Whether attention can be shown for any translation of a sentence; a kit shows
             that of the best one.
+        shows_steps: Whether the search can be shown step by step; the graph of a kit does not tell.
 
     Raises:
         OSError: If a file is missing.
@@ -74,7 +75,7 @@ class KitTranslator:
         ImportError: If TensorFlow or TensorFlow Text is not installed.
     """
 
-    explores_any = False
+    explores_any = shows_steps = False
 
     def __init__(self, version):
         import tensorflow as tf

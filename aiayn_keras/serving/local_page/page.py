@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import NamedTuple
 
-from aiayn_keras.plotting.explorer import read_explorer_page
 from aiayn_keras.plotting.inline_page import InlinePage
+from aiayn_keras.plotting.interactive_page import read_page
 from aiayn_keras.serving.local_page.requests import MOST_CHARACTERS
 
 
@@ -19,6 +19,7 @@ class PageFacts:
         deploy: The command, or the file, that leads to a server for production.
         most_hypotheses: Number of translations that there are of a sentence.
         explores_any: Whether attention can be shown for any of these, or for the best one alone.
+        shows_steps: Whether the search can be shown step by step.
         most_characters: Greatest length of a text.
     """
 
@@ -27,6 +28,7 @@ class PageFacts:
     deploy: str
     most_hypotheses: int
     explores_any: bool
+    shows_steps: bool
     most_characters: int = MOST_CHARACTERS
 
 
@@ -47,12 +49,12 @@ def make_page(facts):
         `Page`.
     """
     page = InlinePage.read(resources.files("aiayn_keras.serving.local_page") / "page", "page")
-    explorer = read_explorer_page()
-    # The explorer's frame inherits this policy, beside its own.
+    explorer, steps = read_page("explorer"), read_page("decoding_steps")
+    # The frames of the explorer and of the steps inherit this policy, beside their own.
     policy = (
         f"default-src 'none'; connect-src 'self'; img-src data:; "
-        f"script-src {page.script_source} {explorer.script_source}; "
-        f"style-src {page.style_source} {explorer.style_source}; "
+        f"script-src {page.script_source} {explorer.script_source} {steps.script_source}; "
+        f"style-src {page.style_source} {explorer.style_source} {steps.style_source}; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return Page(page.filled(asdict(facts)), policy)

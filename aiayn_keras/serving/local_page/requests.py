@@ -45,6 +45,12 @@ class ExploreRequest(_Request):
     target: str
 
 
+class StepsRequest(_Request):
+    """A sentence, and the search for its translation is shown step by step."""
+
+    source: str
+
+
 def check_sender(environ, port):
     """Refuses a request that is not for this machine, or that another site's page sends.
 
@@ -70,7 +76,7 @@ def read_request(environ, schema):
 
     Args:
         environ: Of WSGI.
-        schema: `TranslateRequest` or `ExploreRequest`.
+        schema: A class of this module, such as `TranslateRequest`.
     """
     content_type = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
     if content_type != "application/json":

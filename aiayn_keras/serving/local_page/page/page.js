@@ -6,8 +6,9 @@ const facts = JSON.parse(document.getElementById("facts").textContent);
 const element = (id) => document.getElementById(id);
 const [source, target] = [element("source"), element("target")];
 
-// `chosen` holds the index of the chosen hypothesis of every sentence, `current` that of a sentence.
-const state = { sentences: [], chosen: [], current: 0, exploring: false };
+// `chosen` holds the index of the chosen hypothesis of every sentence, `current` that of a sentence,
+// `view` is the button of what is shown of it, "explore" or "watch", or null.
+const state = { sentences: [], chosen: [], current: 0, view: null };
 const running = { translation: null, exploration: null }; // an AbortController while one is asked for
 let timer = 0;
 
@@ -24,10 +25,9 @@ class Problem extends Error {}
 class BusyProblem extends Problem {}
 
 /** Sends JSON and gives the answer; asking anew for the same thing ends the request before. */
-async function ask(thing, content) {
+async function ask(thing, path, content) {
   running[thing]?.abort();
   const controller = running[thing] = new AbortController();
-  const path = { translation: "/translate", exploration: "/explore" }[thing];
   const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) };
   try {
     const response = await fetch(path, { ...options, signal: controller.signal });
@@ -69,7 +69,7 @@ async function translate() {
   }
   showBusy(true);
   try {
-    const answer = await ask("translation", { text, num_hypotheses: facts.most_hypotheses });
+    const answer = await ask("translation", "/translate", { text, num_hypotheses: facts.most_hypotheses });
     showTranslation(answer);
     element("timing").textContent = `${answer.seconds.toFixed(2)} s`;
   } catch (error) {
@@ -147,23 +147,34 @@ function chooseHypothesis(index) {
   state.chosen[state.current] = index;
   const span = target.querySelector(`[data-index="${state.current}"]`);
   if (span) span.textContent = state.sentences[state.current].hypotheses[index].text;
-  explore();
+  if (state.view !== "watch") explore(); // the search is that of all hypotheses
 }
 
-/** Shows the attention of the chosen translation if the explorer is open. */
+const VIEWS = {
+  explore: { open: "Explore attention", close: "Close the explorer", title: "Attention explorer" },
+  watch: { open: "Watch the search", close: "Close the search", title: "Beam search, step by step" },
+};
+
+/** Shows the attention of the chosen translation, or the search for it, if one of them is open. */
 async function explore() {
   const sentence = state.sentences[state.current];
   const hypothesis = state.chosen[state.current];
-  const canExplore = sentence && (facts.explores_any || hypothesis === 0);
-  element("explore").disabled = !canExplore;
-  element("reason").textContent = !sentence || canExplore ? "" : "A kit shows the attention of the best translation only.";
-  element("explore").setAttribute("aria-expanded", state.exploring);
-  element("explore").textContent = state.exploring ? "Close the explorer" : "Explore attention";
-  element("explorer").hidden = !state.exploring || !canExplore;
+  const isPossible = { explore: sentence && (facts.explores_any || hypothesis === 0), watch: sentence && facts.shows_steps };
+  for (const [id, { open, close }] of Object.entries(VIEWS)) {
+    element(id).disabled = !isPossible[id];
+    element(id).setAttribute("aria-expanded", state.view === id);
+    element(id).textContent = state.view === id ? close : open;
+  }
+  element("reason").textContent = !sentence || isPossible.explore ? "" : "A kit shows the attention of the best translation only.";
+  element("explorer").hidden = !isPossible[state.view];
   stop("exploration");
   if (element("explorer").hidden) return element("explorer").replaceChildren();
+  const content = { source: sentence.source };
+  if (state.view === "explore") content.target = sentence.hypotheses[hypothesis].text;
+  else element("reason").textContent = "The model searches with several numbers of beams …";
   try {
-    showExplorer(await ask("exploration", { source: sentence.source, target: sentence.hypotheses[hypothesis].text }));
+    showExplorer(await ask("exploration", state.view === "explore" ? "/explore" : "/steps", content));
+    if (state.view === "watch") element("reason").textContent = "";
   } catch (error) {
     if (error.name === "AbortError") return;
     element("explorer").replaceChildren();
@@ -174,7 +185,7 @@ async function explore() {
 
 /** Puts the explorer in a frame of its own, which runs scripts and may do nothing else. */
 function showExplorer({ page, height }) {
-  const frame = node("iframe", { title: "Attention explorer", srcdoc: page });
+  const frame = node("iframe", { title: VIEWS[state.view].title, srcdoc: page });
   frame.sandbox = "allow-scripts";
   setHeight(frame, height);
   element("explorer").replaceChildren(frame);
@@ -218,6 +229,7 @@ function showFacts() {
   document.title = `${facts.name} – translate`;
   element("name").textContent = facts.name;
   element("deploy").textContent = facts.deploy;
+  element("watch").hidden = !facts.shows_steps;
   if (!facts.languages) return;
   const names = new Intl.DisplayNames(["en"], { type: "language" });
   const [from, to] = facts.languages.map((code) => {
@@ -248,7 +260,9 @@ source.addEventListener("keydown", (event) => {
 element("clear").addEventListener("click", () => { source.value = ""; translate(); source.focus(); });
 element("copy").addEventListener("click", copy);
 element("sentence").addEventListener("change", ({ target: { value } }) => chooseSentence(Number(value)));
-element("explore").addEventListener("click", () => { state.exploring = !state.exploring; explore(); });
+for (const id of Object.keys(VIEWS)) {
+  element(id).addEventListener("click", () => { state.view = state.view === id ? null : id; explore(); });
+}
 element("theme").addEventListener("click", switchTheme);
 systemTheme.addEventListener("change", showTheme);
 addEventListener("message", heed);

@@ -1,0 +1,190 @@
+"""Records what beam search does, by running its own steps one at a time."""
+
+import itertools
+
+import numpy as np
+from keras import ops
+
+from aiayn_keras.decoding.attention_maps import cross_attention_scores
+from aiayn_keras.decoding.beam_search import start_search
+from aiayn_keras.decoding.frozen_decoder import freeze_decoder
+from aiayn_keras.decoding.generation import search_inputs
+from aiayn_keras.decoding.search_record import (
+    FINISHES,
+    IS_DROPPED,
+    LIVES,
+    Candidate,
+    FinishedHypothesis,
+    RecordedSearch,
+    RecordedStep,
+    SearchRecord,
+)
+from aiayn_keras.decoding.text_batches import pad_batch, tokenize
+
+ROWS = 32
+"""Hypotheses whose attention is computed together."""
+
+
+def record_search(backbone, tokenizer, source, options):
+    """Searches for translations of one text, and keeps every step.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        tokenizer: A `TransformerTokenizer`.
+        source: A string.
+        options: List of lists of `SearchOptions`. Those of one list differ in `length_penalty`
+            alone; each list has another `num_beams`.
+
+    Returns:
+        `SearchRecord`.
+
+    Raises:
+        ValueError: For a text without words, or with more tokens than the model has positions.
+    """
+    (source_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
+    if len(source_ids) <= len(tokenizer.source_ids):
+        raise ValueError(f"`source` must have words. Received: {source!r}.")
+    encoder_ids = ops.convert_to_tensor([source_ids], dtype="int32")
+    decoder = freeze_decoder(backbone)
+    traces = [_trace(backbone, tokenizer, encoder_ids, each, decoder) for each in options]
+    prefixes = {ids for trace in traces for live, _, _ in trace.steps for ids in live}
+    scores = _scores_of_prefixes(backbone, source_ids, prefixes, tokenizer.start_token_id)
+    attention = backbone.decoder_blocks[0].cross_attention
+    return SearchRecord(
+        source=source,
+        source_tokens=tuple(map(tokenizer.id_to_token, source_ids)),
+        searches=tuple(_recorded(trace, tokenizer.of_targets(), scores) for trace in traces),
+        longest=traces[0].longest,
+        length_penalty_offset=options[0][0].length_penalty_offset,
+        key_dim=attention.key_dim,
+        cache_width=attention.num_heads * (attention.key_dim + attention.value_dim),
+    )
+
+
+class _Trace:
+    """The steps of a search with W beams, as token ids.
+
+    Attributes:
+        num_beams: Number of beams W.
+        longest: Most tokens of a translation, the end token included.
+        steps: List of triples: live hypotheses (tuples of ids), their log-probabilities, and the
+            candidates as `(beam, token id, log-probability, fate)`.
+        finished: Dictionary of hypotheses that ended, from ids to step and log-probability.
+        num_steps: Number of steps, by exponent α.
+        best: Ids of what the search returns, by exponent α.
+    """
+
+    def __init__(self, num_beams, longest):
+        self.num_beams, self.longest = num_beams, longest
+        self.steps, self.finished, self.num_steps, self.best = [], {}, {}, {}
+
+    def add(self, state, candidates):
+        """Notes the live hypotheses and the fates of their candidates."""
+        live_ids, log_probs = (_row(x) for x in (state.live_ids, state.live_log_probs))
+        index, exist = int(state.index), np.isfinite(log_probs)
+        live = [tuple(ids[1:index].tolist()) for ids in live_ids[exist]]
+        fates, places = [], itertools.count()
+        ids, candidate_log_probs, beams, is_end = (_row(x) for x in candidates)
+        for rank in np.flatnonzero(np.isfinite(candidate_log_probs)):
+            if is_end[rank]:
+                fate = FINISHES if rank < self.num_beams else IS_DROPPED
+            else:
+                fate = LIVES if next(places) < self.num_beams else IS_DROPPED
+            beam, log_prob = int(beams[rank]), float(candidate_log_probs[rank])
+            fates.append((beam, int(ids[rank, index]), log_prob, fate))
+            if fate == FINISHES:
+                self.finished[live[beam]] = len(self.steps), log_prob
+        self.steps.append((live, log_probs[exist].tolist(), fates))
+
+    def end(self, length_penalty, state):
+        """Notes what the search with an exponent α returns."""
+        ids = _row(state.finished_ids)[0]
+        self.num_steps[length_penalty] = len(self.steps)
+        self.best[length_penalty] = tuple(ids[1 : np.count_nonzero(ids) - 1].tolist())
+
+
+def _row(x):
+    """The one sentence of a batch, as an array."""
+    return ops.convert_to_numpy(x)[0]
+
+
+def _trace(backbone, tokenizer, encoder_ids, options, decoder):
+    """Runs the searches of several α together, as they differ only in when they end."""
+    inputs = search_inputs(
+        (backbone,),
+        tokenizer,
+        encoder_ids,
+        ops.ones_like(encoder_ids),
+        options[0],
+        decoders=(decoder,),
+    )
+    running = {each.length_penalty: start_search(**{**inputs, "options": each}) for each in options}
+    trace = _Trace(options[0].num_beams, int(inputs["max_lengths"][0]) + 1)
+    while running:
+        search, state = next(iter(running.values()))
+        state, candidates = search.draw(state)
+        trace.add(state, candidates)
+        for alpha, (search, before) in list(running.items()):
+            after = search.grow(before._replace(cache=state.cache), candidates)
+            running[alpha] = search, after
+            if not search.is_unfinished(after):
+                trace.end(alpha, after)
+                del running[alpha]
+    return trace
+
+
+def _scores_of_prefixes(backbone, source_ids, prefixes, start_token_id):
+    """Scores `(N, H, S)` of the last position of every prefix, a dictionary by prefix."""
+    inner = {ids[:length] for ids in prefixes for length in range(len(ids))}
+    longest = sorted(prefixes - inner, key=len)
+    scores = {}
+    for first in range(0, len(longest), ROWS):
+        rows = longest[first : first + ROWS]
+        decoder_ids, decoder_mask = pad_batch([[start_token_id, *ids] for ids in rows])
+        encoder_ids = np.repeat([source_ids], len(decoder_ids), axis=0)
+        layers = cross_attention_scores(
+            backbone, encoder_ids, np.ones_like(encoder_ids), decoder_ids, decoder_mask
+        )
+        layers = np.stack([ops.convert_to_numpy(layer) for layer in layers], axis=1)
+        for row, ids in zip(layers, rows, strict=False):  # (N, H, T, S)
+            for length in range(len(ids) + 1):
+                scores.setdefault(ids[:length], row[:, :, length].copy())
+    return scores
+
+
+def _recorded(trace, tokenizer, scores):
+    """A trace in wordpieces."""
+
+    def pieces(ids):
+        return tuple(map(tokenizer.id_to_token, ids))
+
+    steps = [
+        RecordedStep(
+            hypotheses=tuple(map(pieces, live)),
+            log_probs=tuple(log_probs),
+            candidates=tuple(
+                Candidate(beam, tokenizer.id_to_token(token), log_prob, fate)
+                for beam, token, log_prob, fate in candidates
+            ),
+            scores=np.stack([scores[ids] for ids in live]),
+        )
+        for live, log_probs, candidates in trace.steps
+    ]
+    special_ids = frozenset(tokenizer.special_token_ids)
+    finished = [
+        FinishedHypothesis(
+            step,
+            tokenizer.detokenize([i for i in ids if i not in special_ids]),
+            pieces(ids),
+            log_prob,
+        )
+        for ids, (step, log_prob) in trace.finished.items()
+    ]
+    places = {ids: place for place, ids in enumerate(trace.finished)}
+    return RecordedSearch(
+        num_beams=trace.num_beams,
+        steps=tuple(steps),
+        finished=tuple(finished),
+        num_steps=trace.num_steps,
+        best={alpha: places[ids] for alpha, ids in trace.best.items()},
+    )

@@ -1,0 +1,67 @@
+"""Writes all pages of the book into one folder, in which the links among them hold."""
+
+from pathlib import Path
+
+from book import api, live
+from book.lessons import lesson
+from book.links import lead_out
+from book.sources import (
+    LESSONS,
+    OWN_PAGES,
+    ROOT,
+    SOLUTIONS,
+    found,
+    repository,
+    shared_files,
+)
+
+LIST_OF_LESSONS = "tutorials/README.md"
+LIST_OF_SOLUTIONS = "tutorials/solutions/index.md"
+REPOSITORY = "{{repository}}"
+"""What stands for the repository's address in the book's own pages."""
+
+
+def text_pages():
+    """Dictionary of the text pages and lessons, as they stand in the book: path to text."""
+    files = [path for path in shared_files() if not path.endswith(".png")]
+    solutions = found(SOLUTIONS)
+    staged = {*files, *OWN_PAGES, *([LIST_OF_SOLUTIONS] if solutions else [])}
+    staged |= {"play.md", "api/index.md"}
+    texts = {
+        path: lesson(path, staged)
+        if path.endswith(".ipynb")
+        else lead_out((ROOT / path).read_text("utf-8"), path, staged)
+        for path in files
+    }
+    texts[LIST_OF_LESSONS] += contents([Path(path).name for path in found(LESSONS)])
+    for place, file in OWN_PAGES.items():
+        text = (ROOT / file).read_text("utf-8").replace(REPOSITORY, repository())
+        texts[place] = lead_out(text, place, staged)
+    if solutions:
+        texts[LIST_OF_SOLUTIONS] = (
+            "# Solutions\n\nOne page for each lesson; every answer is folded until you open it.\n"
+            + contents([Path(path).name for path in solutions], hidden=False)
+        )
+        texts["index.md"] += contents([LIST_OF_SOLUTIONS])
+    return texts
+
+
+def contents(files, hidden=True):
+    """A table of contents in MyST, which the theme shows in its own place if it is hidden."""
+    option = ":hidden:\n" if hidden else ""
+    return f"\n```{{toctree}}\n{option}\n" + "\n".join(files) + "\n```\n"
+
+
+def stage(folder):
+    """Makes a folder hold the book's sources and nothing else; unchanged files stay untouched."""
+    texts = {**text_pages(), **api.pages(), **live.live_files()}
+    files = {path: text.encode() for path, text in texts.items()}
+    files |= {path: (ROOT / path).read_bytes() for path in found("docs/*.png")}
+    for path in folder.rglob("*"):
+        if path.is_file() and path.relative_to(folder).as_posix() not in files:
+            path.unlink()
+    for name, content in files.items():
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)

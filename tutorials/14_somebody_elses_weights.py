@@ -1,0 +1,494 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 14 · Somebody else's weights
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/14_somebody_elses_weights.ipynb)
+#
+# **How does a model that another toolkit wrote become ours, number by number?** More than a
+# thousand trained translation models are shared in the format of Hugging Face's Marian. We open
+# such a file by hand, find the place of each matrix, and compute one attention from the file's
+# numbers alone. Then we hold all of it to the package's converter, and damage the file.
+
+# %% tags=["colab"]
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    from IPython import get_ipython
+
+    get_ipython().system("git clone --depth 1 https://github.com/aiayn-keras/aiayn_keras")
+    get_ipython().system("pip install --quiet ./aiayn_keras")
+    os.chdir("aiayn_keras/tutorials")
+
+# %%
+# %matplotlib inline
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from keras import ops
+
+import aiayn_keras as ak
+
+# %% [markdown]
+# ## A folder from elsewhere
+#
+# In this format a model is a folder. Notebooks download nothing, so we make one: **this folder
+# stands in for a downloaded one. It is the shipped English–Spanish model, written in Marian's
+# format by this package's own export.** Of a real one you would give the address,
+# `from_preset("hf://Helsinki-NLP/opus-mt-en-es")`; all the rest of this notebook would be the same.
+
+# %%
+ours = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
+folder = Path(tempfile.mkdtemp()) / "marian_en_es"
+ours.export(folder, format="hf_marian")
+for path in sorted(folder.iterdir()):
+    print(f"{path.name:24}{path.stat().st_size / 1000:10,.1f} kB")
+
+# %% [markdown]
+# `source.spm`, `target.spm` and `vocab.json` cut text into numbered pieces. `config.json` tells the
+# architecture, and `model.safetensors` has the numbers.
+
+# %%
+config = json.loads((folder / "config.json").read_text())
+for name in ("model_type", "d_model", "encoder_layers", "encoder_attention_heads"):
+    print(f"{name:26}{config[name]}")
+for name in ("activation_function", "normalize_before", "tie_word_embeddings"):
+    print(f"{name:26}{config[name]}")
+
+# %% [markdown]
+# ## The numbers, read by hand
+#
+# A file of the format *safetensors* has three parts: eight bytes with the length of a header; the
+# header, in JSON; then nothing but numbers. The header says of each tensor its format, its shape,
+# and at which bytes it begins and ends.
+#
+# **Predict:** The shipped model has 7,568,384 numbers. Has the file as many, fewer, or more?
+
+# %%
+content = (folder / "model.safetensors").read_bytes()
+size = int.from_bytes(content[:8], "little")
+header, numbers = json.loads(content[8 : 8 + size]), content[8 + size :]
+remarks = header.pop("__metadata__")
+print(f"header of {size:,} bytes, {len(header)} tensors, {len(numbers) // 4:,} numbers of 4 bytes")
+print(f"that is {len(numbers) // 4 - ours.count_params():,} more than ours")
+print("model.shared.weight:", header["model.shared.weight"])
+
+# %% [markdown]
+# More: in this format every dense layer has a bias, and so have the logits. The projections of our
+# attention have none, so the export wrote zeros. We read the tensors, count those, and hold them
+# all to what the package reads.
+
+
+# %%
+def tensor(name):
+    """One tensor of the file as an array."""
+    start, end = header[name]["data_offsets"]
+    return np.frombuffer(numbers[start:end], "<f4").reshape(header[name]["shape"])
+
+
+# %%
+from aiayn_keras.convert.safetensors_file import read_safetensors
+
+package = read_safetensors(folder / "model.safetensors")
+assert package.keys() == header.keys()
+assert all(np.array_equal(tensor(name), package[name]) for name in header)
+zeros = [name for name in header if not tensor(name).any()]
+print(f"{len(zeros)} tensors of {sum(tensor(name).size for name in zeros):,} zeros, such as")
+print(zeros[0])
+
+# %% [markdown]
+# ## Why a pickle is never opened
+#
+# Older folders have a `pytorch_model.bin` in place of the safetensors. Its numbers are described by
+# a *pickle*. A pickle is no table: it is a small program that builds Python objects, and it may
+# name any function to be called on the way. Here is one whose function is harmless.
+
+
+# %%
+class Trap:
+    """An object whose pickle names a function and what to call it with."""
+
+    def __reduce__(self):
+        return print, ("This line was run by opening a file.",)
+
+
+# %% [markdown]
+# **Predict:** `pickle.loads` of these bytes is only meant to read. What do you see?
+
+# %%
+import pickle
+
+trap = pickle.dumps(Trap(), protocol=2)  # the protocol of such files
+print(f"{len(trap)} bytes; loading them:")
+pickle.loads(trap)
+
+# %% [markdown]
+# In place of `print` it could be a function that deletes your files. So the package never loads a
+# pickle. It walks through the operations itself, notes what they would build, calls nothing, and
+# refuses whatever is no table of tensors:
+
+# %%
+from aiayn_keras.convert.tensor_files import read_tensors
+
+bad_file = folder.parent / "pytorch_model.bin"
+bad_file.write_bytes(trap)
+try:
+    read_tensors(bad_file)
+except ValueError as error:
+    refusal = str(error).replace(f"{folder.parent}/", "")
+    print(refusal)
+assert "pytorch_model.bin" in refusal
+
+# %% [markdown]
+# ## A place for each name
+#
+# Both toolkits have the same layers under other names. For the first encoder layer:
+
+# %%
+DENSE = {
+    "self_attn.q_proj": "self_attention/query",
+    "self_attn.k_proj": "self_attention/key",
+    "self_attn.v_proj": "self_attention/value",
+    "self_attn.out_proj": "self_attention/output",
+    "fc1": "feed_forward/hidden",
+    "fc2": "feed_forward/output",
+}
+NORMS = {
+    "self_attn_layer_norm": "self_attention_add_norm/layer_norm",
+    "final_layer_norm": "feed_forward_add_norm/layer_norm",
+}
+
+# %% [markdown]
+# A dense layer of PyTorch computes $x W^\top + b$, one of Keras $x W + b$: the matrices are
+# *transposed*. And the two vectors of a normalization, γ and β, are called weight and bias there.
+
+# %%
+by_hand = {}
+for theirs, place in DENSE.items():
+    by_hand[f"{place}/kernel"] = tensor(f"model.encoder.layers.0.{theirs}.weight").T
+    by_hand[f"{place}/bias"] = tensor(f"model.encoder.layers.0.{theirs}.bias")
+for theirs, place in NORMS.items():
+    by_hand[f"{place}/gamma"] = tensor(f"model.encoder.layers.0.{theirs}.weight")
+    by_hand[f"{place}/beta"] = tensor(f"model.encoder.layers.0.{theirs}.bias")
+for path, array in by_hand.items():
+    print(f"{path:50}{array.shape}")
+
+# %% [markdown]
+# The package converts the whole folder when it is asked to load it. Its weights have paths, of
+# which `encoder_block_0/` is the beginning here.
+#
+# **Predict:** A query matrix is 256 by 256. If a converter forgot to transpose it, which check
+# would tell: that of the names, that of the shapes, or neither?
+
+# %%
+converted = ak.TransformerSeq2SeqLM.from_preset(folder)
+weights = {weight.path: ops.convert_to_numpy(weight) for weight in converted.backbone.weights}
+layer = {path: weights[f"encoder_block_0/{path}"] for path in by_hand}
+assert all(np.array_equal(layer[path], by_hand[path]) for path in by_hand)
+query = layer["self_attention/query/kernel"]
+print(f"{len(by_hand)} arrays of the layer are equal, number by number")
+print(f"transposed once more: shape {query.T.shape}, equal: {np.array_equal(query, query.T)}")
+
+# %% [markdown]
+# Neither: name and shape fit. And a translation may not show it either: with one matrix of nine
+# attentions wrong, easy sentences come out as before (exercise 2). Only numbers show such a
+# mistake. So we do not stop at names and shapes, but compute.
+#
+# ## In which order the sines stand
+#
+# The paper interleaves: unit 2i of a position is a sine, unit 2i + 1 the cosine of the same angle
+# ([notebook 02](02_where_am_i.ipynb)). Marian puts all sines first, then all cosines. The file does
+# not hold the table: both sides compute it.
+
+# %%
+from aiayn_keras.layers.positional_embedding import sinusoidal_encoding
+
+D, H, S_MAX = config["d_model"], config["encoder_attention_heads"], 64
+paper = sinusoidal_encoding(S_MAX, D)
+order = np.concatenate([np.arange(0, D, 2), np.arange(1, D, 2)])  # sines, then cosines
+marian = paper[:, order]
+np.testing.assert_array_equal(marian, weights["encoder_embedding/table"][:S_MAX])
+print("our unit of Marian's units 0, 1, 2 and 128, 129:", order[[0, 1, 2, 128, 129]])
+
+# %%
+from matplotlib.figure import Figure
+
+figure = Figure(figsize=(8.4, 3.2), layout="constrained")
+panels = figure.subplots(1, 2, sharey=True)
+for axes, table, title in zip(panels, (paper, marian), ("paper", "Marian"), strict=True):
+    image = axes.imshow(table, aspect="auto", cmap="RdBu_r", vmin=-1, vmax=1)
+    axes.set(title=title, xlabel="unit of the position")
+panels[0].set_ylabel("position in the sentence")
+figure.colorbar(image, ax=panels, label="value")
+figure
+
+# %% [markdown]
+# Nothing else in the network knows one unit from another: if all matrices are reordered in the same
+# way, the function stays the same. So the export reordered the embeddings, and with them the rows
+# or columns of each matrix that reads or writes these D units.
+
+# %%
+np.testing.assert_array_equal(
+    tensor("model.shared.weight"),
+    ops.convert_to_numpy(ours.backbone.token_embedding.embeddings)[:, order],
+)
+print("embeddings in the file: ours, with the units in Marian's order")
+
+# %% [markdown]
+# ## One attention from the file's numbers
+#
+# Now the first attention of the encoder, with nothing but the folder. First the pieces of a text,
+# and their numbers:
+
+# %%
+import sentencepiece
+
+text = "The girl is very happy today."
+cutter = sentencepiece.SentencePieceProcessor(model_file=str(folder / "source.spm"))
+table = json.loads((folder / "vocab.json").read_text())
+pieces = [*cutter.encode(text, out_type=str), "</s>"]
+ids = [table[piece] for piece in pieces]
+print(*(f"{piece}={number}" for piece, number in zip(pieces, ids, strict=True)))
+assert ids[:-1] == list(map(int, converted.preprocessor.tokenizer(text)))
+
+# %% [markdown]
+# Then equation 1 for the H heads, with $x W^\top + b$ for each projection. The input is the
+# embedding times √D, plus the position.
+
+
+# %%
+def project(x, name):
+    name = f"model.encoder.layers.0.self_attn.{name}_proj"
+    return x @ tensor(f"{name}.weight").T + tensor(f"{name}.bias")
+
+
+def split(x):
+    return x.reshape(len(x), H, D // H).swapaxes(0, 1)  # (S, D) --> (H, S, d_k)
+
+
+# %%
+x = np.sqrt(D) * tensor("model.shared.weight")[ids] + marian[: len(ids)]
+Q, K, V = (split(project(x, name)) for name in "qkv")
+scores = Q @ K.swapaxes(1, 2) / np.sqrt(D // H)  # (H, S, S)
+probabilities = np.exp(scores - scores.max(axis=-1, keepdims=True))
+probabilities /= probabilities.sum(axis=-1, keepdims=True)
+attended = project((probabilities @ V).swapaxes(0, 1).reshape(len(ids), D), "out")
+print("x", x.shape, "→ Q, K, V", Q.shape, "→ weights", probabilities.shape, "→", attended.shape)
+
+# %% [markdown]
+# The converted model's layer gives the same for the same x. The shipped model has its units in
+# another order; once that is put right, it gives the same too.
+
+# %%
+row = ops.convert_to_tensor(x[None], "float32")
+layer_output = np.array(converted.backbone.encoder_blocks[0].self_attention(row, row))[0]
+np.testing.assert_allclose(attended, layer_output, atol=1e-4)
+back = np.argsort(order)  # from Marian's order to ours
+row = ops.convert_to_tensor(x[None][..., back], "float32")
+shipped = np.array(ours.backbone.encoder_blocks[0].self_attention(row, row))[0]
+np.testing.assert_allclose(attended[:, back], shipped, atol=1e-4)
+print(f"largest difference to the converted layer: {np.abs(attended - layer_output).max():.1e}")
+
+# %% [markdown]
+# ## Where toolkits differ
+#
+# | | here | elsewhere | converted |
+# |---|---|---|---|
+# | normalization | after the sum | before the sublayer | as it is, or refused |
+# | its ε | 1e-6 | 1e-5 in PyTorch | with theirs |
+# | positions | interleaved, from 0 | halves, from 1, learned | a table beside the weights |
+# | embeddings | one matrix | up to three | one in Marian, or refused |
+# | length penalty | $((5 + n) / 6)^\alpha$ | $n^\alpha$ in transformers | you choose |
+#
+# The paper's order is *post-norm*: add, then normalize. Many newer models have *pre-norm*, which
+# another network is. A length penalty is no part of a model at all: `length_penalty_offset=0` asks
+# our search for theirs.
+#
+# [docs/converting.md](../docs/converting.md) says more. Two of these we try out. ε is added to the
+# variance. If all of x is √10 times as large, its variance is 10 times as large, and 1e-5 means
+# what 1e-6 meant before:
+
+
+# %%
+def normalize(x, epsilon):
+    return (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + epsilon)
+
+
+small = 1e-3 * np.random.default_rng(1).normal(size=(5, D))  # so small that ε matters
+np.testing.assert_allclose(normalize(np.sqrt(10) * small, 1e-5), normalize(small, 1e-6))
+norm = ours.backbone.encoder_blocks[0].self_attention_add_norm.layer_norm
+gamma = ops.convert_to_numpy(norm.gamma)
+ratio = by_hand["self_attention_add_norm/layer_norm/gamma"] / gamma[order]
+print(f"γ in the file over ours: {ratio.mean():.4f}; √10 = {np.sqrt(10):.4f}")
+
+# %% [markdown]
+# The export used just that: Marian has 1e-5, the shipped model 1e-6, so between the layers of the
+# file everything is √10 times as large, and the function is the same. (The first normalization of
+# each side has no room for it and takes 1e-5, beside a variance of about 0.5.)
+#
+# **Predict:** A search has found a translation of 4 tokens with a log-probability of −2.0 and one
+# of 8 tokens with −3.0. With α = 1, do both rules of the length penalty choose the same?
+
+# %%
+lengths, log_probabilities = np.array([4, 8]), np.array([-2.0, -3.0])
+for name, penalty in (("((5 + n) / 6)^α", (5 + lengths) / 6), ("n^α", lengths)):
+    scores = log_probabilities / penalty
+    print(f"{name:16} {np.round(scores, 3)}  → {lengths[scores.argmax()]} tokens")
+
+# %% [markdown]
+# They do not. A converted model that is asked with another search is not the same translator,
+# although all its weights are. So we compare with one search for both.
+#
+# ## The whole model
+#
+# `from_preset` took the folder, above. In a shell it is `aiayn-keras convert FOLDER --output
+# runs/from_elsewhere`.
+
+# %%
+texts = [text, "My brother lost his keys in the garden.", "I don't know what to say."]
+search = {"num_beams": 4, "length_penalty": 0.0}
+pairs = list(
+    zip(ours.translate(texts, **search), converted.translate(texts, **search), strict=True)
+)
+for before, after in pairs:
+    assert before.text == after.text
+    print(f"{before.score:9.5f} {after.score:9.5f}  {after.text}")
+    np.testing.assert_allclose(before.score, after.score, atol=1e-3)
+
+# %% [markdown]
+# ## What a damaged file does
+#
+# Three copies of the folder: in one a byte of the header is another, in one the last 1,000 bytes
+# are missing, and in one the lowest bit of one number is flipped.
+
+
+# %%
+def said_of(damaged):
+    """What the converter says of a folder with these bytes as its weights."""
+    path = folder / "model.safetensors"
+    path.write_bytes(damaged)
+    try:
+        ak.TransformerSeq2SeqLM.from_preset(folder)
+        return "nothing: it is taken"
+    except ValueError as error:
+        return str(error).replace(f"{folder}/", "")
+    finally:
+        path.write_bytes(content)
+
+
+# %% [markdown]
+# **Predict:** Which of the three does the converter notice?
+
+# %%
+position = content.index(b"F32")
+damages = {
+    "header": content[:position] + b"X" + content[position + 1 :],
+    "cut off": content[:-1000],
+    "one bit": content[:-4] + bytes([content[-4] ^ 1]) + content[-3:],
+}
+said = {name: said_of(damaged) for name, damaged in damages.items()}
+for name, answer in said.items():
+    print(f"{name:8} {answer}\n")
+assert [answer.startswith("nothing") for answer in said.values()] == [False, False, True]
+
+# %% [markdown]
+# The header must describe the file exactly, so what breaks it is found. But the format has no
+# checksum: a number that became another number is still a number. Compare the sha256 of a download
+# with the published one; the shipped folder has a `SHA256SUMS` for that.
+#
+# How bad is one bit? We flip each of the 32 bits of one number, the first unit of `▁happy`, and
+# look how far the logits of the sentence's first Spanish piece move.
+
+# %%
+vectors = ops.convert_to_numpy(converted.backbone.token_embedding.embeddings)
+number = vectors[table["▁happy"], 0]
+flipped = (number.view("uint32") ^ (1 << np.arange(32, dtype="uint32"))).view("float32")
+inputs = {f"encoder_{name}": [ids] for name in ("token_ids", "padding_mask")}
+inputs |= {f"decoder_{name}": [[2]] for name in ("token_ids", "padding_mask")}  # 2 is <s>
+inputs["encoder_padding_mask"], inputs["decoder_padding_mask"] = [[1] * len(ids)], [[1]]
+inputs = {name: np.array(value) for name, value in inputs.items()}
+print(f"{number:.6f} becomes {flipped[0]:.6f} by bit 0, {flipped[31]:.6f} by bit 31")
+print(f"and {flipped[30]:.1e} by bit 30")
+
+
+# %%
+def logits_with(value):
+    """Logits of the first Spanish piece, with this value in place of the number."""
+    changed = vectors.copy()
+    changed[table["▁happy"], 0] = value
+    converted.backbone.token_embedding.embeddings.assign(changed)
+    return np.array(converted(inputs, training=False))[0, 0]
+
+
+original = logits_with(number)
+moved = np.array([np.abs(logits_with(value) - original).max() for value in flipped])
+print("bits that move a logit by more than 0.01:", np.flatnonzero(~(moved <= 0.01)))
+
+# %%
+from aiayn_keras.plotting import COLORS
+
+figure = Figure(figsize=(8.4, 3.6), layout="constrained")
+axes = figure.subplots()
+parts = (("fraction", range(23), 0), ("exponent", range(23, 31), 1), ("sign", [31], 2))
+for part, bits, color in parts:
+    heights = np.maximum(np.nan_to_num(moved[list(bits)], nan=1e3), 1e-7)
+    axes.scatter(bits, heights, color=COLORS[color], marker="os^"[color], label=part)
+axes.set(yscale="log", xlabel="bit that was flipped", xticks=range(0, 32, 4))
+axes.set_ylabel("largest change of a logit")
+axes.legend(frameon=False)
+figure
+
+# %% [markdown]
+# The low bits of the fraction are below the rounding of float32; each higher one moves the logits
+# twice as far. Bits 26 to 29 make the number nearly 0, which moves as much as to leave it out. Bit
+# 30 makes it −4.9 · 10³⁶. That is a finite number, so the converter takes it, and the logits are no
+# numbers any more (drawn at 1,000).
+
+# %% [markdown]
+# ## In three lines
+#
+# 1. A checkpoint is names, shapes and numbers; converting is a table of names, and a transposition.
+# 2. Shapes do not find a forgotten transposition or another order of positions: compute and
+#    compare.
+# 3. Never load a pickle from others; a format without a checksum takes one wrong bit for a number.
+
+# %% [markdown]
+# ## Exercises
+#
+# The [solutions](solutions/14_somebody_elses_weights.ipynb) are a notebook of their own.
+
+# %% [markdown]
+# **1.** In the decoder, attention to the source is called `encoder_attn` there and
+# `cross_attention` here. Map its four matrices of `decoder.layers.2` by hand, and hold them to the
+# converted model.
+
+# %% [markdown]
+# **2.** Forget one transposition on purpose: give the converted model the query matrix of the first
+# encoder layer as it stands in the file. Does anything complain, and what does the model translate?
+
+# %% [markdown]
+# ## Your turn
+#
+# Flip bits of another number: a γ of the last normalization, or a vector of a word that the
+# sentence does not have. Which numbers of the file does this sentence not need at all?
+
+# %% tags=["your-turn"]
+# Your code here
+
+# %% [markdown]
+# Next: [15 · Reading a sentence into a tree](15_reading_a_sentence_into_a_tree.ipynb)

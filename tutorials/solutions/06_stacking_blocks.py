@@ -1,0 +1,89 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Solutions to 06 · Stacking blocks
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/06_stacking_blocks.ipynb)
+#
+# To the exercises of [06 · Stacking blocks](../06_stacking_blocks.ipynb).
+
+# %% tags=["colab"]
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    from IPython import get_ipython
+
+    get_ipython().system("git clone --depth 1 https://github.com/aiayn-keras/aiayn_keras")
+    get_ipython().system("pip install --quiet ./aiayn_keras")
+    os.chdir("aiayn_keras/tutorials/solutions")
+
+# %%
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
+
+import keras
+import numpy as np
+from keras import ops
+
+from aiayn_keras import layers
+
+
+def layer_norm(x, gamma, beta, epsilon=1e-6):
+    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
+    return gamma * (x - mean) / np.sqrt(variance + epsilon) + beta
+
+
+# %%
+def feed_forward(x, block):
+    W_1, b_1, W_2, b_2 = block.feed_forward.get_weights()
+    return np.maximum(0, x @ W_1 + b_1) @ W_2 + b_2
+
+
+def count(vocabulary_size, N=6, D=512, F=2048):
+    attention, feed_forward, norm = 4 * D * D, 2 * D * F + F + D, 2 * D
+    blocks = N * (3 * attention + 2 * feed_forward + 5 * norm)
+    return vocabulary_size * D + blocks
+
+
+# %% [markdown]
+# **1.** Many later models normalize *before* the sublayer and leave the sum alone: x + Sublayer(
+# LayerNorm(x)). Write such an encoder block and compare it with
+# `EncoderBlock(..., normalize_first=True)`.
+
+
+# %%
+def pre_norm_block(x, block):
+    y = layer_norm(x, *block.self_attention_add_norm.layer_norm.get_weights())
+    x = x + ops.convert_to_numpy(block.self_attention(y, y))
+    y = layer_norm(x, *block.feed_forward_add_norm.layer_norm.get_weights())
+    return x + feed_forward(y, block)
+
+
+# %%
+keras.utils.set_random_seed(1)
+block = layers.EncoderBlock(num_heads=3, key_dim=4, intermediate_dim=24, normalize_first=True)
+x = np.random.normal(size=(2, 5, 12)).astype("float32")
+difference = np.abs(block(x) - pre_norm_block(x, block)).max()
+print(f"{x.shape}, largest difference {difference:.7f}")
+assert difference < 1e-5
+
+# %% [markdown]
+# **2.** How many parameters would the base model have with *two* matrices of embeddings and a
+# third for the output, instead of one for all three? By how much is sharing cheaper?
+
+# %%
+shared = count(37_000)
+untied = shared + 2 * 37_000 * 512
+print(f"{shared:,} shared, {untied:,} not; sharing saves {1 - shared / untied:.0%}")
+assert shared == 63_045_632
+assert untied == 100_933_632

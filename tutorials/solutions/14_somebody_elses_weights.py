@@ -1,0 +1,86 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Solutions to 14 · Somebody else's weights
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/14_somebody_elses_weights.ipynb)
+#
+# To the exercises of [14 · Somebody else's weights](../14_somebody_elses_weights.ipynb).
+
+# %% tags=["colab"]
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    from IPython import get_ipython
+
+    get_ipython().system("git clone --depth 1 https://github.com/aiayn-keras/aiayn_keras")
+    get_ipython().system("pip install --quiet ./aiayn_keras")
+    os.chdir("aiayn_keras/tutorials/solutions")
+
+# %%
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from keras import ops
+
+import aiayn_keras as ak
+from aiayn_keras.convert.safetensors_file import read_safetensors
+
+# %% [markdown]
+# The folder, its tensors and the converted model, as in the lesson:
+
+# %%
+ours = ak.TransformerSeq2SeqLM.from_preset("../../saved_models/tatoeba_en_es_keras")
+folder = Path(tempfile.mkdtemp()) / "marian_en_es"
+ours.export(folder, format="hf_marian")
+tensors = read_safetensors(folder / "model.safetensors")
+converted = ak.TransformerSeq2SeqLM.from_preset(folder)
+weights = {weight.path: weight for weight in converted.backbone.weights}
+print(f"{len(tensors)} tensors there, {len(weights)} weights here")
+
+# %% [markdown]
+# **1.** In the decoder, attention to the source is called `encoder_attn` there and
+# `cross_attention` here. Map its four matrices of `decoder.layers.2` by hand, and hold them to the
+# converted model.
+
+# %%
+NAMES = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}
+for theirs, place in NAMES.items():
+    matrix = tensors[f"model.decoder.layers.2.encoder_attn.{theirs}.weight"]
+    path = f"decoder_block_2/cross_attention/{place}/kernel"
+    assert np.array_equal(ops.convert_to_numpy(weights[path]), matrix.T)
+    print(f"encoder_attn.{theirs:9} → {path}, transposed: equal")
+
+# %% [markdown]
+# **2.** Forget one transposition on purpose: give the converted model the query matrix of the first
+# encoder layer as it stands in the file. Does anything complain, and what does the model translate?
+
+# %%
+sentence = "The girl is very happy today."
+right = converted.translate([sentence])[0]
+query = weights["encoder_block_0/self_attention/query/kernel"]
+query.assign(ops.convert_to_numpy(query).T)  # as it stands in the file; assign accepts it
+wrong = converted.translate([sentence])[0]
+print(f"right: {right.text} ({right.score:.2f})")
+print(f"wrong: {wrong.text} ({wrong.score:.2f})")
+assert right.text == "La chica es muy feliz hoy."
+assert (wrong.text, wrong.score) != (right.text, right.score)
+
+# %% [markdown]
+# Nothing complains: the shape is the same. The translation of this easy sentence is even the same,
+# only its score has moved: eight other attentions and the residual connections carry it. Such a
+# mistake costs quality that nobody can place later. That is why a converter is tested by numbers.
