@@ -30,6 +30,8 @@ OF_ANY_BACKEND := $(addprefix --ignore=tests/,decoding/constraints decoding/test
 	models/test_model_folder.py models/test_presets.py models/test_transformer_tokenizer.py)
 # Of the exports, those that run in another library's engine.
 ENGINES := $(addprefix tests/export/test_,$(addsuffix .py,ctranslate2 hf_marian litert onnx openvino tokenizer_json))
+# It speaks S3's protocol on loopback, for tests/scale.
+S3_SERVER := moto flask flask-cors
 NUMERICAL_CORE := $(CONVERTERS) tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
 	$(addprefix tests/training/test_,$(addsuffix .py,accumulation ema kills many_devices packing resume \
 	trainer two_processes))
@@ -89,7 +91,7 @@ test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and training on JAX and on PyTorch, and all against each other
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
-	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backends $(ENGINES) $(CONVERTERS) \
+	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backends tests/scale $(ENGINES) $(CONVERTERS) \
 		tests/convert/test_foreign_models.py tests/export/test_graph_writer.py::test_other_backends_export_the_same_kit
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
@@ -152,7 +154,7 @@ $(INSTALLED_BOOK): $(INSTALLED_DEV)
 
 $(INSTALLED_BACKENDS): $(INSTALLED_DEV)
 	$(BIN)/$(INSTALL) $(TORCH)
-	$(BIN)/$(INSTALL) --editable ".[dev,jax,torch,interop]"
+	$(BIN)/$(INSTALL) --editable ".[dev,jax,torch,interop,scale]" $(S3_SERVER)
 	@touch $@
 
 $(INSTALLED_WITHOUT_TENSORFLOW): pyproject.toml constraints.txt requirements-without-tensorflow.txt

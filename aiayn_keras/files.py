@@ -144,7 +144,7 @@ CHECKSUMS = "SHA256SUMS"
 def write_checksums(folder):
     """Writes the SHA-256 of every file in a folder and its subfolders."""
     files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
-    lines = [f"{_sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    lines = [f"{digest_of_file(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
     (Path(folder) / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
 
 
@@ -161,13 +161,14 @@ def check_checksums(folder):
         if len(digest) != 64 or name.startswith("/") or ".." in Path(name).parts:
             raise ValueError(f"{path}, line {number}: expected `checksum  file`, got {line!r:.90}.")
         check_regular_file(Path(folder) / name)
-        if _sha256(Path(folder) / name) != digest:
+        if digest_of_file(Path(folder) / name) != digest:
             raise ValueError(
                 f"{Path(folder) / name} is not what was written: its checksum is not that in "
                 f"{CHECKSUMS}. Copy it again, or, if it was changed on purpose, delete {CHECKSUMS}."
             )
 
 
-def _sha256(path):
+def digest_of_file(path):
+    """The SHA-256 of a file, in hexadecimal."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,9 +1,8 @@
 """`aiayn-keras prepare`."""
 
-from pathlib import Path
-
 import click
 
+from aiayn_keras.cli.engine_options import engine_options
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.recipe_settings import SETTINGS
 
@@ -11,24 +10,19 @@ from aiayn_keras.cli.recipe_settings import SETTINGS
 @click.command(cls=KerasCommand)
 @click.argument("recipe")
 @SETTINGS
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="Folder to make.",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1, max=1_000),
-    help="Number of processes, each of which writes a shard. Default: one for each core.",
-)
-def prepare(recipe, settings, output, workers):
+@click.option("--output", metavar="FOLDER|URL", required=True, help="Folder to make.")
+@engine_options
+def prepare(recipe, settings, output, ray, workers):
     """Tokenize the training text of RECIPE once.
 
-    `aiayn-keras train RECIPE --set corpus.shards=DIR` then trains without reading the text.
+    `aiayn-keras train RECIPE --set corpus.shards=DIR` then trains without reading the text. Files
+    may be patterns and URLs; a preparation that was stopped goes on.
     """
+    from aiayn_keras.scale import Engine
+    from aiayn_keras.scale import prepare as run
     from aiayn_keras.training import load_recipe
-    from aiayn_keras.training import prepare as run
 
-    count = run(load_recipe(recipe, settings), output, workers)
-    click.echo(f"{count:,} pairs are in {output}.")
+    done = run(load_recipe(recipe, settings), output, Engine(workers, ray))
+    click.echo(f"{done.lines - done.bad_lines:,} pairs are in {output}.")
+    if done.bad_lines:
+        click.echo(f"{done.bad_lines:,} lines are bad: see {output}/*.bad.jsonl.", err=True)

@@ -6,12 +6,13 @@ from pathlib import Path
 import click
 
 from aiayn_keras.cli.document_text import DOCUMENT, document_windows
+from aiayn_keras.cli.engine_options import engine_options
 from aiayn_keras.cli.interactive import Conversation, is_conversation
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
 from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
-from aiayn_keras.cli.translated_parts import output_options, translate_parts
+from aiayn_keras.cli.translated_parts import translate_parts
 from aiayn_keras.cli.translated_texts import translate_texts
 from aiayn_keras.cli.windows import windows
 
@@ -24,7 +25,8 @@ from aiayn_keras.cli.windows import windows
     help="File to translate; with --output, a pattern of files, such as 's3://corpus/*.gz'. "
     "Default: lines from standard input.",
 )
-@output_options
+@click.option("--output", metavar="FOLDER|URL", help="Folder for the translations of files.")
+@engine_options
 @click.option(
     "--prefixes",
     "prefix_file",
@@ -59,7 +61,7 @@ def translate(
     document,
     as_json,
     alignments,
-    on_ray,
+    ray,
     workers,
     **options,
 ):
@@ -79,14 +81,14 @@ def translate(
     if prefix_file is not None and input_file is None:
         raise click.UsageError("--prefixes goes with --input.")
     if output is not None:
-        for name, value in (("--prefixes", prefix_file), ("--ensemble", ensemble)):
-            if value:
-                raise click.UsageError(f"{name} does not go with --output.")
-        if document or as_json or options["num_return_sequences"] > 1:
-            raise click.UsageError("With --output, a line is translated into a line.")
-        translate_parts(model_folder, input_file, output, on_ray, workers, options)
+        if prefix_file or ensemble or document or as_json:
+            raise click.UsageError(
+                "--output is for lines and one model: leave out --prefixes, --ensemble, "
+                "--document and --json."
+            )
+        translate_parts(model_folder, input_file, output, ray, workers, options)
         return
-    if on_ray is not None or workers is not None:
+    if ray is not None or workers is not None:
         raise click.UsageError("--on-ray and --workers go with --output.")
     input_file = None if input_file is None else Path(input_file)
     write = _print_json if as_json else _print_texts

@@ -7,7 +7,7 @@ import pydantic
 from pydantic import Field, JsonValue
 
 from aiayn_keras.data.text_files import CorpusError
-from aiayn_keras.files import read_bytes
+from aiayn_keras.files import digest_of_file, read_bytes
 
 VERSION = 1
 INDEX = "index.json"
@@ -32,6 +32,11 @@ class FileFacts(_Fields):
 
     bytes: Annotated[int, Field(ge=0, le=MOST_FILE_BYTES)]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+def facts_of(path):
+    """The `FileFacts` of a file."""
+    return FileFacts(bytes=path.stat().st_size, sha256=digest_of_file(path))
 
 
 class ShardFiles(_Fields):
@@ -92,16 +97,32 @@ def read_index(folder):
     """
     path = Path(folder) / INDEX
     try:
-        return ShardIndex.model_validate_json(read_bytes(path, MAX_INDEX_BYTES))
+        return parse_index(read_bytes(path, MAX_INDEX_BYTES), path)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"{folder} holds no prepared corpus: it has no {INDEX}. Make one with "
             "`aiayn-keras prepare`."
         ) from None
-    except pydantic.ValidationError as error:
-        raise CorpusError(_explain(error, path)) from None
+    except CorpusError:
+        raise
     except (OSError, ValueError) as error:
         raise CorpusError(f"{error} Prepare the corpus again.") from None
+
+
+def parse_index(content, path):
+    """Reads the `ShardIndex` of a file's bytes.
+
+    Args:
+        content: The bytes.
+        path: The file's path or URL, for messages.
+
+    Raises:
+        CorpusError: As `read_index`.
+    """
+    try:
+        return ShardIndex.model_validate_json(content)
+    except pydantic.ValidationError as error:
+        raise CorpusError(_explain(error, path)) from None
 
 
 def _explain(error, path):

@@ -1,38 +1,76 @@
-"""Tokenize a corpus once, in parallel processes, into shards on disk."""
+"""Pairs tokenized once and written as shards of bounded size."""
 
-import contextlib
-import hashlib
+import array
 import itertools
 import json
-import subprocess
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 
-from aiayn_keras.data.shard_index import INDEX, VERSION
+import numpy as np
+import sentencepiece
+from array_record.python.array_record_module import ArrayRecordWriter
+
+from aiayn_keras.data.shard_index import INDEX, VERSION, Shard, facts_of
 from aiayn_keras.data.token_shards import TOKENIZER
 from aiayn_keras.files import new_folder
 
-WORKER = Path(__file__).with_name("shard_worker.py")
+MOST_PAIRS = 1 << 18
+"""Pairs of a shard. A writer keeps some 60 bytes for each of them until the shard is whole."""
+ENDINGS = ("array_record", "lengths.npy")
 CHUNK = 1000
-"""Pairs that go to a worker at a time."""
+"""Pairs that are tokenized together."""
+
+
+def dtype_of(vocabulary_size):
+    """NumPy's name of the smallest type of the ids of a vocabulary, as an index holds it."""
+    return "<u2" if vocabulary_size <= 2**16 else "<u4"
+
+
+def split_into_shards(pairs: Iterable, most_pairs=MOST_PAIRS):
+    """Gives an iterator of pairs for each shard, which must be read to its end before the next."""
+    pairs = iter(pairs)
+    for first in pairs:
+        yield itertools.chain([first], itertools.islice(pairs, most_pairs - 1))
+
+
+def write_shard(pairs: Iterable, processor, dtype, records_path, lengths_path) -> int:
+    """Tokenizes pairs and writes the two files of a shard.
+
+    Args:
+        pairs: Iterable of tuples of source and target sentence.
+        processor: A `sentencepiece.SentencePieceProcessor`.
+        dtype: NumPy's name of the type of the ids.
+        records_path: File for ArrayRecord: a record for a pair, the source ids and then the target
+            ids.
+        lengths_path: File for NumPy's uint32 array `(pairs, 2)` of the numbers of ids.
+
+    Returns:
+        Number of pairs.
+    """
+    lengths, pairs = array.array("I"), iter(pairs)
+    # With one record a group, each can be read alone.
+    writer = ArrayRecordWriter(str(records_path), "group_size:1")
+    while chunk := list(itertools.islice(pairs, CHUNK)):
+        sides = [processor.encode(list(side)) for side in zip(*chunk, strict=True)]
+        for source, target in zip(*sides, strict=True):
+            writer.write(np.array(source + target, dtype=dtype).tobytes())
+            lengths.extend((len(source), len(target)))
+    writer.close()
+    np.save(lengths_path, np.array(lengths, dtype="<u4").reshape(-1, 2))
+    return len(lengths) // 2
 
 
 def write_shards(
-    folder, pairs: Iterable, tokenizer_proto: bytes, vocabulary_size, workers, origin, progress=None
-):
-    """Writes a folder for `TokenShards`: one shard for each worker.
-
-    The folder appears when it is whole.
+    folder, pairs: Iterable, tokenizer_proto: bytes, vocabulary_size, origin, most_pairs=MOST_PAIRS
+) -> int:
+    """Writes a folder for `TokenShards`, which appears when it is whole.
 
     Args:
         folder: Path of the folder to make.
         pairs: Iterable of tuples of source and target sentence; it is read once, in order.
         tokenizer_proto: A SentencePiece model.
         vocabulary_size: Its number of tokens.
-        workers: Number of processes.
         origin: Description of the corpus and tokenizer, kept in the index: any JSON value.
-        progress: Function called with the number of pairs of each chunk that was handed out.
+        most_pairs: Greatest number of pairs of a shard.
 
     Returns:
         Number of pairs.
@@ -40,77 +78,26 @@ def write_shards(
     Raises:
         FileExistsError: If there is such a folder.
         ValueError: If there is no pair.
-        RuntimeError: If a worker fails; the message ends with its last line on stderr.
+        RuntimeError: If the tokenizer is no SentencePiece model.
     """
-    dtype = "<u2" if vocabulary_size <= 2**16 else "<u4"
+    dtype, shards = dtype_of(vocabulary_size), []
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer_proto)
     with new_folder(folder) as written:
         (written / TOKENIZER).write_bytes(tokenizer_proto)
-        stems = [written / f"train-{n:05d}-of-{workers:05d}" for n in range(workers)]
-        counts = _tokenize(pairs, written / TOKENIZER, stems, dtype, written.parent, progress)
-        if not sum(counts):
+        for number, some in enumerate(split_into_shards(pairs, most_pairs)):
+            name = f"train-{number:05d}"
+            paths = [written / f"{name}.{ending}" for ending in ENDINGS]
+            count = write_shard(some, processor, dtype, *paths)
+            files = dict(zip(ENDINGS, map(facts_of, paths), strict=True))
+            shards.append(Shard(name=name, pairs=count, files=files))
+        if not shards:
             raise ValueError("The corpus is empty: there is no pair to prepare.")
-        shards = [
-            {"name": stem.name, "pairs": count, "files": _describe(stem)}
-            for stem, count in zip(stems, counts, strict=True)
-            if count
-        ]
-        index = {"version": VERSION, "dtype": dtype, "origin": origin, "shards": shards}
-        (written / INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
-    return sum(counts)
+        (written / INDEX).write_text(index_text(dtype, origin, shards), encoding="utf-8")
+    return sum(shard.pairs for shard in shards)
 
 
-def _tokenize(pairs, tokenizer, stems, dtype, temporary, progress):
-    """Hands chunks to the workers in turn, and counts the pairs of each."""
-    logs = [(temporary / f"{stem.name}.log").open("w+", encoding="utf-8") for stem in stems]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(WORKER), str(tokenizer), str(stem), dtype],
-            stdin=subprocess.PIPE,
-            stderr=log,
-        )
-        for stem, log in zip(stems, logs, strict=True)
-    ]
-    counts = [0] * len(stems)
-    try:
-        pairs = iter(pairs)
-        for worker in itertools.cycle(range(len(stems))):
-            chunk = list(itertools.islice(pairs, CHUNK))
-            if not chunk:
-                break
-            processes[worker].stdin.write(json.dumps(chunk).encode() + b"\n")
-            counts[worker] += len(chunk)
-            if progress is not None:
-                progress(len(chunk))
-        for process in processes:
-            process.stdin.close()
-        failed = [worker for worker, process in enumerate(processes) if process.wait()]
-    except BrokenPipeError:
-        failed = [worker for worker, process in enumerate(processes) if process.poll()]
-    finally:
-        texts = [_end(process, log) for process, log in zip(processes, logs, strict=True)]
-    if failed:
-        last = (texts[failed[0]].strip().splitlines() or ["no message"])[-1]
-        raise RuntimeError(f"A process that tokenizes failed: {last}")
-    return counts
-
-
-def _end(process, log):
-    """Ends a process, busy or not, and gives the text of its stderr."""
-    process.kill()
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.close()
-    process.wait()
-    with log:
-        log.seek(0)
-        return log.read()
-
-
-def _describe(stem):
-    """Size and SHA-256 of the files of a shard, by their ending."""
-    files = {}
-    for ending in ("array_record", "lengths.npy"):
-        path = stem.with_name(f"{stem.name}.{ending}")
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        files[ending] = {"bytes": path.stat().st_size, "sha256": digest}
-    return files
+def index_text(dtype, origin, shards):
+    """The text of the index of a list of `Shard`s."""
+    shards = [shard.model_dump(mode="json", by_alias=True) for shard in shards]
+    index = {"version": VERSION, "dtype": dtype, "origin": origin, "shards": shards}
+    return json.dumps(index, indent=1)

@@ -1,6 +1,5 @@
 """Pairs tokenized once and kept on disk: lengths at hand, ids read when a batch needs them."""
 
-import hashlib
 from pathlib import Path
 
 import grain
@@ -11,7 +10,7 @@ from aiayn_keras.data.filtering import FilterReport, filter_pairs
 from aiayn_keras.data.shard_index import read_index
 from aiayn_keras.data.text_files import CorpusError
 from aiayn_keras.data.token_pairs import Tokens
-from aiayn_keras.files import read_bytes
+from aiayn_keras.files import digest_of_file, read_bytes
 
 TOKENIZER = "tokenizer.spm"
 MAX_TOKENIZER_BYTES = 100_000_000
@@ -153,9 +152,7 @@ def _check_file(folder, name, facts):
 def _read_lengths(folder, shard):
     """The lengths of a shard's pairs, uint32 `(pairs, 2)`, mapped into memory."""
     path = _check_file(folder, f"{shard.name}.lengths.npy", shard.files.lengths)
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != shard.files.lengths.sha256:
+    if digest_of_file(path) != shard.files.lengths.sha256:
         raise CorpusError(f"{path} is damaged: its checksum is another. Prepare the corpus again.")
     try:
         lengths = np.lib.format.open_memmap(path, mode="r")

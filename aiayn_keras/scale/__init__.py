@@ -1,5 +1,7 @@
-"""Text of any size: files cut into parts, on processes of a machine or on a Ray cluster."""
+"""Corpora of any size, prepared and translated in parts, by processes or on a Ray cluster."""
 
+from aiayn_keras.scale.engines import Engine
+from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.scale.translation import translate_files
 
-__all__ = ["translate_files"]
+__all__ = ["Engine", "prepare", "translate_files"]

@@ -9,30 +9,103 @@ import concurrent.futures
 import multiprocessing
 import os
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 
-from aiayn_keras.scale.addresses import INSTALL
+from aiayn_keras.data.addresses import INSTALL
+
+THIS_MACHINE = "local"
+"""In place of the address of a Ray cluster: one of this machine alone, for as long as the job."""
+RAY_VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+"""Ray sends nothing to its makers, and leaves accelerators visible to workers that ask for none."""
 
 _work = None
 """The object of a local worker's process."""
 
 
-def run_on_processes(work_class, arguments, parts, workers):
-    """Works on parts in processes of this machine.
+@dataclass(frozen=True)
+class Engine:
+    """Who works on parts.
 
-    Args:
-        work_class: A class that can be imported, as its objects are made in other processes.
-        arguments: Tuple of its constructor's arguments.
-        parts: List of parts.
-        workers: Number of processes, which share the cores.
-
-    Yields:
-        What an object of the class returns for each part, in the order in which they are done.
-
-    Raises:
-        RuntimeError: If a process was killed.
+    Attributes:
+        workers: Number of processes of this machine, or of Ray's actors; if not given, one for
+            each core of the machine or the cluster, or for each of the cluster's accelerators
+            where there are any and the work uses them.
+        ray: Address of a Ray cluster as in `ray.init`, `THIS_MACHINE`, or `None` for processes.
     """
-    context = multiprocessing.get_context("spawn")
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+    workers: int | None = None
+    ray: str | None = None
+
+    def run(self, work_class, arguments, parts, *, uses_accelerator=False):
+        """Works on parts.
+
+        Args:
+            work_class: A class that can be imported, as its objects are made in other processes.
+            arguments: Tuple of its constructor's arguments.
+            parts: List of parts.
+            uses_accelerator: Whether a worker needs a GPU for itself, if a cluster has any.
+
+        Yields:
+            What an object of the class returns for each part, in the order in which they are done.
+
+        Raises:
+            ImportError: If Ray is wanted and not installed.
+            RuntimeError: If a process of this machine was killed.
+        """
+        if not parts:
+            return iter(())
+        if self.ray is None:
+            workers = min(self.workers or _count_cores(), len(parts))
+            return _run_on_processes(work_class, arguments, parts, workers)
+        return self._run_on_ray(work_class, arguments, parts, uses_accelerator)
+
+    def _run_on_ray(self, work_class, arguments, parts, uses_accelerator):
+        """Works on parts by Ray Data, which starts a part again whose worker or machine died."""
+        os.environ.update(RAY_VARIABLES)
+        try:
+            import ray
+            import ray.data
+        except ImportError as error:
+            raise ImportError(f"Ray is not installed: {INSTALL}") from error
+        options = {"address": self.ray}
+        if self.ray == THIS_MACHINE:
+            options["include_dashboard"] = False
+        was_open = ray.is_initialized()
+        if not was_open:
+            ray.init(log_to_driver=False, logging_level="ERROR", **options)
+        try:
+            ray.data.DataContext.get_current().enable_progress_bars = False
+            resources = ray.cluster_resources()
+            gpus = int(resources.get("GPU", 0)) if uses_accelerator else 0
+            workers = self.workers or gpus or int(resources.get("CPU", 1))
+            rows = [{"part": part} for part in parts]
+            done = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+                _RayWork,
+                fn_constructor_args=(work_class, arguments),
+                batch_size=1,
+                concurrency=min(workers, len(parts)),
+                num_cpus=1,
+                num_gpus=1 if gpus else 0,
+            )
+            for row in done.iter_rows():
+                yield row["result"]
+        finally:
+            if not was_open:
+                ray.shutdown()
+
+
+def _count_cores():
+    return len(_cores()) or os.cpu_count() or 1
+
+
+def _cores():
+    """The cores that this process may use, where the system tells."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def _run_on_processes(work_class, arguments, parts, workers):
+    """Works on parts in processes, which share the cores."""
+    context, cores = multiprocessing.get_context("spawn"), _cores()
     shares = context.Queue()
     for worker in range(workers):
         shares.put(cores[worker::workers] or cores)
@@ -64,44 +137,9 @@ def _call(part):
     return _work(part)
 
 
-def run_on_ray(work_class, arguments, parts, workers=None, address=None):
-    """Works on parts by Ray Data, which starts a part again whose worker or machine died.
-
-    Args:
-        work_class: As in `run_on_processes`.
-        arguments: As in `run_on_processes`.
-        parts: As in `run_on_processes`.
-        workers: Number of Ray's actors; as many as the cluster has cores if not given.
-        address: Of the cluster, as in `ray.init`; a cluster of this machine if not given.
-
-    Yields:
-        As `run_on_processes` does.
-
-    Raises:
-        ImportError: If Ray is not installed.
-    """
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        raise ImportError(f"Ray is not installed: {INSTALL}") from error
-    if not ray.is_initialized():
-        ray.init(address=address, log_to_driver=False, include_dashboard=False)
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    workers = workers or int(ray.cluster_resources().get("CPU", 1))
-    rows = ray.data.from_items([{"part": part} for part in parts], override_num_blocks=len(parts))
-    done = rows.map_batches(
-        _RayWork,
-        fn_constructor_args=(work_class, arguments),
-        batch_size=1,
-        concurrency=min(workers, len(parts)),
-        num_cpus=1,
-    )
-    for row in done.iter_rows():
-        yield row["result"]
-
-
 class _RayWork:
+    """Ray Data's batches of one part, for a work class."""
+
     def __init__(self, work_class, arguments):
         self._work = work_class(*arguments)
 

@@ -1,12 +1,16 @@
 """A job over parts: what it is about, which of its parts are done, and where their results are."""
 
-import hashlib
+import contextlib
 import json
+import shutil
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import pydantic
 
-from aiayn_keras.scale.addresses import join, names_in, read_file, whole_file
+from aiayn_keras.data.addresses import is_address, join, read_file, sizes_in, whole_file
+from aiayn_keras.data.shard_index import FileFacts
+from aiayn_keras.files import WRITING
 
 JOB = "job.json"
 VERSION = 1
@@ -20,16 +24,16 @@ class Manifest(pydantic.BaseModel):
     Attributes:
         lines: Number of its lines.
         bad_lines: Those among them that could not be used.
-        bytes: Size of the results.
-        sha256: Their checksum, in hexadecimal.
+        files: `FileFacts` of its results, by name.
+        records: Number of records in each of its shards, by name; for translations empty.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
 
     lines: int
     bad_lines: int
-    bytes: int
-    sha256: str
+    files: dict[str, FileFacts]
+    records: dict[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -39,24 +43,10 @@ class Job:
     Attributes:
         output: Its path or URL.
         parts: List of all `Part`s.
-        ending: Of the names of result files, such as `.txt`.
     """
 
     output: str
     parts: list
-    ending: str
-
-    def result(self, part):
-        """Address of a part's results."""
-        return join(self.output, f"{self._stem(part)}{self.ending}")
-
-    def bad_lines(self, part):
-        """Address of the list of a part's bad lines."""
-        return join(self.output, f"{self._stem(part)}.bad.jsonl")
-
-    def manifest(self, part):
-        """Address of a part's manifest."""
-        return join(self.output, f"{self._stem(part)}.json")
 
     def open(self, description):
         """Begins the job, or goes on with it.
@@ -64,46 +54,93 @@ class Job:
         Args:
             description: Dictionary of JSON values: all that makes the results.
 
+        Returns:
+            Whether it was begun before.
+
         Raises:
             FileExistsError: If the folder holds the results of something else.
         """
         wanted = {"version": VERSION, **description, "parts": [asdict(part) for part in self.parts]}
         wanted = json.loads(json.dumps(wanted))
-        names = names_in(self.output)
-        if JOB in names:
-            there = json.loads(read_file(join(self.output, JOB), MOST_BYTES))
-            differing = [name for name in wanted if there.get(name) != wanted[name]]
-            if differing:
-                raise FileExistsError(
-                    f"{self.output} holds an unfinished job, or its results, that differs in: "
-                    f"{', '.join(differing)}. Choose another folder."
-                )
-        elif names:
-            raise FileExistsError(f"{self.output} holds other files. Choose another folder.")
-        else:
+        names = sizes_in(self.output)
+        if JOB not in names:
+            if names:
+                raise FileExistsError(f"{self.output} holds other files. Choose another folder.")
             write_json(join(self.output, JOB), wanted)
+            return False
+        there = self._description()
+        differing = [name for name in wanted if there.get(name) != wanted[name]]
+        if differing:
+            raise FileExistsError(
+                f"{self.output} holds another job, which differs in: {', '.join(differing)}. "
+                "Choose another folder."
+            )
+        return True
 
     def open_parts(self):
-        """The parts that are not done yet, and the manifests of those that are, by number."""
-        names, done = names_in(self.output), {}
+        """The parts that are not done yet, and the manifests of those that are, by number.
+
+        A part is done again if its manifest is damaged, or a file has not the size it says.
+        """
+        sizes, done = sizes_in(self.output), {}
         for part in self.parts:
-            if f"{self._stem(part)}.json" in names and f"{self._stem(part)}{self.ending}" in names:
-                content = read_file(self.manifest(part), MOST_BYTES)
-                done[part.number] = Manifest.model_validate_json(content)
+            if f"{stem_of(part)}.json" not in sizes:
+                continue
+            try:
+                content = read_file(self._manifest(part), MOST_BYTES)
+                manifest = Manifest.model_validate_json(content)
+            except pydantic.ValidationError:
+                continue
+            if all(sizes.get(name) == facts.bytes for name, facts in manifest.files.items()):
+                done[part.number] = manifest
         return [part for part in self.parts if part.number not in done], done
 
-    def _stem(self, part):
-        return f"part-{part.number:06d}"
+    def finish_part(self, part, lines, bad_lines, files, records=()):
+        """Writes a part's list of bad lines and its `Manifest`, which it returns.
+
+        Args:
+            part: A `Part`, whose results are written.
+            lines: Number of its lines.
+            bad_lines: List of tuples of a line's place in the part, from 1, and what is wrong.
+            files: As in `Manifest`.
+            records: As in `Manifest`.
+        """
+        if bad_lines:
+            rows = [{"line": line, "reason": reason} for line, reason in bad_lines]
+            with whole_file(join(self.output, f"{stem_of(part)}.bad.jsonl")) as path:
+                path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        manifest = Manifest(
+            lines=lines, bad_lines=len(bad_lines), files=files, records=dict(records)
+        )
+        write_json(self._manifest(part), manifest.model_dump(mode="json"))
+        return manifest
+
+    def clean(self):
+        """Deletes temporary files that killed processes left on this machine."""
+        if not is_address(self.output):
+            for folder in Path(self.output).glob(f"{WRITING}*"):
+                with contextlib.suppress(OSError):
+                    shutil.rmtree(folder)
+
+    def _description(self):
+        address = join(self.output, JOB)
+        try:
+            return dict(json.loads(read_file(address, MOST_BYTES)))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(
+                f"{address} is damaged: {error}. Choose another folder, or delete this one."
+            ) from None
+
+    def _manifest(self, part):
+        return join(self.output, f"{stem_of(part)}.json")
+
+
+def stem_of(part):
+    """Beginning of the names of a part's files."""
+    return f"part-{part.number:06d}"
 
 
 def write_json(address, value):
     """Writes a JSON file that appears whole."""
     with whole_file(address) as path:
         path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-
-
-def describe(path):
-    """Size and SHA-256 of a file, as fields of a `Manifest`."""
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}

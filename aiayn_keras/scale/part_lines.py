@@ -1,14 +1,18 @@
-"""The lines of a part; those that cannot be used are told, not fatal."""
+"""The lines and pairs of a part; those that cannot be used are told, not fatal."""
 
 import gzip
+import itertools
+import unicodedata
 import zlib
 from dataclasses import dataclass
 
+from aiayn_keras.data.addresses import file_system
 from aiayn_keras.data.text_files import MAX_LINE_BYTES, CorpusError, Unpacked
-from aiayn_keras.scale.addresses import file_system
-from aiayn_keras.scale.parts import PARQUET, open_parquet
+from aiayn_keras.scale.parquet_files import is_parquet, read_rows
 
 BOM = b"\xef\xbb\xbf"
+SIDES = ("source", "target")
+"""Columns of the pairs in a Parquet file."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +26,11 @@ class BadLine:
     reason: str
 
 
-def read_part(part, column="text"):
+def read_lines(part, column="text"):
     """Gives the lines of a part, without their ends.
 
     Args:
-        part: A `Part`.
+        part: A `Part` of one piece.
         column: Name of the column of a Parquet file.
 
     Yields:
@@ -35,47 +39,106 @@ def read_part(part, column="text"):
     Raises:
         CorpusError: If the file is damaged, so that its further lines are lost.
     """
-    if part.address.endswith(PARQUET):
-        yield from _rows(part, column)
-        return
-    system, path = file_system(part.address)
+    (piece,) = part.pieces
+    if is_parquet(piece.address):
+        for (value,) in read_rows(piece.address, piece.start, piece.stop, [column]):
+            yield _text_of(value)
+    else:
+        yield from _piece_lines(piece)
+
+
+def read_pairs(part):
+    """Gives the pairs of a part, of two aligned files, of tab-separated lines or of Parquet.
+
+    Both sides get Unicode's normal form NFC, as in `stream_parallel`.
+
+    Args:
+        part: A `Part`.
+
+    Yields:
+        Tuples of source and target, and a `BadLine` for each line of which a side cannot be used.
+
+    Raises:
+        CorpusError: If a file is damaged, so that its further lines are lost; if aligned files
+            differ in their number of lines.
+    """
+    pieces = part.pieces
+    if len(pieces) == 2:
+        rows = _aligned(pieces)
+    elif is_parquet(pieces[0].address):
+        rows = read_rows(pieces[0].address, pieces[0].start, pieces[0].stop, SIDES)
+        rows = (tuple(map(_text_of, row)) for row in rows)
+    else:
+        rows = map(_columns, _piece_lines(pieces[0]))
+    for row in rows:
+        bad = next((side for side in row if isinstance(side, BadLine)), None)
+        yield bad or tuple(unicodedata.normalize("NFC", side) for side in row)
+
+
+def _aligned(pieces):
+    for pair in itertools.zip_longest(*map(_piece_lines, pieces)):
+        if None in pair:
+            addresses = (piece.address for piece in pieces)
+            raise CorpusError(
+                f"Parallel files must have the same number of lines: {' and '.join(addresses)} "
+                "differ."
+            )
+        yield pair
+
+
+def _columns(line):
+    if isinstance(line, BadLine):
+        return (line,)
+    columns = line.split("\t")
+    if len(columns) < 2:
+        return (BadLine("expected `source<TAB>target`, found no tab"),)
+    return columns[:2]
+
+
+def _text_of(value):
+    return value if isinstance(value, str) else BadLine(f"no text: {value!r:.40}")
+
+
+def _piece_lines(piece):
+    """The lines that begin in a piece of a text file."""
+    system, path = file_system(piece.address)
     with system.open(path, "rb") as file:
-        compressed = part.address.endswith(".gz")
-        yield from _lines(Unpacked.open(file, part.address) if compressed else file, part)
+        if piece.address.endswith(".gz"):
+            file = Unpacked.open(file, piece.address)
+        try:
+            yield from _lines(file, piece.start, piece.stop)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise CorpusError(
+                f"{piece.address}: not a complete gzip file ({error}). Copy or download it again."
+            ) from error
 
 
-def _lines(file, part):
-    position = part.start
-    if position:  # the line that began in the part before
+def _lines(file, position, stop):
+    if position:  # the line that began in the piece before, and may end behind this one
         file.seek(position - 1)
-        position += _skip_line(file) - 1
-    try:
-        while part.stop is None or position < part.stop:
-            line = file.readline(MAX_LINE_BYTES + 1)
-            if not line:
-                return
-            size = len(line)
-            if size > MAX_LINE_BYTES and not line.endswith(b"\n"):
-                size += _skip_line(file)
-            yield _text(line, size, first=position == 0)
-            position += size
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise CorpusError(
-            f"{part.address}: not a complete gzip file ({error}). Copy or download it again."
-        ) from error
+        position += _skip_line(file, stop) - 1
+    while stop is None or position < stop:
+        line = file.readline(MAX_LINE_BYTES + 1)
+        if not line:
+            return
+        size = len(line)
+        if size > MAX_LINE_BYTES and not line.endswith(b"\n"):
+            size += _skip_line(file, None)
+        yield _decode(line, size, first=position == 0)
+        position += size
 
 
-def _skip_line(file):
-    """Reads to the end of a line, in pieces; the number of its bytes."""
+def _skip_line(file, stop):
+    """Reads to the end of a line, in blocks, or to a place in the file; the number of its bytes."""
     skipped = 0
-    while line := file.readline(MAX_LINE_BYTES):
+    while (stop is None or file.tell() < stop) and (line := file.readline(MAX_LINE_BYTES)):
         skipped += len(line)
         if line.endswith(b"\n"):
             break
     return skipped
 
 
-def _text(line, size, first):
+def _decode(line, size, first):
     if size > MAX_LINE_BYTES:
         return BadLine(f"a line must have at most {MAX_LINE_BYTES:,} bytes, it has {size:,}")
     try:
@@ -83,14 +146,3 @@ def _text(line, size, first):
     except UnicodeDecodeError as error:
         return BadLine(f"not valid UTF-8 (byte 0x{line[error.start]:02x})")
     return text.removesuffix("\n").removesuffix("\r")
-
-
-def _rows(part, column):
-    with open_parquet(part.address) as parquet:
-        if column not in parquet.schema_arrow.names:
-            names = ", ".join(parquet.schema_arrow.names)
-            raise CorpusError(f"{part.address} has no column {column!r}. Its columns: {names}.")
-        groups = list(range(part.start, part.stop))
-        for batch in parquet.iter_batches(row_groups=groups, columns=[column]):
-            for value in batch.column(0).to_pylist():
-                yield value if isinstance(value, str) else BadLine(f"no text: {value!r:.40}")

@@ -7,35 +7,49 @@ file is cut between its row groups.
 
 from dataclasses import dataclass
 
-from aiayn_keras.scale.addresses import file_system, find_files
+from aiayn_keras.data.addresses import find_files
+from aiayn_keras.data.text_files import CorpusError
+from aiayn_keras.scale.aligned_cuts import cut_aligned
+from aiayn_keras.scale.parquet_files import is_parquet, row_groups
 
 PART_BYTES = 1_000_000
 """Size of a part of plain text: some 10,000 sentences."""
-PARQUET = ".parquet"
 
 
 @dataclass(frozen=True)
-class Part:
+class Piece:
     """A piece of a file.
 
     Attributes:
-        number: Its place among all parts.
         address: The file.
         start: Where it begins: a byte, or a row group of Parquet.
         stop: Where the next one begins; `None` for the rest of the file.
     """
 
-    number: int
     address: str
     start: int
     stop: int | None
 
 
-def plan_parts(pattern, part_bytes=PART_BYTES):
-    """Cuts all files of a pattern into parts.
+@dataclass(frozen=True)
+class Part:
+    """Lines that are worked on together.
+
+    Attributes:
+        number: Its place among all parts.
+        pieces: One `Piece`; of two aligned files two, the sources and the targets.
+    """
+
+    number: int
+    pieces: tuple[Piece, ...]
+
+
+def plan_parts(patterns, part_bytes=PART_BYTES):
+    """Cuts files into parts.
 
     Args:
-        pattern: As in `find_files`.
+        patterns: One pattern as in `find_files`; or two, of aligned files, which go together in
+            the order of their names.
         part_bytes: Size of a part of plain text, and the least of a part of Parquet.
 
     Returns:
@@ -43,49 +57,49 @@ def plan_parts(pattern, part_bytes=PART_BYTES):
 
     Raises:
         FileNotFoundError: If there is no file.
-        ValueError: For a file that says it is Parquet and is not.
+        CorpusError: For a file that says it is Parquet and is not; if aligned files differ in
+            number, or in their number of lines.
     """
-    files, parts = find_files(pattern), []
-    for file in files:
-        for start, stop in _ranges(file, part_bytes):
-            parts.append(Part(len(parts), file.address, start, stop))
-    return files, parts
+    sides = [find_files(pattern) for pattern in patterns]
+    if len(sides) == 2:
+        cuts = _aligned(*sides, part_bytes)
+    else:
+        cuts = [(piece,) for file in sides[0] for piece in _pieces(file, part_bytes)]
+    parts = [Part(number, pieces) for number, pieces in enumerate(cuts)]
+    return [file for side in sides for file in side], parts
 
 
-def _ranges(file, part_bytes):
+def _pieces(file, part_bytes):
     if file.address.endswith(".gz"):
-        return [(0, None)]
-    if file.address.endswith(PARQUET):
-        return _row_groups(file.address, part_bytes)
-    starts = range(0, max(file.bytes, 1), part_bytes)
-    return [(start, min(start + part_bytes, file.bytes)) for start in starts]
+        ranges = [(0, None)]
+    elif is_parquet(file.address):
+        ranges = row_groups(file.address, part_bytes)
+    else:
+        starts = range(0, max(file.bytes, 1), part_bytes)
+        ranges = [(start, min(start + part_bytes, file.bytes)) for start in starts]
+    return [Piece(file.address, *each) for each in ranges]
 
 
-def _row_groups(address, part_bytes):
-    """Ranges of row groups that together have at least so many bytes, but for the last one."""
-    ranges, start, size = [], 0, 0
-    with open_parquet(address) as parquet:
-        groups = [parquet.metadata.row_group(n) for n in range(parquet.num_row_groups)]
-    for number, group in enumerate(groups, start=1):
-        size += group.total_byte_size
-        if size >= part_bytes or number == len(groups):
-            ranges.append((start, number))
-            start, size = number, 0
-    return ranges
+def _aligned(sources, targets, part_bytes):
+    """Pairs of pieces that begin with the same line."""
+    for source, target in _paired(sources, targets):
+        pairs = [((0, None), (0, None))]
+        if not source.address.endswith(".gz") and not target.address.endswith(".gz"):
+            pairs = cut_aligned(source.address, target.address, part_bytes)
+        for source_range, target_range in pairs:
+            yield Piece(source.address, *source_range), Piece(target.address, *target_range)
 
 
-def open_parquet(address):
-    """Opens a `pyarrow.parquet.ParquetFile`, to be closed.
-
-    Raises:
-        ValueError: If it is none.
-    """
-    import pyarrow
-    from pyarrow import parquet
-
-    system, path = file_system(address)
-    try:
-        return parquet.ParquetFile(path, filesystem=system)
-    except pyarrow.ArrowInvalid as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{address} is no Parquet file: {reason}") from error
+def _paired(sources, targets):
+    if len(sources) != len(targets):
+        raise CorpusError(
+            "There must be as many files of sources as of targets. "
+            f"Received: {len(sources)} like {sources[0].address}, {len(targets)} like "
+            f"{targets[0].address}."
+        )
+    if any(is_parquet(file.address) for file in (*sources, *targets)):
+        raise CorpusError(
+            f"{sources[0].address}: a Parquet file holds both sides, in its columns `source` and "
+            "`target`. Give one pattern."
+        )
+    return zip(sources, targets, strict=True)

@@ -4,12 +4,14 @@ import hashlib
 import json
 from pathlib import Path
 
-from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
-from aiayn_keras.scale.addresses import whole_file
-from aiayn_keras.scale.engines import run_on_processes, run_on_ray
-from aiayn_keras.scale.job import Job, Manifest, describe, write_json
-from aiayn_keras.scale.part_lines import BadLine, read_part
+from aiayn_keras.data.addresses import join, whole_file
+from aiayn_keras.data.shard_index import facts_of
+from aiayn_keras.files import digest_of_file
+from aiayn_keras.scale.engines import Engine
+from aiayn_keras.scale.job import Job, stem_of
+from aiayn_keras.scale.part_lines import BadLine, read_lines
 from aiayn_keras.scale.parts import PART_BYTES, plan_parts
+from aiayn_keras.scale.running import finish_job, totals
 
 WINDOW = 10_000
 """Lines that are in memory at a time."""
@@ -23,11 +25,9 @@ def translate_files(
     pattern,
     output,
     *,
-    part_bytes=PART_BYTES,
+    engine=None,
     column="text",
-    workers=None,
-    on_ray=False,
-    ray_address=None,
+    part_bytes=PART_BYTES,
     **options,
 ):
     """Translates all lines of files into a folder, which may be an object store's.
@@ -41,24 +41,21 @@ def translate_files(
         model_folder: A model folder, on all machines at the same path.
         pattern: Text, `.gz` and `.parquet` files, as in `find_files`.
         output: Path or URL of the folder.
-        part_bytes: As in `plan_parts`.
+        engine: The `Engine`, whose workers load the model once; one process if not given.
         column: Column of Parquet files.
-        workers: Number of processes or of Ray's actors, each of which loads the model; one
-            process, or an actor for each core of the cluster, if not given.
-        on_ray: Whether to work on a Ray cluster.
-        ray_address: Its address; a cluster of this machine if not given.
+        part_bytes: As in `plan_parts`.
         **options: Of the search, as in `TransformerSeq2SeqLM.translate`.
 
     Returns:
-        A `Manifest` of all parts together, without checksum.
+        `Totals`.
 
     Raises:
         FileNotFoundError: If there is no file.
         FileExistsError: If the folder holds something else.
-        ValueError: For a damaged file.
+        CorpusError: For a damaged file.
     """
-    files, parts = plan_parts(pattern, part_bytes)
-    job = Job(str(output), parts, ".txt")
+    files, parts = plan_parts([pattern], part_bytes)
+    job = Job(str(output), parts)
     job.open(
         {
             "task": "translate",
@@ -68,64 +65,40 @@ def translate_files(
             "options": json.loads(json.dumps(options, default=repr)),
         }
     )
-    left, done = job.open_parts()
-    arguments = (str(model_folder), job, column, options)
-    if not left:
-        results = ()
-    elif on_ray:
-        results = run_on_ray(TranslationWork, arguments, left, workers, ray_address)
-    else:
-        results = run_on_processes(TranslationWork, arguments, left, min(workers or 1, len(left)))
-    manifests = list(done.values())
-    with open_progress(
-        SECONDS_BETWEEN_LINES, total=len(parts), initial=len(done), unit=" parts"
-    ) as bar:
-        for manifest in results:
-            manifests.append(manifest)
-            lines = sum(each.lines for each in manifests)
-            bar.set_postfix_str(f"{lines:,} lines", refresh=False)
-            bar.update()
-    return Manifest(
-        lines=sum(each.lines for each in manifests),
-        bad_lines=sum(each.bad_lines for each in manifests),
-        bytes=sum(each.bytes for each in manifests),
-        sha256="",
-    )
+    arguments = (str(model_folder), column, options)
+    engine = engine or Engine(workers=1)
+    return totals(finish_job(job, engine, TranslationWork, arguments, uses_accelerator=True))
 
 
 class TranslationWork:
     """Translates parts with a model that is loaded once.
 
     Args:
-        model_folder: Path of a model folder.
-        job: The `Job`.
-        column: Column of Parquet files.
+        output: As in `translate_files`.
+        model_folder: As in `translate_files`.
+        column: As in `translate_files`.
         options: Dictionary of the search's options.
     """
 
-    def __init__(self, model_folder, job, column, options):
+    def __init__(self, output, model_folder, column, options):
         from aiayn_keras.models import TransformerSeq2SeqLM
 
         self._model = TransformerSeq2SeqLM.from_preset(model_folder)
-        self._job, self._column, self._options = job, column, options
+        self._output, self._column, self._options = output, column, options
 
     def __call__(self, part):
-        """Writes the results of a `Part`, and then its `Manifest`, which it returns."""
-        bad, count = [], 0
-        with whole_file(self._job.result(part)) as path:
+        """Writes the results of a `Part`, and then its `Manifest`; gives its number and that."""
+        bad, count, name = [], 0, f"{stem_of(part)}.txt"
+        with whole_file(join(self._output, name)) as path:
             with path.open("w", encoding="utf-8", newline="") as file:
-                for window in _windows(read_part(part, self._column)):
+                for window in _windows(read_lines(part, self._column)):
                     texts, reasons = self._translate(window)
                     file.writelines(f"{text}\n" for text in texts)
-                    bad += [{"line": count + n + 1, "reason": reasons[n]} for n in sorted(reasons)]
+                    bad += [(count + place + 1, reasons[place]) for place in sorted(reasons)]
                     count += len(window)
-            facts = describe(path)
-        if bad:
-            with whole_file(self._job.bad_lines(part)) as path:
-                path.write_text("".join(f"{json.dumps(each)}\n" for each in bad), "utf-8")
-        manifest = Manifest(lines=count, bad_lines=len(bad), **facts)
-        write_json(self._job.manifest(part), manifest.model_dump())
-        return manifest
+            facts = facts_of(path)
+        manifest = Job(self._output, [part]).finish_part(part, count, bad, {name: facts})
+        return part.number, manifest
 
     def _translate(self, lines):
         """Translations of lines, and the reasons of those that have none, by place."""
@@ -137,13 +110,15 @@ class TranslationWork:
         for place, length in enumerate(lengths):
             if length > positions:
                 reasons[place] = f"{length} tokens are more than the model's {positions} positions"
-                texts[place] = ""
         found = [""] * len(lines)
         for places in _batches([n for n in range(len(lines)) if n not in reasons], lengths):
             sources = [texts[n] for n in places]
             rows = self._model.translate(sources, batch_size=len(places), **self._options)
             for place, translation in zip(places, rows, strict=True):
-                found[place] = translation.text.replace("\n", " ")
+                if translation.hypotheses:
+                    found[place] = translation.text.replace("\n", " ")
+                else:
+                    reasons[place] = "no translation keeps the constraint"
         return found, reasons
 
 
@@ -174,5 +149,5 @@ def _digest(folder):
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         if path.is_file() and name.parts[0] not in ("checkpoints", "tensorboard"):
-            digest.update(f"{name.as_posix()}\0{describe(path)['sha256']}\n".encode())
+            digest.update(f"{name.as_posix()}\0{digest_of_file(path)}\n".encode())
     return digest.hexdigest()

@@ -13,7 +13,6 @@ from aiayn_keras.training.checkpoints import (
 from aiayn_keras.training.chrf import ChrfScore, corpus_chrf
 from aiayn_keras.training.evaluation import Evaluation, read_evaluation
 from aiayn_keras.training.folder_lock import FolderInUseError
-from aiayn_keras.training.prepare import prepare
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.resume import load_last_checkpoint
 from aiayn_keras.training.run_folder import RunFolder
@@ -39,7 +38,6 @@ __all__ = [
     "load_last_checkpoint",
     "load_recipe",
     "merge_adapters",
-    "prepare",
     "read_evaluation",
     "recipe_names",
     "save_checkpoint",

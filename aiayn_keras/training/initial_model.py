@@ -6,7 +6,7 @@ from pathlib import Path
 
 import keras
 
-from aiayn_keras.files import read_bytes
+from aiayn_keras.files import digest_of_file, read_bytes
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
 from aiayn_keras.models.architecture import OPTIONS, RATES
 from aiayn_keras.models.model_folder import MOST_JSON_BYTES, WEIGHTS, check_model_folder
@@ -98,7 +98,7 @@ def read_initial(recipe):
             f"leave out `tokenizer.sampling_alpha`: {folder} splits translations in another way "
             "than sources."
         )
-    return InitialModel(model, _digest(folder / WEIGHTS), _digest_of_config(folder / CONFIG))
+    return InitialModel(model, digest_of_file(folder / WEIGHTS), _digest_of_config(folder / CONFIG))
 
 
 def _check_sizes(section, sizes):
@@ -116,11 +116,6 @@ def _check_sizes(section, sizes):
             f"`model.lora_rank`={section.lora_rank} must be at most {sizes['hidden_dim']}, the "
             f"width of {section.initial}."
         )
-
-
-def _digest(path):
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _digest_of_config(path):

@@ -42,8 +42,8 @@ class CorpusSection(Section):
             lists of one file or folder of bracketed trees each (see `read_trees`), words are the
             sources, and linearized trees the targets. Their leaves are `"XX"` or, with `"tags"`,
             parts of speech. For a treebank by `name`, `"XX"` if not given.
-        shards: Folder that `aiayn-keras prepare` made of the training pairs; their text is then
-            not read.
+        shards: Folder that `aiayn-keras prepare` made of the training pairs, or its URL; their text
+            is then not read.
     """
 
     name: str | None = None

@@ -20,6 +20,8 @@ from aiayn_keras.data import (
     read_trees,
     tree_pairs,
 )
+from aiayn_keras.data.addresses import is_address
+from aiayn_keras.data.shard_copy import copy_shards
 from aiayn_keras.data.shard_index import INDEX, MAX_INDEX_BYTES
 from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TransformerTokenizer
@@ -70,6 +72,8 @@ class TrainingShards:
 
     def __init__(self, recipe):
         self._recipe, self._folder = recipe, recipe.corpus.shards
+        if is_address(self._folder):
+            self._folder = copy_shards(self._folder)
 
     def make_tokenizer(self):
         """Gives the `TransformerTokenizer` that made the shards.

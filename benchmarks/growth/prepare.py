@@ -62,22 +62,23 @@ def write_recipe(folder, files, vocabulary_size):
 
 def prepare(recipe, output):
     """Tokenizes; seconds, and the greatest peak of its own processes."""
-    from aiayn_keras import training
+    from aiayn_keras.scale import prepare as run
+    from aiayn_keras.training import load_recipe
 
     start = time.perf_counter()
     with peak_of_children() as peak:
-        training.prepare(training.load_recipe(recipe), output)
+        run(load_recipe(recipe), output)
     return {"seconds": time.perf_counter() - start, "child_bytes": peak[0]}
 
 
 def read_epoch(recipe, shards, packing):
     """Reads all batches of one epoch; seconds until they are ready, speed and padding."""
     from aiayn_keras.training import load_recipe
-    from aiayn_keras.training.training_data import make_batches, open_shards
+    from aiayn_keras.training.training_data import TrainingShards, make_batches
 
     loaded = load_recipe(recipe, [f"corpus.shards={shards}", f"batches.packing={packing}"])
     start = time.perf_counter()
-    batches = make_batches(open_shards(loaded, 512), loaded.batches, seed=1)
+    batches = make_batches(TrainingShards(loaded).pairs(None, 512), loaded.batches, seed=1)
     ready = time.perf_counter() - start
     tokens = sum(int(weights.sum()) for _, _, weights in batches.to_iter_dataset(0, len(batches)))
     return {

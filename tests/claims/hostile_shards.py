@@ -70,7 +70,7 @@ def _prepare(folder):
         eos_id=3,
         minloglevel=2,
     )
-    write_shards(folder, text, model.getvalue(), 200, 2, {"corpus": "demo"})
+    write_shards(folder, text, model.getvalue(), 200, {"corpus": "demo"}, most_pairs=PAIRS // 2)
 
 
 def _copy(good, path):

@@ -1,6 +1,7 @@
 """Parts of files: whatever the cuts, each line is in one part, in its order."""
 
 import gzip
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -8,24 +9,41 @@ from hypothesis import strategies as st
 
 from aiayn_keras.data import CorpusError
 from aiayn_keras.data.text_files import MAX_LINE_BYTES
-from aiayn_keras.scale.part_lines import BadLine, read_part
+from aiayn_keras.scale import aligned_cuts
+from aiayn_keras.scale.part_lines import BadLine, read_lines, read_pairs
 from aiayn_keras.scale.parts import plan_parts
 
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
 LINES = ["a cat", "", "Ein Bär\u2028 und \x85", "日本", "x" * 30]
+TEXT = st.text(st.characters(exclude_characters="\n\r\t\ufeff", exclude_categories=["Cs"]))
 
 
-def lines_of(pattern, part_bytes):
-    _, parts = plan_parts(str(pattern), part_bytes)
+def parts_of(patterns, part_bytes):
+    _, parts = plan_parts([str(pattern) for pattern in patterns], part_bytes)
     assert [part.number for part in parts] == list(range(len(parts)))
-    return [line for part in parts for line in read_part(part)]
+    return parts
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.text(st.characters(exclude_characters="\n\r\ufeff", exclude_categories=["Cs"]))),
-    st.booleans(),
-    st.integers(1, 40),
-)
+def lines_of(pattern, part_bytes=1000):
+    return [line for part in parts_of([pattern], part_bytes) for line in read_lines(part)]
+
+
+def pairs_of(*patterns, part_bytes=1000):
+    return [pair for part in parts_of(patterns, part_bytes) for pair in read_pairs(part)]
+
+
+def write_parquet(path, **columns):
+    parquet.write_table(pyarrow.table(columns), path, row_group_size=2)
+    return path
+
+
+# ---- Lines ----
+
+
+@settings(max_examples=30)
+@given(st.lists(TEXT, max_size=8), st.booleans(), st.integers(1, 40))
 def test_every_cut_gives_each_line_once(tmp_path_factory, lines, ends, part_bytes):
     path = tmp_path_factory.mktemp("text") / "lines.txt"
     text = "\n".join(lines) + ("\n" if ends else "")
@@ -38,54 +56,93 @@ def test_every_cut_gives_each_line_once(tmp_path_factory, lines, ends, part_byte
 def test_files_of_a_pattern_come_in_the_order_of_their_names(tmp_path, part_bytes):
     (tmp_path / "b.txt").write_text("\n".join(LINES))
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress("\r\n".join(LINES).encode()))
-    (tmp_path / "other.md").write_text("no")
-    assert lines_of(tmp_path / "*.txt*", part_bytes) == LINES * 2
+    write_parquet(tmp_path / "c.parquet", text=LINES)
+    (tmp_path / "d").mkdir()
+    assert lines_of(tmp_path / "*", part_bytes) == 3 * LINES
 
 
-@pytest.mark.parametrize("part_bytes", [1, 10**6])
-def test_parquet_is_cut_between_row_groups(tmp_path, part_bytes):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    table = pyarrow.table({"text": [*LINES, None], "number": range(6)})
-    parquet.write_table(table, tmp_path / "lines.parquet", row_group_size=2)
-    _, parts = plan_parts(str(tmp_path / "*.parquet"), part_bytes)
-    assert [(part.start, part.stop) for part in parts] == (
-        [(0, 1), (1, 2), (2, 3)] if part_bytes == 1 else [(0, 3)]
-    )
-    assert lines_of(tmp_path / "*.parquet", part_bytes) == [*LINES, BadLine("no text: None")]
-    with pytest.raises(CorpusError, match=r"no column 'words'. Its columns: text, number."):
-        list(read_part(parts[0], column="words"))
-
-
-def test_a_file_that_is_no_parquet_is_named(tmp_path):
-    pytest.importorskip("pyarrow")
-    (tmp_path / "lines.parquet").write_text("text")
-    with pytest.raises(ValueError, match=r"lines.parquet is no Parquet file"):
-        plan_parts(str(tmp_path / "lines.parquet"))
-
-
-@pytest.mark.parametrize("part_bytes", [1_000, 300_000, 10**7])
-def test_lines_that_cannot_be_used_are_told_and_the_others_are_read(tmp_path, part_bytes):
+def test_lines_that_cannot_be_used_are_told(tmp_path):
     path = tmp_path / "lines.txt"
-    path.write_bytes(b"one\n\xff\xfe\n" + b"x" * (MAX_LINE_BYTES + 5) + b"\ntwo")
-    assert lines_of(path, part_bytes) == [
-        "one",
-        BadLine("not valid UTF-8 (byte 0xff)"),
-        BadLine("a line must have at most 1,000,000 bytes, it has 1,000,006"),
-        "two",
+    path.write_bytes(b"\xef\xbb\xbfone\n\xff\n" + b"x" * (MAX_LINE_BYTES + 1) + b"\ntwo\n")
+    for part_bytes in (300_000, 10_000_000):
+        one, bad, long, two = lines_of(path, part_bytes)
+        assert (one, two) == ("one", "two")
+        assert bad == BadLine("not valid UTF-8 (byte 0xff)")
+        assert f"it has {MAX_LINE_BYTES + 2:,}" in long.reason
+    assert lines_of(write_parquet(tmp_path / "a.parquet", text=["a", None])) == [
+        "a",
+        BadLine("no text: None"),
     ]
 
 
-def test_a_damaged_gzip_file_is_an_error(tmp_path):
-    content = gzip.compress("\n".join(map(str, range(9999))).encode())
-    (tmp_path / "lines.gz").write_bytes(content[:-2000])
-    with pytest.raises(CorpusError, match=r"lines.gz: not a complete gzip file"):
-        lines_of(tmp_path / "lines.gz", 100)
+def test_damaged_files_are_refused(tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"line\n" * 1000)[:-9])
+    with pytest.raises(CorpusError, match=r"a\.gz: not a complete gzip file"):
+        lines_of(tmp_path / "a.gz")
+    (tmp_path / "a.parquet").write_bytes(b"no parquet")
+    with pytest.raises(CorpusError, match=r"a\.parquet is no whole Parquet file"):
+        lines_of(tmp_path / "a.parquet")
+    with pytest.raises(CorpusError, match=r"no column 'text'. Its columns: a, b"):
+        lines_of(write_parquet(tmp_path / "b.parquet", a=["x"], b=["y"]))
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*/\*\.tsv"):
+        lines_of(tmp_path / "*.tsv")
 
 
-def test_no_file_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"There is no file .*\*.txt"):
-        plan_parts(str(tmp_path / "*.txt"))
-    with pytest.raises(FileNotFoundError, match=r"There is no file .*a.txt"):
-        plan_parts(str(tmp_path / "a.txt"))
+# ---- Pairs ----
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=8), st.booleans(), st.integers(1, 40))
+def test_every_cut_of_aligned_files_gives_each_pair_once(tmp_path_factory, pairs, ends, part_bytes):
+    folder = tmp_path_factory.mktemp("text")
+    for name, side in zip("ab", zip(*pairs, strict=True), strict=True):
+        # An empty last line is one only with its newline.
+        text = "\n".join(side) + ("\n" if ends or not side[-1] else "")
+        (folder / name).write_bytes(text.encode())
+    expected = [tuple(unicodedata.normalize("NFC", side) for side in pair) for pair in pairs]
+    assert pairs_of(folder / "a", folder / "b", part_bytes=part_bytes) == expected
+
+
+def test_cuts_do_not_depend_on_blocks(tmp_path, monkeypatch):
+    for name in "ab":
+        (tmp_path / name).write_text("\n".join(LINES * 9))
+    whole = parts_of([tmp_path / "a", tmp_path / "b"], 20)
+    monkeypatch.setattr(aligned_cuts, "BLOCK", 3)
+    assert parts_of([tmp_path / "a", tmp_path / "b"], 20) == whole
+    assert len(whole) > 9
+
+
+def test_pairs_come_from_columns_and_from_many_files(tmp_path):
+    expected = [(line, line[::-1]) for line in LINES]
+    (tmp_path / "a.tsv").write_text("".join(f"{a}\t{b}\tmore\n" for a, b in expected))
+    assert pairs_of(tmp_path / "a.tsv", part_bytes=9) == expected
+    sources, targets = zip(*expected, strict=True)
+    write_parquet(tmp_path / "a.parquet", target=targets, source=sources)
+    assert pairs_of(tmp_path / "a.parquet", part_bytes=1) == expected
+    for number in (1, 2):
+        (tmp_path / f"{number}.en.gz").write_bytes(gzip.compress("\n".join(sources).encode()))
+        (tmp_path / f"{number}.de").write_text("\n".join(targets))
+    assert pairs_of(tmp_path / "*.en.gz", tmp_path / "*.de") == 2 * expected
+
+
+def test_pairs_that_cannot_be_used_are_told(tmp_path):
+    (tmp_path / "a.tsv").write_bytes(b"a\tb\nno tab\n\xff\tc\n")
+    pair, no_tab, not_text = pairs_of(tmp_path / "a.tsv")
+    assert pair == ("a", "b")
+    assert no_tab == BadLine("expected `source<TAB>target`, found no tab")
+    assert "UTF-8" in not_text.reason
+
+
+def test_files_that_are_not_aligned_are_refused(tmp_path):
+    (tmp_path / "a").write_text("1\n2\n3\n")
+    (tmp_path / "b").write_text("1\n2")
+    with pytest.raises(CorpusError, match=r"Received: 3 lines in .*/a, 2 lines in .*/b\."):
+        pairs_of(tmp_path / "a", tmp_path / "b")
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"1\n2\n"))
+    with pytest.raises(CorpusError, match=r"same number of lines: .*/a and .*/b\.gz differ"):
+        pairs_of(tmp_path / "a", tmp_path / "b.gz")
+    with pytest.raises(CorpusError, match=r"as many files .* Received: 2 .*, 1 like .*/a\."):
+        pairs_of(tmp_path / "b*", tmp_path / "a")
+    write_parquet(tmp_path / "c.parquet", source=["a"], target=["b"])
+    with pytest.raises(CorpusError, match="holds both sides"):
+        pairs_of(tmp_path / "c.parquet", tmp_path / "a")

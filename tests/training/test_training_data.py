@@ -7,7 +7,7 @@ from aiayn_keras.data import (
     TokenShards,
     generate_demo_pairs,
 )
-from aiayn_keras.training import prepare
+from aiayn_keras.scale import prepare
 from aiayn_keras.training.training_data import (
     TrainingShards,
     TrainingText,
@@ -41,7 +41,7 @@ def test_without_test_files_the_validation_text_is_the_test(tmp_path):
 
 def test_text_and_shards_give_the_same_tokenizer_and_lengths(tmp_path):
     recipe = files_of(tmp_path)
-    prepare(recipe, tmp_path / "shards", workers=1)
+    prepare(recipe, tmp_path / "shards")
     text = read_corpus(recipe).train
     # The text of prepared pairs is not needed any more.
     for side in ("en", "de"):
@@ -92,7 +92,7 @@ def test_augmentation_is_for_training_only():
 
 
 def test_shards_of_another_corpus_are_refused(tmp_path):
-    prepare(small_recipe("corpus.train_size=50", "tokenizer.vocabulary_size=90"), tmp_path / "s", 1)
+    prepare(small_recipe("corpus.train_size=50", "tokenizer.vocabulary_size=90"), tmp_path / "s")
     recipe = small_recipe("tokenizer.vocabulary_size=90", f"corpus.shards={tmp_path}/s")
     with pytest.raises(ValueError, match=r"made from .*50.*the recipe says .*600.*Prepare"):
         TrainingShards(recipe).make_tokenizer()
@@ -132,7 +132,7 @@ def test_shards_of_trees_have_the_same_tokenizer_and_know_their_leaves(tmp_path)
     folder = tmp_path / "trees"
     folder.mkdir()
     recipe = recipe_of_trees(folder)
-    assert prepare(recipe, tmp_path / "shards", workers=1) == 300
+    assert prepare(recipe, tmp_path / "shards").lines == 300
     prepared = recipe_of_trees(folder, f"corpus.shards={tmp_path}/shards")
     tokenizer = read_corpus(prepared).train.make_tokenizer()
     assert tokenizer.proto == read_corpus(recipe).train.make_tokenizer().proto

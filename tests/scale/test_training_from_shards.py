@@ -5,14 +5,15 @@ from click.testing import CliRunner
 
 from aiayn_keras.cli import main
 from aiayn_keras.data import generate_demo_pairs
-from aiayn_keras.training import RecipeError, prepare, train
+from aiayn_keras.scale import prepare
+from aiayn_keras.training import RecipeError, train
 from tests.runs import SETTINGS, small_recipe
 
 
 @pytest.fixture(scope="module", name="shards")
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prepared") / "demo"
-    assert prepare(small_recipe(), folder, workers=1) == 600
+    assert prepare(small_recipe(), folder).lines == 600
     return folder
 
 
@@ -59,6 +60,7 @@ def test_the_command_prepares_files(tmp_path):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert f"600 pairs are in {tmp_path}/out." in result.stdout
-    again = CliRunner().invoke(main, arguments)
-    assert again.exit_code == 1
-    assert f"Error: {tmp_path}/out exists" in again.stderr
+    assert CliRunner().invoke(main, arguments).stdout == result.stdout
+    other = CliRunner().invoke(main, [*arguments, "--set", "tokenizer.vocabulary_size=99"])
+    assert other.exit_code == 1
+    assert "holds another job, which differs in: origin" in other.stderr

@@ -40,9 +40,9 @@ def file_system(address):
         raise ImportError(f"{address} cannot be read: {error}. Install it: {INSTALL}") from error
 
 
-def is_local(system):
-    """Whether an fsspec file system is this machine's."""
-    return "file" in _protocols(system)
+def is_address(folder):
+    """Whether a path is the address of something that is not of this machine, such as `s3://`."""
+    return "://" in str(folder)
 
 
 def find_files(pattern):
@@ -76,18 +76,15 @@ def join(folder, name):
     return f"{str(folder).rstrip('/')}/{name}"
 
 
-def names_in(folder):
-    """Names of the files in a folder, a set; empty if there is no such folder."""
+def sizes_in(folder):
+    """Bytes of the files in a folder, by their names; empty if there is no such folder."""
     system, path = file_system(folder)
+    system.invalidate_cache()
     try:
-        found = (
-            system.ls(path, detail=True, refresh=True)
-            if not is_local(system)
-            else system.ls(path, detail=True)
-        )
+        found = system.ls(path, detail=True)
     except FileNotFoundError:
-        return set()
-    return {facts["name"].rsplit("/", 1)[-1] for facts in found if facts["type"] == "file"}
+        return {}
+    return {Path(each["name"]).name: each["size"] for each in found if each["type"] == "file"}
 
 
 def read_file(address, max_bytes):
@@ -105,6 +102,17 @@ def read_file(address, max_bytes):
     return content
 
 
+def copy_file(address, path):
+    """Copies a file to a path of this machine.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
+    system, source = file_system(address)
+    with _its_errors(address):
+        system.get_file(source, str(path))
+
+
 @contextlib.contextmanager
 def whole_file(address):
     """Gives a path to write, whose content is at the address when the block ends without an error.
@@ -116,7 +124,7 @@ def whole_file(address):
         A `pathlib.Path`.
     """
     system, path = file_system(address)
-    if is_local(system):
+    if _is_local(system):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(path) as temporary:
             yield temporary
@@ -139,12 +147,12 @@ def _its_errors(address):
         raise PermissionError(f"{address} may not be read or written: {error}") from error
 
 
-def _protocols(system):
-    return (system.protocol,) if isinstance(system.protocol, str) else system.protocol
+def _is_local(system):
+    return "file" in (system.protocol if isinstance(system.protocol, tuple) else [system.protocol])
 
 
 def _address(system, path):
-    return path if is_local(system) else system.unstrip_protocol(path)
+    return path if _is_local(system) else system.unstrip_protocol(path)
 
 
 def _version(facts):

@@ -1,0 +1,62 @@
+"""Columns of text in Parquet files, read by their row groups."""
+
+import contextlib
+
+from aiayn_keras.data.addresses import INSTALL, file_system
+from aiayn_keras.data.text_files import CorpusError
+
+
+def is_parquet(address):
+    """Whether an address says that it is a Parquet file's."""
+    return address.endswith(".parquet")
+
+
+def row_groups(address, part_bytes):
+    """Ranges of row groups that together have at least so many bytes, but for the last one.
+
+    Raises:
+        CorpusError: If the file is none.
+        ImportError: If pyarrow is not installed.
+    """
+    ranges, start, size = [], 0, 0
+    with _opened(address) as parquet:
+        groups = [parquet.metadata.row_group(n) for n in range(parquet.num_row_groups)]
+    for number, group in enumerate(groups, start=1):
+        size += group.total_byte_size
+        if size >= part_bytes or number == len(groups):
+            ranges.append((start, number))
+            start, size = number, 0
+    return ranges
+
+
+def read_rows(address, start, stop, columns):
+    """Gives tuples of a row group range's values, of any type, in the order of `columns`.
+
+    Raises:
+        CorpusError: If the file has no such column, or is damaged.
+        ImportError: If pyarrow is not installed.
+    """
+    with _opened(address) as parquet:
+        names = parquet.schema_arrow.names
+        if missing := [column for column in columns if column not in names]:
+            raise CorpusError(
+                f"{address} has no column {missing[0]!r}. Its columns: {', '.join(names)}."
+            )
+        for batch in parquet.iter_batches(row_groups=range(start, stop), columns=columns):
+            yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+
+
+@contextlib.contextmanager
+def _opened(address):
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError(f"{address} cannot be read: {error}. Install it: {INSTALL}") from error
+    system, path = file_system(address)
+    try:
+        with parquet.ParquetFile(path, filesystem=system) as file:
+            yield file
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowIOError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise CorpusError(f"{address} is no whole Parquet file: {reason}") from error

@@ -1,0 +1,190 @@
+"""A recipe's training text tokenized once, for `corpus.shards`: on one machine or on many."""
+
+import itertools
+import logging
+
+import sentencepiece
+
+from aiayn_keras.data import CorpusError, write_shards
+from aiayn_keras.data.addresses import is_address, join, read_file, sizes_in, whole_file
+from aiayn_keras.data.shard_index import INDEX, Shard, facts_of
+from aiayn_keras.data.shard_writer import (
+    ENDINGS,
+    MOST_PAIRS,
+    dtype_of,
+    index_text,
+    split_into_shards,
+    write_shard,
+)
+from aiayn_keras.data.token_shards import MAX_TOKENIZER_BYTES, TOKENIZER
+from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
+from aiayn_keras.scale.engines import Engine
+from aiayn_keras.scale.job import Job, stem_of
+from aiayn_keras.scale.part_lines import BadLine, read_pairs
+from aiayn_keras.scale.parts import plan_parts
+from aiayn_keras.scale.running import Totals, finish_job, totals
+from aiayn_keras.scale.samples import SampleWork
+from aiayn_keras.training.recipe import RecipeError
+from aiayn_keras.training.training_data import (
+    MOST_PAIRS as MOST_SAMPLED,
+)
+from aiayn_keras.training.training_data import (
+    load_named,
+    origin_of,
+    read_files,
+    train_tokenizer,
+)
+
+logger = logging.getLogger(__name__)
+
+PART_BYTES = 16_000_000
+"""Size of a part of the sources: some 150,000 pairs."""
+
+
+def prepare(recipe, output, engine=None, *, part_bytes=PART_BYTES, most_pairs=MOST_PAIRS):
+    """Learns a recipe's vocabulary and writes its training pairs as token shards.
+
+    Files are cut into parts, each of which a worker tokenizes: a part's shards are written, then
+    its manifest, `part-000000.json`; and when all parts are done, the index. A job that was killed
+    goes on with the parts that have no manifest. Lines that cannot be used are listed in
+    `part-000000.bad.jsonl`. The shards do not depend on the workers, whose memory does not grow
+    with the corpus. A corpus by name, trees, and text with `tokenizer.whole_target_words` are read
+    into memory and written at once.
+
+    Args:
+        recipe: A `Recipe`. Its `corpus.train` may be patterns and URLs, as in `find_files`: of
+            aligned files, of tab-separated ones, or of Parquet with columns `source` and `target`.
+        output: Path or URL of the folder to make, for the recipe's field `corpus.shards`.
+        engine: The `Engine`; a process for each core if not given.
+        part_bytes: As in `plan_parts`.
+        most_pairs: As in `write_shards`.
+
+    Returns:
+        `Totals`.
+
+    Raises:
+        FileExistsError: If `output` is there, and is not of this job.
+        FileNotFoundError: If a file is missing.
+        CorpusError: For a corpus that cannot be read, or without a pair.
+        RecipeError: If the recipe fine-tunes a model, for which no vocabulary is learned.
+    """
+    if recipe.model.initial is not None:
+        raise RecipeError(
+            "`model.initial`: prepared shards are not for fine-tuning, which reads text. Leave "
+            "out `aiayn-keras prepare`."
+        )
+    engine = engine or Engine()
+    section = recipe.corpus
+    if section.name or section.tree_leaves or recipe.tokenizer.whole_target_words:
+        return _prepare_in_memory(recipe, output, engine)
+    files, parts = plan_parts(section.train, part_bytes)
+    job = Job(str(output), parts)
+    job.open(
+        {
+            "task": "prepare",
+            "files": [[file.address, file.bytes, file.version] for file in files],
+            "origin": origin_of(recipe),
+            "most_pairs": most_pairs,
+        }
+    )
+    proto = _tokenizer_of(job, recipe.tokenizer, engine)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    dtype = dtype_of(processor.vocab_size())
+    arguments = (proto, dtype, most_pairs)
+    manifests = finish_job(job, engine, PreparationWork, arguments, description="tokenizing ")
+    shards = [shard for manifest in manifests for shard in _shards_of(manifest)]
+    if not shards:
+        raise CorpusError(f"{' and '.join(section.train)}: there is no pair to prepare.")
+    with whole_file(join(job.output, INDEX)) as path:
+        path.write_text(index_text(dtype, origin_of(recipe), shards), encoding="utf-8")
+    return totals(manifests)
+
+
+def _prepare_in_memory(recipe, output, engine):
+    """Writes the shards of a corpus that is read into memory."""
+    if engine.ray is not None or is_address(output):
+        raise RecipeError(
+            "Only files of aligned or tab-separated text, or of Parquet, are prepared on Ray or "
+            "into another place than a folder. Prepare this corpus without."
+        )
+    section = recipe.corpus
+    text = load_named(section).train if section.name else read_files(section, section.train)
+    sides = [lambda: iter(text.sources), lambda: iter(text.targets)]
+    logger.info("%s pairs; learning the vocabulary.", f"{len(text):,}")
+    tokenizer = train_tokenizer(recipe.tokenizer, sides, len(text))
+    pairs = open_progress(SECONDS_BETWEEN_LINES, iterable=text, unit=" pairs", desc="tokenizing ")
+    size = tokenizer.vocabulary_size()
+    return Totals(write_shards(output, pairs, tokenizer.proto, size, origin_of(recipe)), 0)
+
+
+def _tokenizer_of(job, section, engine):
+    """The SentencePiece model of a job, which is learned if it is not there."""
+    address = join(job.output, TOKENIZER)
+    if TOKENIZER in sizes_in(job.output):
+        return read_file(address, MAX_TOKENIZER_BYTES)
+    logger.info("Learning the vocabulary from some of the pairs.")
+    samples, wanted = {}, -(-MOST_SAMPLED // len(job.parts))
+    with open_progress(
+        SECONDS_BETWEEN_LINES, total=len(job.parts), unit=" parts", desc="sampling "
+    ) as bar:
+        for number, pairs in engine.run(SampleWork, (job.output, wanted), job.parts):
+            samples[number] = pairs
+            bar.update()
+    pairs = list(itertools.chain.from_iterable(samples[part.number] for part in job.parts))
+    if not pairs:
+        raise CorpusError(f"{job.parts[0].pieces[0].address}: there is no pair to prepare.")
+    sides = [lambda side=side: (pair[side] for pair in pairs) for side in (0, 1)]
+    tokenizer = train_tokenizer(section, sides, len(pairs))
+    with whole_file(address) as path:
+        path.write_bytes(tokenizer.proto)
+    return tokenizer.proto
+
+
+class PreparationWork:
+    """Tokenizes parts into shards.
+
+    Args:
+        output: As in `prepare`.
+        proto: A SentencePiece model.
+        dtype: NumPy's name of the type of the ids.
+        most_pairs: As in `write_shards`.
+    """
+
+    def __init__(self, output, proto, dtype, most_pairs):
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+        self._output, self._dtype, self._most_pairs = output, dtype, most_pairs
+
+    def __call__(self, part):
+        """Writes the shards of a `Part`, and then its `Manifest`; gives its number and that."""
+        bad, files, records = [], {}, {}
+        pairs = _usable(read_pairs(part), bad)
+        for number, some in enumerate(split_into_shards(pairs, self._most_pairs)):
+            name = f"{stem_of(part)}-{number:05d}"
+            records[name] = self._write(name, some, files)
+        lines = sum(records.values()) + len(bad)
+        manifest = Job(self._output, [part]).finish_part(part, lines, bad, files, records)
+        return part.number, manifest
+
+    def _write(self, name, pairs, files):
+        addresses = [join(self._output, f"{name}.{ending}") for ending in ENDINGS]
+        with whole_file(addresses[0]) as records, whole_file(addresses[1]) as lengths:
+            count = write_shard(pairs, self._processor, self._dtype, records, lengths)
+            for path in (records, lengths):
+                files[path.name] = facts_of(path)
+        return count
+
+
+def _usable(rows, bad):
+    """Gives the pairs among rows, and notes the others in a list, by line."""
+    for line, row in enumerate(rows, start=1):
+        if isinstance(row, BadLine):
+            bad.append((line, row.reason))
+        else:
+            yield row
+
+
+def _shards_of(manifest):
+    """The `Shard`s of a part's manifest."""
+    for name, pairs in manifest.records.items():
+        files = {ending: manifest.files[f"{name}.{ending}"] for ending in ENDINGS}
+        yield Shard(name=name, pairs=pairs, files=files)

@@ -1,0 +1,59 @@
+"""A job's open parts worked on, with progress."""
+
+import time
+from typing import NamedTuple
+
+from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
+
+
+class Totals(NamedTuple):
+    """What all parts of a job hold together.
+
+    Attributes:
+        lines: Number of lines.
+        bad_lines: Those among them that could not be used.
+    """
+
+    lines: int
+    bad_lines: int
+
+
+def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, description=""):
+    """Works on the parts of a job that are not done yet.
+
+    Args:
+        job: An opened `Job`.
+        engine: `Engine`.
+        work_class: Its objects return the `Manifest` of a part that they are called with.
+        arguments: As in `Engine.run`.
+        uses_accelerator: As in `Engine.run`.
+        description: Of the progress bar.
+
+    Returns:
+        List of the `Manifest`s of all parts, in their order.
+    """
+    left, done = job.open_parts()
+    results = engine.run(
+        work_class, (job.output, *arguments), left, uses_accelerator=uses_accelerator
+    )
+    start, lines = time.perf_counter(), 0
+    with open_progress(
+        SECONDS_BETWEEN_LINES,
+        total=len(job.parts),
+        initial=len(done),
+        unit=" parts",
+        desc=description,
+    ) as bar:
+        for number, manifest in results:
+            done[number] = manifest
+            lines += manifest.lines
+            rate = lines / (time.perf_counter() - start)
+            bar.set_postfix_str(f"{lines:,} lines, {rate:,.0f} lines/s", refresh=False)
+            bar.update()
+    job.clean()
+    return [done[part.number] for part in job.parts]
+
+
+def totals(manifests):
+    """The `Totals` of `Manifest`s."""
+    return Totals(sum(each.lines for each in manifests), sum(each.bad_lines for each in manifests))

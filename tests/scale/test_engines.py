@@ -1,0 +1,52 @@
+"""Every part is worked on, by processes and on Ray; work is loaded once a worker."""
+
+import subprocess
+import sys
+
+import pytest
+
+from aiayn_keras.scale import Engine
+from aiayn_keras.scale.engines import THIS_MACHINE
+from tests.scale.work_doubles import CountingWorkDouble
+
+PARTS = list(range(9))
+
+
+def results_of(engine, folder, parts=PARTS, **options):
+    return sorted(engine.run(CountingWorkDouble, (str(folder), *options.values()), parts))
+
+
+def test_processes_work_on_every_part_and_load_once(tmp_path):
+    assert results_of(Engine(2), tmp_path) == [10 * part for part in PARTS]
+    assert len(list(tmp_path.glob("started.*"))) == 2
+    assert len(list(tmp_path.glob("call-*"))) == len(PARTS)
+
+
+def test_nothing_is_started_for_no_part(tmp_path):
+    assert results_of(Engine(2), tmp_path, parts=[]) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_process_is_told(tmp_path):
+    with pytest.raises(RuntimeError, match=r"process was killed.*the same command goes on"):
+        results_of(Engine(2), tmp_path, killed=(3,))
+
+
+def test_without_ray_the_error_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"pip install aiayn-keras\[scale\]"):
+        results_of(Engine(2, THIS_MACHINE), tmp_path)
+
+
+def test_on_ray_a_part_is_begun_again_when_its_worker_dies(tmp_path):
+    pytest.importorskip("ray")
+    # A process of its own: Ray speaks to the machine's address, which tests may not reach.
+    program = f"""
+from aiayn_keras.scale import Engine
+from tests.scale.work_doubles import CountingWorkDouble
+engine, arguments = Engine(2, "local"), ({str(tmp_path)!r}, (3, 5))
+print(sorted(engine.run(CountingWorkDouble, arguments, list(range(9)))))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.splitlines()[-1:] == [str([10 * part for part in PARTS])], run.stderr
+    assert len(list(tmp_path.glob("call-3.*"))) == 2

@@ -1,0 +1,141 @@
+"""Jobs in processes: the right results, once each; what was done is kept; bad lines are told."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from aiayn_keras.data import TokenShards, generate_demo_pairs
+from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.scale import Engine, prepare, translate_files
+from tests.runs import small_recipe
+
+DEMO = str(Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras")
+TEXT = generate_demo_pairs(600, 0, "train")
+
+
+def read_parts(folder, ending=".txt"):
+    return "".join(path.read_text("utf-8") for path in sorted(Path(folder).glob(f"*{ending}")))
+
+
+def recipe_of(files, *settings):
+    return small_recipe(
+        "corpus.name=null",
+        "corpus.train_size=null",
+        f"corpus.train=[{', '.join(map(str, files))}]",
+        f"corpus.validation=[{', '.join(map(str, files))}]",
+        *settings,
+    )
+
+
+@pytest.fixture
+def files(tmp_path):
+    paths = [tmp_path / "a.en", tmp_path / "a.de"]
+    for path, side in zip(paths, (TEXT.sources, TEXT.targets), strict=True):
+        path.write_text("".join(f"{line}\n" for line in side), "utf-8")
+    return paths
+
+
+# ---- Translation ----
+
+
+def test_translations_are_those_of_the_model(tmp_path):
+    lines = [*TEXT.sources[:40], "", "The " * 300, "Paul works."]
+    (tmp_path / "in.txt").write_bytes("\n".join(lines).encode() + b"\n\xff bad\n")
+    done = translate_files(
+        DEMO, tmp_path / "in.txt", tmp_path / "out", part_bytes=500, num_beams=2
+    )
+    assert done == (44, 2)
+    model = TransformerSeq2SeqLM.from_preset(DEMO)
+    good = [*lines[:41], lines[42]]
+    expected = [each.text for each in model.translate(good, num_beams=2)]
+    found = read_parts(tmp_path / "out").split("\n")[:-1]
+    assert [*found[:41], found[42]] == expected
+    assert (found[41], found[43]) == ("", "")
+    reasons = [json.loads(line)["reason"] for line in read_parts(tmp_path / "out", ".bad.jsonl").splitlines()]
+    assert "tokens are more than the model's" in reasons[0]
+    assert "UTF-8" in reasons[1]
+
+
+def test_a_job_goes_on_with_the_parts_that_are_missing(tmp_path):
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in TEXT.sources[:60]))
+    arguments = (DEMO, tmp_path / "in.txt", tmp_path / "out")
+    options = {"part_bytes": 500, "num_beams": 1}
+    translate_files(*arguments, **options)
+    before = read_parts(tmp_path / "out")
+    kept = (tmp_path / "out/part-000000.txt").stat().st_mtime_ns
+    (tmp_path / "out/part-000001.json").unlink()
+    (tmp_path / "out/part-000002.json").write_text("{damaged")
+    with (tmp_path / "out/part-000003.txt").open("a") as file:
+        file.write("cut by a crash")
+    (tmp_path / "out/.writing-left").mkdir()
+    assert translate_files(*arguments, **options) == (60, 0)
+    assert read_parts(tmp_path / "out") == before
+    assert (tmp_path / "out/part-000000.txt").stat().st_mtime_ns == kept
+    assert not (tmp_path / "out/.writing-left").exists()
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    (tmp_path / "in.txt").write_text("The girl is happy.\n")
+    arguments = (DEMO, tmp_path / "in.txt", tmp_path / "out")
+    translate_files(*arguments, num_beams=1)
+    with pytest.raises(FileExistsError, match="another job, which differs in: options"):
+        translate_files(*arguments, num_beams=2)
+    (tmp_path / "in.txt").write_text("Paul works.\n")
+    with pytest.raises(FileExistsError, match="differs in: files"):
+        translate_files(*arguments, num_beams=1)
+    with pytest.raises(FileExistsError, match="holds other files"):
+        translate_files(*arguments[:2], tmp_path)
+    (tmp_path / "out/job.json").write_text("[1]")
+    with pytest.raises(ValueError, match=r"job\.json is damaged"):
+        translate_files(*arguments, num_beams=1)
+
+
+# ---- Preparation ----
+
+
+def test_prepared_pairs_are_those_of_the_files(files, tmp_path):
+    done = prepare(
+        recipe_of(files), tmp_path / "out", Engine(1), part_bytes=9_000, most_pairs=100
+    )
+    assert done == (600, 0)
+    shards = TokenShards(tmp_path / "out", max_length=None)
+    assert len(list((tmp_path / "out").glob("*.array_record"))) > 6
+    processor = sentencepiece.SentencePieceProcessor(model_proto=shards.tokenizer_proto)
+    for actual, side in zip(
+        shards.read(np.arange(600), 0), (TEXT.sources, TEXT.targets), strict=True
+    ):
+        ids = processor.encode(list(side))
+        np.testing.assert_array_equal(actual.ids, np.concatenate(ids))
+        np.testing.assert_array_equal(actual.lengths, list(map(len, ids)))
+
+
+def test_shards_do_not_depend_on_workers_nor_on_a_stop(files, tmp_path):
+    options = {"part_bytes": 9_000, "most_pairs": 100}
+    prepare(recipe_of(files), tmp_path / "one", Engine(1), **options)
+    prepare(recipe_of(files), tmp_path / "two", Engine(2), **options)
+    (tmp_path / "two/index.json").unlink()
+    (tmp_path / "two/part-000001.json").unlink()
+    (tmp_path / "two/part-000002-00000.array_record").unlink()
+    prepare(recipe_of(files), tmp_path / "two", Engine(1), **options)
+    names = {path.name for path in (tmp_path / "one").iterdir()}
+    assert names == {path.name for path in (tmp_path / "two").iterdir()}
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
+def test_lines_that_cannot_be_used_are_left_out(tmp_path):
+    rows = [f"{a}\t{b}\n".encode() for a, b in TEXT[:300]]
+    (tmp_path / "a.tsv").write_bytes(b"".join([*rows[:100], b"no tab\n", *rows[100:], b"\xff\ta\n"]))
+    recipe = recipe_of([tmp_path / "a.tsv"])
+    assert prepare(recipe, tmp_path / "out", Engine(1), part_bytes=5_000) == (302, 2)
+    assert len(TokenShards(tmp_path / "out", max_length=None)) == 300
+    assert "found no tab" in read_parts(tmp_path / "out", ".bad.jsonl")
+
+
+def test_a_corpus_without_a_pair_is_refused(tmp_path):
+    (tmp_path / "a.tsv").write_text("no tab\n")
+    with pytest.raises(ValueError, match=r"a\.tsv: there is no pair to prepare"):
+        prepare(recipe_of([tmp_path / "a.tsv"]), tmp_path / "out", Engine(1))

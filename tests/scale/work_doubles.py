@@ -1,0 +1,37 @@
+"""Work of which the engines' tests can say when it fails, and how often it was done."""
+
+import os
+import signal
+from pathlib import Path
+
+
+class CountingWorkDouble:
+    """Writes a file for each call of a part, and kills its process at the first call of some.
+
+    Args:
+        folder: Path of a folder for the files.
+        killed: Numbers of the parts at which it kills its process, once each.
+    """
+
+    def __init__(self, folder, killed=()):
+        self._folder, self._killed = Path(folder), killed
+        _new_file(self._folder, "started")
+
+    def __call__(self, part):
+        """The part, times ten."""
+        calls = _new_file(self._folder, f"call-{part}")
+        if part in self._killed and calls == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return part * 10
+
+
+def _new_file(folder, stem):
+    """Makes the next file of a stem; how many there are."""
+    number = 1
+    while True:
+        try:
+            (folder / f"{stem}.{number}").touch(exist_ok=False)
+        except FileExistsError:
+            number += 1
+        else:
+            return number
