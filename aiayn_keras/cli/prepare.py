@@ -18,8 +18,8 @@ def prepare(recipe, settings, output, ray, workers):
     `aiayn-keras train RECIPE --set corpus.shards=DIR` then trains without reading the text. Files
     may be patterns and URLs; a preparation that was stopped goes on.
     """
-    from aiayn_keras.scale import Engine
-    from aiayn_keras.scale import prepare as run
+    from aiayn_keras.scale.engines import Engine
+    from aiayn_keras.scale.preparation import prepare as run
     from aiayn_keras.training import load_recipe
 
     done = run(load_recipe(recipe, settings), output, Engine(workers, ray))

@@ -15,7 +15,8 @@ def translate_parts(model_folder, pattern, output, ray, workers, options):
         options: Dictionary of the search's options and of `batch_size`, which is not used: here
             batches have a number of tokens.
     """
-    from aiayn_keras.scale import Engine, translate_files
+    from aiayn_keras.scale.engines import Engine
+    from aiayn_keras.scale.translation import translate_files
 
     if pattern is None:
         raise click.UsageError("--output needs --input, the files.")

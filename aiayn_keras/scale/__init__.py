@@ -1,7 +1,6 @@
-"""Corpora of any size, prepared and translated in parts, by processes or on a Ray cluster."""
+"""Corpora of any size, in parts, by processes of this machine or on a Ray cluster.
 
-from aiayn_keras.scale.engines import Engine
-from aiayn_keras.scale.preparation import prepare
-from aiayn_keras.scale.translation import translate_files
-
-__all__ = ["Engine", "prepare", "translate_files"]
+`preparation.prepare` tokenizes a recipe's text, `translation.translate_files` translates files; an
+`engines.Engine` says who does the work. Nothing is imported here: workers that tokenize start
+without Keras.
+"""

@@ -1,6 +1,7 @@
 """The lines and pairs of a part; those that cannot be used are told, not fatal."""
 
 import gzip
+import io
 import itertools
 import unicodedata
 import zlib
@@ -103,10 +104,10 @@ def _piece_lines(piece):
     """The lines that begin in a piece of a text file."""
     system, path = file_system(piece.address)
     with system.open(path, "rb") as file:
-        if piece.address.endswith(".gz"):
-            file = Unpacked.open(file, piece.address)
+        is_packed = piece.address.endswith(".gz")
+        lines = Unpacked.open(file, piece.address) if is_packed else io.BufferedReader(file)
         try:
-            yield from _lines(file, piece.start, piece.stop)
+            yield from _lines(lines, piece.start, piece.stop)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise CorpusError(
                 f"{piece.address}: not a complete gzip file ({error}). Copy or download it again."

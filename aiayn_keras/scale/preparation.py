@@ -7,23 +7,16 @@ import sentencepiece
 
 from aiayn_keras.data import CorpusError, write_shards
 from aiayn_keras.data.addresses import is_address, join, read_file, sizes_in, whole_file
-from aiayn_keras.data.shard_index import INDEX, Shard, facts_of
-from aiayn_keras.data.shard_writer import (
-    ENDINGS,
-    MOST_PAIRS,
-    dtype_of,
-    index_text,
-    split_into_shards,
-    write_shard,
-)
+from aiayn_keras.data.shard_index import INDEX, Shard
+from aiayn_keras.data.shard_writer import ENDINGS, MOST_PAIRS, dtype_of, index_text
 from aiayn_keras.data.token_shards import MAX_TOKENIZER_BYTES, TOKENIZER
 from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.scale.engines import Engine
-from aiayn_keras.scale.job import Job, stem_of
-from aiayn_keras.scale.part_lines import BadLine, read_pairs
+from aiayn_keras.scale.job import Job
 from aiayn_keras.scale.parts import plan_parts
 from aiayn_keras.scale.running import Totals, finish_job, totals
 from aiayn_keras.scale.samples import SampleWork
+from aiayn_keras.scale.tokenizing import TokenizingWork
 from aiayn_keras.training.recipe import RecipeError
 from aiayn_keras.training.training_data import (
     MOST_PAIRS as MOST_SAMPLED,
@@ -91,7 +84,7 @@ def prepare(recipe, output, engine=None, *, part_bytes=PART_BYTES, most_pairs=MO
     processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
     dtype = dtype_of(processor.vocab_size())
     arguments = (proto, dtype, most_pairs)
-    manifests = finish_job(job, engine, PreparationWork, arguments, description="tokenizing ")
+    manifests = finish_job(job, engine, TokenizingWork, arguments, description="tokenizing ")
     shards = [shard for manifest in manifests for shard in _shards_of(manifest)]
     if not shards:
         raise CorpusError(f"{' and '.join(section.train)}: there is no pair to prepare.")
@@ -138,49 +131,6 @@ def _tokenizer_of(job, section, engine):
     with whole_file(address) as path:
         path.write_bytes(tokenizer.proto)
     return tokenizer.proto
-
-
-class PreparationWork:
-    """Tokenizes parts into shards.
-
-    Args:
-        output: As in `prepare`.
-        proto: A SentencePiece model.
-        dtype: NumPy's name of the type of the ids.
-        most_pairs: As in `write_shards`.
-    """
-
-    def __init__(self, output, proto, dtype, most_pairs):
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-        self._output, self._dtype, self._most_pairs = output, dtype, most_pairs
-
-    def __call__(self, part):
-        """Writes the shards of a `Part`, and then its `Manifest`; gives its number and that."""
-        bad, files, records = [], {}, {}
-        pairs = _usable(read_pairs(part), bad)
-        for number, some in enumerate(split_into_shards(pairs, self._most_pairs)):
-            name = f"{stem_of(part)}-{number:05d}"
-            records[name] = self._write(name, some, files)
-        lines = sum(records.values()) + len(bad)
-        manifest = Job(self._output, [part]).finish_part(part, lines, bad, files, records)
-        return part.number, manifest
-
-    def _write(self, name, pairs, files):
-        addresses = [join(self._output, f"{name}.{ending}") for ending in ENDINGS]
-        with whole_file(addresses[0]) as records, whole_file(addresses[1]) as lengths:
-            count = write_shard(pairs, self._processor, self._dtype, records, lengths)
-            for path in (records, lengths):
-                files[path.name] = facts_of(path)
-        return count
-
-
-def _usable(rows, bad):
-    """Gives the pairs among rows, and notes the others in a list, by line."""
-    for line, row in enumerate(rows, start=1):
-        if isinstance(row, BadLine):
-            bad.append((line, row.reason))
-        else:
-            yield row
 
 
 def _shards_of(manifest):

@@ -62,7 +62,7 @@ def write_recipe(folder, files, vocabulary_size):
 
 def prepare(recipe, output):
     """Tokenizes; seconds, and the greatest peak of its own processes."""
-    from aiayn_keras.scale import prepare as run
+    from aiayn_keras.scale.preparation import prepare as run
     from aiayn_keras.training import load_recipe
 
     start = time.perf_counter()

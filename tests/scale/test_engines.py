@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from aiayn_keras.scale import Engine
-from aiayn_keras.scale.engines import THIS_MACHINE
+from aiayn_keras.scale.engines import THIS_MACHINE, Engine
 from tests.scale.work_doubles import CountingWorkDouble
 
 PARTS = list(range(9))
@@ -42,7 +41,7 @@ def test_on_ray_a_part_is_begun_again_when_its_worker_dies(tmp_path):
     pytest.importorskip("ray")
     # A process of its own: Ray speaks to the machine's address, which tests may not reach.
     program = f"""
-from aiayn_keras.scale import Engine
+from aiayn_keras.scale.engines import Engine
 from tests.scale.work_doubles import CountingWorkDouble
 engine, arguments = Engine(2, "local"), ({str(tmp_path)!r}, (3, 5))
 print(sorted(engine.run(CountingWorkDouble, arguments, list(range(9)))))

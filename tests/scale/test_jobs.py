@@ -1,6 +1,7 @@
 """Jobs in processes: the right results, once each; what was done is kept; bad lines are told."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import sentencepiece
 
 from aiayn_keras.data import TokenShards, generate_demo_pairs
 from aiayn_keras.models import TransformerSeq2SeqLM
-from aiayn_keras.scale import Engine, prepare, translate_files
+from aiayn_keras.scale.engines import Engine
+from aiayn_keras.scale.preparation import prepare
+from aiayn_keras.scale.translation import translate_files
 from tests.runs import small_recipe
 
 DEMO = str(Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras")
@@ -30,9 +33,8 @@ def recipe_of(files, *settings):
     )
 
 
-@pytest.fixture
-def files(tmp_path):
-    paths = [tmp_path / "a.en", tmp_path / "a.de"]
+def write_files(folder):
+    paths = [folder / "a.en", folder / "a.de"]
     for path, side in zip(paths, (TEXT.sources, TEXT.targets), strict=True):
         path.write_text("".join(f"{line}\n" for line in side), "utf-8")
     return paths
@@ -44,9 +46,7 @@ def files(tmp_path):
 def test_translations_are_those_of_the_model(tmp_path):
     lines = [*TEXT.sources[:40], "", "The " * 300, "Paul works."]
     (tmp_path / "in.txt").write_bytes("\n".join(lines).encode() + b"\n\xff bad\n")
-    done = translate_files(
-        DEMO, tmp_path / "in.txt", tmp_path / "out", part_bytes=500, num_beams=2
-    )
+    done = translate_files(DEMO, tmp_path / "in.txt", tmp_path / "out", part_bytes=500, num_beams=2)
     assert done == (44, 2)
     model = TransformerSeq2SeqLM.from_preset(DEMO)
     good = [*lines[:41], lines[42]]
@@ -54,7 +54,10 @@ def test_translations_are_those_of_the_model(tmp_path):
     found = read_parts(tmp_path / "out").split("\n")[:-1]
     assert [*found[:41], found[42]] == expected
     assert (found[41], found[43]) == ("", "")
-    reasons = [json.loads(line)["reason"] for line in read_parts(tmp_path / "out", ".bad.jsonl").splitlines()]
+    reasons = [
+        json.loads(line)["reason"]
+        for line in read_parts(tmp_path / "out", ".bad.jsonl").splitlines()
+    ]
     assert "tokens are more than the model's" in reasons[0]
     assert "UTF-8" in reasons[1]
 
@@ -96,13 +99,19 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 # ---- Preparation ----
 
 
-def test_prepared_pairs_are_those_of_the_files(files, tmp_path):
-    done = prepare(
-        recipe_of(files), tmp_path / "out", Engine(1), part_bytes=9_000, most_pairs=100
-    )
-    assert done == (600, 0)
-    shards = TokenShards(tmp_path / "out", max_length=None)
-    assert len(list((tmp_path / "out").glob("*.array_record"))) > 6
+SMALL = {"part_bytes": 9_000, "most_pairs": 100}
+
+
+@pytest.fixture(scope="module", name="prepared")
+def prepared_by_two_processes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prepared")
+    assert prepare(recipe_of(write_files(folder)), folder / "out", Engine(2), **SMALL) == (600, 0)
+    return folder
+
+
+def test_prepared_pairs_are_those_of_the_files(prepared):
+    shards = TokenShards(prepared / "out", max_length=None)
+    assert len(list((prepared / "out").glob("*.array_record"))) > 6
     processor = sentencepiece.SentencePieceProcessor(model_proto=shards.tokenizer_proto)
     for actual, side in zip(
         shards.read(np.arange(600), 0), (TEXT.sources, TEXT.targets), strict=True
@@ -112,23 +121,24 @@ def test_prepared_pairs_are_those_of_the_files(files, tmp_path):
         np.testing.assert_array_equal(actual.lengths, list(map(len, ids)))
 
 
-def test_shards_do_not_depend_on_workers_nor_on_a_stop(files, tmp_path):
-    options = {"part_bytes": 9_000, "most_pairs": 100}
-    prepare(recipe_of(files), tmp_path / "one", Engine(1), **options)
-    prepare(recipe_of(files), tmp_path / "two", Engine(2), **options)
-    (tmp_path / "two/index.json").unlink()
-    (tmp_path / "two/part-000001.json").unlink()
-    (tmp_path / "two/part-000002-00000.array_record").unlink()
-    prepare(recipe_of(files), tmp_path / "two", Engine(1), **options)
-    names = {path.name for path in (tmp_path / "one").iterdir()}
-    assert names == {path.name for path in (tmp_path / "two").iterdir()}
+def test_a_preparation_goes_on_to_the_same_shards_with_other_workers(prepared, tmp_path):
+    files = [prepared / "a.en", prepared / "a.de"]
+    copy = shutil.copytree(prepared / "out", tmp_path / "copy")
+    (copy / "index.json").unlink()
+    (copy / "part-000001.json").unlink()
+    (copy / "part-000002-00000.array_record").unlink()
+    prepare(recipe_of(files), copy, Engine(1), **SMALL)
+    names = {path.name for path in (prepared / "out").iterdir()}
+    assert names == {path.name for path in copy.iterdir()}
     for name in names:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+        assert (copy / name).read_bytes() == (prepared / "out" / name).read_bytes(), name
 
 
 def test_lines_that_cannot_be_used_are_left_out(tmp_path):
     rows = [f"{a}\t{b}\n".encode() for a, b in TEXT[:300]]
-    (tmp_path / "a.tsv").write_bytes(b"".join([*rows[:100], b"no tab\n", *rows[100:], b"\xff\ta\n"]))
+    (tmp_path / "a.tsv").write_bytes(
+        b"".join([*rows[:100], b"no tab\n", *rows[100:], b"\xff\ta\n"])
+    )
     recipe = recipe_of([tmp_path / "a.tsv"])
     assert prepare(recipe, tmp_path / "out", Engine(1), part_bytes=5_000) == (302, 2)
     assert len(TokenShards(tmp_path / "out", max_length=None)) == 300

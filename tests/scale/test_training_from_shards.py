@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from aiayn_keras.cli import main
 from aiayn_keras.data import generate_demo_pairs
-from aiayn_keras.scale import prepare
+from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training import RecipeError, train
 from tests.runs import SETTINGS, small_recipe
 

@@ -7,7 +7,7 @@ from aiayn_keras.data import (
     TokenShards,
     generate_demo_pairs,
 )
-from aiayn_keras.scale import prepare
+from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training.training_data import (
     TrainingShards,
     TrainingText,
