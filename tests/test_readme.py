@@ -39,6 +39,7 @@ NOT_RUN = {
     "gcloud": "needs the network",
     "git": "needs the network; the checkout is there",
     "jupyter": "runs until it is stopped",
+    "kubectl": "there is no cluster here",
     "make": "installs from the network, and trains for minutes",
     "pip": "needs the network",
     "python -m benchmarks": "minutes for each; tests/benchmarks runs small ones",

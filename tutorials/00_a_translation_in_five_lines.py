@@ -17,8 +17,9 @@
 #
 # **What does a trained Transformer do with a sentence?** We load an English-Spanish model, let it
 # translate, and follow the numbers from text to text: pieces, vectors, probabilities, and the
-# attention from Spanish to English. This is the whole machine of the paper's section 3; the other
-# notebooks take it apart.
+# attention from Spanish to English. This is the whole machine of section 3 of ["Attention Is All
+# You Need"](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017), which these notebooks call
+# *the paper*; the others take it apart.
 
 # %% tags=["colab"]
 import os
@@ -34,8 +35,10 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Five lines
 #
-# The model comes with the repository. It has 3 encoder and 3 decoder layers, and was trained in two
-# hours on 114,000 everyday sentences. Change the sentence, and run the cell again.
+# The model comes with the repository. It has two halves: the *encoder* reads the English sentence,
+# the *decoder* writes the Spanish one. Each half is a stack of *layers*, here three: steps of the
+# same form, each of which works on what the one before has made. Training took two hours on
+# 114,000 everyday sentences. Change the sentence, and run the cell again.
 
 # %%
 # %matplotlib inline
@@ -48,8 +51,23 @@ translation = model.translate(["The girl is very happy today."])[0]
 print(translation.text)
 
 # %% [markdown]
-# This is what it is made of. Every box is built by hand in one of the notebooks 01 to 06; the
-# letters are the sizes of its tensors.
+# This is what it is made of; read it from below upwards. You need not know the words in the boxes
+# yet: the notebooks 01 to 06 build each of them by hand. On the left, the encoder makes one vector
+# of each English piece (a word, or a part of one). This output of the encoder is called the
+# *memory*. On the right, every layer of the decoder looks at it while the decoder writes.
+#
+# The letters in brackets are sizes:
+#
+# - **B** sentences are computed together, a *batch*.
+# - **S** is the number of pieces of the English sentence (source), **T** that of the Spanish one
+#   (target), as far as it is written.
+# - **D** numbers make the vector of a piece. So the memory is of shape (B, S, D).
+# - **V** pieces are in the vocabulary, all that the model can read and write.
+# - **H** and **K** belong to attention: it is computed H times side by side, in *heads*, on
+#   vectors of K numbers.
+#
+# Two letters are used twice. In `Q Kᵀ` and `Weights × V`, K and V are not sizes but matrices, the
+# *keys* and the *values* of notebook 03.
 
 # %%
 from aiayn_keras.plotting import draw_architecture
@@ -98,9 +116,12 @@ print([tokenizer.id_to_token(i) for i in source_ids])
 # %% [markdown]
 # ## What the model computes
 #
-# The encoder reads the whole source. The decoder reads the translation *so far*, which begins with
-# the start token `<s>`, and gives a number to each of the V pieces at each of the T positions: the
-# *logits*, of shape (B, T, V). A padding mask tells real pieces from padding; here all are real.
+# The encoder reads the whole source and makes the memory of it. The decoder reads the memory and
+# the translation *so far*, T pieces that begin with the start token `<s>`. At each of the T
+# positions it makes a vector of D numbers, and from that a number for each of the V pieces: the
+# greater, the more probable it is that this piece comes next. These are the *logits*, of shape (B,
+# T, V). The last step is a matrix product with E, of shape (V, D), the table of *embeddings*: one
+# vector for each piece of the vocabulary (notebook 02).
 
 # %%
 from aiayn_keras.plotting import draw_shapes
@@ -116,7 +137,8 @@ draw_shapes(
 )
 
 # %% [markdown]
-# The decoder also reads the target so far, (B, T); E is the table of embeddings, (V, D).
+# Now for our one sentence, B = 1. The model wants a *padding mask* too, which is 1 for real pieces
+# and 0 for those that only fill up a shorter sentence of a batch (notebook 01); here all are real.
 
 # %%
 from keras import ops
@@ -124,10 +146,13 @@ from keras import ops
 
 def logits_of(decoder_ids):
     """Logits (T, V) after each of the T pieces that the decoder has read."""
-    sides = {"encoder": [source_ids], "decoder": [decoder_ids]}
-    ids = {f"{side}_token_ids": np.array(x) for side, x in sides.items()}
-    masks = {f"{side}_padding_mask": np.ones_like(x) for side, x in sides.items()}
-    return ops.convert_to_numpy(model({**ids, **masks}, training=False))[0]
+    inputs = {
+        "encoder_token_ids": np.array([source_ids]),
+        "encoder_padding_mask": np.array([[1] * len(source_ids)]),
+        "decoder_token_ids": np.array([decoder_ids]),
+        "decoder_padding_mask": np.array([[1] * len(decoder_ids)]),
+    }
+    return ops.convert_to_numpy(model(inputs, training=False))[0]
 
 
 # %%
@@ -136,8 +161,8 @@ print(logits.shape)
 assert logits.shape == (1, 8000)
 
 # %% [markdown]
-# T is 1 here, V is 8,000, and the one row of the batch has been taken out. Softmax makes
-# probabilities of the logits.
+# T is 1 here, V is 8,000, and the one sentence of the batch has been taken out. The last row,
+# `logits[-1]`, says what follows the last piece that was read. Softmax makes probabilities of it.
 #
 # **Predict:** "The girl is very happy today." Which pieces could begin its translation?
 
@@ -185,9 +210,14 @@ print(translation.text)
 
 # %% [markdown]
 # The alignment has a row for each of the T Spanish pieces and a column for each of the S English
-# ones, the end tokens included. Each row sums to 1. It is the mean of the last layer's 4 heads
-# (notebook 05). A row carries the name of the piece that is being *written*. Its *query* comes from
-# the pieces before it, for it is not known yet; the query looks at the English *keys*.
+# ones, the end tokens included. Each row sums to 1. A row carries the name of the piece that is
+# being *written*. (The table is the mean of the last layer's 4 heads; notebook 05 takes them
+# apart.)
+#
+# In the words of notebook 03: each row comes from one *query*, the vector by which the decoder
+# asks, and each column belongs to one *key*, the vector by which an English piece is found. The
+# query is made from the pieces *before* the row's own, which is not known while it is being
+# written.
 
 # %%
 source_pieces = [*map(tokenizer.id_to_token, tokenizer(source)), "</s>"]
@@ -224,9 +254,10 @@ plot_attention(
 )
 
 # %% [markdown]
-# Most words follow the diagonal. But Spanish puts the adjective behind its noun: `▁coche` looks
-# past `▁red` at `▁car`, and `▁rojo` looks back; and so with *last week*, `▁semana` and `▁pasada`.
-# Nobody told the model which words belong together; it learned that from sentence pairs alone.
+# Most words follow the diagonal; the articles `▁El` and `▁un` look at several places, and notebook
+# 05 finds out why. But Spanish puts the adjective behind its noun: `▁coche` looks past `▁red` at
+# `▁car`, and `▁rojo` looks back; and so with *last week*, `▁semana` and `▁pasada`. Nobody told the
+# model which words belong together; it learned that from sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]

@@ -146,8 +146,9 @@ assert splits["widest"][-1] == splits["newest"][-1][-3:] == "est"
 # %% [markdown]
 # ## A vocabulary for two languages
 #
-# The package learns its pieces from both languages together, because one embedding matrix serves
-# encoder, decoder and output (section 3.4). SentencePiece does the counting.
+# The package learns its pieces from both languages together, because one matrix of *embeddings*, a
+# vector for each piece, serves encoder, decoder and output (section 3.4; notebook 02).
+# SentencePiece does the counting.
 
 # %%
 texts = [*corpus.train.sources, *corpus.train.targets]
@@ -158,7 +159,8 @@ print([tokenizer.id_to_token(i) for i in range(10)])
 # %% [markdown]
 # The first four ids are special: padding 0, unknown 1, start 2, end 3. Then come the joins in the
 # order in which they were learned, and last the single letters. So a *lower id means an earlier
-# join*, and we can cut a word as the tokenizer does: always join the pair that was learned first.
+# join*, and we can cut a word as the tokenizer does: of all pairs of neighbours that could be
+# joined, join the one that was learned first, until none is left.
 
 
 # %%
@@ -173,7 +175,7 @@ def cut(word):
 
 
 # %% [markdown]
-# Any two pieces whose sum is in the vocabulary may be joined.
+# Two pieces may be joined if, written one after the other, they are a piece of the vocabulary.
 
 # %%
 ids = {tokenizer.id_to_token(i): i for i in range(4, tokenizer.vocabulary_size())}
@@ -248,7 +250,7 @@ print(token_ids, padding_mask, sep="\n")
 
 # %% [markdown]
 # The preprocessor does the same, for the decoder's side too. `x` is what the model reads, `y` what
-# it must answer, `weight` is 0 where padding must not count.
+# it must answer, `weight` is False, which counts as 0, where padding must not count.
 
 # %%
 preprocessor = ak.TransformerSeq2SeqLMPreprocessor(real, 12, 12)
@@ -264,7 +266,8 @@ print({name: a.shape for name, a in x.items()}, y.shape, weight.shape)
 #
 # At every position the decoder has read the pieces up to there and must name the next one. So what
 # it reads is the answer shifted to the right by one, with the start token `<s>` in front (Figure
-# 1, "outputs (shifted right)").
+# 1, "outputs (shifted right)"). It is given the right pieces, not its own choices, so that all
+# positions can be learned at once (*teacher forcing*, notebook 07).
 #
 # **Predict:** the first answer is "¿Dónde está la estación?". What must the decoder answer when it
 # has read the question mark, too?
@@ -275,7 +278,7 @@ for read, answer in zip(x["decoder_token_ids"][0, :length], y[0, :length], stric
     print(f"{real.id_to_token(int(read)):>12}  ->  {real.id_to_token(int(answer))}")
 
 # %% [markdown]
-# The last answer is the end token; after it comes padding, whose weight is 0.
+# The last answer is the end token; after it comes padding, whose weight is False, that is 0.
 
 # %%
 print("reads ", x["decoder_token_ids"][0], "answers", y[0], "weight", weight[0], sep="\n")
@@ -287,8 +290,9 @@ np.testing.assert_array_equal(weight != 0, y != real.pad_token_id)
 # %% [markdown]
 # ## How long is a sentence?
 #
-# The price of pieces is length, and attention's cost grows with its square. We go back to German,
-# and train tokenizers of several sizes.
+# The price of pieces is length. Attention compares every piece with every other, so its cost grows
+# with the square of the length (notebook 10). We go back to German, and train tokenizers of
+# several sizes.
 
 
 # %%

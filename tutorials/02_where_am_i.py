@@ -50,9 +50,10 @@ draw_architecture("embedding", "positions")
 # %% [markdown]
 # ## Attention is blind to order
 #
-# A sentence of T = 7 vectors of width D = 12, and the same vectors in another order. Notebooks 03
-# and 05 build attention; here it is a black box: `attention(x, y)` gives each vector of x a
-# weighted mean of the vectors of y.
+# A sentence of T = 7 random vectors of width D = 12, each in place of a word, and the same vectors
+# in another order, as in *dog bites man* and *man bites dog*. Notebooks 03 and 05 build attention;
+# here it is a black box: `attention(a, b)` gives each vector of a a weighted mean that is made
+# from the vectors of b.
 
 # %%
 keras.utils.set_random_seed(1)
@@ -76,7 +77,9 @@ assert difference < 1e-5
 
 # %% [markdown]
 # By rounding alone. Every vector gets the very same answer, only in another place: the outputs do
-# not tell the order of the inputs. So the position must be *in* the vectors.
+# not tell the order of the inputs. Nor would a whole encoder tell it, for its other parts work at
+# each position alone (notebook 06): shuffle the source, and you get the same vectors, shuffled. So
+# the position must be *in* the vectors.
 
 # %% [markdown]
 # ## The formula, one number at a time
@@ -134,7 +137,8 @@ assert 0.8 < wavelengths[-1] / (10_000 * 2 * np.pi) < 1
 #
 # To look "three back" a model needs one rule for all positions. With clocks there is one: from
 # `pos` to `pos + k` each hand turns by the same angle, wherever it stands. A rotation is a matrix,
-# so a learned projection can do it. The paper gives this as its reason, as a hypothesis.
+# and attention multiplies its inputs by matrices that it learns (notebook 03), so it *could* learn
+# this one. The paper gives this as its reason, as a hypothesis.
 
 
 # %%
@@ -160,8 +164,8 @@ print(f"largest difference over {len(encoding) - k} positions: {difference:.6f}"
 assert difference < 1e-5
 
 # %% [markdown]
-# The dot product of two positions, which is what attention compares, depends on their distance
-# alone: $\sum_i \cos\left(k / 10000^{2i/D}\right)$.
+# Attention compares by dot products (notebook 03). That of the encodings of two positions depends
+# on their distance alone: $\sum_i \cos\left(k / 10000^{2i/D}\right)$.
 #
 # **Predict:** what is it at distance 0, where each of the D/2 = 128 pairs gives sin² + cos²?
 
@@ -177,10 +181,12 @@ assert np.isclose(products[0, 0], D / 2)
 # ## Why √d_model
 #
 # One matrix serves as embedding and as output (section 3.4). For the output its rows must be
-# short, for a logit is a dot product of a row with the decoder's output; their numbers begin with
-# standard deviation 1/√D, so a row has length about 1. The encoding has length √(D/2) = 11.3. Added
-# like this, it would be eleven times as long as the word. (The paper multiplies without saying
-# why; this is the usual explanation.)
+# short: a logit is a dot product of a row with the decoder's output, and with long rows the logits
+# would be so far apart that the model is sure of some piece before it has learned anything. So the
+# numbers of a row begin with standard deviation 1/√D, and a row has length about 1. The encoding
+# has length √(D/2) = 11.3: added to such a row as it is, the position would be eleven times as
+# long as the word. (The paper multiplies without saying why; this is the usual explanation.) Keras
+# calls a matrix that serves both ways a `ReversibleEmbedding`.
 
 # %%
 embedding = keras.layers.ReversibleEmbedding(
@@ -209,8 +215,8 @@ assert np.percentile(trained, 10) > np.sqrt(D / 2)
 # %% [markdown]
 # ## The layer
 #
-# `PositionalEmbedding` does both: scale, add, and in training drop some of the sum (section 5.4,
-# notebook 06).
+# `PositionalEmbedding` does both: scale and add. In training it also sets some numbers of the sum
+# to 0, which is called *dropout* (section 5.4, notebook 06).
 
 # %%
 draw_shapes("ids (B, T)", "look up", "(B, T, D)", "× √D, + (T, D)", "(B, T, D)")
@@ -240,7 +246,8 @@ np.testing.assert_allclose(layer(words, packed, training=False), by_hand, atol=1
 
 # %% [markdown]
 # With positions in the vectors, order counts. The encoder of the trained model reads a sentence,
-# and then the same pieces in another order.
+# and then the same pieces in another order. (Its output, a vector for each piece, is the *memory*,
+# at which the decoder looks.)
 
 # %%
 tokenizer = model.preprocessor.tokenizer

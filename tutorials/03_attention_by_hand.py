@@ -35,12 +35,11 @@ if "google.colab" in sys.modules:
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
-import timeit
-
 import keras
 import matplotlib.pyplot as plt
 import numpy as np
 from keras import ops
+from keras.initializers import RandomNormal
 
 from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS, draw_architecture, draw_shapes
@@ -80,9 +79,23 @@ assert weights[0] > weights[1] > weights[2]
 # %% [markdown]
 # ## Equation 1
 #
-# T queries as the rows of Q, S keys and values as the rows of K and V, and it is one line:
+# T queries as the rows of Q, S keys and values as the rows of K and V, and it is one line. In the
+# table of weights, a row belongs to a query and a column to a key.
 #
 # $$\text{Attention}(Q, K, V) = \text{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
+#
+# Where do Q, K and V come from? A model multiplies vectors of words by three matrices that training
+# finds; such a product is called a *projection*. Let the rows of X be the vectors of the words that
+# look, and the rows of Y those of the words that are looked at:
+#
+# $$Q = X W_Q \qquad K = Y W_K \qquad V = Y W_V$$
+#
+# - **Self-attention**: X and Y are the same. Each word of a sentence looks at all words of that
+#   sentence, itself included (unless a mask hides some, notebook 04).
+# - **Cross-attention**: X comes from the decoder, Y is the memory, the encoder's output. Each word
+#   of the translation looks at all words of the source.
+#
+# In this notebook Q, K and V are simply given; notebook 05 makes them.
 
 
 # %%
@@ -120,8 +133,9 @@ assert (Q @ K.T).shape == (T, S)
 assert attention(Q, K, V).shape == (T, d_v)
 
 # %% [markdown]
-# A row of scores for each query, a row of output for each query. The package's function takes a
-# batch and several heads at once, (B, H, T, d_k); here one of each (heads are notebook 05's).
+# The scores have a row for each query and a column for each key; the output has a row for each
+# query. The package's function takes a batch and several heads at once, (B, H, T, d_k); here one
+# of each (heads are notebook 05's).
 
 # %%
 batched = (array[np.newaxis, np.newaxis].astype("float32") for array in (Q, K, V))
@@ -160,11 +174,11 @@ for d_k in (4, 64, 1024):
     assert abs(variance / d_k - 1) < 0.1
 
 # %% [markdown]
-# That much is arithmetic, for numbers that are independent and of variance 1, as they are about at
-# the start of training. What follows from it the paper does not prove: "We *suspect* that for large
-# values of d_k, the dot products grow large in magnitude, pushing the softmax function into regions
-# where it has extremely small gradients." We look at both halves of this sentence: at the softmax
-# of large scores, and then at a training.
+# That much is arithmetic, for numbers that are independent and of variance 1; those of a model are
+# so only roughly, and only at the start of training. What follows from it the paper does not
+# prove: "We *suspect* that for large values of d_k, the dot products grow large in magnitude,
+# pushing the softmax function into regions where it has extremely small gradients." We look at
+# both halves of this sentence: at the softmax of large scores, and then at a training.
 #
 # The derivative of the softmax is $\partial p_i / \partial s_j = p_i (\delta_{ij} - p_j)$. All of
 # it vanishes as one p comes near 1 and the others near 0.
@@ -185,8 +199,9 @@ assert np.abs(softmax_jacobian(sharp)).max() < 1e-10
 #
 # Two numbers say how sharp a softmax over S = 64 keys is. Its *entropy* $-\sum p \ln p$ is ln 64 ≈
 # 4.16 nats if all weights are equal and 0 if one key has everything. The sum of the derivatives
-# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. We take 200 random
-# queries for each width.
+# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. (The others say
+# nothing new: in each row of the table of derivatives their sum is the same number, negative.) We
+# take 200 random queries for each width.
 
 
 # %%
@@ -215,8 +230,9 @@ measured = {name: np.array(values) for name, values in measured.items()}
 {name: values.shape for name, values in measured.items()}
 
 # %% [markdown]
-# Ten widths, two numbers, 200 queries. The package's weights have the entropy of the divided
-# scores.
+# 200 queries for each of ten widths, and two numbers for each query. The package's weights have
+# the entropy of the divided scores. To see it we take the last width: Q and K are still those of
+# d_k = 1024.
 
 # %%
 packaged = layers.attention_weights(*(ops.convert_to_tensor(x[:, None], "float32") for x in (Q, K)))
@@ -263,9 +279,9 @@ assert not_divided[-1].mean(axis=1).max() < 0.3
 # %% [markdown]
 # ## The other way: additive attention
 #
-# The paper names two ways to score that were common before it: the dot product, and a small network
-# with one hidden layer (Bahdanau et al. 2014). The network projects query and key, adds them, takes
-# tanh, and weighs the d_k results by a learned vector v.
+# The paper names two ways to score that were common before it: the dot product, and a small
+# network with one hidden layer (Bahdanau et al. 2014). The network multiplies query and key each
+# by a learned matrix, adds the two, takes tanh, and weighs the d_k results by a learned vector v.
 #
 # $$\text{score}(q, k) = v^\top \tanh(W_q q + W_k k)$$
 
@@ -298,6 +314,8 @@ np.round(softmax(additive_scores(Q, K, v))[0], 2)
 # **Predict:** how many numbers is that for 256 queries and keys of width 64, and which is faster?
 
 # %%
+import timeit
+
 Q, K = generator.normal(size=(2, 256, 64)).astype("float32")
 v = np.ones(64, dtype="float32")
 for name, score, table in (
@@ -315,9 +333,10 @@ assert (Q[:, None] + K[None]).size == 4_194_304
 # %% [markdown]
 # ## A training, with the root and without
 #
-# The task is a look-up. There are 32 symbols, and each has a secret partner. A row shows 8 symbols,
-# each with a value from 0 to 7; the query is a symbol, the answer is the value of its *partner*.
-# Attention must learn who belongs to whom: there is nothing else to learn.
+# The task is a look-up. There are 32 symbols, and each has a secret partner among them. A row
+# shows 8 symbols, each with a value from 0 to 7. One of the 8 is picked: the query is the
+# *partner* of the picked symbol, the answer is its value. Attention must learn which symbol a
+# query belongs to; there is nothing else to learn.
 
 # %%
 symbols, length, classes = 32, 8, 8
@@ -325,8 +344,10 @@ partner = generator.permutation(symbols)
 shown = np.stack([generator.permutation(symbols)[:length] for _ in range(2_048)])
 value = generator.integers(classes, size=shown.shape)
 at = generator.integers(length, size=len(shown))
-rows = np.arange(len(shown))
-query, answer = partner[shown[rows, at]], value[rows, at]
+query, answer = np.zeros_like(at), np.zeros_like(at)
+for row, place in enumerate(at):
+    query[row] = partner[shown[row, place]]
+    answer[row] = value[row, place]
 print("symbols", shown[0], "values", value[0], "query", query[0], "answer", answer[0])
 
 # %% [markdown]
@@ -342,16 +363,17 @@ list(scorings)
 
 # %% [markdown]
 # Each symbol gets a query and a key of width d_k, learned from a random start of variance 1. The
-# output is the mean of the values shown, as one-hot vectors: a probability for each answer.
+# output is the mean of the values shown, as one-hot vectors, weighted by attention: a probability
+# for each answer. The vector v is for the additive score alone.
 
 
 # %%
 class LookUp(keras.Model):
     def __init__(self, d_k, name):
         super().__init__()
-        starts = (keras.initializers.RandomNormal(stddev=1.0, seed=seed) for seed in (1, 2))
-        self.query, self.key = (keras.layers.Embedding(symbols, d_k, start) for start in starts)
-        start = keras.initializers.RandomNormal(stddev=d_k**-0.5, seed=3)
+        self.query = keras.layers.Embedding(symbols, d_k, RandomNormal(stddev=1.0, seed=1))
+        self.key = keras.layers.Embedding(symbols, d_k, RandomNormal(stddev=1.0, seed=2))
+        start = RandomNormal(stddev=d_k**-0.5, seed=3)
         self.v = self.add_weight((d_k,), start, trainable=name == "additive")
         self.score = scorings[name]
 
@@ -383,9 +405,9 @@ assert losses[512, "dot, no root"][-1] > 1
 
 # %%
 figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained", sharey=True)
-styles = dict(zip(scorings, zip(COLORS, ("o-", "s--", "^:"), strict=False), strict=True))
+styles = {"dot / √d_k": "o-", "dot, no root": "s--", "additive": "^:"}
 for panel, width in zip(panels, (8, 512), strict=True):
-    for name, (color, style) in styles.items():
+    for (name, style), color in zip(styles.items(), COLORS[:3], strict=True):
         panel.plot(range(1, 9), losses[width, name], style, color=color, label=name)
     panel.axhline(np.log(8), color="#555555", linewidth=0.8, label="a guess: ln 8")
     panel.set(title=f"d_k = {width}", xlabel="epoch (32 updates)")
@@ -395,10 +417,11 @@ plt.show()
 
 # %% [markdown]
 # At d_k = 8 all three learn. At d_k = 512 the dot product without the root is worse than a guess
-# for all eight epochs: it chooses sharply from the first update on, mostly wrong, and unlearns that
-# slowly. With the root, and with the additive score, the same width is learned at once. That is
-# what the paper reports of its predecessors: similar at small d_k, and without the root additive
-# attention ahead at large d_k. One task does not prove the paper's suspicion, but agrees with it.
+# for all eight epochs: it chooses sharply from the first update on, mostly wrong, and unlearns
+# that slowly. With the root, and with the additive score, the same width is learned at once. The
+# paper reports the same of earlier work: at small d_k both scores do similarly well; at large d_k
+# additive attention does better than dot products without the root. One task does not prove the
+# paper's suspicion, but agrees with it.
 
 # %% [markdown]
 # ## In three lines
@@ -406,7 +429,8 @@ plt.show()
 # 1. Attention is a soft dictionary: a mean of the values, weighted by how well keys match the
 # query.
 # 2. It is two matrix products with a softmax between them; each row of weights sums to one.
-# 3. Scores have variance d_k; divided by √d_k they leave the softmax soft, and a wide one learns.
+# 3. Scores have variance d_k; divided by √d_k they leave the softmax soft, and attention learns at
+#    large d_k, too.
 
 # %% [markdown]
 # ## Exercises

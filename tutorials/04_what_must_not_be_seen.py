@@ -84,9 +84,10 @@ padding[1].astype(int)
 # %% [markdown]
 # ## 2. The future is not known yet
 #
-# At position t the decoder must name the piece after t. In training all pieces lie before it at
-# once, so the later ones must be hidden: what is on and below the diagonal stays. (The diagonal
-# too: at t the decoder *reads* piece t, and names piece t + 1; see notebook 01, shifting right.)
+# At position t the decoder must name the piece after t. In training it is given the whole target
+# at once, so the later pieces must be hidden: what is on and below the diagonal stays. (The
+# diagonal too: at t the decoder *reads* piece t, and names piece t + 1; see notebook 01, shifting
+# right.)
 
 # %%
 causal = ops.convert_to_numpy(layers.make_causal_mask(padding_mask))
@@ -120,7 +121,19 @@ packed[0].astype(int)
 # %% [markdown]
 # ## Which mask where
 #
-# Three attentions, and each needs its own.
+# A model has three kinds of attention, and each needs its own mask.
+#
+# - **The encoder's self-attention**: queries and keys are source pieces. It hides padding. Nothing
+#   else: the source is known as a whole.
+# - **The decoder's self-attention**: queries and keys are target pieces. It hides padding *and the
+#   future*.
+# - **Cross-attention**: queries are target pieces, keys and values come from the memory, the
+#   encoder's output. It hides padding. It is *not* causal: every target piece may look at the
+#   whole source.
+#
+# In packed rows each of them hides the other sentences, too. The drawing has the same as pictures.
+# Its branches "one, with the cache" are for a translation that is written piece by piece; leave
+# them until notebooks 08 (beams) and 09 (the cache).
 
 # %%
 draw_mask_choice()
@@ -129,8 +142,12 @@ draw_mask_choice()
 # ## What a mask does
 #
 # Where the mask is False the score is replaced by a very low number before the softmax. The weight
-# there is not small but exactly 0, and each row still sums to 1. A query that may look at nothing
-# is itself padding: its even weights are never read.
+# there is not small but exactly 0, and each row still sums to 1.
+#
+# The rows of padding are different, the last two below. Such a query may look at nothing: all its
+# scores are equally low, and the softmax makes them even, 1/7 ≈ 0.14. That does no harm, because
+# nobody reads the result: padding is hidden as a key in every later attention, and its positions
+# have weight 0 in the loss. So the assertion looks at real queries only.
 
 # %%
 keras.utils.set_random_seed(1)
@@ -158,8 +175,9 @@ leaky[0].astype(int)
 # %% [markdown]
 # A tiny decoder of one block learns to continue *random* text over V = 16 pieces. Random text
 # cannot be foreseen: the best possible loss is ln 16 ≈ 2.77 nats per piece, the best accuracy
-# 1/16. There is no source here, so an encoder block with a causal mask *is* the decoder (notebook
-# 06 builds blocks); `ones_like(ids)` says that nothing is padding.
+# 1/16. There is no source here, so an encoder block, that is one layer of an encoder, with a
+# causal mask *is* the decoder (notebook 06 builds blocks); `ones_like(ids)` says that nothing is
+# padding.
 
 # %%
 V = 16
@@ -236,8 +254,9 @@ influence(results["leaky"]).astype(int)
 # %% [markdown]
 # ## The package under the same test
 #
-# Now a whole encoder-decoder, with random weights, since a mask must hold for any weights. A later
-# piece of the target changes no earlier output, not by a single bit.
+# Now a whole encoder-decoder, with random weights, since a mask must hold for any weights.
+# `encode` makes the memory of the source; `decode` reads it, and the target. A later piece of the
+# target changes no earlier output, not by a single bit.
 
 # %%
 backbone = ak.TransformerBackbone(
@@ -322,7 +341,7 @@ assert not padding[0, 5:].any()
 # ## In three lines
 #
 # 1. True means "may look"; padding, the future and neighbours in a packed row are False.
-# 2. A mask that is wrong by one trains wonderfully and translates nothing.
+# 2. A mask that is wrong by one raises no error: the loss is only too good to be true.
 # 3. Test the outputs, not the mask: change one input and see who notices.
 
 # %% [markdown]
@@ -336,7 +355,8 @@ assert not padding[0, 5:].any()
 
 # %% [markdown]
 # **2.** The decoder's attention to the source needs a mask too, of shape (B, T, S). Make it for
-# the two sources of lengths 5 and 3 and targets of T = 4 pieces. Why is it not causal?
+# the two sources of lengths 5 and 3 and targets of T = 4 pieces. Which of its rows are alike, and
+# why?
 
 # %% [markdown]
 # ## Your turn

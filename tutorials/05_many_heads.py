@@ -67,8 +67,13 @@ assert np.array_equal((dog + man) / 2, (man + dog) / 2)
 # %% [markdown]
 # ## Split
 #
-# T = 7 queries and S = 5 keys of width D = 12; H = 3 heads of width K = 4. The three projections
-# make queries, keys and values for all heads at once; head h owns the columns from h·K to (h+1)·K.
+# The layer takes two arrays. It makes the queries from the first, and the keys *and* values from
+# the second, each by a product with a matrix of its own (a *projection*): W_Q, W_K and W_V. Where
+# both arrays are the same, this is *self-attention*. Here it is *cross-attention*: vectors of a
+# decoder, `query`, look at the output of an encoder, `memory`.
+#
+# There are T = 7 queries and S = 5 keys of width D = 12; H = 3 heads of width K = 4. Each of the
+# three matrices serves all heads at once; head h owns the columns from h·K to (h+1)·K.
 
 # %%
 keras.utils.set_random_seed(1)
@@ -280,13 +285,19 @@ plt.show()
 # %% [markdown]
 # Two heads divide the work and are right. One head must look at both words at once. It learns to
 # give them unequal weights, by which the linear layer tells many of the pairs apart, but not all,
-# and it learns that slowly. ("Your turn" has fewer words: then it gets by.)
+# and it learns that slowly. (Fewer words make it easier for one head: see "Your turn".)
 
 # %% [markdown]
 # ## What the paper measured
 #
-# Rows (A) of Table 3 change the number of heads of the base model with K = 512 / H, so that the
-# computation stays the same: English to German, newstest2013.
+# Rows (A) of Table 3 change the number of heads of the *base* model, the smaller of the paper's
+# two, with K = 512 / H, so that the computation stays the same. It translates newstest2013,
+# sentences from the news, from English to German. Two numbers say how well:
+#
+# - **Perplexity** is e to the power of the mean loss of a piece, in nats. A perplexity of 5 means:
+#   as unsure as one who guesses among 5 equally probable pieces. Lower is better.
+# - **BLEU** compares translations with those of a human translator, by the runs of one to four
+#   words that they share; from 0 to 100. Higher is better.
 
 # %%
 table_3_a = {1: (5.29, 24.9), 4: (5.00, 25.5), 8: (4.92, 25.8), 16: (4.91, 25.8), 32: (5.01, 25.4)}
@@ -297,16 +308,16 @@ best = max(bleu for _, bleu in table_3_a.values())
 assert np.isclose(best - table_3_a[1][1], 0.9)
 
 # %% [markdown]
-# One head is 0.9 BLEU worse than the best, and 32 heads, 16 wide each, are worse than 8 or 16. So a
-# whole model of one head a layer does translate: it has other layers to look with. The paper gives
-# one training for each row, and no spread.
+# One head is 0.9 BLEU worse than the best, and 32 heads, 16 wide each, are worse than 8 or 16. So
+# a whole model of one head a layer does translate, perhaps because it has other layers to look
+# with. The paper gives one training for each row, and no spread.
 
 # %% [markdown]
 # ## What trained heads look at
 #
 # The shipped English-Spanish model has three decoder layers of four heads. `attention_maps` gives
-# the weights of all; we take the last layer's attention to the source, (H, T, S). A row is named by
-# the piece that is being *written*; its query was made from the pieces before it.
+# the weights of all; we take the last layer's cross-attention, (H, T, S). A row is named by the
+# piece that is being *written*; its query was made from the pieces before it.
 #
 # **Predict:** Spanish articles have a gender, *un* or *una*. Where should a head look to choose?
 
@@ -339,8 +350,9 @@ for head in range(4):
 # ## What they are needed for
 #
 # A picture shows where a head looks, not what the model needs it for. So we switch heads off, one
-# at a time: their rows of W_O become zero. The question is whether `▁La` or `▁El` comes first in
-# ten sentences "The … is here.", in logits: the right article's minus the wrong one's.
+# at a time: their rows of W_O become zero. The question is whether `▁La` or `▁El` begins the
+# translation of ten sentences "The … is here." We measure the logit of the right article minus
+# that of the wrong one: the larger this margin, the surer the model is of the gender.
 
 # %%
 genders = {"house": "La", "table": "La", "window": "La", "door": "La", "moon": "La"}
@@ -381,7 +393,8 @@ def without_head(layer, head, measure):
 
 
 # %% [markdown]
-# **Predict:** how much of the 4.5 is left without each head of the last layer?
+# **Predict:** how much of the mean margin, 4.5, is left without each single head? And which head
+# matters most?
 
 # %%
 left = np.array([[without_head(n, h, margins).mean() for h in range(4)] for n in range(3)])
@@ -391,9 +404,10 @@ assert left[2, 1] < 0.4 * whole.mean()
 assert np.delete(left.reshape(-1), 9).min() > 0.7 * whole.mean()
 
 # %% [markdown]
-# Head 2 of the last layer is the one: without it, nearly three quarters of the difference between
-# the two articles are gone; without any other of the twelve, at most a quarter. Here the picture
-# was right. The articles still come out right, if only just: what is left comes by other ways.
+# Head 2 of the last layer is the one (number 9 of the twelve in the assertion, counted from 0):
+# without it, nearly three quarters of the difference between the two articles are gone; without
+# any other of the twelve, at most a quarter. Here the picture was right. The articles still come
+# out right, if only just: what is left comes by other ways.
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")

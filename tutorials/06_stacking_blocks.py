@@ -63,8 +63,10 @@ assert output.shape == x.shape
 # %% [markdown]
 # ## The feed-forward network
 #
-# Attention mixes positions; the feed-forward network works on each position alone (equation 2):
-# $\max(0, x W_1 + b_1) W_2 + b_2$, first wider, then back to D.
+# Attention gathers: with given weights its output is a weighted sum of the vectors of all
+# positions, multiplied by matrices. The feed-forward network then works on what was gathered, at
+# each position alone (equation 2): $\max(0, x W_1 + b_1) W_2 + b_2$, first wider, then back to D.
+# Its max(0, ·) lets it compute what sums and matrices alone cannot.
 
 # %%
 draw_shapes(
@@ -93,7 +95,8 @@ np.testing.assert_allclose(with_neighbours, alone, atol=1e-5)
 # ## Layer normalization
 #
 # Every vector is shifted and stretched to mean 0 and variance 1, then by two learned vectors γ and
-# β. It needs no batch and no other position. The tiny ε keeps the root away from 0.
+# β. So numbers stay in one range, however many layers they pass. It needs no other position and no
+# other sentence of the batch. The tiny ε keeps the root away from 0.
 #
 # **Predict:** we normalize x, and then 5x + 3. What is the difference?
 
@@ -112,9 +115,9 @@ np.testing.assert_allclose(normed, layer_norm(x, gamma=1, beta=0), atol=1e-4)
 # %% [markdown]
 # ## Residual, then normalization
 #
-# Around each sublayer stands the same frame: $\text{LayerNorm}(x + \text{Sublayer}(x))$. The paper
-# normalizes *after* the sum ("post-norm"). In training the sublayer's output passes dropout first,
-# which comes below.
+# A block consists of *sublayers*: attention is one, the feed-forward network another. Around each
+# stands the same frame: $\text{LayerNorm}(x + \text{Sublayer}(x))$. The paper normalizes *after*
+# the sum ("post-norm"). In training the sublayer's output passes dropout first, which comes below.
 
 
 # %%
@@ -213,7 +216,9 @@ print(f"{(~keep).sum()} of {keep.size} numbers dropped")
 np.testing.assert_allclose(packaged, by_hand, atol=1e-5)
 
 # %% [markdown]
-# What it is worth, rows (D) of the paper's Table 3:
+# What it is worth, rows (D) of the paper's Table 3. (*Perplexity* is e to the mean loss of a
+# piece, lower is better; *BLEU* is likeness to a human translation, from 0 to 100, higher is
+# better; notebook 05 says more.)
 #
 # | P_drop | perplexity | BLEU |
 # |---|---|---|
@@ -224,9 +229,11 @@ np.testing.assert_allclose(packaged, by_hand, atol=1e-5)
 # %% [markdown]
 # ## Why the residual
 #
-# Without `x +`, each block hands on nothing but means over positions. After a few blocks all
-# positions hold the same vector, and the words are gone. We measure how alike two positions are,
-# by the cosine of their outputs, in a stack of N = 6 blocks of width 64.
+# The output of attention is a mean over positions, and such means are much alike. `x +` keeps each
+# position's own vector beside it. Without `x +`, after a few blocks all positions hold nearly the
+# same vector, and the words are gone; a feed-forward network cannot bring them back, since it
+# makes like outputs of like inputs. We measure how alike two positions are, by the cosine of their
+# outputs, in a stack of N = 6 blocks of width 64.
 
 
 # %%
@@ -266,9 +273,10 @@ assert min(without_residual[3:]) > 0.98
 assert max(with_residual) < 0.85
 
 # %% [markdown]
-# How large the sublayers' outputs are at the start matters too. The paper names no initialization;
-# the package gives the queries, keys and values half of Glorot's variance. Here is the full one,
-# by a factor √2 on these matrices.
+# How large the sublayers' outputs are at the start matters too. The paper names no initialization.
+# A usual one is Glorot's, random numbers of variance 2 / (rows + columns). The package gives the
+# matrices of queries, keys and values half of that. Here is the full variance: we multiply these
+# matrices by √2.
 
 # %%
 for one in stack:
@@ -288,15 +296,22 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Without the residual, two random blocks make all positions one, and training would have nothing
-# to work with. With it they move towards each other slowly, and more slowly with the smaller
-# variance.
+# Without the residual, two random blocks make all positions almost one. Whatever comes after them
+# can hardly tell the words apart. With it they move towards each other slowly, and more slowly
+# with the smaller variance.
 
 # %% [markdown]
 # ## The decoder block
 #
-# It has one sublayer more, in its middle: attention to the encoder's output, the *memory*. Three
-# steps, the same frame around each.
+# It has one sublayer more, in its middle: *cross-attention* to the *memory*, which is the output
+# of the encoder's last block. In self-attention, queries, keys and values all come from one array,
+# `attention(x, x)`. In cross-attention, **queries come from the decoder, keys and values from the
+# memory**, `attention(x, memory)`: each position of the target reads from all positions of the
+# source.
+#
+# Three steps, then, with the same frame around each. The self-attention has the causal mask. The
+# cross-attention has none of that kind, for the whole source is known; its mask would hide
+# padding, of which there is none here (notebook 04).
 
 
 # %%
@@ -409,8 +424,8 @@ print(f"{preset.count_params():,}")
 assert preset.count_params() == 63_045_632
 
 # %% [markdown]
-# The paper's Table 3 says 65 million. Where are the other two? We ask each row how many pieces V
-# would make its number come out.
+# The paper's Table 3 says 65 million. Where are the other two? (If you do not compare with the
+# paper, go on to the figure.) We ask each row how many pieces V would make its number come out.
 
 # %%
 rows = {  # from Table 3: what differs from base, millions of parameters

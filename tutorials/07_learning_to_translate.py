@@ -35,7 +35,7 @@ if "google.colab" in sys.modules:
 # ## Where we are
 #
 # Blue marks where learning begins: the softmax at each position is compared with the piece that
-# should stand there. All other parts change so that it comes closer.
+# should stand there. Training changes all other parts so that this piece becomes more probable.
 
 # %%
 # %matplotlib inline
@@ -77,7 +77,7 @@ assert not set(corpus.train.sources) & set(corpus.validation.sources)
 # 04](04_what_must_not_be_seen.ipynb)).
 #
 # **Predict:** The decoder reads `<s> ▁Eine …`. What must it say at the last piece of the sentence,
-# and which weight has the place behind?
+# and which weight in the loss has the padding behind it?
 
 # %%
 tokenizer = ak.TransformerTokenizer.train(
@@ -101,6 +101,12 @@ assert reads[1:9] == says[:8]
 # little less: of the target, $1 - \varepsilon$ goes to the right piece and $\varepsilon = 0.1$ is
 # spread evenly over the whole vocabulary of V pieces. The loss is in nats, the unit of the natural
 # logarithm.
+#
+# Why ask for less? Probability 1 is never reached, so plain cross-entropy always pushes the logits
+# further apart, and the model becomes too sure of its choices. The paper on label smoothing: "This
+# hurts perplexity, as the model learns to be more unsure, but improves accuracy and BLEU score."
+# (*Perplexity* is e to the mean loss of a piece, with the plain loss; *BLEU* comes at the end of
+# this notebook.)
 
 # %%
 V, epsilon = 5, 0.1
@@ -151,18 +157,21 @@ assert V == 1000
 assert round(floor, 3) == 1.015
 
 # %% [markdown]
-# So a loss of 1.1 is nearly perfect. (The floor holds for the mean over many sentences: where a
-# sentence has two right translations, no model can reach it.)
+# So a loss of 1.1 is nearly perfect. No model gets below the floor, at any piece. Where a sentence
+# has two right translations, no model gets down to it either: it cannot know which of the two the
+# corpus has.
 #
 # ## The learning rate by hand: warm-up
 #
-# Equation 3: the rate rises in a straight line for `warmup_steps` updates, then falls with the
-# inverse square root of the step.
+# An *update* is one step of the optimizer, with the gradient of one batch. Equation 3: the rate
+# rises in a straight line for `warmup_steps` updates, then falls with the inverse square root of
+# the step.
 #
 # $$ lrate = d_{model}^{-0.5} \cdot \min(step^{-0.5},\ step \cdot warmup\_steps^{-1.5}) $$
 #
-# At the start Adam's running means rest on few gradients, and its steps are as large as the rate
-# allows; a small rate keeps these first steps short.
+# The paper does not say why. The usual explanation: Adam sizes its steps by running means of past
+# gradients. At the start these rest on few gradients and say little, and a small rate keeps the
+# steps short until they say more.
 
 # %%
 D, warmup_steps = 512, 4000  # the paper's base model
@@ -179,9 +188,9 @@ print(f"highest: {rate_by_hand.max():.2e}, at update {step[rate_by_hand.argmax()
 #
 # ## Dropout by hand
 #
-# In training the paper sets one unit in ten to 0 at random, at the output of every sublayer and
-# after the embeddings (5.4), so that no unit relies on one other alone. The others are divided by
-# the share that is kept.
+# As in [notebook 06](06_stacking_blocks.ipynb), once more in short: in training the paper sets one
+# unit in ten to 0 at random, at the output of every sublayer and after the embeddings (5.4), so
+# that no unit relies on one other alone. The others are divided by the share that is kept.
 #
 # **Predict:** Why divided? 10,000 units are all 1. What is their mean after dropout?
 
@@ -196,8 +205,8 @@ np.testing.assert_allclose([by_hand.mean(), layer.mean()], 1, atol=0.02)
 np.testing.assert_allclose([by_hand.max(), layer.max()], 1 / 0.9, rtol=1e-5)
 
 # %% [markdown]
-# The expected sum stays the same, so nothing need change when the model translates, without
-# dropout.
+# The mean stays the same, about 1, because the units that are kept became larger. So when the
+# model translates, dropout is simply left out, and nothing else has to change.
 #
 # ## Batches without padding
 #
@@ -230,6 +239,9 @@ assert batches.padding_share < 0.1
 # **Dropout is 0 here**, where the paper has 0.1. It is there to keep a model from learning its
 # sentences by heart, and in 400 updates ours reads each pair only about twice. The validation loss
 # will show whether that was right.
+#
+# Two objects share the same backbone, and so the same weights: `learner` reads token ids and is
+# trained, `model` reads text and translates.
 
 # %%
 UPDATES, REPORT = 400, 50
@@ -291,8 +303,9 @@ history = learner.fit(
 assert floor < history["val_loss"][-1] < 1.3
 
 # %% [markdown]
-# The loss begins near that of a guess, and ends a little above the floor. The accuracy is the share
-# of pieces that the model says rightly, when it is given the true beginning.
+# The first loss is the mean over 50 updates, and already below the 6.9 of a guess; the last is a
+# little above the floor. The accuracy is the share of pieces that the model says rightly, when it
+# is given the true beginning.
 
 # %%
 print("updates   ", *(f"{REPORT * n:5}" for n in range(1, UPDATES // REPORT + 1)))
@@ -342,13 +355,14 @@ print(f"the mean of the weights: {validation_loss():.3f}")
 assert validation_loss() < min(losses) + 0.01
 
 # %% [markdown]
-# Lower than each, although the first of the four was much worse than the last.
+# Lower than each, although the first of the four was much worse than the last. It is so little
+# lower than the last that chance may have a part in it.
 #
 # ## Sentences it has never seen
 #
 # Now nobody gives the true beginning: the model goes on from its own words, searching with 4 beams
-# ([notebook 08](08_choosing_the_words.ipynb)). BLEU counts the n-grams that a translation shares
-# with a reference, from 0 to 100.
+# ([notebook 08](08_choosing_the_words.ipynb)). BLEU counts the runs of one to four words that a
+# translation shares with a reference, from 0 to 100; higher is better.
 
 # %%
 translations = [translation.text for translation in model.translate(list(corpus.test.sources))]
@@ -397,7 +411,8 @@ figure
 # %% [markdown]
 # ## In three lines
 #
-# 1. The target of each position is the true next piece, smoothed: the loss has a floor above zero.
+# 1. The target of each position is the true next piece, smoothed, so that the model is less sure
+#    and more often right; the loss has a floor above zero.
 # 2. Loss and accuracy are means over real tokens; padding has weight 0, or is packed away.
 # 3. The learning rate rises during warm-up, then decays; the mean of the last checkpoints is the
 #    model.

@@ -16,9 +16,9 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/08_choosing_the_words.ipynb)
 #
 # **How does one choose the best sentence when nobody can try them all?** A model only says how
-# probable the next word is. We search with a table of next words that is small enough to try every
-# sentence: first greedily, then with a beam, then with the length penalty of the paper's section
-# 6.1. Each result is held to the package's own search, which is drawn as a tree, and then
+# probable the next piece is. We search with a table of next pieces that is small enough to try
+# every sentence: first greedily, then with a beam, then with the length penalty of the paper's
+# section 6.1. Each result is held to the package's own search, which is drawn as a tree, and then
 # translates real sentences.
 
 # %% tags=["colab"]
@@ -47,12 +47,12 @@ from aiayn_keras.plotting import draw_architecture
 draw_architecture("softmax", "search")
 
 # %% [markdown]
-# ## A language of six words
+# ## A language of six pieces
 #
 # Somebody translates *es regnet*, "it rains". Our model is a table: row *a*, column *b* holds the
-# probability that the word *b* follows the word *a*. `<s>` starts a sentence, `</s>` ends it. (A
-# real model looks at the source and at all earlier words; for the search that makes no
-# difference.)
+# probability that the piece *b* follows the piece *a*. The six pieces are whole words, so their
+# list is called `words`. `<s>` starts a sentence, `</s>` ends it. (A real model looks at the
+# source and at all earlier pieces; for the search that makes no difference.)
 
 # %%
 from itertools import pairwise
@@ -99,7 +99,7 @@ np.testing.assert_allclose(np.exp(log_table[START]).sum(), 1, atol=1e-6)
 
 # %% [markdown]
 # The probability of a sentence is the product of its steps, so its log-probability is a **sum**.
-# The end token counts: a sentence that stops must also want to stop.
+# The end token counts: its probability is that of stopping just there.
 
 
 # %%
@@ -117,10 +117,10 @@ print(f"it rains: {log_probability(it_rains):.3f} = log {np.exp(log_probability(
 np.testing.assert_allclose(np.exp(log_probability(it_rains)), 0.35 * 0.90 * 0.53, rtol=1e-5)
 
 # %% [markdown]
-# ## Greedy: take the best word, each time
+# ## Greedy: take the best piece, each time
 #
 # **Predict:** Follow the table of probabilities with a finger. Which sentence does one write who
-# always takes the most probable next word, and is it more probable than *it rains*?
+# always takes the most probable next piece, and is it more probable than *it rains*?
 
 # %%
 ids = [START]
@@ -132,15 +132,15 @@ print(f"greedy: {text_of(greedy)}, {log_probability(greedy):.3f}")
 # %% [markdown]
 # ## Try everything
 #
-# With at most four words there are few sentences, and we can list them all.
+# With at most four pieces before the end there are few sentences, and we can list them all.
 
 
 # %%
 def all_sentences(ids=(START,), max_words=4):
     yield (*ids, END)
     if len(ids) <= max_words:
-        for word in range(3, V):
-            yield from all_sentences((*ids, word), max_words)
+        for piece in range(3, V):
+            yield from all_sentences((*ids, piece), max_words)
 
 
 # %%
@@ -153,42 +153,53 @@ assert ranking[0] == it_rains != greedy
 assert log_probability(greedy) < log_probability(ranking[0])
 
 # %% [markdown]
-# *it rains* is the best. Greedy search missed it: it took *the*, the best first word, and that led
-# to worse ones. The best next word need not begin the best sentence.
+# *it rains* is the best. Greedy search missed it: it took *the*, the best first piece, and that
+# led to worse ones. The best next piece need not begin the best sentence.
 #
 # ## A beam: keep the best W
 #
 # Beam search keeps the W best unfinished sentences ("live") instead of one. A step has three
-# parts:
+# parts, and below a function for each:
 #
-# - **Grow**: append every word to every live sentence, and keep the best 2·W of these candidates.
-#   Of them at most W end, so W are left to go on with.
-# - **Finish**: a candidate among the best W that ends is finished. Its score never changes again.
-# - **Live**: the best W others go on.
+# - **Grow**: append every piece to every live sentence, and keep the best 2·W of these
+#   *candidates*. Each of the W live sentences can end in one way only, by `</s>`, so at most W of
+#   the 2·W candidates end, and W are left to go on with.
+# - **Finish**: a candidate that ends is finished if it is among the best W; its score never
+#   changes again. One that ends and has rank W + 1 to 2·W is dropped.
+# - **Go on**: the best W of those that do not end are the live sentences of the next step.
 
 
 # %%
 def grow(live, W, must_end=False, table=log_table):
-    candidates = [
-        ((*ids, word), score + float(table[ids[-1], word]))
-        for ids, score in live
-        for word in ([END] if must_end else range(END, V))
-    ]
-    candidates = sorted(candidates, key=lambda pair: pair[1], reverse=True)[: 2 * W]
-    finished = [pair for pair in candidates[:W] if pair[0][-1] == END]
-    live = [pair for pair in candidates if pair[0][-1] != END][:W]
-    return live, finished
+    """The best 2·W candidates, as pairs of ids and log-probability, best first."""
+    candidates = []
+    for ids, score in live:
+        for piece in [END] if must_end else range(END, V):
+            candidates.append(((*ids, piece), score + float(table[ids[-1], piece])))
+    return sorted(candidates, key=lambda pair: pair[1], reverse=True)[: 2 * W]
 
 
 # %%
-live, finished = grow([((START,), 0.0)], W=2)
+def finish(candidates, W):
+    return [(ids, score) for ids, score in candidates[:W] if ids[-1] == END]
+
+
+def go_on(candidates, W):
+    return [(ids, score) for ids, score in candidates if ids[-1] != END][:W]
+
+
+# %%
+candidates = grow([((START,), 0.0)], W=2)
+live, finished = go_on(candidates, W=2), finish(candidates, W=2)
 print([(text_of(ids), round(score, 2)) for ids, score in live], len(finished), "finished")
 assert [text_of(ids) for ids, _ in live] == ["the", "it"]
 
 # %% [markdown]
-# Log-probabilities only fall as words are added, so a long sentence is at a disadvantage. The
-# **length penalty** divides the log-probability by $((5 + |y|) / 6)^\alpha$, where |y| counts the
-# words and the end. With α = 0 nothing is divided; the paper uses 0.6.
+# Log-probabilities are negative and only fall as pieces are added, so a long sentence is at a
+# disadvantage. The **length penalty** divides the log-probability by $((5 + |y|) / 6)^\alpha$,
+# where |y| counts the pieces and the end. In spite of its name it favours long sentences: the
+# longer one is, the larger the number that its negative log-probability is divided by, and the
+# nearer the result comes to 0. With α = 0 nothing is divided; the paper uses 0.6.
 
 
 # %%
@@ -198,11 +209,13 @@ def normalized(pair, alpha):
     return score / ((5 + length) / 6) ** alpha
 
 
+# %%
 def beam_search(W, alpha, max_words=4, table=log_table):
     live, finished = [((START,), 0.0)], []
     for num_words in range(max_words + 1):
-        live, ended = grow(live, W, must_end=num_words == max_words, table=table)
-        finished += ended
+        candidates = grow(live, W, must_end=num_words == max_words, table=table)
+        finished += finish(candidates, W)
+        live = go_on(candidates, W)
     return sorted(finished, key=lambda pair: normalized(pair, alpha), reverse=True)[:W]
 
 
@@ -223,8 +236,9 @@ assert beam_search(2, alpha=0)[0][0] == ranking[0]
 # ## One beam is not always greedy
 #
 # Greedy search stops at its first end. A beam search goes on: beside the finished sentence a live
-# one is left. With α = 0 that changes nothing for one beam, since whatever follows is less
-# probable than the end was. With a length penalty it can. A table to see it:
+# one is left. With one beam and α = 0 that changes nothing: the live sentence is less probable
+# than the finished one already, and can only fall. With a length penalty it can still win. A table
+# to see it:
 
 # %%
 close = {
@@ -248,11 +262,48 @@ for alpha in (0.0, 0.6):
 # The log-probability −0.713 of *rain now* is a little less than the −0.693 of *rain*, but it is
 # divided by more. So greedy search is a beam of one **with α = 0**.
 #
-# ## The package's search on the same table
+# ## A wider beam can lose
 #
-# The package's `beam_search` asks a function for the logits of the next token. Ours looks them up.
-# Its options are `SearchOptions`. Most models keep what they have computed in a cache; this one
-# gets an empty one.
+# Above, two beams found a more probable sentence than one. That is usual, but no law. A third
+# table:
+
+# %%
+crowded = {
+    "<s>": {"the": 0.52, "it": 0.48},
+    "the": {"rain": 0.40, "falls": 0.30, "now": 0.30},
+    "it": {"rains": 0.52, "falls": 0.48},
+    "rain": {"</s>": 1.00},
+    "rains": {"</s>": 0.60, "now": 0.40},
+    "falls": {"</s>": 0.60, "now": 0.40},
+    "now": {"</s>": 1.00},
+}
+
+# %% [markdown]
+# **Predict:** One beam finds *the rain*, with probability 0.52 · 0.40 · 1 = 0.208. What do two
+# beams find, and what three?
+
+# %%
+for W in (1, 2, 3):
+    ids, score = beam_search(W, alpha=0, table=log_table_of(crowded))[0]
+    print(f"{W} beam(s): {score:.3f} = log {np.exp(score):.3f}  {text_of(ids)}")
+    assert text_of(ids) == {1: "the rain", 2: "it rains", 3: "the rain"}[W]
+
+# %% [markdown]
+# Two beams end with a **less** probable sentence than one. They keep *it* alive, and at the next
+# step *it rains* (0.250) and *it falls* (0.230) are both ahead of *the rain* (0.208), which is cut.
+# Only then does it turn out that those two are not sure to end. A search knows what a sentence has
+# cost so far, not what it will cost.
+#
+# And a more probable sentence need not be a better translation: in [notebook
+# 11](11_real_sentences.ipynb) sixteen beams with α = 0 reach a *lower* BLEU than four, because the
+# most probable translations are too short.
+#
+# ## The package's search on the same tables
+#
+# The package's `beam_search` asks a function, `next_token`, for the logits of the next piece. Ours
+# looks them up in the table. It also returns hidden states, of which a table has none, and the
+# *cache*, in which a real model keeps what it has computed (notebook 09); ours is empty,
+# `ForeignCache({})`. W and α are given as `SearchOptions`.
 
 # %%
 from aiayn_keras.decoding.beam_search import beam_search as package_beam_search
@@ -274,8 +325,10 @@ def package_search(W, alpha, max_words=4, table=log_table):
 
 
 # %%
-for table, W in ((log_table, 1), (log_table, 2), (log_table, 4), (log_table_of(close), 1)):
-    for alpha in (0.0, 0.6, 1.0):
+cases = [(follows, 1), (follows, 2), (follows, 4), (close, 1), (crowded, 2), (crowded, 3)]
+for language, W in cases:
+    table = log_table_of(language)
+    for alpha in (0.0, 0.6):
         ids, scores = package_search(W, alpha, table=table)
         expected = beam_search(W, alpha, table=table)
         np.testing.assert_allclose(scores, [score for _, score in expected], rtol=1e-4)
@@ -305,7 +358,8 @@ assert text_of(beam_search(2, 0.6)[0][0]) == "it rains now"
 # ## The same search with a real model
 #
 # The model that ships with this repository translates everyday English into Spanish. `translate`
-# is a beam search; with one beam and α = 0 it is greedy.
+# is a beam search, with 4 beams and α = 0.6 unless told otherwise; with one beam and α = 0 it is
+# greedy.
 
 # %%
 sentences = [
@@ -378,20 +432,19 @@ decoding_steps(model.record_search(sentences[1], beam_counts=(1, 2, 4)))
 # %%
 W, levels, live = 2, [], [((START,), 0.0)]
 for _ in range(4):
-    grown = [grow([pair], 2 * W)[i] for pair in live for i in (0, 1)]
-    candidates = sorted((p for part in grown for p in part), key=lambda p: -p[1])[: 2 * W]
-    candidates = [pair for pair in candidates if pair[1] > -20]  # without "nearly never"
-    live, finished = grow(live, W)
-    kept = {ids for ids, _ in live}, {ids for ids, _ in finished}
-    levels.append([(*pair, pair[0] in kept[0], pair[0] in kept[1]) for pair in candidates])
-    live = [pair for pair in live if pair[1] > -20]
+    candidates = [pair for pair in grow(live, W) if pair[1] > -20]  # without "nearly never"
+    live, finished = go_on(candidates, W), finish(candidates, W)
+    level = []
+    for pair in candidates:
+        level.append((*pair, pair in live, pair in finished))
+    levels.append(level)
 for level in levels:
     print([f"{words[ids[-1]]} {score:.2f}" for ids, score, *_ in level])
 
 # %% [markdown]
 # Solid lines and filled boxes go on. A thick frame is a finished sentence; its last line is the
 # log-probability over the length penalty, for α = 0.6. Dotted lines and a ✗ are cut: nobody looks
-# at them again. Under each word stands the log-probability of the sentence so far.
+# at them again. Under each piece stands the log-probability of the sentence so far.
 
 # %%
 from matplotlib.figure import Figure
@@ -429,20 +482,22 @@ for level in levels:
     for node in level:
         draw(*node)
 axes.set(xlim=(-0.4, 4.6), ylim=(-2, 2), yticks=[], xticks=range(5))
-axes.set_xlabel("tokens after <s>; numbers in boxes: log-probability of the sentence so far (nats)")
+axes.set_xlabel("pieces after <s>; numbers in boxes: log-probability of the sentence so far (nats)")
 axes.spines[["top", "right", "left"]].set_visible(False)
 figure
 
 # %% [markdown]
-# After four tokens the search is over: *the rain falls now* has −3.36 already, and whatever
-# follows, it cannot beat the two best finished sentences.
+# After four pieces only *the rain falls now* is left. Its end is certain, so its log-probability
+# stays −3.36, and with α = 0.6 that becomes −3.36 / (10 / 6)^0.6 = −2.47. The two best finished
+# sentences have −1.50 and −1.51: the search is over.
 
 # %% [markdown]
 # ## In three lines
 #
-# 1. Greedy search takes the best word each time, and can miss the best sentence.
+# 1. Greedy search takes the best piece each time, and can miss the best sentence.
 # 2. A beam keeps W sentences alive; finished ones are frozen, and compete with a length penalty.
-# 3. One beam with α = 0 is greedy; a beam as wide as the language is exhaustive search.
+# 3. One beam with α = 0 is greedy; a wider beam often finds a more probable sentence, and now and
+#    then a less probable one.
 
 # %% [markdown]
 # ## Exercises
@@ -457,13 +512,14 @@ figure
 # %% [markdown]
 # **2.** How wide must a beam be to be sure to find the best sentence, whatever the table? Show
 # that with a beam that wide the package's whole ranking is that of all sentences, for sentences of
-# at most two words.
+# at most two pieces.
 
 # %% [markdown]
 # ## Your turn
 #
 # Translate a sentence of your own with `num_beams=1`, 4 and 16. Does the text change, and does its
-# score ever get worse with a wider beam?
+# score ever get worse with a wider beam, as in the third table? (Take `length_penalty=0.0`: then
+# the score is what the search looks at.)
 
 # %% tags=["your-turn"]
 # Your code here

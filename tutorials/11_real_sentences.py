@@ -317,7 +317,7 @@ assert search["sentences"] == 1000
 assert "tok:none" in search["signature"]
 
 # %% [markdown]
-# **Predict:** A wider beam finds more probable translations. Does BLEU rise with it?
+# **Predict:** A wider beam mostly finds more probable translations. Does BLEU rise with it?
 
 # %%
 print("beams", *(f"{beam:>6}" for beam in beams))

@@ -31,10 +31,21 @@ if "google.colab" in sys.modules:
     get_ipython().system("pip install --quiet ./aiayn_keras")
     os.chdir("aiayn_keras/tutorials")
 
+# %% [markdown]
+# ## Where we are
+#
+# All of the drawing takes part: every box that has learned numbers, from the embeddings to the
+# output projection, gets them from somebody else's file.
+
 # %%
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
+from aiayn_keras.plotting import draw_architecture
+
+draw_architecture()
+
+# %%
 import json
 import tempfile
 from pathlib import Path

@@ -31,10 +31,21 @@ if "google.colab" in sys.modules:
     get_ipython().system("pip install --quiet ./aiayn_keras")
     os.chdir("aiayn_keras/tutorials")
 
+# %% [markdown]
+# ## Where we are
+#
+# Blue marks what is new today. The target is not a sentence but a tree, written as a line of
+# tokens, and the search can be held to a rule. All between them is as before.
+
 # %%
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
+from aiayn_keras.plotting import draw_architecture
+
+draw_architecture("target_ids", "search")
+
+# %%
 import random
 import re
 from collections import Counter

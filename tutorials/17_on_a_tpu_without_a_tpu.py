@@ -32,10 +32,25 @@ if "google.colab" in sys.modules:
     get_ipython().system("pip install --quiet ./aiayn_keras")
     os.chdir("aiayn_keras/tutorials")
 
+# %% [markdown]
+# ## Where we are
+#
+# Blue marks the boxes that are matrix products, or contain them, and inside each attention those
+# steps that are. Theirs is the work that this notebook counts.
+
 # %%
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
+from aiayn_keras.plotting import draw_architecture
+
+draw_architecture(
+    *("encoder_self_attention", "decoder_self_attention", "cross_attention"),
+    *("heads", "scores", "weighted_values", "joined_heads"),
+    *("feed_forward", "output_projection"),
+)
+
+# %%
 import json
 import re
 from pathlib import Path

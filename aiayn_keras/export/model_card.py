@@ -4,6 +4,7 @@ import dataclasses
 import re
 
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.export.kubernetes import image_tag, kubernetes_name
 from aiayn_keras.export.server_versions import NEWEST, SERVERS
 from aiayn_keras.export.template_files import render
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
@@ -39,6 +40,8 @@ def model_card(name, versions, labels, flags, batched):
         versions=_versions(versions, labels),
         long_text=long_text.rstrip(),
         documents=f"\n{render('documents.md')}" if options["documents"] else "",
+        object=kubernetes_name(name),
+        tag=image_tag(labels),
         flags=" \\\n".join(f"    {flag}" for flag in flags),
         batching=batching.rstrip(),
     )

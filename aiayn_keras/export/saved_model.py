@@ -31,10 +31,10 @@ def export_saved_model(
 ):
     """Writes `filepath/<version>/`, a SavedModel that takes text and returns text, and its kit.
 
-    Beside the versions are `models.config`, `batching.config`, `monitoring.config` and
-    `docker-compose.yml` for TensorFlow Serving, and a README with the model card, the commands to
-    run the server and send requests to it, and the signatures. With the JAX or PyTorch backend a
-    TensorFlow process writes the SavedModel.
+    Beside the versions are `models.config`, `batching.config`, `monitoring.config`,
+    `docker-compose.yml` and `kubernetes` for TensorFlow Serving, and a README with the model card,
+    the commands to run the server and send requests to it, and the signatures. With the JAX or
+    PyTorch backend a TensorFlow process writes the SavedModel.
 
     Args:
         model: A `TransformerSeq2SeqLM` with a preprocessor.

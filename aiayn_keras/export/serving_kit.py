@@ -2,6 +2,7 @@
 
 import re
 
+from aiayn_keras.export.kubernetes import kubernetes_files, memory_limit
 from aiayn_keras.export.model_card import model_card
 from aiayn_keras.export.server_versions import NEWEST
 from aiayn_keras.export.template_files import render
@@ -83,14 +84,18 @@ def write_kit(folder):
     batched = all(notes.options["long_text"] == "truncate" for notes in versions.values())
     flags = server_flags(f"/models/{name}", batched)
     labels = _labels(folder / "models.config", versions)
+    batching_config = _batching_config() if batched else None
+    memory = _memory_limit(folder, versions, labels)
     files = {
         "models.config": _models_config(name, labels),
-        "batching.config": _batching_config() if batched else None,
+        "batching.config": batching_config,
         "monitoring.config": render("monitoring.config"),
         "docker-compose.yml": _docker_compose(name, flags),
         "README.md": model_card(name, versions, labels, flags, batched),
+        **kubernetes_files(name, labels, flags, batching_config, memory),
     }
     for file_name, text in files.items():
+        (folder / file_name).parent.mkdir(exist_ok=True)
         if text is None:
             (folder / file_name).unlink(missing_ok=True)
         else:
@@ -165,6 +170,16 @@ def _models_config(name, labels):
     model.model_version_policy.specific.versions.extend(sorted(set(labels.values())))
     model.version_labels.update(labels)
     return text_format.MessageToString(config)
+
+
+def _memory_limit(folder, versions, labels):
+    """`memory_limit` of the versions with a label."""
+    loaded = sorted(set(labels.values()))
+    sizes = [
+        sum(path.stat().st_size for path in (folder / str(number) / "variables").glob("*"))
+        for number in loaded
+    ]
+    return memory_limit([versions[number] for number in loaded], sizes)
 
 
 def _batching_config():

@@ -56,7 +56,7 @@ def serve(folder, source):
 
     text = [max(texts, key=len)]
     timed("first", lambda: translate(text))
-    timed("warmup", lambda: _replay(version, signatures))
+    timed("warmup", lambda: replay_warmup(version, signatures))
     warm = []
     for _ in range(NUM_WARM):
         timed("warm", lambda: translate(text))
@@ -67,7 +67,7 @@ def serve(folder, source):
     return {**seconds, "translations": translations}
 
 
-def _replay(version, signatures):
+def replay_warmup(version, signatures):
     """Asks what the server asks on loading."""
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2

@@ -59,3 +59,30 @@ def note_version():
         (path / "export.json").write_text(json.dumps(notes))
 
     return note_version
+
+
+@pytest.fixture(params=["batched", "not batched", "committed"])
+def noted_kit(request, tmp_path, note_version):
+    """Folder of a kit with notes for models, or of the demo's."""
+    pytest.importorskip("tensorflow_serving")
+    if request.param == "committed":
+        return Path(__file__).parents[2] / "saved_models" / "demo_en_de"
+    from aiayn_keras.export.serving_kit import write_kit
+
+    kit = tmp_path / "My_model.v2"
+    for number in (1, 2, 3):
+        note_version(kit, number, long_text="truncate" if request.param == "batched" else "error")
+    write_kit(kit)
+    return kit
+
+
+@pytest.fixture
+def batched_kit(tmp_path, note_version):
+    """Folder of a kit whose server batches requests."""
+    pytest.importorskip("tensorflow_serving")
+    from aiayn_keras.export.serving_kit import write_kit
+
+    kit = tmp_path / "small"
+    note_version(kit, 1)
+    write_kit(kit)
+    return kit

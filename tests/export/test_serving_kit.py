@@ -38,6 +38,15 @@ def test_a_kit_has_all_its_files(exported):
         "monitoring.config",
         "docker-compose.yml",
         "README.md",
+        "kubernetes/Dockerfile",
+        "kubernetes/autoscaler.yaml",
+        "kubernetes/batching.config",
+        "kubernetes/deployment.yaml",
+        "kubernetes/disruption_budget.yaml",
+        "kubernetes/kustomization.yaml",
+        "kubernetes/network_policy.yaml",
+        "kubernetes/prometheus_adapter.yaml",
+        "kubernetes/service.yaml",
     }
     assert not [name for name in files if "writing" in name]
 
@@ -130,14 +139,14 @@ def test_docker_gets_the_same_flags_twice(exported):
 def test_a_committed_kit_is_what_the_code_writes(kit, tmp_path):
     copy = tmp_path / kit.name
     for notes in kit.glob(f"*/{VERSION_FILE}"):
-        (copy / notes.relative_to(kit)).parent.mkdir(parents=True)
-        shutil.copy(notes, copy / notes.relative_to(kit))
+        version = notes.relative_to(kit).parts[0]
+        shutil.copytree(kit / version, copy / version)
     shutil.copy(kit / "models.config", copy)
     write_kit(copy)
-    names = {path.name for path in copy.iterdir() if path.is_file()}
-    assert names == {path.name for path in kit.iterdir() if path.is_file()}
+    names = {path.relative_to(copy) for path in copy.rglob("*") if path.is_file()}
+    assert names == {path.relative_to(kit) for path in kit.rglob("*") if path.is_file()}
     for name in names:
-        assert (kit / name).read_text("utf-8") == (copy / name).read_text("utf-8"), name
+        assert (kit / name).read_bytes() == (copy / name).read_bytes(), name
 
 
 def test_there_are_committed_kits():

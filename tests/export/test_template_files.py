@@ -5,14 +5,14 @@ import pytest
 
 from aiayn_keras.export.template_files import render
 
+FOLDER = importlib.resources.files("aiayn_keras.export") / "templates"
 TEMPLATES = sorted(
-    path.name for path in (importlib.resources.files("aiayn_keras.export") / "templates").iterdir()
+    path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.is_file()
 )
 
 
 def template_of(name):
-    folder = importlib.resources.files("aiayn_keras.export") / "templates"
-    return string.Template((folder / name).read_text("utf-8"))
+    return string.Template((FOLDER / name).read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -6,6 +6,8 @@ import subprocess
 import time
 
 import pytest
+import urllib3
+import yaml
 
 from aiayn_keras.export.serving_kit import server_flags
 from aiayn_keras.serving import GrpcClient, RestClient, ServingError
@@ -89,3 +91,16 @@ def test_tensorflow_serving_translates_as_the_model_does(ports, model, kind):
     scores = client.score(TEXTS[:1], [expected[0].text])
     assert scores == pytest.approx([expected[0].score], rel=1e-3)
     client.close()
+
+
+def test_tensorflow_serving_has_what_kubernetes_asks_for(ports, kit):
+    def get(path):
+        return urllib3.request("GET", f"http://127.0.0.1:{ports[1]}{path}", retries=False)
+
+    deployment = yaml.safe_load((kit / "kubernetes" / "deployment.yaml").read_text("utf-8"))
+    template = deployment["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    for kind in ("startup", "readiness", "liveness"):
+        assert get(container[f"{kind}Probe"]["httpGet"]["path"]).status == 200
+    metrics = get(template["metadata"]["annotations"]["prometheus.io/path"]).data.decode()
+    assert ":tensorflow:serving:batching_session:queuing_latency_sum" in metrics

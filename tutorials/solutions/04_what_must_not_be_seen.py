@@ -63,7 +63,8 @@ assert [positions.max() for positions in changed] == [2, 4]
 
 # %% [markdown]
 # **2.** The decoder's attention to the source needs a mask too, of shape (B, T, S). Make it for
-# the two sources of lengths 5 and 3 and targets of T = 4 pieces. Why is it not causal?
+# the two sources of lengths 5 and 3 and targets of T = 4 pieces. Which of its rows are alike, and
+# why?
 
 # %%
 padding_mask = np.array([[1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0, 0]], dtype="int32")
@@ -74,5 +75,5 @@ assert memory_mask.shape == (2, 4, 7)
 assert (memory_mask == padding_mask[:, None, :].astype(bool)).all()
 
 # %% [markdown]
-# Every row is alike: it hides padding only. The whole source is known before the first word is
-# written, so no part of it is future.
+# All rows of a sentence are alike: they hide padding only. The whole source is known before the
+# first word is written, so no part of it is future.

@@ -97,7 +97,7 @@ for near in (alpha - 0.01, alpha + 0.01):
 # %% [markdown]
 # **2.** How wide must a beam be to be sure to find the best sentence, whatever the table? Show
 # that with a beam that wide the package's whole ranking is that of all sentences, for sentences of
-# at most two words.
+# at most two pieces.
 
 # %% [markdown]
 # As wide as there are sentences: then nothing is ever cut. A narrower beam may be enough for one

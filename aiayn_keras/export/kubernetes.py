@@ -1,0 +1,138 @@
+"""The folder `kubernetes` of a kit: manifests, and the image that they run."""
+
+import math
+import re
+
+from aiayn_keras.export.server_versions import NEWEST
+from aiayn_keras.export.template_files import render
+
+FOLDER = "kubernetes"
+
+CORES = 2
+"""Cores that a pod asks for, and threads that run its graphs.
+
+By itself the server has a thread, and a batch in memory, for every core of its node.
+"""
+
+MEBIBYTE = 1 << 20
+GIBIBYTE = 1 << 30
+
+
+def kubernetes_files(name, labels, flags, batching_config, memory):
+    """Writes the texts of the folder.
+
+    Args:
+        name: Name by which the model is served.
+        labels: Dictionary from a label to a version's number.
+        flags: List of flags of the server in Docker.
+        batching_config: Text of `batching.config`, or None if the server does not batch requests.
+        memory: Greatest memory of a pod, in bytes.
+
+    Returns:
+        Dictionary from a path in the kit to the text of the file, or to None for a file that must
+        not be there.
+    """
+    batched = batching_config is not None
+    object_name, tag = kubernetes_name(name), image_tag(labels)
+    texts = {
+        "Dockerfile": _dockerfile(name, labels, batched),
+        "kustomization.yaml": _render("kustomization.yaml", object=object_name, tag=tag),
+        "deployment.yaml": _deployment(name, flags, memory),
+        "autoscaler.yaml": _autoscaler(object_name, batched),
+        "batching.config": None,
+        "prometheus_adapter.yaml": None,
+    }
+    for file_name in ("service.yaml", "disruption_budget.yaml", "network_policy.yaml"):
+        texts[file_name] = _render(file_name, object=object_name)
+    if batched:
+        texts["batching.config"] = f"num_batch_threads {{ value: {CORES} }}\n{batching_config}"
+        texts["prometheus_adapter.yaml"] = _render("prometheus_adapter.yaml")
+    return {f"{FOLDER}/{file_name}": text for file_name, text in texts.items()}
+
+
+def kubernetes_name(name):
+    """The name of a model's objects and image: at most 63 small letters, digits and `-`.
+
+    Example:
+    >>> kubernetes_name("tatoeba_en_es")
+    'serving-tatoeba-en-es'
+    """
+    return f"serving-{re.sub('[^a-z0-9]+', '-', name.lower())}"[:63].rstrip("-")
+
+
+def image_tag(labels):
+    """The tag of an image that holds the versions with a label.
+
+    Example:
+    >>> image_tag({"stable": 1, "canary": 3})
+    'stable-1-canary-3'
+    """
+    return "-".join(f"{label}-{version}" for label, version in labels.items())
+
+
+def memory_limit(notes, weight_bytes):
+    """Greatest memory of a pod whose cores each search for a full batch of the longest texts.
+
+    A process of TensorFlow takes 1 GiB, and each graph, warmed up, 0.75 GiB. What a search
+    remembers grows with beams, length and width, and weights with the square of the width: hence
+    the exponent. The numbers are fitted to the measurements in docs/serving.md.
+
+    Args:
+        notes: List of the `VersionNotes` of the versions that are loaded.
+        weight_bytes: List of the sizes of their files of weights.
+
+    Returns:
+        Bytes, a multiple of 256 MiB.
+    """
+    weights = sum(
+        size * (2 if each.weights == "float16" else 1)
+        for each, size in zip(notes, weight_bytes, strict=True)
+    )
+    positions = max(each.options["num_beams"] * _longest(each.options) for each in notes)
+    search = 0.3 * (weights / MEBIBYTE) ** (2 / 3) * positions / (4 * 305)
+    return math.ceil((1 + 0.75 * len(notes) + search) * 4) * (GIBIBYTE // 4)
+
+
+def _longest(options):
+    """Greatest number of wordpieces of a translation."""
+    return options["max_length"] or options["max_input_length"] + options["extra_length"]
+
+
+def _dockerfile(name, labels, batched):
+    configs = ["models.config", "monitoring.config"]
+    copies = [f"COPY --chmod=755 {number} /models/{name}/{number}" for number in _versions(labels)]
+    return _render(
+        "Dockerfile",
+        name=name,
+        object=kubernetes_name(name),
+        tag=image_tag(labels),
+        image=NEWEST.image,
+        configs=" ".join([*configs, f"{FOLDER}/batching.config"] if batched else configs),
+        versions="\n".join(copies),
+    )
+
+
+def _versions(labels):
+    return sorted(set(labels.values()))
+
+
+def _deployment(name, flags, memory):
+    flags = [*flags, f"--tensorflow_inter_op_parallelism={CORES}"]
+    return _render(
+        "deployment.yaml",
+        name=name,
+        object=kubernetes_name(name),
+        flags="\n".join(f'            - "{flag}"' for flag in flags),
+        cores=CORES,
+        half_memory=f"{memory // 2 // MEBIBYTE}Mi",
+        memory=f"{memory // MEBIBYTE}Mi",
+    )
+
+
+def _autoscaler(object_name, batched):
+    metric = _render("metric_of_queue.yaml" if batched else "metric_of_cpu.yaml")
+    return _render("autoscaler.yaml", object=object_name, metric=metric.rstrip())
+
+
+def _render(file_name, **values):
+    return render(f"{FOLDER}/{file_name}", **values)
