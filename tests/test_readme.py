@@ -34,6 +34,7 @@ NOT_RUN = {
     "aiayn-keras score": "seconds for each; tests/cli runs it",
     "aiayn-keras serve": "runs until it is stopped",
     "aiayn-keras train": "minutes or hours",
+    "aiayn-keras translate --on-ray": "needs a cluster; tests/scale runs it",
     "aiayn-keras translate runs": "seconds for each; that of a model that ships is run",
     "docker": "there is no TensorFlow Serving here",
     "gcloud": "needs the network",

@@ -2,16 +2,15 @@
 
 import click
 
-THIS_MACHINE = "local"
-
 _OPTIONS = (
     click.option(
         "--on-ray",
         "ray",
         is_flag=False,
-        flag_value=THIS_MACHINE,
+        flag_value="local",
         metavar="[ADDRESS]",
-        help="Work on the Ray cluster at this address; without one, on a cluster of this machine.",
+        help="Work on a Ray cluster: its address, or `auto` on one of its machines. Without an "
+        "address, or with `local`, on a cluster of this machine, as the last option.",
     ),
     click.option(
         "--workers",
