@@ -1,4 +1,4 @@
-"""Who does the work of a command: processes of this machine, or a Ray cluster."""
+"""Options of commands whose work is done by processes of this machine, or by a Ray cluster."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Where two aligned text files can be cut, so that their pieces have the same lines."""
+"""Cuts of two aligned text files, so that their pieces have the same lines."""
 
 import numpy as np
 

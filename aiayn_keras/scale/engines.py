@@ -24,7 +24,7 @@ _work = None
 
 @dataclass(frozen=True)
 class Engine:
-    """Who works on parts.
+    """The workers for parts: processes of this machine, or actors of a Ray cluster.
 
     Attributes:
         workers: Number of processes of this machine, or of Ray's actors; if not given, one for

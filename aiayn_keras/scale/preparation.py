@@ -18,15 +18,9 @@ from aiayn_keras.scale.running import Totals, finish_job, totals
 from aiayn_keras.scale.samples import SampleWork
 from aiayn_keras.scale.tokenizing import TokenizingWork
 from aiayn_keras.training.recipe import RecipeError
-from aiayn_keras.training.training_data import (
-    MOST_PAIRS as MOST_SAMPLED,
-)
-from aiayn_keras.training.training_data import (
-    load_named,
-    origin_of,
-    read_files,
-    train_tokenizer,
-)
+from aiayn_keras.training.training_data import load_named, origin_of, read_files
+from aiayn_keras.training.vocabulary import MOST_PAIRS as MOST_SAMPLED
+from aiayn_keras.training.vocabulary import train_tokenizer
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 
 
 class Totals(NamedTuple):
-    """What all parts of a job hold together.
+    """Sums over all parts of a job.
 
     Attributes:
         lines: Number of lines.
