@@ -32,6 +32,9 @@ each section names the command that makes its files. Figures of speed are in
 PARSING_NOT_RUN = paragraph("""No trained parser has been scored on the test sentences yet.
 [parsing.md](parsing.md) has the two commands, and what was tried. The `scores.json` of the second
 one goes into `experiments/results/parsing`, under any name.""")
+PARSING_RULES = """Labelled bracketing by the rules of evalb with COLLINS.prm; the paper's 91.3 (WSJ
+only) and 92.7 (semi-supervised) are of another treebank, not comparable. [parsing.md](parsing.md)
+has the commands, and the validation figures that decided beam, α and checkpoints."""
 
 
 def page():
@@ -54,38 +57,47 @@ def page():
 
 
 def parsing(folder):
-    """Markdown of the results of parsing, if there are any.
+    """Markdown of the results of parsing, if there are any: one table, best parser last.
 
     Args:
         folder: Folder of files `scores.json` of `experiments.parsing`, under any name.
     """
     results = {path: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
-    parts = [_scores(result, path) for path, result in results.items()]
+    rows = [row for result in results.values() for row in result["rows"]]
+    parts = []
+    if rows:
+        best = {row["parser"]: row["f1"] for row in rows}
+        rows.sort(key=lambda row: best[row["parser"]])
+        origins = [_origin(result, path) for path, result in results.items()]
+        parts = [_scores(rows), paragraph(PARSING_RULES), "\n".join(origins)]
     if not any(result["model"] for result in results.values()):
         parts.append(PARSING_NOT_RUN)
     return "\n\n".join(parts)
 
 
-def _scores(result, path):
+def _scores(rows):
     columns = ("parser", "words", "f1", "precision", "recall", "exact_match", "well_formed")
-    rows = [
+    cells = [
         [
             *(row[name] if isinstance(row[name], str) else f"{row[name]:.1f}" for name in columns),
             f"{row['sentences']:,}",
         ]
-        for row in result["rows"]
+        for row in rows
     ]
     heads = ["parser", "words", "F1", "precision", "recall", "exact match", "well-formed"]
-    evaluation = result["recipe"]["evaluation"]
-    model = f"""by the model `{result["model"]}`, beam {evaluation["num_beams"]}, α
+    return markdown_table([*heads, "sentences"], cells)
+
+
+def _origin(result, path):
+    """A point of a list: the file of some scores, and what made it."""
+    evaluation, parsers = result["recipe"]["evaluation"], ", ".join(result["seconds"])
+    model = f"""; model `{result["model"]}`, beam {evaluation["num_beams"]}, α
     {evaluation["length_penalty"]}"""
-    text = f"""Labelled bracketing of the {result["split"]} sentences of
-    `{result["recipe"]["corpus"].get("name", "own trees")}`
-    {model if result["model"] else "by the baselines alone"};
-    `python -m experiments.parsing MODEL --output DIR` at {result["commit"]} on
-    {result["machine"]}; file `{path.name}`. The paper's 91.3 (WSJ only) and 92.7
-    (semi-supervised) are of another treebank, not comparable."""
-    return f"{markdown_table([*heads, 'sentences'], rows)}\n\n{paragraph(text)}"
+    text = f"""`{path.name}`: {parsers} on the {result["split"]} sentences of
+    `{result["recipe"]["corpus"].get("name", "own trees")}`{model if result["model"] else ""};
+    `python -m experiments.parsing MODEL --output DIR` at {result["commit"][:12]} on
+    {result["machine"]}."""
+    return "- " + paragraph(text).replace("\n", "\n  ")
 
 
 def multi30k():

@@ -71,3 +71,10 @@ def test_parsing_is_shown_when_it_has_results(tmp_path):
     assert "| balanced | ≤ 40 | 71.2 | 72.0 | 70.5 | 12.0 | 100.0 | 1,234 |" in text
     assert "beam 4, α 0.3" in text
     assert "not comparable" in text
+    worse = {**row, "parser": "free", "f1": 60.0}
+    baseline = {**result, "model": None, "rows": [worse]}
+    (tmp_path / "a.json").write_text(json.dumps(baseline), "utf-8")
+    text = report.parsing(tmp_path)
+    assert text.index("| free |") < text.index("| balanced |")
+    assert "`a.json`" in text
+    assert text.count("beam 4") == 1
