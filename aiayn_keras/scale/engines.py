@@ -51,6 +51,7 @@ class Engine:
         Raises:
             ImportError: If Ray is wanted and not installed.
             RuntimeError: If a process of this machine was killed.
+            Exception: What the work raised, on either.
         """
         if not parts:
             return iter(())
@@ -88,6 +89,8 @@ class Engine:
                 num_gpus=1 if gpus else 0,
             )
             for row in done.iter_rows():
+                if isinstance(row["result"], Exception):
+                    raise row["result"]
                 yield row["result"]
         finally:
             if not was_open:
@@ -144,4 +147,8 @@ class _RayWork:
         self._work = work_class(*arguments)
 
     def __call__(self, batch):
-        return {"result": [self._work(part) for part in batch["part"]]}
+        (part,) = batch["part"]
+        try:
+            return {"result": [self._work(part)]}
+        except Exception as error:  # Ray would hide it in one of its own
+            return {"result": [error]}

@@ -1,5 +1,6 @@
 """A job over parts: what it is about, which of its parts are done, and where their results are."""
 
+import concurrent.futures
 import contextlib
 import json
 import shutil
@@ -16,6 +17,8 @@ JOB = "job.json"
 VERSION = 1
 MOST_BYTES = 1 << 28
 """Greatest size of a job's description, and of a manifest."""
+READERS = 32
+"""Manifests that are read at a time: an object store takes a while to answer."""
 
 
 class Manifest(pydantic.BaseModel):
@@ -34,6 +37,10 @@ class Manifest(pydantic.BaseModel):
     bad_lines: int
     files: dict[str, FileFacts]
     records: dict[str, int] = {}
+
+    def is_in(self, sizes):
+        """Whether all results are among files, by name, in the sizes that they should have."""
+        return all(sizes.get(name) == facts.bytes for name, facts in self.files.items())
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,6 @@ class Job:
         Args:
             description: Dictionary of JSON values: all that makes the results.
 
-        Returns:
-            Whether it was begun before.
-
         Raises:
             FileExistsError: If the folder holds the results of something else.
         """
@@ -67,7 +71,7 @@ class Job:
             if names:
                 raise FileExistsError(f"{self.output} holds other files. Choose another folder.")
             write_json(join(self.output, JOB), wanted)
-            return False
+            return
         there = self._description()
         differing = [name for name in wanted if there.get(name) != wanted[name]]
         if differing:
@@ -75,7 +79,6 @@ class Job:
                 f"{self.output} holds another job, which differs in: {', '.join(differing)}. "
                 "Choose another folder."
             )
-        return True
 
     def open_parts(self):
         """The parts that are not done yet, and the manifests of those that are, by number.
@@ -83,15 +86,11 @@ class Job:
         A part is done again if its manifest is damaged, or a file has not the size it says.
         """
         sizes, done = sizes_in(self.output), {}
-        for part in self.parts:
-            if f"{stem_of(part)}.json" not in sizes:
-                continue
-            try:
-                content = read_file(self._manifest(part), MOST_BYTES)
-                manifest = Manifest.model_validate_json(content)
-            except pydantic.ValidationError:
-                continue
-            if all(sizes.get(name) == facts.bytes for name, facts in manifest.files.items()):
+        written = [part for part in self.parts if f"{stem_of(part)}.json" in sizes]
+        with concurrent.futures.ThreadPoolExecutor(READERS) as executor:
+            manifests = list(executor.map(self._read, written))
+        for part, manifest in zip(written, manifests, strict=True):
+            if manifest is not None and manifest.is_in(sizes):
                 done[part.number] = manifest
         return [part for part in self.parts if part.number not in done], done
 
@@ -121,6 +120,14 @@ class Job:
             for folder in Path(self.output).glob(f"{WRITING}*"):
                 with contextlib.suppress(OSError):
                     shutil.rmtree(folder)
+
+    def _read(self, part):
+        """A part's manifest, or `None` if it is damaged."""
+        try:
+            content = read_file(self._manifest(part), MOST_BYTES)
+            return Manifest.model_validate_json(content)
+        except pydantic.ValidationError:
+            return None
 
     def _description(self):
         address = join(self.output, JOB)

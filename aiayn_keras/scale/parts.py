@@ -14,6 +14,8 @@ from aiayn_keras.scale.parquet_files import is_parquet, row_groups
 
 PART_BYTES = 1_000_000
 """Size of a part of plain text: some 10,000 sentences."""
+MOST_PARTS = 100_000
+"""Parts are larger where there would be more: each has files of its own, which are listed."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ def plan_parts(patterns, part_bytes=PART_BYTES):
     Args:
         patterns: One pattern as in `find_files`; or two, of aligned files, which go together in
             the order of their names.
-        part_bytes: Size of a part of plain text, and the least of a part of Parquet.
+        part_bytes: Size of a part of plain text, and the least of a part of Parquet, unless there
+            would be more than `MOST_PARTS`.
 
     Returns:
         The list of `FoundFile`s, and the list of `Part`s in their order.
@@ -61,6 +64,7 @@ def plan_parts(patterns, part_bytes=PART_BYTES):
             number, or in their number of lines.
     """
     sides = [find_files(pattern) for pattern in patterns]
+    part_bytes = max(part_bytes, sum(file.bytes for file in sides[0]) // MOST_PARTS)
     if len(sides) == 2:
         cuts = _aligned(*sides, part_bytes)
     else:

@@ -4,6 +4,7 @@ import functools
 import hashlib
 import io
 import json
+import multiprocessing
 import os
 import shutil
 
@@ -31,8 +32,10 @@ def shard_cases(rng, folder, model):
     """
     del model
     good = folder / "good"
-    _prepare(good)
-    # Read in a process of its own: the threads that read records do not survive a fork.
+    # Written and read in processes of their own: the threads for records do not survive a fork.
+    writer = multiprocessing.get_context("fork").Process(target=_prepare, args=(good,))
+    writer.start()
+    writer.join()
     (whole,) = run_cases([_case("whole", good, "answer", None)])
     right = whole.output
     yield _case("whole", good, "answer", right)

@@ -31,6 +31,11 @@ def test_a_killed_process_is_told(tmp_path):
         results_of(Engine(2), tmp_path, killed=(3,))
 
 
+def test_an_error_of_the_work_is_raised(tmp_path):
+    with pytest.raises(ValueError, match="part 4 is damaged"):
+        results_of(Engine(1), tmp_path, killed=(), refused=4)
+
+
 def test_without_ray_the_error_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install aiayn-keras\[scale\]"):
@@ -45,7 +50,12 @@ from aiayn_keras.scale.engines import Engine
 from tests.scale.work_doubles import CountingWorkDouble
 engine, arguments = Engine(2, "local"), ({str(tmp_path)!r}, (3, 5))
 print(sorted(engine.run(CountingWorkDouble, arguments, list(range(9)))))
+try:
+    list(engine.run(CountingWorkDouble, (*arguments, 4), list(range(9))))
+except ValueError as error:
+    print(error)
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert run.stdout.splitlines()[-1:] == [str([10 * part for part in PARTS])], run.stderr
+    expected = [str([10 * part for part in PARTS]), "part 4 is damaged"]
+    assert run.stdout.splitlines()[-2:] == expected, run.stderr
     assert len(list(tmp_path.glob("call-3.*"))) == 2

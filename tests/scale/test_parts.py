@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aiayn_keras.data import CorpusError
 from aiayn_keras.data.text_files import MAX_LINE_BYTES
-from aiayn_keras.scale import aligned_cuts
+from aiayn_keras.scale import aligned_cuts, parts
 from aiayn_keras.scale.part_lines import BadLine, read_lines, read_pairs
 from aiayn_keras.scale.parts import plan_parts
 
@@ -110,6 +110,14 @@ def test_cuts_do_not_depend_on_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(aligned_cuts, "BLOCK", 3)
     assert parts_of([tmp_path / "a", tmp_path / "b"], 20) == whole
     assert len(whole) > 9
+
+
+def test_there_are_not_more_parts_than_can_be_listed(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("\n".join(LINES * 9))
+    assert len(parts_of([tmp_path / "a.txt"], 1)) > 300
+    monkeypatch.setattr(parts, "MOST_PARTS", 10)
+    assert len(parts_of([tmp_path / "a.txt"], 1)) in (10, 11)
+    assert lines_of(tmp_path / "a.txt", 1) == LINES * 9
 
 
 def test_pairs_come_from_columns_and_from_many_files(tmp_path):

@@ -11,10 +11,11 @@ class CountingWorkDouble:
     Args:
         folder: Path of a folder for the files.
         killed: Numbers of the parts at which it kills its process, once each.
+        refused: Number of a part at which it raises an error.
     """
 
-    def __init__(self, folder, killed=()):
-        self._folder, self._killed = Path(folder), killed
+    def __init__(self, folder, killed=(), refused=None):
+        self._folder, self._killed, self._refused = Path(folder), killed, refused
         _new_file(self._folder, "started")
 
     def __call__(self, part):
@@ -22,6 +23,8 @@ class CountingWorkDouble:
         calls = _new_file(self._folder, f"call-{part}")
         if part in self._killed and calls == 1:
             os.kill(os.getpid(), signal.SIGKILL)
+        if part == self._refused:
+            raise ValueError(f"part {part} is damaged")
         return part * 10
 
 

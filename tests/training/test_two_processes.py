@@ -122,14 +122,31 @@ def test_the_first_process_alone_writes_into_the_folder(runs):
     assert second == ""
 
 
-def test_two_processes_go_on_to_the_weights_of_those_that_were_not_stopped(recipe, runs, tmp_path):
-    stopped = tmp_path / "stopped"
-    shutil.copytree(runs[1], stopped)
-    (_, last) = list_checkpoints(stopped / "checkpoints")[-1]
-    for path in (stopped / "evaluation.json", last):
+@pytest.fixture
+def stopped(runs, tmp_path):
+    """The folder of both processes as it was after the first checkpoint."""
+    folder = tmp_path / "stopped"
+    shutil.copytree(runs[1], folder)
+    (_, last) = list_checkpoints(folder / "checkpoints")[-1]
+    for path in (folder / "evaluation.json", last):
         path.unlink()
+    return folder
+
+
+def test_two_processes_go_on_to_the_weights_of_those_that_were_not_stopped(recipe, runs, stopped):
     train_together(recipe, stopped)
     assert "Going on from update 5." in stopped.with_suffix(".log0").read_text("utf-8")
     expected = weights_of(runs[1])
     for name, array in weights_of(stopped).items():
         np.testing.assert_array_equal(array, expected[name])
+
+
+def test_one_process_with_other_devices_goes_on_with_what_two_began(recipe, runs, stopped):
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=3"}
+    wait_for([start(recipe, stopped, "training.devices=data_parallel", **flags)], stopped)
+    log = stopped.with_suffix(".log").read_text("utf-8")
+    assert "Going on from update 5." in log
+    assert "3 copies of the model" in log
+    expected = weights_of(runs[1])
+    for name, array in weights_of(stopped).items():
+        assert_close(array, expected[name], rtol=0, atol=1e-5)
