@@ -21,6 +21,7 @@ PAGE = DOCS / "reproduction.md"
 FIGURE = DOCS / "table3.png"
 BENCHMARKS = DOCS / "benchmarks.md"
 TABLE3 = ROOT / "experiments" / "results" / "table3"
+MULTI30K = ROOT / "experiments" / "results" / "multi30k"
 PARSING = ROOT / "experiments" / "results" / "parsing"
 SEARCH = ROOT / "tutorials" / "data" / "multi30k_en_de_search.json"
 
@@ -39,13 +40,17 @@ has the commands, and the validation figures that decided beam, α and checkpoin
 
 def page():
     """The page as Markdown."""
-    from experiments import wmt14
+    from experiments import multi30k, wmt14
     from experiments.table3 import section as table3
 
     parts = {
         "Table 3 in small": table3.section(table3.read(TABLE3), FIGURE.name),
         "Constituency parsing (section 6.3)": parsing(PARSING),
-        "Multi30k, English to German and to French": multi30k(),
+        "Multi30k, English to German and to French": multi30k.section(
+            benchmark("Multi30k en-de, test 2016"),
+            benchmark("Multi30k en-de, test 2016", 1),
+            multi30k.read(MULTI30K),
+        ),
         "Beam size and length penalty (section 6.1)": search(SEARCH),
         "WMT14 English-German: recipe cards (sections 5 and 6.1)": wmt14.section(
             int(benchmark("base, 1,024 target tokens", 1)[1].replace(",", ""))
@@ -98,24 +103,6 @@ def _origin(result, path):
     `python -m experiments.parsing MODEL --output DIR` at {result["commit"][:12]} on
     {result["machine"]}."""
     return "- " + paragraph(text).replace("\n", "\n  ")
-
-
-def multi30k():
-    """Markdown of the two trainings of Multi30k, as docs/benchmarks.md has them."""
-    german, french = (
-        benchmark("Multi30k en-de, test 2016"),
-        benchmark("Multi30k en-de, test 2016", 1),
-    )
-    rows = [
-        ["English to German", german[0], german[1], "41.02"],
-        ["English to French", french[0], french[1], "61.80"],
-    ]
-    heads = ["", "command", "test 2016", "Wu et al. 2021"]
-    text = """As [benchmarks.md](benchmarks.md) has them, one training each: 8,000 updates, mean of
-    the last 10 checkpoints, beam 5 and α 1 on lower-cased, tokenised text (sacreBLEU `tok:none`).
-    Sizes, beam and α are those of
-    [Wu et al. 2021](https://aclanthology.org/2021.acl-long.480), not chosen here."""
-    return f"{markdown_table(heads, rows, 'llrr')}\n\n{paragraph(text)}"
 
 
 def benchmark(begin, further=0):

@@ -41,7 +41,7 @@ def expected_hours(runs, base, results):
     rates = [
         result.cpu_seconds / os.cpu_count() / operations[result.row]
         for result in itertools.chain.from_iterable(results.values())
-        if result.machine == here and result.cpu_seconds and not result.resumed_from
+        if result.machine == here and not result.resumed_from
     ]
     if rates:
         origin = f"the CPU time of {len(rates)} results of this kind of processor"

@@ -60,7 +60,7 @@ class Result(_Strict):
         machine: Number of cores and the processor's name.
         resumed_from: The update from which the last of several processes went on, 0 of one.
         seconds: Wall-clock time of the last process, training and measuring.
-        cpu_seconds: CPU time of that, None where it was not measured.
+        cpu_seconds: CPU time of that.
     """
 
     row: Text
@@ -80,7 +80,7 @@ class Result(_Strict):
     machine: Text
     resumed_from: Annotated[int, Field(ge=0)]
     seconds: Annotated[float, Field(gt=0.0)]
-    cpu_seconds: Annotated[float, Field(gt=0.0)] | None = None
+    cpu_seconds: Annotated[float, Field(gt=0.0)]
 
 
 def result_path(folder, row, seed):
@@ -137,3 +137,8 @@ def read_results(folder, fingerprints):
         if found:
             results[row.name] = sorted(found, key=lambda result: result.seed)
     return results
+
+
+def core_hours(results):
+    """Hours of one core that a list of `Result` took, training and measuring."""
+    return sum(result.cpu_seconds for result in results) / 3600

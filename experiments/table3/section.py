@@ -7,7 +7,7 @@ from aiayn_keras.training import load_recipe
 from benchmarks.report import markdown_table
 from experiments.prose import paragraph
 from experiments.table3.comparison import LEVEL, compare
-from experiments.table3.results import read_results
+from experiments.table3.results import core_hours, read_results
 from experiments.table3.row_recipe import fingerprint
 from experiments.table3.rows import BASE_RECIPE, PAPER_BASE, ROWS
 
@@ -49,7 +49,6 @@ def _introduction(results):
         if len(every) < wanted
         else ""
     )
-    hours = sum(result.seconds for result in every) / 3600
     machines = " and ".join(f"{name}" for name in sorted({result.machine for result in every}))
     commits = ", ".join(sorted({f"`{result.commit[:12]}`" for result in every}))
     base = Path(BASE_RECIPE).relative_to(Path(__file__).parents[2]).as_posix()
@@ -57,7 +56,7 @@ def _introduction(results):
     cores answer in hours, and with a spread over seeds, which the paper does not give. `{COMMAND}`
     makes every figure; the files are in
     [`experiments/results/table3`](../experiments/results/table3): so far {len(every)} of
-    {wanted} trainings, in {hours:.1f} hours by the clock, whatever else ran, on
+    {wanted} trainings, in {core_hours(every):.1f} core-hours, on
     {machines} (TensorFlow {one.versions["tensorflow"]}, Keras {one.versions["keras"]}; commits
     {commits}).{unfinished}"""
     second = f"""Every row is the base model ([`{base}`](../{base})) with one change, trained on

@@ -2,11 +2,14 @@
 
 import json
 import re
+from pathlib import Path
 
 import keras
 import pytest
 
-from experiments import report, wmt14
+from experiments import multi30k, report, wmt14
+from experiments.table3.rows import ROWS
+from tests.experiments.table3_files import write_made_up_result
 
 pytestmark = pytest.mark.skipif(
     keras.config.backend() != "tensorflow", reason="The page is the same on all."
@@ -33,6 +36,20 @@ def test_the_figures_of_multi30k_are_those_of_the_benchmarks(page):
         "`aiayn-keras train multi30k_en_de_tiny`", "41.06",
     )  # fmt: skip
     assert "| English to French | `aiayn-keras train multi30k_en_fr_tiny` | 61.80 | 61.80 |" in page
+
+
+def test_multi30k_over_seeds_has_mean_and_spread(tmp_path):
+    cells = ("`aiayn-keras train some`", "41.06")
+    assert "not run yet" in multi30k.section(cells, cells, multi30k.read(tmp_path))
+    base = Path(__file__).parents[2] / multi30k.RECIPE
+    for seed, bleu in ((2, 41.0), (1, 40.0)):
+        write_made_up_result(tmp_path, ROWS[0], seed, bleu, base, cpu_seconds=1800.0)
+    text = multi30k.section(cells, cells, multi30k.read(tmp_path))
+    assert "with 2 seeds of first weights" in text
+    assert "**of 3 wanted**" in text
+    assert "1.0 core-hours" in text
+    assert "| `base-1.json` | 7.50 | 40.00 | 41.00 | 80.00 |" in text
+    assert "| 7.50 ± 0.00 | 40.50 ± 0.71 | 41.50 ± 0.71 | 81.00 ± 1.41 |" in text
 
 
 def test_hours_follow_from_the_papers_operations():

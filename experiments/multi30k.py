@@ -1,0 +1,73 @@
+"""The section on Multi30k of docs/reproduction.md."""
+
+import statistics
+from pathlib import Path
+
+from benchmarks.report import markdown_table
+from experiments.prose import paragraph
+from experiments.table3.results import core_hours, read_results
+from experiments.table3.row_recipe import fingerprint
+from experiments.table3.rows import ROWS
+
+SEEDS = 3
+RECIPE = Path("aiayn_keras/training/recipes/multi30k_en_de_tiny.yaml")
+COMMAND = f"""python -m experiments.table3 --base {RECIPE} --row base --runs runs/multi30k
+--results experiments/results/multi30k"""
+
+
+def read(folder):
+    """The result files of a folder, a list of `Result` in the order of their seeds."""
+    row = ROWS[0]
+    recipe = Path(__file__).parents[1] / RECIPE
+    return read_results(folder, {row.name: fingerprint(row, recipe)}).get(row.name, [])
+
+
+def section(german, french, results):
+    """Markdown of the section.
+
+    Args:
+        german: Command and BLEU of the training that docs/benchmarks.md has, as strings.
+        french: The same of English to French.
+        results: List of `Result` of English to German, one for each seed.
+    """
+    rows = [
+        ["English to German", german[0], german[1], "41.02"],
+        ["English to French", french[0], french[1], "61.80"],
+    ]
+    heads = ["", "command", "test 2016", "Wu et al. 2021"]
+    text = """As [benchmarks.md](benchmarks.md) has them, one training each: 8,000 updates, mean of
+    the last 10 checkpoints, beam 5 and α 1 on lower-cased, tokenised text (sacreBLEU `tok:none`).
+    Sizes, beam and α are those of
+    [Wu et al. 2021](https://aclanthology.org/2021.acl-long.480), not chosen here."""
+    parts = [markdown_table(heads, rows, "llrr"), paragraph(text), _seeds(results)]
+    return "\n\n".join(parts)
+
+
+def _seeds(results):
+    if not results:
+        return paragraph(
+            f"English to German over {SEEDS} seeds: not run yet, `{COMMAND}` makes it."
+        )
+    missing = "" if len(results) >= SEEDS else f", **of {SEEDS} wanted**"
+    one = results[0]
+    text = f"""English to German once more, with {len(results)} seeds of first weights, order of
+    batches and dropout{missing}: `{COMMAND}`, in {core_hours(results):.1f} core-hours on
+    {one.machine}; BLEU is sacreBLEU's `{one.bleu_signature}`, chrF `{one.chrf_signature}`."""
+    rows = [
+        [f"`base-{result.seed}.json`", *(f"{figure:.2f}" for figure in _figures(result))]
+        for result in results
+    ]
+    if len(results) > 1:
+        columns = list(zip(*map(_figures, results), strict=True))
+        rows.append(["mean ± standard deviation", *map(_mean, columns)])
+    heads = ["", "perplexity, validation", "BLEU, validation", "BLEU, test 2016", "chrF, test 2016"]
+    return f"{paragraph(text)}\n\n{markdown_table(heads, rows, 'lrrrr')}"
+
+
+def _figures(result):
+    validation, test = result.validation, result.test
+    return validation.perplexity, validation.bleu, test.bleu, test.chrf
+
+
+def _mean(figures):
+    return f"{statistics.mean(figures):.2f} ± {statistics.stdev(figures):.2f}"
