@@ -18,13 +18,14 @@ TATOEBA_LIMITS := "knows everyday sentences; names, numbers beyond a hundred, te
 TATOEBA_LICENSE := "the weights: CC BY 2.0 FR, as the sentences of Tatoeba (tatoeba.org, by way of manythings.org/anki) that they are trained on; the graph: Apache 2.0"
 MODEL_FILES := SHA256SUMS assets *.json model.weights.h5 recipe.yaml
 MUTANTS ?= 100
-# Two processes, each with whole files, whose fixtures train models.
-PYTEST := python -m pytest --numprocesses 2 --dist loadfile
-# Of the converters, those that compare with the libraries; of training, the tests of what a backend computes; reading recipes and text is the same on all.
+# Two processes, each with whole files, whose fixtures train models; the longest first.
+PYTEST := python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Of the converters, those that compare with the libraries.
 CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian ctranslate2 fairseq))
 # Of these folders, what no backend changes: text, options, files, the tests' own tools. Constrained
-# searches of all backends are compared in tests/backends.
-OF_ANY_BACKEND := $(addprefix --ignore=tests/,decoding/constraints decoding/test_search_options.py \
+# searches of all backends are compared in tests/backends. The fuzzed shapes are compiled for minutes.
+OF_ANY_BACKEND := $(addprefix --ignore=tests/,decoding/constraints decoding/test_documents.py \
+	decoding/test_recording.py decoding/test_search_options.py models/test_shapes_fuzzed.py \
 	decoding/test_sentence_splitting.py decoding/test_text_batches.py fidelity/test_fidelity_tools.py \
 	fidelity/test_mistakes_are_seen.py models/test_architecture.py models/test_hostile_folders.py \
 	models/test_model_folder.py models/test_presets.py models/test_transformer_tokenizer.py)
@@ -32,7 +33,9 @@ OF_ANY_BACKEND := $(addprefix --ignore=tests/,decoding/constraints decoding/test
 ENGINES := $(addprefix tests/export/test_,$(addsuffix .py,ctranslate2 hf_marian litert onnx openvino tokenizer_json))
 # It speaks S3's protocol on loopback, for tests/scale.
 S3_SERVER := moto flask flask-cors
-NUMERICAL_CORE := $(CONVERTERS) tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
+ON_RAY_AND_S3 := $(addprefix tests/scale/test_,engines.py object_store.py parts.py)
+# Of training, the tests of what a backend computes; reading recipes and text is the same on all.
+NUMERICAL_CORE := tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
 	$(addprefix tests/training/test_,$(addsuffix .py,accumulation ema kills many_devices packing resume \
 	trainer two_processes))
 
@@ -91,7 +94,7 @@ test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and training on JAX and on PyTorch, and all against each other
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
-	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backends tests/scale $(ENGINES) $(CONVERTERS) \
+	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backends $(ON_RAY_AND_S3) $(ENGINES) $(CONVERTERS) \
 		tests/convert/test_foreign_models.py tests/export/test_graph_writer.py::test_other_backends_export_the_same_kit
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed

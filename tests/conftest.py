@@ -5,6 +5,7 @@ import ipaddress
 import os
 import signal
 import socket
+from pathlib import Path
 from unittest import mock
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -22,15 +23,30 @@ hypothesis.settings.register_profile("reproducible", deadline=None, derandomize=
 hypothesis.settings.load_profile("reproducible")
 
 
+LONGEST = ("test_readme.py", "training", "scale", "export")
+"""Files and folders of the longest tests."""
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the longest tests, so that all processes of a run end at about the same time."""
+    folder = Path(__file__).parent
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(_first_part(item.path, folder), len(places)))
+
+
+def _first_part(path, folder):
+    return path.relative_to(folder).parts[0] if path.is_relative_to(folder) else None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def interrupts():
     """Raise `KeyboardInterrupt` on SIGINT, which a process started in the background ignores."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def modules_are_no_garbage():
-    """Look for garbage in what the tests make, and not in the packages that are loaded by now.
+@pytest.fixture(scope="module", autouse=True)
+def what_is_there_is_no_garbage():
+    """Look for garbage in what a file's tests make, and not in what was there before them.
 
     Keras collects it for every attribute that it deletes: 17 of 17 s of a quantization.
     """

@@ -1,6 +1,5 @@
 """Adapters (LoRA, https://arxiv.org/abs/2106.09685) and 8-bit weights, as Keras offers them."""
 
-import gc
 import random
 from types import SimpleNamespace
 
@@ -32,12 +31,6 @@ def copy_of(model):
     copy = TransformerSeq2SeqLM(backbone, model.preprocessor)
     copy.compile()
     return copy
-
-
-def quantize(model):
-    gc.freeze()  # Keras collects garbage for every layer: what is there by now is none.
-    model.quantize("int8")
-    gc.unfreeze()
 
 
 def generate(model, sources):
@@ -170,7 +163,7 @@ def quantized(model, texts):
     copy = copy_of(model)
     scores = copy.score(*texts)
     generate(copy, texts[0])
-    quantize(copy)  # What has been compiled must notice.
+    copy.quantize("int8")  # What has been compiled must notice.
     return SimpleNamespace(model=copy, scores=scores)
 
 
@@ -212,7 +205,7 @@ def test_8_bit_translations_have_the_scores_of_scoring_them(quantized, texts):
 def test_a_quantized_backbone_is_noticed(quantized, model, texts):
     copy = copy_of(model)
     assert_close(copy.score(*texts), quantized.scores)
-    quantize(copy.backbone)
+    copy.backbone.quantize("int8")
     assert_close(copy.score(*texts), quantized.model.score(*texts))
 
 
