@@ -3,8 +3,9 @@
 Paper: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762.
 
 Importing the package registers its classes with Keras, so that `keras_hub` and `keras.saving` load
-its models. The command `aiayn-keras` alone does without, to answer `--help` before Keras is loaded;
-there a public name is imported when it is first used.
+its models. The command `aiayn-keras`, which answers `--help` before Keras is loaded, does without;
+so do processes with `AIAYN_KERAS_LAZY=1`, such as workers that only tokenize. There a public name
+is imported when it is first used.
 """
 
 import importlib
@@ -51,6 +52,6 @@ def _is_the_command():
     return os.path.basename(program) == "aiayn-keras"
 
 
-if not _is_the_command():
+if not _is_the_command() and os.environ.get("AIAYN_KERAS_LAZY") != "1":
     for _name in __all__:
         __getattr__(_name)

@@ -6,6 +6,7 @@ written by the worker.
 """
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 import os
 from concurrent.futures.process import BrokenProcessPool
@@ -17,6 +18,11 @@ THIS_MACHINE = "local"
 """In place of the address of a Ray cluster: one of this machine alone, for as long as the job."""
 RAY_VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Ray sends nothing to its makers, and leaves accelerators visible to workers that ask for none."""
+
+WORKER_VARIABLES = {"AIAYN_KERAS_LAZY": "1"}
+"""A worker loads what its work needs: tokenizing needs no Keras."""
+RAY_WORKER_VARIABLES = {**WORKER_VARIABLES, "TF_NUM_INTRAOP_THREADS": "1"}
+"""A worker has one core, as Ray counts; other libraries are told so by Ray."""
 
 _work = None
 """The object of a local worker's process."""
@@ -87,6 +93,7 @@ class Engine:
                 concurrency=min(workers, len(parts)),
                 num_cpus=1,
                 num_gpus=1 if gpus else 0,
+                runtime_env={"env_vars": RAY_WORKER_VARIABLES},
             )
             for row in done.iter_rows():
                 if isinstance(row["result"], Exception):
@@ -116,7 +123,8 @@ def _run_on_processes(work_class, arguments, parts, workers):
         workers, context, initializer=_start, initargs=(shares, work_class, arguments)
     )
     try:
-        futures = [pool.submit(_call, part) for part in parts]
+        with _variables(WORKER_VARIABLES):  # processes are started as parts are submitted
+            futures = [pool.submit(_call, part) for part in parts]
         for future in concurrent.futures.as_completed(futures):
             yield future.result()
     except BrokenProcessPool as error:
@@ -126,6 +134,21 @@ def _run_on_processes(work_class, arguments, parts, workers):
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _variables(values):
+    """Sets environment variables for as long as the block runs."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _start(shares, work_class, arguments):

@@ -51,7 +51,7 @@ def write_corpus(folder, pairs, seed=0):
 def write_recipe(folder, files, vocabulary_size):
     """A recipe for the corpus; its path."""
     fields = {
-        "corpus": {"train": files, "validation": files},
+        "corpus": {"train": files, "validation": list(files)},
         "tokenizer": {"vocabulary_size": vocabulary_size},
         "training": {"updates": 1, "checkpoint_every": 1, "bleu_every": 1},
     }

@@ -10,13 +10,13 @@ moments, and at last to its end; every file must be the very same. With
 place a new one comes.
 """
 
+import concurrent.futures
 import math
 import os
 import random
 import shutil
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -86,31 +86,25 @@ def kill_nodes(command, log, seconds, kills, moments, num_nodes):
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     nodes = [cluster.add_node(num_cpus=1) for _ in range(num_nodes)]
-    is_over = threading.Event()
-
-    def kill():
-        for number in range(kills):
-            if is_over.wait(moments.uniform(0, 2 * seconds / kills)):
-                return
+    start = time.perf_counter()
+    # Ray starts nodes in the main thread only.
+    with concurrent.futures.ThreadPoolExecutor(1) as executor:
+        job = executor.submit(
+            run_or_kill, [*command, "--on-ray", cluster.address], log, math.inf, lambda: False
+        )
+        for number in range(1, kills + 1):
+            concurrent.futures.wait([job], moments.uniform(0, 2 * seconds / kills))
+            if job.done():
+                break
             victim = nodes.pop(moments.randrange(len(nodes)))
+            after = time.perf_counter() - start
             cluster.remove_node(victim, allow_graceful=False)
             nodes.append(cluster.add_node(num_cpus=1))
-            click.echo(f"kill {number + 1}: a node of {num_nodes}, after {clock():.0f} s")
-
-    start = time.perf_counter()
-
-    def clock():
-        return time.perf_counter() - start
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        run_or_kill([*command, "--on-ray", cluster.address], log, math.inf, lambda: False)
-        return clock()
-    finally:
-        is_over.set()
-        killer.join()
-        cluster.shutdown()
+            click.echo(f"kill {number}: a node of {num_nodes}, after {after:.0f} s")
+        job.result()
+    disturbed = time.perf_counter() - start
+    cluster.shutdown()
+    return disturbed
 
 
 @click.command()

@@ -1,6 +1,7 @@
 """Every part is worked on, by processes and on Ray; work is loaded once a worker."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -20,6 +21,8 @@ def test_processes_work_on_every_part_and_load_once(tmp_path):
     assert results_of(Engine(2), tmp_path) == [10 * part for part in PARTS]
     assert len(list(tmp_path.glob("started.*"))) == 2
     assert len(list(tmp_path.glob("call-*"))) == len(PARTS)
+    assert not (tmp_path / "keras").exists()
+    assert "AIAYN_KERAS_LAZY" not in os.environ
 
 
 def test_nothing_is_started_for_no_part(tmp_path):
@@ -65,3 +68,4 @@ pathlib.Path({str(answers)!r}).write_text(json.dumps(answers))
     # Not from its output, to which Ray writes at times of its own.
     assert json.loads(answers.read_text()) == [[10 * part for part in PARTS], "part 4 is damaged"]
     assert len(list(tmp_path.glob("call-3.*"))) == 2
+    assert not (tmp_path / "keras").exists()
