@@ -23,12 +23,14 @@ PYTEST := python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reord
 # Of the converters, those that compare with the libraries.
 CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian ctranslate2 fairseq))
 # Of these folders, what no backend changes: text, options, files, the tests' own tools. Constrained
-# searches of all backends are compared in tests/backends. The fuzzed shapes are compiled for minutes.
-OF_ANY_BACKEND := $(addprefix --ignore=tests/,decoding/constraints decoding/test_documents.py \
-	decoding/test_recording.py decoding/test_search_options.py models/test_shapes_fuzzed.py \
+# searches of all backends are compared in tests/backends.
+OF_ANY_BACKEND := $(addprefix --ignore=tests/,decoding/constraints decoding/test_search_options.py \
 	decoding/test_sentence_splitting.py decoding/test_text_batches.py fidelity/test_fidelity_tools.py \
 	fidelity/test_mistakes_are_seen.py models/test_architecture.py models/test_hostile_folders.py \
 	models/test_model_folder.py models/test_presets.py models/test_transformer_tokenizer.py)
+# Not on JAX, nor the converters: it compiles them for minutes. TensorFlow and PyTorch run them.
+LONG_ON_JAX := $(addprefix --ignore=tests/,decoding/test_documents.py decoding/test_recording.py \
+	models/test_shapes_fuzzed.py)
 # Of the exports, those that run in another library's engine.
 ENGINES := $(addprefix tests/export/test_,$(addsuffix .py,ctranslate2 hf_marian litert onnx openvino tokenizer_json))
 # It speaks S3's protocol on loopback, for tests/scale.
@@ -92,8 +94,8 @@ test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
 	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST)
 
 test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and training on JAX and on PyTorch, and all against each other
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
-	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND) $(LONG_ON_JAX)
+	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(CONVERTERS) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
 	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backends $(ON_RAY_AND_S3) $(ENGINES) $(CONVERTERS) \
 		tests/convert/test_foreign_models.py tests/export/test_graph_writer.py::test_other_backends_export_the_same_kit
 

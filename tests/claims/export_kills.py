@@ -87,7 +87,7 @@ def main(kills, seed):
         folder = Path(name)
         log, kit = folder / "log", folder / "disturbed" / NAME
         undisturbed = UndisturbedKits(folder / "undisturbed", log)
-        faults, left = [], 0
+        faults = []
         for kill in range(1, kills + 2):
             end = moments.uniform(0, 1.1 * undisturbed.seconds) if kill <= kills else math.inf
             is_done = run_or_kill([*COMMAND, str(kit.parent)], log, end, lambda: False)

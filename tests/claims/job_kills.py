@@ -85,26 +85,27 @@ def kill_nodes(command, log, seconds, kills, moments, num_nodes):
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(num_nodes)]
-    start = time.perf_counter()
-    # Ray starts nodes in the main thread only.
-    with concurrent.futures.ThreadPoolExecutor(1) as executor:
-        job = executor.submit(
-            run_or_kill, [*command, "--on-ray", cluster.address], log, math.inf, lambda: False
-        )
-        for number in range(1, kills + 1):
-            concurrent.futures.wait([job], moments.uniform(0, 2 * seconds / kills))
-            if job.done():
-                break
-            victim = nodes.pop(moments.randrange(len(nodes)))
-            after = time.perf_counter() - start
-            cluster.remove_node(victim, allow_graceful=False)
-            nodes.append(cluster.add_node(num_cpus=1))
-            click.echo(f"kill {number}: a node of {num_nodes}, after {after:.0f} s")
-        job.result()
-    disturbed = time.perf_counter() - start
-    cluster.shutdown()
-    return disturbed
+    try:
+        nodes = [cluster.add_node(num_cpus=1) for _ in range(num_nodes)]
+        start = time.perf_counter()
+        # Ray starts nodes in the main thread only.
+        with concurrent.futures.ThreadPoolExecutor(1) as executor:
+            job = executor.submit(
+                run_or_kill, [*command, "--on-ray", cluster.address], log, math.inf, lambda: False
+            )
+            for number in range(1, kills + 1):
+                concurrent.futures.wait([job], moments.uniform(0, 2 * seconds / kills))
+                if job.done():
+                    break
+                victim = nodes.pop(moments.randrange(len(nodes)))
+                after = time.perf_counter() - start
+                cluster.remove_node(victim, allow_graceful=False)
+                nodes.append(cluster.add_node(num_cpus=1))
+                click.echo(f"kill {number}: a node of {num_nodes}, after {after:.0f} s")
+            job.result()
+        return time.perf_counter() - start
+    finally:
+        cluster.shutdown()
 
 
 @click.command()
