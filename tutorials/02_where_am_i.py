@@ -213,6 +213,33 @@ print(f"trained {trained.mean():.1f}, 9 of 10 pieces over {np.percentile(trained
 assert np.percentile(trained, 10) > np.sqrt(D / 2)
 
 # %% [markdown]
+# The *directions* of the rows say more than their lengths. The cosine of the angle between two rows
+# is 1 if they point the same way, and near 0 if they have nothing to do with each other.
+#
+# **Predict:** The model has English and Spanish pieces in one table. Which rows point most nearly
+# the way of `▁three`? Is its translation `▁tres` among them?
+
+# %%
+pieces = model.preprocessor.tokenizer
+directions = table / np.linalg.norm(table, axis=1, keepdims=True)
+for word in ("▁three", "▁night", "▁eat", "▁doctor"):
+    cosines = directions @ directions[pieces.token_to_id(word)]
+    nearest = np.argsort(-cosines)[1:6]  # without itself
+    print(f"{word:>8}:", *(f"{pieces.id_to_token(int(i))} {cosines[i]:.2f}" for i in nearest))
+
+# %%
+three, tres, five = (directions[pieces.token_to_id(word)] for word in ("▁three", "▁tres", "▁five"))
+print(f"three and five: {three @ five:.2f}, three and tres: {three @ tres:.2f}")
+assert three @ five > three @ tres
+
+# %% [markdown]
+# Numbers stand near numbers, times of day near times of day, forms of a verb near each other: these
+# occur in the same places, so the model treats them alike. Translations mostly are not near. The
+# encoder reads English rows, the decoder reads and writes Spanish ones, and nothing asks the two to
+# agree; from one to the other leads the whole model. (*doctor* is a word of both languages, so its
+# row is read on both sides: that may be why *médico* is near.)
+
+# %% [markdown]
 # ## The layer
 #
 # `PositionalEmbedding` does both: scale and add. In training it also sets some numbers of the sum

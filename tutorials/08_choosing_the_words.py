@@ -423,6 +423,51 @@ from aiayn_keras.plotting import decoding_steps
 decoding_steps(model.record_search(sentences[1], beam_counts=(1, 2, 4)))
 
 # %% [markdown]
+# ## Why not draw the next piece?
+#
+# Chat models mostly do not search: they draw each piece at random, with its probability. A
+# *temperature* τ makes that bolder or more careful: it divides the logits before the softmax. Below
+# 1 it favours what is probable already, and near 0 it is greedy; above 1 it brings the improbable
+# nearer.
+#
+# **Predict:** After `<s>` our table has *the* 0.45, *it* 0.35, *rain* 0.20. What becomes of the
+# 0.20 at τ = 0.5, where each probability is squared and then divided by the sum?
+
+# %%
+for temperature in (0.5, 1.0, 1.5):
+    weight = np.exp(log_table[START] / temperature)
+    drawn = {word: weight[words.index(word)] / weight.sum() for word in ("the", "it", "rain")}
+    print(f"τ = {temperature}:", *(f"{word} {p:.2f}" for word, p in drawn.items()))
+    if temperature == 0.5:
+        np.testing.assert_allclose(drawn["rain"], 0.2**2 / (0.45**2 + 0.35**2 + 0.2**2), rtol=1e-5)
+
+# %% [markdown]
+# The real model translates one sentence four times at each temperature. `generate` is KerasHub's
+# way to write text, and its samplers draw; the number before each text is its log-probability.
+#
+# **Predict:** Is a translation that is drawn at τ = 1 usually as good as the searched one?
+
+# %%
+from keras_hub.samplers import RandomSampler
+
+english, scores = "My sister is a doctor and she is tired.", {}
+for temperature in (0.5, 1.0, 1.5):
+    model.compile(sampler=RandomSampler(temperature=temperature, seed=1))
+    drawn = list(model.generate([english] * 4))
+    scores[temperature] = model.score([english] * 4, drawn)
+    print(f"τ = {temperature}")
+    for text, score in zip(drawn, scores[temperature], strict=True):
+        print(f"  {score:7.2f}  {text[:66]}")
+(found,) = model.translate([english])
+assert found.score > scores[0.5].mean() > scores[1.0].mean() > scores[1.5].mean()
+
+# %% [markdown]
+# No. At each step the thousands of pieces that are nearly impossible have some probability
+# *together*; a sentence has many steps, and after one wrong piece there is no way back. Samplers
+# therefore draw from the k most probable pieces only (top-k), or from the fewest that hold a share
+# p of the probability (top-p). Where many answers are good, as in a story, chance makes text
+# livelier. A translation has few good answers, so the paper searches.
+#
 # ## The tree
 #
 # Back to the table. We run the search with two beams once more and note every candidate: which

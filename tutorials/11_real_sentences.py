@@ -211,8 +211,71 @@ print(f"{evaluation['signature']}\n{evaluation['details']}")
 assert round(evaluation["bleu"], 2) == 48.31
 
 # %% [markdown]
-# BLEU counts the n-grams that a translation shares with a reference. It differs by a point and more
-# between tokenizations, so a figure without its signature says little.
+# How does one get from sentences to such a number? An *n-gram* is n words in a row. BLEU counts
+# which of a translation's n-grams its reference has too, for n from 1 to 4, over all sentences
+# together. These four shares, the *precisions*, are multiplied, and the fourth root is taken.
+# Translations that are shorter than their references would have an easy life, so the result is
+# multiplied by $e^{1 - r/c}$ (c words written, r in the references) if c is less than r.
+
+
+# %%
+from collections import Counter
+
+import numpy as np
+
+
+def ngrams(text, n):
+    words = text.split()
+    return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
+
+
+# %%
+def bleu_by_hand(translations, references):
+    shared, written = np.zeros(4), np.zeros(4)
+    for translation, reference in zip(translations, references, strict=True):
+        for n in (1, 2, 3, 4):
+            ours, theirs = ngrams(translation, n), ngrams(reference, n)
+            shared[n - 1] += (ours & theirs).total()  # an n-gram counts as often as both have it
+            written[n - 1] += ours.total()
+    c, r = (sum(len(text.split()) for text in texts) for texts in (translations, references))
+    print("precisions", (shared / written).round(2), f"words {c}, in the references {r}")
+    return 100 * min(1, np.exp(1 - r / c)) * np.prod(shared / written) ** 0.25
+
+
+# %% [markdown]
+# Five of the sentences above, with what a person might write:
+
+# %%
+references = {
+    "I don't know anybody here.": "No conozco a nadie aquí.",
+    "What time does the train leave?": "¿A qué hora sale el tren?",
+    "My sister is a doctor and she is tired.": "Mi hermana es doctora y está cansada.",
+    "He sat on the bank of the river.": "Se sentó a la orilla del río.",
+    "My grandmother tells the same story every Christmas.": (
+        "Mi abuela cuenta la misma historia cada Navidad."
+    ),
+}
+
+# %% [markdown]
+# **Predict:** Two of the five are the reference word for word. Is their BLEU nearer to 30, 50 or
+# 70?
+
+# %%
+from aiayn_keras.training import corpus_bleu
+
+ours = [translated[english].text for english in references]
+for text, reference in zip(ours, references.values(), strict=True):
+    print(f"{text:52} {reference}")
+by_hand = bleu_by_hand(ours, list(references.values()))
+package = corpus_bleu(ours, list(references.values()), "none").score  # words are split at spaces
+print(f"{by_hand:.2f} by hand, {package:.2f} by the package, which asks sacreBLEU")
+np.testing.assert_allclose(by_hand, package, rtol=1e-6)
+
+# %% [markdown]
+# One *ella* too many, which no reader would mind, costs points; so does every word that the person
+# happened not to choose. BLEU is an average over many sentences and says little of one. It differs
+# by a point and more between ways to split texts into words, so a figure without its signature says
+# little.
 #
 # And it compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
 # for the base model and 28.4 for the big one on English to German news of 2014; 48.31 on short
@@ -249,8 +312,6 @@ assert recipe.model.dropout == 0.15
 # A record after every 250 updates; BLEU on the validation sentences after every 2,500.
 
 # %%
-import numpy as np
-
 path = Path("../saved_models/tatoeba_en_es_keras/history.json")
 records = json.loads(path.read_text("utf-8"))
 names = dict.fromkeys(name for record in records for name in record)
