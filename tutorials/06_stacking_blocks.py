@@ -388,6 +388,160 @@ print(next_piece)
 assert next_piece == "▁hospital"
 
 # %% [markdown]
+# ## Your own model learns
+#
+# So far the weights were borrowed. A model learns if Keras can follow what it computes: `keras.ops`
+# in place of NumPy, and matrices as layers that hold their weights. The rest are the functions from
+# above, with heads split and joined as in notebook 05.
+
+
+# %%
+def split(y, H):
+    """(B, T, D) to (B, H, T, K)."""
+    _, T, D = y.shape
+    return ops.transpose(ops.reshape(y, (-1, T, H, D // H)), (0, 2, 1, 3))
+
+
+def join(y):
+    """(B, H, T, K) to (B, T, D)."""
+    _, H, T, K = y.shape
+    return ops.reshape(ops.transpose(y, (0, 2, 1, 3)), (-1, T, H * K))
+
+
+# %%
+class Attention(keras.layers.Layer):
+    def __init__(self, H, D):
+        super().__init__()
+        self.H, self.matrices = H, [keras.layers.Dense(D, use_bias=False) for _ in "QKVO"]
+
+    def call(self, x, memory, visible=True):
+        W_Q, W_K, W_V, W_O = self.matrices
+        Q, K, V = (split(y, self.H) for y in (W_Q(x), W_K(memory), W_V(memory)))
+        scores = Q @ ops.swapaxes(K, -1, -2) / Q.shape[-1] ** 0.5
+        return W_O(join(ops.softmax(ops.where(visible, scores, -1e9)) @ V))
+
+
+# %%
+class Block(keras.layers.Layer):
+    def __init__(self, H, D, F, sublayers):
+        super().__init__()
+        self.attentions = [Attention(H, D) for _ in range(sublayers - 1)]
+        self.network = keras.Sequential([keras.layers.Dense(F, "relu"), keras.layers.Dense(D)])
+        self.norms = [keras.layers.LayerNormalization(epsilon=1e-6) for _ in range(sublayers)]
+
+    def call(self, x, memory=None, visible=True):
+        x = self.norms[0](x + self.attentions[0](x, x, visible=visible))
+        if memory is not None:
+            x = self.norms[1](x + self.attentions[1](x, memory))
+        return self.norms[-1](x + self.network(x))
+
+
+# %% [markdown]
+# Two sublayers make an encoder block, three a decoder block. A task for a model this small: write
+# six letters backwards. 0 is padding, 1 the start, 2 the end, and 3 to 11 are the letters A to I.
+
+
+# %%
+def letters(ids):
+    return "".join("_<>ABCDEFGHI"[i] for i in np.ravel(ids))
+
+
+# %%
+keras.utils.set_random_seed(1)
+V, S, T, N, H, D, F = 12, 6, 7, 2, 4, 32, 64
+source = np.random.default_rng(1).integers(3, V, (4000, S)).astype("int32")
+end = np.full((len(source), 1), 2, "int32")
+says = np.concatenate([source[:, ::-1], end], axis=1)
+reads = np.concatenate([end - 1, says[:, :-1]], axis=1)
+print("source", letters(source[0]), "reads", letters(reads[0]), "says", letters(says[0]))
+
+# %% [markdown]
+# Figure 1 again, as a model of Keras:
+
+# %%
+embedding = keras.layers.ReversibleEmbedding(V, D)
+encoder, decoder = ([Block(H, D, F, sublayers) for _ in range(N)] for sublayers in (2, 3))
+ids = [keras.Input((n,), dtype="int32", name=name) for name, n in (("source", S), ("target", T))]
+memory, x = (embedding(i) * D**0.5 + layers.sinusoidal_encoding(i.shape[1], D) for i in ids)
+for block in encoder:
+    memory = block(memory)
+for block in decoder:
+    x = block(x, memory, visible=np.tri(T, dtype=bool))
+own = keras.Model(ids, embedding(x, reverse=True))
+print(f"{own.count_params():,} parameters")
+
+# %% [markdown]
+# The package's model of these sizes has as many. We give ours its first weights.
+
+# %%
+backbone = ak.TransformerBackbone(V, N, H, D, F, dropout=0.0)
+packaged = ak.TransformerSeq2SeqLM(backbone)
+theirs = [*backbone.encoder_blocks, *backbone.decoder_blocks]
+for block, other in zip([*encoder, *decoder], theirs, strict=True):
+    block.attentions[0].set_weights(other.self_attention.get_weights())
+    if block in decoder:
+        block.attentions[1].set_weights(other.cross_attention.get_weights())
+    block.network.set_weights(other.feed_forward.get_weights())
+embedding.set_weights(backbone.token_embedding.get_weights())
+print(f"{packaged.count_params():,} parameters")
+assert packaged.count_params() == own.count_params()
+
+# %%
+text = {"encoder_token_ids": source, "decoder_token_ids": reads}
+text |= {name.replace("token_ids", "padding_mask"): np.ones_like(i) for name, i in text.items()}
+few = {name: i[:3] for name, i in text.items()}
+logits = ops.convert_to_numpy(own({"source": source[:3], "target": reads[:3]}))
+print("logits (B, T, V):", logits.shape)
+np.testing.assert_allclose(packaged(few), logits, atol=1e-5)
+
+# %% [markdown]
+# The same weights, the same logits. Now both learn from the same 240 batches of 50 in the same
+# order. An *update* takes one batch, finds how the loss changes with every weight, and moves the
+# weights a little the other way; [notebook 07](07_learning_to_translate.ipynb) does one by hand.
+
+
+# %%
+def learn(learner, inputs):
+    """The loss of each batch, before its update."""
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    adam = keras.optimizers.Adam(0.003, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+    learner.compile(adam, loss, jit_compile=False)
+    losses = []
+    for batch in list(np.split(np.arange(4000), 80)) * 3:
+        learner.reset_metrics()
+        x = {name: array[batch] for name, array in inputs.items()}
+        losses.append(learner.train_on_batch(x, says[batch], return_dict=True)["loss"])
+    return np.array(losses, "float32")
+
+
+# %% [markdown]
+# **Predict:** A model that guesses among nine letters has a loss of log 9 = 2.2 nats. Will the
+# losses of the two models stay together over all 240 updates?
+
+# %%
+own_text = {"source": source, "target": reads}
+losses = {"own": learn(own, own_text), "package": learn(packaged, text)}
+for name, values in losses.items():
+    print(f"{name:8}", *(f"{update}: {values[update - 1]:.5f} " for update in (1, 5, 20, 80, 240)))
+np.testing.assert_allclose(losses["own"][:5], losses["package"][:5], rtol=1e-4)
+assert max(values[-1] for values in losses.values()) < 0.05
+
+# %% [markdown]
+# They learn alike, and at first to the last digit. The two add up in another order, so rounding
+# differs by a millionth, and each update makes that larger. Does ours write backwards what it has
+# never seen? Greedily, a letter at a time:
+
+# %%
+new = np.array([[7, 3, 3, 9, 11, 4]], "int32")  # one of 531,441
+written = np.array([[1, 0, 0, 0, 0, 0, 0]], "int32")
+for t in range(S):
+    logits = ops.convert_to_numpy(own({"source": new, "target": written}))
+    written[0, t + 1] = logits[0, t].argmax()
+print(letters(new), "→", letters(written[0, 1:]))
+assert not (source == new).all(axis=1).any()
+assert (written[0, 1:] == new[0, ::-1]).all()
+
+# %% [markdown]
 # ## Counting
 #
 # The parameters follow from the parts: attention has four matrices, the feed-forward network two

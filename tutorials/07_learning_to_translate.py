@@ -186,6 +186,72 @@ print(f"highest: {rate_by_hand.max():.2e}, at update {step[rate_by_hand.argmax()
 # Keras counts updates from 0, the paper from 1: hence `step - 1`. A schedule that forgets this has
 # the rate $0^{-0.5}$, a division by zero, in its first update.
 #
+# ## An update by hand: the gradient, and Adam
+#
+# Training repeats one thing: find the *gradient*, which says for every weight how the loss changes
+# with it, and move each weight a little the other way. Keras finds the gradients of all weights by
+# itself. For logits anybody can: it is the probabilities less the target. We check that by moving
+# each logit of the example above a little.
+
+
+# %%
+def loss_of(logits):
+    log_probs = logits - np.log(np.exp(logits).sum())
+    return -(target * log_probs).sum()
+
+
+def gradient_of(logits):
+    return np.exp(logits) / np.exp(logits).sum() - target
+
+
+# %%
+small = 1e-5 * np.eye(5)
+moved = [(loss_of(logits + s) - loss_of(logits - s)) / 2e-5 for s in small]
+print("by formula:", gradient_of(logits).round(3), "measured:", np.round(moved, 3))
+np.testing.assert_allclose(gradient_of(logits), moved, atol=1e-6)
+
+# %% [markdown]
+# *Adam* ([Kingma and Ba](https://arxiv.org/abs/1412.6980)) keeps two running means for each weight,
+# m of its gradients and v of their squares, and moves it by rate · m / √v. Both begin at 0 and are
+# too small at first, so each is divided by the share of real gradients in it. The paper (5.3) has
+# β₁ = 0.9, β₂ = 0.98, ε = 10⁻⁹.
+
+
+# %%
+def adam_by_hand(weights, rates, beta_1=0.9, beta_2=0.98, epsilon=1e-9):
+    m = v = 0
+    for t, rate in enumerate(rates, 1):
+        gradient = gradient_of(weights)
+        m = beta_1 * m + (1 - beta_1) * gradient
+        v = beta_2 * v + (1 - beta_2) * gradient**2
+        m_share, v_share = 1 - beta_1**t, 1 - beta_2**t
+        weights = weights - rate * (m / m_share) / (np.sqrt(v / v_share) + epsilon)
+    return weights
+
+
+# %% [markdown]
+# **Predict:** The gradient of the first logit is about −0.29, that of the third 0.01. How much
+# further does the first move in one update with rate 0.01?
+
+# %%
+print("moved by", (adam_by_hand(logits, rates=[0.01]) - logits).round(4))
+schedule = ak.WarmupSchedule(hidden_dim=512, warmup_steps=4)
+weights = keras.Variable(logits)
+adam = keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+for _ in range(6):
+    gradient = gradient_of(keras.ops.convert_to_numpy(weights))
+    adam.apply([keras.ops.convert_to_tensor(gradient)], [weights])
+by_hand = adam_by_hand(logits, rates=np.array(schedule(np.arange(6))))
+print(
+    "after six updates:", by_hand.round(3), f"loss {loss_of(logits):.3f} → {loss_of(by_hand):.3f}"
+)
+np.testing.assert_allclose(weights, by_hand, rtol=1e-4)
+
+# %% [markdown]
+# Not at all: in the first update the mean of the gradients over the root of the mean square is 1 or
+# −1, so every weight moves by the rate, however small its gradient. That is what the warm-up keeps
+# short. The package's `compile` takes the same Adam from Keras.
+#
 # ## Dropout by hand
 #
 # As in [notebook 06](06_stacking_blocks.ipynb), once more in short: in training the paper sets one
