@@ -58,9 +58,15 @@ class Row:
     expected: int | None = None
 
 
-def _paper_row(name, group, label, setting, paper, claim=None, expected=None):
+def _paper_row(name, group, label, settings, paper, claim=None, expected=None):
     return Row(
-        name, group, label, (setting,), paper=PaperRow(*paper), claim=claim, expected=expected
+        name,
+        group,
+        label,
+        tuple(settings.split()),
+        paper=PaperRow(*paper),
+        claim=claim,
+        expected=expected,
     )
 
 
@@ -73,7 +79,8 @@ POSITIONS = "6.2: learned positions give nearly identical results"
 SCALE = "3.2.1: large dot products push the softmax where gradients are small"
 
 # The base model here has 4+4 layers, 4 heads of 32, widths 128 and 256; the paper's 6+6, 8 of 64,
-# 512 and 2048. Beside a row stands the paper's of the same factor, or the nearest one.
+# 512 and 2048. Beside a row stands the paper's of the same factor, or the nearest one. Another
+# d_model changes the learning rate as in equation 3, by the inverse of its root.
 ROWS = (
     Row("base", "base", "4+4 layers, 4 heads, d_model 128, d_ff 256", paper=PAPER_BASE),
     _paper_row("h1", "A", "1 head of 128", "model.num_heads=1",
@@ -90,9 +97,11 @@ ROWS = (
                ("2+2 layers", 6.11, 23.7), BIGGER, -1),
     _paper_row("n6", "C", "6+6 layers", "model.num_layers=6",
                ("8+8 layers", 4.88, 25.5), BIGGER, 1),
-    _paper_row("d64", "C", "d_model 64", "model.hidden_dim=64",
+    _paper_row("d64", "C", "d_model 64",
+               "model.hidden_dim=64 optimizer.peak_learning_rate=0.00495",
                ("d_model 256", 5.75, 24.5), BIGGER, -1),
-    _paper_row("d256", "C", "d_model 256", "model.hidden_dim=256",
+    _paper_row("d256", "C", "d_model 256",
+               "model.hidden_dim=256 optimizer.peak_learning_rate=0.002475",
                ("d_model 1024", 4.66, 26.0), BIGGER, 1),
     _paper_row("f128", "C", "d_ff 128", "model.intermediate_dim=128",
                ("d_ff 1024", 5.12, 25.4), BIGGER, -1),

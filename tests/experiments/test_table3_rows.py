@@ -17,6 +17,13 @@ pytestmark = pytest.mark.skipif(
 )
 BY_NAME = {row.name: row for row in ROWS}
 V = 10_000
+
+
+def inverse_root(hidden_dim):
+    """The peak of the learning rate by equation 3, which has d_model to the power of -0.5."""
+    return pytest.approx(0.0035 * (128 / hidden_dim) ** 0.5, rel=1e-4)
+
+
 DIFFERENCES = {
     "base": {},
     "h1": {"model.num_heads": 1},
@@ -26,8 +33,8 @@ DIFFERENCES = {
     "k16": {"model.key_dim": 16},
     "n2": {"model.num_layers": 2},
     "n6": {"model.num_layers": 6},
-    "d64": {"model.hidden_dim": 64},
-    "d256": {"model.hidden_dim": 256},
+    "d64": {"model.hidden_dim": 64, "optimizer.peak_learning_rate": inverse_root(64)},
+    "d256": {"model.hidden_dim": 256, "optimizer.peak_learning_rate": inverse_root(256)},
     "f128": {"model.intermediate_dim": 128},
     "f512": {"model.intermediate_dim": 512},
     "dropout_00": {"model.dropout": 0.0},
