@@ -53,6 +53,17 @@ def test_every_notebook_and_page_of_docs_is_a_page(pages):
     assert set(here) <= set(pages)
 
 
+def test_the_pictures_of_a_page_come_with_the_book(pages):
+    pictures = {
+        link
+        for path, text in pages.items()
+        if path.startswith("docs/")
+        for link in re.findall(r"!\[[^]]*\]\(([^)]+)\)", text)
+    }
+    assert "table3.png" in pictures
+    assert [link for link in pictures if ":" in link] == []
+
+
 def test_lessons_stand_in_their_order(pages):
     lessons = entries(pages["tutorials/README.md"])
     files = sorted((ROOT / "tutorials").glob("[0-9][0-9]_*.ipynb"))
