@@ -23,9 +23,9 @@ REPOSITORY = "{{repository}}"
 
 def text_pages():
     """Dictionary of the text pages and lessons, as they stand in the book: path to text."""
-    files = [path for path in shared_files() if not path.endswith(".png")]
-    solutions = found(SOLUTIONS)
-    staged = {*shared_files(), *OWN_PAGES, *([LIST_OF_SOLUTIONS] if solutions else [])}
+    shared, solutions = shared_files(), found(SOLUTIONS)
+    files = [path for path in shared if not path.endswith(".png")]
+    staged = {*shared, *OWN_PAGES, *([LIST_OF_SOLUTIONS] if solutions else [])}
     staged |= {"play.md", "api/index.md"}
     texts = {
         path: lesson(path, staged)
