@@ -59,7 +59,8 @@ def section(cpu_tokens_per_second):
     devices {SHARE_OF_PEAK:.0%} of their published peak in half precision, which is an
     assumption:"""
     third = f"""On two CPU cores, at the measured {cpu_tokens_per_second:,} target tokens a second
-    ([benchmarks.md](benchmarks.md)), base would take {days:.0f} days."""
+    ([benchmarks.md](benchmarks.md)), base would take {days:.0f} days at most: the tokens of its
+    batches are counted with their padding."""
     cards_table = markdown_table(["recipe card", *PAPER_FLOPS], fields)
     words = (paragraph(first), paragraph(second), table, paragraph(third), cards_table)
     return "\n\n".join(words)

@@ -42,16 +42,28 @@ def read_trees_of(section):
     return Treebank(*(read_trees(*path) for path in paths))
 
 
+def search_options(evaluation, search):
+    """The `SearchOptions` of a recipe's section, with what makes one of the `SEARCHES`."""
+    return dataclasses.replace(evaluation.search_options(), **SEARCHES[search])
+
+
 def parse_with_model(model, evaluation, sentences, search):
-    """Linearized trees of sentences, lists of words, and the seconds that they took."""
+    """Linearized trees of sentences, lists of words, and the seconds that they took.
+
+    A sentence of which the search finds no tree has an empty text.
+    """
+    from aiayn_keras.decoding.translating import NoTranslationError
     from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 
-    options = dataclasses.asdict(evaluation.search_options()) | SEARCHES[search]
+    options = dataclasses.asdict(search_options(evaluation, search))
     sources = [" ".join(words) for words in sentences]
     start = time.perf_counter()
     with open_progress(SECONDS_BETWEEN_LINES, total=len(sources), unit=" sentences") as bar:
-        found = model.translate(sources, progress=bar.update, **options)
-    return [translation.text for translation in found], time.perf_counter() - start
+        try:
+            found = model.translate(sources, progress=bar.update, **options)
+        except NoTranslationError as error:
+            found = error.translations
+    return ["" if each is None else each.text for each in found], time.perf_counter() - start
 
 
 def parse_with_baseline(baseline, train, sentences):
@@ -119,6 +131,8 @@ def main(model_folder, output, split, limit, parsers, settings):
     references = references[:: -(-len(references) // (limit or len(references)))]
     sentences = [tree.words() for tree in references]
     searches = [name for name in SEARCHES if name in parsers]
+    for search in searches:  # before any work: options that do not go together are refused
+        search_options(recipe.evaluation, search)
     model = TransformerSeq2SeqLM.from_preset(str(model_folder)) if searches else None
     rows, seconds = [], {}
     with new_folder(output) as folder:

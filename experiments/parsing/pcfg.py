@@ -44,7 +44,7 @@ class Pcfg:
                 lexicon[leaf.label, word] += 1
                 if words[word] <= RARE:
                     shapes[leaf.label, _shape(word)] += 1
-                    shapes[leaf.label, ""] += 1
+                    shapes[leaf.label, None] += 1  # of any shape; short words have the shape ""
         totals = Counter()
         for (parent, *_), count in (*unary.items(), *binary.items()):
             totals[parent] += count
@@ -94,7 +94,9 @@ class Pcfg:
         return _without_parents(self._read(chart, words, 0, length, root)[0]), float(scores[root])
 
     def _tags(self, word):
-        return self._lexicon.get(word) or self._shapes.get(_shape(word)) or self._shapes.get("", [])
+        return (
+            self._lexicon.get(word) or self._shapes.get(_shape(word)) or self._shapes.get(None, [])
+        )
 
     def _pairs(self, chart, start, end):
         """Log-probabilities `(splits, rules)` of all pairs under a cell."""

@@ -75,7 +75,7 @@ def main(seeds, names, base, folder, results):
         return
     made = read_results(results, {row.name: fingerprint(row, base) for row in ROWS})
     hours, origin = expected_hours(runs, base, made)
-    click.echo(f"{len(runs)} runs: about {hours:.1f} hours, by {origin}.", err=True)
+    click.echo(f"{len(runs)} runs: about {hours:.1f} core-hours, by {origin}.", err=True)
     failed = sweep(runs, base, folder, results)
     if failed:
         click.echo(f"Without a result: {', '.join(failed)}.", err=True)

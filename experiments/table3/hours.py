@@ -1,7 +1,6 @@
-"""Hours that runs of Table 3 in small take on this machine, from a measured rate."""
+"""Core-hours that runs of Table 3 in small take on this machine, from a measured rate."""
 
 import itertools
-import os
 import statistics
 import time
 from types import SimpleNamespace
@@ -22,11 +21,11 @@ SENTENCE = 16
 
 
 def expected_hours(runs, base, results):
-    """Estimates the time of runs where nothing else runs.
+    """Estimates the CPU time of runs; such small models keep hardly more than a core busy.
 
-    The rate follows from the CPU time, on all cores at once, of the results which this kind of
-    processor has made, or else of a few updates of the base model now. Rows differ by the
-    operations of their matrix products.
+    The rate follows from the CPU time of the results which this kind of processor has made, or
+    else of a few updates of the base model now. Rows differ by the operations of their matrix
+    products.
 
     Args:
         runs: List of tuples of a `Row` and a seed.
@@ -34,12 +33,12 @@ def expected_hours(runs, base, results):
         results: Dictionary of lists of `Result` by row name.
 
     Returns:
-        Hours, and a text on the origin of the rate.
+        Hours of one core, and a text on the origin of the rate.
     """
     operations = {row.name: _operations(row_recipe(row, base, 1)) for row in ROWS}
     here = processor()
     rates = [
-        result.cpu_seconds / os.cpu_count() / operations[result.row]
+        result.cpu_seconds / operations[result.row]
         for result in itertools.chain.from_iterable(results.values())
         if result.machine == here and not result.resumed_from
     ]
@@ -55,7 +54,7 @@ def expected_hours(runs, base, results):
 
 
 def seconds_per_update(recipe):
-    """Measured CPU time of an update of a `Recipe`, in seconds of all cores."""
+    """Measured CPU time of an update of a `Recipe`, in seconds."""
     corpus = read_corpus(recipe)
     tokenizer = corpus.train.make_tokenizer()
     model = build_model(recipe, tokenizer)
@@ -76,7 +75,7 @@ def seconds_per_update(recipe):
             )
         ],
     )
-    return (ends[3] - ends[2]) / TIMED_UPDATES / os.cpu_count()
+    return (ends[3] - ends[2]) / TIMED_UPDATES
 
 
 def _operations(recipe):

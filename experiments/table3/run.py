@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
-from aiayn_keras.models.model_folder import WEIGHTS
+from aiayn_keras.models.preset_files import WEIGHTS
 from aiayn_keras.training import RunFolder, corpus_bleu, corpus_chrf, list_checkpoints, train
 from aiayn_keras.training.bleu import translate_as_recipe
 from aiayn_keras.training.resume import read_tokenizer
@@ -30,7 +30,7 @@ def run(row, seed, base, folder, result_path):
         result_path: Path of the result file.
 
     Raises:
-        ValueError: If the training diverges.
+        ValueError: If the training diverges, or the folder holds one of another recipe.
     """
     start, cpu_start = time.monotonic(), time.process_time()
     code = commit()  # of now: another may be checked out meanwhile
@@ -40,6 +40,8 @@ def run(row, seed, base, folder, result_path):
         resumed_from = max((update for update, _ in list_checkpoints(files.checkpoints)), default=0)
     if not files.evaluation.is_file():
         train(recipe, folder)
+    elif files.recipe.read_text("utf-8") != recipe.to_yaml():
+        raise ValueError(f"{folder} holds a training of another recipe: delete it.")
     model, corpus = _load(recipe, files), read_corpus(recipe)
     validation, bleu, chrf = _measure(model, corpus.validation, recipe.evaluation)
     test, *_ = _measure(model, corpus.test, recipe.evaluation)

@@ -41,6 +41,10 @@ def _introduction(results):
     every = list(itertools.chain.from_iterable(results.values()))
     one, recipe = every[0], load_recipe(BASE_RECIPE)
     wanted = SEEDS * len(ROWS)
+    num_resumed = sum(result.resumed_from > 0 for result in every)
+    without = (
+        f" (without the killed processes of {num_resumed} resumed runs)" if num_resumed else ""
+    )
     unfinished = (
         f" **Unfinished: {wanted - len(every)} of {wanted} trainings are to come**, so rows are "
         f"missing, or have fewer than {SEEDS} seeds. The same command goes on with those that have "
@@ -56,7 +60,7 @@ def _introduction(results):
     cores answer in hours, and with a spread over seeds, which the paper does not give. `{COMMAND}`
     makes every figure; the files are in
     [`experiments/results/table3`](../experiments/results/table3): so far {len(every)} of
-    {wanted} trainings, in {core_hours(every):.1f} core-hours, on
+    {wanted} trainings, in {core_hours(every):.1f} core-hours{without}, on
     {machines} (TensorFlow {one.versions["tensorflow"]}, Keras {one.versions["keras"]}; commits
     {commits}).{unfinished}"""
     second = f"""Every row is the base model ([`{base}`](../{base})) with one change, trained on
@@ -88,7 +92,7 @@ def _share(recipe):
 def _table(compared):
     heads = [
         "", "what differs", "seeds", "parameters", "perplexity", "BLEU, validation", "difference",
-        "p", "the paper's difference", "BLEU, test", "chrF, test",
+        "p", "the paper's differences, BLEU and perplexity", "BLEU, test", "chrF, test",
     ]  # fmt: skip
     return markdown_table(heads, [_cells(each) for each in compared], "ll" + "r" * 9)
 
@@ -107,7 +111,7 @@ def _cells(each):
         f"{each.perplexity:.2f}",
         f"{each.bleu:.1f}" + (f" ± {each.deviation:.1f}" if each.deviation is not None else ""),
         "" if is_base else f"{each.difference:+.1f}",
-        _p(each.p_value),
+        each.failures if each.num_failed else _p(each.p_value),
         _paper(each, is_base),
         f"{mean['bleu']:.1f}",
         f"{mean['chrf']:.1f}",
@@ -117,28 +121,38 @@ def _cells(each):
 def _p(value):
     if value is None:
         return ""
-    return "< 0.01" if value < 0.01 else f"{value:.2f}"
+    return "< 0.01" if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
 def _paper(each, is_base):
     paper = each.row.paper
     if is_base:
         return f"{paper.bleu} BLEU, perplexity {paper.perplexity}"
-    return "" if paper is None else f"{each.paper_difference:+.1f} ({paper.label})"
+    if paper is None:
+        return ""
+    differences = f"{each.paper_difference:+.1f}, {each.paper_perplexity_difference:+.2f}"
+    return f"{differences} ({paper.label})"
+
+
+def _claim_cells(each, claim):
+    difference, p_value = each.tested(claim.figure)
+    is_bleu = claim.figure == "bleu"
+    amount = f"{difference:+.1f} BLEU" if is_bleu else f"{difference:+.2f} perplexity"
+    return [claim.text, each.row.label, amount, _p(p_value), each.verdict(claim)]
 
 
 def _verdicts(compared):
-    rows = [
-        [each.row.claim, each.row.label, f"{each.difference:+.1f}", _p(each.p_value), each.verdict]
-        for each in compared
-        if each.row.claim is not None
-    ]
+    rows = [_claim_cells(each, claim) for each in compared for claim in each.row.claims]
     heads = ["the paper says", "row", "difference", "p", "at this size"]
     text = f"""± is the standard deviation over seeds, p Dunnett's test of every row's BLEU against
     the base model's over seeds, with one pooled variance and corrected for all rows together; it,
     and not sacreBLEU's paired bootstrap, since that compares two trained models, and the question
     is about what another training would give. A difference is said to be there if p < {LEVEL}; with
-    {SEEDS} seeds only large ones are seen, so "not seen" is not "not there". The paper's figures
-    are of one training each, on newstest2013 (base {PAPER_BASE.bleu}); its row is the one of the
-    same factor, or the nearest."""
+    {SEEDS} seeds only large ones are seen, so "not seen" and "no difference seen" are not "not
+    there". Where the paper speaks of perplexity, it is tested in the same way. A training of less
+    than half the base's BLEU is one that *did not train* in this budget: its row is not tested, and
+    has no part in the pooled variance, which presumes that all rows spread alike (a rule on the
+    row's mean was tried first, until one of the seeds of 6+6 layers was above it). The paper's
+    figures are of one training each, on newstest2013 (base {PAPER_BASE.bleu}); its row is the one
+    of the same factor, or the nearest."""
     return f"{paragraph(text)}\n\n{markdown_table(heads, rows, 'llrrl')}"

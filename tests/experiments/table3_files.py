@@ -1,7 +1,5 @@
 """A base recipe of seconds, and made-up results, for tests of Table 3 in small."""
 
-import os
-
 import yaml
 
 from experiments.table3.results import Result, Scores, result_path, write_result
@@ -39,9 +37,9 @@ def write_small_recipe(folder):
     return path
 
 
-def write_made_up_result(folder, row, seed, bleu, base=BASE_RECIPE, **fields):
+def write_made_up_result(folder, row, seed, bleu, perplexity=7.5, base=BASE_RECIPE, **fields):
     """Writes the result of a run that never was."""
-    scores = {"sentences": 3, "bleu": bleu, "chrf": 2 * bleu, "perplexity": 7.5}
+    scores = {"sentences": 3, "bleu": bleu, "chrf": 2 * bleu, "perplexity": perplexity}
     result = {
         "row": row.name,
         "seed": seed,
@@ -60,7 +58,7 @@ def write_made_up_result(folder, row, seed, bleu, base=BASE_RECIPE, **fields):
         "machine": "2 × abacus",
         "resumed_from": 0,
         "seconds": 3600.0,
-        "cpu_seconds": 3600.0 * os.cpu_count(),
+        "cpu_seconds": 3600.0,
     }
     path = result_path(folder, row, seed)
     write_result(path, Result(**{**result, **fields}))

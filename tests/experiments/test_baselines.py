@@ -54,6 +54,12 @@ def test_a_new_word_is_taken_by_its_shape():
     assert [leaf.label for leaf in found.leaves()] == ["N", "V", "N"]
 
 
+def test_no_tag_gives_a_new_word_more_than_the_share_of_its_rare_words():
+    grammar = Pcfg([tree("(S (NP zap/N) at/P)"), tree("(S (NP longest/N) at/P)")])
+    _, log_prob = grammar.parse(["new", "at"])
+    assert log_prob == pytest.approx(math.log(1 / 2), abs=1e-4)  # one N of two is a short word
+
+
 def test_a_sentence_outside_the_grammar_has_no_tree():
     assert Pcfg(TREES).parse(["see", "see"]) == (None, -math.inf)
 

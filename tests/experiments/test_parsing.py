@@ -71,7 +71,8 @@ def test_scores_of_both_searches_and_the_baselines_are_written_with_pictures(
 
 def test_a_corpus_without_trees_is_refused(model_folder, tmp_path):
     arguments = [str(model_folder), "--output", str(tmp_path / "no"), "--set", "corpus.name=demo"]
-    settings = ["--set", "corpus.train=null", "--set", "corpus.validation=null"]
+    settings = ["train", "validation", "tree_leaves"]
+    settings = [part for name in settings for part in ("--set", f"corpus.{name}=null")]
     result = CliRunner().invoke(main, [*arguments, *settings])
     assert "The recipe's corpus holds no trees" in result.output
     assert not (tmp_path / "no").exists()

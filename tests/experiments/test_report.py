@@ -43,7 +43,7 @@ def test_multi30k_over_seeds_has_mean_and_spread(tmp_path):
     assert "not run yet" in multi30k.section(cells, cells, multi30k.read(tmp_path))
     base = Path(__file__).parents[2] / multi30k.RECIPE
     for seed, bleu in ((2, 41.0), (1, 40.0)):
-        write_made_up_result(tmp_path, ROWS[0], seed, bleu, base, cpu_seconds=1800.0)
+        write_made_up_result(tmp_path, ROWS[0], seed, bleu, base=base, cpu_seconds=1800.0)
     text = multi30k.section(cells, cells, multi30k.read(tmp_path))
     assert "with 2 seeds of first weights" in text
     assert "**of 3 wanted**" in text

@@ -1,7 +1,5 @@
 """Rows are compared with the base over seeds, and the figure shows what was compared."""
 
-import os
-
 import keras
 import pytest
 import scipy.stats
@@ -31,6 +29,10 @@ def compared(folder, **bleu):
     return {each.row.name: each for each in compare(results(folder, **bleu))}
 
 
+def verdicts(row):
+    return [row.verdict(claim) for claim in row.row.claims]
+
+
 def test_means_deviations_and_differences_are_those_of_the_seeds(tmp_path):
     rows = compared(tmp_path, base=BASE, h1=(28.0, 29.0))
     base, h1 = rows["base"], rows["h1"]
@@ -56,11 +58,21 @@ def test_more_rows_make_the_test_stricter(tmp_path):
     assert again == compared(tmp_path / "all", base=BASE, h1=row, **others)
 
 
+def test_a_row_that_did_not_train_is_not_tested_and_changes_no_other_test(tmp_path):
+    row = (28.2, 29.9, 29.0)
+    alone = compared(tmp_path / "alone", base=BASE, h1=row)["h1"].p_value
+    rows = compared(tmp_path / "all", base=BASE, h1=row, n6=(12.0, 2.0, 9.0), n2=(12.0, 31.0, 30.0))
+    assert rows["h1"].p_value == alone
+    assert (rows["n6"].p_value, verdicts(rows["n6"])) == (None, ["did not train"])
+    assert (rows["n2"].p_value, verdicts(rows["n2"])) == (None, ["1 of 3 did not train"])
+    assert rows["n6"].deviation > 5
+
+
 def test_one_seed_is_shown_and_not_tested(tmp_path):
     rows = compared(tmp_path, base=BASE, h1=(20.0,), n2=(20.0, 21.0))
     h1 = rows["h1"]
     assert (h1.difference, h1.deviation, h1.error, h1.p_value) == (-11.0, None, None, None)
-    assert h1.verdict == "too few seeds"
+    assert verdicts(h1) == ["too few seeds"]
     assert rows["n2"].p_value < 0.01
 
 
@@ -71,23 +83,31 @@ def test_one_seed_is_shown_and_not_tested(tmp_path):
         ("h1", (30.0, 31.0, 31.5), "not seen"),
         ("h1", (40.0, 41.0, 42.0), "does not hold"),
         ("f512", (40.0, 41.0, 42.0), "holds"),
-        ("learned", (30.0, 31.0, 31.5), "holds: no difference seen"),
+        ("learned", (30.0, 31.0, 31.5), "no difference seen"),
         ("learned", (20.0, 21.0, 22.0), "does not hold"),
-        ("pre_norm", (20.0, 21.0, 22.0), ""),
     ],
 )
 def test_verdicts_follow_from_sign_and_test(tmp_path, name, bleu, verdict):
-    assert compared(tmp_path, base=BASE, **{name: bleu})[name].verdict == verdict
+    assert verdicts(compared(tmp_path, base=BASE, **{name: bleu})[name]) == [verdict]
+
+
+def test_a_claim_on_perplexity_is_tested_by_perplexity(tmp_path):
+    for name, perplexities in (("base", (7.4, 7.5, 7.6)), ("smoothing_00", (6.4, 6.5, 6.6))):
+        for seed, perplexity in enumerate(perplexities, start=1):
+            write_made_up_result(tmp_path, BY_NAME[name], seed, 31.0 + seed / 10, perplexity)
+    row = compare(read(tmp_path))[1]
+    assert_close(row.perplexity_difference, -1.0)
+    assert row.perplexity_p_value < 0.01 < row.p_value
+    assert verdicts(row) == ["not seen", "holds"]
+    assert row.paper_perplexity_difference == -0.25
 
 
 def test_the_section_has_a_row_for_each_row_and_says_what_is_missing(tmp_path):
     text = " ".join(section(results(tmp_path, base=BASE, h1=(28.0, 29.0)), "figure.png").split())
     assert "**Unfinished: 55 of 60 trainings are to come**" in text
-    assert (
-        f"so far 5 of 60 trainings, in {5 * os.cpu_count():.1f} core-hours, on 2 × abacus" in text
-    )
+    assert "so far 5 of 60 trainings, in 5.0 core-hours, on 2 × abacus" in text
     assert "| A | 1 head of 128 | 2 | 1,234,567 | 7.50 | 28.5 ± 0.7 | -2.5 |" in text
-    assert "| -0.9 (1 head of 512) | 29.5 | 57.0 |" in text
+    assert "| -0.9, +0.37 (1 head of 512) | 29.5 | 57.0 |" in text
     assert "the signature of BLEU" in text
     assert "(figure.png)" in text
 
