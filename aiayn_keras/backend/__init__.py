@@ -9,6 +9,7 @@ from aiayn_keras.backend.compilation import (
     shapes_may_change,
     variable_ids,
 )
+from aiayn_keras.backend.data_sets import with_free_shapes
 from aiayn_keras.backend.devices import Devices, DevicesError, open_devices
 from aiayn_keras.backend.dropout import drop
 from aiayn_keras.backend.gathering import take, take_in_rows
@@ -58,4 +59,5 @@ __all__ = [
     "use_one_core_per_batch",
     "variable_ids",
     "while_loop",
+    "with_free_shapes",
 ]

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import keras
 
+_KNOWS_CORES = hasattr(os, "sched_getaffinity")  # those that this process may use
+
 
 def use_one_core_per_batch():
     """Lets `in_parallel` give every core a batch of its own, the fastest way through many batches.
@@ -40,7 +42,7 @@ def _num_parallel_batches():
         import tensorflow as tf
 
         if tf.config.threading.get_intra_op_parallelism_threads() == 1:
-            return os.cpu_count()
+            return len(os.sched_getaffinity(0)) if _KNOWS_CORES else os.cpu_count()
     return 2
 
 

@@ -73,7 +73,8 @@ class BeamSampler(keras_hub.samplers.Sampler):
         if not isinstance(cache, DecoderCache):
             step, cache = self._with_foreign_cache(next, cache)
         token_ids, _ = beam_search(step, cache, prompt, mask, self.options, stop_token_ids[0])
-        return token_ids[:, 0]
+        # A prompt that leaves no room for an end is no hypothesis, and stays as it is.
+        return ops.where(ops.cast(mask, "bool"), prompt, token_ids[:, 0])
 
     def _with_foreign_cache(self, next, cache):
         """Another model's step function and rows as `beam_search` takes them."""

@@ -6,6 +6,7 @@ from aiayn_keras.checks import check_texts
 from aiayn_keras.decoding.hypotheses import DocumentTranslation
 from aiayn_keras.decoding.sentences.splitting import split_strings
 from aiayn_keras.decoding.text_batches import TextTooLongError
+from aiayn_keras.decoding.translating import NoTranslationError
 
 
 def translate_documents(texts, translate, tokenizer, max_sequence_length):
@@ -19,6 +20,10 @@ def translate_documents(texts, translate, tokenizer, max_sequence_length):
 
     Returns:
         List of `DocumentTranslation`.
+
+    Raises:
+        TextTooLongError: For a text with a word that is longer than the model has positions.
+        NoTranslationError: If no translation of a sentence keeps the constraint.
     """
     texts = check_texts("texts", texts)
     documents = split_strings(texts, tokenizer.proto, max_sequence_length - 1)
@@ -27,14 +32,22 @@ def translate_documents(texts, translate, tokenizer, max_sequence_length):
         translations = translate([each for _, sentences in documents for each in sentences])
     except TextTooLongError as error:  # a character of more wordpieces than the model has positions
         raise TextTooLongError("texts", rows[error.index], error.reason) from error
+    except NoTranslationError as error:
+        translations = error.translations
     remaining = iter(translations)
-    return [
+    translated = [
         _join(separators, sentences, tuple(itertools.islice(remaining, len(sentences))))
         for separators, sentences in documents
     ]
+    if any(document is None for document in translated):
+        raise NoTranslationError(translated)
+    return translated
 
 
 def _join(separators, sentences, translations):
+    """The `DocumentTranslation`; `None` if there is none of a sentence."""
+    if any(translation is None for translation in translations):
+        return None
     texts = [*(translation.text for translation in translations), ""]
     parts = itertools.chain.from_iterable(zip(separators, texts, strict=True))
     return DocumentTranslation("".join(parts), tuple(sentences), translations)

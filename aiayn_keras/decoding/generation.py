@@ -73,7 +73,8 @@ def search_inputs(
         num_pieces = num_tokens - len(tokenizer.source_ids)
         max_positions = longest_sequence(backbones)
         max_lengths = ops.minimum(most_pieces(num_pieces, options), max_positions - 1)
-        length = ops.shape(encoder_token_ids)[1] + options.extra_length + 1
+        most_sources = ops.shape(encoder_token_ids)[1] - len(tokenizer.source_ids)
+        length = most_sources + options.extra_length + 2
         if options.max_length is not None:
             length = min(options.max_length, max_positions - 1) + 2
         is_start = ops.equal(ops.arange(length), 0)
@@ -150,8 +151,17 @@ def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):
 
     Returns:
         Token ids `(B, L)`.
+
+    Raises:
+        ValueError: If L is more than the backbone's positions.
     """
     prompt = inputs["decoder_token_ids"]
+    length, limit = prompt.shape[1], backbone.max_sequence_length
+    if length is not None and length > limit:
+        raise ValueError(
+            f"`max_length` must be at most {limit}, the positions of the model. "
+            f"Received: max_length={length}."
+        )
     # The beams of a sentence share one cache; other samplers repeat and gather its rows.
     shared = isinstance(sampler, BeamSampler)
     next_token, cache = start_decoding(

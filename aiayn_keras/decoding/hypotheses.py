@@ -68,7 +68,7 @@ def as_translation(hypotheses):
 
 
 def read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs, alignments):
-    """The hypotheses of a batch, a tuple for every source.
+    """The hypotheses of a batch, a tuple for every source; empty if nothing was found.
 
     Args:
         tokenizer: A `TransformerTokenizer`.
@@ -89,7 +89,7 @@ def read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs,
         hypotheses = []
         for n in range(num_hypotheses):
             flat = row * num_hypotheses + n
-            if np.isneginf(log_probs[row, n]):  # so few there are
+            if not np.isfinite(log_probs[row, n]):  # so few there are
                 break
             alignment = None
             if alignments is not None:

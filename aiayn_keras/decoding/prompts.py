@@ -5,6 +5,7 @@ import numpy as np
 from aiayn_keras.decoding.search_options import most_pieces
 from aiayn_keras.decoding.text_batches import (
     LENGTH_MULTIPLE,
+    TextError,
     TextTooLongError,
     check_equal_lengths,
     tokenize,
@@ -23,6 +24,7 @@ class Prompts:
 
     Raises:
         ValueError: For prefixes that do not match the texts in number.
+        TextError: For a prefix with characters that the vocabulary has not.
         TextTooLongError: For a prefix that is longer than the translation may be.
     """
 
@@ -38,6 +40,7 @@ class Prompts:
         if prefixes is not None:
             pieces = [ids[:-1] for ids in tokenize(prefixes, "prefixes", tokenizer.of_targets())]
             check_equal_lengths(texts=sources, prefixes=prefixes)
+            _check_known(pieces, tokenizer, prefixes)
             _check_room(pieces, self._limits, prefixes)
         self._starts = [[tokenizer.start_token_id, *ids] for ids in pieces]
 
@@ -63,6 +66,17 @@ class Prompts:
             prompt[: len(self._starts[row])] = self._starts[row]
         limits = np.array([self._limits[row] for row in rows], dtype="int32")
         return token_ids, limits, np.array(self._options.min_length, dtype="int32")
+
+
+def _check_known(prefixes, tokenizer, texts):
+    for i, prefix in enumerate(prefixes):
+        if tokenizer.unk_token_id in prefix:
+            raise TextError(
+                "prefixes",
+                i,
+                "the prefix must be made of characters that the model's vocabulary has: no "
+                f"translation can begin with others. Received: {texts[i][:40]!r}.",
+            )
 
 
 def _check_room(prefixes, limits, texts):

@@ -39,7 +39,8 @@ def record_search(backbone, tokenizer, source, options):
         `SearchRecord`.
 
     Raises:
-        ValueError: For a text without words, or with more tokens than the model has positions.
+        ValueError: For a text without words, or with more tokens than the model has positions, and
+            where no search finds a translation.
     """
     (source_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
     if len(source_ids) <= len(tokenizer.source_ids):
@@ -99,6 +100,11 @@ class _Trace:
     def end(self, length_penalty, state):
         """Notes what the search with an exponent α returns."""
         ids = _row(state.finished_ids)[0]
+        if not ids.any():
+            raise ValueError(
+                "There is no translation of `source`: `constraint` allows none within "
+                "`max_length` and the model's positions, or weights of the model are not finite."
+            )
         self.num_steps[length_penalty] = len(self.steps)
         self.best[length_penalty] = tuple(ids[1 : np.count_nonzero(ids) - 1].tolist())
 

@@ -3,7 +3,9 @@
 import numpy as np
 from keras import ops
 
+from aiayn_keras.checks import check_integer
 from aiayn_keras.decoding.text_batches import (
+    MOST_TEXTS,
     batch_by_length,
     check_equal_lengths,
     pad_batch,
@@ -58,6 +60,7 @@ def score_texts(sources, targets, *, tokenizer, token_log_probs, max_sequence_le
         List of one float32 array for a pair, the log-probability in nats of every token of the
         target and of the end token.
     """
+    batch_size = check_integer("batch_size", batch_size, 1, MOST_TEXTS)
     check_equal_lengths(sources=sources, targets=targets)
     source_ids = tokenize(sources, "sources", tokenizer, max_sequence_length)
     target_ids = tokenize(targets, "targets", tokenizer.of_targets(), max_sequence_length)

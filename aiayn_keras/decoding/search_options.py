@@ -59,7 +59,9 @@ class SearchOptions:
     length_penalty_offset: int = number_option(
         5, 0, 100, "The 5 of the length penalty; 0 for Hugging Face's and CTranslate2's length^α."
     )
-    coverage_penalty: float = number_option(0.0, 0, 100, "GNMT's β; 0 for none.")
+    coverage_penalty: float = number_option(
+        0.0, 0, 100, "Factor β of GNMT's coverage penalty; 0 for none."
+    )
     no_repeat_ngram_size: int = number_option(
         0, 0, 100, "Write no n-gram of so many wordpieces twice; 0 allows all."
     )
@@ -68,7 +70,7 @@ class SearchOptions:
         0, 0, MOST_TOKENS, "Least number of wordpieces of a translation."
     )
     max_length: int | None = number_option(
-        None, 1, MOST_TOKENS, "Greatest number of wordpieces. Default: the source's plus extra."
+        None, 1, MOST_TOKENS, "Greatest number of wordpieces; by default the source's and more."
     )
     extra_length: int = number_option(
         EXTRA_LENGTH, 0, MOST_TOKENS, "Wordpieces that a translation may have more than its source."

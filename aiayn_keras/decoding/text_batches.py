@@ -14,18 +14,24 @@ MOST_TEXTS = 1 << 20
 """Bound on the number of texts in a batch."""
 
 
-class TextTooLongError(ValueError):
-    """A text has more tokens than the model has positions.
+class TextError(ValueError):
+    """A text, or a prefix of its translation, cannot be used.
 
     Attributes:
+        argument: Name of the argument that held it.
         index: Which of the texts.
         reason: What is wrong, without the text's index.
     """
 
     def __init__(self, argument, index, reason):
         super().__init__(f"`{argument}[{index}]`: {reason}")
+        self.argument = argument
         self.index = index
         self.reason = reason
+
+
+class TextTooLongError(TextError):
+    """A text has more tokens than the model has positions."""
 
 
 def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):

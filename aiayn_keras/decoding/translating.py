@@ -18,6 +18,25 @@ from aiayn_keras.decoding.text_batches import (
 )
 
 
+class NoTranslationError(ValueError):
+    """No translation of some texts keeps the constraint.
+
+    Attributes:
+        rows: List of the texts' positions.
+        translations: List with the `Translation` (or `DocumentTranslation`) of every other text,
+            and `None` for these.
+    """
+
+    def __init__(self, translations):
+        self.rows = [row for row, found in enumerate(translations) if found is None]
+        self.translations = translations
+        super().__init__(
+            f"There is no translation of `texts[{self.rows[0]}]`: `constraint` "
+            "allows none that begins with its prefix and is within `max_length` and the model's "
+            "positions, or weights of the model are not finite."
+        )
+
+
 def translate_texts(
     texts,
     *,
@@ -47,6 +66,9 @@ def translate_texts(
 
     Returns:
         List of `Translation`.
+
+    Raises:
+        NoTranslationError: If no translation of a text keeps the constraint.
     """
     batch_size = check_integer("batch_size", batch_size, 1, MOST_TEXTS)
     sources = tokenize(texts, "texts", tokenizer, max_sequence_length)
@@ -56,7 +78,8 @@ def translate_texts(
         inputs = pad_batch([sources[i] for i in rows])
         outputs = search(*inputs, *prompts.batch(rows, *inputs[0].shape))
         token_ids, log_probs = (ops.convert_to_numpy(output)[: len(rows)] for output in outputs)
-        _check_found(log_probs, rows, options)
+        if options.constraint is None:
+            _check_finite(log_probs)
         alignments = None if align is None else _align(align, inputs, token_ids)
         return token_ids, log_probs, alignments
 
@@ -78,27 +101,21 @@ def translate_texts(
             *results,
         )
         for row, hypotheses in zip(rows, found, strict=True):
-            translations[row] = as_translation(hypotheses)
+            translations[row] = as_translation(hypotheses) if hypotheses else None
         if progress is not None:
             progress(len(rows))
+    if any(found is None for found in translations):
+        raise NoTranslationError(translations)
     return translations
 
 
-def _check_found(log_probs, rows, options):
+def _check_finite(log_probs):
     """Refuses `(B, N)` log-probabilities if there is a text for which nothing was found."""
-    is_missing = ~np.isfinite(log_probs[:, 0])
-    if not is_missing.any():
-        return
-    if options.constraint is None:
+    if not np.isfinite(log_probs[:, 0]).all():
         raise ValueError(
             "The model gives no probabilities, so there is no translation: weights of it are not "
             "finite, or `no_repeat_ngram_size` leaves no token to write."
         )
-    raise ValueError(
-        f"There is no translation of `texts[{rows[int(is_missing.argmax())]}]`: `constraint` "
-        "allows none that begins with its prefix and is within `max_length` and the model's "
-        "positions, or weights of the model are not finite."
-    )
 
 
 def _align(align, sources, token_ids):

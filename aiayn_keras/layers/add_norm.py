@@ -35,7 +35,9 @@ class AddNorm(keras.layers.Layer):
 
     Call arguments:
         x: Float tensor `(B, T, D)`.
-        sublayer: Function or layer that maps a tensor `(B, T, D)` to another.
+        sublayer: Function or layer that maps a tensor `(B, T, D)` to another. Its weights are those
+            of the layer or model that holds it, not of this one; a functional model, which does
+            not see it, would neither train nor save them: there, call `add_and_norm`.
 
     Returns:
         Float tensor `(B, T, D)`.
@@ -51,6 +53,7 @@ class AddNorm(keras.layers.Layer):
 
     def __init__(self, dropout=0.1, epsilon=1e-6, normalize_first=False, **kwargs):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.dropout = dropout
         self.epsilon = epsilon
         self.normalize_first = normalize_first

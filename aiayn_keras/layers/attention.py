@@ -88,6 +88,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def __init__(self, num_heads, key_dim, value_dim=None, use_bias=False, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = key_dim if value_dim is None else value_dim
@@ -184,4 +185,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 def _add_head_axis(mask):
+    """The mask for all heads; one of keys alone, as Keras' of padding is, for all queries too."""
+    if mask is not None and len(mask.shape) == 2:
+        mask = ops.expand_dims(mask, axis=1)
     return None if mask is None else ops.expand_dims(mask, axis=1)

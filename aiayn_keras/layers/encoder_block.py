@@ -28,8 +28,8 @@ class EncoderBlock(TransformerBlock):
     Args:
         num_heads: Number of heads (the paper's h).
         key_dim: Width of the queries and keys of one head (d_k).
-        value_dim: Width of the values of one head (d_v). Defaults to `key_dim`.
         intermediate_dim: Width of the feed-forward network's hidden layer (d_ff).
+        value_dim: Width of the values of one head (d_v). Defaults to `key_dim`.
         activation: The feed-forward network's non-linearity.
         dropout: Share of each sublayer's output dropped in training (P_drop).
         attention_dropout: Share of attention weights dropped in training.
@@ -40,7 +40,8 @@ class EncoderBlock(TransformerBlock):
 
     Call arguments:
         x: Float tensor `(B, S, D)`.
-        mask: Boolean tensor `(B, S, S)`, True where attention is allowed.
+        mask: Boolean tensor `(B, S, S)`, True where attention is allowed; or `(B, S)`, True for the
+            positions that may be attended to, as Keras hands on from an embedding's `mask_zero`.
 
     Returns:
         Float tensor `(B, S, D)`.

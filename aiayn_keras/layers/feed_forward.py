@@ -27,6 +27,7 @@ class PositionwiseFeedForward(keras.layers.Layer):
 
     def __init__(self, intermediate_dim, activation="relu", dropout=0.0, **kwargs):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.intermediate_dim = intermediate_dim
         self.activation = keras.activations.get(activation)
         self.dropout = dropout

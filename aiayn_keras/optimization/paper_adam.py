@@ -42,6 +42,10 @@ def paper_adam(
     batches = schedule.gradient_accumulation_steps
     if ema_momentum is not None:
         ema_momentum = check_number("ema_momentum", ema_momentum, 0, 1)
+        if ema_momentum in (0, 1):  # no average, or no training
+            raise ValueError(
+                f"`ema_momentum` must be between 0 and 1. Received: ema_momentum={ema_momentum}."
+            )
     return keras.optimizers.Adam(
         schedule,
         beta_1=0.9,

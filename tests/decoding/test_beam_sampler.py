@@ -26,6 +26,20 @@ def test_called_like_a_sampler_of_keras_hub_it_returns_the_best():
         assert_close(ids, expected[:, 0])
 
 
+def test_a_prompt_that_leaves_no_room_stays_as_it_is():
+    model = RandomModel(seed=11)
+    prompt = np.full((B, 5), END + 1, "int32")
+    prompt[:, 0] = START
+    ids = BeamSampler(num_beams=3)(
+        model.next_of_rows,
+        ops.convert_to_tensor(prompt),
+        cache={"state": ops.convert_to_tensor(model.initial)},
+        mask=ops.ones((B, 5), dtype="bool"),
+        stop_token_ids=(END,),
+    )
+    assert_close(ids, prompt)
+
+
 def test_a_coverage_penalty_is_refused_where_nobody_tells_the_attention():
     model = RandomModel(seed=11)
     with pytest.raises(ValueError, match=r"`coverage_penalty` must be 0.*coverage_penalty=0.2"):

@@ -12,6 +12,8 @@ from aiayn_keras.decoding.generation import search_translations
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.search_record import FINISHES, LIVES
 from tests.helpers import assert_close
+from tests.random_parser import SOURCES as PARSED
+from tests.random_parser import build_random_parser
 
 SPANISH = Path(__file__).parents[2] / "saved_models" / "tatoeba_en_es_keras"
 SOURCE = "It is raining cats and dogs, but we will go for a walk anyway."
@@ -154,3 +156,9 @@ def test_a_text_without_words_is_refused(spanish):
 def test_no_search_at_all_is_refused(spanish, nothing):
     with pytest.raises(ValueError, match="There must be at least one"):
         spanish.record_search(SOURCE, **nothing)
+
+
+def test_a_text_without_a_tree_is_refused():
+    parser = build_random_parser()
+    with pytest.raises(ValueError, match="no translation of `source`: `constraint` allows none"):
+        parser.record_search(PARSED[2], (2,), (0.6,), constraint="brackets", max_length=7)

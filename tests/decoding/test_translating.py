@@ -2,10 +2,12 @@ import keras
 import numpy as np
 import pytest
 
+from aiayn_keras.convert.tokenizers import build_word_model
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
 )
 from tests.helpers import assert_close
 
@@ -207,6 +209,19 @@ def test_an_ensemble_has_one_vocabulary(model):
         model.translate(SOURCES, ensemble=[TransformerSeq2SeqLM(backbone)])
 
 
+def test_an_ensemble_of_one_size_may_have_several_vocabularies_and_is_refused(model, tokenizer):
+    words = [tokenizer.id_to_token(i) for i in range(4, tokenizer.vocabulary_size())]
+    other = TransformerTokenizer(build_word_model([None] * 4 + words[::-1]))
+    preprocessor = TransformerSeq2SeqLMPreprocessor(other, 16, 16)
+    with pytest.raises(ValueError, match=r"`ensemble` must be of one vocabulary.*tokenizers"):
+        model.translate(SOURCES, ensemble=[TransformerSeq2SeqLM(model.backbone, preprocessor)])
+
+
+def test_a_model_that_is_not_compiled_translates_too(model):
+    fresh = TransformerSeq2SeqLM(model.backbone, model.preprocessor, compile=False)
+    assert texts(fresh.translate(SOURCES)) == texts(model.translate(SOURCES))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -214,6 +229,10 @@ def test_an_ensemble_has_one_vocabulary(model):
         ({"min_length": -1, "max_length": 4}, "`min_length` must be at least 0.*min_length=-1"),
         ({"prefixes": ["one"]}, "`texts` and `prefixes` must be of equal length.*1 prefixes"),
         ({"prefixes": "one"}, "`prefixes` must be a list of strings"),
+        (
+            {"prefixes": ["", "", "猫", ""]},
+            r"`prefixes\[2\]`: the prefix must be made of characters.*'猫'",
+        ),
         ({"coverage_penalty": -1.0}, "`coverage_penalty` must be at least 0"),
         ({"no_repeat_ngram_size": -1}, "`no_repeat_ngram_size` must be at least 0"),
         ({"batch_size": -1}, "`batch_size` must be at least 1.*batch_size=-1"),

@@ -62,6 +62,15 @@ def test_a_position_sees_its_own_sentence_and_no_padding(normalize_first):
     np.testing.assert_array_equal(seen[real], MASK[real])
 
 
+def test_a_mask_of_keras_for_keys_alone_is_one_for_all_queries():
+    ids = np.array([[4, 5, 6, 0, 0], [7, 8, 9, 2, 0], [1, 0, 0, 0, 0]])
+    embedded = keras.layers.Embedding(10, D, mask_zero=True)(ids)
+    block = encoder_block()
+    expected = block(to_numpy(embedded), np.repeat((ids != 0)[:, None], S, axis=1))
+    assert_close(block(embedded), expected, 1e-5, 1e-5)
+    assert_close(block(to_numpy(embedded), ids != 0), expected, 1e-5, 1e-5)
+
+
 def test_dropout_is_off_at_inference():
     block, plain = (
         encoder_block(**OPTIONS),

@@ -18,6 +18,12 @@ def test_the_schedule_is_the_one_asked_for():
     assert schedule.get_config() == WarmupSchedule(48, 7, 0.02, 3).get_config()
 
 
+@pytest.mark.parametrize("share", [0, 1, 1.5])
+def test_an_ema_that_keeps_nothing_or_all_is_refused(share):
+    with pytest.raises(ValueError, match=f"`ema_momentum` must be.*{share}"):
+        paper_adam(16, ema_momentum=share)
+
+
 @pytest.mark.parametrize("batches", [1, 3])
 def test_an_update_keeps_the_share_of_the_ema_that_is_asked_for(batches):
     optimizer = paper_adam(16, gradient_accumulation_steps=batches, ema_momentum=0.75)

@@ -7,6 +7,9 @@ import pytest
 from keras import ops
 
 from aiayn_keras.decoding.constraints import BalancedBrackets, Constraint, TokenAutomaton
+from aiayn_keras.decoding.translating import NoTranslationError
+from aiayn_keras.training.bleu import translate_as_recipe
+from aiayn_keras.training.recipe_sections import EvaluationSection
 from tests.helpers import assert_close
 from tests.random_parser import SOURCES, build_random_parser, is_tree_of
 
@@ -66,8 +69,29 @@ def test_trees_go_with_prefixes_penalties_and_alignments(parser):
 
 @pytest.mark.parametrize("options", [{"max_length": 7}, {"prefixes": ["", "", "(S )S", ""]}])
 def test_a_text_that_has_no_tree_is_named(parser, options):
-    with pytest.raises(ValueError, match=r"no translation of `texts\[2\]`.*`constraint` allows"):
+    with pytest.raises(
+        NoTranslationError, match=r"no translation of `texts\[2\]`.*`constraint` allows"
+    ) as error:
         parser.translate(SOURCES, constraint="brackets", **options)
+    assert error.value.rows == [2]
+    found = error.value.translations
+    assert [each is None for each in found] == [False, False, True, False]
+    assert all(is_tree_of(found[n].text, SOURCES[n]) for n in (0, 1, 3))
+
+
+def test_a_document_with_a_sentence_that_has_no_tree_is_named(parser):
+    with pytest.raises(NoTranslationError, match=r"no translation of `texts\[1\]`") as error:
+        parser.translate_documents(SOURCES[1:], constraint="brackets", max_length=7)
+    first, missing, last = error.value.translations
+    assert missing is None
+    assert (first.sources, last.sources) == ((SOURCES[1],), (SOURCES[3],))
+
+
+def test_a_recipe_compares_an_empty_text_where_there_is_no_tree(parser, caplog):
+    evaluation = EvaluationSection(constraint="brackets", max_length=7)
+    texts = translate_as_recipe(parser, SOURCES, evaluation)
+    assert [bool(text) for text in texts] == [True, True, False, True]
+    assert "1 of 4 sentences have no translation that keeps `evaluation.constraint`" in caplog.text
 
 
 def test_leaves_may_be_free_and_trees_flat(parser):
