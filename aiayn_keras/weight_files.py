@@ -48,7 +48,9 @@ def check_weight_file(path):
             room = MOST_EXPANSION * file.id.get_filesize() + (1 << 20)
     except (OSError, RuntimeError, KeyError) as error:  # h5py raises them for damaged files
         reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path} is no file of weights, or is damaged: {reason}") from error
+        raise ValueError(
+            f"{path} is no file of weights, or is damaged: {reason}. Copy it again."
+        ) from error
     if num_bytes > room:
         raise ValueError(f"{path} asks for {num_bytes:,} bytes of memory, far more than it has.")
 

@@ -2,6 +2,7 @@
 
 from aiayn_keras.decoding.hypotheses import DocumentTranslation, Hypothesis, Translation
 from aiayn_keras.decoding.text_batches import TextTooLongError
+from aiayn_keras.decoding.translating import NoTranslationError
 from aiayn_keras.models.presets import TRANSFORMER_PRESETS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm import TransformerSeq2SeqLM
@@ -15,6 +16,7 @@ __all__ = [
     "TRANSFORMER_PRESETS",
     "DocumentTranslation",
     "Hypothesis",
+    "NoTranslationError",
     "TextTooLongError",
     "TransformerBackbone",
     "TransformerSeq2SeqLM",

@@ -36,7 +36,7 @@ LATER_OPTIONS = {"tie_weights": True, "logits_bias": False}
 """Options that configurations of earlier versions do not have, and what they were."""
 
 POSITIONS = ("sinusoidal", "learned", "given")
-MOST_POSITION_NUMBERS = 1 << 28
+MOST_POSITION_NUMBERS = 1 << 26
 """Bound on `max_sequence_length · hidden_dim`, the size of the table of positions."""
 
 
@@ -83,12 +83,17 @@ def check_architecture(unknown=(), **options):
             "`hidden_dim` must be even, for half sines and half cosines. "
             f"Received: hidden_dim={options['hidden_dim']}."
         )
-    if options["max_sequence_length"] * options["hidden_dim"] > MOST_POSITION_NUMBERS:
+    check_positions(options["max_sequence_length"], options["hidden_dim"])
+    return options
+
+
+def check_positions(max_sequence_length, hidden_dim):
+    """Raises a `ValueError` for a table of positions that is too large, before it is computed."""
+    if max_sequence_length * hidden_dim > MOST_POSITION_NUMBERS:
         raise ValueError(
             f"`max_sequence_length` · `hidden_dim` must be at most {MOST_POSITION_NUMBERS:,}. "
-            f"Received: {options['max_sequence_length']:,} · {options['hidden_dim']:,}."
+            f"Received: {max_sequence_length:,} · {hidden_dim:,}."
         )
-    return options
 
 
 def count_weights(options):

@@ -40,7 +40,7 @@ class Inspection:
 
         Raises:
             ValueError: For a text without words, one that is too long for the model, no beam count
-                or exponent at all, and options out of range.
+                or exponent at all, options out of range, and where there is no translation.
         """
         if not beam_counts or not length_penalties:
             raise ValueError(

@@ -1,5 +1,7 @@
 """The JSON files of a preset as schemas: any other field, type or class is refused."""
 
+import json
+import re
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -8,6 +10,10 @@ from pydantic import Field
 from aiayn_keras.models.architecture import INTEGERS
 
 TASK_CLASS = "aiayn_keras>TransformerSeq2SeqLM"
+BACKBONE_CLASS = "aiayn_keras>TransformerBackbone"
+
+PLAIN_POLICIES = {"DTypePolicy", "DTypePolicyMap"}
+"""Keras' classes of dtype policies that quantize nothing by themselves."""
 
 Name = Annotated[str, Field(max_length=200)]
 Length = Annotated[int, Field(ge=1, le=INTEGERS["max_sequence_length"][1])]
@@ -43,6 +49,16 @@ class QuantizedPolicy(Schema):
     registered_name: None
 
 
+def is_quantized(dtype):
+    """Whether a layer's field `dtype` has a policy by which weights are quantized, as one of a map.
+
+    Args:
+        dtype: What JSON holds there.
+    """
+    kinds = re.findall('"class_name": "(.*?)"', json.dumps(dtype))
+    return not PLAIN_POLICIES.issuperset(kinds)
+
+
 class LayerConfig(Schema):
     """Fields that all layers have."""
 
@@ -61,7 +77,7 @@ class Backbone(KerasObject):
     """A `TransformerBackbone`, the content of `config.json`."""
 
     class_name: Literal["TransformerBackbone"]
-    registered_name: Literal["aiayn_keras>TransformerBackbone"]
+    registered_name: Literal[BACKBONE_CLASS]
     config: dict[str, Any]
 
 
@@ -74,6 +90,7 @@ class TokenizerConfig(LayerConfig):
     add_bos: Literal[False]
     add_eos: Literal[False]
     source_end: bool = True
+    separate_target: bool = False
 
 
 class Tokenizer(KerasObject):

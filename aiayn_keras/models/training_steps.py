@@ -1,5 +1,6 @@
 """Training steps that take less time and memory than Keras' own."""
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import keras
@@ -34,10 +35,21 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
         super().compile(*args, metrics=metrics, weighted_metrics=weighted_metrics, **kwargs)
         of_tokens = tuple(weighted_metrics or ())
         are_ours = all(isinstance(metric, (TokenAccuracy, Perplexity)) for metric in of_tokens)
+        is_plain = not metrics and kwargs.get("loss_weights") is None
         # Not an attribute that Keras would take for further metrics.
         self._compiled_metrics = SimpleNamespace(
-            of_tokens=of_tokens if are_ours and not metrics else None
+            of_tokens=of_tokens if are_ours and is_plain else None
         )
+
+    def fit(self, x=None, *args, **kwargs):
+        """Trains the model, see `keras.Model.fit`."""
+        _check_is_no_sequence(x)
+        return super().fit(x, *args, **kwargs)
+
+    def evaluate(self, x=None, *args, **kwargs):
+        """Measures loss and metrics, see `keras.Model.evaluate`."""
+        _check_is_no_sequence(x)
+        return super().evaluate(x, *args, **kwargs)
 
     def make_train_function(self, force=False):
         """Compiles the step, see `keras.Model.make_train_function`."""
@@ -102,7 +114,12 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             and self.loss.reduction in REDUCTIONS
             and embedding.quantization_mode is None
             and embedding.logits_bias is None
+            # Gradients of float16 must be scaled before they are rounded.
+            and self.backbone.compute_dtype != "float16"
             and not self.losses
+            # What a subclass computes in another way is not passed over.
+            and type(self).call is keras_hub.models.Seq2SeqLM.call
+            and type(self).compute_loss is keras_hub.models.Seq2SeqLM.compute_loss
         )
 
     def _loss_and_statistics(self, x, y, sample_weight, training):
@@ -116,3 +133,12 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             hidden_states, matrix, y, weights, self.loss.label_smoothing
         )
         return loss, TokenStatistics(*statistics)
+
+
+def _check_is_no_sequence(x):
+    """Refuses what KerasHub would make one array of."""
+    if isinstance(x, (keras.utils.PyDataset, Iterator)):
+        raise ValueError(
+            "`x` must be a dictionary of strings or arrays, a `tf.data.Dataset` or a Grain data "
+            f"set, such as `grain.MapDataset.source(x)`. Received: {type(x).__name__}."
+        )

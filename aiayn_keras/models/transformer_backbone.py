@@ -1,6 +1,8 @@
 """The encoder-decoder without its output projection (paper 3, Figure 1)."""
 
+import functools
 import warnings
+from pathlib import Path
 from typing import ClassVar
 
 import keras
@@ -16,6 +18,9 @@ from aiayn_keras.layers import (
     make_decoder_masks,
 )
 from aiayn_keras.models.architecture import BLOCK_OPTIONS, OPTIONS, check_architecture
+from aiayn_keras.models.preset_checks import check_backbone_folder, checking_checksums
+from aiayn_keras.models.preset_files import OF_BACKBONE, find_preset
+from aiayn_keras.models.preset_schemas import BACKBONE_CLASS
 from aiayn_keras.models.presets import TRANSFORMER_PRESETS
 from aiayn_keras.weight_files import check_weight_file
 
@@ -178,6 +183,12 @@ class TransformerBackbone(Backbone):
         }
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
 
+        if isinstance(dtype, keras.dtype_policies.DTypePolicyMap):
+            # Keras saves quantized layers only by policies of their own.
+            for layer in self._flatten_layers(include_self=False):
+                if layer.path is not None:
+                    layer._dtype_policy = dtype[layer.path]
+
         # === Config ===
         self.activation = activation
         for name, value in options.items():
@@ -194,8 +205,9 @@ class TransformerBackbone(Backbone):
         check_weight_file(filepath)
         try:
             with warnings.catch_warnings():
-                # Keras only warns of layers that it finds no weights for.
-                warnings.filterwarnings("error", category=UserWarning)
+                # Keras only warns of layers without weights in the file, as of those it is to skip.
+                action = "default" if kwargs.get("skip_mismatch") else "error"
+                warnings.filterwarnings(action, category=UserWarning)
                 super().load_weights(filepath, **kwargs)
         except (OSError, KeyError, ValueError, RuntimeError, UserWarning) as error:
             reason = " ".join(str(error).split())[:200]
@@ -241,14 +253,19 @@ class TransformerBackbone(Backbone):
         """Builds a named architecture, or loads a model folder.
 
         Args:
-            preset: A key of `TransformerBackbone.presets`, or anything
-                `keras_hub.models.Backbone.from_preset` takes, such as a folder.
+            preset: A key of `TransformerBackbone.presets`, a model folder, or an address such as
+                `"hf://user/model"`.
             load_weights: Whether to load weights. The named architectures have none.
             **kwargs: Constructor arguments that replace the preset's; named architectures need
                 `vocabulary_size`.
+
+        Raises:
+            OSError: If a file of the folder is missing.
+            ValueError: If a file of the folder is damaged or foreign, with its name; or if a named
+                architecture is asked for weights, or given no `vocabulary_size`.
         """
-        if preset not in TRANSFORMER_PRESETS:
-            return super().from_preset(preset, load_weights=load_weights, **kwargs)
+        if isinstance(preset, Path) or preset not in TRANSFORMER_PRESETS:
+            return cls._load_preset(preset, load_weights, **kwargs)
         if load_weights:
             raise ValueError(
                 f"{preset!r} is an architecture without trained weights: pass `load_weights=False`."
@@ -256,6 +273,17 @@ class TransformerBackbone(Backbone):
         if "vocabulary_size" not in kwargs:
             raise ValueError(f"{preset!r} needs `vocabulary_size`, the number of tokens.")
         return cls(**{**TRANSFORMER_PRESETS[preset]["config"], **kwargs})
+
+    @classmethod
+    def _load_preset(cls, preset, load_weights, **kwargs):
+        folder = find_preset(preset, OF_BACKBONE)
+        load = functools.partial(super().from_preset, folder, load_weights, **kwargs)
+        if not Path(folder).is_dir():
+            return load()
+        with checking_checksums(folder):
+            if keras.saving.get_registered_name(cls) == BACKBONE_CLASS:
+                check_backbone_folder(folder, load_weights)
+            return load()
 
     def get_config(self):
         config = super().get_config()

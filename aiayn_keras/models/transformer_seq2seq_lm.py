@@ -20,6 +20,7 @@ from aiayn_keras.decoding.scoring import score_texts, token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import translate_texts
 from aiayn_keras.models.document_translator import DocumentTranslator
+from aiayn_keras.models.ensembles import check_one_vocabulary
 from aiayn_keras.models.inspection import Inspection
 from aiayn_keras.models.model_folder import ModelFolders
 from aiayn_keras.models.training_steps import TrainingSteps
@@ -40,8 +41,8 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
     """A `TransformerBackbone` that translates (paper 3, 5 and 6).
 
     Maps the backbone's inputs to logits `(B, T, V)`; the output projection is the embedding matrix
-    (paper 3.4). `fit` takes the dictionary of strings that the preprocessor takes, or, where
-    `preprocessor` is `None`, what it returns.
+    (paper 3.4), unless the backbone has `tie_weights=False`. `fit` takes the dictionary of strings
+    that the preprocessor takes, or, where `preprocessor` is `None`, what it returns.
 
     Args:
         backbone: A `TransformerBackbone`.
@@ -73,6 +74,8 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
+        self._compiled_functions = CompiledFunctions()
+        self._generate_variables = None
 
         # === Functional Model ===
         inputs = backbone.input
@@ -112,8 +115,6 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
             sampler=BeamSampler() if sampler == "auto" else sampler,
             **kwargs,
         )
-        self._compiled_functions = CompiledFunctions()
-        self._generate_variables = None
 
     def fit(self, *args, shuffle=False, **kwargs):
         """Trains the model, see `keras.Model.fit`; `x` is a dictionary of strings.
@@ -201,16 +202,15 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
         Raises:
             ValueError: For a single string, a text with more tokens than the model has positions,
                 prefixes that do not match the texts in number or are longer than the translation
-                may be, options out of range, weights that are not finite, or a model without
-                tokenizer.
+                may be, options out of range, weights that are not finite, an ensemble of several
+                vocabularies, or a model without tokenizer. `NoTranslationError`, with the `rows`
+                of such texts, where no translation keeps `constraint`.
             TypeError: For a search option that does not exist, or that is no number.
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
         models = (self, *ensemble)
         backbones = tuple(model.backbone for model in models)
-        sizes = [backbone.vocabulary_size for backbone in backbones]
-        if len(set(sizes)) > 1:
-            raise ValueError(f"`ensemble` must be of one vocabulary. Received sizes: {sizes}.")
+        check_one_vocabulary(models)
 
         def search(token_ids, *inputs):
             find = search_one_translation if len(token_ids) == 1 else search_translations
@@ -236,6 +236,9 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
     def score(self, sources, targets, *, per_token=False, batch_size=64):
         """Log-probabilities of given texts in their usual wordpieces, as `translate` reports them.
 
+        Layers of int8 weights round their inputs here and not in `translate`: so quantized, a model
+        scores a text a little otherwise than it reported.
+
         Args:
             sources: List of strings.
             targets: List of strings, one for a source.
@@ -246,6 +249,10 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
             Float32 array of one log-probability for a pair, in nats, the end token included; with
             `per_token` a list of one array for a pair. A pair without words is scored like any
             other, by the probability of its end token; `translate` gives such a text 0.
+
+        Raises:
+            ValueError: For texts unequal in number, a text with more tokens than the model has
+                positions, a `batch_size` out of range, or a model without tokenizer.
         """
         scores = score_texts(
             sources,

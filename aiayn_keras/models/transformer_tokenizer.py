@@ -10,10 +10,9 @@ import keras_hub
 import sentencepiece
 
 from aiayn_keras.files import check_regular_file, read_bytes
+from aiayn_keras.models.preset_files import TARGET_VOCAB_FILENAME, VOCAB_FILENAME
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 
-VOCAB_FILENAME = "vocabulary.spm"  # KerasHub's
-TARGET_VOCAB_FILENAME = "target_vocabulary.spm"
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 
 MOST_BYTES = 1 << 26
@@ -53,6 +52,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         super().__init__(proto=proto, **kwargs)
         if target_proto is not None:
             self._set_target_proto(target_proto, "`target_proto`")
+            self._add_target_asset()
 
     def of_targets(self):
         """The `TransformerTokenizer` of translations, which always end.
@@ -67,6 +67,10 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         """Bytes of the SentencePiece model of translations, if they have one of their own."""
         return None if self._target.tokenizer is None else self._target.tokenizer.proto
 
+    def _add_target_asset(self):
+        """Names the target's file among those that a preset is loaded from, here or from a hub."""
+        self.file_assets = [VOCAB_FILENAME, TARGET_VOCAB_FILENAME]
+
     def _set_target_proto(self, proto, origin):
         _check_proto(proto, origin)
         target = TransformerTokenizer(proto, dtype=self.compute_dtype)
@@ -79,7 +83,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     def save_assets(self, dir_path):
         super().save_assets(dir_path)
-        if self.target_proto is not None:
+        if TARGET_VOCAB_FILENAME in self.file_assets:
             (Path(dir_path) / TARGET_VOCAB_FILENAME).write_bytes(self.target_proto)
 
     def load_assets(self, dir_path):
@@ -94,8 +98,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         proto = read_bytes(path, MOST_BYTES)
         _check_proto(proto, path)
         self.set_proto(proto)
-        path = Path(dir_path) / TARGET_VOCAB_FILENAME
-        if path.exists():
+        if TARGET_VOCAB_FILENAME in self.file_assets:
+            path = Path(dir_path) / TARGET_VOCAB_FILENAME
             self._set_target_proto(read_bytes(path, MOST_BYTES), path)
 
     def set_proto(self, proto):
@@ -117,8 +121,19 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     def get_config(self):
         config = super().get_config()
-        config.update({"source_end": self.source_end})
+        separate = TARGET_VOCAB_FILENAME in self.file_assets
+        config.update({"source_end": self.source_end, "separate_target": separate})
         return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes a tokenizer that has yet to load its files, `separate_target` says how many."""
+        separate = config.get("separate_target", False)
+        config = {key: value for key, value in config.items() if key != "separate_target"}
+        tokenizer = super().from_config(config)
+        if separate:
+            tokenizer._add_target_asset()
+        return tokenizer
 
     @classmethod
     def train(

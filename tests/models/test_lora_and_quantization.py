@@ -223,6 +223,14 @@ def test_8_bit_weights_are_saved_as_they_are(quantized, texts, form, tmp_path):
     assert best_texts(other, texts[0]) == best_texts(quantized.model, texts[0])
 
 
+def test_8_bit_weights_are_served_in_no_other_precision(quantized, tmp_path):
+    pytest.importorskip("tensorflow_serving")
+    for precision in ("bfloat16", "float32"):
+        with pytest.raises(ValueError, match=rf"`precision` must be left out.*{precision}"):
+            quantized.model.export(tmp_path / "served", precision=precision)
+    assert not (tmp_path / "served").exists()
+
+
 def test_adapters_can_be_trained_beside_8_bit_weights(quantized, texts):
     copy = quantized.model  # The last test of the file: it may change.
     scores = copy.score(*texts)

@@ -1,9 +1,11 @@
 import json
 import os
 import shutil
+import warnings
 
 import h5py
 import keras
+import keras_hub
 import numpy as np
 import pytest
 
@@ -15,6 +17,8 @@ from aiayn_keras.models import (
     TransformerTokenizer,
 )
 from tests.number_words import number_words, train_tokenizer
+
+ADDRESS = "hf://nobody/model"
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +63,65 @@ def change_config(folder, name, value):
     """Sets a field of the backbone in both files that have it."""
     change_json(folder / "config.json", ["config", name], value)
     change_json(folder / "task.json", ["config", "backbone", "config", name], value)
+
+
+@pytest.fixture
+def hub_double(monkeypatch):
+    """A double of KerasHub's download from `hf://`: a function that says which folder it finds."""
+    from keras_hub.src.utils import preset_utils
+
+    folders, get_file = [], preset_utils.get_file
+
+    def get_file_double(preset, name):
+        if preset != ADDRESS:
+            return get_file(preset, name)
+        path = folders[-1] / name
+        if not path.exists():
+            raise FileNotFoundError(f"`{name}` doesn't exist in preset directory `{preset}`.")
+        return str(path)
+
+    monkeypatch.setattr(preset_utils, "get_file", get_file_double)
+    return folders.append
+
+
+@pytest.mark.parametrize("is_on_hub", [False, True])
+def test_a_backbone_s_files_are_checked_as_a_model_s_are(written, folder, hub_double, is_on_hub):
+    def load_backbone(folder):
+        hub_double(folder)
+        return TransformerBackbone.from_preset(ADDRESS if is_on_hub else folder)
+
+    expected = load(written).backbone.get_weights()
+    for actual, array in zip(load_backbone(written).get_weights(), expected, strict=True):
+        np.testing.assert_array_equal(actual, array)
+    change_json(folder / "config.json", ["config", "intermediate_dim"], 2**20)
+    with pytest.raises(ValueError, match=r"more than the .* bytes of model\.weights\.h5 can hold"):
+        load_backbone(folder)
+    shutil.copy(written / CHECKSUMS, folder)
+    with pytest.raises(ValueError, match=r"config\.json is not what was written"):
+        load_backbone(folder)
+    for name in (CHECKSUMS, "model.weights.h5"):
+        (folder / name).unlink()
+    with pytest.raises(FileNotFoundError, match=r"model\.weights\.h5"):
+        load_backbone(folder)
+
+
+def test_a_backbone_without_weights_needs_no_file_of_them(folder):
+    (folder / "model.weights.h5").unlink()
+    backbone = TransformerBackbone.from_preset(folder, load_weights=False, dropout=0.5)
+    assert (backbone.hidden_dim, backbone.dropout) == (8, 0.5)
+
+
+def test_a_model_on_the_hub_is_checked_too(written, folder, hub_double):
+    hub_double(written)
+    model = TransformerSeq2SeqLM.from_preset(ADDRESS)
+    assert model.translate(["eins"])[0].text == load(written).translate(["eins"])[0].text
+    hub_double(folder)
+    change_config(folder, "num_layers", 900)
+    with pytest.raises(ValueError, match=r"more than the .* bytes of model\.weights\.h5 can hold"):
+        TransformerSeq2SeqLM.from_preset(ADDRESS)
+    (folder / "task.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"task.json.* Or the hub cannot be reached"):
+        TransformerSeq2SeqLM.from_preset(ADDRESS)
 
 
 def test_what_was_written_is_loaded(written, folder):
@@ -122,6 +185,18 @@ def test_a_wrong_field_is_refused_by_its_name(folder, name, value, message):
     change_config(folder, name, value)
     with pytest.raises(ValueError, match=message.replace(".w", r"\.w")):
         load(folder)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # h5py's
+def test_layers_of_other_shapes_are_skipped_if_that_is_asked_for(folder):
+    model = load(folder)
+    config = {**model.backbone.get_config(), "vocabulary_size": 7}
+    other = TransformerBackbone(**config)
+    with pytest.warns(UserWarning, match="could not be loaded|Skipping"):
+        other.load_weights(folder / "model.weights.h5", skip_mismatch=True)
+    ours, theirs = (each.encoder_blocks[0].get_weights() for each in (other, model.backbone))
+    for array, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(array, expected)
 
 
 @pytest.mark.parametrize(
@@ -230,3 +305,66 @@ def test_a_model_without_text_has_a_folder_too(written, tmp_path):
 def test_keras_s_own_file_format_is_untouched(written, tmp_path):
     load(written).backbone.save(tmp_path / "model.keras")
     assert keras.saving.load_model(tmp_path / "model.keras").num_layers == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"no HDF5 " * 999, "half"], ids=["empty", "junk", "half"])
+def test_a_damaged_file_of_weights_is_named_with_what_to_do(folder, content):
+    path = folder / "model.weights.h5"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
+    for read in (load, lambda folder: TransformerBackbone.from_preset(str(folder))):
+        with pytest.raises(ValueError, match=r"model\.weights\.h5.*[Cc]opy (it|the folder) again"):
+            read(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"no HDF5", "whole"], ids=["empty", "junk", "whole"])
+@pytest.mark.parametrize("loader", [TransformerSeq2SeqLM, keras_hub.models.Seq2SeqLM])
+def test_weights_of_a_task_are_named_as_a_file_too_many(folder, content, loader):
+    path = folder / "task.weights.h5"
+    path.write_bytes((folder / "model.weights.h5").read_bytes() if content == "whole" else content)
+    with pytest.raises(ValueError, match=r"task\.weights\.h5.*all its weights.*Delete it") as info:
+        loader.from_preset(str(folder))
+    assert str(path) in str(info.value)
+
+
+# === Quantized models ===
+
+
+@pytest.fixture(scope="module")
+def quantized(written, tmp_path_factory):
+    """A model folder with weights of 8 bits. Tests must not change it."""
+    folder = tmp_path_factory.mktemp("quantized") / "model"
+    model = load(written)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method implemented")
+        model.quantize("int8")
+    model.save_to_preset(folder)
+    return folder
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", keras.DTypePolicy("mixed_bfloat16")])
+def test_a_quantized_model_is_loaded_in_its_own_numbers_alone(quantized, dtype):
+    with pytest.raises(
+        ValueError, match=r"`dtype` must be left out .*model.* is quantized"
+    ) as info:
+        TransformerSeq2SeqLM.from_preset(str(quantized), dtype=dtype)
+    assert "keeps its own numbers" in str(info.value)
+    assert "bfloat16" in str(info.value)
+
+
+def test_a_map_of_policies_that_are_not_quantized_gives_way_to_another(folder):
+    policies = keras.dtype_policies.DTypePolicyMap("float32", {"token_embedding": "float32"})
+    for name, place in (("config.json", []), ("task.json", ["config", "backbone"])):
+        serialized = keras.dtype_policies.serialize(policies)
+        change_json(folder / name, [*place, "config", "dtype"], serialized)
+    assert TransformerSeq2SeqLM.from_preset(str(folder), dtype="bfloat16").dtype == "bfloat16"
+
+
+@pytest.mark.parametrize("weights", ["float32", "float16"])
+def test_a_quantized_model_that_was_loaded_is_saved_as_it_is(quantized, tmp_path, weights):
+    load(quantized).save_to_preset(tmp_path, weights=weights)
+    one, other = load(quantized), load(tmp_path)
+    assert any(weight.dtype == "int8" for weight in one.weights)
+    for weight, expected in zip(other.weights, one.weights, strict=True):
+        assert weight.dtype == expected.dtype
+        np.testing.assert_array_equal(weight, expected)

@@ -13,13 +13,20 @@ only_jax = pytest.mark.skipif(BACKEND != "jax", reason="Only JAX projects in the
 V, B, S, T = 50, 6, 9, 11
 
 
-def make_model(tie_weights=True, logits_bias=False, dtype=None, **compile_options):
+class WithAnotherLoss(TransformerSeq2SeqLM):
+    def compute_loss(self, *args, **kwargs):
+        return 100.0 + super().compute_loss(*args, **kwargs)
+
+
+def make_model(
+    tie_weights=True, logits_bias=False, dtype=None, cls=TransformerSeq2SeqLM, **compile_options
+):
     keras.utils.set_random_seed(1)
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
     backbone = TransformerBackbone(
         V, tie_weights=tie_weights, logits_bias=logits_bias, dtype=dtype, **sizes
     )
-    model = TransformerSeq2SeqLM(backbone)
+    model = cls(backbone)
     model.compile(optimizer=keras.optimizers.SGD(0.1), **compile_options)
     return model
 
@@ -55,6 +62,7 @@ def logits_metric():
     [
         {"loss": LabelSmoothedCrossEntropy(0.2, reduction="sum")},
         {"tie_weights": False, "dtype": "mixed_bfloat16"},
+        {"dtype": "mixed_float16"},
     ],
 )
 def test_steps_are_those_of_keras(options):
@@ -92,6 +100,8 @@ OTHERS = {
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     ),
     "another reduction": lambda: make_model(loss=LabelSmoothedCrossEntropy(reduction="mean")),
+    "weights of the losses": lambda: make_model(loss_weights=0.25),
+    "a loss of a subclass": lambda: make_model(cls=WithAnotherLoss),
     "a bias of the logits": lambda: make_model(logits_bias=True),
     "quantized weights": quantized,
 }
@@ -101,6 +111,28 @@ OTHERS = {
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
 def test_whatever_needs_logits_gets_them(make):
     assert prediction_of(make()).shape == (B, T, V)
+
+
+def test_weights_of_losses_and_losses_of_subclasses_count():
+    loss, *others = (
+        model.test_on_batch(*make_batch(), return_dict=True)["loss"]
+        for model in (make_model(), make_model(loss_weights=0.25), make_model(cls=WithAnotherLoss))
+    )
+    assert_close(others, [0.25 * loss, 100.0 + loss], rtol=1e-4)
+
+
+def test_a_sequence_of_batches_is_refused():
+    class Batches(keras.utils.PyDataset):
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, index):
+            return make_batch()
+
+    for method in (make_model().fit, make_model().evaluate):
+        for x in (Batches(), iter([make_batch()])):
+            with pytest.raises(ValueError, match="`x` must be a dictionary of strings or arrays"):
+                method(x)
 
 
 @pytest.mark.skipif(BACKEND == "torch", reason="PyTorch runs a step as it is.")
@@ -117,3 +149,18 @@ def test_a_step_is_traced_once():
     for _ in range(2):
         model.train_on_batch(*make_batch())
     assert len(traced) == 1
+
+
+@only_jax
+def test_gradients_of_float16_are_scaled_before_they_are_rounded():
+    """Here every token has so small a weight that float16 rounds its gradient to nothing."""
+    x, y, weights = make_batch()
+    after = []
+    for dtype in ("float32", "mixed_float16"):
+        model = make_model(dtype=dtype)
+        loss = LabelSmoothedCrossEntropy(reduction="sum")
+        model.compile(optimizer=keras.optimizers.SGD(1e7), loss=loss)
+        before = keras.ops.convert_to_numpy(model.backbone.token_embedding.embeddings)
+        model.train_on_batch(x, y, weights / 2e7)
+        after.append(keras.ops.convert_to_numpy(model.backbone.token_embedding.embeddings) - before)
+    assert np.abs(after[1] - after[0]).max() < 0.02 * np.abs(after[0]).max()

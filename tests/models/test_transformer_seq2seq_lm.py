@@ -121,6 +121,12 @@ def test_scores_are_those_of_scoring_the_translations(model, sources, translatio
         assert_close(scores, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("batch_size", [0, -1])
+def test_a_batch_of_no_pairs_is_refused(model, batch_size):
+    with pytest.raises(ValueError, match=f"`batch_size` must be at least 1.*{batch_size}"):
+        model.score(["eins"], ["one"], batch_size=batch_size)
+
+
 def test_a_pair_has_one_score_in_any_company(model, pairs):
     source_texts, target_texts = map(list, zip(*pairs, strict=True))
     scores = model.score(source_texts, target_texts)
@@ -267,6 +273,13 @@ def test_generate_takes_the_samplers_of_keras_hub(generating, sources, sampler):
     with_sampler(generating, sampler)
     texts = generating.generate({"encoder_text": sources, "decoder_text": [""] * len(sources)})
     assert texts == [translation.text for translation in expected]
+
+
+def test_generate_writes_no_more_than_the_model_has_positions(generating):
+    most = generating.backbone.max_sequence_length
+    generating.generate(["drei"], max_length=most)
+    with pytest.raises(ValueError, match=rf"`max_length` must be at most {most}.*: .*={most + 1}"):
+        generating.generate(["drei"], max_length=most + 1)
 
 
 def test_generate_goes_on_from_a_prompt(generating):

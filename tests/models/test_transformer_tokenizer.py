@@ -134,3 +134,21 @@ def test_whole_words_are_one_token_each_and_never_split():
     for text in (*SENTENCES, "XX XXL (S (SB 猫猫 ,5 Die"):
         pieces = [tokenizer.id_to_token(i) for i in tokenizer(text)]
         assert sum(piece.startswith("▁") for piece in pieces) == len(text.split())
+
+
+def test_a_separate_target_is_a_file_of_its_own_and_an_old_one_is_none(tmp_path):
+    sources, targets = (TransformerTokenizer.train(SENTENCES, 44, kind).proto for kind in SIZES)
+    both = TransformerTokenizer(sources, target_proto=targets)
+    both.save_assets(tmp_path)
+    again = TransformerTokenizer.from_config(both.get_config())
+    # All that KerasHub fetches of a preset at an address.
+    assert sorted(again.file_assets) == sorted(path.name for path in tmp_path.iterdir())
+    again.load_assets(tmp_path)
+    assert (again.proto, again.target_proto) == (sources, targets)
+
+    alone = TransformerTokenizer.from_config(TransformerTokenizer(sources).get_config())
+    alone.load_assets(tmp_path)
+    assert alone.target_proto is None
+    (tmp_path / "target_vocabulary.spm").unlink()
+    with pytest.raises(FileNotFoundError, match=r"target_vocabulary\.spm"):
+        again.load_assets(tmp_path)

@@ -1,0 +1,157 @@
+"""The files of a preset, checked before anything is built from them."""
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from aiayn_keras.files import check_checksums, check_regular_file, read_bytes
+from aiayn_keras.models.architecture import (
+    LATER_OPTIONS,
+    OPTIONS,
+    check_architecture,
+    count_weights,
+)
+from aiayn_keras.models.preset_files import CONFIG, METADATA, PREPROCESSOR, TASK, TOKENIZER, WEIGHTS
+from aiayn_keras.models.preset_schemas import (
+    Backbone,
+    LayerConfig,
+    Metadata,
+    Preprocessor,
+    Task,
+    Tokenizer,
+    is_quantized,
+)
+from aiayn_keras.schemas import parse
+
+MOST_JSON_BYTES = 1 << 20
+NO_MODEL = "It is no file of a model."
+LEAST_BYTES_PER_WEIGHT = 0.5
+"""Quantized to four bits."""
+
+
+@contextlib.contextmanager
+def checking_checksums(folder):
+    """Checks a folder's files while they are read in the block, which takes as long.
+
+    Raises:
+        ValueError: If a file is not what was written; this goes before the errors that follow.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        checksums = pool.submit(check_checksums, folder)
+        try:
+            yield
+        finally:
+            checksums.result()
+
+
+def check_model_folder(folder):
+    """Checks the files of a model folder, as far as that needs no model.
+
+    Args:
+        folder: Path of the folder.
+
+    Returns:
+        The options of its backbone, checked, as a dictionary.
+
+    Raises:
+        OSError: If a file is missing, or is a pipe, a device or a folder.
+        ValueError: If a file is not what `TransformerSeq2SeqLM.save_to_preset` writes, with its
+            name and the field; or if the training in the folder is not finished.
+    """
+    folder = Path(folder)
+    check_is_finished(folder)
+    config, options = _read_backbone(folder)
+    task = _read(folder / TASK, Task).config
+    if task.preprocessor is not None:
+        _read(folder / PREPROCESSOR, Preprocessor)
+        _read(folder / TOKENIZER, Tokenizer)
+    if (folder / METADATA).exists():
+        _read(folder / METADATA, Metadata)
+    _check_config(folder / TASK, task.backbone.config)
+    if _sizes(task.backbone.config) != _sizes(config):
+        raise ValueError(f"{folder / TASK}: its backbone is not that of config.json.")
+    _check_room(folder, options)
+    return options
+
+
+def check_backbone_folder(folder, has_weights=True):
+    """Checks `config.json` of a folder and, if it is to be read, the size of the file of weights.
+
+    Args:
+        folder: Path of the folder.
+        has_weights: Whether the weights are wanted.
+
+    Raises:
+        OSError: If a file is missing, or is a pipe, a device or a folder.
+        ValueError: If `config.json` is not what `TransformerBackbone.save_to_preset` writes, or
+            describes more weights than there are.
+    """
+    _, options = _read_backbone(Path(folder))
+    if has_weights:
+        _check_room(Path(folder), options)
+
+
+def check_dtype(folder, dtype):
+    """Raises a `ValueError` for another number format than that of a folder's quantized model."""
+    own = _read(Path(folder) / CONFIG, Backbone).config.get("dtype")
+    if dtype is not None and is_quantized(own):
+        raise ValueError(
+            f"`dtype` must be left out for {folder}, which is quantized: a quantized model keeps "
+            f"its own numbers. Received: dtype={getattr(dtype, 'name', dtype)!r}."
+        )
+
+
+def check_is_finished(folder):
+    """Raises a `ValueError` for the folder of a training that is not finished."""
+    if (folder / "checkpoints").is_dir() and not (folder / "evaluation.json").is_file():
+        raise ValueError(
+            f"{folder} is no model folder: its training is not finished: go on with "
+            "`aiayn-keras train`."
+        )
+
+
+def _read(path, schema):
+    """The content of a JSON file, if it has the form of its schema."""
+    return parse(schema, read_bytes(path, MOST_JSON_BYTES), path, NO_MODEL)
+
+
+def _read_backbone(folder):
+    """The configuration of a folder's backbone, and its checked options."""
+    path = folder / CONFIG
+    config = _read(path, Backbone).config
+    return config, _check_config(path, config)
+
+
+def _check_room(folder, options):
+    """Raises a `ValueError` if the file of weights is too small for a backbone of these options."""
+    weights = folder / WEIGHTS
+    check_regular_file(weights)
+    num_bytes = weights.stat().st_size
+    if LEAST_BYTES_PER_WEIGHT * count_weights(options) > num_bytes:
+        raise ValueError(
+            f"{folder / CONFIG} describes a model of {count_weights(options):,} weights, "
+            f"more than the {num_bytes:,} bytes of {WEIGHTS} can hold. Copy the folder again."
+        )
+
+
+def _check_config(path, config):
+    """The checked options of a backbone's configuration."""
+    layer = {name: config[name] for name in config if name in LayerConfig.model_fields}
+    options = LATER_OPTIONS | {name: config[name] for name in config if name not in layer}
+    missing = [name for name in OPTIONS if name not in options]
+    if missing:
+        raise ValueError(f"{path}: field `config.{missing[0]}` is missing.")
+    parse(LayerConfig, layer, path, NO_MODEL)
+    activation = options.pop("activation")
+    if not isinstance(activation, str):
+        raise ValueError(f"{path}: `activation` must be a name. Received: {activation!r:.60}.")
+    unknown = sorted(options.keys() - set(OPTIONS))
+    try:
+        return {**check_architecture(unknown, **options), "activation": activation}
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _sizes(config):
+    """A backbone's configuration without what may differ between two files of one model."""
+    return {name: value for name, value in config.items() if name not in ("name", "dtype")}
