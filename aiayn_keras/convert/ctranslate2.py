@@ -134,11 +134,9 @@ def _read_vocabulary(folder, side, config, num_rows):
             f"{folder / 'model.bin'} have {num_rows:,} rows."
         )
     row = {token: i for i, token in enumerate(tokens)}
-    needed = (
-        [config.eos_token] if side == "source" else [config.eos_token, config.decoder_start_token]
-    )
+    needed = (config.eos_token, config.decoder_start_token if side == "target" else None)
     for token in needed:
-        if token not in row:
+        if token is not None and token not in row:
             raise ValueError(f"{path} lacks the token {token!r:.60} of the model's configuration.")
     return Vocabulary(
         tuple(tokens),

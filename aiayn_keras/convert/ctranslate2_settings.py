@@ -13,6 +13,9 @@ HEADS_OF_SPECIFICATION = {"": 8, "TransformerBase": 8, "TransformerBig": 16}
 ACTIVATIONS = {0: "relu", 2: "silu", 3: "gelu", 5: "tanh", 6: "sigmoid"}
 """CTranslate2's codes; its approximations of GELU, 1 and 4, are not in our models."""
 
+ZEROS = "decoder/start_from_zero_embedding"
+"""Switch of models whose translations begin with zeros, which are Marian's."""
+
 NEWEST_REVISION = 7
 FIRST_VERSION_WITH_CONFIG = 6
 MOST_CONFIG_BYTES = 1 << 20
@@ -43,6 +46,10 @@ class Settings:
 def read_config(folder, model_bin, variables):
     """Reads `config.json`, or what old models have in its place.
 
+    Of a model that begins with zeros, `decoder_start_token` becomes None, and `add_source_eos`
+    True: Marian reads an end behind each source, which CTranslate2's converter for Transformers
+    leaves to the caller.
+
     Raises:
         ValueError: For a model that reads or writes in a way that ours do not.
     """
@@ -55,10 +62,18 @@ def read_config(folder, model_bin, variables):
         config = Config()
     if config.add_source_bos:
         raise ValueError(f"{path}: sources that begin with a start token cannot be converted.")
+    if variables.find([ZEROS], 0, 0):
+        return config.model_copy(update={"decoder_start_token": None, "add_source_eos": True})
     if config.decoder_start_token is None:
         raise ValueError(
             f"{path}: models without a `decoder_start_token`, which take it with each text, "
             "cannot be converted."
+        )
+    if config.decoder_start_token == config.eos_token and not config.add_source_eos:
+        raise ValueError(
+            f"{path}: models whose sources have no end, but whose translations begin with it "
+            "(M2M-100 and NLLB by CTranslate2's converter for Transformers), take the end and the "
+            "language with each text, and cannot be converted."
         )
     return config
 

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
-from aiayn_keras.convert.hub import ADDRESS, download
 from aiayn_keras.convert.marian import (
     CONFIG,
     MOST_CONFIG_BYTES,
@@ -13,6 +12,7 @@ from aiayn_keras.convert.marian import (
 )
 from aiayn_keras.convert.marian_vocabulary import FILES as VOCABULARY_FILES
 from aiayn_keras.files import read_bytes
+from aiayn_keras.hub import download, is_address
 
 ENGINE_WEIGHTS = "model.bin"
 FORMATS = (
@@ -47,28 +47,24 @@ def convert(preset, dtype=None):
         OSError: If a file is missing, or the hub cannot be reached.
         ValueError: If the format is not known, or a file is damaged or of another architecture.
     """
-    if not _is_address(preset) and not Path(preset).exists():
+    if not is_address(preset) and not Path(preset).exists():
         raise FileNotFoundError(f"{preset} does not exist.")
     converter = _converter(preset)
     if converter is None:
         raise ValueError(f"{preset} is no model that can be converted. Known are: {FORMATS}.")
-    if _is_address(preset):
+    if is_address(preset):
         preset = download(str(preset), [CONFIG, *VOCABULARY_FILES], WEIGHT_FILES)
     return converter(preset, dtype=dtype)
 
 
 def _converter(preset):
     """The function that converts a folder or what is at an address, or None."""
-    folder = download(str(preset), [CONFIG]) if _is_address(preset) else Path(preset)
+    folder = download(str(preset), [CONFIG]) if is_address(preset) else Path(preset)
     if _is_marian(folder):
         return convert_marian
-    if not _is_address(preset) and (folder / ENGINE_WEIGHTS).is_file():
+    if not is_address(preset) and (folder / ENGINE_WEIGHTS).is_file():
         return convert_ctranslate2
     return None
-
-
-def _is_address(preset):
-    return str(preset).startswith(ADDRESS)
 
 
 def _is_marian(folder):

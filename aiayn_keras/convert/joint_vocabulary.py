@@ -25,8 +25,8 @@ class Vocabulary:
         tokens: Tuple of strings.
         unknown: Row of the token for unknown ones, if there is one.
         end: Row of the end token.
-        start: Row of the token that translations are begun with; may be that of the end token.
-            None if they are begun with zeros.
+        start: Row of the token that translations are begun with; may be that of the end token
+            or of padding. None if they are begun with zeros.
         pad: Row of padding, if there is one.
     """
 
@@ -44,6 +44,13 @@ class Vocabulary:
     def others(self):
         """Rows of all other tokens."""
         return np.setdiff1d(np.arange(len(self.tokens)), self.rows())
+
+    def output_rows(self):
+        """Rows of the output for our four special tokens: a token that is two of them has one."""
+        rows = self.rows()
+        if self.start in (self.pad, self.end):
+            rows[START] = NONE
+        return rows
 
 
 @dataclass(frozen=True)
@@ -75,9 +82,7 @@ def share(vocabulary):
     others = vocabulary.others()
     rows = np.concatenate([vocabulary.rows(), others])
     words = [None] * NUM_SPECIALS + [vocabulary.tokens[row] for row in others]
-    output_rows = rows.copy()
-    if vocabulary.start == vocabulary.end:  # one token written by two of ours: only by the end
-        output_rows[START] = NONE
+    output_rows = np.concatenate([vocabulary.output_rows(), others])
     return JointVocabulary(rows, np.full_like(rows, NONE), output_rows, words, words)
 
 
@@ -91,15 +96,12 @@ def join(source, target):
     nothing = [np.full(len(rows), NONE) for rows in (of_source, of_target)]
     specials = source.rows()
     specials[START] = NONE
-    output = target.rows()
-    if target.start == target.end:
-        output[START] = NONE
     sources = [source.tokens[row] for row in of_source]
     targets = [target.tokens[row] for row in of_target]
     return JointVocabulary(
         source_rows=np.concatenate([specials, of_source, nothing[1]]),
         target_rows=np.concatenate([target.rows(), nothing[0], of_target]),
-        output_rows=np.concatenate([output, nothing[0], of_target]),
+        output_rows=np.concatenate([target.output_rows(), nothing[0], of_target]),
         source_words=[None] * NUM_SPECIALS + sources + [None] * len(targets),
         target_words=[None] * (NUM_SPECIALS + len(sources)) + targets,
     )

@@ -10,16 +10,15 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from aiayn_keras.convert.assigning import assign_weights
 from aiayn_keras.convert.fairseq_layers import layer_weights
 from aiayn_keras.convert.joint_vocabulary import NEVER
 from aiayn_keras.convert.marian_vocabulary import read_marian_vocabulary
+from aiayn_keras.convert.model_of_weights import model_of_weights
 from aiayn_keras.convert.positions import split_sinusoids
 from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tensor_files import read_tensors
 from aiayn_keras.files import read_bytes
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
-from aiayn_keras.models.architecture import INTEGERS
+from aiayn_keras.models.architecture import INTEGERS, check_positions
 from aiayn_keras.schemas import parse
 
 CONFIG = "config.json"
@@ -70,13 +69,14 @@ class MarianConfig(pydantic.BaseModel):
     tie_word_embeddings: Literal[True] = True
 
     @pydantic.model_validator(mode="after")
-    def _has_equal_sides(self):
+    def _can_be_ours(self):
         for name in ("layers", "attention_heads", "ffn_dim"):
             encoder, decoder = (getattr(self, f"{side}_{name}") for side in ("encoder", "decoder"))
             if encoder != decoder:
                 raise ValueError(f"`encoder_{name}` is {encoder}, but `decoder_{name}` {decoder}")
         if self.decoder_vocab_size not in (None, self.vocab_size):
             raise ValueError("there are two vocabularies, but `vocab_size` is that of both here")
+        check_positions(self.max_position_embeddings, self.d_model)
         return self
 
 
@@ -109,8 +109,14 @@ def convert_marian(folder, dtype=None):
     vocabulary = read_marian_vocabulary(folder, config.vocab_size, config.decoder_start_token_id)
     weights = _find_weights(folder)
     tensors = TakenArrays(weights, read_tensors(weights))
-    backbone = TransformerBackbone(
-        vocabulary_size=len(vocabulary.rows),
+    arrays = _read_arrays(tensors, config, vocabulary)
+    if tensors.left():
+        raise ValueError(f"{weights}: `{min(tensors.left()):.200}` is no tensor of the model.")
+    return model_of_weights(
+        weights,
+        vocabulary.tokenizer,
+        len(vocabulary.rows),
+        arrays,
         num_layers=config.encoder_layers,
         num_heads=config.encoder_attention_heads,
         hidden_dim=config.d_model,
@@ -126,11 +132,6 @@ def convert_marian(folder, dtype=None):
         max_sequence_length=config.max_position_embeddings,
         dtype=dtype,
     )
-    arrays = _read_arrays(tensors, config, vocabulary)
-    if tensors.left():
-        raise ValueError(f"{weights}: `{min(tensors.left()):.200}` is no tensor of the model.")
-    assign_weights(backbone, arrays, weights)
-    return TransformerSeq2SeqLM(backbone, text_preprocessor(vocabulary.tokenizer, backbone))
 
 
 def _find_weights(folder):

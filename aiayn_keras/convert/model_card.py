@@ -32,13 +32,14 @@ def write_model_card(folder, origin, license=None):
     Args:
         folder: Path of the folder, whose name is the model's.
         origin: Path or address of the original.
-        license: Its license by Hugging Face's name, or None if it is not known.
+        license: Its license by Hugging Face's name, or a list of several; None if it is not known.
     """
+    names = [license] if isinstance(license, str) else license or ["not stated in its files"]
     folder, origin = Path(folder), str(origin)
     text = CARD.format(
         name=folder.name,
         origin=origin if "://" in origin else Path(origin).name,
         license="" if license is None else f"license: {json.dumps(license)}\n",
-        terms=f"License of the original: {license or 'not stated in its files'}.",
+        terms=f"License of the original: {', '.join(names)}.",
     )
     (folder / "README.md").write_text(text, encoding="utf-8")

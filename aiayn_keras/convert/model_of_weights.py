@@ -2,6 +2,8 @@
 
 from aiayn_keras.convert.assigning import assign_weights
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
+from aiayn_keras.models.architecture import OPTIONS, check_architecture, count_weights
+from aiayn_keras.models.backbone_defaults import BACKBONE_DEFAULTS
 
 
 def model_of_weights(origin, tokenizer, vocabulary_size, weights, **options):
@@ -18,11 +20,24 @@ def model_of_weights(origin, tokenizer, vocabulary_size, weights, **options):
         A `TransformerSeq2SeqLM` with a preprocessor.
 
     Raises:
-        ValueError: For options that a backbone refuses, or weights that do not fit it.
+        ValueError: For options that a backbone refuses, or weights that do not fit it; a model far
+            larger than its weights is refused before it is built.
     """
     try:
+        _check_size({**BACKBONE_DEFAULTS, "vocabulary_size": vocabulary_size, **options}, weights)
         backbone = TransformerBackbone(vocabulary_size, **options)
     except ValueError as error:
         raise ValueError(f"{origin}: {error}") from None
     assign_weights(backbone, weights, origin)
     return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
+
+
+def _check_size(options, weights):
+    checked = {name: options[name] for name in OPTIONS if name != "activation"}
+    num_described = count_weights(check_architecture(**checked))
+    num_given = sum(array.size for array in weights.values())
+    if num_described > num_given:
+        raise ValueError(
+            f"the settings describe a model of {num_described:,} weights, and the file has "
+            f"{num_given:,}."
+        )

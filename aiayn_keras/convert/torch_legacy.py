@@ -25,7 +25,8 @@ def open_torch_legacy(path):
             raise ValueError("it is a pickle, but not from `torch.save`")
         version, system = read_pickle(pickles), read_pickle(pickles)
         if version != PROTOCOL_VERSION or not isinstance(system, dict):
-            raise ValueError(f"its version is {version!r:.40}, not {PROTOCOL_VERSION}")
+            found = version if isinstance(version, int) else type(version).__name__
+            raise ValueError(f"its version is {found}, not {PROTOCOL_VERSION}")
         if system.get("little_endian") is not True:
             raise ValueError("its numbers are big-endian, which is not read")
         storages = {}

@@ -30,8 +30,14 @@ def cases(folder):
     Args:
         folder: Path of an empty folder for the files.
     """
-    from aiayn_keras.convert import convert_ctranslate2, convert_fairseq, convert_opennmt_tf
+    from aiayn_keras.convert import (
+        convert_ctranslate2,
+        convert_fairseq,
+        convert_marian,
+        convert_opennmt_tf,
+    )
     from aiayn_keras.convert.tensor_files import read_tensors
+    from tests.claims.hostile_marian import hostile_marian_models  # needs PyTorch
 
     for number, file in enumerate(hostile_tensor_files()):
         place = folder / f"tensors-{number}"
@@ -41,6 +47,7 @@ def cases(folder):
     for group, make, convert in (
         ("CTranslate2", hostile_engine_models, lambda path: convert_ctranslate2(path)),
         ("fairseq", hostile_checkpoints, lambda paths: convert_fairseq(*paths)),
+        ("Marian", hostile_marian_models, lambda path: convert_marian(path)),
         ("TensorFlow", hostile_bundles, lambda paths: convert_opennmt_tf(*paths, num_heads=3)),
     ):
         place = folder / group

@@ -20,6 +20,7 @@ def random_spec(
     positions=None,
     is_tied=False,
     activation="RELU",
+    starts_from_zeros=False,
     **options,
 ):
     """A `TransformerSpec` whose numbers are all drawn, biases and normalizations too.
@@ -34,6 +35,7 @@ def random_spec(
         positions: Number of positions in the file; None leaves the sinusoids to the engine.
         is_tied: Whether both embeddings and the output are one matrix.
         activation: Name of the engine's.
+        starts_from_zeros: Whether translations are begun with zeros, as Marian's are.
         **options: Of the engine's configuration.
     """
     from ctranslate2 import specs
@@ -56,6 +58,7 @@ def random_spec(
     if is_tied:
         spec.decoder.embeddings.weight = spec.encoder.embeddings[0].weight
         spec.decoder.projection.weight = spec.encoder.embeddings[0].weight
+    spec.decoder.start_from_zero_embedding = starts_from_zeros
     if has_bias:
         spec.decoder.projection.bias = _draw(rng, rows[1])
     for side in (spec.encoder, spec.decoder):

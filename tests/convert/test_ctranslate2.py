@@ -19,6 +19,7 @@ from tests.convert.ctranslate2_models import (
 )
 from tests.helpers import assert_close
 from tests.models import conftest as toy
+from tests.number_words import number_words
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
@@ -38,6 +39,25 @@ VARIANTS = {
     "positions, unscaled, tanh": {"positions": 17, "scale": False, "activation": "Tanh"},
     "another scale, epsilon": {"scale": 2.5, "layer_norm_epsilon": 0.01},
     "start is end, sigmoid": {"decoder_start_token": "</s>", "activation": "Sigmoid"},
+    "start is padding": {
+        "source": SHARED_WORDS,
+        "target": SHARED_WORDS,
+        "is_tied": True,
+        "decoder_start_token": "<pad>",
+    },
+    "starts from zeros": {"starts_from_zeros": True},
+    "starts from zeros, no start token": {
+        "starts_from_zeros": True,
+        "decoder_start_token": "none",
+        "pre_norm": False,
+        "positions": 17,
+    },
+    "starts from zeros, shared matrix": {
+        "starts_from_zeros": True,
+        "source": SHARED_WORDS,
+        "target": SHARED_WORDS,
+        "is_tied": True,
+    },
     "shared words": {"source": SHARED_WORDS, "target": SHARED_WORDS},
     "shared matrix": {"source": SHARED_WORDS, "target": SHARED_WORDS, "is_tied": True},
 }
@@ -202,6 +222,57 @@ def test_older_files_are_read(version, revision, tmp_path):
     write_model_bin(folder / "model.bin", variables, version, "TransformerSpec", revision)
     (folder / "config.json").unlink()
     assert_same_log_probs(folder, convert_ctranslate2(folder), PAIRS)
+
+
+def test_a_model_whose_callers_add_the_end_is_refused(tmp_path):
+    folder = tmp_path / "model"
+    write_spec(random_spec(add_source_eos=False, decoder_start_token="</s>"), folder)
+    with pytest.raises(ValueError, match=r"config\.json: models whose sources have no end"):
+        convert_ctranslate2(folder)
+
+
+def test_a_model_that_starts_from_zeros_reads_an_end_whoever_adds_it(tmp_path):
+    """CTranslate2's converter of Hugging Face's Marian leaves it to the caller."""
+    options = {"decoder_start_token": "</s>", "starts_from_zeros": True}
+    folder = write_spec(random_spec(add_source_eos=False, **options), tmp_path / "model")
+    model = convert_ctranslate2(folder)
+    assert model.preprocessor.tokenizer.source_end
+    ended = [(f"{source} </s>", target) for source, target in PAIRS]
+    for row, expected in zip(
+        our_log_probs(model, PAIRS), engine_log_probs(folder, ended), strict=True
+    ):
+        assert_close(row, expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:.*sacremoses:UserWarning")
+def test_a_marian_model_that_the_engine_has_converted_is_what_the_engine_runs(tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    import sentencepiece
+
+    from tests.convert.marian_models import write_marian_model
+
+    (tmp_path / "marian").mkdir()
+    write_marian_model(tmp_path / "marian", left_out=0)
+    files = [f"{side}.spm" for side in ("source", "target")]
+    converter = ctranslate2.converters.TransformersConverter(
+        str(tmp_path / "marian"), copy_files=files
+    )
+    folder = converter.convert(str(tmp_path / "engine"))
+    translator = ctranslate2.Translator(folder, intra_threads=1, compute_type="float32")
+    split, split_target = (
+        sentencepiece.SentencePieceProcessor(str(tmp_path / "engine" / name)) for name in files
+    )
+    model = convert_ctranslate2(folder)
+    texts = list(map(list, zip(*number_words(20, seed=5), strict=True)))
+    sources = [[*pieces, "</s>"] for pieces in split.encode(texts[0], out_type=str)]
+    scores = translator.score_batch(sources, split_target.encode(texts[1], out_type=str))
+    assert_close(model.score(*texts), [sum(each.log_probs) for each in scores], 1e-4, 1e-4)
+    options = {"min_decoding_length": 0, "max_decoding_length": 9, "beam_size": 1}
+    answers = translator.translate_batch(sources, **options, suppress_sequences=[["<unk>"]])
+    found = model.translate(texts[0], 1, 0.0, max_length=9)
+    for translation, answer in zip(found, answers, strict=True):  # ours makes them end
+        assert list(translation.hypotheses[0].tokens[:8]) == answer.hypotheses[0][:8]
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,27 @@ def test_the_command_writes_a_model_folder(folder, tmp_path):
     assert "exists already" in again.output
 
 
+@pytest.mark.parametrize(
+    ("field", "option", "stated"),
+    [
+        ("cc-by-4.0", ["--license", "mit"], ('"mit"', "mit")),
+        ("[mit, gpl]", [], ('["mit", "gpl"]', "mit, gpl")),
+        ("{a: 1}", ["--license", "mit"], ('"mit"', "mit")),
+    ],
+)
+def test_the_license_is_that_of_the_option_else_those_of_the_readme(
+    folder, tmp_path, field, option, stated
+):
+    (folder / "README.md").write_text(f"---\nlicense: {field}\n---\n")
+    arguments = ["convert", str(folder), "--output", str(tmp_path / "model"), *option]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    readme = (tmp_path / "model" / "README.md").read_text("utf-8")
+    assert f"\nlicense: {stated[0]}\n---\n" in readme
+    assert f"License of the original: {stated[1]}.\n" in readme
+
+
 @pytest.fixture
 def hub_double(folder, monkeypatch):
     """A double of KerasHub's download, which finds the files of the folder; gives their names."""

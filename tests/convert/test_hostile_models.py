@@ -5,13 +5,20 @@ import re
 
 import pytest
 
-from aiayn_keras.convert import convert_ctranslate2, convert_fairseq, convert_opennmt_tf
+from aiayn_keras.convert import (
+    convert_ctranslate2,
+    convert_fairseq,
+    convert_marian,
+    convert_opennmt_tf,
+)
 
 pytest.importorskip("ctranslate2")
 pytest.importorskip("tensorflow")
 pytest.importorskip("torch")
+pytest.importorskip("transformers")
 
 from tests.claims.hostile_bundles import hostile_bundles
+from tests.claims.hostile_marian import hostile_marian_models
 from tests.claims.hostile_models import (
     hostile_checkpoints,
     hostile_engine_models,
@@ -35,6 +42,7 @@ def answers(cases, convert):
     [
         (hostile_engine_models, convert_ctranslate2, 70),
         (hostile_checkpoints, convert_fairseq, 12),
+        (hostile_marian_models, convert_marian, 30),
         (hostile_bundles, functools.partial(convert_opennmt_tf, num_heads=3), 50),
     ],
 )

@@ -71,6 +71,8 @@ def test_logits_and_greedy_translations_are_opennmt_tf_s(options, tmp_path):
     best = toolkits.greedy(lambda ids: theirs.logits(source_ids, ids), 1, 2, never, 8)
     translation = model.translate([source], num_beams=1, max_length=8)[0].text
     assert translation.split() == [words[i - 3] for i in best]
+    # A search that nothing ends but its limit.
+    assert model.record_search(source, (2,), (0.6,), extra_length=1).searches
 
 
 def test_text_is_split_by_the_sentencepiece_model_beside_a_vocabulary(tokenizer, tmp_path):
