@@ -15,11 +15,13 @@ class WholeLines:
     """Standard error as a file in which every text becomes a line, for a `tqdm`."""
 
     def write(self, text):
-        if line := text.replace(CURSOR_UP, "").strip():
+        line = text.replace(CURSOR_UP, "").strip()
+        if line and sys.stderr is not None:
             sys.stderr.write(f"{line}\n")
 
     def flush(self):
-        sys.stderr.flush()
+        if sys.stderr is not None:
+            sys.stderr.flush()
 
 
 def open_progress(first_line_after=0, **options):
@@ -29,7 +31,8 @@ def open_progress(first_line_after=0, **options):
         first_line_after: Seconds that pass before the first line; work that takes less shows none.
         **options: Of `tqdm`.
     """
-    if issubclass(tqdm, tqdm_notebook) or sys.stderr.isatty():
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()  # a process may have none
+    if issubclass(tqdm, tqdm_notebook) or is_terminal:
         return tqdm(dynamic_ncols=True, **options)
     return tqdm(
         file=WholeLines(),

@@ -27,6 +27,11 @@ def time_by_hand(monkeypatch):
     return clock
 
 
+def test_a_process_may_have_no_standard_error(clock, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    work(clock, 20.0)
+
+
 def test_a_terminal_has_a_bar(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with open_progress(total=3) as bar:

@@ -1,6 +1,8 @@
 """Files at addresses: paths of this machine, or `s3://`, `gs://` and others that fsspec knows."""
 
 import contextlib
+import glob
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +47,11 @@ def is_address(folder):
     return "://" in str(folder)
 
 
+def absolute(folder):
+    """The address of a folder, which another process may use that works elsewhere."""
+    return str(folder) if is_address(folder) else os.path.abspath(folder)
+
+
 def find_files(pattern):
     """The files of a pattern such as `s3://corpus/part-*.gz`, in the order of their names.
 
@@ -56,11 +63,18 @@ def find_files(pattern):
         List of at least one `FoundFile`.
 
     Raises:
-        FileNotFoundError: If there is none.
+        FileNotFoundError: If there is none, or one is a link that leads nowhere.
     """
     system, path = file_system(pattern)
     with _its_errors(pattern):
-        found = system.glob(path, detail=True) if _has_magic(path) else {path: system.info(path)}
+        is_pattern = _has_magic(path) and not system.isfile(path)  # a name may have a bracket in it
+    if is_pattern and _is_local(system):  # fsspec's own patterns leave out links
+        found = {name: _facts(system, name, name) for name in glob.glob(path, recursive=True)}
+    elif is_pattern:
+        with _its_errors(pattern):
+            found = system.glob(path, detail=True)
+    else:
+        found = {path: _facts(system, path, pattern)}
     files = [
         FoundFile(_address(system, name), facts["size"], _version(facts))
         for name, facts in sorted(found.items())
@@ -69,6 +83,11 @@ def find_files(pattern):
     if not files:
         raise FileNotFoundError(f"There is no file {pattern}.")
     return files
+
+
+def _facts(system, path, address):
+    with _its_errors(address):
+        return system.info(path)
 
 
 def join(folder, name):
@@ -84,7 +103,13 @@ def sizes_in(folder):
         found = system.ls(path, detail=True)
     except FileNotFoundError:
         return {}
-    return {Path(each["name"]).name: each["size"] for each in found if each["type"] == "file"}
+    return {
+        Path(each["name"]).name: each["size"]
+        for each in found
+        if each["type"] == "file"
+        # The empty object by which an object store marks a folder.
+        and each["name"].rstrip("/") != path.rstrip("/")
+    }
 
 
 def read_file(address, max_bytes):
@@ -122,12 +147,20 @@ def whole_file(address):
 
     Yields:
         A `pathlib.Path`.
+
+    Raises:
+        OSError: If it cannot be written, with the address.
     """
     system, path = file_system(address)
     if _is_local(system):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with atomic_path(path) as temporary:
-            yield temporary
+        try:
+            with atomic_path(path) as temporary:
+                yield temporary
+        except OSError as error:
+            if error.filename is None:  # as of a disk that is full
+                raise OSError(f"While {address} was written: {error}") from error
+            raise
         return
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / path.rsplit("/", 1)[-1]

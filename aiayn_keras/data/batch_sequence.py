@@ -45,7 +45,9 @@ class BatchSequence(abc.ABC):
 
         The state of its iterators (`get_state`, `set_state`) counts batches since `start_step`;
         an iterator that is given a state goes on with exactly the batches that were to come.
-        `to_iter_dataset(start_step=n)` does the same without a state.
+        `to_iter_dataset(start_step=n)` does the same without a state. On TensorFlow Keras takes the
+        dimensions on which the first two batches agree to be the same for all: of `TokenBatches`
+        with a shape in the majority, start at the beginning of an epoch.
 
         Args:
             start_step: The batch to start with, counted from the first epoch on.

@@ -118,5 +118,6 @@ def _check_lengths(source_lengths, target_lengths, tokens_per_batch):
             "`tokens_per_batch` must hold every pair. "
             f"Received: tokens_per_batch={tokens_per_batch}, but pair {pair} (counted from 0) has "
             f"{source_lengths[pair]} source and {target_lengths[pair]} target tokens, end ids "
-            "included. Raise `tokens_per_batch` or drop long pairs with `filter_pairs`."
+            "included. Raise `tokens_per_batch`, or drop long pairs: with `filter_pairs`, or by "
+            "`batches.max_length` of a recipe."
         )

@@ -11,7 +11,7 @@ from aiayn_keras.files import digest_of_file, read_bytes
 
 VERSION = 1
 INDEX = "index.json"
-MAX_INDEX_BYTES = 16_000_000
+MAX_INDEX_BYTES = 64_000_000
 MOST_PAIRS = 2**31 - 1
 MOST_FILE_BYTES = 2**50
 

@@ -96,7 +96,10 @@ class TokenShards:
 
 def _damaged(folder, error):
     reason = " ".join(str(error).split())[:200]
-    return CorpusError(f"The shards in {folder} are damaged: {reason}. Prepare the corpus again.")
+    return CorpusError(
+        f"The shards in {folder} are damaged: {reason}. Prepare the corpus again, or delete the "
+        "folder if it is the copy of shards at a URL: it is copied anew."
+    )
 
 
 def _read_tokenizer(path):

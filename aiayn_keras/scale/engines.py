@@ -1,28 +1,16 @@
-"""The work on parts, done by processes of this machine or by a Ray cluster.
-
-Work is a class: an object of it is made once in each worker, where it loads what it needs, and is
-then called with one part after the other. What it returns about a part must be small; results are
-written by the worker.
-"""
+"""The workers for parts: processes of this machine, or the actors of a Ray cluster."""
 
 import concurrent.futures
 import contextlib
 import multiprocessing
 import os
+import signal
+import threading
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
-from aiayn_keras.data.addresses import INSTALL
-
-THIS_MACHINE = "local"
-"""In place of the address of a Ray cluster: one of this machine alone, for as long as the job."""
-RAY_VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-"""Ray sends nothing to its makers, and leaves accelerators visible to workers that ask for none."""
-
-WORKER_VARIABLES = {"AIAYN_KERAS_LAZY": "1"}
-"""A worker loads what its work needs: tokenizing needs no Keras."""
-RAY_WORKER_VARIABLES = {**WORKER_VARIABLES, "TF_NUM_INTRAOP_THREADS": "1"}
-"""A worker has one core, as Ray counts; other libraries are told so by Ray."""
+from aiayn_keras.scale.ray_actors import run_on_ray
+from aiayn_keras.scale.work import WORKER_VARIABLES, can_be_sent, make_work
 
 _work = None
 """The object of a local worker's process."""
@@ -56,7 +44,8 @@ class Engine:
 
         Raises:
             ImportError: If Ray is wanted and not installed.
-            RuntimeError: If a process of this machine was killed.
+            RuntimeError: If a process of this machine was killed, or too many workers on Ray died
+                over one part.
             Exception: What the work raised, on either.
         """
         if not parts:
@@ -64,44 +53,7 @@ class Engine:
         if self.ray is None:
             workers = min(self.workers or _count_cores(), len(parts))
             return _run_on_processes(work_class, arguments, parts, workers)
-        return self._run_on_ray(work_class, arguments, parts, uses_accelerator)
-
-    def _run_on_ray(self, work_class, arguments, parts, uses_accelerator):
-        """Works on parts by Ray Data, which starts a part again whose worker or machine died."""
-        os.environ.update(RAY_VARIABLES)
-        try:
-            import ray
-            import ray.data
-        except ImportError as error:
-            raise ImportError(f"Ray is not installed: {INSTALL}") from error
-        options = {"address": self.ray}
-        if self.ray == THIS_MACHINE:
-            options["include_dashboard"] = False
-        was_open = ray.is_initialized()
-        if not was_open:
-            ray.init(log_to_driver=False, logging_level="ERROR", **options)
-        try:
-            ray.data.DataContext.get_current().enable_progress_bars = False
-            resources = ray.cluster_resources()
-            gpus = int(resources.get("GPU", 0)) if uses_accelerator else 0
-            workers = self.workers or gpus or int(resources.get("CPU", 1))
-            rows = [{"part": part} for part in parts]
-            done = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
-                _RayWork,
-                fn_constructor_args=(work_class, arguments),
-                batch_size=1,
-                concurrency=min(workers, len(parts)),
-                num_cpus=1,
-                num_gpus=1 if gpus else 0,
-                runtime_env={"env_vars": RAY_WORKER_VARIABLES},
-            )
-            for row in done.iter_rows():
-                if isinstance(row["result"], Exception):
-                    raise row["result"]
-                yield row["result"]
-        finally:
-            if not was_open:
-                ray.shutdown()
+        return run_on_ray(self.ray, self.workers, work_class, arguments, parts, uses_accelerator)
 
 
 def _count_cores():
@@ -117,10 +69,11 @@ def _run_on_processes(work_class, arguments, parts, workers):
     """Works on parts in processes, which share the cores."""
     context, cores = multiprocessing.get_context("spawn"), _cores()
     shares = context.Queue()
+    life, ours = context.Pipe(duplex=False)
     for worker in range(workers):
         shares.put(cores[worker::workers] or cores)
     pool = concurrent.futures.ProcessPoolExecutor(
-        workers, context, initializer=_start, initargs=(shares, work_class, arguments)
+        workers, context, initializer=_start, initargs=(life, shares, work_class, arguments)
     )
     try:
         with _variables(WORKER_VARIABLES):  # processes are started as parts are submitted
@@ -129,11 +82,17 @@ def _run_on_processes(work_class, arguments, parts, workers):
             yield future.result()
     except BrokenProcessPool as error:
         raise RuntimeError(
-            "A process was killed, by hand or for want of memory. The parts that are done are "
-            "kept; the same command goes on."
+            "A process was killed, by hand or for want of memory, or could not start (a program "
+            'needs `if __name__ == "__main__":` around its call). The same command goes on with '
+            "the parts that are not done."
         ) from error
+    except BaseException:  # nobody waits for the parts that are being worked on
+        ours.close()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        life.close()
+        ours.close()
 
 
 @contextlib.contextmanager
@@ -151,27 +110,28 @@ def _variables(values):
                 os.environ[name] = value
 
 
-def _start(shares, work_class, arguments):
+def _start(life, shares, work_class, arguments):
     global _work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the job's is asked
+    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
     share = shares.get()
     if share:
         os.sched_setaffinity(0, share)  # before a library counts the cores
-    _work = work_class(*arguments)
+    _work = make_work(work_class, arguments)  # an error here would be told as a killed process
+
+
+def _end_with(life):
+    """Ends this process when the job's closes its end of a pipe, or is killed."""
+    with contextlib.suppress(EOFError, OSError):
+        life.recv()
+    os._exit(1)
 
 
 def _call(part):
-    return _work(part)
-
-
-class _RayWork:
-    """Ray Data's batches of one part, for a work class."""
-
-    def __init__(self, work_class, arguments):
-        self._work = work_class(*arguments)
-
-    def __call__(self, batch):
-        (part,) = batch["part"]
-        try:
-            return {"result": [self._work(part)]}
-        except Exception as error:  # Ray would hide it in one of its own
-            return {"result": [error]}
+    try:
+        return _work(part)
+    except Exception as error:
+        sent = can_be_sent(error)
+        if sent is error:
+            raise
+        raise sent from error

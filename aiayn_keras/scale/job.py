@@ -12,8 +12,10 @@ import pydantic
 from aiayn_keras.data.addresses import is_address, join, read_file, sizes_in, whole_file
 from aiayn_keras.data.shard_index import FileFacts
 from aiayn_keras.files import WRITING
+from aiayn_keras.folder_lock import hold_lock
 
 JOB = "job.json"
+LOCK = "job.lock"
 VERSION = 1
 MOST_BYTES = 1 << 28
 """Greatest size of a job's description, and of a manifest."""
@@ -55,18 +57,30 @@ class Job:
     output: str
     parts: list
 
-    def open(self, description):
-        """Begins the job, or goes on with it.
+    @contextlib.contextmanager
+    def opened(self, description):
+        """Context manager in which this process alone works on the job, if its folder is here.
+
+        A job of which no part is done may become another. Files that changed since it began, as a
+        damaged one that was copied again, are taken as they are now if no part of them is done.
 
         Args:
-            description: Dictionary of JSON values: all that makes the results.
+            description: Dictionary of JSON values: all that makes the results, in `files` a list
+                of each file's address and its version.
 
         Raises:
             FileExistsError: If the folder holds the results of something else.
+            FolderInUseError: If another process works on the job.
         """
         wanted = {"version": VERSION, **description, "parts": [asdict(part) for part in self.parts]}
         wanted = json.loads(json.dumps(wanted))
-        names = sizes_in(self.output)
+        is_here = not is_address(self.output)
+        with hold_lock(Path(self.output) / LOCK) if is_here else contextlib.nullcontext():
+            self._begin(wanted)
+            yield
+
+    def _begin(self, wanted):
+        names = sizes_in(self.output).keys() - {LOCK}
         if JOB not in names:
             if names:
                 raise FileExistsError(f"{self.output} holds other files. Choose another folder.")
@@ -74,11 +88,26 @@ class Job:
             return
         there = self._description()
         differing = [name for name in wanted if there.get(name) != wanted[name]]
-        if differing:
+        if not differing:
+            return
+        is_free = names == {JOB} and not is_address(self.output)  # where another may be at work
+        if not is_free and (differing != ["files"] or self._uses(there["files"], wanted, names)):
+            remedy = ", or delete this one: no part of it is done" if names == {JOB} else ""
             raise FileExistsError(
                 f"{self.output} holds another job, which differs in: {', '.join(differing)}. "
-                "Choose another folder."
+                f"Choose another folder{remedy}."
             )
+        write_json(join(self.output, JOB), wanted)
+
+    def _uses(self, files_there, wanted, names):
+        """Whether there is a result of a file that was another when the job began."""
+        changed = {file[0] for file in wanted["files"] if file not in files_there}
+        of_all = any(not name.startswith("part-") for name in names - {JOB})  # a vocabulary
+        return of_all or any(
+            f"{stem_of(part)}.json" in names
+            for part in self.parts
+            if any(piece.address in changed for piece in part.pieces)
+        )
 
     def open_parts(self):
         """The parts that are not done yet, and the manifests of those that are, by number.
@@ -105,7 +134,8 @@ class Job:
             records: As in `Manifest`.
         """
         if bad_lines:
-            rows = [{"line": line, "reason": reason} for line, reason in bad_lines]
+            address = part.pieces[0].address
+            rows = [{"file": address, "line": n, "reason": reason} for n, reason in bad_lines]
             with whole_file(join(self.output, f"{stem_of(part)}.bad.jsonl")) as path:
                 path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
         manifest = Manifest(
@@ -113,6 +143,11 @@ class Job:
         )
         write_json(self._manifest(part), manifest.model_dump(mode="json"))
         return manifest
+
+    def missing(self):
+        """The parts whose manifests are not in the folder, as this process sees it."""
+        names = sizes_in(self.output)
+        return [part for part in self.parts if f"{stem_of(part)}.json" not in names]
 
     def clean(self):
         """Deletes temporary files that killed processes left on this machine."""
@@ -132,8 +167,9 @@ class Job:
     def _description(self):
         address = join(self.output, JOB)
         try:
-            return dict(json.loads(read_file(address, MOST_BYTES)))
-        except (ValueError, TypeError, RecursionError) as error:
+            there = json.loads(read_file(address, MOST_BYTES))
+            return {**there, "files": list(there["files"])}
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ValueError(
                 f"{address} is damaged: {error}. Choose another folder, or delete this one."
             ) from None
@@ -150,4 +186,4 @@ def stem_of(part):
 def write_json(address, value):
     """Writes a JSON file that appears whole."""
     with whole_file(address) as path:
-        path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -30,20 +30,39 @@ def row_groups(address, part_bytes):
 
 
 def read_rows(address, start, stop, columns):
-    """Gives tuples of a row group range's values, of any type, in the order of `columns`.
+    """Gives tuples of a row group range's values, in the order of `columns`.
+
+    Strings come as their bytes, of which not all may be UTF-8; other values as Python's.
 
     Raises:
-        CorpusError: If the file has no such column, or is damaged.
+        CorpusError: If the file has no such column, or two of the name, or is damaged.
         ImportError: If pyarrow is not installed.
     """
     with _opened(address) as parquet:
         names = parquet.schema_arrow.names
-        if missing := [column for column in columns if column not in names]:
-            raise CorpusError(
-                f"{address} has no column {missing[0]!r}. Its columns: {', '.join(names)}."
-            )
+        for column in columns:
+            if names.count(column) != 1:
+                number = "no" if column not in names else f"{names.count(column)} times the"
+                raise CorpusError(
+                    f"{address} has {number} column {column!r}. Its columns: {', '.join(names)}."
+                )
         for batch in parquet.iter_batches(row_groups=range(start, stop), columns=columns):
-            yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+            yield from zip(*(_values(batch.column(name)) for name in columns), strict=True)
+
+
+def _values(column):
+    """The values of a `pyarrow.Array`, strings as bytes."""
+    import pyarrow
+
+    if isinstance(column, pyarrow.ExtensionArray):
+        column = column.storage
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pyarrow.types.is_string_view(column.type):
+        column = column.view(pyarrow.binary_view())
+    if pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type):
+        column = column.cast(pyarrow.large_binary())
+    return column.to_pylist()
 
 
 @contextlib.contextmanager
@@ -57,6 +76,8 @@ def _opened(address):
     try:
         with parquet.ParquetFile(path, filesystem=system) as file:
             yield file
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowIOError) as error:
+    except (pyarrow.ArrowInvalid, OSError) as error:
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+            raise  # of the file system; what is damaged has no number
         reason = " ".join(str(error).split())[:200]
         raise CorpusError(f"{address} is no whole Parquet file: {reason}") from error

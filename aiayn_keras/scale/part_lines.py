@@ -97,7 +97,11 @@ def _columns(line):
 
 
 def _text_of(value):
-    return value if isinstance(value, str) else BadLine(f"no text: {value!r:.40}")
+    if isinstance(value, str):
+        value = value.encode()
+    if isinstance(value, bytes):
+        return _decode(value, len(value))
+    return BadLine(f"no text: {value!r:.40}")
 
 
 def _piece_lines(piece):
@@ -120,12 +124,13 @@ def _lines(file, position, stop):
         position += _skip_line(file, stop) - 1
     while stop is None or position < stop:
         line = file.readline(MAX_LINE_BYTES + 1)
-        if not line:
+        if not line or (position == 0 and line == BOM):
             return
         size = len(line)
         if size > MAX_LINE_BYTES and not line.endswith(b"\n"):
             size += _skip_line(file, None)
-        yield _decode(line, size, first=position == 0)
+        line = line.removeprefix(BOM if position == 0 else b"")
+        yield _decode(line.removesuffix(b"\n").removesuffix(b"\r"), size)
         position += size
 
 
@@ -139,11 +144,10 @@ def _skip_line(file, stop):
     return skipped
 
 
-def _decode(line, size, first):
+def _decode(line, size):
     if size > MAX_LINE_BYTES:
         return BadLine(f"a line must have at most {MAX_LINE_BYTES:,} bytes, it has {size:,}")
     try:
-        text = line.removeprefix(BOM if first else b"").decode("utf-8")
+        return line.decode("utf-8")
     except UnicodeDecodeError as error:
         return BadLine(f"not valid UTF-8 (byte 0x{line[error.start]:02x})")
-    return text.removesuffix("\n").removesuffix("\r")

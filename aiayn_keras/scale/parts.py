@@ -46,7 +46,7 @@ class Part:
     pieces: tuple[Piece, ...]
 
 
-def plan_parts(patterns, part_bytes=PART_BYTES):
+def plan_parts(patterns, part_bytes=PART_BYTES, left_out=None):
     """Cuts files into parts.
 
     Args:
@@ -54,6 +54,7 @@ def plan_parts(patterns, part_bytes=PART_BYTES):
             the order of their names.
         part_bytes: Size of a part of plain text, and the least of a part of Parquet, unless there
             would be more than `MOST_PARTS`.
+        left_out: Path or URL of a folder whose files are not taken, as the parts' own results.
 
     Returns:
         The list of `FoundFile`s, and the list of `Part`s in their order.
@@ -63,7 +64,7 @@ def plan_parts(patterns, part_bytes=PART_BYTES):
         CorpusError: For a file that says it is Parquet and is not; if aligned files differ in
             number, or in their number of lines.
     """
-    sides = [find_files(pattern) for pattern in patterns]
+    sides = [_found(pattern, left_out) for pattern in patterns]
     part_bytes = max(part_bytes, sum(file.bytes for file in sides[0]) // MOST_PARTS)
     if len(sides) == 2:
         cuts = _aligned(*sides, part_bytes)
@@ -71,6 +72,14 @@ def plan_parts(patterns, part_bytes=PART_BYTES):
         cuts = [(piece,) for file in sides[0] for piece in _pieces(file, part_bytes)]
     parts = [Part(number, pieces) for number, pieces in enumerate(cuts)]
     return [file for side in sides for file in side], parts
+
+
+def _found(pattern, left_out):
+    folder = f"{left_out}/"
+    files = [file for file in find_files(pattern) if not file.address.startswith(folder)]
+    if not files:
+        raise FileNotFoundError(f"There is no file {pattern} but those in {left_out}.")
+    return files
 
 
 def _pieces(file, part_bytes):

@@ -6,10 +6,11 @@ import logging
 import sentencepiece
 
 from aiayn_keras.data import CorpusError, write_shards
-from aiayn_keras.data.addresses import is_address, join, read_file, sizes_in, whole_file
+from aiayn_keras.data.addresses import absolute, is_address, join, read_file, sizes_in, whole_file
 from aiayn_keras.data.shard_index import INDEX, Shard
 from aiayn_keras.data.shard_writer import ENDINGS, MOST_PAIRS, dtype_of, index_text
 from aiayn_keras.data.token_shards import MAX_TOKENIZER_BYTES, TOKENIZER
+from aiayn_keras.files import check_is_new
 from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job
@@ -52,28 +53,42 @@ def prepare(recipe, output, engine=None, *, part_bytes=PART_BYTES, most_pairs=MO
     Raises:
         FileExistsError: If `output` is there, and is not of this job.
         FileNotFoundError: If a file is missing.
-        CorpusError: For a corpus that cannot be read, or without a pair.
-        RecipeError: If the recipe fine-tunes a model, for which no vocabulary is learned.
+        FolderInUseError: If another process works on the job.
+        CorpusError: For a corpus that cannot be read, or without a pair; for a damaged file, when
+            all parts of other files are done.
+        RecipeError: If the recipe fine-tunes a model, for which no vocabulary is learned, or has
+            fields that need text.
     """
     if recipe.model.initial is not None:
         raise RecipeError(
             "`model.initial`: prepared shards are not for fine-tuning, which reads text. Leave "
             "out `aiayn-keras prepare`."
         )
-    engine = engine or Engine()
+    if names := recipe.fields_of_text():
+        raise RecipeError(
+            f"{names} needs text, which prepared shards do not hold: leave it out, or train "
+            "without `aiayn-keras prepare`."
+        )
+    engine, output = engine or Engine(), absolute(output)
     section = recipe.corpus
     if section.name or section.tree_leaves or recipe.tokenizer.whole_target_words:
         return _prepare_in_memory(recipe, output, engine)
-    files, parts = plan_parts(section.train, part_bytes)
-    job = Job(str(output), parts)
-    job.open(
-        {
-            "task": "prepare",
-            "files": [[file.address, file.bytes, file.version] for file in files],
-            "origin": origin_of(recipe),
-            "most_pairs": most_pairs,
-        }
-    )
+    files, parts = plan_parts(section.train, part_bytes, left_out=output)
+    if not parts:  # Parquet files without a row
+        raise CorpusError(f"{' and '.join(section.train)}: there is no pair to prepare.")
+    job = Job(output, parts)
+    description = {
+        "task": "prepare",
+        "files": [[file.address, file.bytes, file.version] for file in files],
+        "origin": origin_of(recipe),
+        "most_pairs": most_pairs,
+    }
+    with job.opened(description):
+        return _prepare_parts(job, recipe, engine, most_pairs)
+
+
+def _prepare_parts(job, recipe, engine, most_pairs):
+    section = recipe.corpus
     proto = _tokenizer_of(job, recipe.tokenizer, engine)
     processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
     dtype = dtype_of(processor.vocab_size())
@@ -94,6 +109,7 @@ def _prepare_in_memory(recipe, output, engine):
             "Only files of aligned or tab-separated text, or of Parquet, are prepared on Ray or "
             "into another place than a folder. Prepare this corpus without."
         )
+    check_is_new(output)
     section = recipe.corpus
     text = load_named(section).train if section.name else read_files(section, section.train)
     sides = [lambda: iter(text.sources), lambda: iter(text.targets)]

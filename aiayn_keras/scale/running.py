@@ -3,6 +3,7 @@
 import time
 from typing import NamedTuple
 
+from aiayn_keras.data.text_files import CorpusError
 from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 
 
@@ -24,19 +25,24 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
     Args:
         job: An opened `Job`.
         engine: `Engine`.
-        work_class: Its objects return the `Manifest` of a part that they are called with.
+        work_class: Its objects return the number of a part that they are called with, and its
+            `Manifest`, or a `CorpusError` if its file is damaged.
         arguments: As in `Engine.run`.
         uses_accelerator: As in `Engine.run`.
         description: Of the progress bar.
 
     Returns:
         List of the `Manifest`s of all parts, in their order.
+
+    Raises:
+        CorpusError: For the first of the files that are damaged, when all other parts are done.
+        RuntimeError: If workers have written into a folder that this process does not see.
     """
     left, done = job.open_parts()
     results = engine.run(
         work_class, (job.output, *arguments), left, uses_accelerator=uses_accelerator
     )
-    start, lines = time.perf_counter(), 0
+    start, lines, problems = time.perf_counter(), 0, []
     with open_progress(
         SECONDS_BETWEEN_LINES,
         total=len(job.parts),
@@ -45,12 +51,25 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
         desc=description,
     ) as bar:
         for number, manifest in results:
+            if isinstance(manifest, CorpusError):
+                problems.append(manifest)
+                continue
             done[number] = manifest
             lines += manifest.lines
             rate = lines / (time.perf_counter() - start)
             bar.set_postfix_str(f"{lines:,} lines, {rate:,.0f} lines/s", refresh=False)
             bar.update()
     job.clean()
+    if problems:
+        others = f" Parts with such errors: {len(problems)}." if len(problems) > 1 else ""
+        raise CorpusError(
+            f"{problems[0]}{others} All other parts are done; the same command goes on with these."
+        ) from problems[0]
+    if job.missing():
+        raise RuntimeError(
+            f"Workers wrote into another {job.output} than this machine's: give a folder that all "
+            "machines share, or a URL."
+        )
     return [done[part.number] for part in job.parts]
 
 

@@ -10,9 +10,10 @@ from aiayn_keras.data.shard_index import facts_of
 from aiayn_keras.data.shard_writer import ENDINGS, split_into_shards, write_shard
 from aiayn_keras.scale.job import Job, stem_of
 from aiayn_keras.scale.part_lines import BadLine, read_pairs
+from aiayn_keras.scale.work import PartWork
 
 
-class TokenizingWork:
+class TokenizingWork(PartWork):
     """Tokenizes parts into shards.
 
     Args:
@@ -26,18 +27,17 @@ class TokenizingWork:
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
         self._output, self._dtype, self._most_pairs = output, dtype, most_pairs
 
-    def __call__(self, part):
-        """Writes the shards of a `Part`, and then its `Manifest`; gives its number and that."""
+    def write(self, part):
+        """Writes the shards of a `Part`; see `PartWork`."""
         bad, files, records = [], {}, {}
         pairs = _usable(read_pairs(part), bad)
         for number, some in enumerate(split_into_shards(pairs, self._most_pairs)):
             name = f"{stem_of(part)}-{number:05d}"
-            records[name] = self._write(name, some, files)
+            records[name] = self._write_shard(name, some, files)
         lines = sum(records.values()) + len(bad)
-        manifest = Job(self._output, [part]).finish_part(part, lines, bad, files, records)
-        return part.number, manifest
+        return Job(self._output, [part]).finish_part(part, lines, bad, files, records)
 
-    def _write(self, name, pairs, files):
+    def _write_shard(self, name, pairs, files):
         addresses = [join(self._output, f"{name}.{ending}") for ending in ENDINGS]
         with whole_file(addresses[0]) as records, whole_file(addresses[1]) as lengths:
             count = write_shard(pairs, self._processor, self._dtype, records, lengths)

@@ -4,7 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from aiayn_keras.data.addresses import join, whole_file
+from aiayn_keras.data.addresses import absolute, join, whole_file
 from aiayn_keras.data.shard_index import facts_of
 from aiayn_keras.files import digest_of_file
 from aiayn_keras.scale.engines import Engine
@@ -12,12 +12,15 @@ from aiayn_keras.scale.job import Job, stem_of
 from aiayn_keras.scale.part_lines import BadLine, read_lines
 from aiayn_keras.scale.parts import PART_BYTES, plan_parts
 from aiayn_keras.scale.running import finish_job, totals
+from aiayn_keras.scale.work import PartWork
+from aiayn_keras.text_fields import without_breaks
+from aiayn_keras.windows import windows
 
-WINDOW = 10_000
-"""Lines that are in memory at a time."""
 TOKENS_PER_BATCH = 4096
 """Source tokens that are computed together."""
 MOST_ROWS = 256
+NO_MODEL = "checkpoints", "tensorboard"
+"""Folders of a training that a model does not need."""
 
 
 def translate_files(
@@ -52,25 +55,26 @@ def translate_files(
     Raises:
         FileNotFoundError: If there is no file.
         FileExistsError: If the folder holds something else.
-        CorpusError: For a damaged file.
+        CorpusError: For a damaged file, when all parts of other files are done.
+        FolderInUseError: If another process works on the job.
     """
-    files, parts = plan_parts([pattern], part_bytes)
-    job = Job(str(output), parts)
-    job.open(
-        {
-            "task": "translate",
-            "files": [[file.address, file.bytes, file.version] for file in files],
-            "column": column,
-            "model": _digest(Path(model_folder)),
-            "options": json.loads(json.dumps(options, default=repr)),
-        }
-    )
-    arguments = (str(model_folder), column, options)
-    engine = engine or Engine(workers=1)
-    return totals(finish_job(job, engine, TranslationWork, arguments, uses_accelerator=True))
+    output, model_folder = absolute(output), absolute(model_folder)
+    files, parts = plan_parts([pattern], part_bytes, left_out=output)
+    job = Job(output, parts)
+    description = {
+        "task": "translate",
+        "files": [[file.address, file.bytes, file.version] for file in files],
+        "column": column,
+        "model": _digest(Path(model_folder), left_out=Path(output)),
+        "options": json.loads(json.dumps(options, default=repr)),
+    }
+    with job.opened(description):
+        arguments = (model_folder, column, options)
+        engine = engine or Engine(workers=1)
+        return totals(finish_job(job, engine, TranslationWork, arguments, uses_accelerator=True))
 
 
-class TranslationWork:
+class TranslationWork(PartWork):
     """Translates parts with a model that is loaded once.
 
     Args:
@@ -86,68 +90,70 @@ class TranslationWork:
         self._model = TransformerSeq2SeqLM.from_preset(model_folder)
         self._output, self._column, self._options = output, column, options
 
-    def __call__(self, part):
-        """Writes the results of a `Part`, and then its `Manifest`; gives its number and that."""
+    def write(self, part):
+        """Writes the translations of a `Part`; see `PartWork`."""
         bad, count, name = [], 0, f"{stem_of(part)}.txt"
         with whole_file(join(self._output, name)) as path:
             with path.open("w", encoding="utf-8", newline="") as file:
-                for window in _windows(read_lines(part, self._column)):
+                rows = map(_text_and_reason, read_lines(part, self._column))
+                for window in windows(rows):
                     texts, reasons = self._translate(window)
                     file.writelines(f"{text}\n" for text in texts)
                     bad += [(count + place + 1, reasons[place]) for place in sorted(reasons)]
                     count += len(window)
             facts = facts_of(path)
-        manifest = Job(self._output, [part]).finish_part(part, count, bad, {name: facts})
-        return part.number, manifest
+        return Job(self._output, [part]).finish_part(part, count, bad, {name: facts})
 
-    def _translate(self, lines):
-        """Translations of lines, and the reasons of those that have none, by place."""
-        reasons = {n: line.reason for n, line in enumerate(lines) if isinstance(line, BadLine)}
-        texts = ["" if n in reasons else line for n, line in enumerate(lines)]
+    def _translate(self, rows):
+        """Translations of rows of text and reason, and the reasons of those that have none."""
+        from aiayn_keras.decoding.translating import NoTranslationError
+
+        texts = [text for text, _ in rows]
+        reasons = {place: reason for place, (_, reason) in enumerate(rows) if reason}
         tokenizer = self._model.preprocessor.tokenizer
         positions = self._model.backbone.max_sequence_length
         lengths = [len(ids) + len(tokenizer.source_ids) for ids in tokenizer(texts)]
         for place, length in enumerate(lengths):
             if length > positions:
                 reasons[place] = f"{length} tokens are more than the model's {positions} positions"
-        found = [""] * len(lines)
-        for places in _batches([n for n in range(len(lines)) if n not in reasons], lengths):
-            sources = [texts[n] for n in places]
-            rows = self._model.translate(sources, batch_size=len(places), **self._options)
-            for place, translation in zip(places, rows, strict=True):
-                if translation.hypotheses:
-                    found[place] = translation.text.replace("\n", " ")
-                else:
+        found = [""] * len(rows)
+        for places in _batches([n for n in range(len(rows)) if n not in reasons], lengths):
+            try:
+                translations = self._model.translate(
+                    [texts[n] for n in places], batch_size=len(places), **self._options
+                )
+            except NoTranslationError as error:
+                translations = error.translations
+            for place, translation in zip(places, translations, strict=True):
+                if translation is None:
                     reasons[place] = "no translation keeps the constraint"
+                else:
+                    found[place] = without_breaks(translation.text)
         return found, reasons
 
 
-def _windows(lines):
-    window = []
-    for line in lines:
-        window.append(line)
-        if len(window) == WINDOW:
-            yield window
-            window = []
-    if window:
-        yield window
+def _text_and_reason(line):
+    """A line as a text and an empty reason, or none and the reason why."""
+    return ("", line.reason) if isinstance(line, BadLine) else (line, "")
 
 
 def _batches(places, lengths):
     """Lists of places of like length, longest first, each a power of two but for the last."""
     places = sorted(places, key=lambda n: (-lengths[n], n))
     while places:
-        rows = max(1, min(MOST_ROWS, TOKENS_PER_BATCH // lengths[places[0]]))
+        longest = max(1, lengths[places[0]])  # an empty line may have no token at all
+        rows = max(1, min(MOST_ROWS, TOKENS_PER_BATCH // longest))
         size = 1 << (rows.bit_length() - 1)
         yield places[:size]
         places = places[size:]
 
 
-def _digest(folder):
-    """SHA-256 over all files of a model folder but its checkpoints."""
+def _digest(folder, left_out):
+    """SHA-256 over all files of a model folder but its checkpoints and those of another folder."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if path.is_file() and name.parts[0] not in ("checkpoints", "tensorboard"):
+        is_output = path.is_relative_to(left_out)
+        if path.is_file() and not is_output and name.parts[0] not in NO_MODEL:
             digest.update(f"{name.as_posix()}\0{digest_of_file(path)}\n".encode())
     return digest.hexdigest()

@@ -57,7 +57,7 @@ def test_an_index_is_read(tmp_path):
             {name: INDEX[name] for name in ("version", "dtype", "origin")},
             "`shards`: Field required",
         ),
-        (json.dumps(INDEX) + " " * 16_000_000, "has more than 16,000,000 bytes"),
+        (json.dumps(INDEX) + " " * 64_000_000, "has more than 64,000,000 bytes"),
     ],
 )
 def test_a_wrong_index_is_refused_with_its_field(tmp_path, index, message):

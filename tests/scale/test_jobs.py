@@ -1,6 +1,8 @@
 """Jobs in processes: the right results, once each; what was done is kept; bad lines are told."""
 
+import gzip
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -9,10 +11,13 @@ import pytest
 import sentencepiece
 
 from aiayn_keras.data import TokenShards, generate_demo_pairs
+from aiayn_keras.folder_lock import FolderInUseError
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.engines import Engine
+from aiayn_keras.scale.job import Job
 from aiayn_keras.scale.preparation import prepare
-from aiayn_keras.scale.translation import translate_files
+from aiayn_keras.scale.translation import _batches, translate_files
+from tests.random_parser import SOURCES, build_random_parser, is_tree_of
 from tests.runs import small_recipe
 
 DEMO = str(Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras")
@@ -26,7 +31,6 @@ def read_parts(folder, ending=".txt"):
 def recipe_of(files, *settings):
     return small_recipe(
         "corpus.name=null",
-        "corpus.train_size=null",
         f"corpus.train=[{', '.join(map(str, files))}]",
         f"corpus.validation=[{', '.join(map(str, files))}]",
         *settings,
@@ -41,6 +45,22 @@ def write_files(folder):
 
 
 # ---- Translation ----
+
+
+def test_a_line_without_a_tree_is_told_and_the_others_have_theirs(tmp_path):
+    build_random_parser().save_to_preset(tmp_path / "parser")
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SOURCES), "utf-8")
+    done = translate_files(
+        *(tmp_path / "parser", tmp_path / "in.txt", tmp_path / "out"),
+        constraint="brackets",
+        max_length=7,
+    )
+    assert done == (4, 1)
+    trees = read_parts(tmp_path / "out").splitlines()
+    has_tree = [is_tree_of(tree, line) for tree, line in zip(trees, SOURCES, strict=True)]
+    assert (has_tree, trees[2]) == ([True, True, False, True], "")
+    (bad,) = read_parts(tmp_path / "out", ".bad.jsonl").splitlines()
+    assert json.loads(bad)["reason"] == "no translation keeps the constraint"
 
 
 def test_translations_are_those_of_the_model(tmp_path):
@@ -80,17 +100,60 @@ def test_a_job_goes_on_with_the_parts_that_are_missing(tmp_path):
     assert not (tmp_path / "out/.writing-left").exists()
 
 
+def test_a_damaged_file_keeps_the_others_from_nothing_and_may_be_mended(tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(b"The girl is happy.\n" * 9))
+    whole = (tmp_path / "b.gz").read_bytes()
+    (tmp_path / "b.gz").write_bytes(whole[:-5])
+    arguments = (DEMO, tmp_path / "*.gz", tmp_path / "out")
+    with pytest.raises(ValueError, match=r"b\.gz: not a complete.*the same command goes on"):
+        translate_files(*arguments, num_beams=1)
+    done = {path.name for path in (tmp_path / "out").glob("part-*.json")}
+    assert done == {"part-000000.json", "part-000002.json"}
+    (tmp_path / "b.gz").write_bytes(whole)
+    assert translate_files(*arguments, num_beams=1) == (27, 0)
+    (tmp_path / "b.gz").write_bytes(whole)
+    os.utime(tmp_path / "b.gz", (1, 1))
+    with pytest.raises(FileExistsError, match="differs in: files"):
+        translate_files(*arguments, num_beams=1)
+
+
+def test_results_among_the_files_and_in_the_model_s_folder_are_none_of_the_job(tmp_path):
+    model = shutil.copytree(DEMO, tmp_path / "model")
+    (model / "in.txt").write_text("The girl is happy.\n")
+    for _ in range(2):
+        assert translate_files(model, model / "**/*.txt", model / "out", num_beams=1) == (1, 0)
+    with pytest.raises(FileNotFoundError, match=r"no file .*\.json but those in .*/out"):
+        translate_files(model, model / "out/*.json", model / "out", num_beams=1)
+
+
+def test_a_job_has_its_folder_for_itself(tmp_path):
+    job = Job(str(tmp_path / "out"), [])
+    with (
+        job.opened({"files": []}),
+        pytest.raises(FolderInUseError, match=rf"process {os.getpid()} .* works in .*/out:"),
+        job.opened({"files": []}),
+    ):
+        pass
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "in.txt").write_text("The girl is happy.\n")
     arguments = (DEMO, tmp_path / "in.txt", tmp_path / "out")
-    translate_files(*arguments, num_beams=1)
-    with pytest.raises(FileExistsError, match="another job, which differs in: options"):
+    with pytest.raises(ValueError, match="`min_length` must be from 0"):
+        translate_files(*arguments, min_length=3, max_length=2)
+    translate_files(*arguments, num_beams=1)  # nothing was done
+    with pytest.raises(
+        FileExistsError, match=r"another job, which differs in: options.*another folder\.$"
+    ):
         translate_files(*arguments, num_beams=2)
     (tmp_path / "in.txt").write_text("Paul works.\n")
     with pytest.raises(FileExistsError, match="differs in: files"):
         translate_files(*arguments, num_beams=1)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/notes").touch()
     with pytest.raises(FileExistsError, match="holds other files"):
-        translate_files(*arguments[:2], tmp_path)
+        translate_files(*arguments[:2], tmp_path / "full")
     (tmp_path / "out/job.json").write_text("[1]")
     with pytest.raises(ValueError, match=r"job\.json is damaged"):
         translate_files(*arguments, num_beams=1)
@@ -149,3 +212,17 @@ def test_a_corpus_without_a_pair_is_refused(tmp_path):
     (tmp_path / "a.tsv").write_text("no tab\n")
     with pytest.raises(ValueError, match=r"a\.tsv: there is no pair to prepare"):
         prepare(recipe_of([tmp_path / "a.tsv"]), tmp_path / "out", Engine(1))
+
+
+def test_a_parquet_file_without_a_row_is_refused(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    schema = pyarrow.schema({"source": "string", "target": "string"})
+    parquet.ParquetWriter(tmp_path / "a.parquet", schema).close()
+    with pytest.raises(ValueError, match=r"a\.parquet: there is no pair to prepare"):
+        prepare(recipe_of([tmp_path / "a.parquet"]), tmp_path / "out", Engine(1))
+    assert not (tmp_path / "out").exists()
+
+
+def test_lines_without_a_token_are_batches_too():
+    assert list(_batches([0, 1, 2], [0, 0, 0])) == [[0, 1, 2]]

@@ -1,6 +1,7 @@
 """Parts of files: whatever the cuts, each line is in one part, in its order."""
 
 import gzip
+import os
 import unicodedata
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from aiayn_keras.data import CorpusError
 from aiayn_keras.data.text_files import MAX_LINE_BYTES
 from aiayn_keras.scale import aligned_cuts, parts
+from aiayn_keras.scale.job import Job
 from aiayn_keras.scale.part_lines import BadLine, read_lines, read_pairs
 from aiayn_keras.scale.parts import plan_parts
 
@@ -61,6 +63,45 @@ def test_files_of_a_pattern_come_in_the_order_of_their_names(tmp_path, part_byte
     assert lines_of(tmp_path / "*", part_bytes) == 3 * LINES
 
 
+def test_links_are_followed_and_hidden_files_left_out(tmp_path):
+    (tmp_path / "a").mkdir()
+    for name in ("a/1.txt", "a/.hidden.txt", "other.txt"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "a/2.txt").symlink_to(tmp_path / "other.txt")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    assert lines_of(tmp_path / "a/*.txt") == ["a/1.txt", "other.txt"]
+    assert lines_of(tmp_path / "?/*.txt") == 2 * ["a/1.txt", "other.txt"]
+    (tmp_path / "other.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*/a/2\.txt"):
+        lines_of(tmp_path / "a/*.txt")
+
+
+def test_a_name_that_is_no_text_is_kept(tmp_path):
+    name = os.fsencode(tmp_path) + b"/caf\xe9.txt"
+    with open(name, "w") as file:
+        file.write("one\ntwo")
+    (part,) = parts_of([tmp_path / "*.txt"], 1000)
+    job = Job(str(tmp_path / "out"), [part])
+    for _ in range(2):
+        with job.opened({"files": [[part.pieces[0].address]]}):
+            assert list(read_lines(part)) == ["one", "two"]
+
+
+def test_a_mark_of_bytes_alone_is_no_line(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf")
+    assert lines_of(tmp_path / "a.txt") == []
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf\n")
+    assert lines_of(tmp_path / "a.txt") == [""]
+
+
+def test_a_name_with_a_bracket_is_a_file_before_it_is_a_pattern(tmp_path):
+    (tmp_path / "a[1].txt").write_text("itself")
+    (tmp_path / "a1.txt").write_text("by pattern")
+    assert lines_of(tmp_path / "a[1].txt") == ["itself"]
+    (tmp_path / "a[1].txt").unlink()
+    assert lines_of(tmp_path / "a[1].txt") == ["by pattern"]
+
+
 def test_lines_that_cannot_be_used_are_told(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes(b"\xef\xbb\xbfone\n\xff\n" + b"x" * (MAX_LINE_BYTES + 1) + b"\ntwo\n")
@@ -69,10 +110,21 @@ def test_lines_that_cannot_be_used_are_told(tmp_path):
         assert (one, two) == ("one", "two")
         assert bad == BadLine("not valid UTF-8 (byte 0xff)")
         assert f"it has {MAX_LINE_BYTES + 2:,}" in long.reason
-    assert lines_of(write_parquet(tmp_path / "a.parquet", text=["a", None])) == [
-        "a",
-        BadLine("no text: None"),
-    ]
+    texts = pyarrow.array(["a", None, b"\xff\xfe", "ä" * MAX_LINE_BYTES, "b"], "binary")
+    strings = texts.view("string")
+    for text in (texts, strings, strings.dictionary_encode()):
+        a, none, bad, long, b = lines_of(write_parquet(tmp_path / "a.parquet", text=text))
+        assert (a, b) == ("a", "b")
+        assert none == BadLine("no text: None")
+        assert bad == BadLine("not valid UTF-8 (byte 0xff)")
+        assert f"it has {2 * MAX_LINE_BYTES:,}" in long.reason
+    strings = pyarrow.array(['"a"', None], "string")
+    json = pyarrow.ExtensionArray.from_storage(pyarrow.json_(), strings)
+    for text in (strings.cast(pyarrow.string_view()), json):
+        a, none = lines_of(write_parquet(tmp_path / "c.parquet", text=text))
+        assert (a, none) == ('"a"', BadLine("no text: None"))
+    (number,) = lines_of(write_parquet(tmp_path / "b.parquet", text=[1]))
+    assert number == BadLine("no text: 1")
 
 
 def test_damaged_files_are_refused(tmp_path):
@@ -84,6 +136,10 @@ def test_damaged_files_are_refused(tmp_path):
         lines_of(tmp_path / "a.parquet")
     with pytest.raises(CorpusError, match=r"no column 'text'. Its columns: a, b"):
         lines_of(write_parquet(tmp_path / "b.parquet", a=["x"], b=["y"]))
+    twice = pyarrow.table([["x"], ["y"]], names=["text", "text"])
+    parquet.write_table(twice, tmp_path / "c.parquet")
+    with pytest.raises(CorpusError, match=r"2 times the column 'text'"):
+        lines_of(tmp_path / "c.parquet")
     with pytest.raises(FileNotFoundError, match=r"There is no file .*/\*\.tsv"):
         lines_of(tmp_path / "*.tsv")
 

@@ -43,15 +43,20 @@ def test_augmentation_needs_text(shards):
         small_recipe(f"corpus.shards={shards}", "augmentation.joined=0.5")
 
 
+def test_what_needs_text_is_not_prepared(tmp_path):
+    with pytest.raises(RecipeError, match="`augmentation` needs text, which prepared shards"):
+        prepare(small_recipe("augmentation.joined=0.5"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_command_prepares_files(tmp_path):
     text = generate_demo_pairs(600, 0, "train")
     for name, side in (("a.en", text.sources), ("a.de", text.targets)):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in side), "utf-8")
     files = f"[{tmp_path}/a.en, {tmp_path}/a.de]"
     settings = [
-        *(setting for setting in SETTINGS if "train_size" not in setting),
-        "corpus.name=null",
-        "corpus.train_size=null",
+        *(setting for setting in SETTINGS if not setting.startswith("corpus.")),
+        *(f"corpus.{field}=null" for field in ("name", "train_size", "validation_size")),
         f"corpus.train={files}",
         f"corpus.validation={files}",
     ]

@@ -3,7 +3,15 @@
 import os
 import signal
 import sys
+import time
 from pathlib import Path
+
+
+class OddError(Exception):
+    """Is made of more than its message."""
+
+    def __init__(self, part, problem):
+        super().__init__(f"part {part} is {problem}")
 
 
 class CountingWorkDouble:
@@ -13,12 +21,19 @@ class CountingWorkDouble:
 
     Args:
         folder: Path of a folder for the files.
-        killed: Numbers of the parts at which it kills its process, once each.
-        refused: Number of a part at which it raises an error.
+        killed: Numbers of the parts at which it kills its process, once each; of a negative one,
+            each time; -1 for when it is made.
+        refused: Number of a part at which it raises an error; -1 for when it is made.
+        odd: Whether that error is one that pickle cannot make anew.
     """
 
-    def __init__(self, folder, killed=(), refused=None):
+    def __init__(self, folder, killed=(), refused=None, odd=False):
+        if -1 in killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if refused == -1:
+            raise ValueError("the model is damaged")
         self._folder, self._killed, self._refused = Path(folder), killed, refused
+        self._odd = odd
         _new_file(self._folder, "started")
         if "keras" in sys.modules:
             (self._folder / "keras").touch()
@@ -26,11 +41,28 @@ class CountingWorkDouble:
     def __call__(self, part):
         """The part, times ten."""
         calls = _new_file(self._folder, f"call-{part}")
-        if part in self._killed and calls == 1:
+        if part in self._killed and (calls == 1 or part < 0):
             os.kill(os.getpid(), signal.SIGKILL)
         if part == self._refused:
-            raise ValueError(f"part {part} is damaged")
+            raise OddError(part, "damaged") if self._odd else ValueError(f"part {part} is damaged")
         return part * 10
+
+
+class EndlessWorkDouble:
+    """Writes the number of its process into a file for each call, and does not come back.
+
+    Args:
+        folder: Path of a folder for the files.
+    """
+
+    def __init__(self, folder):
+        self._folder = Path(folder)
+
+    def __call__(self, part):
+        """Sleeps for longer than any test."""
+        with (self._folder / "processes").open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        time.sleep(600)
 
 
 def _new_file(folder, stem):
