@@ -1,10 +1,12 @@
 """The mean of the last checkpoints (paper 6.1)."""
 
+import itertools
 import logging
 from pathlib import Path
 
 import keras
 
+from aiayn_keras.checks import check_integer
 from aiayn_keras.files import check_is_new, new_folder, write_text
 from aiayn_keras.training.building import build_model, build_translator, save_trained
 from aiayn_keras.training.checkpoints import (
@@ -16,6 +18,7 @@ from aiayn_keras.training.history import best_update, read_history, write_histor
 from aiayn_keras.training.initial_model import read_initial
 from aiayn_keras.training.inputs import check_initial, read_inputs, read_recipe_text
 from aiayn_keras.training.recipe import load_recipe
+from aiayn_keras.training.recipe_limits import MOST_CHECKPOINTS
 from aiayn_keras.training.resume import read_tokenizer
 from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.validation import copy_weights
@@ -75,8 +78,13 @@ def chosen_checkpoints(folder, training):
         if best is None or best != best_update(history, training.monitor):
             logger.warning("The best checkpoint is not known, or not there any more.")
         return [checkpoints[last if best is None else best]]
-    first = max(every, last - (training.average_checkpoints - 1) * every)
-    updates = range(first, last + 1, every)
+    return _last_without_gap(folder, checkpoints, every, training.average_checkpoints)
+
+
+def _last_without_gap(folder, checkpoints, every, count):
+    """Paths of the last checkpoints, `count` or all of a shorter training; see above."""
+    last = max(checkpoints)
+    updates = range(max(every, last - (count - 1) * every), last + 1, every)
     missing = [str(update) for update in updates if update not in checkpoints]
     if missing:
         raise ValueError(
@@ -86,13 +94,23 @@ def chosen_checkpoints(folder, training):
     return [checkpoints[update] for update in updates]
 
 
+def _last_in_a_row(checkpoints, every):
+    """Paths of the last checkpoints that were written one after the other, oldest first."""
+    if not checkpoints:
+        return []
+    last = max(checkpoints)
+    updates = itertools.takewhile(checkpoints.__contains__, range(last, 0, -every))
+    return [checkpoints[update] for update in updates][::-1]
+
+
 def write_average(run, output, last=None):
     """Writes the mean of a training's last checkpoints as a model folder.
 
     Args:
         run: Folder of a training, finished or not.
         output: Folder to make; it must not exist.
-        last: Number of checkpoints; defaults to the recipe's `average_checkpoints`.
+        last: Number of checkpoints; defaults to the recipe's `average_checkpoints`, or all if
+            it has had fewer.
 
     Returns:
         List of the checkpoints' paths, oldest first.
@@ -110,11 +128,18 @@ def write_average(run, output, last=None):
     recipe_text = read_recipe_text(folder)
     recipe, inputs = load_recipe(folder.recipe), read_inputs(folder)
     tokenizer, initial = _read_beginning(folder, recipe)
-    last = recipe.training.average_checkpoints if last is None else last
-    paths = folder.last_checkpoints(last)
+    checkpoints = dict(list_checkpoints(folder.checkpoints))
+    every = recipe.training.checkpoint_every
+    if last is None:  # as the training itself, which may be shorter
+        last = min(
+            recipe.training.average_checkpoints, max(max(checkpoints, default=0) // every, 1)
+        )
+    paths = _last_in_a_row(checkpoints, every)[-check_integer("last", last, 1, MOST_CHECKPOINTS) :]
     if len(paths) < last:
-        raise ValueError(f"{run} has {len(paths)} checkpoints, fewer than {last}.")
-    newest, _ = list_checkpoints(folder.checkpoints)[-1]
+        raise ValueError(
+            f"{run} has {len(paths)} checkpoints in a row up to the newest, fewer than {last}."
+        )
+    newest = max(checkpoints)
     history = read_history(folder.history, newest)
     model = build_model(recipe, tokenizer, initial)
     average_checkpoints(model, paths)

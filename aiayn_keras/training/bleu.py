@@ -1,10 +1,15 @@
 """BLEU by sacreBLEU, never without its signature (https://aclanthology.org/W18-6319)."""
 
 import dataclasses
+import logging
 from dataclasses import dataclass
 from urllib.error import URLError
 
 import sacrebleu
+
+from aiayn_keras.decoding.translating import NoTranslationError
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,21 @@ def evaluate_bleu(model, pairs, evaluation):
 
 
 def translate_as_recipe(model, sources, evaluation):
-    """Translates sentences as an `EvaluationSection` says, to a list of strings."""
+    """Translates sentences as an `EvaluationSection` says, to a list of strings.
+
+    A sentence of which no translation keeps the constraint gets an empty one: of a training nothing
+    may be lost for it.
+    """
     options = dataclasses.asdict(evaluation.search_options())
-    return [translation.text for translation in model.translate(sources, **options)]
+    try:
+        translations = model.translate(sources, **options)
+    except NoTranslationError as error:
+        logger.warning(
+            "%d of %d sentences have no translation that keeps `evaluation.constraint`, the first "
+            "is %.60r: empty ones are compared.",
+            len(error.rows),
+            len(sources),
+            sources[error.rows[0]],
+        )
+        translations = error.translations
+    return ["" if each is None else each.text for each in translations]

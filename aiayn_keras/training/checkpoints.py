@@ -12,7 +12,7 @@ from pathlib import Path
 import h5py
 
 from aiayn_keras.files import publish, writing_folder
-from aiayn_keras.training.adapters import has_adapters, read_adapters, write_adapters
+from aiayn_keras.training.adapters import A, B, has_adapters, read_adapters, write_adapters
 from aiayn_keras.weight_files import check_room_for, check_weight_file
 
 _NAME = re.compile(r"update-(\d{8})\.([0-9a-f]{16})\.weights\.h5")
@@ -80,6 +80,12 @@ def _write(model, path):
     if not has_adapters(model):
         model.save_weights(path)
         return
+    others = [v.path for v in model.trainable_variables if not v.path.endswith((A, B))]
+    if others:
+        raise ValueError(
+            f"Only adapters are kept of a model that has some, but {others[0]} is trained too: set "
+            "its `trainable` to False, as `add_adapters` does."
+        )
     # Keras would merge the adapters, and a training could not go on.
     with h5py.File(path, "w") as file:
         write_adapters(model, file.create_group("adapters"))

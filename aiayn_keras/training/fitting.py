@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import keras
 
-from aiayn_keras.backend import Devices
+from aiayn_keras.backend import Devices, with_free_shapes
 from aiayn_keras.data import BatchSequence, ProcessRows, UpdateBatches
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.training.callbacks import Checkpoints
@@ -69,10 +69,12 @@ def fit(run):
     )
     devices = run.devices
     rows = ProcessRows(devices.num_models, devices.num_processes, devices.process)
-    first = start.updates * batches_per_update
+    data = updates.to_iter_dataset(start.updates * batches_per_update).map(rows)
+    if len(run.batches.shapes) > 1:
+        data = with_free_shapes(data)
     with contextlib.closing(progress), watch_interrupts() as watch:
         run.model.fit(
-            updates.to_iter_dataset(first).map(rows),
+            data,
             steps_per_epoch=training.checkpoint_every * batches_per_update,
             epochs=training.updates // training.checkpoint_every,
             initial_epoch=start.updates // training.checkpoint_every,

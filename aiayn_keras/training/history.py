@@ -18,7 +18,16 @@ MOST_BYTES = 1 << 26
 
 
 class HistoryRow(pydantic.BaseModel):
-    """The figures of one checkpoint, as `history.json` holds them."""
+    """The figures of one checkpoint, as `history.json` holds them.
+
+    Attributes:
+        updates: Number of updates done.
+        learning_rate: Rate of the next update.
+        loss: Mean training loss since the checkpoint before.
+        val_loss: Loss on the validation text.
+        val_perplexity: Perplexity per wordpiece on it.
+        val_bleu: BLEU on it, where it was due.
+    """
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 

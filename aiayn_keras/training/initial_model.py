@@ -9,7 +9,8 @@ import keras
 from aiayn_keras.files import digest_of_file, read_bytes
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
 from aiayn_keras.models.architecture import OPTIONS, RATES
-from aiayn_keras.models.model_folder import MOST_JSON_BYTES, WEIGHTS, check_model_folder
+from aiayn_keras.models.preset_checks import MOST_JSON_BYTES, check_model_folder
+from aiayn_keras.models.preset_files import WEIGHTS
 from aiayn_keras.training.recipe import RecipeError, check_division
 
 CONFIG = "config.json"

@@ -1,6 +1,5 @@
 """The section of a recipe on the architecture: its fields are the options of the backbone."""
 
-import inspect
 from typing import Annotated, Literal
 
 import keras
@@ -9,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.models.architecture import INTEGERS
+from aiayn_keras.models.backbone_defaults import BACKBONE_DEFAULTS
 from aiayn_keras.training.recipe_limits import Share, count
 from aiayn_keras.training.recipe_sections import Section
 
@@ -79,11 +79,6 @@ def _known_activation(name):
     return name
 
 
-BACKBONE_DEFAULTS = {
-    name: parameter.default
-    for name, parameter in inspect.signature(TransformerBackbone.__init__).parameters.items()
-    if parameter.default is not parameter.empty and name != "dtype"
-}
 _TYPE_OF_OPTION = {
     **{name: count(most, least) for name, (least, most) in INTEGERS.items()},
     "activation": Annotated[str, AfterValidator(_known_activation)],

@@ -42,8 +42,8 @@ class Progress(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         names = ("loss", "val_loss", "val_perplexity", "val_bleu")
         figures = ", ".join(f"{name} {logs[name]:.3f}" for name in names if name in logs)
-        # On standard error, as the bar: standard output is for results.
-        self._bar.write(f"update {self._bar.n:,}: {figures}", file=sys.stderr)
+        if sys.stderr is not None:  # as the bar: standard output is for results
+            self._bar.write(f"update {self._bar.n:,}: {figures}", file=sys.stderr)
 
     def close(self):
         """Ends the bar, also after an interruption."""

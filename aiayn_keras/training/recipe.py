@@ -1,22 +1,22 @@
 """A training described by one YAML file, checked before anything runs."""
 
-import difflib
-import reprlib
 from importlib import resources
 
 import pydantic
 import yaml
 
-from aiayn_keras.backend import compiles_by_default, open_devices
+from aiayn_keras.backend import DevicesError, compiles_by_default, open_devices
 from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
+from aiayn_keras.models.architecture import check_architecture
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
+from aiayn_keras.training.corpus_section import CorpusSection
 from aiayn_keras.training.model_section import DEFAULT_PRESET, ModelSection
 from aiayn_keras.training.recipe_limits import MOST_PARAMETERS
+from aiayn_keras.training.recipe_problems import explain, shown
 from aiayn_keras.training.recipe_sections import (
     AugmentationSection,
     BatchesSection,
-    CorpusSection,
     EvaluationSection,
     OptimizerSection,
     Section,
@@ -24,9 +24,6 @@ from aiayn_keras.training.recipe_sections import (
     TrainingSection,
 )
 from aiayn_keras.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
-
-MOST_PROBLEMS = 3
-"""Greatest number of wrong fields that a message is about."""
 
 _LEARNED = ("vocabulary_size", "model_type", "normalization", "whole_target_words")
 """Fields on a vocabulary that is learned."""
@@ -50,17 +47,19 @@ class Recipe(Section):
 
     @pydantic.model_validator(mode="after")
     def _shards_or_text(self):
-        fields = {
-            "tokenizer.sampling_alpha": self.tokenizer.sampling_alpha is not None,
-            "augmentation": self.augmentation != AugmentationSection(),
-        }
-        for name in (name for name, is_used in fields.items() if is_used):
-            if self.corpus.shards is not None:
-                raise ValueError(
-                    f"`{name}` needs text, which `corpus.shards` does not hold: leave one of them "
-                    "out"
-                )
+        if self.corpus.shards is not None and (names := self.fields_of_text()):
+            raise ValueError(
+                f"{names} needs text, which `corpus.shards` does not hold: leave one of them out"
+            )
         return self
+
+    def fields_of_text(self):
+        """The given fields that change text, which prepared shards do not hold, as a string."""
+        fields = {
+            "`tokenizer.sampling_alpha`": self.tokenizer.sampling_alpha is not None,
+            "`augmentation`": self.augmentation != AugmentationSection(),
+        }
+        return " and ".join(name for name, is_given in fields.items() if is_given)
 
     @pydantic.model_validator(mode="before")
     @classmethod
@@ -105,6 +104,9 @@ class Recipe(Section):
     def _model_has_a_size(self):
         if self.model.initial is not None:
             return self
+        options = {**self.model.options, "vocabulary_size": self.tokenizer.vocabulary_size}
+        del options["activation"]
+        check_architecture(**options)
         parameters = self.model.count_parameters(self.tokenizer.vocabulary_size)
         if parameters > MOST_PARAMETERS:
             raise ValueError(
@@ -137,12 +139,22 @@ class Recipe(Section):
         return model
 
     def open_devices(self):
-        """The `Devices` to train on; see `aiayn_keras.backend.open_devices`."""
-        return open_devices(
+        """The `Devices` to train on; see `aiayn_keras.backend.open_devices`.
+
+        Raises:
+            DevicesError: Also for several processes that would draw wordpieces, each its own.
+        """
+        devices = open_devices(
             self.training.devices,
             self.training.model_parallel_size,
             self.optimizer.gradient_accumulation_steps,
         )
+        if devices.num_processes > 1 and self.tokenizer.sampling_alpha is not None:
+            raise DevicesError(
+                "`tokenizer.sampling_alpha` must be left out with several processes, each of which "
+                f"would draw other wordpieces. Received: {devices.num_processes} processes."
+            )
+        return devices
 
     def to_yaml(self):
         """The whole recipe, defaults included, as YAML text."""
@@ -203,7 +215,7 @@ def load_recipe(name_or_path, overrides=()):
     try:
         return Recipe.model_validate(fields)
     except pydantic.ValidationError as error:
-        raise RecipeError(_explain(error, name_or_path)) from None
+        raise RecipeError(explain(error, Recipe, name_or_path)) from None
 
 
 def _read(name_or_path):
@@ -234,53 +246,9 @@ def _apply(fields, override):
     section, _, field = key.partition(".")
     if not (equals and section and field):
         raise RecipeError(
-            f"A setting must look like section.field=value. Received: {_shown(override)}."
+            f"A setting must look like section.field=value. Received: {shown(override)}."
         )
-    value = _parse(value, _shown(override))
+    value = _parse(value, shown(override))
     if not isinstance(fields.setdefault(section, {}), dict):
         raise RecipeError(f"`{section}` must be a section of fields.")
     fields[section][field] = value
-
-
-def _explain(error, origin):
-    """One line on the first fields that are wrong, in the words of a recipe."""
-    problems = [_explain_one(problem) for problem in error.errors()[:MOST_PROBLEMS]]
-    more = error.error_count() - len(problems)
-    problems += [f"And {more} more."] if more else []
-    return f"Recipe {origin}: {' '.join(problems)}"
-
-
-def _explain_one(problem):
-    path = [str(part) for part in problem["loc"] if isinstance(part, str)]
-    where = ".".join(path) or "recipe"
-    received = f" Received: {_shown(problem['input'])}."
-    if problem["type"] == "extra_forbidden":
-        allowed = _allowed_names(path[:-1])
-        close = difflib.get_close_matches(path[-1][:100], allowed, n=1)
-        hint = f" Did you mean `{close[0]}`?" if close else ""
-        return f"unknown field `{where[:100]}`.{hint} Allowed: {', '.join(allowed)}."
-    if problem["type"] == "missing":
-        return f"field `{where}` is missing."
-    if problem["type"] == "model_type":
-        return f"`{where}`: must be a section of fields.{received}"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"`{where}`: {message}.{'' if isinstance(problem['input'], dict) else received}"
-
-
-def _shown(value):
-    """A value for a message, shortened."""
-    try:
-        return _SHORT.repr(value)
-    except ValueError:  # Python refuses to write thousands of digits.
-        return "a huge number"
-
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
-
-
-def _allowed_names(path):
-    model = Recipe
-    for part in path:
-        model = model.model_fields[part].annotation
-    return list(model.model_fields)

@@ -1,4 +1,4 @@
-"""The sections of a recipe: their fields, defaults and limits."""
+"""The sections of a recipe: fields, defaults and limits; `corpus` and `model` are beside it."""
 
 import contextlib
 import dataclasses
@@ -7,13 +7,12 @@ from typing import Literal
 import pydantic
 
 from aiayn_keras.backend import bfloat16_products
-from aiayn_keras.data.trees import TREE_LEAVES
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.optimization import paper_adam
 from aiayn_keras.training import recipe_limits as limits
 from aiayn_keras.training.bleu import check_bleu_tokenizer
-from aiayn_keras.training.recipe_limits import FilePair, Share, count, number, type_of_search_option
+from aiayn_keras.training.recipe_limits import Share, count, number, type_of_search_option
 
 
 class Section(pydantic.BaseModel):
@@ -22,57 +21,6 @@ class Section(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False
     )
-
-
-class CorpusSection(Section):
-    """The source of the pairs: a corpus by `name`, or files by path.
-
-    Attributes:
-        name: A name of `aiayn_keras.data.corpus_names()`.
-        variant: Variant of Multi30k, `"tok"` or `"raw"`.
-        train_size: Number of training pairs to generate for `demo`.
-        validation_size: Likewise, of validation pairs.
-        test_size: Likewise, of test pairs.
-        train: Two files, or one TSV file, plain or .gz; likewise `validation` and `test`.
-        validation: See `train`.
-        test: See `train`.
-        source_language: Language code of the sources, kept with the recipe.
-        target_language: Language code of the targets.
-        tree_leaves: If given, the text is constituency trees: `train`, `validation` and `test` are
-            lists of one file or folder of bracketed trees each (see `read_trees`), words are the
-            sources, and linearized trees the targets. Their leaves are `"XX"` or, with `"tags"`,
-            parts of speech. For a treebank by `name`, `"XX"` if not given.
-        shards: Folder that `aiayn-keras prepare` made of the training pairs, or its URL; their text
-            is then not read.
-    """
-
-    name: str | None = None
-    variant: Literal["tok", "raw"] | None = None
-    train_size: count(limits.MOST_GENERATED) | None = None
-    validation_size: count(limits.MOST_GENERATED) | None = None
-    test_size: count(limits.MOST_GENERATED) | None = None
-    train: FilePair | None = None
-    validation: FilePair | None = None
-    test: FilePair | None = None
-    source_language: str | None = None
-    target_language: str | None = None
-    tree_leaves: Literal[TREE_LEAVES] | None = None
-    shards: str | None = None
-
-    @pydantic.model_validator(mode="after")
-    def _name_or_files(self):
-        if (self.name is None) == (self.train is None):
-            raise ValueError("give either `name` or the files `train` and `validation`")
-        if self.train is not None and self.validation is None:
-            raise ValueError("`train` needs `validation`")
-        if self.train is not None and self.tree_leaves is not None:
-            for split in ("train", "validation", "test"):
-                if len(getattr(self, split) or "1") != 1:
-                    raise ValueError(
-                        f"with `tree_leaves`, `{split}` must be a list of one file or folder of "
-                        "trees"
-                    )
-        return self
 
 
 class TokenizerSection(Section):
@@ -144,7 +92,7 @@ class OptimizerSection(Section):
 
     warmup_steps: count(limits.MOST_UPDATES) = 4000
     peak_learning_rate: number(gt=0.0, le=limits.GREATEST_RATE) | None = None
-    label_smoothing: Share | None = None
+    label_smoothing: number(ge=0.0, le=0.99) | None = None
     gradient_accumulation_steps: count(limits.MOST_BATCHES) = 1
     ema_momentum: number(gt=0.0, lt=1.0) | None = None
 
@@ -212,6 +160,25 @@ class TrainingSection(Section):
                     f"`{name}`={getattr(self, name)} must be a multiple of "
                     f"`checkpoint_every`={self.checkpoint_every}"
                 )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _measured_monitor(self):
+        decides = self.patience is not None or self.keep_best
+        if self.monitor == "bleu" and decides and self.bleu_every > self.updates:
+            raise ValueError(
+                f"`bleu_every`={self.bleu_every} must be at most `updates`={self.updates}, or BLEU "
+                "is never measured, by which `patience` and `keep_best` go"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _precision_without_xla(self):
+        if self.precision == "bfloat16_products" and self.jit_compile:
+            raise ValueError(
+                "`precision`=bfloat16_products does not go with `jit_compile`, since XLA would "
+                "compute in float32: leave out one of them"
+            )
         return self
 
     @pydantic.model_validator(mode="after")

@@ -42,6 +42,10 @@ def check_folder(folder, recipe):
         raise FileExistsError(
             f"{folder.path} exists and is not empty, and is no training: choose another folder."
         )
+    if (folder.path / "task.json").is_file() and not folder.checkpoints.is_dir():
+        raise FileExistsError(
+            f"{folder.path} holds a model and no training: choose another folder."
+        )
     if folder.evaluation.is_file():
         raise FileExistsError(
             f"{folder.path} holds a finished training: choose another folder, or delete it."
@@ -50,7 +54,8 @@ def check_folder(folder, recipe):
     if differences:
         raise FileExistsError(
             f"{folder.path} holds an unfinished training of another recipe, which differs in "
-            f"{'; '.join(differences)}. Choose another folder, or train with {folder.recipe}."
+            f"{'; '.join(differences)}. Choose another folder, or go on with the recipe "
+            f"{folder.recipe}."
         )
 
 

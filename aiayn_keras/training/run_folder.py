@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aiayn_keras.files import WRITING, atomic_path, write_text
-from aiayn_keras.training.checkpoints import list_checkpoints
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,3 @@ class RunFolder:
                 path.write_bytes(tokenizer.proto)
         for leftover in self.path.rglob(f"{WRITING}*"):
             shutil.rmtree(leftover)
-
-    def last_checkpoints(self, count):
-        """Paths of the last checkpoints, oldest first."""
-        return [path for _, path in list_checkpoints(self.checkpoints)[-count:]]

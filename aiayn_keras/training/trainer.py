@@ -8,6 +8,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.backend import run_one_operation_at_a_time
+from aiayn_keras.folder_lock import hold_lock
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints, chosen_checkpoints
@@ -21,7 +22,6 @@ from aiayn_keras.training.building import build_model, build_translator, save_tr
 from aiayn_keras.training.chrf import ChrfScore, corpus_chrf
 from aiayn_keras.training.evaluation import Evaluation
 from aiayn_keras.training.fitting import TrainingRun, fit
-from aiayn_keras.training.folder_lock import hold_lock
 from aiayn_keras.training.history import set_aside_damaged_history
 from aiayn_keras.training.initial_model import read_initial, read_sizes
 from aiayn_keras.training.inputs import check_inputs, inputs_of
@@ -79,7 +79,7 @@ def train(recipe, output):
 
     Raises:
         FileExistsError: If `output` holds anything else.
-        FolderInUseError: If another process trains there.
+        FolderInUseError: If another process works there.
         CorpusError: For a corpus that cannot be read, or has changed since the training began.
         OSError: If `model.initial` is no model folder.
         DevicesError: If there are no such devices as the recipe says.
@@ -134,6 +134,7 @@ def _prepare(recipe, folder, devices):
     corpus = read_corpus(recipe)
     if tokenizer is None:
         tokenizer = corpus.train.make_tokenizer()
+    _check_constraint(recipe, tokenizer)
     inputs = inputs_of(recipe, corpus, tokenizer, initial)
     check_inputs(folder, recipe, inputs)
     keras.utils.set_random_seed(recipe.training.seed)
@@ -159,6 +160,13 @@ def _prepare(recipe, folder, devices):
         model=model,
         translator=build_translator(model, recipe, tokenizer, initial),
     )
+
+
+def _check_constraint(recipe, tokenizer):
+    """Refuses a constraint that the vocabulary of the translations cannot keep."""
+    constraint = recipe.evaluation.search_options().constraint
+    if constraint is not None:
+        constraint.rules(tokenizer.of_targets())
 
 
 def _open_folder(run):

@@ -125,15 +125,29 @@ def read_corpus(recipe):
         test = read_files(section, section.test or section.validation)
     if section.shards:
         return RecipeCorpus(TrainingShards(recipe), validation, test)
+    _check_trees_stay_whole(recipe)
     train = augment(train, seed=recipe.training.seed, **recipe.augmentation.model_dump())
     return RecipeCorpus(TrainingText(recipe, train), validation, test)
+
+
+def _check_trees_stay_whole(recipe):
+    corpus, augmentation = recipe.corpus, recipe.augmentation
+    is_of_trees = corpus.tree_leaves is not None or corpus.name == "craft-parsing"
+    if is_of_trees and (augmentation.joined or augmentation.unpunctuated):
+        raise ValueError(
+            "Leave out `augmentation.joined` and `augmentation.unpunctuated`: a tree has a leaf "
+            "for each word of its sentence."
+        )
 
 
 def read_files(section, paths):
     """Reads the `ParallelText` of files of a recipe's `CorpusSection`: text, or trees."""
     if section.tree_leaves is None:
         return read_parallel(*paths)
-    return tree_pairs(read_trees(*paths), section.tree_leaves, name=Path(*paths).name)
+    pairs = tree_pairs(read_trees(*paths), section.tree_leaves, name=Path(*paths).name)
+    if not len(pairs):
+        raise CorpusError(f"{Path(*paths)}: there is no tree with words in it.")
+    return pairs
 
 
 def load_named(section):
@@ -195,6 +209,8 @@ def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
     sides = tokenizer(list(text.sources)), tokenizer.of_targets()(list(text.targets))
     kept, report = filter_pairs(*([len(ids) for ids in side] for side in sides), **limits)
     logger.info("%s: %s", text.name, report)
+    if not report.kept:
+        raise CorpusError(f"{text.name} has no pair to use: {report}.")
     check_known(text.name, sides, tokenizer)
     alpha = recipe.tokenizer.sampling_alpha
     if not sampled or alpha is None:

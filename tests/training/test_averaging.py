@@ -8,10 +8,12 @@ from aiayn_keras.training import (
     RunFolder,
     average_checkpoints,
     list_checkpoints,
+    load_recipe,
     save_checkpoint,
     write_average,
 )
 from aiayn_keras.training.averaging import chosen_checkpoints
+from aiayn_keras.training.building import build_model
 from aiayn_keras.training.history import write_history
 from tests.helpers import assert_close
 from tests.runs import small_recipe
@@ -46,8 +48,21 @@ def test_write_average_gives_the_model_that_training_gave(trained_run, tmp_path)
     assert (tmp_path / "mean" / "recipe.yaml").is_file()
 
 
+def test_a_training_shorter_than_its_mean_is_averaged_whole(trained_run, tmp_path):
+    run = shutil.copytree(trained_run, tmp_path / "run")
+    for _, path in list_checkpoints(run / "checkpoints"):
+        path.unlink()
+    tokenizer = TransformerSeq2SeqLM.from_preset(run).preprocessor.tokenizer
+    model = build_model(load_recipe(run / "recipe.yaml"), tokenizer)
+    model.optimizer.build(model.trainable_variables)
+    path = save_checkpoint(model, run / "checkpoints", 20)
+    assert write_average(run, tmp_path / "mean") == [path]
+    with pytest.raises(ValueError, match="`last` must be at least 1"):
+        write_average(run, tmp_path / "none", last=0)
+
+
 def test_write_average_refuses_what_it_cannot_do(trained_run, tmp_path):
-    with pytest.raises(ValueError, match="has 2 checkpoints, fewer than 3"):
+    with pytest.raises(ValueError, match=r"has 2 checkpoints in a row .*fewer than 3"):
         write_average(trained_run, tmp_path / "mean", last=3)
     with pytest.raises(FileExistsError, match="exists"):
         write_average(trained_run, trained_run)
@@ -74,6 +89,15 @@ def test_write_average_names_a_damaged_file_and_leaves_nothing(
     with pytest.raises(ValueError, match=rf"{name} .*{message}"):
         write_average(run, tmp_path / "mean")
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_write_average_takes_no_checkpoint_from_before_a_gap(trained_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(trained_run, run)
+    before, _ = sorted((run / "checkpoints").iterdir())
+    before.rename(before.with_name(before.name.replace("0040", "0020")))
+    with pytest.raises(ValueError, match="has 1 checkpoints in a row up to the newest, fewer tha"):
+        write_average(run, tmp_path / "mean", last=2)
 
 
 @pytest.fixture(name="folder")

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import keras
@@ -27,7 +28,7 @@ RUNS = {
     ),
     "tensorflow": ("one", "data_parallel", "data_parallel_with_dropout", "mean_of_each_device"),
 }
-DEVICES = 4
+DEVICES = {"jax": 4, "tensorflow": 2}.get(BACKEND, 4)  # TensorFlow traces a step for each device
 many_devices = pytest.mark.skipif(BACKEND == "torch", reason="PyTorch trains on one device.")
 only_jax = pytest.mark.skipif(BACKEND != "jax", reason="Only JAX has this.")
 only_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="Only TensorFlow has this.")
@@ -54,7 +55,7 @@ def assert_same_weights(actual, expected):
 def test_the_devices_have_unequal_numbers_of_real_tokens():
     weights = batches()[0][2]
     rows = np.pad(weights, ((0, 12 - len(weights)), (0, 0))).reshape(DEVICES, -1)
-    assert rows.sum(axis=1).tolist() == [60, 24, 6, 0]
+    assert rows.sum(axis=1).tolist() == {4: [60, 24, 6, 0], 2: [84, 6]}[DEVICES]
 
 
 @many_devices
@@ -141,3 +142,13 @@ def test_processes_need_a_recipe_for_many_devices(monkeypatch):
     monkeypatch.setenv("KERAS_DISTRIBUTION_NUM_PROCESSES", "2")
     with pytest.raises(DevicesError, match=r"KERAS_DISTRIBUTION_NUM_PROCESSES.*data_parallel"):
         small_recipe().open_devices()
+
+
+def test_several_processes_may_not_draw_wordpieces(monkeypatch):
+    devices_double = types.SimpleNamespace(num_processes=2)
+    monkeypatch.setattr("aiayn_keras.training.recipe.open_devices", lambda *sizes: devices_double)
+    assert small_recipe().open_devices() is devices_double
+    with pytest.raises(
+        DevicesError, match=r"`tokenizer.sampling_alpha` must be left out.*: 2 proc"
+    ):
+        small_recipe("tokenizer.sampling_alpha=0.1").open_devices()

@@ -143,6 +143,9 @@ def test_an_unknown_recipe_gets_the_names():
         ("training.updates=300", "must be a multiple of `checkpoint_every`=250"),
         ("training.updates=many", "`training.updates`: .*integer.*'many'"),
         ("model.dropout=1.0", "`model.dropout`: .*less than 1"),
+        ("model.dropout=0.995", "`dropout` must be at least 0 and at most 0.99"),
+        ("model.num_heads=7", "`hidden_dim` must be a multiple of `num_heads`"),
+        ("optimizer.label_smoothing=0.995", "`optimizer.label_smoothing`: .*equal to 0.99"),
         ("model.num_layers=0", "`model.num_layers`: .*greater than or equal to 1.*0"),
         ("model.activation=rely", "`model.activation`: Could not interpret .*rely"),
         (
@@ -206,6 +209,23 @@ def test_a_model_that_does_not_divide_among_devices_is_refused(setting, message)
     assert load_recipe("demo", (base, *devices)).training.model_parallel_size == 8
     with pytest.raises(RecipeError, match=message):
         load_recipe("demo", (base, *devices, setting))
+
+
+@pytest.mark.parametrize(
+    "setting", ["train_size=9", "validation_size=9", "test_size=9", "variant=raw"]
+)
+def test_what_is_for_corpora_by_name_is_refused_for_files(setting):
+    files = ("corpus.name=null", "corpus.train=[a.tsv]", "corpus.validation=[b.tsv]")
+    sizes = ("corpus.train_size=null", "corpus.validation_size=null")
+    assert load_recipe("demo", (*files, *sizes)).corpus.train == ("a.tsv",)
+    with pytest.raises(RecipeError, match=f"leave out `{setting.partition('=')[0]}`"):
+        load_recipe("demo", (*files, *sizes, f"corpus.{setting}"))
+
+
+def test_products_in_bfloat16_do_not_go_with_xla():
+    settings = ("training.precision=bfloat16_products", "training.jit_compile=true")
+    with pytest.raises(RecipeError, match="does not go with `jit_compile`"):
+        load_recipe("demo", settings)
 
 
 def test_a_missing_field_is_named(tmp_path):
@@ -275,3 +295,8 @@ def test_the_size_of_a_model_is_known_before_it_is_built():
 def test_label_smoothing_is_the_preset_s_unless_given(settings, expected):
     recipe = load_recipe("demo", (*SMALL, *settings))
     assert recipe.build_model(vocabulary_size=19).loss.label_smoothing == expected
+
+
+def test_a_corpus_by_name_brings_its_own_test_text():
+    with pytest.raises(RecipeError, match="leave out `test`: a corpus by `name` brings its own"):
+        load_recipe("demo", ["corpus.test=[a.en, a.de]"])

@@ -116,6 +116,14 @@ def test_a_free_folder_is_one_with_half_written_leftovers_at_most(tmp_path):
         check_folder(folder, small_recipe())
 
 
+def test_the_model_folder_of_an_average_is_no_training(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.recipe.write_text(small_recipe().to_yaml())
+    (folder.path / "task.json").write_text("{}")
+    with pytest.raises(FileExistsError, match="holds a model and no training"):
+        check_folder(folder, small_recipe())
+
+
 def test_only_the_same_recipe_goes_on(tmp_path):
     folder = RunFolder(tmp_path)
     folder.recipe.write_text(small_recipe("training.seed=2", "evaluation.num_beams=3").to_yaml())

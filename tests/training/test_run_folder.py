@@ -35,15 +35,6 @@ def test_what_a_killed_training_left_half_written_is_deleted(tmp_path, tokenizer
     assert (folder.checkpoints / "notes.txt").is_file()
 
 
-def test_the_last_checkpoints_come_oldest_first(tmp_path):
-    folder = RunFolder(tmp_path)
-    folder.checkpoints.mkdir()
-    names = [f"update-{update:08d}.0123456789abcdef.weights.h5" for update in (30, 4, 200)]
-    for name in names:
-        (folder.checkpoints / name).touch()
-    assert [path.name for path in folder.last_checkpoints(2)] == [names[0], names[2]]
-
-
 def test_a_folder_with_a_lock_alone_is_free(tmp_path):
     folder = RunFolder(tmp_path)
     folder.lock.touch()

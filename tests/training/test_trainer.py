@@ -114,10 +114,15 @@ def test_a_corpus_that_cannot_be_read_leaves_nothing(tmp_path):
         "corpus.name=null",
         "corpus.train=[no.en, no.de]",
         "corpus.validation=[no.en, no.de]",
-        "corpus.train_size=null",
     )
     with pytest.raises(FileNotFoundError, match=r"no\.en"):
         train(recipe, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_constraint_that_the_vocabulary_cannot_keep_is_found_before_the_training(tmp_path):
+    with pytest.raises(ValueError, match="must have pairs of brackets"):
+        train(small_recipe("evaluation.constraint=brackets"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -25,7 +25,6 @@ def files_of(folder, *settings):
     files = f"[{folder}/a.en, {folder}/a.de]"
     return small_recipe(
         "corpus.name=null",
-        "corpus.train_size=null",
         f"corpus.train={files}",
         f"corpus.validation={files}",
         *settings,
@@ -104,7 +103,6 @@ def recipe_of_trees(folder, *settings):
     (folder / "a.mrg").write_text("\n".join(trees), "utf-8")
     return small_recipe(
         "corpus.name=null",
-        "corpus.train_size=null",
         f"corpus.train=[{folder}]",
         f"corpus.validation=[{folder}/a.mrg]",
         "corpus.tree_leaves=XX",
@@ -126,6 +124,14 @@ def test_trees_are_text_whose_targets_are_one_token_a_word(tmp_path):
     assert len(ids) == 8
     tags = read_corpus(recipe_of_trees(tmp_path, "corpus.tree_leaves=tags")).validation
     assert tags[1] == ("w1 v1", "(S (NP NNS )NP (VP VB )VP )S")
+
+
+def test_trees_without_a_word_are_no_corpus(tmp_path):
+    recipe = recipe_of_trees(tmp_path, f"corpus.test=[{tmp_path}/empty.mrg]")
+    for trees in ("", "( (NP (-NONE- *)) )\n"):
+        (tmp_path / "empty.mrg").write_text(trees)
+        with pytest.raises(CorpusError, match=r"empty\.mrg: there is no tree with words in it"):
+            read_corpus(recipe)
 
 
 def test_shards_of_trees_have_the_same_tokenizer_and_know_their_leaves(tmp_path):
