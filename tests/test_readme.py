@@ -50,7 +50,7 @@ NOT_RUN = {
 """Commands that are recorded instead, and the reasons. Those of `aiayn-keras` are still parsed."""
 
 TEXT_FILES = (
-    *("sentences.en", "sentences.txt", "test.en", "test.de"),
+    *("sentences.en", "sentences.txt", "pairs.tsv", "test.en", "test.de"),
     *("dict.en.txt", "dict.de.txt", "en.vocab", "de.vocab"),
     "vocab.translate_ende_wmt32k.32768.subwords",
 )

@@ -36,6 +36,14 @@ COMMANDS = (
 class _Commands(click.Group):
     """A group whose commands report any exception in one line and exit with 1."""
 
+    def make_context(self, *args, **kwargs):
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            raise
+        except OSError as error:  # The help is written while arguments are read.
+            raise click.ClickException(error_line(error)) from error
+
     def invoke(self, ctx):
         try:
             return super().invoke(ctx)

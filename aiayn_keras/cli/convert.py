@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.license import find_license
+from aiayn_keras.cli.license import license_or_warning
 from aiayn_keras.cli.quiet_start import KerasCommand
 
 FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -44,11 +44,17 @@ FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
     show_default=True,
     help="Of a tensor2tensor checkpoint from before version 1.5: the SpaceID of its target.",
 )
+@click.option(
+    "--license",
+    help="For the README, such as apache-2.0. Default: that of SOURCE's README.",
+)
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
-def convert(source, dictionaries, vocabularies, num_heads, source_end, target_space, output):
+def convert(
+    source, dictionaries, vocabularies, num_heads, source_end, target_space, license, output
+):
     """Convert a model of another toolkit.
 
-    Beside the model is a README with the license that the README of SOURCE names.
+    Beside the model is a README with its origin and license.
 
     SOURCE is a folder of Hugging Face's Marian or of CTranslate2, an address of a Marian model such
     as hf://Helsinki-NLP/opus-mt-en-de; with --dictionary, a checkpoint of fairseq; with
@@ -71,7 +77,7 @@ def convert(source, dictionaries, vocabularies, num_heads, source_end, target_sp
         )
     if dictionaries and Path(source).is_dir():
         raise click.UsageError(f"--dictionary is for checkpoints of fairseq; {source} is a folder.")
-    license_name = find_license(source)
+    license_name = license_or_warning(source) if license is None else license
     if vocabularies:
         model = _convert_checkpoint(source, vocabularies, num_heads, source_end, target_space)
     else:

@@ -8,6 +8,7 @@ import click
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
+from aiayn_keras.cli.standard_output import check_standard_output
 from aiayn_keras.cli.translated_texts import translate_file
 
 
@@ -42,6 +43,7 @@ def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json
     from aiayn_keras.training.bleu import corpus_bleu, try_bleu_tokenizer
     from aiayn_keras.training.chrf import corpus_chrf
 
+    check_standard_output()
     try_bleu_tokenizer(bleu_tokenizer)
     pairs = read_parallel(source, reference)
     model = load_model(model_folder, many_batches=len(pairs) > options["batch_size"])

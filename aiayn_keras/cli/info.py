@@ -22,10 +22,9 @@ from aiayn_keras.cli.quiet_start import KerasCommand
 def info(preset, list_all, vocabulary_size):
     """Describe a preset or a model folder.
 
-    PRESET is the name of a preset, such as transformer_base, or a folder; of a model that was
-    fine-tuned it says from which. With --all, list the
-    presets: every row of the paper's Table 3 in the paper's symbols, with its number of trainable
-    parameters.
+    PRESET is the name of a preset, such as transformer_base, or a folder; for a fine-tuned model
+    it also names the model that the training began with. With --all, list the presets: every row
+    of the paper's Table 3 in the paper's symbols, with its number of trainable parameters.
     """
     from aiayn_keras.models import TRANSFORMER_PRESETS
 

@@ -1,7 +1,6 @@
 """`aiayn-keras request`."""
 
 import json
-import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +9,8 @@ import click
 from aiayn_keras.cli.document_text import DOCUMENT, document_windows
 from aiayn_keras.cli.quiet_start import quiet_start
 from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
+from aiayn_keras.cli.standard_output import check_standard_output
+from aiayn_keras.text_fields import without_breaks
 
 MAX_DOCUMENT_CHARACTERS = 10_000
 """Number of characters at which a request for a part of a document ends."""
@@ -65,6 +66,7 @@ def request(url, model, input_file, n_best, document, as_json, **options):
         raise click.UsageError("--document goes without --n-best and --json.")
     if options["version"] is not None and options["label"] is not None:
         raise click.UsageError("Give --version or --label, not both.")
+    check_standard_output()
     client = _client(url, model, options)
     if document:
         for text in document_windows(input_file, max_characters=MAX_DOCUMENT_CHARACTERS):
@@ -94,8 +96,7 @@ def _as_json(source, hypotheses):
 
 
 def _as_line(hypotheses):
-    # A text with a line break or a tab would be taken for two.
-    return "\t".join(re.sub(r"[\t\n\v\f\r]", " ", each.text) for each in hypotheses)
+    return "\t".join(without_breaks(each.text) for each in hypotheses)
 
 
 def _client(url, model, options):

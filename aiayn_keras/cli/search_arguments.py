@@ -50,7 +50,7 @@ class _ConstraintType(click.ParamType):
 def _as_option(field):
     flag = FLAGS.get(field.name, "--" + field.name.replace("_", "-"))
     if field.name == "constraint":
-        text = "Rule of all translations: brackets (trees), or a JSON file."
+        text = "Rule that every translation keeps: brackets (trees), or a file NAME.json."
         return click.option(flag, field.name, type=_ConstraintType(), help=text)
     number = click.FloatRange if field.type is float else click.IntRange
     return click.option(

@@ -84,7 +84,8 @@ def _decode(lines, lines_before, max_line_bytes):
     for number, line in enumerate(lines, start=lines_before + 1):
         _check_length(line, number, max_line_bytes)
         try:
-            texts.append(line.decode("utf-8").removesuffix("\r"))
+            encoding = "utf-8-sig" if number == 1 else "utf-8"  # as of a file, without its mark
+            texts.append(line.decode(encoding).removesuffix("\r"))
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"standard input, line {number} is not UTF-8 (byte {error.start})."

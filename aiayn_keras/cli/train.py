@@ -15,7 +15,7 @@ from aiayn_keras.cli.recipe_settings import SETTINGS
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to fill. Default: runs/RECIPE.",
+    help="Folder to fill. Default: runs/RECIPE, or that of the training whose recipe it is.",
 )
 def train(recipe, settings, output):
     """Train a model as RECIPE says.
@@ -26,7 +26,7 @@ def train(recipe, settings, output):
     from aiayn_keras.training import load_recipe
     from aiayn_keras.training import train as run
 
-    output = output or Path("runs") / Path(recipe).stem
+    output = output or _default_output(Path(recipe))
     loaded = load_recipe(recipe, settings)
     try:
         result = run(loaded, output)
@@ -39,3 +39,11 @@ def train(recipe, settings, output):
         click.echo(f"  translation: {translation}")
         click.echo(f"  reference:   {reference}\n")
     click.echo(f"The model is in {output}.")
+
+
+def _default_output(recipe):
+    from aiayn_keras.training.run_folder import RunFolder
+
+    folder = RunFolder(recipe.parent)
+    of_training = recipe == folder.recipe and folder.inputs.is_file()
+    return folder.path if of_training else Path("runs") / recipe.stem

@@ -12,9 +12,11 @@ from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_m
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
 from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
+from aiayn_keras.cli.standard_output import check_standard_output
 from aiayn_keras.cli.translated_parts import translate_parts
 from aiayn_keras.cli.translated_texts import translate_texts
-from aiayn_keras.cli.windows import windows
+from aiayn_keras.text_fields import without_breaks
+from aiayn_keras.windows import windows
 
 
 @click.command(cls=KerasCommand)
@@ -90,6 +92,7 @@ def translate(
         return
     if ray is not None or workers is not None:
         raise click.UsageError("--on-ray and --workers go with --output.")
+    check_standard_output()
     input_file = None if input_file is None else Path(input_file)
     write = _print_json if as_json else _print_texts
     options.update(return_alignments=alignments)
@@ -115,7 +118,7 @@ def _translate_standard_input(model_folder, ensemble, write, options):
     options["ensemble"] = [load_model(folder) for folder in ensemble]
     done = 0
     for lines in read_available_lines(stream):
-        write(lines, translate_texts(model, lines, "standard input", done, **options))
+        write(lines, translate_texts(model, lines, ["standard input"], done, **options))
         done += len(lines)
 
 
@@ -132,7 +135,7 @@ def _translate_files(files, model_folder, ensemble, write, options):
         for window in windows(rows):
             lines, *prefixes = map(list, zip(*window, strict=True))
             translations = translate_texts(
-                *(model, lines, str(files[0]), done),
+                *(model, lines, files, done),
                 prefixes=prefixes[0] if prefixes else None,
                 progress=bar.update,
                 **options,
@@ -177,7 +180,7 @@ def _count_lines(input_file, prefix_file=None):
 
 def _print_texts(_sources, translations):
     for translation in translations:
-        click.echo("\t".join(each.text for each in translation.hypotheses))
+        click.echo("\t".join(without_breaks(each.text) for each in translation.hypotheses))
 
 
 def _print_json(sources, translations):

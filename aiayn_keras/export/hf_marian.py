@@ -36,7 +36,8 @@ def export_hf_marian(model, filepath, license=None):
     Args:
         model: A `TransformerSeq2SeqLM` with a preprocessor.
         filepath: The folder to make.
-        license: The license in the README, by Hugging Face's name, such as `"apache-2.0"`.
+        license: The license in the README, by Hugging Face's name, such as `"apache-2.0"`,
+            or a list of several.
 
     Returns:
         `pathlib.Path` of the folder.

@@ -1,5 +1,6 @@
 """The folder `kubernetes` of a kit: manifests, and the image that they run."""
 
+import hashlib
 import math
 import re
 
@@ -13,6 +14,10 @@ CORES = 2
 
 By itself the server has a thread, and a batch in memory, for every core of its node.
 """
+
+PREFIX = "serving-"
+LONGEST_NAME = 63
+HASH_DIGITS = 8
 
 MEBIBYTE = 1 << 20
 GIBIBYTE = 1 << 30
@@ -53,11 +58,21 @@ def kubernetes_files(name, labels, flags, batching_config, memory):
 def kubernetes_name(name):
     """The name of a model's objects and image: at most 63 small letters, digits and `-`.
 
+    A model's name that has anything else, or is too long, gets a hash at its end, so that no two
+    models share an object.
+
     Example:
+    >>> kubernetes_name("en-es")
+    'serving-en-es'
     >>> kubernetes_name("tatoeba_en_es")
-    'serving-tatoeba-en-es'
+    'serving-tatoeba-en-es-3b3b4f3b'
     """
-    return f"serving-{re.sub('[^a-z0-9]+', '-', name.lower())}"[:63].rstrip("-")
+    full_name = f"{PREFIX}{name}"
+    if len(full_name) <= LONGEST_NAME and re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
+        return full_name
+    ending = f"-{hashlib.sha256(name.encode()).hexdigest()[:HASH_DIGITS]}"
+    similar = f"{PREFIX}{re.sub('[^a-z0-9]+', '-', name.lower())}"
+    return similar[: LONGEST_NAME - len(ending)].rstrip("-") + ending
 
 
 def image_tag(labels):

@@ -7,7 +7,7 @@ import keras
 from aiayn_keras.checks import check_integer
 from aiayn_keras.decoding.search_options import EXTRA_LENGTH
 from aiayn_keras.export.litert_graph import write_litert
-from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages
+from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages, is_quantized
 from aiayn_keras.export.template_files import render
 from aiayn_keras.files import check_is_new, new_folder
 from aiayn_keras.weight_files import as_float16
@@ -75,8 +75,7 @@ def _check_model(model, weights):
     if weights not in WEIGHTS:
         raise ValueError(f"`weights` must be one of {', '.join(WEIGHTS)}. Received: {weights!r}.")
     check_has_tokenizer(model)
-    dtypes = {keras.backend.standardize_dtype(each.dtype) for each in model.backbone.weights}
-    if any("int" in dtype for dtype in dtypes):
+    if is_quantized(model):
         raise ValueError(
             "LiteRT does not have the operations of a model that Keras has quantized. Export the "
             'model of before, with `weights="int8"`.'

@@ -39,6 +39,7 @@ def model_card(name, versions, labels, flags, batched):
         facts=_table(["fact", "value"], newest.card.items()),
         versions=_versions(versions, labels),
         long_text=long_text.rstrip(),
+        source_content="`pieces </s>`" if newest.source_end else "`pieces`",
         documents=f"\n{render('documents.md')}" if options["documents"] else "",
         object=kubernetes_name(name),
         tag=image_tag(labels),

@@ -2,6 +2,8 @@
 
 import importlib.util
 
+import keras
+
 INTEROP = "'aiayn-keras[interop]'"
 """The extra with the packages of other engines, as pip takes it."""
 
@@ -19,6 +21,12 @@ def check_packages(*modules, install=INTEROP):
                 f"This format is written with the package {module}, which is not installed: "
                 f"pip install {install}."
             )
+
+
+def is_quantized(model):
+    """Whether Keras has quantized weights of a model to integers."""
+    dtypes = {keras.backend.standardize_dtype(each.dtype) for each in model.backbone.weights}
+    return any("int" in dtype for dtype in dtypes)
 
 
 def check_has_tokenizer(model):

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from aiayn_keras.checks import check_integer
 from aiayn_keras.export.graph_writer import write_graph
-from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages
+from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages, is_quantized
 from aiayn_keras.export.server_versions import check_graph
 from aiayn_keras.export.serving_kit import check_kit, write_kit
 from aiayn_keras.export.serving_options import make_serving_options
 from aiayn_keras.export.version_notes import VERSION_FILE, VersionNotes
 from aiayn_keras.export.warmup_requests import write_warmup
 from aiayn_keras.files import new_folder, write_checksums
+from aiayn_keras.schemas import parse
 from aiayn_keras.weight_files import check_number_format
 
 PRECISIONS = ("float32", "bfloat16")
@@ -40,7 +41,8 @@ def export_saved_model(
         model: A `TransformerSeq2SeqLM` with a preprocessor.
         filepath: The folder `<name>`, TensorFlow Serving's `model_base_path`; made if missing.
         version: Integer; defaults to the one after the greatest there is, from 1 on.
-        precision: `"float32"` or `"bfloat16"`; the model's own if not given.
+        precision: `"float32"` or `"bfloat16"`; the model's own if not given, as it must not be
+            for a quantized model.
         weights: Number format of a float32 model's matrices in the files: `"float16"` halves them,
             which changes their last digits; loaded, they are float32 again, and nothing is slower.
         warmup_texts: List of typical texts to warm the server up with; made of words of the
@@ -75,24 +77,35 @@ def export_saved_model(
         raise ValueError(
             f'`precision` must be "float32" or "bfloat16". Received: precision={precision!r}.'
         )
+    if precision is not None and is_quantized(model):
+        raise ValueError(
+            "`precision` must be left out for a quantized model, which keeps its own numbers. "
+            f"Received: precision={precision!r}."
+        )
     _check_weights(weights, precision or model.backbone.compute_dtype)
     folder = Path(filepath)
     greatest = max(check_kit(folder), default=0)
     version = greatest + 1 if version is None else check_integer("version", version, 1, 2**62)
     target = folder / str(version)
+    notes = parse(
+        VersionNotes,
+        {
+            "options": asdict(options),
+            "precision": precision or model.backbone.compute_dtype,
+            "weights": weights,
+            "source_end": model.preprocessor.tokenizer.source_end,
+            "tensorflow": importlib.metadata.version("tensorflow"),
+            "card": {"parameters": f"{model.count_params():,}", **(card or {})},
+        },
+        "`card`",
+        "The facts are short texts.",
+    )
     with new_folder(target) as written:
         write_graph(model, written, options, precision, weights)
         check_graph(written)
         tokenizer = model.preprocessor.tokenizer
         name = folder.resolve().name
-        write_warmup(written, name, tokenizer, list(warmup_texts), options.documents)
-        notes = VersionNotes(
-            options=asdict(options),
-            precision=precision or model.backbone.compute_dtype,
-            weights=weights,
-            tensorflow=importlib.metadata.version("tensorflow"),
-            card={"parameters": f"{model.count_params():,}", **(card or {})},
-        )
+        write_warmup(written, name, tokenizer, list(warmup_texts), options)
         (written / VERSION_FILE).write_text(notes.to_json(), encoding="utf-8")
         write_checksums(written)
     write_kit(folder)

@@ -106,11 +106,12 @@ class ServedText:
         pieces = tf.ragged.boolean_mask(token_ids, token_ids >= self.first_piece)
         return self.target_op.detokenize(pieces)
 
-    def wordpieces(self, token_ids):
+    def wordpieces(self, token_ids, is_target=False):
         """Turns padded ids `(N, L)` into wordpieces `(N, L)`, empty strings on padding."""
         import tensorflow as tf
 
-        return tf.where(token_ids == self.pad, "", self.op.id_to_string(token_ids))
+        op = self.target_op if is_target else self.op
+        return tf.where(token_ids == self.pad, "", op.id_to_string(token_ids))
 
 
 def _tokenizer_op(proto):

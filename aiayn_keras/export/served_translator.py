@@ -193,7 +193,7 @@ class _ServedSearch:
             "translation": self.text.detokenize(target),
             "score": tf.where(source.has_words, log_probs[:, 0], 0.0),
             "source_tokens": self.text.wordpieces(source.token_ids),
-            "target_tokens": self.text.wordpieces(target),
+            "target_tokens": self.text.wordpieces(target, is_target=True),
             "alignment": tf.where(mask[:, :, tf.newaxis] != 0, weights, 0.0),
         }
 

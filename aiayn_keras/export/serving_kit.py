@@ -37,9 +37,9 @@ def check_kit(folder):
         ValueError: For notes or a `models.config` that are not what the export writes.
     """
     check_name(folder.resolve().name)
-    versions = read_versions(folder)
-    if versions:
-        _labels(folder / "models.config", versions)
+    versions, config = read_versions(folder), folder / "models.config"
+    if versions or config.exists():
+        _labels(config, versions)
     return list(versions)
 
 
@@ -132,15 +132,15 @@ def server_flags(base_path, batched):
 
 def _labels(models_config, versions):
     """Chooses the version of each label."""
-    stable = min(versions)
+    stable = min(versions, default=None)
     if models_config.is_file():
         stable = _parse_models_config(models_config).version_labels.get("stable", stable)
-    if stable not in versions:
+    if stable is not None and stable not in versions:
         raise ValueError(
-            f"{models_config} says that version {stable} is stable, but there are only "
-            f"{', '.join(map(str, versions))}: correct the label."
+            f"{models_config} says that version {stable} is stable. There are: "
+            f"{', '.join(map(str, versions)) or 'none'}. Correct the label, or delete the file."
         )
-    return {"stable": stable, "canary": max(versions)}
+    return {"stable": stable, "canary": max(versions, default=None)}
 
 
 def _parse_models_config(path):

@@ -16,7 +16,7 @@ def run_in_tensorflow(module, model, **arguments):
         **arguments: What JSON can hold. `preset` is added: a folder with the model.
 
     Raises:
-        RuntimeError: If the process fails, with its last line.
+        RuntimeError: If the process fails, with its last line, or is killed.
     """
     with tempfile.TemporaryDirectory() as preset:
         model.save_to_preset(preset)
@@ -27,6 +27,11 @@ def run_in_tensorflow(module, model, **arguments):
             env={**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": ""},
             capture_output=True,
             text=True,
+        )
+    if process.returncode < 0:
+        raise RuntimeError(
+            f"The TensorFlow process that exports the model was killed by signal "
+            f"{-process.returncode}, perhaps for want of memory: it holds the model once more."
         )
     if process.returncode:
         last_line = (process.stderr.strip().splitlines() or ["no message"])[-1]

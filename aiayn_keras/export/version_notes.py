@@ -26,6 +26,7 @@ class VersionNotes(pydantic.BaseModel):
         options: The fields of `ServingOptions`.
         precision: Number format of the arithmetic.
         weights: Number format of a float32 model's matrices in the files.
+        source_end: Whether the encoder reads an end token behind a source.
         tensorflow: Version of TensorFlow that wrote the graph.
         card: Facts for the model card.
     """
@@ -35,6 +36,7 @@ class VersionNotes(pydantic.BaseModel):
     options: dict[str, Any]
     precision: Literal["float32", "bfloat16", "float16"]
     weights: Literal["float32", "float16"] = "float32"
+    source_end: bool = True
     tensorflow: Text
     card: dict[Text, Text]
 

@@ -14,7 +14,7 @@ WORDS_OF_TEXTS = (2, 4, 8, 16)
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 
 
-def write_warmup(folder, model_name, tokenizer, texts, documents=False):
+def write_warmup(folder, model_name, tokenizer, texts, options):
     """Writes requests to every signature as `PredictionLog` records of a TFRecord file.
 
     Args:
@@ -22,14 +22,17 @@ def write_warmup(folder, model_name, tokenizer, texts, documents=False):
         model_name: Name by which it is served.
         tokenizer: Its `TransformerTokenizer`.
         texts: List of typical texts; if it is empty, texts are made of words of the vocabulary.
-        documents: Whether there is the signature `translate_document`.
+        options: The `ServingOptions`. Where a long text is an error, which would keep the server
+            from loading the model, those that are too long are left out.
     """
     import tensorflow as tf
 
     path, texts = folder / WARMUP_FILE, texts or _texts_of(tokenizer)
+    if options.long_text == "error":
+        texts = _short_enough(texts, tokenizer, options.max_input_length)
     path.parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:
-        for log in _warmup_logs(model_name, tokenizer, texts, documents):
+        for log in _warmup_logs(model_name, tokenizer, texts, options.documents):
             writer.write(log.SerializeToString(deterministic=True))
 
 
@@ -67,6 +70,13 @@ def _warmup_logs(model_name, tokenizer, texts, documents):
         yield log_of("generate_ids", token_ids=rows.to_tensor().numpy())
         if documents:
             yield log_of("translate_document", text=["\n".join(batch)])
+
+
+def _short_enough(texts, tokenizer, limit):
+    """The texts of at most so many wordpieces on either side; an empty one if there is none."""
+    lengths = zip(tokenizer(texts), tokenizer.of_targets()(texts), strict=True)
+    kept = zip(texts, (max(map(len, sides)) for sides in lengths), strict=True)
+    return [text for text, length in kept if length <= limit] or [""]
 
 
 def _texts_of(tokenizer):

@@ -1,6 +1,6 @@
 import pytest
 
-from aiayn_keras.cli.license import find_license, read_license
+from aiayn_keras.cli.license import find_license, license_or_warning, read_license
 from tests.cli.command import run
 
 CARD = "---\nlanguage:\n- en\nlicense: apache-2.0\ntags: [translation]\n---\n\n# A model\n"
@@ -16,6 +16,12 @@ CARD = "---\nlanguage:\n- en\nlicense: apache-2.0\ntags: [translation]\n---\n\n#
         (CARD.removeprefix("---\n"), None),
         ("---\nlicense: mit\n", None),  # nothing ends the YAML
         ("---\n- license\n---\n", None),
+        ("---\nlicense:mit\n---\n", None),
+        (CARD.replace("apache-2.0", "[mit]"), "mit"),
+        (CARD.replace("apache-2.0", "[mit, apache-2.0]"), ["mit", "apache-2.0"]),
+        (CARD.replace("apache-2.0", "\n- mit\n\n# and\n- apache-2.0"), ["mit", "apache-2.0"]),
+        (CARD.replace("license: ", "license_name: mine\n'license' : "), "apache-2.0"),
+        (CARD.replace("\nlicense: apache-2.0", "\n  license: mit"), None),
         ("", None),
     ],
 )
@@ -27,7 +33,11 @@ def test_the_license_is_the_field_of_the_readme(tmp_path, readme, expected):
 @pytest.mark.parametrize(
     ("yaml", "message"),
     [
-        ("license: [mit]", "README.md: `license` must be a short name. Received: .'mit'."),
+        ("license: {mit: 1}", "README.md: `license` must be a short name.* Received: .'mit': 1."),
+        ("license: [mit, [gpl]]", "`license` must be a short name, or a list of some"),
+        ("license: []", "`license` must be a short name, or a list of some"),
+        ("license: " + "[" + ", ".join(["mit"] * 50) + "]", "`license` must be a short name"),
+        ("license: mit\nlicense: gpl", "README.md, line 3: the key 'license' is there twice"),
         ('license: "a\\nb"', "`license` must be a short name"),
         ("license: " + "a" * 300, "`license` must be a short name"),
         ("a: 1\nlicense: !!python/name:os.system", "README.md, line 3: tags are not allowed"),
@@ -37,6 +47,63 @@ def test_what_is_no_name_is_refused(tmp_path, yaml, message):
     (tmp_path / "README.md").write_text(f"---\n{yaml}\n---\n")
     with pytest.raises(ValueError, match=message):
         read_license(tmp_path)
+
+
+LANGUAGES = [f"{one}{other}" for one in "abcdefghijklm" for other in "abcdefghijklm"]
+RESULT = """  - task:
+      name: Translation {0}-eng
+      type: translation
+      args: {0}-eng
+    dataset:
+      name: flores101-devtest
+      type: flores_101
+      args: {0} eng devtest
+    metrics:
+    - name: BLEU
+      type: bleu
+      value: 55.0
+    - name: chr-F
+      type: chrf
+      value: 0.70
+"""
+
+
+@pytest.mark.parametrize("license", ["license: cc-by-4.0\n", "license:\n- mit\n- cc-by-4.0\n"])
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_the_readme_of_a_model_of_many_languages_and_results_is_read(tmp_path, license, place):
+    """As those of Helsinki-NLP's opus-mt-tc-big models."""
+    languages = "language: \n" + "".join(f"- {language}\n" for language in [*LANGUAGES, "no"])
+    index = "model-index:\n- name: opus-mt-tc-big-mul-en\n  results:\n"
+    index += "".join(map(RESULT.format, 6 * LANGUAGES))
+    fields = [license, index] if place == "first" else [index, license]
+    fields = f"{languages}tags:\n- translation\n\n{''.join(fields)}"
+    (tmp_path / "README.md").write_text(f"---\n{fields}---\n### opus-mt-tc-big-mul-en\n")
+    expected = "cc-by-4.0" if "mit" not in license else ["mit", "cc-by-4.0"]
+    assert read_license(tmp_path) == expected
+
+
+@pytest.mark.parametrize("readme", ["---\nlicense: {a: 1}\n---\n", CARD + "a" * 2_000_000])
+def test_a_readme_keeps_no_model_back(tmp_path, capsys, readme):
+    (tmp_path / "README.md").write_text(readme)
+    assert license_or_warning(tmp_path) is None
+    assert "The license is not known: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["saved-model", "hf-marian"])
+def test_a_readme_keeps_no_export_back(trained_run, tmp_path, form):
+    pytest.importorskip("safetensors" if form == "hf-marian" else "tensorflow_serving")
+    model = tmp_path / "model"
+    run("export", "preset", trained_run, "--output", tmp_path, "--name", "model")
+    (model / "README.md").write_text("---\nlicense: {a: 1}\n---\n")
+    result = run("export", form, model, "--output", tmp_path, "--name", "new")
+    assert result.exit_code == 0, result.output
+    assert "The license is not known: " in result.stderr
+    (model / "README.md").write_text("---\nlicense: [mit, gpl]\n---\n")
+    result = run("export", form, model, "--output", tmp_path, "--name", "two")
+    assert result.exit_code == 0, result.output
+    readme = (tmp_path / "two" / "README.md").read_text("utf-8")
+    told = 'license: ["mit", "gpl"]\n' if form == "hf-marian" else "| license | mit, gpl |"
+    assert told in readme
 
 
 def test_where_there_is_no_readme_there_is_no_license(tmp_path):

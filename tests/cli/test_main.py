@@ -1,6 +1,9 @@
 """The command as a whole: quick, quiet, and clear about what is wrong."""
 
 import resource
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +49,18 @@ def test_help_and_wrong_arguments_are_answered_before_keras_is_loaded(arguments,
     result = run_in_fresh_process("-c", program, *arguments, cwd=tmp_path)
     assert "AssertionError" not in result.stderr
     assert "aiayn-keras" in result.stdout + result.stderr or "nowhere" in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("--version",), ("translate", "--help"), ("--debug", "--help")]
+)
+def test_help_that_cannot_be_written_is_an_error_in_one_line(arguments):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "aiayn_keras", *arguments]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1
+    assert result.stderr == "Error: [Errno 28] No space left on device\n"
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("translate", "--num-baems", "4")])

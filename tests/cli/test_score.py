@@ -1,4 +1,4 @@
-from tests.cli.command import SOURCES, run, write_lines
+from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
 from tests.helpers import assert_close
 
 
@@ -21,3 +21,10 @@ def test_score_prints_a_number_for_a_line_or_a_token(
         per_token, model.score(SOURCES, targets, per_token=True), strict=True
     ):
         assert_close(found, expected, 1e-4, 1e-4)
+
+
+def test_a_line_that_is_too_long_is_named_with_its_file(trained_run, tmp_path):
+    sources = write_lines(tmp_path / "source", ["Paul works.", "Paul works."])
+    targets = write_lines(tmp_path / "target", ["Paul arbeitet.", "Paul " * 300])
+    result = run("score", trained_run, "--source", sources, "--target", targets)
+    assert_one_clear_line(result, f"{targets}, line 2: ")

@@ -7,7 +7,9 @@ from aiayn_keras.cli.standard_input import (
     MAX_LINE_BYTES,
     open_standard_input,
     read_available_lines,
+    read_whole_lines,
 )
+from aiayn_keras.cli.standard_output import check_standard_output
 
 
 def test_lines_are_those_of_the_stream():
@@ -22,6 +24,12 @@ def test_lines_are_those_of_the_stream():
 def test_a_last_line_needs_no_end():
     lists = list(read_available_lines(io.BytesIO(b"eins\nzwei")))
     assert [line for lines in lists for line in lines] == ["eins", "zwei"]
+
+
+def test_the_mark_of_the_byte_order_is_no_text():
+    text = "\ufeffeins\n\ufeffzwei\n".encode()
+    assert list(read_available_lines(io.BytesIO(text))) == [["eins", "\ufeffzwei"]]
+    assert list(read_whole_lines(io.BytesIO(text))) == ["eins\n", "\ufeffzwei\n"]
 
 
 def test_a_line_that_is_not_utf8_is_named_by_its_number():
@@ -66,3 +74,10 @@ def test_a_process_without_standard_input_is_told(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(OSError, match=r"standard input is closed.*--input"):
         open_standard_input()
+
+
+def test_a_process_without_standard_output_is_told(monkeypatch):
+    check_standard_output()
+    monkeypatch.setattr("sys.stdout", None)
+    with pytest.raises(OSError, match="standard output is closed"):
+        check_standard_output()

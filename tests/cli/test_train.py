@@ -11,5 +11,5 @@ def test_train_trains(tmp_path, monkeypatch):
     assert "BLEU = " in result.stdout
     assert result.stdout.count("reference:") == 5
     assert "The model is in runs/demo." in result.stdout
-    again = run("train", "demo", *settings)
-    assert_one_clear_line(again, "runs/demo holds a finished training")
+    for again in (("demo", *settings), ("runs/demo/recipe.yaml",)):
+        assert_one_clear_line(run("train", *again), "runs/demo holds a finished training")

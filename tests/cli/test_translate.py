@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from aiayn_keras.cli.windows import windows
 from aiayn_keras.decoding.constraints import TokenAutomaton
+from aiayn_keras.windows import windows
 from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
 from tests.helpers import assert_close
 
@@ -103,6 +103,10 @@ def test_a_constraint_is_a_name_or_a_file(trained_run, source_file, model, tmp_p
     assert run(*arguments, path).stdout.splitlines() == expected
     assert expected != [each.text for each in model.translate(SOURCES)]
     assert_one_clear_line(run(*arguments, "brackets"), "must have pairs of brackets")
+    path.write_text('{"kind": "automaton", "transitions": [[0, 9, 1], [1, 9, 2]], "final": [2]}')
+    for command in (arguments, (*arguments[:2], "--constraint")):
+        result = run(*command, path, "--max-length", 1, input=source_file.read_bytes())
+        assert_one_clear_line(result, ", line 1: no translation keeps the constraint within")
     for wrong in ("trees", "nowhere.json", write_lines(tmp_path / "wrong.json", ["[1]"])):
         result = run(*arguments, wrong)
         assert (result.exit_code, result.stdout) == (2, "")
@@ -177,6 +181,15 @@ def test_as_many_prefixes_as_lines_are_needed(trained_run, source_file, tmp_path
     prefixes = write_lines(tmp_path / "prefixes", ["one"])
     result = run("translate", trained_run, "--input", source_file, "--prefixes", prefixes)
     assert_one_clear_line(result, "as many lines", "1 and 2")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "message"), [("bus " * 300, "the prefix has"), ("☃", "the prefix must be made of")]
+)
+def test_a_prefix_that_cannot_be_used_is_named(trained_run, source_file, tmp_path, prefix, message):
+    prefixes = write_lines(tmp_path / "prefixes", ["", prefix])
+    result = run("translate", trained_run, "--input", source_file, "--prefixes", prefixes)
+    assert_one_clear_line(result, f"{prefixes}, line 2: {message}")
 
 
 def test_a_line_is_translated_when_it_comes(trained_run, model):

@@ -157,3 +157,15 @@ def test_the_documentation_has_the_limits_of_the_committed_kits(name):
 @given(st.from_regex(NAME, fullmatch=True))
 def test_every_name_of_a_model_has_a_name_in_kubernetes(name):
     assert re.fullmatch("[a-z]([-a-z0-9]{0,61}[a-z0-9])?", kubernetes_name(name))
+
+
+NAMES = ["en-de", "en_de", "En-de", "en.de", "en--de", "en-de-", "a" * 55, "a" * 56, "a" * 57]
+
+
+def test_no_two_models_have_one_name_in_kubernetes():
+    assert len({kubernetes_name(name) for name in NAMES}) == len(NAMES)
+
+
+@pytest.mark.parametrize("name", ["en-de", "7", "a" * 55])
+def test_a_name_that_kubernetes_takes_stays_as_it_is(name):
+    assert kubernetes_name(name) == f"serving-{name}"

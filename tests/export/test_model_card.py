@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from aiayn_keras.export.serving_kit import write_kit
 
 
@@ -21,6 +23,19 @@ def test_the_model_card_shows_what_it_was_told_as_plain_text(tmp_path, note_vers
     card = (tmp_path / "README.md").read_text("utf-8")
     plain = r"\[x\](http://evil) \# Head \| \<img src=x\> \`a\` \*b\* snake_case"
     assert f"| license | {plain} |" in card
+
+
+@pytest.mark.parametrize(("source_end", "ids"), [(None, "pieces </s>"), (False, "pieces")])
+def test_the_model_card_says_which_ids_the_encoder_reads(tmp_path, note_version, source_end, ids):
+    note_version(tmp_path, 1)
+    path = tmp_path / "1" / "assets.extra" / "export.json"
+    notes = json.loads(path.read_text("utf-8"))
+    if source_end is not None:  # notes of before lack it
+        notes["source_end"] = source_end
+    path.write_text(json.dumps(notes), "utf-8")
+    write_kit(tmp_path)
+    card = (tmp_path / "README.md").read_text("utf-8")
+    assert f"`token_ids` int32 (B, S), `{ids}`, padded with 0" in card
 
 
 def test_the_model_card_of_a_server_without_batching_says_so(tmp_path, note_version):

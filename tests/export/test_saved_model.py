@@ -249,6 +249,16 @@ def test_a_failed_export_leaves_nothing(model, tmp_path, options, message):
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+def test_a_card_is_checked_before_the_graph_is_written(model, tmp_path, monkeypatch):
+    def fail(*args):
+        pytest.fail("the graph was written")
+
+    monkeypatch.setattr("aiayn_keras.export.saved_model.write_graph", fail)
+    with pytest.raises(ValueError, match=r"`card`, field `card\.BLEU`.*The facts are short texts"):
+        export_saved_model(model, tmp_path / "small", card={"BLEU": ["40.5"]})
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_versions_of_another_origin_are_left_alone(model, tmp_path):
     (tmp_path / "small" / "7").mkdir(parents=True)
     with pytest.raises(FileNotFoundError, match="small/7 was not written by this version"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from aiayn_keras.export.serving_kit import server_flags, write_kit
+from aiayn_keras.export.serving_kit import check_kit, server_flags, write_kit
 from aiayn_keras.export.version_notes import VERSION_FILE
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
 from tests.export import serving_protos
@@ -93,11 +93,22 @@ def test_a_configuration_that_cannot_be_kept_is_named(tmp_path, note_version):
     write_kit(tmp_path)
     config = tmp_path / "models.config"
     config.write_text(config.read_text().replace("value: 1", "value: 8"))
-    with pytest.raises(ValueError, match="version 8 is stable, but there are only 1"):
+    with pytest.raises(ValueError, match=r"version 8 is stable\. There are: 1\. Correct"):
         write_kit(tmp_path)
     config.write_text("model_config_list {")
     with pytest.raises(ValueError, match="is no TensorFlow Serving configuration"):
         write_kit(tmp_path)
+
+
+def test_a_configuration_of_versions_that_are_gone_is_seen_before_the_next(tmp_path, note_version):
+    kit = tmp_path / "kit"
+    note_version(kit, 3)
+    write_kit(kit)
+    shutil.rmtree(kit / "3")
+    with pytest.raises(ValueError, match=r"version 3 is stable\. There are: none\. .*delete"):
+        check_kit(kit)
+    (kit / "models.config").unlink()
+    assert check_kit(kit) == []
 
 
 def test_text_that_is_refused_is_not_batched(tmp_path, note_version):

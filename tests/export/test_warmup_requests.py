@@ -48,6 +48,20 @@ def test_warm_up_asks_every_signature_and_batch_size_with_short_and_long_text(ex
     assert max(lengths) > 2 * min(lengths)
 
 
+def test_no_warm_up_text_is_too_long_where_that_is_an_error(model, tmp_path):
+    import tensorflow as tf
+
+    texts = ["Ja.", "The girl knows that the old bus arrived yesterday at half past three."]
+    options = {"num_beams": 1, "long_text": "error", "max_input_length": 5}
+    for version, warmup_texts in enumerate(((), texts, texts[1:]), start=1):
+        folder = model.export(tmp_path / "small", warmup_texts=warmup_texts, **options)
+        served = Served(folder)
+        for request in warmup_requests(folder):
+            inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
+            served(request.model_spec.signature_name, **inputs)
+        assert folder.name == str(version)
+
+
 def test_warm_up_texts_can_be_given(model, tmp_path):
     version = model.export(tmp_path / "small", num_beams=1, warmup_texts=["Ja.", "Nein, danke."])
     texts = {

@@ -80,10 +80,16 @@ class PageInBrowser:
         )
 
     def explorer_words(self):
-        """The words of the explorer's left column, when it is there."""
+        """The words of the explorer's left column; none while the page puts another one there."""
+        from selenium.common.exceptions import WebDriverException
+
         self.wait(lambda: len(self.all("#explorer iframe")) == 1)
         self.browser.switch_to.frame(self.find("#explorer iframe"))
         try:
             return [word.text for word in self.all("#queries .word")]
+        except WebDriverException as error:
+            if "frame detached" not in str(error):
+                raise
+            return []
         finally:
             self.browser.switch_to.default_content()

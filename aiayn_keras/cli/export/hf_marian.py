@@ -3,7 +3,7 @@
 import click
 
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
-from aiayn_keras.cli.license import read_license
+from aiayn_keras.cli.license import license_or_warning
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 
@@ -23,5 +23,5 @@ def hf_marian(model_folder, output, name, license):
     from aiayn_keras.export import export_hf_marian
 
     path = destination(model_folder, output, name)
-    card = read_license(model_folder) if license is None else license
+    card = license_or_warning(model_folder) if license is None else license
     click.echo(export_hf_marian(load_model(model_folder), path, card))

@@ -6,7 +6,7 @@ import click
 
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
 from aiayn_keras.cli.export.weights_option import weights_option
-from aiayn_keras.cli.license import read_license
+from aiayn_keras.cli.license import license_or_warning
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.quiet_start import KerasCommand
 from aiayn_keras.cli.search_arguments import search_options
@@ -78,7 +78,8 @@ def saved_model(model_folder, output, name, n_best, warmup, limits, license, **o
     folder = destination(model_folder, output, name)
     warmup_texts = [] if warmup is None else read_lines(warmup)
     card = {**_facts_of_training(model_folder), "limits": limits}
-    card["license"] = license or read_license(model_folder) or "not stated"
+    names = license or license_or_warning(model_folder) or "not stated"
+    card["license"] = names if isinstance(names, str) else ", ".join(names)
     path = export_saved_model(
         load_model(model_folder),
         folder,

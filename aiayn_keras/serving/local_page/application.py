@@ -123,7 +123,7 @@ class Application:
 
     def _steps(self, environ):
         request = requests.read_request(environ, requests.StepsRequest)
-        requests.check_length(request.source, requests.MOST_EXPLORED)
+        requests.check_length(request.source, requests.MOST_WATCHED)
         with self._turns.turn(_is_gone(environ)):
             steps = self._translator.steps(request.source)
         return _json({"page": steps.page, "height": steps.height})

@@ -11,6 +11,8 @@ MOST_CHARACTERS = 10_000
 """Bound on a text to translate, about four pages."""
 MOST_EXPLORED = 1_000
 """Bound on a sentence whose attention is shown, and on its translation."""
+MOST_WATCHED = 300
+"""Bound on a sentence whose search is shown: it is searched several times, step by step."""
 
 
 class RefusedError(Exception):

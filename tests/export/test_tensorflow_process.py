@@ -1,0 +1,36 @@
+"""What is said of a TensorFlow process that fails or is killed."""
+
+import os
+import signal
+import sys
+
+import pytest
+
+from aiayn_keras.export.tensorflow_process import read_arguments, run_in_tensorflow
+
+
+class ModelDouble:
+    """Has nothing to save: these processes load no model."""
+
+    def save_to_preset(self, preset):
+        """Leaves the folder empty."""
+
+
+def main():
+    """Ends the process as its arguments say."""
+    arguments = read_arguments()
+    if signal_number := arguments.get("signal"):
+        os.kill(os.getpid(), signal_number)
+    sys.exit(arguments["words"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"signal": signal.SIGKILL}, "was killed by signal 9, perhaps for want of memory"),
+        ({"words": "first\nlast"}, "could not export the model: last$"),
+    ],
+)
+def test_it_is_told_how_the_process_ended(arguments, message):
+    with pytest.raises(RuntimeError, match=message):
+        run_in_tensorflow(__name__, ModelDouble(), **arguments)
