@@ -90,8 +90,10 @@ assert -4 < translation.score < 0
 assert (model.backbone.num_layers, model.backbone.num_heads) == (3, 4)
 
 # %% [markdown]
-# A model knows only what its training text showed: of a text in the words of physics it makes
-# nonsense. Here the score says so, too; but a model can also be sure and wrong.
+# (With *hoy*, today, a Spaniard would rather say *está* than *es*. What is probable to a model and
+# what is right are two things.) A model knows only what its training text showed: of a text in the
+# words of physics it makes nonsense. Here the score says so, too; but a model can also be sure and
+# wrong.
 #
 # **Predict:** what will it write for "quarks", a word that it has never read?
 
@@ -101,6 +103,8 @@ print(f"{nonsense.text}   ({nonsense.score:.1f} nats)")
 assert nonsense.score < translation.score - 2
 
 # %% [markdown]
+# It writes *riesgos*, risks: "The risks carry out electricity."
+#
 # ## What the model reads
 #
 # The model knows no letters and no words. A *tokenizer* cuts text into pieces of a fixed
@@ -239,8 +243,8 @@ attention_explorer(model.attention_maps(source, translation.text))
 # %% [markdown]
 # The alignment from above, which is the mean of the last layer's heads, as a picture.
 #
-# **Predict:** words mostly follow each other alike in both languages. Where will the picture leave
-# the diagonal?
+# **Predict:** words mostly follow each other alike in both languages. Where will the order be
+# another?
 
 # %%
 from aiayn_keras.plotting import plot_attention
@@ -254,10 +258,12 @@ plot_attention(
 )
 
 # %% [markdown]
-# Most words follow the diagonal; the articles `▁El` and `▁un` look at several places, and notebook
-# 05 finds out why. But Spanish puts the adjective behind its noun: `▁coche` looks past `▁red` at
-# `▁car`, and `▁rojo` looks back; and so with *last week*, `▁semana` and `▁pasada`. Nobody told the
-# model which words belong together; it learned that from sentence pairs alone.
+# The dark squares go down to the right: most words follow each other in the same order. (`▁anciano`
+# stands for two pieces, *old man*, so what follows lies one column further.) The articles `▁El` and
+# `▁un` look at several places, and notebook 05 finds out why. But Spanish puts the adjective behind
+# its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo` looks back; and so with *last week*,
+# `▁semana` and `▁pasada`. Nobody told the model which words belong together; it learned that from
+# sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]
@@ -280,9 +286,9 @@ assert looked_at[7:9] == ["▁week", "▁last"]
 # The [solutions](solutions/00_a_translation_in_five_lines.ipynb) are a notebook of their own.
 
 # %% [markdown]
-# **1.** `model.score(sources, targets)` gives the log-probability of a translation that you
-# choose. By how many nats does the model prefer "La chica es muy feliz hoy." to the same sentence
-# with the wrong article, "El chica es muy feliz hoy."?
+# **1.** `model.score(sources, targets)` gives the log-probability of a translation that you choose.
+# By how many nats does the model prefer "La chica es muy feliz hoy." to the same sentence with
+# another article, "El chica es muy feliz hoy."?
 
 # %% [markdown]
 # **2.** How many numbers did the training have to find? Which share of them is the table of
@@ -291,8 +297,8 @@ assert looked_at[7:9] == ["▁week", "▁last"]
 # %% [markdown]
 # ## Your turn
 #
-# Translate a sentence of your own, draw its alignment as above, and find one word that does not lie
-# on the diagonal. Then translate the same sentence with one word misspelled: what happens to the
+# Translate a sentence of your own, draw its alignment as above, and find two words that stand in
+# the other order. Then translate the same sentence with one word misspelled: what happens to the
 # score?
 
 # %% tags=["your-turn"]

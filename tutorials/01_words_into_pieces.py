@@ -192,8 +192,9 @@ for sentence in corpus.test.targets:
 print(f"{len(corpus.test.targets):,} sentences cut alike, the last into {len(by_hand)} pieces")
 
 # %% [markdown]
-# Nothing of the text is lost: the pieces joined again are the sentence. Only a letter that the
-# training text never had becomes `<unk>`.
+# Of these sentences nothing is lost: the pieces joined again are the sentence. (In general the
+# tokenizer first makes some characters uniform: two spaces become one, the single character …
+# becomes three full stops.) A letter that the training text never had becomes `<unk>`.
 
 # %%
 print([tokenizer.id_to_token(i) for i in tokenizer("Tag 日")])
@@ -203,8 +204,9 @@ assert tokenizer.unk_token_id in tokenizer("日")
 # %% [markdown]
 # ## The pieces of a real model
 #
-# This small corpus comes from a grammar of some hundred words. The shipped English-Spanish model
-# learned 8,000 pieces from 114,000 pairs of everyday sentences, by the same rule.
+# This small corpus comes from a grammar of some 160 base words, in all their forms, and of numbers.
+# The shipped English-Spanish model learned 8,000 pieces from 114,000 pairs of everyday sentences,
+# by the same rule.
 #
 # **Predict:** which of these words is one piece, and which is cut into the most: *newspaper*,
 # *unbelievable*, *internationalization*?
@@ -314,10 +316,10 @@ assert lengths == sorted(lengths, reverse=True)
 # And for our vocabulary of 1,000 pieces, sentence by sentence, beside the words:
 
 # %%
-in_words = np.array([len(sentence.split()) for sentence in corpus.test.targets])
+in_words = np.array([len(words_of(sentence)) for sentence in corpus.test.targets])
 in_pieces = np.array([len(pieces) for pieces in tokenizer(list(corpus.test.targets))])
 in_letters = np.mean([len(sentence) for sentence in corpus.test.targets])
-print(f"{in_words.mean():.1f} words, {in_pieces.mean():.1f} pieces, {in_letters:.1f} letters")
+print(f"{in_words.mean():.1f} words, {in_pieces.mean():.1f} pieces, {in_letters:.1f} characters")
 assert in_words.mean() < in_pieces.mean() < in_letters
 
 # %%
@@ -347,7 +349,7 @@ right.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Left: pieces make sentences half as long again, with a tail of long numbers. Right: with few
+# Left: pieces make sentences almost a third longer, with a tail of long numbers. Right: with few
 # pieces the text is nearly letters; each doubling of the vocabulary buys less. The paper takes
 # 37,000 pieces for English and German together.
 
@@ -374,8 +376,9 @@ plt.show()
 # ## Your turn
 #
 # Cut ten words of your own with `real`, among them a name and a misspelled word. Which are cut into
-# single letters? Then train a tokenizer with `vocabulary_size=75` on a text of your own, and look
-# at its first joins.
+# single letters? Then train a tokenizer with `vocabulary_size=200` on a text of your own (every
+# different character takes a place, and four are special, so too small a number is an error), and
+# look at its first joins.
 
 # %% tags=["your-turn"]
 # Your code here

@@ -61,7 +61,8 @@ values = np.array([[10.0], [20.0], [30.0]])
 print("query · key:", keys @ query)
 
 # %% [markdown]
-# 1. Score each key by its dot product with the query, over √d_k (here d_k = 2).
+# 1. Score each key by its dot product with the query, divided by √d_k, where d_k is the number of
+#    components of a query or a key (here 2; the K of notebook 00). The root is explained below.
 # 2. Make the scores positive and their sum one: the softmax.
 # 3. Take the mean of the values with these weights.
 #
@@ -199,9 +200,9 @@ assert np.abs(softmax_jacobian(sharp)).max() < 1e-10
 #
 # Two numbers say how sharp a softmax over S = 64 keys is. Its *entropy* $-\sum p \ln p$ is ln 64 ≈
 # 4.16 nats if all weights are equal and 0 if one key has everything. The sum of the derivatives
-# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. (The others say
-# nothing new: in each row of the table of derivatives their sum is the same number, negative.) We
-# take 200 random queries for each width.
+# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. (The derivatives with
+# i ≠ j add nothing: each row of the table sums to 0, so together they are −p_i (1 − p_i).) We take
+# 200 random queries for each width.
 
 
 # %%
@@ -254,8 +255,8 @@ def plot(panel, column, y_label):
 
 
 # %% [markdown]
-# **Predict:** one line stays level and one falls. Which falls, and from which width on is it below
-# half?
+# **Predict:** one line stays level and one falls. Which falls, and from which width on is its
+# entropy below half of the other line's?
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
@@ -311,7 +312,8 @@ np.round(softmax(additive_scores(Q, K, v))[0], 2)
 # steps. But the dot products are *one* matrix product, which processors do best; the sums and their
 # tanh need a table of T·S·d_k numbers first.
 #
-# **Predict:** how many numbers is that for 256 queries and keys of width 64, and which is faster?
+# **Predict:** how many numbers is that for 256 queries and keys of width 64, and how many times as
+# long does it take?
 
 # %%
 import timeit
@@ -333,10 +335,10 @@ assert (Q[:, None] + K[None]).size == 4_194_304
 # %% [markdown]
 # ## A training, with the root and without
 #
-# The task is a look-up. There are 32 symbols, and each has a secret partner among them. A row
-# shows 8 symbols, each with a value from 0 to 7. One of the 8 is picked: the query is the
-# *partner* of the picked symbol, the answer is its value. Attention must learn which symbol a
-# query belongs to; there is nothing else to learn.
+# The task is a look-up. There are 32 symbols, and each has a secret partner among them (chance may
+# make one its own partner). A row shows 8 symbols, each with a value from 0 to 7. One of the 8 is
+# picked: the query is the *partner* of the picked symbol, the answer is its value. Attention must
+# learn which symbol a query belongs to; there is nothing else to learn.
 
 # %%
 symbols, length, classes = 32, 8, 8
@@ -348,7 +350,8 @@ query, answer = np.zeros_like(at), np.zeros_like(at)
 for row, place in enumerate(at):
     query[row] = partner[shown[row, place]]
     answer[row] = value[row, place]
-print("symbols", shown[0], "values", value[0], "query", query[0], "answer", answer[0])
+print("symbols", shown[1], "values", value[1])
+print(f"picked {shown[1, at[1]]}; the query is its partner, {query[1]}; the answer is {answer[1]}")
 
 # %% [markdown]
 # Three ways to score; q is (B, 1, d_k), k is (B, S, d_k).

@@ -515,8 +515,9 @@ def learn(learner, inputs):
 
 
 # %% [markdown]
-# **Predict:** A model that guesses among nine letters has a loss of log 9 = 2.2 nats. Will the
-# losses of the two models stay together over all 240 updates?
+# **Predict:** A model that guesses among nine letters, and knows that the seventh piece is the end,
+# has a loss of 6/7 · ln 9 = 1.88 nats. Will the losses of the two models stay together over all 240
+# updates?
 
 # %%
 own_text = {"source": source, "target": reads}

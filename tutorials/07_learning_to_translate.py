@@ -183,8 +183,9 @@ np.testing.assert_allclose(schedule(step - 1), rate_by_hand, rtol=1e-5)
 print(f"highest: {rate_by_hand.max():.2e}, at update {step[rate_by_hand.argmax()]:,}")
 
 # %% [markdown]
-# Keras counts updates from 0, the paper from 1: hence `step - 1`. A schedule that forgets this has
-# the rate $0^{-0.5}$, a division by zero, in its first update.
+# Keras counts updates from 0, the paper from 1: hence `step - 1`. A schedule that forgets this
+# computes $0^{-0.5}$ in its first update. Plain Python stops there with an error; with
+# floating-point arrays it is ∞, the minimum of the two is 0, and the first update changes nothing.
 #
 # ## An update by hand: the gradient, and Adam
 #
@@ -212,9 +213,10 @@ np.testing.assert_allclose(gradient_of(logits), moved, atol=1e-6)
 
 # %% [markdown]
 # *Adam* ([Kingma and Ba](https://arxiv.org/abs/1412.6980)) keeps two running means for each weight,
-# m of its gradients and v of their squares, and moves it by rate · m / √v. Both begin at 0 and are
-# too small at first, so each is divided by the share of real gradients in it. The paper (5.3) has
-# β₁ = 0.9, β₂ = 0.98, ε = 10⁻⁹.
+# m of its gradients and v of their squares, and moves it by −rate · m / (√v + ε). Both means begin
+# at 0 and are too small at first: after t updates the weights of all gradients in m sum to only 1 −
+# β₁ᵗ, in v to 1 − β₂ᵗ, so each is divided by that. The paper (5.3) has β₁ = 0.9, β₂ = 0.98, ε =
+# 10⁻⁹ (not the ε of label smoothing; it only keeps the division from failing).
 
 
 # %%
@@ -274,10 +276,11 @@ np.testing.assert_allclose([by_hand.max(), layer.max()], 1 / 0.9, rtol=1e-5)
 # The mean stays the same, about 1, because the units that are kept became larger. So when the
 # model translates, dropout is simply left out, and nothing else has to change.
 #
-# ## Batches without padding
+# ## Batches with little padding
 #
-# Sentences differ in length. Padded to the longest, most of a batch would be padding. The package
-# *packs* instead: several pairs share a row, and the masks keep them apart.
+# Sentences differ in length. Padded to the longest of its batch, about half of a batch is padding
+# (solutions to notebook 01); sorted by length, as in the paper, some 5 %. The package can also
+# *pack*: several pairs share a row of fixed width, and the masks keep them apart.
 
 # %%
 from aiayn_keras.data import PackedBatches, TokenPairs
@@ -292,7 +295,7 @@ def batches_of(text, **options):
 batches, validation = batches_of(corpus.train, seed=1), batches_of(corpus.validation, shuffle=False)
 (B, S, T), real = batches.shapes[0], batches.real_target_tokens / len(corpus.train)
 print(f"B = {B} rows, S = T = {T}; a translation has {real:.1f} pieces with its end")
-print(f"packed: {batches.padding_share:.0%} padding; one pair a row: {1 - real / T:.0%}")
+print(f"padding: {batches.padding_share:.0%} packed, {1 - real / T:.0%} with a row for each pair")
 assert batches.padding_share < 0.1
 
 # %% [markdown]
@@ -369,6 +372,9 @@ history = learner.fit(
 assert floor < history["val_loss"][-1] < 1.3
 
 # %% [markdown]
+# Single words come first, some of them made up. Their order is right as soon as the verb stands at
+# the end, as German wants it. The endings of articles and adjectives come last.
+#
 # The first loss is the mean over 50 updates, and already below the 6.9 of a guess; the last is a
 # little above the floor. The accuracy is the share of pieces that the model says rightly, when it
 # is given the true beginning.
@@ -494,9 +500,11 @@ figure
 # and check that the loss there is the floor. What would it be with ε = 0?
 
 # %% [markdown]
-# **2.** With `gradient_accumulation_steps=2` the optimizer adds up the gradients of two batches
-# before each update, but hands the schedule its count of *batches*. Which update does batch 10
-# (counted from 0) belong to, and what happens to the warm-up if the schedule is not told?
+# **2.** With `gradient_accumulation_steps=2` the optimizer collects the gradients of two batches
+# before each update, but the step that it hands the schedule is its count of *batches*. So
+# `WarmupSchedule` has an argument of the same name. Which update does batch 10 belong to, both
+# counted from 0? And how many updates does the warm-up take with `warmup_steps=80` if that argument
+# is left out?
 
 # %% [markdown]
 # ## Your turn

@@ -18,8 +18,8 @@
 # **How does one choose the best sentence when nobody can try them all?** A model only says how
 # probable the next piece is. We search with a table of next pieces that is small enough to try
 # every sentence: first greedily, then with a beam, then with the length penalty of the paper's
-# section 6.1. Each result is held to the package's own search, which is drawn as a tree, and then
-# translates real sentences.
+# section 6.1. The results are compared with the package's own search, which then translates real
+# sentences. At the end we draw our search as a tree.
 
 # %% tags=["colab"]
 import os
@@ -233,12 +233,27 @@ assert beam_search(2, alpha=0)[0][0] == ranking[0]
 # Two beams find the best sentence of all, because the second beam kept *it* alive. One beam finds
 # what greedy search finds.
 #
+# ## The length penalty changes the winner
+#
+# **Predict:** *it rains* has −1.790, *it rains now* −1.910, and two beams finish both. Which of the
+# two wins with α = 0.6?
+
+# %%
+for alpha in (0.0, 0.6):
+    print(f"α = {alpha}")
+    for ids, score in beam_search(2, alpha):
+        print(f"  {normalized((ids, score), alpha):.3f} (plain {score:.3f})  {text_of(ids)}")
+assert text_of(beam_search(2, 0.0)[0][0]) == "it rains"
+assert text_of(beam_search(2, 0.6)[0][0]) == "it rains now"
+
+# %% [markdown]
+# With α = 0 *it rains* wins, with 0.6 *it rains now*. No α is right by itself: it is chosen on
+# validation data. [Notebook 11](11_real_sentences.ipynb) shows what it does to BLEU.
+#
 # ## One beam is not always greedy
 #
 # Greedy search stops at its first end. A beam search goes on: beside the finished sentence a live
-# one is left. With one beam and α = 0 that changes nothing: the live sentence is less probable
-# than the finished one already, and can only fall. With a length penalty it can still win. A table
-# to see it:
+# one is left. Can that one still win? A second table to see it:
 
 # %%
 close = {
@@ -259,8 +274,10 @@ for alpha in (0.0, 0.6):
     assert text_of(best[0]) == {0.0: "rain", 0.6: "rain now"}[alpha]
 
 # %% [markdown]
-# The log-probability −0.713 of *rain now* is a little less than the −0.693 of *rain*, but it is
-# divided by more. So greedy search is a beam of one **with α = 0**.
+# With α = 0 it cannot: the live sentence is less probable than the finished one already, and can
+# only fall. With a length penalty it can: the log-probability −0.713 of *rain now* is a little less
+# than the −0.693 of *rain*, but it is divided by more. So greedy search is a beam of one
+# **with α = 0**.
 #
 # ## A wider beam can lose
 #
@@ -291,8 +308,9 @@ for W in (1, 2, 3):
 # %% [markdown]
 # Two beams end with a **less** probable sentence than one. They keep *it* alive, and at the next
 # step *it rains* (0.250) and *it falls* (0.230) are both ahead of *the rain* (0.208), which is cut.
-# Only then does it turn out that those two are not sure to end. A search knows what a sentence has
-# cost so far, not what it will cost.
+# Only at the step after that does the cost appear: *it rains* and *it falls* end with probability
+# 0.60, which leaves 0.150 and 0.138, while *the rain* would have ended with probability 1. A search
+# knows what a sentence has cost so far, not what it will cost.
 #
 # And a more probable sentence need not be a better translation: in [notebook
 # 11](11_real_sentences.ipynb) sixteen beams with α = 0 reach a *lower* BLEU than four, because the
@@ -337,24 +355,6 @@ for language, W in cases:
         print(f"{W} beam(s), α = {alpha}: {text_of(ids[0])} {scores[0]:.3f}, both searches")
 
 # %% [markdown]
-# ## The length penalty changes the winner
-#
-# Now again the first table, and two beams.
-#
-# **Predict:** *it rains* has −1.790, *it rains now* −1.910. Which of them wins with α = 0.6?
-
-# %%
-for alpha in (0.0, 0.6):
-    print(f"α = {alpha}")
-    for ids, score in beam_search(2, alpha):
-        print(f"  {normalized((ids, score), alpha):.3f} (plain {score:.3f})  {text_of(ids)}")
-assert text_of(beam_search(2, 0.0)[0][0]) == "it rains"
-assert text_of(beam_search(2, 0.6)[0][0]) == "it rains now"
-
-# %% [markdown]
-# With α = 0 *it rains* wins, with 0.6 *it rains now*. No α is right by itself: it is chosen on
-# validation data. [Notebook 11](11_real_sentences.ipynb) shows what it does to BLEU.
-#
 # ## The same search with a real model
 #
 # The model that ships with this repository translates everyday English into Spanish. `translate`
@@ -386,9 +386,9 @@ print(f"\n{better} of {len(sentences)}")
 assert 0 < better < len(sentences)
 
 # %% [markdown]
-# For most everyday sentences the best piece at each step is also the best in the end. Where the
-# two differ the model is unsure, and a more probable translation need not be a right one: both
-# telephone numbers are wrong, and both cats stay on the ground. The search finds what the model
+# For three of the five, four beams find what greedy search finds. Where the two differ, the more
+# probable translation need not be a right one: both telephone numbers are wrong (*5503* for
+# 555-0173), and both sentences about the cat have lost *ran up*. The search finds what the model
 # holds probable; it cannot know more than the model.
 #
 # `translate` also returns the runners-up, best first. In Spanish it rains *a cántaros*, in
@@ -442,15 +442,22 @@ for temperature in (0.5, 1.0, 1.5):
         np.testing.assert_allclose(drawn["rain"], 0.2**2 / (0.45**2 + 0.35**2 + 0.2**2), rtol=1e-5)
 
 # %% [markdown]
-# The real model translates one sentence four times at each temperature. `generate` is KerasHub's
-# way to write text, and its samplers draw; the number before each text is its log-probability.
+# Now the real model; first the searched translation, and its log-probability.
+
+# %%
+english, scores = "My sister is a doctor and she is tired.", {}
+(found,) = model.translate([english])
+print(f"{found.score:.2f}  {found.text}")
+
+# %% [markdown]
+# The same sentence four times at each temperature. `generate` is KerasHub's way to write text, and
+# its samplers draw; the number before each text is its log-probability.
 #
 # **Predict:** Is a translation that is drawn at τ = 1 usually as good as the searched one?
 
 # %%
 from keras_hub.samplers import RandomSampler
 
-english, scores = "My sister is a doctor and she is tired.", {}
 for temperature in (0.5, 1.0, 1.5):
     model.compile(sampler=RandomSampler(temperature=temperature, seed=1))
     drawn = list(model.generate([english] * 4))
@@ -458,11 +465,12 @@ for temperature in (0.5, 1.0, 1.5):
     print(f"τ = {temperature}")
     for text, score in zip(drawn, scores[temperature], strict=True):
         print(f"  {score:7.2f}  {text[:66]}")
-(found,) = model.translate([english])
 assert found.score > scores[0.5].mean() > scores[1.0].mean() > scores[1.5].mean()
 
 # %% [markdown]
-# No. At each step the thousands of pieces that are nearly impossible have some probability
+# Not reliably. Of these four at τ = 1, one is the searched translation, one is as good although far
+# less probable, one has a wrong verb form (*esté*), and one is nonsense. At τ = 1.5 all are
+# nonsense. At each step the thousands of pieces that are nearly impossible have some probability
 # *together*; a sentence has many steps, and after one wrong piece there is no way back. Samplers
 # therefore draw from the k most probable pieces only (top-k), or from the fewest that hold a share
 # p of the probability (top-p). Where many answers are good, as in a story, chance makes text

@@ -17,8 +17,9 @@
 #
 # **What does self-attention cost, and what does it buy?** The paper's section 4 compares it with
 # recurrent and convolutional layers in Table 1: work per layer, steps that must wait for each
-# other, and how far a signal has to travel. We measure all three on real layers, hold the results
-# to the table, and say where they do not show what the table says.
+# other, and how far a signal has to travel. On real layers we try out how far signals go, count the
+# work, measure the time, hold the results to the table, and say where they do not show what it
+# says.
 
 # %% tags=["colab"]
 import os
@@ -161,8 +162,9 @@ for n in (3, 9, 27, 81):
 
 # %% [markdown]
 # Each ordinary convolution reaches (k − 1) / 2 positions further to either side, so n / (k − 1)
-# layers are needed: O(n / k). Each dilated one makes the window k times wider, so logₖ n are. One
-# layer of self-attention is enough for any n.
+# layers are needed for the middle, and twice as many from one end to the other: O(n / k). Each
+# dilated one makes the window k times wider, so logₖ n are. One layer of self-attention is enough
+# for any n.
 #
 # ## Work per layer, counted
 #
@@ -287,10 +289,40 @@ assert 0.6 < slopes["convolutional"] < 1.5
 # have not measured sentences of everyday length, a few dozen pieces: their times would say more
 # about TensorFlow than about the layers.
 #
-# The recurrent layer is slow although its work is small, and that is the third column of the
-# table: its work comes in n small pieces, each of which must wait for the one before.
+# The recurrent layer is slow although its work is small, and that is a trace of the third column of
+# the table: its work comes in n small pieces, each of which must wait for the one before.
 # Self-attention and convolution do all positions in a few large matrix products, which processors
 # are best at.
+#
+# ## What the count leaves out
+#
+# By the count the two products are 97 % of the layer's work at n = 4096, but alone they take less
+# than half of its time. We timed them with one head of width 64; the layer has H = 4 heads of width
+# 16. These need as many multiply-adds, but make H · n² scores in place of n², and then the softmax
+# goes through all of them.
+#
+# **Predict:** How many MB are the scores of four heads at n = 4096, in float32? Which takes longer,
+# their softmax or the two products?
+
+# %%
+heads = tf.random.normal((1, H, 4096, D // H))
+scores = tf.matmul(heads, heads, transpose_b=True)
+parts = {
+    "products, one head": (attention_products, inputs["attention, products"][-1]),
+    "products, four heads": (attention_products, heads),
+    "softmax, four heads": (tf.nn.softmax, scores),
+}
+for name, (part, x) in parts.items():
+    part = tf.function(part, autograph=False)
+    print(f"{name:>20} {1000 * min(seconds(part, x, 1) for _ in range(8)):6.1f} ms")
+print(f"scores {tuple(scores.shape)}: {4 * np.prod(scores.shape) / 1e6:.0f} MB")
+
+# %% [markdown]
+# The products of four heads take longer than those of one, with the same multiply-adds: there are
+# four times as many scores, each a sum of 16 products in place of 64, to be written and read again.
+# The softmax is no matrix product, so the count has none of it; here it takes two thirds of the
+# time of these products. Together the two are about the time of the whole layer. All of it grows
+# with n², so the slope does not show it: a law of growth leaves out the constant factors.
 #
 # ## Time against length
 #

@@ -76,8 +76,8 @@ good = {
 }
 
 # %% [markdown]
-# **Predict:** How does one say "I am embarrassed" in Spanish? What would a translator write who
-# only knows words that look alike?
+# **Predict:** *Coche*, car, is masculine, and *casa*, house, is feminine. Which endings will *roj-*
+# (red) and *viej-* (old) have in the first sentence?
 
 # %%
 translated = dict(zip(good, model.translate(list(good)), strict=True))
@@ -115,14 +115,16 @@ assert "banco" in translated["He sat on the bank of the river."].text
 assert "555-0173" not in translated["My phone number is 555-0173."].text
 
 # %% [markdown]
-# Three kinds of mistakes:
+# Four kinds of mistakes:
 #
 # - **Unknown words**: *photosynthesis*, the names, the telephone number. The model has no piece for
 #   them, spells them from small pieces, and has seldom seen these together.
-# - **The wrong one of two meanings**, or an idiom taken at its word: *bank*, *kicked the bucket*.
-#   Every word is known; what is missing is the rest of the sentence, or of the world.
-# - **Lost structure**: *when the lights went out*, the nested clause. The model has learned from
-#   short sentences: those of its test set have seven words and marks on average.
+# - **The wrong one of two meanings**, or an idiom taken at its word: *bank*, *tells*, *kicked the
+#   bucket*. Every word is known; what is missing is the rest of the sentence, or of the world.
+# - **Lost structure**: *when the lights went out*, the nested clause, *before it closes*. The model
+#   has learned from short sentences: those of its test set have seven words and marks on average.
+# - **Another kind of text**: *Best wishes, Anna* ends a letter, and there are no letters in the
+#   training text.
 #
 # ## Unknown words fall into small pieces
 
@@ -177,9 +179,11 @@ axes.spines[["top", "right", "left"]].set_visible(False)
 figure
 
 # %% [markdown]
-# Partly. Unknown words get low scores: the model spreads its probability over many pieces there.
-# But *banco* and the bucket are as probable as the good translations. A score tells of words that
-# the model does not know; it does not tell of a meaning that it has missed.
+# Partly. Six scores are clearly below all those of good translations: of the end of a letter, of
+# the two texts whose words fall into small pieces, of two of the sentences with lost structure, and
+# of the telephone number. (That of the grandmother is below them, too, but by less than 0.001.) But
+# *banco* and the bucket are as probable as good translations. A score tells of text unlike that of
+# the training; it does not tell of a meaning that was missed.
 #
 # ## Your sentence
 #
@@ -274,8 +278,9 @@ np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 # %% [markdown]
 # One *ella* too many, which no reader would mind, costs points; so does every word that the person
 # happened not to choose. BLEU is an average over many sentences and says little of one. It differs
-# by a point and more between ways to split texts into words, so a figure without its signature says
-# little.
+# by a point and more between ways to split texts into words: hence the *signature* that sacreBLEU
+# writes beside it (`tok:13a` is the way to split, `case:mixed` means that capitals count). A figure
+# without its signature says little.
 #
 # And it compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
 # for the base model and 28.4 for the big one on English to German news of 2014; 48.31 on short
@@ -317,8 +322,7 @@ records = json.loads(path.read_text("utf-8"))
 names = dict.fromkeys(name for record in records for name in record)
 history = {name: [record.get(name, np.nan) for record in records] for name in names}
 for record in (records[0], records[9], records[-1]):
-    bleu = f", {record['val_bleu']:.1f} BLEU" if "val_bleu" in record else ""
-    print(f"{record['updates']:5}: {record['loss']:.2f}, validation {record['val_loss']:.2f}{bleu}")
+    print(f"{record['updates']:5}: {record['loss']:.2f}, validation {record['val_loss']:.2f}")
 assert [record["updates"] for record in records] == list(range(250, 5001, 250))
 
 # %% [markdown]
@@ -350,8 +354,8 @@ assert history["loss"][-1] < history["val_loss"][-1]
 #   the 250 updates before.
 #
 # The **perplexity** is $e$ to the mean negative log-probability of the right pieces, without label
-# smoothing. A model that gave P pieces the same probability, and the others none, would have the
-# perplexity P.
+# smoothing. A model that gave P pieces the same probability, the right one always among them, and
+# the others none, would have the perplexity P.
 
 # %%
 perplexity = history["val_perplexity"]
@@ -406,9 +410,9 @@ assert plain[-1]["length_ratio"] < divided[-1]["length_ratio"] - 0.02
 # %% [markdown]
 # ## BLEU against beam size
 #
-# With 1,000 sentences a difference of two or three tenths between neighbours is chance; the fall
-# of the curve for α = 0 is not. The dotted line is the public figure: 41.02 (Wu et al. 2021, the
-# same data and model size, 5 beams, α = 1).
+# A difference of two or three tenths may well be chance; we have not tested it. For the fall at α =
+# 0 we see a cause: the translations become too short. The dotted line is the public figure: 41.02
+# (Wu et al. 2021, the same data and model size, 5 beams, α = 1).
 
 # %%
 PUBLIC = 41.02
@@ -441,7 +445,7 @@ figure
 #
 # 1. A small model translates everyday sentences well, and fails at words, names and structures that
 #    its training text did not have.
-# 2. Its score warns of unknown words, not of a meaning that it has missed.
+# 2. Its score warns of text unlike that of its training, not of a meaning that it has missed.
 # 3. BLEU compares models on the same text only, with the same tokenization, beam and α.
 
 # %% [markdown]

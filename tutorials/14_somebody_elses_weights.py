@@ -326,8 +326,8 @@ print(f"largest difference to the converted layer: {np.abs(attended - layer_outp
 # | embeddings | one matrix | up to three | one in Marian, or refused |
 # | length penalty | $((5 + n) / 6)^\alpha$ | $n^\alpha$ in transformers | you choose |
 #
-# The paper's order is *post-norm*: add, then normalize. Many newer models have *pre-norm*, which
-# another network is. A length penalty is no part of a model at all: `length_penalty_offset=0` asks
+# The paper's order is *post-norm*: add, then normalize. Many newer models have *pre-norm*, which is
+# a different network. A length penalty is no part of a model at all: `length_penalty_offset=0` asks
 # our search for theirs.
 #
 # [docs/converting.md](../docs/converting.md) says more. Two of these we try out. ε is added to the
@@ -349,8 +349,9 @@ print(f"γ in the file over ours: {ratio.mean():.4f}; √10 = {np.sqrt(10):.4f}"
 
 # %% [markdown]
 # The export used just that: Marian has 1e-5, the shipped model 1e-6, so between the layers of the
-# file everything is √10 times as large, and the function is the same. (The first normalization of
-# each side has no room for it and takes 1e-5, beside a variance of about 0.5.)
+# file everything is √10 times as large, and the function is the same. (Not before the first
+# normalization of encoder and decoder: its input holds the positions, whose size is fixed. It takes
+# 1e-5 unchanged, which beside a variance of about 0.5 makes no visible difference.)
 #
 # **Predict:** A search has found a translation of 4 tokens with a log-probability of −2.0 and one
 # of 8 tokens with −3.0. With α = 1, do both rules of the length penalty choose the same?
@@ -467,8 +468,8 @@ figure
 # %% [markdown]
 # The low bits of the fraction are below the rounding of float32; each higher one moves the logits
 # twice as far. Bits 26 to 29 make the number nearly 0, which moves as much as to leave it out. Bit
-# 30 makes it −4.9 · 10³⁶. That is a finite number, so the converter takes it, and the logits are no
-# numbers any more (drawn at 1,000).
+# 30 makes it −4.9 · 10³⁶. That is a finite number, so the converter takes it, and the logits are
+# NaN (drawn at 1,000).
 
 # %% [markdown]
 # ## In three lines

@@ -60,8 +60,10 @@ from aiayn_keras.data import Tree, linearize, parse_linearized
 # ## A treebank
 #
 # A *constituency tree* says which words belong together: *the old cat* is a noun phrase (NP), and
-# with a verb phrase (VP) it makes a sentence (S). Each word has a part of speech: DT for *the*, JJ
-# for *old*, NN for *cat*. A collection of sentences with their trees is a *treebank*.
+# with a verb phrase (VP) it makes a sentence (S). *Near the garden* is a prepositional phrase (PP),
+# and *that the old cat slept*, which is part of a larger sentence, is an SBAR. Each word has a part
+# of speech: DT for *the*, JJ for *old*, NN for *cat*, VBD for *slept*, IN for *near* and *that*. A
+# collection of sentences with their trees is a *treebank*.
 #
 # The paper's treebank is the Penn Treebank, which is not free. **No treebank comes with this
 # repository: the one here is written by a small grammar of our own. Its trees are like real ones in
@@ -274,6 +276,16 @@ for name, references in sentences.items():
     print(f"{name:17}: {share:4.0%} are trees, {exact:4.0%} are the right tree")
 
 # %% [markdown]
+# The sentences of at most 10 words are new. Are their lines new, too?
+
+# %%
+known = {linearize(tree, "tags") for tree in train}
+print(f"{len(train):,} trees of the training have {len(known)} different lines")
+for name, references in sentences.items():
+    new = sum(linearize(tree, "tags") not in known for tree in references)
+    print(f"{name:17}: {new} of {len(references)} have a line that is not among them")
+
+# %% [markdown]
 # What is wrong with the others? The package's error says it for each line.
 
 # %%
@@ -290,10 +302,12 @@ for reason, count in reasons.most_common(6):
     print(f"{count:4}  {reason}")
 
 # %% [markdown]
-# Within the lengths that it knows the parser made no mistake. Beyond them it mostly writes fewer
-# leaves than there are words: it ends where sentences ended in training. The paper chose sinusoids
-# because they *may* let a model go beyond the lengths of its training (section 3.5); this small one
-# does not.
+# Within the lengths that it knows the parser made no mistake; but its lines were not new, as the
+# counts above say, only the words. Beyond them it mostly writes fewer leaves than there are words:
+# it ends where sentences ended in training. Every longer sentence needs a line never seen, so we
+# cannot tell here whether length or structure defeats it. The paper chose sinusoids because they
+# *may* let a model go beyond the lengths of its training (section 3.5); that this small one does is
+# not shown.
 #
 # ## Only trees, by hand
 #
@@ -478,7 +492,8 @@ plot_tree_pair(
 
 # %% [markdown]
 # **1.** A parser that knows nothing gives every sentence the *flat* tree: one S with all the words
-# in it. What are its precision, recall and F1 on sentences of the grammar?
+# in it. What are its precision, recall and F1 for *the old cat slept .*, counted by hand? Which of
+# the three stays the same for every sentence?
 
 # %% [markdown]
 # **2.** Let chance write: always take a random token of `may_follow`. Is every line that ends a

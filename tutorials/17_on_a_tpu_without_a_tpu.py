@@ -18,8 +18,8 @@
 # **How fast would a chip train this model that nobody here has?** Work can be counted, and makers
 # publish what their chips can do. We count the operations of a training step by hand, let a
 # compiler count them too, compare with the paper's own estimate, and project a time. Then we read
-# what the compiler for TPUs said. In this notebook *projected* and *measured* are never the same
-# word.
+# what the compiler for TPUs said. In this notebook we write *projected* for what was only computed,
+# *measured* for what was run.
 
 # %% tags=["colab"]
 import os
@@ -363,8 +363,8 @@ assert round(sent / 1e6) == v5e_base["all_reduce_mb"]
 
 # %% [markdown]
 # Our sum of gradients is that of the compiler's program, and its own figure for the exchange is 3.6
-# ms as well. Memory is nearly as busy as the products: 9.0 GB at 819 GB/s take 11 ms. The paper's
-# steps, 100,000 for base and 300,000 for big, would take:
+# ms as well ([docs/devices.md](../docs/devices.md)). Memory is nearly as busy as the products: 9.0
+# GB at 819 GB/s take 11 ms. The paper's steps, 100,000 for base and 300,000 for big, would take:
 
 # %%
 for one in report["records"]:
@@ -457,9 +457,10 @@ draw_steps(steps, report["records"])
 figure
 
 # %% [markdown]
-# The v6e has nearly five times the peak of a v5e, but only twice its bandwidth: a step takes half
-# the time, and the MFU falls. Whoever has a real chip checks a projection in five minutes: `python
-# -m benchmarks.accelerator` ([docs/devices.md](../docs/devices.md)).
+# The v6e has nearly five times the peak of a v5e, but only twice its bandwidth, and the compiler's
+# program for it moves more bytes (the table above). So a step takes half the time, and the MFU
+# falls. Whoever has a real chip checks a projection in five minutes: `python -m
+# benchmarks.accelerator` ([docs/devices.md](../docs/devices.md)).
 
 # %% [markdown]
 # ## In three lines
@@ -480,9 +481,11 @@ figure
 # memory, on a v5e and on a v6e? What changes for the big model (D = 1024, F = 4096)?
 
 # %% [markdown]
-# **2.** The gradients of the base model are 240 MB. How long does their sum take on 4, 16 and 256
-# chips of a v5e, with two links for a grid of 2 × 2 and four for larger ones? Why does it not grow
-# with the number of chips?
+# **2.** Sum over a ring by hand. Each of m chips has a vector, cut into m parts. In step s chip i
+# sends its part i − s (modulo m) to chip i + 1, which adds it to its own in the first m − 1 steps,
+# and puts it in place of its own in m − 1 steps more. Write it in NumPy for m = 4, 16 and 256: does
+# every chip end with the sum, and how much has each sent? How long is that for the 240 MB of the
+# base model at 100 GB/s, and below which time does it stay for any m?
 
 # %% [markdown]
 # ## Your turn

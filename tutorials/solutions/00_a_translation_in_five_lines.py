@@ -37,9 +37,9 @@ model = ak.TransformerSeq2SeqLM.from_preset("../../saved_models/tatoeba_en_es_ke
 model.backbone.num_layers
 
 # %% [markdown]
-# **1.** `model.score(sources, targets)` gives the log-probability of a translation that you
-# choose. By how many nats does the model prefer "La chica es muy feliz hoy." to the same sentence
-# with the wrong article, "El chica es muy feliz hoy."?
+# **1.** `model.score(sources, targets)` gives the log-probability of a translation that you choose.
+# By how many nats does the model prefer "La chica es muy feliz hoy." to the same sentence with
+# another article, "El chica es muy feliz hoy."?
 
 # %%
 spanish = ["La chica es muy feliz hoy.", "El chica es muy feliz hoy."]

@@ -78,8 +78,8 @@ assert (costs.mean(axis=1) > 0.2).all()
 # A mean over four sentences says little about which is the most useful one.
 
 # %% [markdown]
-# **2.** Are heads numbered? Put them into another order, in all four matrices, and show that the
-# layer stays the same.
+# **2.** Does the order of the heads matter? Put them into another order, in all four matrices, and
+# show that the layer stays the same.
 
 # %%
 keras.utils.set_random_seed(1)
@@ -102,5 +102,5 @@ print(f"columns {columns}, largest difference {difference:.7f}")
 assert difference < 1e-5
 
 # %% [markdown]
-# Heads have no numbers but their place: the columns of the first three matrices and the rows of W_O
-# move together, and the sum of heads is the same.
+# No. If the columns of W_Q, W_K and W_V and the rows of W_O are reordered in the same way, the
+# output is the same sum of heads with its terms in another order.

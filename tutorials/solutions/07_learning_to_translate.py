@@ -57,19 +57,23 @@ np.testing.assert_allclose(loss[0, 0], floor, rtol=1e-5)
 assert 9.10 < gap < 9.11
 
 # %% [markdown]
-# **2.** With `gradient_accumulation_steps=2` the optimizer adds up the gradients of two batches
-# before each update, but hands the schedule its count of *batches*. Which update does batch 10
-# (counted from 0) belong to, and what happens to the warm-up if the schedule is not told?
+# **2.** With `gradient_accumulation_steps=2` the optimizer collects the gradients of two batches
+# before each update, but the step that it hands the schedule is its count of *batches*. So
+# `WarmupSchedule` has an argument of the same name. Which update does batch 10 belong to, both
+# counted from 0? And how many updates does the warm-up take with `warmup_steps=80` if that argument
+# is left out?
 
 # %% [markdown]
-# Batches 10 and 11 make update 5, counted from 0. Not told, the rate is at its peak after 80
-# batches, that is after 40 updates: twice too fast.
+# Batches 10 and 11 make update 5. Without the argument the schedule takes each batch for an update:
+# the warm-up ends with the eightieth batch, that is after 40 updates instead of 80.
 
 # %%
-told = ak.WarmupSchedule(hidden_dim=128, warmup_steps=80, gradient_accumulation_steps=2)
-not_told = ak.WarmupSchedule(hidden_dim=128, warmup_steps=80)
-peak = np.argmax([float(not_told(batch)) for batch in range(400)])
-print(f"batch 10: {float(told(10)):.6f}, update 5: {float(not_told(5)):.6f}")
-print(f"not told, the peak is at batch {peak}, update {peak // 2}")
-assert float(told(10)) == float(not_told(5))
-assert peak // 2 == 39
+with_it = ak.WarmupSchedule(hidden_dim=128, warmup_steps=80, gradient_accumulation_steps=2)
+without = ak.WarmupSchedule(hidden_dim=128, warmup_steps=80)
+print(f"rate with it: batch 10 {float(with_it(10)):.6f}, batch 11 {float(with_it(11)):.6f}")
+print(f"equation 3:   update 5 {float(without(5)):.6f}")
+assert float(with_it(10)) == float(with_it(11)) == float(without(5))
+for name, schedule in (("with it", with_it), ("without", without)):
+    peak = int(np.argmax([float(schedule(batch)) for batch in range(400)]))
+    print(f"{name}: highest from batch {peak} on, in update {peak // 2}, both counted from 0")
+    assert peak // 2 == {"with it": 79, "without": 39}[name]

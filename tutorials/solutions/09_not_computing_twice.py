@@ -58,10 +58,12 @@ attention = MultiHeadAttention(num_heads=3, key_dim=4)
 x = np.random.default_rng(0).normal(size=(1, T, D)).astype("float32")
 shorter, longer = (np.array(attention(x[:, :t], x[:, :t])) for t in (T - 1, T))  # all see all
 print(f"without a mask: first position moves by {np.abs(shorter[:, 0] - longer[:, 0]).max():.3f}")
-assert np.abs(shorter[:, 0] - longer[:, 0]).max() > 1e-3  # what was kept would be stale
+assert np.abs(shorter[:, 0] - longer[:, 0]).max() > 1e-3
 
 # %% [markdown]
-# With the mask it stays where it was:
+# In this layer, the kept key and value of position 0 are still right: they come from its input
+# alone. But its output has moved, and that is the next layer's input: there the kept keys and
+# values are those of an input that no longer exists. With the mask it stays where it was:
 
 # %%
 causal = [make_causal_mask(np.ones((1, t), "int32")) for t in (T - 1, T)]

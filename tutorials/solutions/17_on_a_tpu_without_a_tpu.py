@@ -31,6 +31,8 @@ if "google.colab" in sys.modules:
 # %%
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
+import numpy as np
+
 # %% [markdown]
 # The chips' published figures, and the bytes and FLOPs of a product, as in the lesson:
 
@@ -75,20 +77,42 @@ assert list(found.values()) == [583, None, 341, 1768]
 # of a layer of base, at any batch. The wider model is the better use of that chip.
 
 # %% [markdown]
-# **2.** The gradients of the base model are 240 MB. How long does their sum take on 4, 16 and 256
-# chips of a v5e, with two links for a grid of 2 × 2 and four for larger ones? Why does it not grow
-# with the number of chips?
+# **2.** Sum over a ring by hand. Each of m chips has a vector, cut into m parts. In step s chip i
+# sends its part i − s (modulo m) to chip i + 1, which adds it to its own in the first m − 1 steps,
+# and puts it in place of its own in m − 1 steps more. Write it in NumPy for m = 4, 16 and 256: does
+# every chip end with the sum, and how much has each sent? How long is that for the 240 MB of the
+# base model at 100 GB/s, and below which time does it stay for any m?
+
 
 # %%
-grids = {4: 2, 16: 4, 256: 4}  # chips: links of each
-times = {}
-for chips, links in grids.items():
-    sent = 240e6 * 2 * (chips - 1) / chips
-    times[chips] = 1e3 * sent / (links * v5e.link_bandwidth)
-    print(f"{chips:3} chips: each sends {sent / 1e6:.0f} MB, {times[chips]:.1f} ms")
-assert times[256] < times[4]
+def ring_sum(vectors):
+    """What each of m chips holds after the sum, and how many numbers each has sent."""
+    m, sent = len(vectors), 0
+    parts = vectors.reshape(m, m, -1).copy()  # chip, part, numbers
+    chips = np.arange(m)
+    for step in range(2 * (m - 1)):
+        part, right = (chips - step) % m, (chips + 1) % m
+        moving = parts[chips, part]
+        parts[right, part] = moving + (parts[right, part] if step < m - 1 else 0)
+        sent += moving[0].size
+    return parts.reshape(m, -1), sent
+
+
+# %%
+speed, times = 2 * v5e.link_bandwidth, {}
+for m in (4, 16, 256):
+    vectors = np.random.default_rng(1).normal(size=(m, 2 * m))
+    held, sent = ring_sum(vectors)
+    np.testing.assert_allclose(held, np.tile(vectors.sum(axis=0), (m, 1)), atol=1e-9)
+    share = sent / vectors.shape[1]
+    times[m] = 240e6 * share / speed
+    print(f"{m:3} chips: each sends {share:.3f} times its vector, {1e3 * times[m]:.2f} ms")
+    assert np.isclose(share, 2 * (m - 1) / m)
+print(f"below {1e3 * 2 * 240e6 / speed:.1f} ms for any m")
+assert times[4] < times[16] < times[256] < 2 * 240e6 / speed
 
 # %% [markdown]
-# Each chip sends less than twice the gradients, however many there are: in a ring every chip passes
-# on one part at a time, and all links work at once. What does grow is the number of steps, and with
-# it the waiting between them, which this count leaves out.
+# After the first m − 1 steps each chip has one part of the sum whole, after m − 1 more it has them
+# all. Each step moves one part of m, so a chip sends 2 (m − 1) / m times its vector: never twice,
+# however many chips there are. What does grow is the number of steps, and with it the waiting
+# between them, which this count leaves out.
