@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 def import_quietly():
     """Imports the package without the messages of TensorFlow's start."""
     # By its file: an import by name would load the package before it can be quiet.
-    path = ROOT / "aiayn_keras/cli/quiet_start.py"
+    path = ROOT / "aiayn_keras/quiet_start.py"
     spec = importlib.util.spec_from_file_location("quiet_start", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

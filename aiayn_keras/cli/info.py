@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from aiayn_keras.cli.model_folder import check_model_folder, load_model
-from aiayn_keras.cli.quiet_start import KerasCommand
+from aiayn_keras.cli.keras_command import KerasCommand
 
 
 @click.command(cls=KerasCommand)

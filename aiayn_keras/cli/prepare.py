@@ -3,7 +3,7 @@
 import click
 
 from aiayn_keras.cli.engine_options import engine_options
-from aiayn_keras.cli.quiet_start import KerasCommand
+from aiayn_keras.cli.keras_command import KerasCommand
 from aiayn_keras.cli.recipe_settings import SETTINGS
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.quiet_start import KerasCommand
+from aiayn_keras.cli.keras_command import KerasCommand
 from aiayn_keras.cli.recipe_settings import SETTINGS
 
 

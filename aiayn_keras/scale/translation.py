@@ -7,6 +7,7 @@ from pathlib import Path
 from aiayn_keras.data.addresses import absolute, join, whole_file
 from aiayn_keras.data.shard_index import facts_of
 from aiayn_keras.files import digest_of_file
+from aiayn_keras.quiet_start import start_as_told
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, stem_of
 from aiayn_keras.scale.part_lines import BadLine, read_lines
@@ -85,9 +86,10 @@ class TranslationWork(PartWork):
     """
 
     def __init__(self, output, model_folder, column, options):
-        from aiayn_keras.models import TransformerSeq2SeqLM
+        with start_as_told():
+            from aiayn_keras.models import TransformerSeq2SeqLM
 
-        self._model = TransformerSeq2SeqLM.from_preset(model_folder)
+            self._model = TransformerSeq2SeqLM.from_preset(model_folder)
         self._output, self._column, self._options = output, column, options
 
     def write(self, part):

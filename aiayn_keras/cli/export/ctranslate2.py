@@ -4,7 +4,7 @@ import click
 
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
-from aiayn_keras.cli.quiet_start import KerasCommand
+from aiayn_keras.cli.keras_command import KerasCommand
 
 
 @click.command(cls=KerasCommand)

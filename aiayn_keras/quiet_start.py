@@ -1,12 +1,12 @@
-"""Commands that need Keras, and the silence in which it is loaded."""
+"""The silence in which libraries are loaded."""
 
 import contextlib
 import os
 import tempfile
 
-import click
-
 STDERR = 2
+SWITCH = "TF_CPP_MIN_LOG_LEVEL"
+NO_MESSAGES = "3"
 
 
 @contextlib.contextmanager
@@ -17,7 +17,7 @@ def quiet_start():
     redirected to a file. Its later messages are switched off, unless the environment sets
     `TF_CPP_MIN_LOG_LEVEL`; errors still come as Python's exceptions.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault(SWITCH, NO_MESSAGES)
     try:
         stderr = os.dup(STDERR)
     except OSError:  # The process was started without a stderr.
@@ -36,20 +36,9 @@ def quiet_start():
             os.close(stderr)
 
 
-class KerasCommand(click.Command):
-    """A command that loads Keras, quietly, after its arguments have been checked.
+def start_as_told():
+    """`quiet_start` in a process whose environment switches TensorFlow's messages off.
 
-    Its option `--verbose` shows the messages of TensorFlow and other libraries.
+    The environment is inherited, so the workers of a command that started quietly start so too.
     """
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        verbose = click.Option(
-            ["--verbose"], is_flag=True, help="Show the messages of TensorFlow and other libraries."
-        )
-        self.params.append(verbose)
-
-    def invoke(self, ctx):
-        with contextlib.nullcontext() if ctx.params.pop("verbose") else quiet_start():
-            import aiayn_keras.models  # noqa: F401
-        return super().invoke(ctx)
+    return quiet_start() if os.environ.get(SWITCH) == NO_MESSAGES else contextlib.nullcontext()

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from aiayn_keras.cli.quiet_start import quiet_start
+from aiayn_keras.quiet_start import quiet_start
 from tests.cli.command import SOURCES, run_in_fresh_process
 
 ONE_SENTENCE = f"{SOURCES[0]}\n"
@@ -18,6 +18,17 @@ def test_translate_writes_nothing_else_to_stderr(trained_run):
     assert result.returncode == 0
     assert result.stdout.count("\n") == 1
     assert result.stderr == ""
+
+
+def test_workers_of_a_job_write_nothing_to_stderr(trained_run, tmp_path):
+    (tmp_path / "sources.en").write_text(ONE_SENTENCE)
+    arguments = ("-m", "aiayn_keras", "translate", trained_run)
+    paths = ("--input", tmp_path / "sources.en", "--output", tmp_path / "job", "--workers", "1")
+    result = run_in_fresh_process(*arguments, *paths)
+    assert result.returncode == 0
+    assert "TensorFlow" not in result.stderr
+    assert "absl" not in result.stderr
+    assert "I0000" not in result.stderr
 
 
 def test_an_error_is_all_there_is_on_stderr(trained_run):
@@ -51,7 +62,7 @@ def test_messages_are_kept_from_view_unless_the_block_fails(capfd):
 
 def test_a_process_without_a_stderr_starts_too():
     program = (
-        "from aiayn_keras.cli.quiet_start import quiet_start\nwith quiet_start(): print('started')"
+        "from aiayn_keras.quiet_start import quiet_start\nwith quiet_start(): print('started')"
     )
     result = subprocess.run(
         ["bash", "-c", '"$0" -c "$1" aiayn-keras 2>&-', sys.executable, program],
