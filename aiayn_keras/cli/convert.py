@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.license import license_or_warning
 from aiayn_keras.cli.keras_command import KerasCommand
+from aiayn_keras.cli.license import license_or_warning
 
 FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
 

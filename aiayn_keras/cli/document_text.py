@@ -2,8 +2,8 @@
 
 import click
 
-from aiayn_keras.quiet_start import quiet_start
 from aiayn_keras.cli.standard_input import open_standard_input, read_whole_lines
+from aiayn_keras.quiet_start import quiet_start
 from aiayn_keras.windows import MAX_ROWS, windows
 
 DOCUMENT = click.option(

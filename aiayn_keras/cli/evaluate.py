@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.keras_command import KerasCommand
+from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
 from aiayn_keras.cli.standard_output import check_standard_output
 from aiayn_keras.cli.translated_texts import translate_file

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.model_folder import check_model_folder, load_model
 from aiayn_keras.cli.keras_command import KerasCommand
+from aiayn_keras.cli.model_folder import check_model_folder, load_model
 
 
 @click.command(cls=KerasCommand)

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from aiayn_keras.cli.document_text import DOCUMENT, document_windows
-from aiayn_keras.quiet_start import quiet_start
 from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
 from aiayn_keras.cli.standard_output import check_standard_output
+from aiayn_keras.quiet_start import quiet_start
 from aiayn_keras.text_fields import without_breaks
 
 MAX_DOCUMENT_CHARACTERS = 10_000

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.keras_command import KerasCommand
+from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.search_arguments import BATCH_SIZE
 from aiayn_keras.cli.standard_output import check_standard_output
 

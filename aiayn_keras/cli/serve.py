@@ -7,8 +7,8 @@ import click
 from click.core import ParameterSource
 
 from aiayn_keras.cli.model_folder import check_model_folder, load_model
-from aiayn_keras.quiet_start import quiet_start
 from aiayn_keras.cli.search_arguments import search_options
+from aiayn_keras.quiet_start import quiet_start
 
 
 @click.command()

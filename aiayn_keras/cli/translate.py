@@ -8,8 +8,8 @@ import click
 from aiayn_keras.cli.document_text import DOCUMENT, document_windows
 from aiayn_keras.cli.engine_options import engine_options
 from aiayn_keras.cli.interactive import Conversation, is_conversation
-from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_model
 from aiayn_keras.cli.keras_command import KerasCommand
+from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_model
 from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
 from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
 from aiayn_keras.cli.standard_output import check_standard_output

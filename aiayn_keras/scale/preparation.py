@@ -128,7 +128,7 @@ def _tokenizer_of(job, section, engine):
     logger.info("Learning the vocabulary from some of the pairs.")
     samples, wanted = {}, -(-MOST_SAMPLED // len(job.parts))
     with open_progress(
-        SECONDS_BETWEEN_LINES, total=len(job.parts), unit=" parts", desc="sampling "
+        SECONDS_BETWEEN_LINES, total=len(job.parts), unit="part", desc="sampling "
     ) as bar:
         for number, pairs in engine.run(SampleWork, (job.output, wanted), job.parts):
             samples[number] = pairs

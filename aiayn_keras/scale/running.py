@@ -47,7 +47,7 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
         SECONDS_BETWEEN_LINES,
         total=len(job.parts),
         initial=len(done),
-        unit=" parts",
+        unit="part",
         desc=description,
     ) as bar:
         for number, manifest in results:

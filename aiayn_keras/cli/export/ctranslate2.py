@@ -3,8 +3,8 @@
 import click
 
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
-from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.keras_command import KerasCommand
+from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 
 
 @click.command(cls=KerasCommand)

@@ -4,8 +4,8 @@ import click
 
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
 from aiayn_keras.cli.export.weights_option import weights_option
-from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.keras_command import KerasCommand
+from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 
 NOTES = ("README.md", "recipe.yaml", "inputs.json", "evaluation.json", "history.json")
 """Files that go with a model."""

@@ -6,9 +6,9 @@ import click
 
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
 from aiayn_keras.cli.export.weights_option import weights_option
+from aiayn_keras.cli.keras_command import KerasCommand
 from aiayn_keras.cli.license import license_or_warning
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
-from aiayn_keras.cli.keras_command import KerasCommand
 from aiayn_keras.cli.search_arguments import search_options
 from aiayn_keras.decoding.search_options import MOST_TOKENS
 
