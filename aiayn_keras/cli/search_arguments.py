@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import click
+from click.core import ParameterSource
 
 from aiayn_keras.decoding.constraints import as_constraint
 from aiayn_keras.decoding.search_options import SearchOptions
@@ -31,6 +32,12 @@ def search_options(*left_out):
         return command
 
     return decorate
+
+
+def is_given(name):
+    """Whether the user gave an option of the command that runs, by its name as an argument."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source != ParameterSource.DEFAULT
 
 
 class _ConstraintType(click.ParamType):

@@ -4,10 +4,9 @@ import shlex
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from aiayn_keras.cli.model_folder import check_model_folder, load_model
-from aiayn_keras.cli.search_arguments import search_options
+from aiayn_keras.cli.search_arguments import is_given, search_options
 from aiayn_keras.quiet_start import quiet_start
 
 
@@ -22,8 +21,7 @@ from aiayn_keras.quiet_start import quiet_start
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the web browser.")
 @search_options("num_return_sequences")
-@click.pass_context
-def serve(context, folder, port, open_browser, **options):
+def serve(folder, port, open_browser, **options):
     """Show a model in a local web page.
 
     The page translates as you type with the model folder or serving kit in DIR, and shows other
@@ -36,7 +34,7 @@ def serve(context, folder, port, open_browser, **options):
     version = find_version(folder)
     if version is None:
         _check_model_folder(folder)
-    elif any(context.get_parameter_source(name) != ParameterSource.DEFAULT for name in options):
+    elif any(map(is_given, options)):
         raise click.UsageError("The search of a serving kit was fixed when it was exported.")
     with listen(port) as listener:
         port = listener.getsockname()[1]

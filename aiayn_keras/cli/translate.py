@@ -10,7 +10,7 @@ from aiayn_keras.cli.engine_options import engine_options
 from aiayn_keras.cli.interactive import Conversation, is_conversation
 from aiayn_keras.cli.keras_command import KerasCommand
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, MODEL_FOLDER_TYPE, load_model
-from aiayn_keras.cli.search_arguments import BATCH_SIZE, search_options
+from aiayn_keras.cli.search_arguments import BATCH_SIZE, is_given, search_options
 from aiayn_keras.cli.standard_input import open_standard_input, read_available_lines
 from aiayn_keras.cli.standard_output import check_standard_output
 from aiayn_keras.cli.translated_parts import translate_parts
@@ -87,6 +87,10 @@ def translate(
             raise click.UsageError(
                 "--output is for lines and one model: leave out --prefixes, --ensemble, "
                 "--document and --json."
+            )
+        if is_given("batch_size"):
+            raise click.UsageError(
+                "With --output, batches have a number of tokens: leave out --batch-size."
             )
         translate_parts(model_folder, input_file, output, ray, workers, options)
         return

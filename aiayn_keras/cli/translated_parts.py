@@ -12,8 +12,8 @@ def translate_parts(model_folder, pattern, output, ray, workers, options):
         output: Path or URL of the folder.
         ray: Field of `Engine`.
         workers: Field of `Engine`; one process of this machine if not given.
-        options: Dictionary of the search's options and of `batch_size`, which is not used: here
-            batches have a number of tokens.
+        options: Dictionary of the search's options and of the default `batch_size`, which is not
+            used: here batches have a number of tokens.
     """
     from aiayn_keras.scale.engines import Engine
     from aiayn_keras.scale.translation import translate_files

@@ -104,10 +104,10 @@ def _prepare_parts(job, recipe, engine, most_pairs):
 
 def _prepare_in_memory(recipe, output, engine):
     """Writes the shards of a corpus that is read into memory."""
-    if engine.ray is not None or is_address(output):
+    if engine != Engine() or is_address(output):
         raise RecipeError(
-            "Only files of aligned or tab-separated text, or of Parquet, are prepared on Ray or "
-            "into another place than a folder. Prepare this corpus without."
+            "Only files of aligned or tab-separated text, or of Parquet, are prepared by workers, "
+            "or into another place than a folder. Prepare this corpus without."
         )
     check_is_new(output)
     section = recipe.corpus

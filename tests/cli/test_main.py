@@ -127,6 +127,7 @@ def test_debug_shows_the_traceback(broken):
         (("serve", "nowhere"), ("nowhere is no model folder", "does not exist")),
         (("serve", "."), ("no model folder", "task.json", "saved_model.pb")),
         (("average", ".", "--output", "mean"), ("is no training",)),
+        (("prepare", "demo", "--output", "shards", "--workers", "2"), ("by workers",)),
     ],
 )
 def test_bad_input_gets_one_clear_line_and_leaves_nothing(arguments, parts, tmp_path, monkeypatch):

@@ -212,3 +212,24 @@ def test_a_line_is_translated_when_it_comes(trained_run, model):
         process.wait(60)
         process.stdout.close()
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--alignments", "printed with --json"),
+        ("--prefixes some.de", "goes with --input"),
+        ("--workers 2", "go with --output"),
+        ("--on-ray", "go with --output"),
+        ("--document --input some.en --prefixes some.de", "not of a --document"),
+        ("--document --n-best 2", "printed with --json"),
+        ("--output job", "needs --input"),
+        ("--output job --input some.en --json", "leave out --prefixes, --ensemble"),
+        ("--output job --input some.en --n-best 2", "into one line"),
+        ("--output job --input some.en --batch-size 8", "leave out --batch-size"),
+    ],
+)
+def test_options_that_do_not_go_together_are_told(options, message, trained_run):
+    result = run("translate", trained_run, *options.split())
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
