@@ -5,8 +5,6 @@ import operator
 import sys
 from collections.abc import Iterator
 
-import grain
-
 
 class BatchSequence(abc.ABC):
     """Batches by their index: `i` is step `i % steps_per_epoch` of epoch `i // steps_per_epoch`.
@@ -37,7 +35,7 @@ class BatchSequence(abc.ABC):
 
     def to_iter_dataset(
         self, start_step: int = 0, num_steps: int | None = None, prefetch: int = 2
-    ) -> grain.IterDataset:
+    ):
         """These batches as a Grain data set.
 
         For `model.fit(dataset, steps_per_epoch=batches.steps_per_epoch, shuffle=False)`: Keras
@@ -57,6 +55,8 @@ class BatchSequence(abc.ABC):
         Returns:
             A `grain.IterDataset` of `(x, y, sample_weight)`.
         """
+        import grain  # with JAX, where that is installed: workers that tokenize need neither
+
         if start_step < 0 or prefetch < 0:
             raise ValueError(
                 "`start_step` and `prefetch` must not be negative. "

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import grain
 import numpy as np
 import sentencepiece
 
@@ -125,6 +124,8 @@ def _count_tokens(path, proto):
 
 def _open_records(folder, shards):
     """All records of the shards, to be read at random."""
+    import grain  # with JAX, where that is installed: workers that tokenize need neither
+
     paths = [
         _check_file(folder, f"{shard.name}.array_record", shard.files.array_record)
         for shard in shards

@@ -17,7 +17,8 @@ class OddError(Exception):
 class CountingWorkDouble:
     """Writes a file for each call of a part, and kills its process at the first call of some.
 
-    Its module needs no Keras; `keras` is a file if it was loaded nevertheless.
+    Its module needs neither Keras nor Grain, which brings JAX; `keras` and `grain` are files if they
+    were loaded nevertheless.
 
     Args:
         folder: Path of a folder for the files.
@@ -35,8 +36,8 @@ class CountingWorkDouble:
         self._folder, self._killed, self._refused = Path(folder), killed, refused
         self._odd = odd
         _new_file(self._folder, "started")
-        if "keras" in sys.modules:
-            (self._folder / "keras").touch()
+        for name in {"keras", "grain"} & sys.modules.keys():
+            (self._folder / name).touch()
 
     def __call__(self, part):
         """The part, times ten."""
