@@ -11,6 +11,7 @@ compares two trained models on one text; of the next two trainings it says nothi
 
 import statistics
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.stats
@@ -128,6 +129,52 @@ def compare(results):
         for row in ROWS
         if row.name in results
     ]
+
+
+class Spread(NamedTuple):
+    """How far trainings of one row lie apart, over the rows that trained with the base's seeds.
+
+    Attributes:
+        pooled: Standard deviation of BLEU within a row.
+        without_seeds: The same without what a seed does to all rows: they share the order of the
+            batches. Dunnett's test presumes independent trainings, and takes `pooled`.
+        best_seed: The seed that is the best of its row most often.
+        times_best: How often.
+        rows: Number of the rows.
+    """
+
+    pooled: float
+    without_seeds: float
+    best_seed: int
+    times_best: int
+    rows: int
+
+
+def spread_of_seeds(compared):
+    """The `Spread` of a list of `ComparedRow`, the base first; None without two rows to compare.
+
+    Rows count that have the base's seeds, and none that failed.
+    """
+    seeds = [result.seed for result in compared[0].results]
+    whole = [
+        each
+        for each in compared
+        if not each.num_failed and [result.seed for result in each.results] == seeds
+    ]
+    if len(whole) < 2 or len(seeds) < LEAST_SEEDS:
+        return None
+    bleu = np.array([[result.validation.bleu for result in each.results] for each in whole])
+    own = bleu - bleu.mean(axis=1, keepdims=True)
+    rest = own - own.mean(axis=0)
+    places = np.bincount(own.argmax(axis=1), minlength=len(seeds))
+    freedom = (len(whole) - 1) * (len(seeds) - 1)
+    return Spread(
+        pooled=float(np.sqrt((own**2).sum() / (len(whole) * (len(seeds) - 1)))),
+        without_seeds=float(np.sqrt((rest**2).sum() / freedom)),
+        best_seed=seeds[int(places.argmax())],
+        times_best=int(places.max()),
+        rows=len(whole),
+    )
 
 
 def _deviation(values):

@@ -4,7 +4,7 @@ import keras
 import pytest
 import scipy.stats
 
-from experiments.table3.comparison import compare
+from experiments.table3.comparison import compare, spread_of_seeds
 from experiments.table3.figure import WIDEST, plot_differences
 from experiments.table3.rows import ROWS
 from experiments.table3.section import read, section
@@ -47,6 +47,16 @@ def test_the_test_of_one_row_is_students(tmp_path):
     row = (28.2, 29.9, 29.0)
     p_value = compared(tmp_path, base=BASE, h1=row)["h1"].p_value
     assert_close(p_value, scipy.stats.ttest_ind(row, BASE).pvalue, atol=1e-3)
+
+
+def test_what_a_seed_does_to_all_rows_is_told_apart(tmp_path):
+    # Less their means: -1 0 1 and -1 -1 2, of which all seeds share -1 -0.5 1.5; 0 ±0.5 is left.
+    bleu = {"base": BASE, "h1": (30.0, 30.0, 33.0), "h2": (30.0, 31.0), "h8": (31.0, 31.0, 2.0)}
+    rows = compare(results(tmp_path / "rows", **bleu))
+    spread = spread_of_seeds(rows)
+    assert_close([spread.pooled, spread.without_seeds], [(8 / 4) ** 0.5, (1 / 2) ** 0.5])
+    assert (spread.best_seed, spread.times_best, spread.rows) == (3, 2, 2)
+    assert spread_of_seeds(rows[:1]) is None
 
 
 def test_more_rows_make_the_test_stricter(tmp_path):
