@@ -259,11 +259,12 @@ plot_attention(
 
 # %% [markdown]
 # The dark squares go down to the right: most words follow each other in the same order. (`▁anciano`
-# stands for two pieces, *old man*, so what follows lies one column further.) The articles `▁El` and
-# `▁un` look at several places, and notebook 05 finds out why. But Spanish puts the adjective behind
-# its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo` looks back; and so with *last week*,
-# `▁semana` and `▁pasada`. Nobody told the model which words belong together; it learned that from
-# sentence pairs alone.
+# stands for two pieces, *old man*, so what follows lies one column further.) The three articles
+# spread their weight over several places. `▁El` and `▁un` look most at *The* and *a*; `▁la` has no
+# English article to look at. Notebook 05 finds out what else they look for. But Spanish puts the
+# adjective behind its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo` looks back; and so
+# with *last week*, `▁semana` and `▁pasada`. Nobody told the model which words belong together; it
+# learned that from sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]

@@ -200,9 +200,9 @@ assert np.abs(softmax_jacobian(sharp)).max() < 1e-10
 #
 # Two numbers say how sharp a softmax over S = 64 keys is. Its *entropy* $-\sum p \ln p$ is ln 64 ≈
 # 4.16 nats if all weights are equal and 0 if one key has everything. The sum of the derivatives
-# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. (The derivatives with
-# i ≠ j add nothing: each row of the table sums to 0, so together they are −p_i (1 − p_i).) We take
-# 200 random queries for each width.
+# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. (The other
+# derivatives of p_i, those with j ≠ i, tell nothing new: all together sum to 0, so the others sum
+# to −p_i (1 − p_i).) We take 200 random queries for each width.
 
 
 # %%
@@ -430,10 +430,10 @@ plt.show()
 # ## In three lines
 #
 # 1. Attention is a soft dictionary: a mean of the values, weighted by how well keys match the
-# query.
+#    query.
 # 2. It is two matrix products with a softmax between them; each row of weights sums to one.
-# 3. Scores have variance d_k; divided by √d_k they leave the softmax soft, and attention learns at
-#    large d_k, too.
+# 3. Scores of independent numbers have variance d_k; divided by √d_k they leave the softmax soft,
+#    and here attention learned at large d_k, too.
 
 # %% [markdown]
 # ## Exercises

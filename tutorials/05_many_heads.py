@@ -283,9 +283,10 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Two heads divide the work and are right. One head must look at both words at once. It learns to
-# give them unequal weights, by which the linear layer tells many of the pairs apart, but not all,
-# and it learns that slowly. (Fewer words make it easier for one head: see "Your turn".)
+# Two heads divide the work and are right. One head must look at both words at once. It could give
+# them unequal weights, by which the linear layer can tell pairs apart; after as many updates it
+# tells many of them apart, not all, and its loss is still falling. (Fewer words make it easier for
+# one head: see "Your turn".)
 
 # %% [markdown]
 # ## What the paper measured

@@ -118,6 +118,10 @@ np.testing.assert_allclose(normed, layer_norm(x, gamma=1, beta=0), atol=1e-4)
 # A block consists of *sublayers*: attention is one, the feed-forward network another. Around each
 # stands the same frame: $\text{LayerNorm}(x + \text{Sublayer}(x))$. The paper normalizes *after*
 # the sum ("post-norm"). In training the sublayer's output passes dropout first, which comes below.
+#
+# Many later models normalize *before* the sublayer ("pre-norm"):
+# $x + \text{Sublayer}(\text{LayerNorm}(x))$. The sum itself is then never normalized, so such a
+# stack ends with one more LayerNorm.
 
 
 # %%

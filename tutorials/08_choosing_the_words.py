@@ -42,7 +42,7 @@ if "google.colab" in sys.modules:
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
-from aiayn_keras.plotting import draw_architecture
+from aiayn_keras.plotting import draw_architecture, draw_shapes
 
 draw_architecture("softmax", "search")
 
@@ -167,6 +167,14 @@ assert log_probability(greedy) < log_probability(ranking[0])
 # - **Finish**: a candidate that ends is finished if it is among the best W; its score never
 #   changes again. One that ends and has rank W + 1 to 2·W is dropped.
 # - **Go on**: the best W of those that do not end are the live sentences of the next step.
+#
+# Of B source sentences at once, a step has these numbers of log-probabilities:
+
+# %%
+draw_shapes("live (B, W)", "+ (B, W, V)", "(B, W·V)", "grow", "(B, 2·W)", "go on", "live (B, W)")
+
+# %% [markdown]
+# For one source sentence, by hand:
 
 
 # %%
@@ -542,7 +550,11 @@ figure
 # %% [markdown]
 # After four pieces only *the rain falls now* is left. Its end is certain, so its log-probability
 # stays −3.36, and with α = 0.6 that becomes −3.36 / (10 / 6)^0.6 = −2.47. The two best finished
-# sentences have −1.50 and −1.51: the search is over.
+# sentences have −1.50 and −1.51. Our search ends here because four words are the most that it
+# allows. The package's need not wait for that: it stops as soon as no live sentence can still
+# become better than the W best finished ones. A log-probability can only fall, so the best that a
+# live sentence may hope for is the one that it has now, divided by the penalty of the greatest
+# length.
 
 # %% [markdown]
 # ## In three lines

@@ -210,9 +210,9 @@ assert all(key.shape == value.shape == (1, H, S, K) for key, value in cache.memo
 # %% [markdown]
 # ## Beams share the cache
 #
-# In a beam search sentences branch and die at each step, and a naive cache copies all keys and
-# values each time. Here they stay where they were written, each in the slot of the beam that wrote
-# it. `visible` says which slots a beam has come through, and only this small table is reordered.
+# In a beam search sentences branch and die at each step, and a naive cache puts all keys and values
+# into a new order each time. Here each stays in the slot of the beam that wrote it. `visible` says
+# which slots a beam has come through, and only this small table is reordered.
 #
 # Three positions, two beams: slots 0 and 1 belong to position 0, and so on. Now both beams go on
 # from beam 1 (the second row).
@@ -231,10 +231,11 @@ assert after.blocks is before.blocks
 # %% [markdown]
 # ## What a word still costs, counted
 #
-# A step with the cache projects one position and runs it through the feed-forward network: the
-# same work for every word. But its query meets t keys and t values, so the attention of step t
-# costs 2·t·D multiply-adds for each layer, and over all T steps it grows with T², as before. For
-# this model, multiply-adds of step t:
+# A step with the cache projects one position and runs it through the feed-forward network: the same
+# work for every word. But its query meets t keys and t values, so the attention of step t costs
+# 2·t·D multiply-adds for each layer, and over all T steps it grows with T². (Without the cache each
+# step runs the attention of t positions anew, and the sum grows with T³.) For this model,
+# multiply-adds of step t:
 
 
 # %%
@@ -258,9 +259,9 @@ assert grows == backbone.num_layers * backbone.hidden_dim * 100 * 101  # quadrat
 assert grows < 0.1 * fixed
 
 # %% [markdown]
-# So the hundredth word is a tenth more work than the first, and in a text of ten thousand
-# words attention over the cache would be most of the work. The cache takes the decoder from
-# computing T²/2 positions to T; it does not make attention itself linear.
+# So the hundredth word is a tenth more work than the first, and in a text of ten thousand words
+# attention over the cache would be most of the work. The cache takes the decoder from computing
+# T²/2 positions to T, and its attention from growing with T³ to T², not to T.
 #
 # ## Time for each word, measured
 #
@@ -409,8 +410,8 @@ figure
 #
 # 1. Under a causal mask earlier positions never change, so their keys and values can be kept.
 # 2. A step then computes one position and attends to the cache; the logits stay the same.
-# 3. T tokens cost T positions instead of T(T + 1) / 2; attention over the cache still grows with
-#    T², and the cache takes memory.
+# 3. T tokens cost T positions instead of T(T + 1) / 2; attention over the cache grows with T² in
+#    place of T³, and the cache takes memory.
 
 # %% [markdown]
 # ## Exercises

@@ -291,8 +291,9 @@ np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 # ## The recipe
 #
 # What decides a training stands in a recipe. Preset `transformer_base_d256` is the paper's base
-# model with half the width; the recipe names what is different again: fewer layers and heads, a
-# narrower feed-forward network, and dropout 0.15 where the paper's base model has 0.1.
+# model with half the width; the recipe names what is different again: among other things fewer
+# layers and heads, a narrower feed-forward network, a warm-up of 1,000 updates in place of 4,000,
+# and dropout 0.15 where the paper's base model has 0.1.
 
 # %%
 from aiayn_keras.training import load_recipe
@@ -348,10 +349,11 @@ assert history["loss"][-1] < history["val_loss"][-1]
 #
 # - 0.13 nats are five points of BLEU. The two measure different things: the loss asks about each
 #   piece with the true beginning given, BLEU about whole sentences of the model's own.
-# - The training loss ends below the validation loss: the model fits its own sentences better than
-#   those it has not seen.
-# - At first the training loss is the higher one: it is measured with dropout, and is a mean over
-#   the 250 updates before.
+# - The training loss ends below the validation loss, although it is measured with dropout: the
+#   model fits its own sentences better than those it has not seen. (Many of its own were joined or
+#   lower-cased for the training, so the two texts are not quite alike.)
+# - At first the training loss is the higher one: there dropout counts for more, and it is a mean
+#   over the 250 updates before.
 #
 # The **perplexity** is $e$ to the mean negative log-probability of the right pieces, without label
 # smoothing. A model that gave P pieces the same probability, the right one always among them, and

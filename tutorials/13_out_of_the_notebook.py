@@ -364,9 +364,10 @@ axes.legend(frameon=False)
 figure
 
 # %% [markdown]
-# A large batch costs far less than its texts one by one; of two texts it may cost more, since a
-# batch waits for its longest text. That is why the real server collects requests for a few
-# milliseconds before it answers them together: `batching.config` says for how long.
+# A large batch costs far less than its texts one by one; two together may take longer than one
+# after the other: one text alone has a graph of its own, without what a batch needs, and a batch
+# waits for its longest text. For the many requests of a busy server it pays to wait: it collects
+# requests for a few milliseconds and answers them together; `batching.config` says for how long.
 
 # %% [markdown]
 # ## In three lines

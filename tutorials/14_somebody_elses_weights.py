@@ -41,7 +41,7 @@ if "google.colab" in sys.modules:
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
-from aiayn_keras.plotting import draw_architecture
+from aiayn_keras.plotting import draw_architecture, draw_shapes
 
 draw_architecture()
 
@@ -280,6 +280,12 @@ assert ids[:-1] == list(map(int, converted.preprocessor.tokenizer(text)))
 # %% [markdown]
 # Then equation 1 for the H heads, with $x W^\top + b$ for each projection. The input is the
 # embedding times √D, plus the position.
+
+# %%
+draw_shapes(
+    *("x (S, D)", "project, split", "Q, K (H, S, d_k)", "softmax", "(H, S, S)"),
+    *("· V", "(H, S, d_k)", "join", "(S, D)"),
+)
 
 
 # %%

@@ -187,7 +187,8 @@ assert f"{paper:.1e}" == "3.3e+18"
 # %% [markdown]
 # About a third. (Ours is for full rows of 256; the paper's shorter sentences have a little less
 # attention, and had some padding.) So the paper's figure is the capacity that was used up, and the
-# model needed a third of it. That share has a name: *model FLOPs utilization*, **MFU**.
+# model needed a third of it. The share of a chip's *peak* that a model's own work makes up has a
+# name: *model FLOPs utilization*, **MFU**.
 #
 # ## Two speeds of a chip
 #
