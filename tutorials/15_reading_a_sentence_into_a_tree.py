@@ -511,4 +511,4 @@ plot_tree_pair(
 # Your code here
 
 # %% [markdown]
-# Next: [17 · On a TPU without a TPU](17_on_a_tpu_without_a_tpu.ipynb)
+# Next: [16 · What each part is worth](16_what_each_part_is_worth.ipynb)

@@ -33,9 +33,7 @@ class BatchSequence(abc.ABC):
         """The batch `(x, y, sample_weight)` of step `index`, counted from the first epoch on."""
         return self.batch(checked_index(index))
 
-    def to_iter_dataset(
-        self, start_step: int = 0, num_steps: int | None = None, prefetch: int = 2
-    ):
+    def to_iter_dataset(self, start_step: int = 0, num_steps: int | None = None, prefetch: int = 2):
         """These batches as a Grain data set.
 
         For `model.fit(dataset, steps_per_epoch=batches.steps_per_epoch, shuffle=False)`: Keras

@@ -41,6 +41,7 @@ def _introduction(results):
     every = list(itertools.chain.from_iterable(results.values()))
     one, recipe = every[0], load_recipe(BASE_RECIPE)
     wanted = SEEDS * len(ROWS)
+    so_far = "so far " if len(every) < wanted else ""
     num_resumed = sum(result.resumed_from > 0 for result in every)
     without = (
         f" (without the killed processes of {num_resumed} resumed runs)" if num_resumed else ""
@@ -59,7 +60,7 @@ def _introduction(results):
     first = f"""The question of the paper's Table 3, what each part is worth, at a size that two CPU
     cores answer in hours, and with a spread over seeds, which the paper does not give. `{COMMAND}`
     makes every figure; the files are in
-    [`experiments/results/table3`](../experiments/results/table3): so far {len(every)} of
+    [`experiments/results/table3`](../experiments/results/table3): {so_far}{len(every)} of
     {wanted} trainings, in {core_hours(every):.1f} core-hours{without}, on
     {machines} (TensorFlow {one.versions["tensorflow"]}, Keras {one.versions["keras"]}; commits
     {commits}).{unfinished}"""

@@ -17,8 +17,8 @@ class OddError(Exception):
 class CountingWorkDouble:
     """Writes a file for each call of a part, and kills its process at the first call of some.
 
-    Its module needs neither Keras nor Grain, which brings JAX; `keras` and `grain` are files if they
-    were loaded nevertheless.
+    Its module needs neither Keras nor Grain, which brings JAX; `keras` and `grain` are files if
+    they were loaded nevertheless.
 
     Args:
         folder: Path of a folder for the files.

@@ -1,0 +1,523 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 16 · What each part is worth
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/16_what_each_part_is_worth.ipynb)
+#
+# **Which parts of the Transformer matter, and how can one tell from a few trainings?** The paper's
+# Table 3 changes one thing at a time and trains again, once each. We did the same in small, three
+# times each. First we ask how large a difference chance alone makes; only then what the parts are
+# worth. Some models did not learn at all: for these we look inside, before the first update, and
+# train four of them here.
+
+# %% tags=["colab"]
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    from IPython import get_ipython
+
+    get_ipython().system("git clone --depth 1 https://github.com/aiayn-keras/aiayn_keras")
+    get_ipython().system("pip install --quiet ./aiayn_keras")
+    os.chdir("aiayn_keras/tutorials")
+
+# %% [markdown]
+# ## Where we are
+#
+# Blue marks what is changed somewhere today: heads and the root of d_k in each attention, widths,
+# positions, the factor of the embeddings, the residual connections.
+
+# %%
+# %matplotlib inline
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
+
+from aiayn_keras.plotting import draw_architecture
+
+draw_architecture("embedding", "positions", "heads", "scores", "feed_forward", "add_norm")
+
+# %%
+from pathlib import Path
+
+import keras
+import numpy as np
+import scipy.stats
+import tensorflow as tf
+
+import aiayn_keras as ak
+
+# %%
+sys.path.insert(0, "..")  # the experiments are beside the lessons, not in the package
+from experiments.table3.comparison import compare
+from experiments.table3.results import core_hours, read_results
+from experiments.table3.row_recipe import fingerprint
+from experiments.table3.rows import BASE_RECIPE, ROWS
+
+# %% [markdown]
+# ## Sixty trainings
+#
+# Twenty models, three *seeds* each: a seed decides the first weights, the order of the batches and
+# what dropout drops. All were trained on Multi30k, 29,000 English image captions and their German
+# translations, for the same 1,000 updates: two million target tokens, a sixteenth of the training
+# of [notebook 11](11_real_sentences.ipynb). So the models are compared *early*. The base model has
+# 4+4 layers of width 128 and 4 heads; the paper's has 6+6 layers of width 512 and 8 heads.
+#
+# That took hours; the results are files of this repository, and `python -m experiments.table3` in
+# its root makes them again.
+
+# %%
+folder = Path("../experiments/results/table3")
+results = read_results(folder, {row.name: fingerprint(row, BASE_RECIPE) for row in ROWS})
+every = [result for found in results.values() for result in found]
+print(f"{len(every)} trainings of {len(results)} models, {core_hours(every):.0f} hours of one core")
+assert all(len(found) == 3 for found in results.values())
+
+# %% [markdown]
+# ## The same model three times
+#
+# BLEU here is that of the *validation* text: what we choose or conclude by must not be the test.
+#
+# **Predict:** The three base models differ in their seeds alone. How far apart are their BLEU
+# scores: 0.01, 0.1, 0.5 or 2?
+
+# %%
+bleu = {name: np.array([one.validation.bleu for one in found]) for name, found in results.items()}
+print("base:", *(f"{score:.2f}" for score in bleu["base"]))
+print(f"from the lowest to the highest: {np.ptp(bleu['base']):.2f}")
+
+# %% [markdown]
+# Now the paper's own differences from its base model, each of one training:
+
+# %%
+paper = {row.name: row.paper.bleu - ROWS[0].paper.bleu for row in ROWS[1:] if row.paper}
+small = [name for name, difference in paper.items() if abs(difference) < np.ptp(bleu["base"])]
+print({name: f"{difference:+.1f}" for name, difference in paper.items()})
+print(f"{len(small)} of {len(paper)} are smaller than what a seed did to our base model")
+
+# %% [markdown]
+# That does not make the paper's differences chance: its models were trained a hundred times as
+# long, and their seeds may do less. But *one* training of each cannot tell. (For the names: `h1`
+# is one head, `k8` has d_k = 8, `n2` has 2+2 layers, `d64` is 64 wide, `f128` has d_ff = 128.)
+
+# %% [markdown]
+# ## How much is chance?
+#
+# From three numbers one cannot say well how far trainings scatter. From all rows together one can,
+# if we suppose that they scatter alike: subtract each row's mean, and take the root of the mean
+# square of what is left. Each row has used up one number for its mean, so 3 trainings count as 2.
+# Rows with a model that did not learn are left out; we come to them below.
+
+# %%
+failed = [name for name, scores in bleu.items() if scores.min() < bleu["base"].mean() / 2]
+print("a training below half of the base's BLEU:", *failed)
+trained = {name: scores for name, scores in bleu.items() if name not in failed}
+around = np.array([scores - scores.mean() for scores in trained.values()])
+sigma = np.sqrt((around**2).sum() / (2 * len(trained)))
+print(f"{len(trained)} rows; standard deviation of a training: {sigma:.2f} BLEU")
+
+# %% [markdown]
+# So the mean of three trainings has a standard error of σ/√3, and the *difference* of two such
+# means one of σ·√(1/3 + 1/3).
+
+# %%
+error = sigma * np.sqrt(1 / 3 + 1 / 3)
+print(f"a mean of three: ± {sigma / np.sqrt(3):.2f}; a difference of two means: ± {error:.2f}")
+
+# %% [markdown]
+# ## Many rows, one table
+#
+# Imagine that nothing matters: all rows are the base model under another name. We draw 20,000
+# such tables, and in each look for the row that is farthest from the base.
+#
+# **Predict:** How large is the greatest difference in a table in which there is none?
+
+# %%
+chance = np.random.default_rng(1)
+tables = chance.normal(0, sigma, size=(20_000, len(trained), 3))  # the first row is the base
+means = tables.mean(axis=2)
+greatest = np.abs(means[:, 1:] - means[:, :1]).max(axis=1)
+print(
+    f"the greatest of {len(trained) - 1} differences: {np.median(greatest):.2f} BLEU at the median"
+)
+print(f"in one table of twenty it is above {np.quantile(greatest, 0.95):.2f}")
+
+# %% [markdown]
+# Whoever looks at many rows and reports the most striking one needs a stricter test than for a
+# single row. **Dunnett's test** is this experiment: divide each difference by its error as that
+# table shows it, and ask in what share of tables without any difference *some* row gets as far as
+# this one did. This share is p; we call a difference seen if p < 0.05.
+
+
+# %%
+def distances(tables):
+    """Differences of all rows from the first, in standard errors, `(tables, rows - 1)`."""
+    means = tables.mean(axis=2)
+    rows, seeds = tables.shape[1:]
+    squares = ((tables - means[..., None]) ** 2).sum(axis=(1, 2))
+    errors = np.sqrt(squares / (rows * (seeds - 1)) * 2 / seeds)
+    return np.abs(means[:, 1:] - means[:, :1]) / errors[:, None]
+
+
+farthest = distances(tables).max(axis=1)
+print(f"in one table of twenty some row is {np.quantile(farthest, 0.95):.2f} errors away")
+
+# %% [markdown]
+# SciPy computes the same by an integral in place of 20,000 draws.
+
+# %%
+ours = distances(np.stack(list(trained.values()))[None])[0]
+p = {name: (farthest >= far).mean() for name, far in zip([*trained][1:], ours, strict=True)}
+base, *rows = trained.values()
+exact = scipy.stats.dunnett(*rows, control=base, rng=np.random.default_rng(0)).pvalue
+np.testing.assert_allclose([*p.values()], exact, atol=0.01)
+print(f"{len(p)} shares; farthest from SciPy's: {np.abs([*p.values()] - exact).max():.4f}")
+
+# %% [markdown]
+# ## What the parts are worth
+#
+# **Predict:** Four of the rows: one head in place of four; no dropout; half the layers; half the
+# width. For which of them is a difference seen, and is it worse or better?
+
+# %%
+compared = {one.row.name: one for one in compare(results)}  # the report's own comparison
+for name in p:
+    np.testing.assert_allclose(compared[name].p_value, p[name], atol=0.01)
+    seen = "*" if p[name] < 0.05 else " "
+    theirs = f"{paper[name]:+.1f}" if name in paper else ""
+    difference = bleu[name].mean() - base.mean()
+    print(f"{compared[name].row.label:35}{difference:+5.1f}{seen}  p {p[name]:.3f}{theirs:>8}")
+
+# %% [markdown]
+# The last column is the paper's. Two differences are seen. Half the width is worse, as in the
+# paper. Normalizing before the sublayers ([notebook 06](06_stacking_blocks.ipynb)) is better, in a
+# training as short as this; the paper has no such row. Everything else could be chance. Half the
+# layers with +1.4 BLEU are a temptation: one could say that a shallow model learns sooner, and that
+# our training ends early. It may be so. But a table in which nothing matters shows as much in one
+# case of twenty.
+
+# %% [markdown]
+# ## What was claimed, and what is seen
+#
+# For each row the claim was written down before the first training. "Not seen" does not mean that
+# it is not there: with three seeds only large differences are seen.
+
+# %%
+for one in compared.values():
+    for claim in one.row.claims:
+        difference, _ = one.tested(claim.figure)
+        print(f"{claim.text}\n    {one.row.label}: {difference:+.1f} {claim.figure}", end="")
+        print(f", {one.verdict(claim)}")
+
+# %% [markdown]
+# ## A good seed
+#
+# All rows share their seeds: with seed 2 every model reads the same batches in the same order.
+#
+# **Predict:** If a seed is good for the base model, is it good for other models, too?
+
+# %%
+places = around.argmax(axis=1)
+print("seed 1, 2, 3 is the best of its row:", *(np.bincount(places, minlength=3)), "times")
+of_seed = around.mean(axis=0)
+print("mean of each seed around its row:   ", *(f"{shift:+.2f}" for shift in of_seed))
+rest = around - of_seed
+alone = np.sqrt((rest**2).sum() / (2 * (len(trained) - 1)))
+print(f"standard deviation {sigma:.2f}; without what a seed does to all rows {alone:.2f}")
+
+# %% [markdown]
+# Seed 3 is the best nearly everywhere. Models of other sizes have other first weights; what a seed
+# decides alike for all of them is the order of the batches, so one order seems to be better than
+# the others. Two lessons:
+#
+# - Whoever trains the old model with one seed and the new one with another compares seeds, too.
+# - Compared seed by seed, smaller differences would be seen. We did not think of that before the
+#   results were there, and a test that is chosen afterwards can be chosen to please (exercise 2).
+#
+# ## Those that did not learn
+#
+# Five rows have no place in this comparison: at least one of their models hardly translates.
+
+# %%
+for name in failed:
+    scores = " ".join(f"{score:6.2f}" for score in bleu[name])
+    print(f"{compared[name].row.label:30}{scores}   {compared[name].failures}")
+
+# %% [markdown]
+# Why? We build these models as they are *before the first update*, and look inside. The classes are
+# those of the sixty trainings; each changes one thing.
+
+# %%
+from experiments.table3.layers import (
+    BackboneWithoutResiduals,
+    BackboneWithUnscaledAttention,
+    BackboneWithUnscaledEmbedding,
+    NoWarmup,
+)
+
+
+def untrained(backbone_cls, D=128):
+    keras.utils.set_random_seed(1)
+    sizes = {"num_layers": 4, "num_heads": 4, "hidden_dim": D, "intermediate_dim": 2 * D}
+    return backbone_cls(1000, **sizes, dropout=0.0)
+
+
+# %% [markdown]
+# ### Residual connections
+#
+# A sentence of 20 different pieces goes through the encoder. We compare the vectors of its
+# positions by their *cosine*: 1 if two point in the same direction, 0 if they have nothing in
+# common.
+
+
+# %%
+def states(backbone_cls, ids):
+    """Output of the encoder's embedding and of each of its layers."""
+    backbone = untrained(backbone_cls)
+    names = ["encoder_embedding", *(f"encoder_block_{i}" for i in range(4))]
+    stack = keras.Model(backbone.input, [backbone.get_layer(name).output for name in names])
+    x = dict.fromkeys(backbone.input, np.ones_like(ids)) | {"encoder_token_ids": ids}
+    return [np.array(state) for state in stack(x)]
+
+
+# %%
+def likeness(x):
+    """Mean cosine of two different positions of a sentence."""
+    x = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    cosines, S = x @ x.transpose(0, 2, 1), x.shape[1]
+    return (cosines.sum() / len(x) - S) / (S * (S - 1))
+
+
+# %% [markdown]
+# **Predict:** Attention takes means over a sentence. After four layers, how alike are its positions
+# with residual connections, and without?
+
+# %%
+ids = np.array([np.random.default_rng(seed).permutation(996)[:20] + 4 for seed in range(8)])
+print("                       embedding, then each layer")
+for name, backbone_cls in {
+    "base": ak.TransformerBackbone,
+    "none": BackboneWithoutResiduals,
+}.items():
+    cosines = " ".join(f"{likeness(x):6.3f}" for x in states(backbone_cls, ids))
+    print(f"residuals: {name:8}{cosines}")
+
+# %% [markdown]
+# Without them one layer makes all positions nearly the same, and after four the decoder looks at 20
+# copies of one vector: whatever its attention chooses, it gets the same. With them each position
+# keeps what it is, since x is added to what the sublayer makes of it.
+#
+# ### The factor √d_model
+#
+# Words enter as vectors of length about 1, and are multiplied by √d_model before the positions are
+# added (section 3.4). A position's vector has length √(d_model / 2) = 8, for sin² + cos² = 1.
+#
+# **Predict:** What share of the sum is the word, with the factor and without?
+
+# %%
+for name, backbone_cls in {
+    "×√D": ak.TransformerBackbone,
+    "×1": BackboneWithUnscaledEmbedding,
+}.items():
+    x = states(backbone_cls, ids)[0]
+    words = x - x.mean(axis=0)  # positions are the same in all sentences
+    share = (words**2).sum() / (x**2).sum() * len(ids) / (len(ids) - 1)
+    print(f"{name:4} words are {share:.1%} of the squared length, cosine {likeness(x):.2f}")
+
+# %% [markdown]
+# Without the factor the model reads twenty places, and hardly which words stand there.
+#
+# ### The factor 1/√d_k
+#
+# Queries and keys of d_k = 32 numbers of size about 1: their product has a standard deviation of
+# √32 = 5.7. Softmax of such scores is nearly a choice of one, and where a weight is nearly 0 or 1
+# its derivative, w·(1 − w), is nearly 0.
+
+# %%
+scores = np.random.default_rng(1).normal(0, np.sqrt(32), size=(10_000, 20))
+for name, each in {"with 1/√d_k": scores / np.sqrt(32), "without": scores}.items():
+    w = np.exp(each) / np.exp(each).sum(axis=1, keepdims=True)
+    print(f"{name:12} largest of 20 weights {w.max(axis=1).mean():.2f}, ", end="")
+    print(f"mean of w(1 − w) {(w * (1 - w)).mean():.4f}")
+
+# %% [markdown]
+# A third of the derivative is left: less, but not nothing. [Notebook
+# 03](03_attention_by_hand.ipynb) measures this over many widths.
+#
+# ### The warm-up
+#
+# Adam divides a gradient by the root of the mean of its squares. At the first update this mean has
+# seen one gradient, so the quotient is 1 or −1: every weight moves by the whole rate, however small
+# its gradient is.
+
+# %%
+weight = keras.Variable([0.0, 0.0])
+adam = keras.optimizers.Adam(0.0035, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+adam.build([weight])
+adam.apply([keras.ops.convert_to_tensor([3.0, -0.00003])])
+moved = keras.ops.convert_to_numpy(weight)
+print("gradients 3 and -0.00003 move their weights by", moved)
+np.testing.assert_allclose(moved, [-0.0035, 0.0035], rtol=1e-3)
+
+# %% [markdown]
+# The weights of a dense layer from 128 to 256 begin with a standard deviation of √(2 / 384) =
+# 0.072.
+#
+# **Predict:** How far can the first ten updates move them, with the warm-up of 200 updates and
+# without?
+
+# %%
+for name, schedule_cls in {"with": ak.WarmupSchedule, "without": NoWarmup}.items():
+    rate = schedule_cls(hidden_dim=128, warmup_steps=200, peak_learning_rate=0.0035)
+    way = sum(float(rate(step)) for step in range(10))
+    print(f"{name:8} {way:.4f}, or {way / np.sqrt(2 / 384):.0%} of a weight")
+
+# %% [markdown]
+# Without it, ten batches can move a weight by half of its size.
+#
+# ## Five small trainings
+#
+# So far we have looked at models that have not learned yet, and what we saw only makes it plausible
+# that they will not. The task is that of [notebook 06](06_stacking_blocks.ipynb): eight letters,
+# each one of nine, are to be written backwards. Whoever knows nothing of the source has a loss of
+# ln 9 = 2.20 nats a letter.
+
+# %%
+UPDATES, B, L, V = 200, 32, 8, 12
+letters = np.random.default_rng(1).integers(3, V, (UPDATES * B, L))
+backwards = letters[:, ::-1]
+shifted = np.concatenate([np.ones((len(letters), 1), "int64"), backwards[:, :-1]], axis=1)
+x = {"encoder_token_ids": letters, "decoder_token_ids": shifted}
+x |= {name.replace("token_ids", "padding_mask"): np.ones_like(ids) for name, ids in x.items()}
+print("source", letters[0], "\ntarget", backwards[0], "\ngiven ", shifted[0])
+
+
+# %%
+def losses(backbone_cls=ak.TransformerBackbone, schedule_cls=ak.WarmupSchedule):
+    """Mean loss of every ten updates, in nats a letter."""
+    keras.utils.set_random_seed(1)
+    sizes = {"num_layers": 4, "num_heads": 2, "hidden_dim": 64, "intermediate_dim": 128}
+    model = ak.TransformerSeq2SeqLM(backbone_cls(V, **sizes, dropout=0.0))
+    rate = schedule_cls(hidden_dim=64, warmup_steps=50, peak_learning_rate=0.005)
+    adam = keras.optimizers.Adam(rate, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+    model.compile(adam, loss=ak.LabelSmoothedCrossEntropy(0.0), jit_compile=False)
+    batches = tf.data.Dataset.from_tensor_slices((x, backwards)).batch(B)
+    epochs = {"steps_per_epoch": 10, "epochs": 20, "shuffle": False, "verbose": 0}
+    return model.fit(batches, **epochs).history["loss"]
+
+
+# %% [markdown]
+# **Predict:** Which of the five learns, and which comes not even below 2.20?
+
+# %%
+curves = {
+    "base": losses(),
+    "no residuals": losses(BackboneWithoutResiduals),
+    "no 1/√d_k": losses(BackboneWithUnscaledAttention),
+    "no √d_model": losses(BackboneWithUnscaledEmbedding),
+    "no warm-up": losses(schedule_cls=NoWarmup),
+}
+for name, loss in curves.items():
+    print(f"{name:14}", *(f"{each:.2f}" for each in loss[3::4]))
+
+# %%
+from matplotlib.figure import Figure
+
+from aiayn_keras.plotting import COLORS
+
+figure = Figure(figsize=(7.5, 3.2), layout="constrained")
+axes = figure.subplots()
+axes.axhline(np.log(9), color="#888888", linewidth=1, linestyle=":")
+print(f"dotted: {np.log(9):.2f} nats")
+
+# %%
+place, best_first = 0.0, sorted(curves.items(), key=lambda one: one[1][-1])
+for (name, loss), color in zip(best_first, COLORS, strict=False):
+    place = max(place + 0.16, loss[-1])  # no label upon another
+    axes.plot(np.arange(10, UPDATES + 1, 10), loss, color=color, linewidth=1.8)
+    axes.text(UPDATES + 3, place, name, color=color, va="center")
+axes.set(xlim=(0, 1.22 * UPDATES), xlabel="updates", ylabel="loss (nats a letter)")
+axes.spines[["top", "right"]].set_visible(False)
+figure
+
+# %% [markdown]
+# As in the sixty trainings: only the base learns in this time, and without a warm-up nothing is
+# learned at all. Given 300 updates of 64 sentences, with a warm-up of 75, the model without 1/√d_k
+# learns the task, too, after the base. These are one training each, of another task: they show what
+# can happen, not how often.
+#
+# ## All differences in one figure
+#
+# Ours with their standard errors, σ·√(2/3) for all rows that trained, and the paper's beside them.
+
+# %%
+names = [*trained][1:]
+heights = np.arange(len(names))[::-1]
+figure = Figure(figsize=(7.5, 5.2), layout="constrained")
+axes = figure.subplots()
+axes.axvline(0, color="#888888", linewidth=1)
+for name, height in zip(names, heights, strict=True):
+    color = COLORS[0] if p[name] < 0.05 else "#999999"
+    difference = bleu[name].mean() - base.mean()
+    axes.errorbar(difference, height + 0.15, xerr=error, fmt="o", color=color, capsize=2)
+    if name in paper:
+        axes.plot(paper[name], height - 0.15, "D", color=COLORS[1], markersize=5)
+
+# %%
+axes.plot([], [], "o", color=COLORS[0], label="ours, p < 0.05")
+axes.plot([], [], "o", color="#999999", label="ours, not seen")
+axes.plot([], [], "D", color=COLORS[1], label="the paper's, one training")
+axes.set_yticks(heights, [compared[name].row.label for name in names])
+axes.set_xlabel("BLEU less the base model's")
+axes.spines[["top", "right", "left"]].set_visible(False)
+figure.legend(loc="outside upper center", ncols=3, frameon=False)
+figure
+
+# %% [markdown]
+# ## In three lines
+#
+# 1. The same model with another seed has another BLEU; a difference that is not larger than that
+#    says nothing.
+# 2. The more rows one looks at, the larger is the greatest difference that chance alone makes.
+# 3. Residual connections, the two roots and the warm-up are no refinements: without one of them
+#    this model hardly trains.
+
+# %% [markdown]
+# ## Exercises
+#
+# The [solutions](solutions/16_what_each_part_is_worth.ipynb) are a notebook of their own.
+
+# %% [markdown]
+# **1.** How many seeds of each would it take to see a true difference of 0.4 BLEU, the paper's for
+# d_k = 32, nine times out of ten? Take σ = 0.6 and Student's test of one row against the base,
+# p < 0.05, and let chance draw the trainings. How many hours of one core is that, at eleven minutes
+# a training?
+
+# %% [markdown]
+# **2.** Seeds are shared, so `k8` can be compared with the base seed by seed
+# (`scipy.stats.ttest_rel`) or without regard to seeds (`scipy.stats.ttest_ind`). What does each
+# say? Somebody computes both and reports the smaller p. How often do they see a difference below
+# 0.05 where chance draws both rows alike?
+
+# %% [markdown]
+# ## Your turn
+#
+# Change the seed in `losses` and look whether the five curves keep their order. Or leave out
+# something of your own: make a subclass as those in `experiments/table3/layers.py`, such as one
+# whose `AddNorm` does not normalize.
+
+# %% tags=["your-turn"]
+# Your code here
+
+# %% [markdown]
+# Next: [17 · On a TPU without a TPU](17_on_a_tpu_without_a_tpu.ipynb), where nothing is trained at
+# all.
