@@ -42,7 +42,7 @@ if "google.colab" in sys.modules:
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
 from aiayn_keras.backend import run_one_operation_at_a_time
-from aiayn_keras.plotting import draw_architecture
+from aiayn_keras.plotting import draw_architecture, draw_shapes
 
 run_one_operation_at_a_time()  # faster for a model as small as ours
 draw_architecture("target_ids", "softmax")
@@ -128,8 +128,13 @@ np.testing.assert_allclose(loss[0, 0], loss_by_hand, rtol=1e-5)
 
 # %% [markdown]
 # The loss of a batch is the mean over **real** tokens. If padding took part in the mean, a batch
-# with more padding would seem better than it is. Here two of three positions are padding, and
-# change nothing:
+# with more padding would seem better than it is.
+
+# %%
+draw_shapes("logits (B, T, V)", "cross-entropy", "losses (B, T)", "mean of real tokens", "one loss")
+
+# %% [markdown]
+# Here two of three positions are padding, and change nothing:
 
 # %%
 three = np.stack([logits, 9 * logits, -9 * logits])[None]  # (B, T, V) = (1, 3, 5)
@@ -251,8 +256,9 @@ np.testing.assert_allclose(weights, by_hand, rtol=1e-4)
 
 # %% [markdown]
 # Not at all: in the first update the mean of the gradients over the root of the mean square is 1 or
-# −1, so every weight moves by the rate, however small its gradient. That is what the warm-up keeps
-# short. The package's `compile` takes the same Adam from Keras.
+# −1, so every weight moves by the rate, however small its gradient. A first step is of full length,
+# then, in a direction that a single batch has chosen; the warm-up makes it short. The package's
+# `compile` takes the same Adam from Keras.
 #
 # ## Dropout by hand
 #
@@ -279,8 +285,9 @@ np.testing.assert_allclose([by_hand.max(), layer.max()], 1 / 0.9, rtol=1e-5)
 # ## Batches with little padding
 #
 # Sentences differ in length. Padded to the longest of its batch, about half of a batch is padding
-# (solutions to notebook 01); sorted by length, as in the paper, some 5 %. The package can also
-# *pack*: several pairs share a row of fixed width, and the masks keep them apart.
+# (solutions to notebook 01), and more than that at one fixed width for all batches; sorted by
+# length, as in the paper, some 5 %. The package can also *pack*: several pairs share a row of fixed
+# width, and the masks keep them apart.
 
 # %%
 from aiayn_keras.data import PackedBatches, TokenPairs
@@ -372,8 +379,8 @@ history = learner.fit(
 assert floor < history["val_loss"][-1] < 1.3
 
 # %% [markdown]
-# Single words come first, some of them made up. Their order is right as soon as the verb stands at
-# the end, as German wants it. The endings of articles and adjectives come last.
+# Single words come first, some of them made up; then their order, with the verb at the end, as
+# German wants it. The endings of articles and adjectives come last.
 #
 # The first loss is the mean over 50 updates, and already below the 6.9 of a guess; the last is a
 # little above the floor. The accuracy is the share of pieces that the model says rightly, when it
@@ -387,9 +394,9 @@ assert history["val_accuracy"][-1] > 0.95 > history["val_accuracy"][0]
 assert history["val_loss"][-1] < history["loss"][-1] + 0.1
 
 # %% [markdown]
-# The validation loss is not above the training loss: nothing was learned by heart, and dropout was
-# not missed. (Each training loss is the mean over 50 updates, the validation loss is taken after
-# them.)
+# The validation loss is not above the training loss: nothing was learned by heart, which is what
+# dropout is against. (Each training loss is the mean over 50 updates, the validation loss is taken
+# after them.)
 #
 # ## The mean of the last checkpoints
 #

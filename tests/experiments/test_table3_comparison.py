@@ -4,7 +4,7 @@ import keras
 import pytest
 import scipy.stats
 
-from experiments.table3.comparison import compare, spread_of_seeds
+from experiments.table3.comparison import compare, dunnett_by_means, spread_of_seeds
 from experiments.table3.figure import WIDEST, plot_differences
 from experiments.table3.rows import ROWS
 from experiments.table3.section import read, section
@@ -57,6 +57,18 @@ def test_what_a_seed_does_to_all_rows_is_told_apart(tmp_path):
     assert_close([spread.pooled, spread.without_seeds], [(8 / 4) ** 0.5, (1 / 2) ** 0.5])
     assert (spread.best_seed, spread.times_best, spread.rows) == (3, 2, 2)
     assert spread_of_seeds(rows[:1]) is None
+
+
+def test_a_row_with_one_failed_training_hides_all_others_where_means_decide(tmp_path):
+    # h1 fails once, but not in the mean: -14, 7, 7 are most of the pooled variance.
+    bleu = {"base": BASE, "h1": (14.0, 35.0, 35.0), "h2": (20.0, 21.0, 22.0)}
+    rows = compare(results(tmp_path / "rows", **bleu))
+    assert [each.p_value is None for each in rows] == [True, True, False]
+    assert rows[2].p_value < 0.05
+    deviation, seen = dunnett_by_means(rows)
+    assert_close(deviation, (((14**2 + 7**2 + 7**2) + 2 + 2) / 6) ** 0.5)
+    assert seen == []
+    assert dunnett_by_means(rows[:1]) is None
 
 
 def test_more_rows_make_the_test_stricter(tmp_path):
