@@ -63,6 +63,8 @@ from experiments.table3.results import core_hours, read_results
 from experiments.table3.row_recipe import fingerprint
 from experiments.table3.rows import BASE_RECIPE, ROWS
 
+print(f"{len(ROWS)} rows; the base has {ROWS[0].label}")
+
 # %% [markdown]
 # ## Sixty trainings
 #
@@ -501,6 +503,7 @@ for name, height in zip(names, heights, strict=True):
     axes.errorbar(difference, height + 0.15, xerr=error, fmt="o", color=color, capsize=2)
     if name in paper:
         axes.plot(paper[name], height - 0.15, "D", color=COLORS[1], markersize=5)
+print(f"bars: ± {error:.2f} BLEU; a difference is seen beyond ± {limit * error:.1f}")
 
 # %%
 axes.plot([], [], "o", color=COLORS[0], label="ours, p < 0.05")

@@ -41,10 +41,8 @@ from scipy.stats import ttest_ind, ttest_rel
 # p < 0.05, and let chance draw the trainings. How many hours of one core is that, at eleven minutes
 # a training?
 
+
 # %%
-chance = np.random.default_rng(1)
-
-
 def share_seen(seeds, difference, sigma=0.6, draws=4000):
     """Share of experiments in which Student's test sees a difference."""
     base = chance.normal(0, sigma, (draws, seeds))
@@ -53,6 +51,7 @@ def share_seen(seeds, difference, sigma=0.6, draws=4000):
 
 
 # %%
+chance = np.random.default_rng(1)
 shares = {seeds: share_seen(seeds, 0.4) for seeds in (3, 10, 20, 36, 48, 60)}
 for seeds, share in shares.items():
     print(f"{seeds:3} seeds of each: seen in {share:.0%}, {2 * seeds * 11 / 60:.0f} hours")
