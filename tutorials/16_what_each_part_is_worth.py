@@ -334,7 +334,8 @@ for name, backbone_cls in {
 # %% [markdown]
 # Without them one layer makes all positions nearly the same, and after four the decoder looks at 20
 # copies of one vector: whatever its attention chooses, it gets the same. With them each position
-# keeps a part of its own, since x is added to what the sublayer makes of it.
+# keeps a part of its own, since x is added to what the sublayer makes of it. ([Notebook
+# 06](06_stacking_blocks.ipynb) draws the same for blocks built by hand.)
 #
 # ### The factor √d_model
 #
