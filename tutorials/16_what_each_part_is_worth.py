@@ -99,7 +99,7 @@ print("base:", *(f"{score:.2f}" for score in bleu["base"]))
 print(f"from the lowest to the highest: {np.ptp(bleu['base']):.2f}")
 
 # %% [markdown]
-# Now the paper's own differences from its base model, each of one training:
+# Now the paper's own differences from its base model, of one figure each:
 
 # %%
 paper = {row.name: row.paper.bleu - ROWS[0].paper.bleu for row in ROWS[1:] if row.paper}
@@ -109,7 +109,7 @@ print(f"{len(small)} of {len(paper)} are smaller than what a seed did to our bas
 
 # %% [markdown]
 # That does not make the paper's differences chance: its models were trained for a hundred times as
-# many updates, and their seeds may do less. But *one* training of each cannot tell. The names are
+# many updates, and their seeds may do less. But *one* figure of each cannot tell. The names are
 # those of our rows: `h1` is one head, `k8` has d_k = 8, `n2` has 2+2 layers, `d64` is 64 wide,
 # `f128` has d_ff = 128. Beside each stands the paper's row that changes its own base by the same
 # factor, or the nearest: beside our 8 of 32 its d_k 16 of 64, beside our 2+2 of 4+4 layers its 4+4
@@ -208,6 +208,7 @@ for name in p:
     theirs = f"{paper[name]:+.1f}" if name in paper else ""
     difference = bleu[name].mean() - base.mean()
     print(f"{compared[name].row.label:35}{difference:+5.1f}{seen}  p {p[name]:.3f}{theirs:>8}")
+assert {name for name in p if p[name] < 0.05} == {"d64", "pre_norm"}
 
 # %% [markdown]
 # The last column is the paper's. Two differences are seen. Half the width is worse, as in the
@@ -323,13 +324,14 @@ def likeness(x):
 
 # %%
 ids = np.array([np.random.default_rng(seed).permutation(996)[:20] + 4 for seed in range(8)])
-print("                       embedding, then each layer")
+print("                     embedding, then each layer")
 for name, backbone_cls in {
     "base": ak.TransformerBackbone,
     "none": BackboneWithoutResiduals,
 }.items():
-    cosines = " ".join(f"{likeness(x):6.3f}" for x in states(backbone_cls, ids))
-    print(f"residuals: {name:8}{cosines}")
+    cosines = [likeness(x) for x in states(backbone_cls, ids)]
+    print(f"residuals: {name:8}", *(f"{cosine:.3f}" for cosine in cosines))
+assert cosines[-1] > 0.99
 
 # %% [markdown]
 # Without them one layer makes all positions nearly the same, and after four the decoder looks at 20
@@ -459,6 +461,7 @@ curves = {
 }
 for name, loss in curves.items():
     print(f"{name:14}", *(f"{each:.2f}" for each in loss[3::4]))
+assert min(curves, key=lambda name: curves[name][-1]) == "base"
 
 # %%
 from matplotlib.figure import Figure
@@ -507,9 +510,10 @@ for name, height in zip(names, heights, strict=True):
 print(f"bars: ± {error:.2f} BLEU; a difference is seen beyond ± {limit * error:.1f}")
 
 # %%
+assert max(map(abs, paper.values())) < limit * error
 axes.plot([], [], "o", color=COLORS[0], label="ours, p < 0.05")
 axes.plot([], [], "o", color="#999999", label="ours, not seen")
-axes.plot([], [], "D", color=COLORS[1], label="the paper's, one training")
+axes.plot([], [], "D", color=COLORS[1], label="the paper's one figure")
 axes.set_yticks(heights, [compared[name].row.label for name in names])
 axes.set_xlabel("BLEU less the base model's")
 axes.spines[["top", "right", "left"]].set_visible(False)

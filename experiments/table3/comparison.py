@@ -150,31 +150,6 @@ class Spread(NamedTuple):
     rows: int
 
 
-def dunnett_by_means(compared):
-    """Dunnett's test of BLEU, had a row's mean decided whether it trained.
-
-    Args:
-        compared: List of `ComparedRow`, the base first.
-
-    Returns:
-        The pooled standard deviation within a row, and the labels of the rows that then differ from
-        the base; None where nothing can be tested.
-    """
-    least = TRAINED * compared[0].bleu
-    bleu = {
-        each.row.name: [result.validation.bleu for result in each.results]
-        for each in compared
-        if each.bleu >= least
-    }
-    p_values = _dunnett(bleu)
-    if not p_values:
-        return None
-    squares = sum(((np.array(row) - np.mean(row)) ** 2).sum() for row in bleu.values())
-    freedom = sum(len(row) - 1 for row in bleu.values())
-    seen = [each.row.label for each in compared if p_values.get(each.row.name, 1) < LEVEL]
-    return float(np.sqrt(squares / freedom)), seen
-
-
 def spread_of_seeds(compared):
     """The `Spread` of a list of `ComparedRow`, the base first; None without two rows to compare.
 
@@ -194,12 +169,41 @@ def spread_of_seeds(compared):
     places = np.bincount(own.argmax(axis=1), minlength=len(seeds))
     freedom = (len(whole) - 1) * (len(seeds) - 1)
     return Spread(
-        pooled=float(np.sqrt((own**2).sum() / (len(whole) * (len(seeds) - 1)))),
+        pooled=_pooled(bleu),
         without_seeds=float(np.sqrt((rest**2).sum() / freedom)),
         best_seed=seeds[int(places.argmax())],
         times_best=int(places.max()),
         rows=len(whole),
     )
+
+
+def dunnett_by_means(compared):
+    """Dunnett's test of BLEU, had a row's mean decided whether it trained.
+
+    Args:
+        compared: List of `ComparedRow`, the base first.
+
+    Returns:
+        The pooled standard deviation within a row, and the labels of the rows that then differ from
+        the base; None where nothing can be tested.
+    """
+    least = TRAINED * compared[0].bleu
+    bleu = {
+        each.row.name: [result.validation.bleu for result in each.results]
+        for each in compared
+        if each.bleu >= least
+    }
+    p_values = _dunnett(bleu)
+    if not p_values:
+        return None
+    seen = [each.row.label for each in compared if p_values.get(each.row.name, 1) < LEVEL]
+    return _pooled(bleu.values()), seen
+
+
+def _pooled(rows):
+    """Standard deviation within rows of values, which may be of several lengths."""
+    squares = sum(((np.array(row) - np.mean(row)) ** 2).sum() for row in rows)
+    return float(np.sqrt(squares / sum(len(row) - 1 for row in rows)))
 
 
 def _deviation(values):

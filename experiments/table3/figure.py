@@ -37,7 +37,7 @@ def plot_differences(compared, path=None):
     ]
     axes.plot(*np.reshape(theirs, (-1, 2)).T, "D", color=PAPERS, markersize=5)
     axes.plot([], [], "o", color=OURS, label="ours, ± standard error")
-    axes.plot([], [], "D", color=PAPERS, label="the paper's, one training")
+    axes.plot([], [], "D", color=PAPERS, label="the paper's one figure")
     axes.set_yticks(places, [_label(each.row) for each in rows])
     axes.set_xlim(-WIDEST - 0.4, WIDEST / 2)
     axes.set_xlabel("BLEU less the base model's, on the validation text")

@@ -75,7 +75,7 @@ def _introduction(results):
     the sizes and the peak of the learning rate are those of the recipe `multi30k_en_de_tiny`,
     and the number of updates, with a batch and a warm-up to suit, is what fits into some minutes.
     Another d_model changes the peak by the inverse of its root, as in equation 3; this was added
-    after two runs, of 256 and 64, at the base's peak, which were thrown away. **The validation text
+    after two runs at the base's peak, which were thrown away. **The validation text
     decides**; the test text is shown beside it. BLEU is sacreBLEU's `{one.bleu_signature}`, chrF
     `{one.chrf_signature}`, perplexity per wordpiece."""
     return "\n\n".join(map(paragraph, (first, second, third)))

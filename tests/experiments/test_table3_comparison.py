@@ -151,6 +151,6 @@ def test_the_figure_shows_every_difference_and_both_origins(tmp_path):
     assert_close(points["<"], [[-WIDEST, 0]])
     assert [text.get_text() for text in axes.texts] == ["-29.5"]
     assert {text.get_text() for text in figure.legends[0].get_texts()} == {
-        "ours, ± standard error", "the paper's, one training",
+        "ours, ± standard error", "the paper's one figure",
     }  # fmt: skip
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
