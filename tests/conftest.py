@@ -124,8 +124,7 @@ def _is_loopback(host):
 def trained_run(tmp_path_factory):
     """Folder of a finished small training."""
     from aiayn_keras.training import train
+    from tests.made_once import made_once
     from tests.runs import small_recipe
 
-    folder = tmp_path_factory.mktemp("runs") / "small"
-    train(small_recipe(), folder)
-    return folder
+    return made_once(tmp_path_factory, "run/small", lambda folder: train(small_recipe(), folder))

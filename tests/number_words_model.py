@@ -10,6 +10,7 @@ from aiayn_keras.models import (
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
 )
+from tests.made_once import made_once
 from tests.number_words import number_words, train_tokenizer
 
 
@@ -19,8 +20,21 @@ def tokenizer():
 
 
 @pytest.fixture(scope="session")
-def model(tokenizer):
+def model(tokenizer, tmp_path_factory):
     """A `TransformerSeq2SeqLM`, trained. Tests must not change it."""
+
+    def save_trained(path):
+        model = _make(tokenizer)
+        _train(model)
+        model.backbone.save_weights(path)
+
+    weights = made_once(tmp_path_factory, "number_words.weights.h5", save_trained)
+    model = _make(tokenizer)
+    model.backbone.load_weights(weights)
+    return model
+
+
+def _make(tokenizer):
     random.seed(3)  # Keras draws its unset seeds from here.
     backbone = TransformerBackbone(
         tokenizer.vocabulary_size(),
@@ -35,8 +49,12 @@ def model(tokenizer):
     model = TransformerSeq2SeqLM(backbone, preprocessor)
     learning_rate = keras.optimizers.schedules.CosineDecay(1e-2, decay_steps=4 * 64)
     model.compile(keras.optimizers.Adam(learning_rate, beta_2=0.98))
+    return model
+
+
+def _train(model):
     sources, targets = zip(*number_words(2048, 2), strict=True)
-    inputs = preprocessor({"encoder_text": list(sources), "decoder_text": list(targets)})
+    inputs = model.preprocessor({"encoder_text": list(sources), "decoder_text": list(targets)})
     # In the given order, which is one of chance already: PyTorch's shuffling has no seed here.
     keras.Model.fit(
         model,
@@ -47,7 +65,6 @@ def model(tokenizer):
         shuffle=False,
         verbose=0,
     )
-    return model
 
 
 @pytest.fixture(scope="session")

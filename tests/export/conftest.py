@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.made_once import made_once
+
 
 @pytest.fixture(scope="session")
 def model(trained_run):
@@ -17,7 +19,7 @@ def model(trained_run):
 def exported(model, tmp_path_factory):
     """Folder of version 1 of the kit `small`."""
     pytest.importorskip("tensorflow_serving")
-    return model.export(tmp_path_factory.mktemp("models") / "small")
+    return made_once(tmp_path_factory, "kit/small", model.export) / "1"
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.browser import headless_browser
+from tests.made_once import made_once
 from tests.serving.page_server import SAVED_MODELS
 
 
@@ -17,10 +18,12 @@ def model(trained_run):
 def kit(model, tmp_path_factory):
     """Version 1, stable, is greedy; version 2, the canary, has the default search and documents."""
     pytest.importorskip("tensorflow_serving")
-    folder = tmp_path_factory.mktemp("models") / "small"
-    model.export(folder, num_beams=1)
-    model.export(folder, documents=True)
-    return folder
+
+    def export_both(folder):
+        model.export(folder, num_beams=1)
+        model.export(folder, documents=True)
+
+    return made_once(tmp_path_factory, "two_versions/small", export_both)
 
 
 @pytest.fixture(scope="session")
