@@ -97,7 +97,7 @@ test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and train
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND) $(LONG_ON_JAX)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(CONVERTERS) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backends $(ON_RAY_AND_S3) $(ENGINES) $(CONVERTERS) \
-		tests/convert/test_foreign_models.py tests/convert/test_hostile_models.py tests/export/test_graph_writer.py::test_other_backends_export_the_same_kit
+		tests/convert/test_foreign_models.py tests/convert/test_hostile_models.py tests/export/test_graph_writer.py::test_another_backend_exports_the_same_kit
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py

@@ -123,20 +123,21 @@ def test_searches_with_other_options_are_no_retracing(model, caplog):
 
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="nothing else has such threads")
 @pytest.mark.parametrize("already_computing", [False, True])
-@pytest.mark.parametrize(
-    ("function", "kind"),
-    [("use_one_core_per_batch", "intra"), ("run_one_operation_at_a_time", "inter")],
-)
-def test_threads_are_set_unless_it_is_too_late(function, kind, already_computing):
+def test_threads_are_set_unless_it_is_too_late(already_computing):
     script = f"""
         import keras
         import tensorflow as tf
-        from aiayn_keras.backend import in_parallel, {function}
+        from aiayn_keras import backend
+        from aiayn_keras.backend import in_parallel
         if {already_computing}:
             keras.ops.ones(3)
-        {function}()
-        threads = tf.config.threading.get_{kind}_op_parallelism_threads()
-        assert threads == {0 if already_computing else 1}, threads
+        expected = {0 if already_computing else 1}
+        threading = tf.config.threading
+        backend.run_one_operation_at_a_time()
+        assert threading.get_inter_op_parallelism_threads() == expected
+        assert threading.get_intra_op_parallelism_threads() == 0
+        backend.use_one_core_per_batch()
+        assert threading.get_intra_op_parallelism_threads() == expected
         assert list(in_parallel(lambda x: x + 1, list(range(5)))) == [1, 2, 3, 4, 5]
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)

@@ -200,10 +200,9 @@ def test_translations_may_have_wordpieces_of_their_own(random_model, tmp_path):
     assert f"`token_ids` int32 (1, {SOURCE - 1}), `pieces`, padded" in text
 
 
-@pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_other_backends_write_the_same_model(backend, model, tmp_path):
-    if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"{backend} is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+def test_another_backend_writes_the_same_model(model, tmp_path):
+    """PyTorch; JAX takes the same way, and tests/export/test_graph_writer.py takes it there."""
     script = (
         "import sys; from aiayn_keras import TransformerSeq2SeqLM;"
         "model = TransformerSeq2SeqLM.from_preset(sys.argv[1], dtype='mixed_bfloat16');"
@@ -211,7 +210,7 @@ def test_other_backends_write_the_same_model(backend, model, tmp_path):
     )
     subprocess.run(
         [sys.executable, "-c", script, str(FOLDER), str(tmp_path / "small")],
-        env={**os.environ, "KERAS_BACKEND": backend},
+        env={**os.environ, "KERAS_BACKEND": "torch"},
         cwd=FOLDER.parents[1],
         check=True,
     )

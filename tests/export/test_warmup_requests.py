@@ -51,9 +51,9 @@ def test_warm_up_asks_every_signature_and_batch_size_with_short_and_long_text(ex
 def test_no_warm_up_text_is_too_long_where_that_is_an_error(model, tmp_path):
     import tensorflow as tf
 
-    texts = ["Ja.", "The girl knows that the old bus arrived yesterday at half past three."]
+    texts = ["The girl knows that the old bus arrived yesterday at half past three."]
     options = {"num_beams": 1, "long_text": "error", "max_input_length": 5}
-    for version, warmup_texts in enumerate(((), texts, texts[1:]), start=1):
+    for version, warmup_texts in enumerate(((), texts), start=1):
         folder = model.export(tmp_path / "small", warmup_texts=warmup_texts, **options)
         served = Served(folder)
         for request in warmup_requests(folder):

@@ -3,6 +3,7 @@ import json
 import os
 import signal
 
+import keras
 import keras_hub
 import numpy as np
 import pytest
@@ -126,6 +127,10 @@ def test_a_constraint_that_the_vocabulary_cannot_keep_is_found_before_the_traini
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.skipif(
+    keras.config.backend() != "tensorflow",
+    reason="Elsewhere the stopped training is one, and has the weights of the other.",
+)
 def test_two_trainings_from_one_seed_are_one(trained_run, tmp_path):
     result = train(small_recipe(), tmp_path / "again")
     first = keras_hub.models.Seq2SeqLM.from_preset(str(trained_run))
