@@ -105,8 +105,8 @@ test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and
 tpu-environment: $(INSTALLED_TPU) ## Make an environment with the compilers for TPUs and GPUs, for python -m benchmarks.tpu, and try it
 	KERAS_BACKEND=jax $(VENV_TPU)/bin/python -m pytest tests/benchmarks
 
-tutorials: $(INSTALLED_NOTEBOOKS) ## Run every notebook of the series and change nothing
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest --numprocesses 2 --nbmake --nbmake-timeout=600 --durations=0 tutorials
+tutorials: $(INSTALLED_NOTEBOOKS) ## Run the notebooks of all lessons and change nothing (make test runs the solutions)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest --numprocesses 2 --nbmake --nbmake-timeout=600 --durations=0 tutorials --ignore=tutorials/solutions
 
 notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs
 	KERAS_BACKEND=tensorflow $(BIN)/python tutorials/execute.py
