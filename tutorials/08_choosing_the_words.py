@@ -477,12 +477,69 @@ assert found.score > scores[0.5].mean() > scores[1.0].mean() > scores[1.5].mean(
 
 # %% [markdown]
 # Not reliably. Of these four at τ = 1, one is the searched translation, one is as good although far
-# less probable, one has a wrong verb form (*esté*), and one is nonsense. At τ = 1.5 all are
-# nonsense. At each step the thousands of pieces that are nearly impossible have some probability
-# *together*; a sentence has many steps, and after one wrong piece there is no way back. Samplers
-# therefore draw from the k most probable pieces only (top-k), or from the fewest that hold a share
-# p of the probability (top-p). Where many answers are good, as in a story, chance makes text
-# livelier. A translation has few good answers, so the paper searches.
+# less probable, one has a wrong verb form (*esté*), and one is nonsense; which ones are drawn
+# depends on the number of cores, among which TensorFlow shares a draw out. At τ = 1.5 all are
+# nonsense, and after one wrong piece there is no way back. Label smoothing explains how it can
+# come to that: it teaches the model to leave 0.1 to all the other pieces *together*.
+
+# %%
+pieces, temperature = model.backbone.vocabulary_size, 1.5
+best, others = 0.9 ** (1 / temperature), pieces * (0.1 / pieces) ** (1 / temperature)
+print(f"{pieces:,} pieces; the others have {others / (others + best):.0%} at τ = 1.5")
+assert others / (others + best) > 0.75
+
+# %% [markdown]
+# Two ways to keep them out: draw from the k most probable pieces only (**top-k**,
+# [Fan et al. 2018](https://aclanthology.org/P18-1082)), or from the fewest that together hold a
+# share p of the probability (**top-p**, [Holtzman et al. 2020](https://arxiv.org/abs/1904.09751)).
+# What is kept is divided by its sum, and drawn from.
+#
+# **Predict:** After `<s>` our table has *the* 0.45, *it* 0.35, *rain* 0.20. Which words does top-k
+# keep with k = 2, and which does top-p with p = 0.4 and with p = 0.9?
+
+# %%
+first = np.exp(log_table[START])
+order = np.argsort(-first)  # the most probable word first
+sums = np.cumsum(first[order])
+kept = {"k = 2": order[:2]}
+for p in (0.4, 0.9):
+    kept[f"p = {p}"] = order[: 1 + np.sum(sums < p)]  # up to the word that reaches p
+for name, ids in kept.items():
+    print(name, *(f"{words[i]} {first[i] / first[ids].sum():.2f}" for i in ids))
+assert [len(ids) for ids in kept.values()] == [2, 1, 3]
+
+# %% [markdown]
+# Top-k always keeps as many; with top-p it depends on how sure the model is. KerasHub's samplers
+# do the same, as 5,000 draws show.
+
+# %%
+from keras_hub.samplers import TopKSampler, TopPSampler
+
+samplers = [TopKSampler(k=2, seed=1), TopPSampler(p=0.4, seed=1), TopPSampler(p=0.9, seed=1)]
+rows = np.tile(first, (5000, 1)).astype("float32")
+for (name, ids), sampler in zip(kept.items(), samplers, strict=True):
+    drawn = np.bincount(sampler.get_next_token(rows), minlength=len(words)) / 5000
+    print(name, *(f"{words[i]} {drawn[i]:.2f}" for i in ids))
+    np.testing.assert_allclose(drawn[ids], first[ids] / first[ids].sum(), atol=0.03)
+    np.testing.assert_allclose(drawn[ids].sum(), 1)
+
+# %% [markdown]
+# **Predict:** At τ = 1.5 all four translations were nonsense. What if each piece must be one of the
+# three most probable?
+
+# %%
+model.compile(sampler=TopKSampler(k=3, temperature=1.5, seed=1))
+drawn = list(model.generate([english] * 4))
+scores["top-k"] = model.score([english] * 4, drawn)
+for text, score in zip(drawn, scores["top-k"], strict=True):
+    print(f"{score:7.2f}  {text}")
+assert scores["top-k"].mean() > scores[1.5].mean()
+
+# %% [markdown]
+# All four are Spanish sentences. But two of them say something else, that my sister is tired twice
+# over, and that it is my mother who is the doctor: also the second or third piece may be a wrong
+# one. Where many answers are good, as in a story, chance makes text livelier. A translation has few
+# good answers, so the paper searches.
 #
 # ## The tree
 #
