@@ -25,6 +25,7 @@ def headless_browser():
         options.add_argument("--no-sandbox")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    browser.set_script_timeout(300)  # seconds; on a busy machine WebDriver's 30 may be too few
     try:
         yield browser
     finally:
