@@ -53,7 +53,8 @@ def _seeds(results):
     one = results[0]
     text = f"""English to German once more, with {len(results)} seed{"s" * (len(results) > 1)} of
     first weights, order of batches and dropout{missing}: `{COMMAND}`, in
-    {core_hours(results):.1f} core-hours on {one.machine}; BLEU is sacreBLEU's `{one.bleu_signature}`, chrF `{one.chrf_signature}`."""
+    {core_hours(results):.1f} core-hours on {one.machine}; BLEU is sacreBLEU's
+    `{one.bleu_signature}`, chrF `{one.chrf_signature}`."""
     rows = [
         [f"`base-{result.seed}.json`", *(f"{figure:.2f}" for figure in _figures(result))]
         for result in results
