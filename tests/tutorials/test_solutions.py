@@ -4,7 +4,6 @@ Their notebooks hold the same code (`test_notebooks.py`). `make tutorials` runs 
 """
 
 import runpy
-import sys
 
 import keras
 import matplotlib.pyplot as plt
@@ -20,6 +19,5 @@ def test_solutions_find_their_answers(source, monkeypatch):
     monkeypatch.chdir(source.parent)
     monkeypatch.syspath_prepend(source.parent)
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")  # which they set: undone afterwards
-    monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
     runpy.run_path(str(source))
