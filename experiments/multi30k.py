@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.report import markdown_table
 from experiments.prose import paragraph
-from experiments.table3.results import core_hours, read_results
+from experiments.table3.results import core_hours_in_words, read_results
 from experiments.table3.row_recipe import fingerprint
 from experiments.table3.rows import ROWS
 
@@ -53,7 +53,7 @@ def _seeds(results):
     one = results[0]
     text = f"""English to German once more, with {len(results)} seed{"s" * (len(results) > 1)} of
     first weights, order of batches and dropout{missing}: `{COMMAND}`, in
-    {core_hours(results):.1f} core-hours on {one.machine}; BLEU is sacreBLEU's
+    {core_hours_in_words(results)}, on {one.machine}; BLEU is sacreBLEU's
     `{one.bleu_signature}`, chrF `{one.chrf_signature}`."""
     rows = [
         [f"`base-{result.seed}.json`", *(f"{figure:.2f}" for figure in _figures(result))]

@@ -140,5 +140,16 @@ def read_results(folder, fingerprints):
 
 
 def core_hours(results):
-    """Hours of one core that a list of `Result` took, training and measuring."""
+    """Hours of one core that a list of `Result` took, training and measuring.
+
+    Of a training that was killed they have the last process alone.
+    """
     return sum(result.cpu_seconds for result in results) / 3600
+
+
+def core_hours_in_words(results):
+    """`core_hours`, and how many of a list of `Result` they have in part."""
+    num_resumed = sum(result.resumed_from > 0 for result in results)
+    runs = "run" if num_resumed == 1 else "runs"
+    without = f" (without the killed processes of {num_resumed} resumed {runs})"
+    return f"{core_hours(results):.1f} core-hours{without if num_resumed else ''}"

@@ -7,7 +7,7 @@ from aiayn_keras.training import load_recipe
 from benchmarks.report import markdown_table
 from experiments.prose import paragraph
 from experiments.table3.comparison import LEVEL, compare, dunnett_by_means, spread_of_seeds
-from experiments.table3.results import core_hours, read_results
+from experiments.table3.results import core_hours_in_words, read_results
 from experiments.table3.row_recipe import fingerprint
 from experiments.table3.rows import BASE_RECIPE, PAPER_BASE, ROWS
 
@@ -42,10 +42,6 @@ def _introduction(results):
     one, recipe = every[0], load_recipe(BASE_RECIPE)
     wanted = SEEDS * len(ROWS)
     so_far = "so far " if len(every) < wanted else ""
-    num_resumed = sum(result.resumed_from > 0 for result in every)
-    without = (
-        f" (without the killed processes of {num_resumed} resumed runs)" if num_resumed else ""
-    )
     unfinished = (
         f" **Unfinished: {wanted - len(every)} of {wanted} trainings are to come**, so rows are "
         f"missing, or have fewer than {SEEDS} seeds. The same command goes on with those that have "
@@ -61,7 +57,7 @@ def _introduction(results):
     cores answer in hours, and with a spread over seeds, which the paper does not give. `{COMMAND}`
     makes every figure; the files are in
     [`experiments/results/table3`](../experiments/results/table3): {so_far}{len(every)} of
-    {wanted} trainings, in {core_hours(every):.1f} core-hours{without}, on
+    {wanted} trainings, in {core_hours_in_words(every)}, on
     {machines} (TensorFlow {one.versions["tensorflow"]}, Keras {one.versions["keras"]}; commits
     {commits}).{unfinished}"""
     second = f"""Every row is the base model ([`{base}`](../{base})) with one change, trained on
