@@ -42,12 +42,15 @@ def test_multi30k_over_seeds_has_mean_and_spread(tmp_path):
     cells = ("`aiayn-keras train some`", "41.06")
     assert "not run yet" in multi30k.section(cells, cells, multi30k.read(tmp_path))
     base = Path(__file__).parents[2] / multi30k.RECIPE
-    for seed, bleu in ((2, 41.0), (1, 40.0)):
-        write_made_up_result(tmp_path, ROWS[0], seed, bleu, base=base, cpu_seconds=1800.0)
+    for seed, bleu, resumed_from in ((2, 41.0, 50), (1, 40.0, 0)):
+        fields = {"cpu_seconds": 1800.0, "resumed_from": resumed_from}
+        write_made_up_result(tmp_path, ROWS[0], seed, bleu, base=base, **fields)
     text = multi30k.section(cells, cells, multi30k.read(tmp_path))
     assert "with 2 seeds of first weights" in text
     assert "**of 3 wanted**" in text
-    assert "1.0 core-hours" in text
+    assert "1.0 core-hours (without the killed processes of 1 resumed run)" in " ".join(
+        text.split()
+    )
     assert "| `base-1.json` | 7.50 | 40.00 | 41.00 | 80.00 |" in text
     assert "| 7.50 ± 0.00 | 40.50 ± 0.71 | 41.50 ± 0.71 | 81.00 ± 1.41 |" in text
 
