@@ -154,8 +154,9 @@ for source, score in zip(sources, answer["score"].numpy(), strict=True):
 #
 # ```shell
 # docker run --rm -p 127.0.0.1:8500:8500 -p 127.0.0.1:8501:8501 \
-#     -v "$PWD:/models/demo_en_de:ro" tensorflow/serving \
-#     --model_config_file=/models/demo_en_de/models.config
+#     -v "$PWD:/models/demo_en_de:ro" tensorflow/serving:2.20.0 \
+#     --model_config_file=/models/demo_en_de/models.config \
+#     --allow_version_labels_for_unavailable_models=true
 # ```
 #
 # A notebook has no Docker, so we write a server that speaks the same messages.

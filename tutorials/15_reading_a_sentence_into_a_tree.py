@@ -135,9 +135,9 @@ print(short[1])
 #
 # A model that writes tokens one after the other can write a tree in this way: each constituent is
 # an opening bracket with its label, its parts, and a closing bracket with the label; each word is
-# one *leaf*. Here a leaf is the word's part of speech. (The paper follows [Vinyals et
-# al.](https://arxiv.org/abs/1412.7449), where every leaf is `XX`; parts of speech show a small
-# model sooner at which word it is.)
+# one *leaf*. Here a leaf is the word's part of speech. (The form is that of [Vinyals et
+# al.](https://arxiv.org/abs/1412.7449), since the paper does not print its own; there every leaf
+# is `XX`. Parts of speech show a small model sooner at which word it is.)
 #
 # **Predict:** How many tokens has the tree of *the old cat slept .*, which has the constituents S,
 # NP and VP?
