@@ -19,7 +19,7 @@ def license_or_warning(source):
     """`find_license`, or None and a line on stderr: a README keeps no model back."""
     try:
         return find_license(source)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         click.echo(f"The license is not known: {one_line(str(error))}", err=True)
         return None
 

@@ -106,7 +106,9 @@ def draw(references, trees, names, folder):
 @click.argument("model_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
 @click.option("--split", type=click.Choice(["validation", "test"]), default="test")
-@click.option("--limit", type=click.IntRange(min=1), help="Take so many evenly spaced sentences.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Take at most so many evenly spaced sentences."
+)
 @click.option(
     "--parser",
     "parsers",

@@ -67,8 +67,8 @@ def main(seeds, names, base, folder, results):
     if unknown := set(names) - {row.name for row in ROWS}:
         known = ", ".join(row.name for row in ROWS)
         raise click.BadParameter(f"no row {', '.join(sorted(unknown))}. Rows are: {known}.")
+    runs = open_runs(rows, seeds, base, results)  # refuses damaged results, before any folder goes
     remove_leftovers(rows, seeds, folder, results)
-    runs = open_runs(rows, seeds, base, results)
     done = len(rows) * seeds - len(runs)
     click.echo(f"{done} of {done + len(runs)} runs have a result.", err=True)
     if not runs:

@@ -30,7 +30,8 @@ def run(row, seed, base, folder, result_path):
         result_path: Path of the result file.
 
     Raises:
-        ValueError: If the training diverges, or the folder holds one of another recipe.
+        ValueError: If the training diverges, or the folder holds a finished one of another recipe.
+        FileExistsError: If the folder holds an unfinished one of another recipe.
     """
     start, cpu_start = time.monotonic(), time.process_time()
     code = commit()  # of now: another may be checked out meanwhile

@@ -55,7 +55,7 @@ def sweep(runs, base, folder, results):
             name, path = f"{row.name}-{seed}", result_path(results, row, seed)
             try:
                 result = run(row, seed, base, folder / name, path)
-            except ValueError as error:
+            except (ValueError, FileExistsError) as error:
                 logger.error("%s: %s", name, error)
                 failed.append(name)
             else:

@@ -89,6 +89,12 @@ def test_a_readme_keeps_no_model_back(tmp_path, capsys, readme):
     assert "The license is not known: " in capsys.readouterr().err
 
 
+def test_a_readme_that_is_a_folder_keeps_no_model_back(tmp_path, capsys):
+    (tmp_path / "README.md").mkdir()
+    assert license_or_warning(tmp_path) is None
+    assert "The license is not known" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("form", ["saved-model", "hf-marian"])
 def test_a_readme_keeps_no_export_back(trained_run, tmp_path, form):
     pytest.importorskip("safetensors" if form == "hf-marian" else "tensorflow_serving")

@@ -14,6 +14,7 @@ from experiments.table3.row_recipe import fingerprint, row_recipe
 from experiments.table3.rows import ROWS
 from experiments.table3.run import run
 from experiments.table3.sweep import open_runs, remove_leftovers
+from experiments.table3.sweep import sweep as start_sweep
 from tests.claims.sweep_kills import OF_A_PROCESS, results_of, resumed_from, sweep
 from tests.experiments.table3_files import SMALL, write_made_up_result, write_small_recipe
 
@@ -98,6 +99,15 @@ def test_a_result_under_another_name_or_damaged_is_refused(tmp_path):
     moved.write_text('{"row": "base"}', "utf-8")
     with pytest.raises(ValueError, match=r"base-2\.json, field `seed`: Field required"):
         read_result(moved, "irrelevant")
+
+
+def test_a_folder_of_another_recipe_ends_no_sweep(tmp_path):
+    base = write_small_recipe(tmp_path)
+    train(row_recipe(BASE, base, 1), tmp_path / "runs" / "base-1")
+    (tmp_path / "runs" / "base-1" / "evaluation.json").unlink()  # unfinished
+    base.write_text(base.read_text("utf-8").replace("warmup_steps: 8", "warmup_steps: 9"), "utf-8")
+    failed = start_sweep([(BASE, 1)], base, tmp_path / "runs", tmp_path / "results")
+    assert failed == ["base-1"]
 
 
 def test_hours_follow_from_the_updates_of_now_where_nothing_was_measured(tmp_path):
