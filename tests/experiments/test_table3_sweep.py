@@ -5,9 +5,11 @@ A sample of `tests.claims.sweep_kills`: one kill.
 
 import keras
 import pytest
+from click.testing import CliRunner
 
 from aiayn_keras.training import list_checkpoints, train
 from experiments.machine import processor
+from experiments.table3.__main__ import main
 from experiments.table3.hours import TIMED_UPDATES, expected_hours
 from experiments.table3.results import read_result, read_results, result_path
 from experiments.table3.row_recipe import fingerprint, row_recipe
@@ -108,6 +110,17 @@ def test_a_folder_of_another_recipe_ends_no_sweep(tmp_path):
     base.write_text(base.read_text("utf-8").replace("warmup_steps: 8", "warmup_steps: 9"), "utf-8")
     failed = start_sweep([(BASE, 1)], base, tmp_path / "runs", tmp_path / "results")
     assert failed == ["base-1"]
+
+
+def test_beside_a_damaged_result_no_training_is_deleted(tmp_path):
+    base, results, runs = write_small_recipe(tmp_path), tmp_path / "results", tmp_path / "runs"
+    for folder in (results, runs / "base-1"):
+        folder.mkdir(parents=True)
+    (results / "base-1.json").write_text("{", "utf-8")
+    arguments = ["--base", str(base), "--runs", str(runs), "--results", str(results)]
+    outcome = CliRunner().invoke(main, ["--row", "base", *arguments])
+    assert "base-1.json" in str(outcome.exception)
+    assert (runs / "base-1").is_dir()
 
 
 def test_hours_follow_from_the_updates_of_now_where_nothing_was_measured(tmp_path):
