@@ -80,16 +80,32 @@ class PageInBrowser:
         )
 
     def explorer_words(self):
-        """The words of the explorer's left column; none while the page puts another one there."""
-        from selenium.common.exceptions import WebDriverException
+        """The words of the explorer's left column, once there are some."""
+        return self.wait(self._words_of_frame)
 
-        self.wait(lambda: len(self.all("#explorer iframe")) == 1)
-        self.browser.switch_to.frame(self.find("#explorer iframe"))
+    def _words_of_frame(self):
+        """None while the page puts the frame there, or another one in its place.
+
+        A frame that was found may be gone when the driver enters it or reads in it, or may not have
+        its process yet: each has its error.
+        """
+        from selenium.common import exceptions
+
+        frames = self.all("#explorer iframe")
+        if len(frames) != 1:
+            return None
         try:
+            self.browser.switch_to.frame(frames[0])
             return [word.text for word in self.all("#queries .word")]
-        except WebDriverException as error:
+        except (
+            exceptions.NoSuchElementException,
+            exceptions.NoSuchFrameException,
+            exceptions.StaleElementReferenceException,
+        ):
+            return None
+        except exceptions.WebDriverException as error:
             if "frame detached" not in str(error):
                 raise
-            return []
+            return None
         finally:
             self.browser.switch_to.default_content()
