@@ -48,8 +48,15 @@ def is_address(folder):
 
 
 def absolute(folder):
-    """The address of a folder, which another process may use that works elsewhere."""
-    return str(folder) if is_address(folder) else os.path.abspath(folder)
+    """The address of a folder as `find_files` spells it, for processes that work elsewhere too."""
+    return _address(*file_system(folder)) if is_address(folder) else os.path.abspath(folder)
+
+
+def is_in(address, folder):
+    """Whether a file, as `find_files` gives it, lies in a folder, as `absolute` gives it."""
+    if not is_address(folder):  # a link may lead there
+        address, folder = os.path.realpath(address), os.path.realpath(folder)
+    return address.startswith(f"{folder}/")
 
 
 def find_files(pattern):
@@ -97,19 +104,25 @@ def join(folder, name):
 
 def sizes_in(folder):
     """Bytes of the files in a folder, by their names; empty if there is no such folder."""
+    return {name: facts["size"] for name, facts in _entries(folder) if facts["type"] == "file"}
+
+
+def folders_in(folder):
+    """Names of the folders in a folder; empty if there is no such folder."""
+    return {name for name, facts in _entries(folder) if facts["type"] == "directory"}
+
+
+def _entries(folder):
+    """Tuples of a name in a folder, and what the file system says of it."""
     system, path = file_system(folder)
     system.invalidate_cache()
     try:
         found = system.ls(path, detail=True)
     except FileNotFoundError:
-        return {}
-    return {
-        Path(each["name"]).name: each["size"]
-        for each in found
-        if each["type"] == "file"
-        # The empty object by which an object store marks a folder.
-        and each["name"].rstrip("/") != path.rstrip("/")
-    }
+        return []
+    # An object store marks a folder by an empty object of its name.
+    others = (each for each in found if each["name"].rstrip("/") != path.rstrip("/"))
+    return [(each["name"].rstrip("/").rsplit("/", 1)[-1], each) for each in others]
 
 
 def read_file(address, max_bytes):
@@ -136,6 +149,13 @@ def copy_file(address, path):
     system, source = file_system(address)
     with _its_errors(address):
         system.get_file(source, str(path))
+
+
+def delete_file(address):
+    """Deletes a file, if it is there."""
+    system, path = file_system(address)
+    with _its_errors(address), contextlib.suppress(FileNotFoundError):
+        system.rm_file(path)
 
 
 @contextlib.contextmanager

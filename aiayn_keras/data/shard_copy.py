@@ -55,9 +55,10 @@ def copy_shards(address, cache_dir=None) -> Path:
         for name, each in missing.items():
             _copy(join(address, name), folder / name, each.sha256)
             bar.update(each.bytes)
-    for name, most_bytes in ((TOKENIZER, MAX_TOKENIZER_BYTES), (INDEX, MAX_INDEX_BYTES)):
+    proto = read_file(join(address, TOKENIZER), MAX_TOKENIZER_BYTES)
+    for name, written in ((TOKENIZER, proto), (INDEX, content)):
         with atomic_path(folder / name) as temporary:
-            temporary.write_bytes(read_file(join(address, name), most_bytes))
+            temporary.write_bytes(written)
     return folder
 
 

@@ -31,7 +31,7 @@ class Engine:
     ray: str | None = None
 
     def run(self, work_class, arguments, parts, *, uses_accelerator=False):
-        """Works on parts.
+        """Works on parts, for as long as the generator is open: the workers end when it is closed.
 
         Args:
             work_class: A class that can be imported, as its objects are made in other processes.
@@ -48,12 +48,13 @@ class Engine:
                 over one part.
             Exception: What the work raised, on either.
         """
-        if not parts:
-            return iter(())
-        if self.ray is None:
+        if parts and self.ray is None:
             workers = min(self.workers or _count_cores(), len(parts))
-            return _run_on_processes(work_class, arguments, parts, workers)
-        return run_on_ray(self.ray, self.workers, work_class, arguments, parts, uses_accelerator)
+            yield from _run_on_processes(work_class, arguments, parts, workers)
+        elif parts:
+            yield from run_on_ray(
+                self.ray, self.workers, work_class, arguments, parts, uses_accelerator
+            )
 
 
 def _count_cores():

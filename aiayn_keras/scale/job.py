@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pydantic
 
-from aiayn_keras.data.addresses import is_address, join, read_file, sizes_in, whole_file
+from aiayn_keras.data.addresses import (
+    delete_file,
+    folders_in,
+    is_address,
+    join,
+    read_file,
+    sizes_in,
+    whole_file,
+)
 from aiayn_keras.data.shard_index import FileFacts
 from aiayn_keras.files import WRITING
 from aiayn_keras.folder_lock import hold_lock
@@ -82,7 +90,8 @@ class Job:
     def _begin(self, wanted):
         names = sizes_in(self.output).keys() - {LOCK}
         if JOB not in names:
-            if names:
+            folders = {name for name in folders_in(self.output) if not name.startswith(WRITING)}
+            if names or folders:
                 raise FileExistsError(f"{self.output} holds other files. Choose another folder.")
             write_json(join(self.output, JOB), wanted)
             return
@@ -94,8 +103,8 @@ class Job:
         if not is_free and (differing != ["files"] or self._uses(there["files"], wanted, names)):
             remedy = ", or delete this one: no part of it is done" if names == {JOB} else ""
             raise FileExistsError(
-                f"{self.output} holds another job, which differs in: {', '.join(differing)}. "
-                f"Choose another folder{remedy}."
+                f"{self.output} holds another job, which differs in: {', '.join(differing)}"
+                f"{_first_change(there['files'], wanted['files'])}. Choose another folder{remedy}."
             )
         write_json(join(self.output, JOB), wanted)
 
@@ -133,11 +142,14 @@ class Job:
             files: As in `Manifest`.
             records: As in `Manifest`.
         """
+        list_of_bad = join(self.output, f"{stem_of(part)}.bad.jsonl")
         if bad_lines:
             address = part.pieces[0].address
             rows = [{"file": address, "line": n, "reason": reason} for n, reason in bad_lines]
-            with whole_file(join(self.output, f"{stem_of(part)}.bad.jsonl")) as path:
+            with whole_file(list_of_bad) as path:
                 path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        else:  # one of a process that was killed, before the file was mended
+            delete_file(list_of_bad)
         manifest = Manifest(
             lines=lines, bad_lines=len(bad_lines), files=files, records=dict(records)
         )
@@ -168,7 +180,7 @@ class Job:
         address = join(self.output, JOB)
         try:
             there = json.loads(read_file(address, MOST_BYTES))
-            return {**there, "files": list(there["files"])}
+            return {**there, "files": [list(file) for file in there["files"]]}
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ValueError(
                 f"{address} is damaged: {error}. Choose another folder, or delete this one."
@@ -176,6 +188,18 @@ class Job:
 
     def _manifest(self, part):
         return join(self.output, f"{stem_of(part)}.json")
+
+
+def _first_change(before, now):
+    """In brackets, which file is another than when a job began; nothing if all are the same."""
+    addresses = [[file[:1] for file in files] for files in (before, now)]
+    for file in now:
+        if file[:1] not in addresses[0]:
+            return f" ({file[0]} was none of its files)"
+        if file not in before:
+            return f" ({file[0]} has changed since it began)"
+    gone = [address for address in addresses[0] if address not in addresses[1]]
+    return f" ({gone[0][0]} is gone)" if gone else ""
 
 
 def stem_of(part):

@@ -7,7 +7,7 @@ file is cut between its row groups.
 
 from dataclasses import dataclass
 
-from aiayn_keras.data.addresses import find_files
+from aiayn_keras.data.addresses import find_files, is_in
 from aiayn_keras.data.text_files import CorpusError
 from aiayn_keras.scale.aligned_cuts import cut_aligned
 from aiayn_keras.scale.parquet_files import is_parquet, row_groups
@@ -54,7 +54,8 @@ def plan_parts(patterns, part_bytes=PART_BYTES, left_out=None):
             the order of their names.
         part_bytes: Size of a part of plain text, and the least of a part of Parquet, unless there
             would be more than `MOST_PARTS`.
-        left_out: Path or URL of a folder whose files are not taken, as the parts' own results.
+        left_out: Folder whose files are not taken, as the parts' own results; its address is as
+            `absolute` gives it.
 
     Returns:
         The list of `FoundFile`s, and the list of `Part`s in their order.
@@ -75,8 +76,9 @@ def plan_parts(patterns, part_bytes=PART_BYTES, left_out=None):
 
 
 def _found(pattern, left_out):
-    folder = f"{left_out}/"
-    files = [file for file in find_files(pattern) if not file.address.startswith(folder)]
+    files = find_files(pattern)
+    if left_out is not None:
+        files = [file for file in files if not is_in(file.address, left_out)]
     if not files:
         raise FileNotFoundError(f"There is no file {pattern} but those in {left_out}.")
     return files

@@ -1,7 +1,9 @@
 """A recipe's training text tokenized once, for `corpus.shards`: on one machine or on many."""
 
+import contextlib
 import itertools
 import logging
+import operator
 
 import sentencepiece
 
@@ -15,7 +17,7 @@ from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job
 from aiayn_keras.scale.parts import plan_parts
-from aiayn_keras.scale.running import Totals, finish_job, totals
+from aiayn_keras.scale.running import Totals, finish_job, first_of, totals
 from aiayn_keras.scale.samples import SampleWork
 from aiayn_keras.scale.tokenizing import TokenizingWork
 from aiayn_keras.training.recipe import RecipeError
@@ -54,8 +56,8 @@ def prepare(recipe, output, engine=None, *, part_bytes=PART_BYTES, most_pairs=MO
         FileExistsError: If `output` is there, and is not of this job.
         FileNotFoundError: If a file is missing.
         FolderInUseError: If another process works on the job.
-        CorpusError: For a corpus that cannot be read, or without a pair; for a damaged file, when
-            all parts of other files are done.
+        CorpusError: For a corpus that cannot be read, or without a pair; for damaged files, before
+            the vocabulary is learned, as it is learned from all of them.
         RecipeError: If the recipe fine-tunes a model, for which no vocabulary is learned, or has
             fields that need text.
     """
@@ -126,14 +128,24 @@ def _tokenizer_of(job, section, engine):
     if TOKENIZER in sizes_in(job.output):
         return read_file(address, MAX_TOKENIZER_BYTES)
     logger.info("Learning the vocabulary from some of the pairs.")
-    samples, wanted = {}, -(-MOST_SAMPLED // len(job.parts))
-    with open_progress(
-        SECONDS_BETWEEN_LINES, total=len(job.parts), unit="part", desc="sampling "
-    ) as bar:
-        for number, pairs in engine.run(SampleWork, (job.output, wanted), job.parts):
-            samples[number] = pairs
-            bar.update()
-    pairs = list(itertools.chain.from_iterable(samples[part.number] for part in job.parts))
+    wanted = -(-MOST_SAMPLED // len(job.parts))
+    results = engine.run(SampleWork, (job.output, wanted), job.parts)
+    with (
+        contextlib.closing(results),
+        open_progress(
+            SECONDS_BETWEEN_LINES,
+            iterable=results,
+            total=len(job.parts),
+            unit="part",
+            desc="sampling ",
+        ) as bar,
+    ):
+        samples = [pairs for _, pairs in sorted(bar, key=operator.itemgetter(0))]
+    if problems := [sample for sample in samples if isinstance(sample, CorpusError)]:
+        raise first_of(
+            problems, "No part is tokenized yet: the vocabulary is learned from all of them."
+        ) from problems[0]
+    pairs = list(itertools.chain.from_iterable(samples))
     if not pairs:
         raise CorpusError(f"{job.parts[0].pieces[0].address}: there is no pair to prepare.")
     sides = [lambda side=side: (pair[side] for pair in pairs) for side in (0, 1)]

@@ -1,5 +1,6 @@
 """A job's open parts worked on, with progress."""
 
+import contextlib
 import time
 from typing import NamedTuple
 
@@ -43,13 +44,16 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
         work_class, (job.output, *arguments), left, uses_accelerator=uses_accelerator
     )
     start, lines, problems = time.perf_counter(), 0, []
-    with open_progress(
-        SECONDS_BETWEEN_LINES,
-        total=len(job.parts),
-        initial=len(done),
-        unit="part",
-        desc=description,
-    ) as bar:
+    with (
+        contextlib.closing(results),
+        open_progress(
+            SECONDS_BETWEEN_LINES,
+            total=len(job.parts),
+            initial=len(done),
+            unit="part",
+            desc=description,
+        ) as bar,
+    ):
         for number, manifest in results:
             if isinstance(manifest, CorpusError):
                 problems.append(manifest)
@@ -61,9 +65,8 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
             bar.update()
     job.clean()
     if problems:
-        others = f" Parts with such errors: {len(problems)}." if len(problems) > 1 else ""
-        raise CorpusError(
-            f"{problems[0]}{others} All other parts are done; the same command goes on with these."
+        raise first_of(
+            problems, "All other parts are done; the same command goes on with these."
         ) from problems[0]
     if job.missing():
         raise RuntimeError(
@@ -71,6 +74,17 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
             "machines share, or a URL."
         )
     return [done[part.number] for part in job.parts]
+
+
+def first_of(problems, consequence):
+    """The error of the first of some parts whose files are damaged.
+
+    Args:
+        problems: List of `CorpusError`s.
+        consequence: What comes of it, as a sentence.
+    """
+    others = f" Parts with such errors: {len(problems)}." if len(problems) > 1 else ""
+    return CorpusError(f"{problems[0]}{others} {consequence}")
 
 
 def totals(manifests):

@@ -1,5 +1,6 @@
 """Evenly spaced pairs of parts, from which a vocabulary is learned."""
 
+from aiayn_keras.data.text_files import CorpusError
 from aiayn_keras.scale.part_lines import BadLine, read_pairs
 
 
@@ -49,9 +50,12 @@ class SampleWork:
         self._wanted = wanted
 
     def __call__(self, part):
-        """The number of a `Part`, and a list of its pairs."""
+        """The number of a `Part`, and a list of its pairs, or a `CorpusError` if it is damaged."""
         sample = EvenSample(self._wanted)
-        for pair in read_pairs(part):
-            if not isinstance(pair, BadLine):
-                sample.add(pair)
+        try:
+            for pair in read_pairs(part):
+                if not isinstance(pair, BadLine):
+                    sample.add(pair)
+        except CorpusError as error:
+            return part.number, error
         return part.number, sample.items

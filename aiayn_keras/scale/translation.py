@@ -4,7 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from aiayn_keras.data.addresses import absolute, join, whole_file
+from aiayn_keras.data.addresses import absolute, is_in, join, whole_file
 from aiayn_keras.data.shard_index import facts_of
 from aiayn_keras.files import digest_of_file
 from aiayn_keras.quiet_start import start_as_told
@@ -66,7 +66,7 @@ def translate_files(
         "task": "translate",
         "files": [[file.address, file.bytes, file.version] for file in files],
         "column": column,
-        "model": _digest(Path(model_folder), left_out=Path(output)),
+        "model": _digest(Path(model_folder), left_out=output),
         "options": json.loads(json.dumps(options, default=repr)),
     }
     with job.opened(description):
@@ -155,7 +155,6 @@ def _digest(folder, left_out):
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        is_output = path.is_relative_to(left_out)
-        if path.is_file() and not is_output and name.parts[0] not in NO_MODEL:
+        if path.is_file() and not is_in(str(path), left_out) and name.parts[0] not in NO_MODEL:
             digest.update(f"{name.as_posix()}\0{digest_of_file(path)}\n".encode())
     return digest.hexdigest()

@@ -114,7 +114,9 @@ class TrainingSection(Section):
             training ends; endless if not given.
         keep_best: Whether the model is the best checkpoint by `monitor` instead of the mean.
         precision: A Keras dtype policy; or `"bfloat16_products"`: float32, with matrix products
-            in bfloat16, which is fastest on CPUs with TensorFlow.
+            in bfloat16, which is fastest on CPUs with TensorFlow. `"mixed_float16"` leaves out
+            batches whose gradients overflow, so that the batches of an update
+            (`gradient_accumulation_steps`) begin one later for each.
         jit_compile: Whether XLA compiles the training step; if not given, on JAX only.
         devices: `"one"`; `"data_parallel"`: every device has the model and a share of each batch;
             or `"model_parallel"`, on JAX: devices share a model as well. See docs/devices.md.

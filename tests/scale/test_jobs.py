@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from aiayn_keras.data import TokenShards, generate_demo_pairs
+from aiayn_keras.data import CorpusError, TokenShards, generate_demo_pairs
 from aiayn_keras.folder_lock import FolderInUseError
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job
 from aiayn_keras.scale.preparation import prepare
+from aiayn_keras.scale.running import finish_job
 from aiayn_keras.scale.translation import _batches, translate_files
 from tests.random_parser import SOURCES, build_random_parser, is_tree_of
 from tests.runs import small_recipe
@@ -90,6 +91,7 @@ def test_a_job_goes_on_with_the_parts_that_are_missing(tmp_path):
     before = read_parts(tmp_path / "out")
     kept = (tmp_path / "out/part-000000.txt").stat().st_mtime_ns
     (tmp_path / "out/part-000001.json").unlink()
+    (tmp_path / "out/part-000001.bad.jsonl").write_text("of the file before it was mended\n")
     (tmp_path / "out/part-000002.json").write_text("{damaged")
     with (tmp_path / "out/part-000003.txt").open("a") as file:
         file.write("cut by a crash")
@@ -98,6 +100,7 @@ def test_a_job_goes_on_with_the_parts_that_are_missing(tmp_path):
     assert read_parts(tmp_path / "out") == before
     assert (tmp_path / "out/part-000000.txt").stat().st_mtime_ns == kept
     assert not (tmp_path / "out/.writing-left").exists()
+    assert not (tmp_path / "out/part-000001.bad.jsonl").exists()
 
 
 def test_a_damaged_file_keeps_the_others_from_nothing_and_may_be_mended(tmp_path):
@@ -114,15 +117,22 @@ def test_a_damaged_file_keeps_the_others_from_nothing_and_may_be_mended(tmp_path
     assert translate_files(*arguments, num_beams=1) == (27, 0)
     (tmp_path / "b.gz").write_bytes(whole)
     os.utime(tmp_path / "b.gz", (1, 1))
-    with pytest.raises(FileExistsError, match="differs in: files"):
+    with pytest.raises(FileExistsError, match=r"files \(\S*/b\.gz has changed since it began\)"):
+        translate_files(*arguments, num_beams=1)
+    (tmp_path / "b.gz").rename(tmp_path / "d.gz")
+    with pytest.raises(FileExistsError, match=r"files, parts \(\S*/d\.gz was none of its files\)"):
+        translate_files(*arguments, num_beams=1)
+    (tmp_path / "d.gz").unlink()
+    with pytest.raises(FileExistsError, match=r"files, parts \(\S*/b\.gz is gone\)"):
         translate_files(*arguments, num_beams=1)
 
 
 def test_results_among_the_files_and_in_the_model_s_folder_are_none_of_the_job(tmp_path):
     model = shutil.copytree(DEMO, tmp_path / "model")
     (model / "in.txt").write_text("The girl is happy.\n")
-    for _ in range(2):
-        assert translate_files(model, model / "**/*.txt", model / "out", num_beams=1) == (1, 0)
+    (tmp_path / "link").symlink_to(model)
+    for output in (model / "out", f"file://{model}/out/", tmp_path / "link/out"):
+        assert translate_files(model, model / "**/*.txt", output, num_beams=1) == (1, 0)
     with pytest.raises(FileNotFoundError, match=r"no file .*\.json but those in .*/out"):
         translate_files(model, model / "out/*.json", model / "out", num_beams=1)
 
@@ -135,6 +145,21 @@ def test_a_job_has_its_folder_for_itself(tmp_path):
         job.opened({"files": []}),
     ):
         pass
+
+
+def test_the_workers_end_before_the_job_does(tmp_path):
+    ended = []
+
+    class EngineDouble:
+        def run(self, *_, **__):
+            try:
+                yield 0, "no manifest"
+            finally:
+                ended.append(True)
+
+    with pytest.raises(AttributeError) as caught:  # which holds the frames, as Ctrl-C's does
+        finish_job(Job(str(tmp_path), []), EngineDouble(), None, ())
+    assert ended, caught
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
@@ -154,6 +179,9 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "full/notes").touch()
     with pytest.raises(FileExistsError, match="holds other files"):
         translate_files(*arguments[:2], tmp_path / "full")
+    (tmp_path / "folders/notes").mkdir(parents=True)
+    with pytest.raises(FileExistsError, match="holds other files"):
+        translate_files(*arguments[:2], tmp_path / "folders")
     (tmp_path / "out/job.json").write_text("[1]")
     with pytest.raises(ValueError, match=r"job\.json is damaged"):
         translate_files(*arguments, num_beams=1)
@@ -206,6 +234,21 @@ def test_lines_that_cannot_be_used_are_left_out(tmp_path):
     assert prepare(recipe, tmp_path / "out", Engine(1), part_bytes=5_000) == (302, 2)
     assert len(TokenShards(tmp_path / "out", max_length=None)) == 300
     assert "found no tab" in read_parts(tmp_path / "out", ".bad.jsonl")
+
+
+def test_damaged_files_are_told_before_the_vocabulary_is_learned_and_may_be_mended(tmp_path):
+    rows = "".join(f"{a}\t{b}\n" for a, b in TEXT[:300]).encode()
+    for name in "abc":
+        (tmp_path / f"{name}.tsv.gz").write_bytes(gzip.compress(rows))
+    whole = (tmp_path / "a.tsv.gz").read_bytes()
+    for name in "ac":
+        (tmp_path / f"{name}.tsv.gz").write_bytes(whole[:-5])
+    arguments = (recipe_of([tmp_path / "*.tsv.gz"]), tmp_path / "out", Engine(2))
+    with pytest.raises(CorpusError, match=r"a\.tsv\.gz: .* such errors: 2\. No part is tokenized"):
+        prepare(*arguments)
+    for name in "ac":
+        (tmp_path / f"{name}.tsv.gz").write_bytes(whole)
+    assert prepare(*arguments) == (900, 0)
 
 
 def test_a_corpus_without_a_pair_is_refused(tmp_path):
