@@ -67,7 +67,7 @@ def _open_model_folder(folder, options):
         from aiayn_keras.training import load_recipe
 
     translator = FolderTranslator(load_model(folder), **options)
-    translator.translate(".")  # so that the first keystroke need not wait for the compilation
+    translator.warm_up()  # so that the first keystroke need not wait for the compilation
     recipe = folder / "recipe.yaml"
     corpus = load_recipe(recipe).corpus.model_dump() if recipe.exists() else {}
     facts = PageFacts(

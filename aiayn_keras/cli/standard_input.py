@@ -38,13 +38,13 @@ def read_available_lines(stream, max_line_bytes=MAX_LINE_BYTES):
         rest += chunk
         end = rest.rfind(b"\n", len(rest) - len(chunk))
         if end >= 0:
-            lines = bytes(rest[:end]).split(b"\n")
+            lines = [line.removesuffix(b"\r") for line in rest[:end].split(b"\n")]
             del rest[: end + 1]
             yield _decode(lines, done, max_line_bytes)
             done += len(lines)
         _check_length(rest, done + 1, max_line_bytes)
     if rest:
-        yield _decode([bytes(rest)], done, max_line_bytes)
+        yield _decode([rest.removesuffix(b"\r")], done, max_line_bytes)
 
 
 def read_whole_lines(stream, max_line_bytes=MAX_LINE_BYTES):
@@ -85,7 +85,7 @@ def _decode(lines, lines_before, max_line_bytes):
         _check_length(line, number, max_line_bytes)
         try:
             encoding = "utf-8-sig" if number == 1 else "utf-8"  # as of a file, without its mark
-            texts.append(line.decode(encoding).removesuffix("\r"))
+            texts.append(line.decode(encoding))
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"standard input, line {number} is not UTF-8 (byte {error.start})."

@@ -67,10 +67,15 @@ def find_checkpoint(path):
     if len(names) == 1:
         return path / names[0]
     newest = _newest(path / STATE)
-    if newest not in names:
+    if newest is None:
         raise ValueError(
             f"{path} has several checkpoints, and no file `{STATE}` says which is the newest: name "
             f"one, such as {path / names[-1]}."
+        )
+    if newest not in names:
+        raise FileNotFoundError(
+            f"{path / newest}{INDEX} is missing, which {path / STATE} says is the newest: copy it, "
+            f"or name another, such as {path / names[-1]}."
         )
     return path / newest
 

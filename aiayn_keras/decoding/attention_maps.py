@@ -44,9 +44,15 @@ def compute_attention_maps(backbone, tokenizer, source, target):
 
     Returns:
         `AttentionMaps`.
+
+    Raises:
+        ValueError: For a text with more tokens than the model has positions, or a source without
+            any.
     """
     limit = backbone.max_sequence_length
     (encoder_ids,) = tokenize([source], "source", tokenizer, limit)
+    if not encoder_ids:
+        raise ValueError("`source` has no wordpieces: there is no attention to it.")
     (labels,) = tokenize([target], "target", tokenizer.of_targets(), limit)
     decoder_ids = [tokenizer.start_token_id, *labels[:-1]]
     encoder, decoder, cross = _all_weights(backbone, encoder_ids, decoder_ids)

@@ -19,7 +19,7 @@ class Hypothesis:
         tokens: Its wordpieces.
         alignment: Float32 array `(T, S)`, the attention of each wordpiece and of the end token to
             each source wordpiece and its end token (the decoder's last layer, mean of the heads);
-            None if not asked for.
+            None if not asked for, and for a text without words.
     """
 
     text: str

@@ -61,10 +61,10 @@ def score_texts(sources, targets, *, tokenizer, token_log_probs, max_sequence_le
         target and of the end token.
     """
     batch_size = check_integer("batch_size", batch_size, 1, MOST_TEXTS)
-    check_equal_lengths(sources=sources, targets=targets)
     source_ids = tokenize(sources, "sources", tokenizer, max_sequence_length)
     target_ids = tokenize(targets, "targets", tokenizer.of_targets(), max_sequence_length)
-    scores = [None] * len(sources)
+    check_equal_lengths(sources=source_ids, targets=target_ids)
+    scores = [None] * len(source_ids)
     for rows in batch_by_length(target_ids, batch_size):
         encoder_ids, encoder_mask = pad_batch([source_ids[i] for i in rows])
         labels, decoder_mask = pad_batch([target_ids[i] for i in rows])

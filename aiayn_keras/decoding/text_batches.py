@@ -97,10 +97,11 @@ def pad_batch(sequences, length=None):
 
     Returns:
         Int32 arrays `(B, S)`, token ids and padding mask. B is the next power of two, rows beyond
-        the sequences repeat the first; S is `length` rounded up.
+        the sequences repeat the first; S is `length` rounded up, and never 0: the attention to a
+        source without wordpieces and end token is that to padding.
     """
     num_rows = 1 << (len(sequences) - 1).bit_length()
-    length = max(map(len, sequences)) if length is None else length
+    length = max(1, *map(len, sequences)) if length is None else length
     length += -length % LENGTH_MULTIPLE
     token_ids = np.zeros((num_rows, length), dtype="int32")
     padding_mask = np.zeros_like(token_ids)

@@ -52,10 +52,10 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
     limit = model.backbone.max_sequence_length - 1
     if max_input_length is None:
         max_input_length = min(INPUT_LENGTH, limit)
-    check_integer("max_input_length", max_input_length, 1, limit)
+    max_input_length = check_integer("max_input_length", max_input_length, 1, limit)
     if max_length is None:
         max_length = min(max_input_length + EXTRA_LENGTH, limit)
-    check_integer("max_length", max_length, 1, limit)
+    max_length = check_integer("max_length", max_length, 1, limit)
     folder = Path(filepath)
     check_is_new(folder)
     tokenizer = model.preprocessor.tokenizer

@@ -22,7 +22,8 @@ def run_in_tensorflow(module, model, **arguments):
         model.save_to_preset(preset)
         arguments["preset"] = preset
         process = subprocess.run(
-            [sys.executable, "-c", f"from {module} import main; main()", json.dumps(arguments)],
+            [sys.executable, "-c", f"from {module} import main; main()"],
+            input=json.dumps(arguments),
             # This process may hold the GPU's memory.
             env={**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": ""},
             capture_output=True,
@@ -40,4 +41,4 @@ def run_in_tensorflow(module, model, **arguments):
 
 def read_arguments():
     """Dictionary of the arguments of `run_in_tensorflow`, read in that process."""
-    return json.loads(sys.argv[1])
+    return json.load(sys.stdin)

@@ -14,7 +14,8 @@ from aiayn_keras.schemas import parse
 VERSION_FILE = "assets.extra/export.json"
 """Path of the notes in a version's folder."""
 
-MOST_BYTES = 1 << 20
+MOST_BYTES = 1 << 26
+"""Greatest size of the notes; the largest automaton of a constraint has 38 MB."""
 
 Text = Annotated[str, Field(max_length=2000)]
 
@@ -50,7 +51,7 @@ class VersionNotes(pydantic.BaseModel):
 
     def to_json(self):
         """The notes as the text of their file."""
-        return json.dumps(self.model_dump(), indent=1)
+        return json.dumps(self.model_dump())
 
 
 def read_notes(path):

@@ -33,7 +33,7 @@ def make_causal_mask(padding_mask):
         Boolean tensor `(B, T, T)`, True on and below the diagonal.
     """
     # A running sum, since `arange` needs a length, which a symbolic tensor does not have.
-    positions = ops.cumsum(ops.ones_like(padding_mask), axis=1)
+    positions = ops.cumsum(ops.ones_like(padding_mask, dtype="int32"), axis=1)
     return ops.greater_equal(ops.expand_dims(positions, axis=2), ops.expand_dims(positions, axis=1))
 
 

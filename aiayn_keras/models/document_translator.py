@@ -30,6 +30,7 @@ class DocumentTranslator:
         """
         if "prefixes" in options:
             raise TypeError("`prefixes` are of sentences: give them to `translate`.")
+        ensemble = tuple(ensemble)
         backbones = [model.backbone for model in (self, *ensemble)]
         return translate_documents(
             texts,

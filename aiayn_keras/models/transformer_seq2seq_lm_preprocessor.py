@@ -5,6 +5,8 @@ import keras_hub
 import numpy as np
 from keras import ops
 
+from aiayn_keras.checks import check_integer
+from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
 
@@ -28,6 +30,10 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     Returns:
         A tuple `(x, y, sample_weight)`: the dictionary of the model's inputs, labels `(B, T)` and
         weights `(B, T)`, which are 0 on padding.
+
+    Raises:
+        TypeError: For a length that is no integer.
+        ValueError: For a length out of range.
     """
 
     backbone_cls = TransformerBackbone
@@ -36,10 +42,15 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     def __init__(
         self, tokenizer, encoder_sequence_length=128, decoder_sequence_length=128, **kwargs
     ):
+        most = INTEGERS["max_sequence_length"][1]
         super().__init__(
             tokenizer,
-            encoder_sequence_length=encoder_sequence_length,
-            decoder_sequence_length=decoder_sequence_length,
+            encoder_sequence_length=check_integer(
+                "encoder_sequence_length", encoder_sequence_length, 1, most
+            ),
+            decoder_sequence_length=check_integer(
+                "decoder_sequence_length", decoder_sequence_length, 1, most
+            ),
             **kwargs,
         )
 

@@ -9,7 +9,7 @@ import keras
 import keras_hub
 import sentencepiece
 
-from aiayn_keras.files import check_regular_file, read_bytes
+from aiayn_keras.files import read_bytes
 from aiayn_keras.models.preset_files import TARGET_VOCAB_FILENAME, VOCAB_FILENAME
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 
@@ -106,11 +106,14 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         """Sets the SentencePiece model, see the argument of the constructor; None for none yet."""
         if isinstance(proto, Path):
             proto = read_bytes(proto, MOST_BYTES)
-        elif isinstance(proto, str) and os.path.exists(proto):  # else it is base64
-            check_regular_file(proto)
-        if isinstance(proto, bytes):
-            _check_proto(proto, "`proto`")
+        content = proto
+        if isinstance(proto, str) and os.path.exists(proto):  # else it is base64
+            content = read_bytes(proto, MOST_BYTES)  # as KerasHub does, but not in safe mode
+        if isinstance(content, bytes):
+            _check_proto(content, "`proto`")
         super().set_proto(proto)
+        if isinstance(content, str):
+            _check_proto(self.proto, "`proto`")
         if not self.source_end and self.proto is not None:
             self._set_target_proto(self.proto, "`proto`")
 

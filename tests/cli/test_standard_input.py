@@ -32,6 +32,12 @@ def test_the_mark_of_the_byte_order_is_no_text():
     assert list(read_whole_lines(io.BytesIO(text))) == ["eins\n", "\ufeffzwei\n"]
 
 
+def test_a_line_has_one_end():
+    text = b"eins\r\r\nzwei\r\r\n\r"
+    assert list(read_available_lines(io.BytesIO(text))) == [["eins\r", "zwei\r"], [""]]
+    assert "".join(read_whole_lines(io.BytesIO(text))).encode() == text
+
+
 def test_a_line_that_is_not_utf8_is_named_by_its_number():
     with pytest.raises(ValueError, match=r"line 3 is not UTF-8 \(byte 2\)"):
         list(read_available_lines(io.BytesIO(b"a\nb\nca\xe9\n")))

@@ -271,3 +271,11 @@ def test_files_that_are_no_checkpoint_are_refused_in_one_line(tmp_path):
     shutil.copy(tmp_path / "ckpt-70.index", tmp_path / "ckpt-71.index")
     with pytest.raises(ValueError, match=r"several checkpoints.*name one"):
         find_checkpoint(tmp_path)
+
+
+def test_a_newest_checkpoint_that_is_missing_is_named(tmp_path):
+    for name in ("ckpt-1.index", "ckpt-2.index"):
+        (tmp_path / name).touch()
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
+    with pytest.raises(FileNotFoundError, match=r"ckpt-3\.index is missing, .* such as .*ckpt-2"):
+        find_checkpoint(tmp_path)

@@ -1,6 +1,7 @@
 import pytest
 
 from aiayn_keras.models import Translation
+from tests.decoding.test_translating import with_weights
 
 pytest.importorskip("tensorflow_text")
 
@@ -51,6 +52,12 @@ def test_an_ensemble_translates_documents(model):
     (document,) = model.translate_documents([DOCUMENT], **OPTIONS)
     (together,) = model.translate_documents([DOCUMENT], ensemble=[model], **OPTIONS)
     assert together.text == document.text
+    other = with_weights(model, lambda weight: weight * 0.7)
+    expected = model.translate(list(SENTENCES), ensemble=[other], **OPTIONS)
+    for ensemble in ([other], iter([other])):  # which can be gone through once
+        (together,) = model.translate_documents([DOCUMENT], ensemble=ensemble, **OPTIONS)
+        assert together.score == pytest.approx(sum(each.score for each in expected))
+    assert together.score != pytest.approx(document.score)
 
 
 def test_progress_counts_sentences(model):

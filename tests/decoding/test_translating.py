@@ -169,6 +169,29 @@ def test_token_scores_sum_to_the_score(model, tokenizer):
     assert_close([scores.sum() for scores in per_token], model.score(SOURCES, targets), 1e-5)
 
 
+@pytest.mark.parametrize(
+    ("sources", "targets", "message"),
+    [
+        (None, None, "`sources` must be a list of strings"),
+        (["a"], "ab", "`targets` must be a list of strings"),
+        (["a", "b"], ["c"], "must be of equal length. Received: 2 sources, 1 targets"),
+    ],
+)
+def test_what_cannot_be_scored_is_named(model, sources, targets, message):
+    with pytest.raises(ValueError, match=message):
+        model.score(sources, targets)
+
+
+def test_a_source_without_any_token_is_scored(model, tokenizer):
+    endless = TransformerTokenizer(tokenizer.proto, source_end=False)
+    other = TransformerSeq2SeqLM(model.backbone, TransformerSeq2SeqLMPreprocessor(endless, 16, 16))
+    scores = other.score(["", "eins"], ["one", "one"])
+    assert np.isfinite(scores).all()
+    assert_close(scores[:1], other.score([""], ["one"]), 1e-4, 1e-4)
+    with pytest.raises(ValueError, match="`source` has no wordpieces"):
+        other.attention_maps("", "one")
+
+
 def test_an_ensemble_of_one_model_twice_is_the_model(model):
     twin = with_weights(model, lambda weight: weight)
     expected = model.translate(SOURCES, num_return_sequences=4)

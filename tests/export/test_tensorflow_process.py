@@ -21,6 +21,8 @@ def main():
     arguments = read_arguments()
     if signal_number := arguments.get("signal"):
         os.kill(os.getpid(), signal_number)
+    if text := arguments.get("long_text"):
+        sys.exit(f"read {len(text):,}")
     sys.exit(arguments["words"])
 
 
@@ -29,6 +31,7 @@ def main():
     [
         ({"signal": signal.SIGKILL}, "was killed by signal 9, perhaps for want of memory"),
         ({"words": "first\nlast"}, "could not export the model: last$"),
+        ({"long_text": "a" * 1_000_000}, "could not export the model: read 1,000,000$"),
     ],
 )
 def test_it_is_told_how_the_process_ended(arguments, message):

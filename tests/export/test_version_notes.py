@@ -1,8 +1,13 @@
+import dataclasses
 import json
 
 import pytest
 
-from aiayn_keras.export.version_notes import VERSION_FILE, read_notes
+from aiayn_keras.decoding.constraints import TokenAutomaton
+from aiayn_keras.decoding.constraints.token_automaton import GREATEST_NUMBER, MOST_TRANSITIONS
+from aiayn_keras.export.serving_options import make_serving_options
+from aiayn_keras.export.version_notes import MOST_BYTES, VERSION_FILE, VersionNotes, read_notes
+from aiayn_keras.serving.local_page.kit_translator import MOST_NOTES_BYTES
 
 
 def test_notes_are_read(tmp_path, note_version):
@@ -29,3 +34,15 @@ def test_notes_of_another_form_are_refused_by_their_field(tmp_path, note_version
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(ValueError, match=rf"export\.json[,:] .*{field}"):
         read_notes(path)
+
+
+def test_notes_hold_the_largest_automaton():
+    most, share = GREATEST_NUMBER, 1 << 10
+    numbers = range(most - MOST_TRANSITIONS // share + 1, most)
+    triples = tuple((0, number, most) for number in (*numbers, 3))
+    options = make_serving_options(8, constraint=TokenAutomaton(triples, (most,)))
+    notes = VersionNotes(
+        options=dataclasses.asdict(options), precision="float32", tensorflow="2", card={}
+    )
+    assert 30_000_000 < len(notes.to_json()) * share < MOST_BYTES
+    assert MOST_NOTES_BYTES == MOST_BYTES

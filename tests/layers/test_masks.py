@@ -109,3 +109,11 @@ def test_masks_need_no_known_length():
     causal, positions = model(np.ones((B, T), "int32"))
     same(causal, [np.tri(T, dtype=bool)] * B)
     assert_close(positions, [range(T)] * B)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
+def test_small_integers_count_to_any_length(dtype):
+    padding_mask = keras.ops.ones((1, 300), dtype)
+    same(make_causal_mask(padding_mask), [np.tri(300, dtype=bool)])
+    positions = keras.ops.convert_to_numpy(sentence_positions(padding_mask))
+    np.testing.assert_array_equal(positions, [np.arange(300)])

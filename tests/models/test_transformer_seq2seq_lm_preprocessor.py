@@ -78,3 +78,16 @@ def test_a_preset_holds_lengths_and_vocabulary(preprocessor, tmp_path):
         keras.tree.flatten(other(PAIRS)), keras.tree.flatten(preprocessor(PAIRS)), strict=True
     ):
         assert_close(actual, expected)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "error", "message"),
+    [
+        ((0, 7), ValueError, "`encoder_sequence_length` must be at least 1"),
+        ((5, -1), ValueError, "`decoder_sequence_length` must be at least 1"),
+        ((5, 7.0), TypeError, "`decoder_sequence_length` must be an integer"),
+    ],
+)
+def test_lengths_must_be_those_of_a_row(tokenizer, lengths, error, message):
+    with pytest.raises(error, match=message):
+        TransformerSeq2SeqLMPreprocessor(tokenizer, *lengths)

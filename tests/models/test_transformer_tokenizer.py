@@ -1,6 +1,11 @@
+import base64
+import io
+from pathlib import Path
+
 import keras
 import keras_hub
 import pytest
+import sentencepiece
 
 from aiayn_keras.models import TransformerBackbone, TransformerTokenizer
 
@@ -152,3 +157,19 @@ def test_a_separate_target_is_a_file_of_its_own_and_an_old_one_is_none(tmp_path)
     (tmp_path / "target_vocabulary.spm").unlink()
     with pytest.raises(FileNotFoundError, match=r"target_vocabulary\.spm"):
         again.load_assets(tmp_path)
+
+
+def as_base64(path):
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+@pytest.mark.parametrize("given", [Path, str, Path.read_bytes, as_base64])
+def test_a_model_of_other_special_pieces_is_refused_however_it_is_given(given, tmp_path):
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES), model_writer=written, vocab_size=44, pad_id=3
+    )
+    path = tmp_path / "other.model"
+    path.write_bytes(written.getvalue())
+    with pytest.raises(ValueError, match="must hold a SentencePiece model that begins with"):
+        TransformerTokenizer(given(path))

@@ -6,7 +6,10 @@ import re
 import numpy as np
 import pytest
 
-from aiayn_keras.serving.local_page import KitTranslator, find_version
+from aiayn_keras.decoding.constraints import TokenAutomaton
+from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.serving.local_page import FolderTranslator, KitTranslator, find_version
+from aiayn_keras.serving.local_page.kit_translator import most_pieces
 from aiayn_keras.serving.local_page.sentences import PageTranslation
 from tests.serving.page_server import SAVED_MODELS
 
@@ -112,3 +115,20 @@ def test_the_newest_version_of_a_kit_is_found(tmp_path):
     (tmp_path / "11").mkdir()
     assert find_version(tmp_path) == tmp_path / "10"
     assert find_version(tmp_path / "2") == tmp_path / "2"
+
+
+def test_a_sentence_has_no_more_wordpieces_than_it_is_said_to_have_at_most(demo_model):
+    texts = [chr(code) * 3 for code in range(1 << 17) if not 0xD800 <= code < 0xE000]
+    for text, ids in zip(texts, demo_model.preprocessor.tokenizer(texts), strict=True):
+        assert len(ids) <= most_pieces(text.encode()), text
+
+
+def test_a_folder_s_search_is_compiled_before_the_first_text():
+    model = TransformerSeq2SeqLM.from_preset(str(SAVED_MODELS / "demo_en_de_keras"))
+    searched = []
+    model.translate = lambda *texts, translate=model.translate, **options: (
+        searched.append(texts) or translate(*texts, **options)
+    )
+    FolderTranslator(model).warm_up()
+    assert searched == [(["a"],)]
+    FolderTranslator(model, constraint=TokenAutomaton(((0, 9, 1),), (1,)), max_length=1).warm_up()

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from aiayn_keras.decoding.constraints.constraint import Constraint
 
 MOST_TRANSITIONS = 1 << 20
+GREATEST_NUMBER = (1 << 31) - 1
+"""Greatest number of a state, and greatest token id: an int32."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,13 @@ def _triples(transitions):
 
 
 def _numbers(name, values):
-    """A tuple of integers from 0."""
+    """A tuple of integers from 0 to `GREATEST_NUMBER`."""
     try:
         numbers = tuple(map(operator.index, values))
     except TypeError:
         numbers = (-1,)
-    if min(numbers, default=0) < 0:
-        raise ValueError(f"`{name}` must hold integers from 0. Received: {values!r:.60}.")
+    if not all(0 <= number <= GREATEST_NUMBER for number in numbers):
+        raise ValueError(
+            f"`{name}` must hold integers from 0 to {GREATEST_NUMBER:,}. Received: {values!r:.60}."
+        )
     return numbers

@@ -1,8 +1,10 @@
 """The model of a folder, as the page asks it."""
 
+import contextlib
 import dataclasses
 
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.translating import NoTranslationError
 from aiayn_keras.serving.local_page.sentences import (
     BATCH_SIZE,
     MOST_HYPOTHESES,
@@ -35,6 +37,11 @@ class FolderTranslator:
         self.most_hypotheses = min(num_beams, MOST_HYPOTHESES)
         self._model = model
         self._options = SearchOptions(num_return_sequences=self.most_hypotheses, **options)
+
+    def warm_up(self):
+        """Compiles the search, so that the first text need not wait for it."""
+        with contextlib.suppress(NoTranslationError):  # a constraint may leave none
+            self.translate("a")
 
     def translate(self, text, report=None):
         """Translates a text, sentence by sentence.

@@ -1,6 +1,7 @@
 """A serving kit, as the page asks it; without a server, and without Keras."""
 
 import itertools
+import unicodedata
 from types import SimpleNamespace
 from typing import Annotated
 
@@ -19,7 +20,7 @@ from aiayn_keras.serving.local_page.sentences import (
 from aiayn_keras.serving.translation_client import ServedTranslation
 
 NOTES = "assets.extra/export.json"
-MOST_NOTES_BYTES = 1 << 20
+MOST_NOTES_BYTES = 1 << 26
 SIGNATURES = ("align", "translate_nbest")
 ALIGNMENT_TITLE = "Attention of the decoder's last layer, the mean of its heads"
 
@@ -33,10 +34,12 @@ class KitNotes(pydantic.BaseModel):
 
     Attributes:
         options: The options of the graph.
+        source_end: Whether the encoder reads an end token behind a source.
         card: Facts of the model card.
     """
 
     options: _Options
+    source_end: bool = True
     card: dict[str, str]
 
 
@@ -152,14 +155,16 @@ class KitTranslator:
     def _count(self, sentence):
         """A number that is above the limit if the wordpieces of a sentence, UTF-8, are.
 
-        A kit has no signature that counts them. A sentence of more bytes than the limit is aligned,
-        which shows its wordpieces up to the limit; one that reaches the limit counts as longer.
+        A kit has no signature that counts them. A sentence that may have more than the limit is
+        aligned, which shows its wordpieces up to the limit; one that reaches the limit counts as
+        longer.
         """
         limit = self.notes.options.max_input_length
-        if len(sentence) <= limit:
-            return len(sentence)
+        if (most := most_pieces(sentence)) <= limit:
+            return most
         try:
-            num_pieces = len(self._align(sentence)["source_tokens"]) - 1
+            tokens = self._align(sentence)["source_tokens"]
+            num_pieces = len(tokens) - int(self.notes.source_end)
         except ValueError:  # the kit refuses longer text
             return limit + 1
         return limit + 1 if num_pieces >= limit else num_pieces
@@ -194,6 +199,17 @@ class KitTranslator:
             raise ValueError(f"The kit refuses the text: {error.message:.300}") from error
         arrays = {name: _decoded(output.numpy()) for name, output in outputs.items()}
         return check_outputs(signature, arrays, len(texts))
+
+
+def most_pieces(sentence):
+    """A bound of the wordpieces of a sentence, UTF-8: a piece has a byte at least.
+
+    SentencePiece's normalization, NFKC with or without case folding, may make it longer, and puts a
+    space before it.
+    """
+    text = sentence.decode("utf-8", errors="replace")
+    normalized = unicodedata.normalize("NFKC", text).casefold()
+    return max(len(sentence), len(normalized.encode())) + 1
 
 
 def _decoded(array):
