@@ -59,7 +59,11 @@ def new_folder(path):
         for written in folder.rglob("*"):
             _flush(written)
         _flush(folder)
-        folder.rename(path)
+        try:
+            folder.rename(path)
+        except OSError:
+            check_is_new(path)  # it may have come meanwhile
+            raise
         _flush(path.parent)
 
 

@@ -71,6 +71,19 @@ def test_a_new_folder_takes_the_place_of_nothing(tmp_path, make):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_folder_that_comes_meanwhile_is_kept(tmp_path):
+    path = tmp_path / "run"
+
+    def write():
+        with new_folder(path):
+            path.mkdir()
+            (path / "file").touch()
+
+    with pytest.raises(FileExistsError, match="run exists already"):
+        write()
+    assert list(tmp_path.rglob("*")) == [path, path / "file"]
+
+
 def test_a_file_is_read_up_to_its_bound(tmp_path):
     path = tmp_path / "a.json"
     path.write_bytes(b"12345")

@@ -34,9 +34,9 @@ class Translation(Hypothesis):
     """The best translation of a text, and the runners-up.
 
     Attributes:
-        hypotheses: `num_return_sequences` hypotheses, or as many as there are under a constraint,
-            best first; the first repeats this one. They differ in wordpieces; two of them may spell
-            one text.
+        hypotheses: `num_return_sequences` hypotheses, or as many as there are (under a constraint,
+            or of very short translations), best first; the first repeats this one. They differ in
+            wordpieces; two of them may spell one text.
     """
 
     hypotheses: tuple[Hypothesis, ...] = ()

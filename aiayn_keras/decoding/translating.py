@@ -62,7 +62,8 @@ def translate_texts(
         prefixes: List of strings that the translations begin with, if any.
         align: Function of encoder ids and mask `(B, S)`, decoder ids and mask `(B, T)` that gives
             alignments `(B, T, S)`, if they are wanted.
-        progress: Function called with the number of texts done after each batch.
+        progress: Function called with the number of texts done: those without words, and after
+            each batch its own.
 
     Returns:
         List of `Translation`.
@@ -91,6 +92,8 @@ def translate_texts(
         [with_words[i] for i in batch]
         for batch in batch_by_length([sources[i] for i in with_words], batch_size)
     ]
+    if progress is not None and len(with_words) < len(sources):
+        progress(len(sources) - len(with_words))
     as_token = functools.cache(tokenizer.of_targets().id_to_token)
     for rows, results in zip(batches, in_parallel(search_batch, batches), strict=True):
         found = read_hypotheses(

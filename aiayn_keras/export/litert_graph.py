@@ -77,10 +77,8 @@ def _convert(folder, signatures, weights):
         return converter.convert()
     except ConverterError as error:
         names = sorted({each.operator.name for each in error.errors} - {""})
-        raise ValueError(
-            "LiteRT does not have all operations of this model. Missing, perhaps for its "
-            f"`activation`: {', '.join(names)}."
-        ) from error
+        missing = f" Missing, perhaps for its `activation`: {', '.join(names)}." if names else ""
+        raise ValueError(f"LiteRT does not have all operations of this model.{missing}") from error
 
 
 def _encode(backbone, source_length):

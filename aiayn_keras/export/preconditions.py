@@ -2,8 +2,6 @@
 
 import importlib.util
 
-import keras
-
 INTEROP = "'aiayn-keras[interop]'"
 """The extra with the packages of other engines, as pip takes it."""
 
@@ -24,9 +22,9 @@ def check_packages(*modules, install=INTEROP):
 
 
 def is_quantized(model):
-    """Whether Keras has quantized weights of a model to integers."""
-    dtypes = {keras.backend.standardize_dtype(each.dtype) for each in model.backbone.weights}
-    return any("int" in dtype for dtype in dtypes)
+    """Whether Keras has quantized layers of a model."""
+    layers = model.backbone._flatten_layers()
+    return any(getattr(layer, "quantization_mode", None) for layer in layers)
 
 
 def check_has_tokenizer(model):

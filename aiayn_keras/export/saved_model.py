@@ -4,7 +4,7 @@ import importlib.metadata
 from dataclasses import asdict
 from pathlib import Path
 
-from aiayn_keras.checks import check_integer
+from aiayn_keras.checks import check_integer, check_texts
 from aiayn_keras.export.graph_writer import write_graph
 from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages, is_quantized
 from aiayn_keras.export.server_versions import check_graph
@@ -59,7 +59,8 @@ def export_saved_model(
         `pathlib.Path` of the version's folder.
 
     Raises:
-        FileExistsError: If the version exists already.
+        FileExistsError: If the version exists already, or the folder holds other files and no
+            exported model.
         FileNotFoundError: If the folder has a version that this package did not write.
         ImportError: If TensorFlow, TensorFlow Text or TensorFlow Serving's API is not installed.
         ValueError: For an option out of range, a folder whose name is not of letters, digits, `.`,
@@ -83,6 +84,7 @@ def export_saved_model(
             f"Received: precision={precision!r}."
         )
     _check_weights(weights, precision or model.backbone.compute_dtype)
+    warmup_texts = check_texts("warmup_texts", warmup_texts)
     folder = Path(filepath)
     greatest = max(check_kit(folder), default=0)
     version = greatest + 1 if version is None else check_integer("version", version, 1, 2**62)
@@ -105,7 +107,7 @@ def export_saved_model(
         check_graph(written)
         tokenizer = model.preprocessor.tokenizer
         name = folder.resolve().name
-        write_warmup(written, name, tokenizer, list(warmup_texts), options)
+        write_warmup(written, name, tokenizer, warmup_texts, options)
         (written / VERSION_FILE).write_text(notes.to_json(), encoding="utf-8")
         write_checksums(written)
     write_kit(folder)

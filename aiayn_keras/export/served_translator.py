@@ -14,7 +14,7 @@ from aiayn_keras.export.served_text import ServedText
 from aiayn_keras.export.shared_tables import SharedTables
 
 NO_SCORE = -1e30
-"""Score of a hypothesis that a constraint does not leave; JSON has no infinity."""
+"""Score of a hypothesis that there is not, as under a constraint; JSON has no infinity."""
 
 
 def build_served_translator(model, options, weights):
@@ -121,9 +121,7 @@ class _ServedSearch:
         if num_hypotheses not in self._searches:
             self._searches[num_hypotheses] = self._make_search(num_hypotheses)
         token_ids, log_probs = self._searches[num_hypotheses](token_ids, padding_mask)
-        if self.options.constraint is not None:
-            log_probs = tf.maximum(log_probs, NO_SCORE)
-        return token_ids, log_probs
+        return token_ids, tf.maximum(log_probs, NO_SCORE)
 
     def _make_search(self, num_hypotheses):
         """A function that all signatures call, so that the graph holds it once."""

@@ -11,6 +11,8 @@ from aiayn_keras.export.warmup_requests import BATCH_SIZES
 from aiayn_keras.files import read_bytes, write_text
 
 MOST_CONFIG_BYTES = 1 << 20
+MARKS = ("models.config", "monitoring.config")
+"""Files of which a kit has one even if its versions were moved away."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -33,6 +35,7 @@ def check_kit(folder):
         The numbers of the versions that are there, in ascending order.
 
     Raises:
+        FileExistsError: For a folder with files, none of which is of a kit.
         FileNotFoundError: For a version without notes.
         ValueError: For notes or a `models.config` that are not what the export writes.
     """
@@ -40,7 +43,19 @@ def check_kit(folder):
     versions, config = read_versions(folder), folder / "models.config"
     if versions or config.exists():
         _labels(config, versions)
+    elif others := _files_of_others(folder):
+        raise FileExistsError(
+            f"{folder} holds other files, such as {others[0]}, and no exported model: an export "
+            "would write over some of them. Choose another name or folder."
+        )
     return list(versions)
+
+
+def _files_of_others(folder):
+    """Paths in a folder that no export wrote; none of hidden ones, or if the folder is a kit."""
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    is_kit = any(path.name in MARKS for path in paths)
+    return [] if is_kit else [path for path in paths if not path.name.startswith(".")]
 
 
 def read_versions(folder):

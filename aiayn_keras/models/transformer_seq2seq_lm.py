@@ -192,7 +192,8 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
             ensemble: Other models of the same vocabulary; the probabilities of all are averaged.
             return_alignments: Whether hypotheses say where the model looked.
             batch_size: Number of texts searched together. It changes no translation.
-            progress: Function called with the number of texts done after each batch.
+            progress: Function called with the number of texts done: those without words, and
+                after each batch its own.
             **search_options: The other fields of `SearchOptions`, such as `num_return_sequences`,
                 `max_length`, and `length_penalty_offset=0` for other toolkits' length penalty.
 

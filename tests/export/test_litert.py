@@ -253,9 +253,10 @@ def test_an_operation_that_litert_does_not_have_is_named(random_model, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_quantized_model_is_refused(random_model, tmp_path):
+@pytest.mark.parametrize("mode", ["int8", "float8"])
+def test_a_quantized_model_is_refused(random_model, mode, tmp_path):
     model = random_model()
-    model.backbone.token_embedding.quantize("int8")
+    model.backbone.decoder_blocks[-1].self_attention.output_dense.quantize(mode)
     with pytest.raises(ValueError, match="that Keras has quantized"):
         export_random(model, tmp_path)
 

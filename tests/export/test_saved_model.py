@@ -241,6 +241,8 @@ def test_a_broken_kit_is_found_before_a_version_is_written(model, tmp_path, note
         ({"long_text": "cut"}, "`long_text` must be"),
         ({"precision": "int8"}, "`precision` must be"),
         ({"length_penalty": -1}, "`length_penalty` must be at least 0"),
+        ({"warmup_texts": "Hello"}, "`warmup_texts` must be a list of strings"),
+        ({"warmup_texts": [1]}, r"`warmup_texts\[0\]` must be a string"),
     ],
 )
 def test_a_failed_export_leaves_nothing(model, tmp_path, options, message):

@@ -61,3 +61,19 @@ def test_a_graph_keeps_to_a_closed_list(parser):
         return {name: readable(value.numpy()) for name, value in outputs.items()}
 
     assert_served_as_translated(parser, served, **options)
+
+
+def test_hypotheses_that_there_are_not_have_a_score_that_json_holds(parser):
+    import tensorflow as tf
+
+    num_tokens = parser.backbone.vocabulary_size
+    options = make_serving_options(64, num_beams=num_tokens, max_length=1)
+    _, signatures = build_served_translator(parser, options, WholeWeights(parser))
+    (scores,) = signatures["translate_nbest"](tf.constant(["cat"]))["scores"].numpy()
+    assert np.isfinite(scores).all()
+    (translation,) = parser.translate(
+        ["cat"], num_beams=num_tokens, num_return_sequences=num_tokens, max_length=1
+    )
+    found = len(translation.hypotheses)
+    assert found < num_tokens
+    np.testing.assert_array_equal(scores[found:], np.float32(NO_SCORE))

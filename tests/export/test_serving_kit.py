@@ -162,3 +162,15 @@ def test_a_committed_kit_is_what_the_code_writes(kit, tmp_path):
 
 def test_there_are_committed_kits():
     assert "demo_en_de" in {path.parent.name for path in KITS}
+
+
+@pytest.mark.parametrize("name", ["README.md", "docker-compose.yml", "kubernetes/service.yaml"])
+def test_a_folder_of_something_else_is_not_written_over(name, tmp_path):
+    assert check_kit(tmp_path / "new") == []
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    assert check_kit(tmp_path / "project") == []
+    path = tmp_path / "project" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match=f"such as .*project/{Path(name).parts[0]}, and no"):
+        check_kit(tmp_path / "project")

@@ -1,13 +1,18 @@
 """The local page's server: right answers, clear refusals, and nothing for other sites."""
 
 import concurrent.futures
+import dataclasses
 
 import pytest
 
 from aiayn_keras.serving.local_page import PageFacts
 from aiayn_keras.serving.local_page.application import MOST_WAITING
 from tests.serving.page_server import FACTS, PageServer
-from tests.serving.translator_doubles import FailingTranslatorDouble, WaitingTranslatorDouble
+from tests.serving.translator_doubles import (
+    EchoTranslatorDouble,
+    FailingTranslatorDouble,
+    WaitingTranslatorDouble,
+)
 
 GIRL, MÄDCHEN = "The girl is happy.", "Das Mädchen ist glücklich."
 TEXT = f"{GIRL}\n\n   Paul works.\r\n"
@@ -53,6 +58,13 @@ def test_the_search_is_answered_with_a_page(page):
     assert content["page"].startswith("<!DOCTYPE html>")
     assert "Beam search, step by step" in content["page"]
     assert page.ask("/steps", {"source": GIRL, "target": MÄDCHEN}).status == 400
+
+
+def test_a_search_that_cannot_be_shown_has_no_page():
+    with PageServer(
+        EchoTranslatorDouble(), dataclasses.replace(FACTS, shows_steps=False)
+    ) as server:
+        assert server.ask("/steps", {"source": GIRL}).status == 404
 
 
 def test_the_page_loads_nothing_and_is_framed_by_nobody(page):

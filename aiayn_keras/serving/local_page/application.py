@@ -44,8 +44,9 @@ class Application:
             ("GET", "/"): self._show,
             ("POST", "/translate"): self._translate,
             ("POST", "/explore"): self._explore,
-            ("POST", "/steps"): self._steps,
         }
+        if facts.shows_steps:
+            self._routes["POST", "/steps"] = self._steps
 
     def __call__(self, environ, start_response):
         answer = self._answer(environ)
