@@ -198,17 +198,24 @@ def _write_model(run, result):
 
 def _draw_attention(run):
     """Draws the cross-attention of the last layer for an unseen sentence of about nine words."""
+    model, tokenizer = run.translator, run.translator.preprocessor.tokenizer
     source = min(run.corpus.test.sources, key=lambda text: abs(len(text.split()) - 9))
-    # A bad model writes without end, and split anew that may have more pieces than positions.
-    longest = max(1, run.translator.backbone.max_sequence_length // 2)
-    translation = run.translator.translate([source], max_length=longest)[0]
-    maps = run.translator.attention_maps(source, translation.text)
-    # A row is named by the token that is written next, for which the decoder looks there.
-    written = (*maps.target_tokens[1:], maps.source_tokens[-1])
+    (pieces,) = tokenizer([source])
+    (translation,) = model.translate(
+        [source],
+        num_beams=run.recipe.evaluation.num_beams,
+        # A bad model writes without end, of which the beginning is enough.
+        max_length=min(2 * len(pieces) + 10, model.backbone.max_sequence_length - 1),
+        return_alignments=True,
+    )
+    if translation.alignment is None:  # no sentence has words
+        return
     plot_attention(
-        maps.cross[-1].mean(axis=0),
-        maps.source_tokens,
-        written,
+        translation.alignment,
+        tuple(map(tokenizer.id_to_token, (*pieces, *tokenizer.source_ids))),
+        (*translation.tokens, tokenizer.id_to_token(tokenizer.end_token_id)),
         path=run.folder.attention,
         title="Where the model looks when it writes each token",
+        x_label="source",
+        y_label="translation",
     )
