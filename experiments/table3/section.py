@@ -64,8 +64,9 @@ def _introduction(results):
     Multi30k English-German ([training.md](training.md) says where it is read from) for the same
     {one.updates:,} updates, {one.target_tokens / 1e6:.1f}
     million target tokens. That is 1/{_share(recipe):.0f} of the training of
-    `multi30k_en_de_tiny` below, so these models are compared early in their training, where regularization has
-    little to do. The paper trains 100,000 updates on a corpus 150 times as large."""
+    `multi30k_en_de_tiny` below, so these models are compared early in their training, where
+    regularization has little to do. The paper trains 100,000 updates on a corpus 150 times as
+    large."""
     third = f"""Nothing was tuned but one rate (see below): dropout 0.1, label smoothing 0.1,
     beam {one.num_beams}, α {one.length_penalty} and no averaging of checkpoints are the paper's,
     the sizes and the peak of the learning rate are those of the recipe `multi30k_en_de_tiny`,
