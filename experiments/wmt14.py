@@ -57,7 +57,9 @@ def section(cpu_tokens_per_second):
     products are fewer, which [devices.md](devices.md) counts."""
     second = f"""Hours by those operations, with the paper's 9.5 TFLOPS for a P100. For the other
     devices {SHARE_OF_PEAK:.0%} of their published peak in half precision, which is an
-    assumption:"""
+    assumption. What the compilers expect of this package's own training step is 3 to 6 times less
+    ([devices.md](devices.md): big on 4 TPU v5e 5.6 to 8.9 hours), as the step has fewer operations
+    than the paper's hours; it was not run on such a device either:"""
     third = f"""On two CPU cores, at the measured {cpu_tokens_per_second:,} target tokens a second
     ([benchmarks.md](benchmarks.md)), base would take {days:.0f} days at most: the tokens of its
     batches are counted with their padding."""

@@ -50,13 +50,13 @@ NOT_RUN = {
 """Commands that are recorded instead, and the reasons. Those of `aiayn-keras` are still parsed."""
 
 TEXT_FILES = (
-    *("sentences.en", "sentences.txt", "pairs.tsv", "test.en", "test.de"),
+    *("sentences.en", "sentences.txt", "pairs.tsv", "test.en", "test.de", "test.es"),
     *("dict.en.txt", "dict.de.txt", "en.vocab", "de.vocab"),
     "vocab.translate_ende_wmt32k.32768.subwords",
 )
 """Files of the reader that commands read."""
 
-TRAINED = ("mine", "my_recipe", "my_trees", "opus_en_de")
+TRAINED = ("better", "messages", "mine", "my_recipe", "my_trees", "opus_en_de")
 """Names of the models in `runs` that the reader has trained or converted."""
 
 

@@ -357,7 +357,7 @@ print(f"γ in the file over ours: {ratio.mean():.4f}; √10 = {np.sqrt(10):.4f}"
 # The export used just that: Marian has 1e-5, the shipped model 1e-6, so between the layers of the
 # file everything is √10 times as large, and the function is the same. (Not before the first
 # normalization of encoder and decoder: its input holds the positions, whose size is fixed. It takes
-# 1e-5 unchanged, which beside a variance of about 0.5 makes no visible difference.)
+# 1e-5 unchanged, which beside a variance above 1 makes no visible difference.)
 #
 # **Predict:** A search has found a translation of 4 tokens with a log-probability of −2.0 and one
 # of 8 tokens with −3.0. With α = 1, do both rules of the length penalty choose the same?
