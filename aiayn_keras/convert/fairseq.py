@@ -95,14 +95,16 @@ def read_dictionary(path):
         OSError: If there is no such regular file.
         ValueError: For a line of another form, or a word that is there twice; with the line.
     """
-    tokens = list(SPECIAL_TOKENS)
+    words = []
     for number, line in enumerate(read_lines_of(read_bytes(path, MOST_BYTES), path), start=1):
         word, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
         if not word or not (count.isascii() and count.isdigit()):
             raise ValueError(f"{path}, line {number}: expected `word count`, got {line!r:.60}.")
-        tokens.append(word)
-    check_tokens(tokens, path)
-    return tokens
+        if word in SPECIAL_TOKENS:
+            raise ValueError(f"{path}, line {number}: {word} is a token that the file leaves out.")
+        words.append(word)
+    check_tokens(words, path, "line")
+    return [*SPECIAL_TOKENS, *words]
 
 
 def _joint_vocabulary(paths, embeddings):

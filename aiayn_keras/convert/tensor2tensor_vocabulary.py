@@ -39,7 +39,7 @@ def read_vocabulary(path, num_rows, divisor):
     for number, token in enumerate(tokens, start=1):
         if not token:
             raise ValueError(f"{path}, line {number}: a token is empty.")
-    check_tokens(tokens, path)
+    check_tokens(tokens, path, "line")
     if not len(tokens) <= num_rows < len(tokens) + divisor:
         raise ValueError(
             f"{path} has {len(tokens):,} tokens, but the embeddings have {num_rows:,} rows."

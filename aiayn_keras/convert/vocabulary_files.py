@@ -37,9 +37,10 @@ def read_token_file(path):
     content = read_bytes(path, MOST_BYTES)
     if path.suffix == ".json":
         tokens = parse(TokenList, content, path, "It is no list of tokens.").root
+        check_tokens(tokens, path, "token")
     else:
         tokens = read_lines_of(content, path)
-    check_tokens(tokens, path)
+        check_tokens(tokens, path, "line")
     return tokens
 
 
@@ -55,15 +56,21 @@ def read_lines_of(content, path):
     return lines
 
 
-def check_tokens(tokens, path):
-    """Raises a `ValueError` for too many tokens, a token too long, or one that is there twice."""
+def check_tokens(tokens, path, unit):
+    """Raises a `ValueError` for too many tokens, a token too long, or one that is there twice.
+
+    Args:
+        tokens: List of strings.
+        path: Their file.
+        unit: What is counted there, `"line"` or `"token"`.
+    """
     if len(tokens) > MOST_TOKENS:
         raise ValueError(f"{path} has {len(tokens):,} tokens, more than {MOST_TOKENS:,}.")
-    lines = {}
-    for line, token in enumerate(tokens, start=1):
+    places = {}
+    for place, token in enumerate(tokens, start=1):
         if len(token) > LONGEST_TOKEN:
-            raise ValueError(f"{path}, token {line}: longer than {LONGEST_TOKEN} characters.")
-        if lines.setdefault(token, line) != line:
+            raise ValueError(f"{path}, {unit} {place}: longer than {LONGEST_TOKEN} characters.")
+        if places.setdefault(token, place) != place:
             raise ValueError(
-                f"{path}, token {line}: {token!r:.60} is token {lines[token]} already."
+                f"{path}, {unit} {place}: {token!r:.60} is {unit} {places[token]} already."
             )

@@ -228,10 +228,10 @@ def test_wrong_variables_are_refused_by_name(kind, change, message, tmp_path):
     [
         (toolkits.OpenNMTTF, ["das"], "begins with <blank>, <s>, </s>, this one with das"),
         (toolkits.OpenNMTTF, ["<blank>", "<s>", "</s>", "das"], "5 tokens, .* 10 rows"),
-        (toolkits.OpenNMTTF, ["<blank>", "<s>", "</s>", "a", "a"], "token 5: 'a' is token 4"),
+        (toolkits.OpenNMTTF, ["<blank>", "<s>", "</s>", "a", "a"], "line 5: 'a' is line 4"),
         (toolkits.Tensor2Tensor, ["'<pad>'", "'<EOS>'", "'a_'"], "3 tokens, .* 10 rows"),
         (toolkits.Tensor2Tensor, ["'<pad>'", "'<EOS>'", "''"], "line 3: a token is empty"),
-        (toolkits.Tensor2Tensor, ["'<pad>'", "'<EOS>'", "'a'", "'a'"], "token 4: 'a' is token 3"),
+        (toolkits.Tensor2Tensor, ["'<pad>'", "'<EOS>'", "'a'", "'a'"], "line 4: 'a' is line 3"),
         (toolkits.Tensor2Tensor, ["'<pad>'", "'<EOS>'", "'␠_'"], "cannot be told from one with"),
     ],
 )
