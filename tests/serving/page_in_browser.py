@@ -3,6 +3,17 @@
 SECONDS = 60
 """Longest wait for what must come; nothing is measured by it."""
 
+STATE = """
+const text = (id) => document.getElementById(id)?.textContent;
+return {
+    url: location.href, shown: document.visibilityState, ready: document.readyState,
+    focus: [document.hasFocus(), document.activeElement?.id],
+    source: document.getElementById("source")?.value, target: text("target"),
+    problem: text("problem"), timing: text("timing"), busy: text("target")?.ariaBusy,
+};
+"""
+"""What the page looks like, for an error."""
+
 
 class PageInBrowser:
     """The page of a server, opened anew, without what another test has left.
@@ -19,6 +30,9 @@ class PageInBrowser:
         browser.get_log("browser")
         browser.get_log("performance")
         browser.get(url)
+        # A browser gives the focus when it first draws, which may be after the page is loaded.
+        focused = "return document.activeElement?.id"
+        self.wait(lambda: browser.execute_script(focused) == "source")
 
     def find(self, selector):
         (found,) = self.all(selector)
@@ -33,12 +47,16 @@ class PageInBrowser:
 
     def wait(self, condition):
         """Waits until a function of nothing gives something true, and returns it."""
-        from selenium.common.exceptions import StaleElementReferenceException
+        from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
         from selenium.webdriver.support.wait import WebDriverWait
 
         ignored = [StaleElementReferenceException]
         wait = WebDriverWait(self.browser, SECONDS, 0.02, ignored_exceptions=ignored)
-        return wait.until(lambda _: condition())
+        try:
+            return wait.until(lambda _: condition())
+        except TimeoutException as error:
+            state, console = self.browser.execute_script(STATE), self.browser.get_log("browser")
+            raise AssertionError(f"It did not come; {state=}, {console=}.") from error
 
     def wait_for_translation(self, text):
         self.wait(lambda: self.text_of("#target") == text)
