@@ -51,6 +51,9 @@ INSTALLED_BACKENDS := $(VENV)/.installed-backends
 INSTALLED_WITHOUT_TENSORFLOW := $(VENV_WITHOUT_TENSORFLOW)/.installed
 INSTALLED_TPU := $(VENV_TPU)/.installed
 
+# Tests start hundreds of processes, none of which needs to compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install demo release-demo release-tatoeba test test-backends test-without-tensorflow tpu-environment tutorials notebooks book mutants lint format clean
