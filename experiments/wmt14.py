@@ -57,12 +57,13 @@ def section(cpu_tokens_per_second):
     products are fewer, which [devices.md](devices.md) counts."""
     second = f"""Hours by those operations, with the paper's 9.5 TFLOPS for a P100. For the other
     devices {SHARE_OF_PEAK:.0%} of their published peak in half precision, which is an
-    assumption. What the compilers expect of this package's own training step is 3 to 6 times less
-    ([devices.md](devices.md): big on 4 TPU v5e 5.6 to 8.9 hours), as the step has fewer operations
-    than the paper's hours; it was not run on such a device either:"""
+    assumption:"""
     third = f"""On two CPU cores, at the measured {cpu_tokens_per_second:,} target tokens a second
     ([benchmarks.md](benchmarks.md)), base would take {days:.0f} days at most: the tokens of its
-    batches are counted with their padding."""
+    batches are counted with their padding. [devices.md](devices.md) projects 3 to 6 times fewer
+    hours than this table for v5e (big on 4 chips: 5.6 to 8.9): its step has two to three times
+    fewer operations than are counted here, and reaches 35 to 64 % of the peak in place of
+    {SHARE_OF_PEAK:.0%}. Neither was run."""
     cards_table = markdown_table(["recipe card", *PAPER_FLOPS], fields)
     words = (paragraph(first), paragraph(second), table, paragraph(third), cards_table)
     return "\n\n".join(words)

@@ -130,7 +130,8 @@ def server_flags(base_path, batched):
     flags = [
         f"--model_config_file={base_path}/models.config",
         "--model_config_file_poll_wait_seconds=60",
-        # Without it a label may only name a loaded version, and at the start none is loaded.
+        # Without it a label may only name a loaded version, and at the start none is loaded. One
+        # that is in use still may: a running server does not move `canary` to a new version.
         "--allow_version_labels_for_unavailable_models=true",
         f"--monitoring_config_file={base_path}/monitoring.config",
         # A search is a chain of small operations: several requests at a time use the cores better
