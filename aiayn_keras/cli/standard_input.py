@@ -42,7 +42,7 @@ def read_available_lines(stream, max_line_bytes=MAX_LINE_BYTES):
             del rest[: end + 1]
             yield _decode(lines, done, max_line_bytes)
             done += len(lines)
-        _check_length(rest, done + 1, max_line_bytes)
+        _check_length(rest.removesuffix(b"\r"), done + 1, max_line_bytes)
     if rest:
         yield _decode([rest.removesuffix(b"\r")], done, max_line_bytes)
 

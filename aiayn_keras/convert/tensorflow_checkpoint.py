@@ -50,7 +50,7 @@ def find_checkpoint(path):
         A `pathlib.Path`.
 
     Raises:
-        OSError: If there is none.
+        OSError: If there is none, or the newest is missing.
         ValueError: If a folder has several and does not say which is the newest.
     """
     path = Path(path)
@@ -195,7 +195,7 @@ def _newest(path):
         return None
     content = read_bytes(path, MOST_STATE_BYTES).decode("utf-8", errors="replace")
     match = re.search(r'^model_checkpoint_path: "(.*)"', content, re.MULTILINE)
-    return match and Path(match[1]).name
+    return Path(match[1]).name or None if match else None
 
 
 def _index_of(prefix):

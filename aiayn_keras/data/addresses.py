@@ -48,15 +48,22 @@ def is_address(folder):
 
 
 def absolute(folder):
-    """The address of a folder as `find_files` spells it, for processes that work elsewhere too."""
-    return _address(*file_system(folder)) if is_address(folder) else os.path.abspath(folder)
+    """The address of a folder, which another process may use that works elsewhere."""
+    kind, mark, rest = str(folder).partition("://")
+    if kind in ("file", "local"):
+        return os.path.abspath(file_system(folder)[1])
+    return f"{kind}://{rest.rstrip('/')}" if mark else os.path.abspath(folder)
 
 
 def is_in(address, folder):
     """Whether a file, as `find_files` gives it, lies in a folder, as `absolute` gives it."""
-    if not is_address(folder):  # a link may lead there
+    if is_address(address) != is_address(folder):
+        return False
+    if is_address(folder):
+        folder = _address(*file_system(folder))  # as `find_files` spells it
+    else:  # a link may lead there
         address, folder = os.path.realpath(address), os.path.realpath(folder)
-    return address.startswith(f"{folder}/")
+    return address.startswith(f"{folder.rstrip('/')}/")
 
 
 def find_files(pattern):
@@ -155,7 +162,8 @@ def delete_file(address):
     """Deletes a file, if it is there."""
     system, path = file_system(address)
     with _its_errors(address), contextlib.suppress(FileNotFoundError):
-        system.rm_file(path)
+        if system.exists(path):  # who may not delete need not, if there is nothing
+            system.rm_file(path)
 
 
 @contextlib.contextmanager

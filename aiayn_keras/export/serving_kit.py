@@ -46,7 +46,7 @@ def check_kit(folder):
     elif others := _files_of_others(folder):
         raise FileExistsError(
             f"{folder} holds other files, such as {others[0]}, and no exported model: an export "
-            "would write over some of them. Choose another name or folder."
+            "might write over them. Choose another name or folder."
         )
     return list(versions)
 

@@ -39,8 +39,9 @@ class PositionalEmbedding(keras.layers.Layer):
 
     Args:
         max_sequence_length: Number of positions there are, in tokens. Later positions have no
-            encoding: the caller refuses or cuts longer input. On JAX they give NaN; TensorFlow and
-            PyTorch raise errors of their own.
+            encoding: the caller refuses or cuts longer input. For them JAX gives NaN, and
+            TensorFlow wrong rows where XLA compiles it or on a GPU; else there is an error of the
+            backend.
         kind: `"sinusoidal"`, the paper's default; `"learned"`, a trained table (row E of the
             paper's Table 3); or `"given"`, a table that is not trained but comes with the weights,
             such as the sinusoids of other packages, which are not interleaved.

@@ -90,9 +90,11 @@ class Job:
     def _begin(self, wanted):
         names = sizes_in(self.output).keys() - {LOCK}
         if JOB not in names:
-            folders = {name for name in folders_in(self.output) if not name.startswith(WRITING)}
-            if names or folders:
-                raise FileExistsError(f"{self.output} holds other files. Choose another folder.")
+            if others := sorted([*names, *_own(folders_in(self.output))]):
+                raise FileExistsError(
+                    f"{self.output} holds other files or folders, such as {others[0]}. Choose "
+                    "another folder."
+                )
             write_json(join(self.output, JOB), wanted)
             return
         there = self._description()
@@ -180,7 +182,8 @@ class Job:
         address = join(self.output, JOB)
         try:
             there = json.loads(read_file(address, MOST_BYTES))
-            return {**there, "files": [list(file) for file in there["files"]]}
+            files = [[address, *facts] for address, *facts in there["files"]]
+            return {**there, "files": files}
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ValueError(
                 f"{address} is damaged: {error}. Choose another folder, or delete this one."
@@ -190,16 +193,21 @@ class Job:
         return join(self.output, f"{stem_of(part)}.json")
 
 
+def _own(folders):
+    """Names of folders that somebody made: no hidden ones, nor that of a volume's root."""
+    return [name for name in folders if not name.startswith(".") and name != "lost+found"]
+
+
 def _first_change(before, now):
     """In brackets, which file is another than when a job began; nothing if all are the same."""
-    addresses = [[file[:1] for file in files] for files in (before, now)]
-    for file in now:
-        if file[:1] not in addresses[0]:
-            return f" ({file[0]} was none of its files)"
-        if file not in before:
-            return f" ({file[0]} has changed since it began)"
-    gone = [address for address in addresses[0] if address not in addresses[1]]
-    return f" ({gone[0][0]} is gone)" if gone else ""
+    known, found = ({str(file[0]): file for file in files} for files in (before, now))
+    for address, file in found.items():
+        if address not in known:
+            return f" ({address} was none of its files)"
+        if known[address] != file:
+            return f" ({address} has changed since it began)"
+    gone = [address for address in known if address not in found]
+    return f" ({gone[0]} is gone)" if gone else ""
 
 
 def stem_of(part):

@@ -46,6 +46,12 @@ def test_a_line_that_is_not_utf8_is_named_by_its_number():
 def test_a_line_has_a_greatest_length():
     lines = list(read_available_lines(io.BytesIO(b"123\n1234\n1234"), max_line_bytes=4))
     assert lines == [["123", "1234"], ["1234"]]
+
+    class Drops(io.BytesIO):
+        def read1(self, size=-1):
+            return super().read1(5)  # between the two characters of an end
+
+    assert list(read_available_lines(Drops(b"1234\r\n5"), 4)) == [["1234"], ["5"]]
     for text in (b"123\n12345\n", b"123\n12345"):
         with pytest.raises(ValueError, match=r"input, line 2: a line must have at most 4 bytes"):
             list(read_available_lines(io.BytesIO(text), max_line_bytes=4))

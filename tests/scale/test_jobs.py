@@ -180,11 +180,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     with pytest.raises(FileExistsError, match="holds other files"):
         translate_files(*arguments[:2], tmp_path / "full")
     (tmp_path / "folders/notes").mkdir(parents=True)
-    with pytest.raises(FileExistsError, match="holds other files"):
+    with pytest.raises(FileExistsError, match="holds other files or folders, such as notes"):
         translate_files(*arguments[:2], tmp_path / "folders")
-    (tmp_path / "out/job.json").write_text("[1]")
-    with pytest.raises(ValueError, match=r"job\.json is damaged"):
-        translate_files(*arguments, num_beams=1)
+    for damaged in ("[1]", '{"files": [1]}', '{"files": [[]]}'):
+        (tmp_path / "out/job.json").write_text(damaged)
+        with pytest.raises(ValueError, match=r"job\.json is damaged"):
+            translate_files(*arguments, num_beams=1)
 
 
 # ---- Preparation ----

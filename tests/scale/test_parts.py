@@ -3,12 +3,14 @@
 import gzip
 import os
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiayn_keras.data import CorpusError
+from aiayn_keras.data.addresses import absolute
 from aiayn_keras.data.text_files import MAX_LINE_BYTES
 from aiayn_keras.scale import aligned_cuts, parts
 from aiayn_keras.scale.job import Job
@@ -74,6 +76,39 @@ def test_links_are_followed_and_hidden_files_left_out(tmp_path):
     (tmp_path / "other.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"There is no file .*/a/2\.txt"):
         lines_of(tmp_path / "a/*.txt")
+
+
+@pytest.mark.parametrize(
+    ("output", "pattern", "others"),
+    [
+        (".", "memory://corpus/*.txt", ["a", "b"]),
+        ("memory://corpus/out/", "memory://corpus/**", ["a", "b"]),
+        ("memory://corpus/ou", "memory://corpus/**", ["a", "b", "result"]),
+    ],
+)
+def test_results_are_left_out_and_nothing_else(output, pattern, others, monkeypatch, tmp_path):
+    import fsspec
+
+    monkeypatch.chdir(tmp_path)
+    memory = fsspec.filesystem("memory")
+    for name in ("a", "b", "out/result"):
+        memory.pipe(f"/corpus/{name}.txt", b"one\n")
+    files, _ = plan_parts([pattern], left_out=absolute(output))
+    assert sorted(Path(file.address).stem for file in files) == others
+    memory.rm("/corpus", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("folder", "address"),
+    [
+        ("s3://bucket/out/", "s3://bucket/out"),
+        ("hdfs://host:9000/out", "hdfs://host:9000/out"),
+        ("file:///srv/out/", "/srv/out"),
+        ("/srv/./out/", "/srv/out"),
+    ],
+)
+def test_a_folder_has_one_address(folder, address):
+    assert absolute(folder) == address
 
 
 def test_a_name_that_is_no_text_is_kept(tmp_path):
