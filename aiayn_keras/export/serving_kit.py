@@ -11,8 +11,8 @@ from aiayn_keras.export.warmup_requests import BATCH_SIZES
 from aiayn_keras.files import read_bytes, write_text
 
 MOST_CONFIG_BYTES = 1 << 20
-MARKS = ("models.config", "monitoring.config")
-"""Files of which a kit has one even if its versions were moved away."""
+MARK = "monitoring.config"
+"""A file that every kit has, even if its versions and labels were taken away."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -54,7 +54,7 @@ def check_kit(folder):
 def _files_of_others(folder):
     """Paths in a folder that no export wrote; none of hidden ones, or if the folder is a kit."""
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    is_kit = any(path.name in MARKS for path in paths)
+    is_kit = (folder / MARK).exists()
     return [] if is_kit else [path for path in paths if not path.name.startswith(".")]
 
 
@@ -104,7 +104,7 @@ def write_kit(folder):
     files = {
         "models.config": _models_config(name, labels),
         "batching.config": batching_config,
-        "monitoring.config": render("monitoring.config"),
+        MARK: render(MARK),
         "docker-compose.yml": _docker_compose(name, flags),
         "README.md": model_card(name, versions, labels, flags, batched),
         **kubernetes_files(name, labels, flags, batching_config, memory),
