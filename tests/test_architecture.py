@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aiayn_keras"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-LONGEST_FILE = 300
+MAX_LINES = 500
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -22,7 +22,7 @@ def is_tensorflow(module):
 def may_use_tensorflow(path):
     """`path` is relative to the package: backends, exporters, sentences, clients."""
     path = PurePosixPath(path)
-    folders = ("backend", "export", "decoding/sentences")
+    folders = ("backend", "export", "documents")
     files = ("serving/grpc_client.py", "serving/local_page/kit_translator.py")
     return any(path.is_relative_to(each) for each in (*folders, *files))
 
@@ -100,7 +100,7 @@ def test_only_some_modules_ask_for_the_backend(module):
 def test_files_stay_short(module):
     path, source = module
     lines = source.count("\n")
-    assert lines <= LONGEST_FILE, f"{path} has {lines} lines, more than {LONGEST_FILE}"
+    assert lines <= MAX_LINES, f"{path} has {lines} lines, more than {MAX_LINES}"
 
 
 def test_the_library_neither_prints_nor_asserts(module):

@@ -70,7 +70,7 @@ print(translation.text)
 # *keys* and the *values* of notebook 03.
 
 # %%
-from aiayn_keras.plotting import draw_architecture
+from drawings import draw_architecture
 
 draw_architecture()
 
@@ -128,7 +128,7 @@ print([tokenizer.id_to_token(i) for i in source_ids])
 # vector for each piece of the vocabulary (notebook 02).
 
 # %%
-from aiayn_keras.plotting import draw_shapes
+from drawings import draw_shapes
 
 draw_shapes(
     "source ids (B, S)",

@@ -42,7 +42,7 @@ from itertools import pairwise
 
 import aiayn_keras as ak
 from aiayn_keras.data import load_corpus
-from aiayn_keras.plotting import draw_architecture, draw_shapes
+from drawings import draw_architecture, draw_shapes
 
 draw_architecture("token_ids")
 

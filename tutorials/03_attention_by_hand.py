@@ -42,7 +42,8 @@ from keras import ops
 from keras.initializers import RandomNormal
 
 from aiayn_keras import layers
-from aiayn_keras.plotting import COLORS, draw_architecture, draw_shapes
+from aiayn_keras.plotting import COLORS
+from drawings import draw_architecture, draw_shapes
 
 # %%
 draw_architecture("scores", "weights", "weighted_values")

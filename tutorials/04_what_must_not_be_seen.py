@@ -42,7 +42,8 @@ from keras import ops
 
 import aiayn_keras as ak
 from aiayn_keras import layers
-from aiayn_keras.plotting import draw_architecture, draw_mask_choice, draw_shapes, plot_masks
+from aiayn_keras.plotting import plot_masks
+from drawings import draw_architecture, draw_mask_choice, draw_shapes
 
 draw_architecture("mask")
 

@@ -42,7 +42,8 @@ from keras import ops
 
 import aiayn_keras as ak
 from aiayn_keras import layers
-from aiayn_keras.plotting import COLORS, draw_architecture, draw_shapes, plot_attention
+from aiayn_keras.plotting import COLORS, plot_attention
+from drawings import draw_architecture, draw_shapes
 
 # %%
 draw_architecture("heads", "joined_heads")

@@ -42,7 +42,7 @@ if "google.colab" in sys.modules:
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
 from aiayn_keras.backend import run_one_operation_at_a_time
-from aiayn_keras.plotting import draw_architecture, draw_shapes
+from drawings import draw_architecture, draw_shapes
 
 run_one_operation_at_a_time()  # faster for a model as small as ours
 draw_architecture("target_ids", "softmax")

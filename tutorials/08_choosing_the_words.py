@@ -42,7 +42,7 @@ if "google.colab" in sys.modules:
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
-from aiayn_keras.plotting import draw_architecture, draw_shapes
+from drawings import draw_architecture, draw_shapes
 
 draw_architecture("softmax", "search")
 
@@ -333,7 +333,7 @@ for W in (1, 2, 3):
 
 # %%
 from aiayn_keras.decoding.beam_search import beam_search as package_beam_search
-from aiayn_keras.decoding.cache import ForeignCache
+from aiayn_keras.decoding.decoder_step import ForeignCache
 from aiayn_keras.decoding.search_options import SearchOptions
 
 

@@ -44,7 +44,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
 import tensorflow as tf
 
-from aiayn_keras.plotting import draw_architecture
+from drawings import draw_architecture
 
 tf.config.threading.set_intra_op_parallelism_threads(1)  # one core, for clean times
 tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -170,7 +170,7 @@ assert keys.shape == values.shape == (1, H, T, K)
 # drawing, for the step that writes position t:
 
 # %%
-from aiayn_keras.plotting import draw_shapes
+from drawings import draw_shapes
 
 draw_shapes(
     "new (B, 1, D)",
@@ -218,7 +218,7 @@ assert all(key.shape == value.shape == (1, H, S, K) for key, value in cache.memo
 # from beam 1 (the second row).
 
 # %%
-from aiayn_keras.decoding.cache import DecoderCache
+from aiayn_keras.decoding.decoder_step import DecoderCache
 
 visible = np.array([[[1, 0, 1, 0, 1, 0], [1, 0, 0, 1, 0, 1]]], "bool")  # (B, W, L·W), L = 3, W = 2
 blocks = [np.zeros((1, H, 3 * 2, K))]  # (B, H, L·W, K)
@@ -272,7 +272,7 @@ assert grows < 0.1 * fixed
 # %%
 from aiayn_keras.backend import compile_inference
 from aiayn_keras.decoding.beam_search import beam_search
-from aiayn_keras.decoding.cache import ForeignCache
+from aiayn_keras.decoding.decoder_step import ForeignCache
 from aiayn_keras.decoding.search_options import SearchOptions
 
 

@@ -43,7 +43,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
 import tensorflow as tf
 
-from aiayn_keras.plotting import draw_architecture
+from drawings import draw_architecture
 
 tf.config.threading.set_intra_op_parallelism_threads(1)  # one core, for clean times
 tf.config.threading.set_inter_op_parallelism_threads(1)

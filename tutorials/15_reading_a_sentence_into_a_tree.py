@@ -41,7 +41,7 @@ if "google.colab" in sys.modules:
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
-from aiayn_keras.plotting import draw_architecture
+from drawings import draw_architecture
 
 draw_architecture("target_ids", "search")
 
@@ -54,7 +54,7 @@ import keras
 import numpy as np
 
 import aiayn_keras as ak
-from aiayn_keras.data import Tree, linearize, parse_linearized
+from aiayn_keras.parsing import Tree, linearize, parse_linearized
 
 # %% [markdown]
 # ## A treebank
@@ -262,7 +262,7 @@ print("share of tokens that are right:", *(f"{share:.0%}" for share in history["
 # trees, for new sentences of at most 10 words and for those of 11 to 16?
 
 # %%
-from aiayn_keras.training.bracket_scores import read_outputs
+from aiayn_keras.parsing.scores import read_outputs
 
 free = {"num_beams": 1, "length_penalty": 0.0}
 sentences = {"at most 10 words": unseen, "11 to 16 words": longer}
@@ -289,7 +289,7 @@ for name, references in sentences.items():
 # What is wrong with the others? The package's error says it for each line.
 
 # %%
-from aiayn_keras.data import MalformedTreeError
+from aiayn_keras.parsing import MalformedTreeError
 
 reasons = Counter()
 for line, reference in zip(lines["11 to 16 words"], longer, strict=True):
@@ -419,7 +419,7 @@ for constituent in constituents(example)[0]:
 # A line that is no tree has no constituent: all of its reference's count as missed.
 
 # %%
-from aiayn_keras.training.bracket_scores import score_trees
+from aiayn_keras.parsing.scores import score_trees
 
 
 def f1_by_hand(trees, references):
@@ -465,7 +465,7 @@ print({name: f"{points:+.1f} F1" for name, points in gain.items()})
 # in part. Constituents that both have are blue; those of one alone have broken lines.
 
 # %%
-from aiayn_keras.plotting import plot_tree_pair
+from aiayn_keras.parsing.drawing import plot_tree_pair
 
 trees_of_longer = parsed["11 to 16 words", "only trees"]
 pairs = zip(longer, trees_of_longer, strict=True)

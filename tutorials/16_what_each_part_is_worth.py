@@ -42,7 +42,7 @@ if "google.colab" in sys.modules:
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
-from aiayn_keras.plotting import draw_architecture
+from drawings import draw_architecture
 
 draw_architecture("embedding", "positions", "heads", "scores", "feed_forward", "add_norm")
 

@@ -1,6 +1,5 @@
 """Everything that depends on the Keras backend; the rest of the package never asks for it."""
 
-from aiayn_keras.backend.cache_growth import append_position, initial_length
 from aiayn_keras.backend.compilation import (
     CompiledFunctions,
     build_optimizer,
@@ -8,22 +7,24 @@ from aiayn_keras.backend.compilation import (
     compiles_by_default,
     shapes_may_change,
     variable_ids,
+    with_free_shapes,
 )
-from aiayn_keras.backend.data_sets import with_free_shapes
 from aiayn_keras.backend.devices import Devices, DevicesError, open_devices
-from aiayn_keras.backend.dropout import drop
-from aiayn_keras.backend.gathering import take, take_in_rows
 from aiayn_keras.backend.kernels import (
+    append_position,
+    bfloat16_products,
     float32_matmul,
     float32_matmul_transposed,
+    initial_length,
     pack_kernel,
     project_together,
     swap_heads,
+    take,
+    take_in_rows,
 )
 from aiayn_keras.backend.loops import rare_cond, while_loop
-from aiayn_keras.backend.precision import bfloat16_products
 from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
-from aiayn_keras.backend.random_state import seed_torch_dropout
+from aiayn_keras.backend.randomness import drop, seed_torch_dropout
 from aiayn_keras.backend.threads import (
     in_parallel,
     run_one_operation_at_a_time,

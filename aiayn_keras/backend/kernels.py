@@ -1,7 +1,38 @@
-"""Operations of a decoding step that are faster than those Keras picks."""
+"""Precision of matrix products alone, where a backend can choose it."""
+
+import contextlib
 
 import keras
 from keras import ops
+
+
+def bfloat16_products():
+    """A context in which TensorFlow compiles matrix products in bfloat16, and nothing else.
+
+    On CPUs with fast bfloat16 products this is the best precision: sums, normalization and softmax
+    are no faster in bfloat16 there. Weights and results stay float32. XLA ignores it.
+
+    Raises:
+        ValueError: On another backend, whose compiler has no such option.
+    """
+    if keras.config.backend() != "tensorflow":
+        raise ValueError(
+            "Products in bfloat16 alone need the TensorFlow backend. Received: "
+            f'{keras.config.backend()}, where the precision "mixed_bfloat16" comes next to it.'
+        )
+    return _set_tensorflow_option("auto_mixed_precision_onednn_bfloat16")
+
+
+@contextlib.contextmanager
+def _set_tensorflow_option(option):
+    import tensorflow as tf
+
+    before = tf.config.optimizer.get_experimental_options().get(option, False)
+    tf.config.optimizer.set_experimental_options({option: True})
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options({option: before})
 
 
 def project_together(x, layers):
@@ -100,3 +131,79 @@ def swap_heads(x):
         integer = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
         return tf.bitcast(tf.transpose(tf.bitcast(x, integer), (0, 2, 1, 3)), x.dtype)
     return ops.transpose(x, (0, 2, 1, 3))
+
+
+def take(x, indices, axis=0):
+    """`keras.ops.take` with indices from 0.
+
+    Args:
+        x: Tensor.
+        indices: Integer tensor of any shape.
+        axis: Axis of `x` that is replaced by `indices`' axes.
+    """
+    if keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.gather(x, indices, axis=axis)
+    return ops.take(x, indices, axis=axis)
+
+
+def take_in_rows(x, indices):
+    """Picks in every row: `x (N, M, ...)` and integer indices `(N, P)` give `(N, P, ...)`."""
+    if keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.gather(x, indices, batch_dims=1)
+    if x.ndim == 2:
+        return ops.take_along_axis(x, indices, axis=1)
+    flat = ops.reshape(x, (-1, *x.shape[2:]))  # --> (N·M, ...)
+    first_rows = ops.arange(x.shape[0], dtype=indices.dtype) * x.shape[1]
+    picked = ops.take(flat, ops.reshape(first_rows[:, None] + indices, (-1,)), axis=0)
+    return ops.reshape(picked, (*indices.shape, *x.shape[2:]))
+
+
+def initial_length(length, token_ids):
+    """The length of an empty cache: 0 where it grows by concatenation, else `length`.
+
+    Args:
+        length: Number of positions there must be room for at the end.
+        token_ids: Any integer tensor of the computation.
+    """
+    if keras.config.backend() == "tensorflow":
+        # A number that is known only when the graph runs, so that shapes may change.
+        return ops.min(token_ids) * 0
+    return length
+
+
+def append_position(cached, new, index):
+    """Adds the slots of position `index` to axis 2, in the fastest way of the backend.
+
+    TensorFlow lets the cache grow, JAX updates one of fixed size, PyTorch writes into it and looks
+    at the part written.
+
+    Returns:
+        What to keep, and what to attend to.
+    """
+    return {
+        "tensorflow": _append_by_growing,
+        "jax": _append_by_update,
+        "torch": _append_in_place,
+    }[keras.config.backend()](cached, new, index)
+
+
+def _append_by_growing(cached, new, index):
+    cached = ops.concatenate([cached, new], axis=2)
+    return cached, cached
+
+
+def _append_by_update(cached, new, index):
+    start = [0] * cached.ndim
+    start[2] = index * new.shape[2]
+    cached = ops.slice_update(cached, start, new)
+    return cached, cached
+
+
+def _append_in_place(cached, new, index):
+    end = (int(index) + 1) * new.shape[2]
+    cached[:, :, end - new.shape[2] : end] = new
+    return cached, cached[:, :, :end]

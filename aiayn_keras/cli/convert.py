@@ -60,10 +60,10 @@ def convert(
     as hf://Helsinki-NLP/opus-mt-en-de; with --dictionary, a checkpoint of fairseq; with
     --vocabulary, a checkpoint of tensor2tensor or OpenNMT-tf, or the folder of its training.
     """
+    from aiayn_keras.common.files import check_is_new, new_folder
     from aiayn_keras.convert import convert as convert_model
     from aiayn_keras.convert import convert_fairseq
     from aiayn_keras.convert.model_card import write_model_card
-    from aiayn_keras.files import check_is_new, new_folder
 
     check_is_new(output)
     for name, files in (("--dictionary", dictionaries), ("--vocabulary", vocabularies)):

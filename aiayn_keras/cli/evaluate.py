@@ -40,8 +40,7 @@ def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json
     The model is that in DIR; with the scores come sacreBLEU's signatures.
     """
     from aiayn_keras.data import read_parallel
-    from aiayn_keras.training.bleu import corpus_bleu, try_bleu_tokenizer
-    from aiayn_keras.training.chrf import corpus_chrf
+    from aiayn_keras.training.bleu import corpus_bleu, corpus_chrf, try_bleu_tokenizer
 
     check_standard_output()
     try_bleu_tokenizer(bleu_tokenizer)

@@ -58,7 +58,7 @@ def info(preset, list_all, vocabulary_size):
 def _beginning(folder):
     """Lines on the model that a folder's was fine-tuned from, if it was, as a dictionary."""
     from aiayn_keras.training import RunFolder, load_recipe
-    from aiayn_keras.training.inputs import read_inputs
+    from aiayn_keras.training.resume import read_inputs
 
     run = RunFolder(folder)
     section = load_recipe(run.recipe).model if run.recipe.exists() else None

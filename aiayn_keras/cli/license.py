@@ -57,7 +57,7 @@ def read_license(folder):
         OSError: If the README is no regular file.
         ValueError: If the README is too large, or the field is not YAML, or no name.
     """
-    from aiayn_keras.files import read_bytes
+    from aiayn_keras.common.files import read_bytes
     from aiayn_keras.untrusted_yaml import parse_yaml
 
     path = folder / README

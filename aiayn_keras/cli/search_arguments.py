@@ -6,9 +6,9 @@ import json
 import click
 from click.core import ParameterSource
 
+from aiayn_keras.common.files import read_bytes
 from aiayn_keras.decoding.constraints import as_constraint
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.files import read_bytes
 
 BATCH_SIZE = click.option(
     "--batch-size",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from aiayn_keras.common.files import check_regular_file
 from aiayn_keras.convert.number_formats import bytes_per_number, read_numbers
-from aiayn_keras.files import check_regular_file
 
 VERSIONS = range(2, 7)
 FORMATS = ("float32", "int8", "int16", "int32", "float16", "bfloat16")

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pydantic
 
-from aiayn_keras.files import read_bytes
-from aiayn_keras.schemas import parse
+from aiayn_keras.common.checks import parse
+from aiayn_keras.common.files import read_bytes
 
 HEADS_OF_SPECIFICATION = {"": 8, "TransformerBase": 8, "TransformerBig": 16}
 """Heads of old models, whose specification says them; a `TransformerSpec` holds their number."""

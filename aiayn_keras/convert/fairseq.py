@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.fairseq_checkpoint import ACTIVATIONS, read_checkpoint
 from aiayn_keras.convert.fairseq_layers import layer_weights, norm_weights
 from aiayn_keras.convert.joint_vocabulary import Vocabulary, join, joint_matrices, share
@@ -17,7 +18,6 @@ from aiayn_keras.convert.positions import half_and_half_sinusoids, position_weig
 from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
 from aiayn_keras.convert.vocabulary_files import MOST_BYTES, check_tokens, read_lines_of
-from aiayn_keras.files import read_bytes
 
 SIDES = ("encoder", "decoder")
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")

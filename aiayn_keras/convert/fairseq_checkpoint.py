@@ -4,9 +4,9 @@ from typing import Literal
 
 import pydantic
 
+from aiayn_keras.common.checks import parse
 from aiayn_keras.convert.inert_pickle import StandIn
 from aiayn_keras.convert.torch_file import read_torch, tensors_of
-from aiayn_keras.schemas import parse
 
 MOST_POSITIONS = 1 << 15
 

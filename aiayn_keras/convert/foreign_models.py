@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.marian import (
     CONFIG,
@@ -11,7 +12,6 @@ from aiayn_keras.convert.marian import (
     convert_marian,
 )
 from aiayn_keras.convert.marian_vocabulary import FILES as VOCABULARY_FILES
-from aiayn_keras.files import read_bytes
 from aiayn_keras.hub import download, is_address
 
 ENGINE_WEIGHTS = "model.bin"

@@ -10,6 +10,8 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
+from aiayn_keras.common.checks import parse
+from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.fairseq_layers import layer_weights
 from aiayn_keras.convert.joint_vocabulary import NEVER
 from aiayn_keras.convert.marian_vocabulary import read_marian_vocabulary
@@ -17,9 +19,7 @@ from aiayn_keras.convert.model_of_weights import model_of_weights
 from aiayn_keras.convert.positions import split_sinusoids
 from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tensor_files import read_tensors
-from aiayn_keras.files import read_bytes
 from aiayn_keras.models.architecture import INTEGERS, check_positions
-from aiayn_keras.schemas import parse
 
 CONFIG = "config.json"
 WEIGHT_FILES = "model.safetensors", "pytorch_model.bin"

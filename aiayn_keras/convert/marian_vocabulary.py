@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import RootModel
 
+from aiayn_keras.common.checks import parse
+from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.sentencepiece_order import SPECIAL, pieces_of, read_model, reorder
-from aiayn_keras.files import read_bytes
 from aiayn_keras.models import TransformerTokenizer
-from aiayn_keras.schemas import parse
 
 MOST_VOCABULARY_BYTES = 1 << 26
 FILES = "source.spm", "target.spm", "vocab.json"

@@ -3,7 +3,7 @@
 from aiayn_keras.convert.assigning import assign_weights
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
 from aiayn_keras.models.architecture import OPTIONS, check_architecture, count_weights
-from aiayn_keras.models.backbone_defaults import BACKBONE_DEFAULTS
+from aiayn_keras.models.transformer_backbone import BACKBONE_DEFAULTS
 
 
 def model_of_weights(origin, tokenizer, vocabulary_size, weights, **options):

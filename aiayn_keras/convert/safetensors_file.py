@@ -10,9 +10,9 @@ from typing import Literal
 
 import pydantic
 
+from aiayn_keras.common.checks import parse
+from aiayn_keras.common.files import check_regular_file
 from aiayn_keras.convert.number_formats import bytes_per_number, read_numbers
-from aiayn_keras.files import check_regular_file
-from aiayn_keras.schemas import parse
 
 MOST_HEADER_BYTES = 1 << 23
 """Bound on a header, of which a tensor takes about 100 bytes."""

@@ -4,7 +4,7 @@ import sentencepiece
 from google.protobuf.message import DecodeError
 from sentencepiece import sentencepiece_model_pb2
 
-from aiayn_keras.files import read_bytes
+from aiayn_keras.common.files import read_bytes
 from aiayn_keras.models.transformer_tokenizer import MOST_BYTES, SPECIAL_PIECES
 
 SPECIAL = tuple(SPECIAL_PIECES.values())

@@ -4,8 +4,8 @@ from typing import Literal
 
 import pydantic
 
-from aiayn_keras.files import read_bytes
-from aiayn_keras.schemas import parse
+from aiayn_keras.common.checks import parse
+from aiayn_keras.common.files import read_bytes
 
 HPARAMS = "hparams.json"
 MOST_BYTES = 1 << 20

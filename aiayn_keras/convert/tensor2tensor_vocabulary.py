@@ -3,9 +3,9 @@
 As `SubwordTextEncoder` and `TokenTextEncoder` of its `data_generators/text_encoder.py` read them.
 """
 
+from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.joint_vocabulary import Vocabulary
 from aiayn_keras.convert.vocabulary_files import MOST_BYTES, check_tokens, read_lines_of
-from aiayn_keras.files import read_bytes
 
 PAD, END = range(2)
 UNKNOWN = "UNK"

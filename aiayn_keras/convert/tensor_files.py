@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from aiayn_keras.common.files import check_regular_file
 from aiayn_keras.convert.safetensors_file import read_safetensors
 from aiayn_keras.convert.torch_file import PICKLE, ZIP, read_torch, tensors_of
-from aiayn_keras.files import check_regular_file
 
 
 def read_tensors(path):

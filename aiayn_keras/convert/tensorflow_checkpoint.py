@@ -9,10 +9,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from aiayn_keras.common.files import check_regular_file, read_bytes
 from aiayn_keras.convert.crc32c import masked_crc32c
 from aiayn_keras.convert.number_formats import bytes_per_number, read_numbers
 from aiayn_keras.convert.tensorflow_table import read_message, read_table
-from aiayn_keras.files import check_regular_file, read_bytes
 
 INDEX = ".index"
 STATE = "checkpoint"

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from aiayn_keras.common.files import check_regular_file
 from aiayn_keras.convert.torch_legacy import open_torch_legacy
 from aiayn_keras.convert.torch_tensors import Tensor
 from aiayn_keras.convert.torch_zip import open_torch_zip
-from aiayn_keras.files import check_regular_file
 
 ZIP, PICKLE = b"PK\3\4", b"\x80\2"
 """First bytes of the two formats; `torch.save` writes pickles of protocol 2."""

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import pydantic
 
-from aiayn_keras.files import read_bytes
-from aiayn_keras.schemas import parse
+from aiayn_keras.common.checks import parse
+from aiayn_keras.common.files import read_bytes
 
 MOST_BYTES = 1 << 26
 MOST_TOKENS = 1 << 20

@@ -1,23 +1,20 @@
 """Parallel text: corpora, reading, filtering, and batches for training."""
 
-from aiayn_keras.data.augmentation import augment
-from aiayn_keras.data.batch_sequence import BatchSequence
-from aiayn_keras.data.bracket_files import read_trees
+from aiayn_keras.common.text_files import CorpusError, read_lines, stream_lines
 from aiayn_keras.data.corpora import Corpus, corpus_names, load_corpus
-from aiayn_keras.data.demo.corpus import generate_demo_pairs
-from aiayn_keras.data.filtering import FilterReport, filter_pairs
+from aiayn_keras.data.demo import generate_demo_pairs
+from aiayn_keras.data.filtering import FilterReport, augment, filter_pairs
 from aiayn_keras.data.packed_batches import PackedBatches
-from aiayn_keras.data.pair_batches import PairBatches
+from aiayn_keras.data.pair_batches import BatchSequence, PairBatches
 from aiayn_keras.data.parallel_text import ParallelText, read_parallel, stream_parallel
-from aiayn_keras.data.process_rows import ProcessRows
-from aiayn_keras.data.sampled_pairs import SampledPairs
 from aiayn_keras.data.shard_writer import write_shards
-from aiayn_keras.data.text_files import CorpusError, read_lines, stream_lines
 from aiayn_keras.data.token_batches import TokenBatches
-from aiayn_keras.data.token_pairs import TokenPairs
+from aiayn_keras.data.token_pairs import SampledPairs, TokenPairs
 from aiayn_keras.data.token_shards import TokenShards
 from aiayn_keras.data.treebanks import Treebank, load_craft, tree_pairs
-from aiayn_keras.data.trees import (
+from aiayn_keras.data.update_batches import ProcessRows, UpdateBatches
+from aiayn_keras.parsing.bracket_files import read_trees
+from aiayn_keras.parsing.trees import (
     MalformedTreeError,
     Tree,
     clean_tree,
@@ -25,7 +22,6 @@ from aiayn_keras.data.trees import (
     parse_linearized,
     repair_linearized,
 )
-from aiayn_keras.data.update_batches import UpdateBatches
 
 __all__ = [
     "BatchSequence",

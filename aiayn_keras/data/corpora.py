@@ -3,13 +3,11 @@
 import dataclasses
 import itertools
 
-from aiayn_keras.data.corpus_files import MULTI30K, TATOEBA
-from aiayn_keras.data.data_folder import locate
-from aiayn_keras.data.demo.corpus import generate_demo_pairs
-from aiayn_keras.data.parallel_text import ParallelText, read_parallel
-from aiayn_keras.data.splits import SPLITS, splits_by_component
+from aiayn_keras.data.corpus_files import MULTI30K, TATOEBA, locate
+from aiayn_keras.data.demo import generate_demo_pairs
+from aiayn_keras.data.parallel_text import SPLITS, ParallelText, read_parallel, splits_by_component
 from aiayn_keras.data.treebanks import load_craft, tree_pairs
-from aiayn_keras.data.trees import LEAF
+from aiayn_keras.parsing.trees import LEAF
 
 # Share of Tatoeba's connected components for validation, and again for test.
 TATOEBA_HELD_OUT = 0.02

@@ -1,17 +1,31 @@
 """Pairs tokenized once and written as shards of bounded size."""
 
 import array
+import hashlib
 import itertools
 import json
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
+import pooch
 import sentencepiece
 from array_record.python.array_record_module import ArrayRecordWriter
 
-from aiayn_keras.data.shard_index import INDEX, VERSION, Shard, facts_of
-from aiayn_keras.data.token_shards import TOKENIZER
-from aiayn_keras.files import new_folder
+from aiayn_keras.common.addresses import copy_file, join, read_file
+from aiayn_keras.common.files import atomic_path, digest_of_file, new_folder
+from aiayn_keras.common.text_files import CorpusError
+from aiayn_keras.data.token_shards import (
+    INDEX,
+    MAX_INDEX_BYTES,
+    MAX_TOKENIZER_BYTES,
+    TOKENIZER,
+    VERSION,
+    Shard,
+    facts_of,
+    parse_index,
+)
+from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 
 MOST_PAIRS = 1 << 18
 """Pairs of a shard. A writer keeps some 60 bytes for each of them until the shard is whole."""
@@ -101,3 +115,64 @@ def index_text(dtype, origin, shards):
     shards = [shard.model_dump(mode="json", by_alias=True) for shard in shards]
     index = {"version": VERSION, "dtype": dtype, "origin": origin, "shards": shards}
     return json.dumps(index, indent=1)
+
+
+def copy_shards(address, cache_dir=None) -> Path:
+    """Finds the copy of a folder of shards on this machine; files that are missing are copied.
+
+    The copy is kept by the checksum of the shards' index, so that shards which were prepared anew
+    are copied anew. Each file appears whole and with the checksum that the index says. Batches
+    read pairs of all shards in any order, so every machine of a training has all of them.
+
+    Args:
+        address: URL of a folder that `aiayn-keras prepare` wrote.
+        cache_dir: Folder for the copies; the user's cache folder for `aiayn_keras` by default.
+
+    Returns:
+        Path of the copy, for `TokenShards`.
+
+    Raises:
+        FileNotFoundError: If a file is missing there.
+        CorpusError: If a file is damaged.
+    """
+    content = read_file(join(address, INDEX), MAX_INDEX_BYTES)
+    index = parse_index(content, join(address, INDEX))
+    cache = Path(cache_dir or pooch.os_cache("aiayn_keras"))
+    folder = cache / "shards" / hashlib.sha256(content).hexdigest()
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = {
+        f"{shard.name}.{ending}": each
+        for shard in index.shards
+        for ending, each in zip(
+            ENDINGS, (shard.files.array_record, shard.files.lengths), strict=True
+        )
+    }
+    missing = {name: each for name, each in facts.items() if _size(folder / name) != each.bytes}
+    with open_progress(
+        SECONDS_BETWEEN_LINES,
+        total=sum(each.bytes for each in missing.values()),
+        unit="B",
+        unit_scale=True,
+        desc=f"copying {address} ",
+    ) as bar:
+        for name, each in missing.items():
+            _copy(join(address, name), folder / name, each.sha256)
+            bar.update(each.bytes)
+    proto = read_file(join(address, TOKENIZER), MAX_TOKENIZER_BYTES)
+    for name, written in ((TOKENIZER, proto), (INDEX, content)):
+        with atomic_path(folder / name) as temporary:
+            temporary.write_bytes(written)
+    return folder
+
+
+def _copy(address, path, sha256):
+    with atomic_path(path) as temporary:
+        copy_file(address, temporary)
+        if digest_of_file(temporary) != sha256:
+            raise CorpusError(
+                f"{address} is damaged: its checksum is another. Prepare the corpus again."
+            )
+
+
+def _size(path):
+    return path.stat().st_size if path.is_file() else None

@@ -2,13 +2,11 @@
 
 from typing import NamedTuple
 
-from aiayn_keras.data.bracket_files import read_trees
-from aiayn_keras.data.corpus_files import CRAFT
-from aiayn_keras.data.data_folder import locate
-from aiayn_keras.data.parallel_text import ParallelText
-from aiayn_keras.data.splits import SPLITS
-from aiayn_keras.data.text_files import CorpusError, read_lines
-from aiayn_keras.data.trees import LEAF, linearize
+from aiayn_keras.common.text_files import CorpusError, read_lines
+from aiayn_keras.data.corpus_files import CRAFT, locate
+from aiayn_keras.data.parallel_text import SPLITS, ParallelText
+from aiayn_keras.parsing.bracket_files import read_trees
+from aiayn_keras.parsing.trees import LEAF, linearize
 
 CRAFT_SPLITS = dict(zip(SPLITS, ("train", "dev", "test"), strict=True))
 
@@ -63,7 +61,7 @@ def tree_pairs(trees, tree_leaves=LEAF, name="trees") -> ParallelText:
         ValueError: For another `tree_leaves`.
 
     Example:
-        >>> from aiayn_keras.data.trees import Tree
+        >>> from aiayn_keras.parsing.trees import Tree
         >>> tree_pairs([Tree("NP", (Tree("DT", ("a",)), Tree("NN", ("cat",))))])[0]
         ('a cat', '(NP XX XX )NP')
     """

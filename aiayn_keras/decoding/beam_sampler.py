@@ -7,7 +7,7 @@ import keras_hub
 from keras import ops, tree
 
 from aiayn_keras.decoding.beam_search import beam_search
-from aiayn_keras.decoding.cache import DecoderCache, ForeignCache
+from aiayn_keras.decoding.decoder_step import DecoderCache, ForeignCache
 from aiayn_keras.decoding.search_options import SearchOptions
 
 

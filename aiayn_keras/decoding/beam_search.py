@@ -5,10 +5,17 @@ from typing import Any, NamedTuple
 from keras import ops, tree
 
 from aiayn_keras.backend import shapes_may_change, take, take_in_rows, while_loop
-from aiayn_keras.decoding.beam_state import NEVER, BeamState, Sentences, initial_state
-from aiayn_keras.decoding.finished_sentences import drop_finished, drop_now, store_results
-from aiayn_keras.decoding.length_penalty import length_penalty
-from aiayn_keras.decoding.token_limits import TokenLimits
+from aiayn_keras.decoding.beam_state import (
+    NEVER,
+    BeamState,
+    Sentences,
+    drop_finished,
+    drop_now,
+    initial_state,
+    store_results,
+)
+from aiayn_keras.decoding.candidates import TokenLimits
+from aiayn_keras.decoding.search_options import length_penalty
 
 
 def beam_search(
@@ -38,7 +45,8 @@ def beam_search(
     Args:
         next_token: Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden
             states, cache)`: the distribution of the token at `index` given those before.
-        cache: The cache of `next_token` for W hypotheses each, see `aiayn_keras.decoding.cache`.
+        cache: The cache of `next_token` for W hypotheses each, see
+            `aiayn_keras.decoding.decoder_step`.
         prompt: Integer tensor `(B, L)`; L is the length limit, start and end included. Where B is
             known to be 1, a TensorFlow graph is made for small tensors.
         mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced; True at

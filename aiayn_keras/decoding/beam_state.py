@@ -1,10 +1,10 @@
-"""The state of a beam search between two steps."""
+"""The state of a beam search: live beams, and the finished hypotheses that are kept."""
 
 from typing import Any, NamedTuple
 
-from keras import ops
+from keras import ops, tree
 
-from aiayn_keras.backend import take
+from aiayn_keras.backend import rare_cond, take
 
 NEVER = float("-inf")
 
@@ -43,7 +43,7 @@ class BeamState(NamedTuple):
         sentences: The `Sentences` that are in the batch.
         results: Tuple of token ids `(B, N, L)` and log-probabilities `(B, N)` for all sentences
             that were there at the start, filled in for those that have left.
-        cache: The cache of the live hypotheses, see `aiayn_keras.decoding.cache`.
+        cache: The cache of the live hypotheses, see `aiayn_keras.decoding.decoder_step`.
         rule_state: The state of the live hypotheses in the rules of a constraint, nested tensors
             `(B, W, ...)`; an empty tuple where there is none.
     """
@@ -96,3 +96,55 @@ def gather_rows(x, beams):
     """Picks beams of a tensor whose first axis is B·W: indices `(B, W)` give `(B·W, ...)`."""
     first_rows = ops.arange(ops.shape(beams)[0], dtype=beams.dtype) * beams.shape[1]
     return take(x, ops.reshape(ops.expand_dims(first_rows, axis=1) + beams, (-1,)))
+
+
+def store_results(state):
+    """The results of all sentences, with the hypotheses found so far by those in `state`."""
+    rows = ops.expand_dims(state.sentences.row, axis=1)
+    token_ids, log_probs = state.results
+    return (
+        ops.scatter_update(token_ids, rows, state.finished_ids),
+        ops.scatter_update(log_probs, rows, state.finished_log_probs),
+    )
+
+
+def drop_finished(state):
+    """Leaves out the sentences that are done, if they are at least an eighth of all.
+
+    Fewer are not worth the copy of everybody's cache.
+
+    Args:
+        state: A `BeamState`.
+
+    Returns:
+        A `BeamState`. The results of the sentences that left are in its `results`.
+    """
+    num_left = ops.sum(ops.cast(state.can_improve, "int32"))
+    are_few = 8 * num_left <= 7 * ops.shape(state.can_improve)[0]
+    return rare_cond(
+        ops.logical_and(are_few, num_left > 0),
+        lambda: drop_now(state),
+        lambda: state,
+    )
+
+
+def drop_now(state):
+    """Leaves out the sentences that are done."""
+    results = store_results(state)
+    sentences = ops.cast(ops.nonzero(state.can_improve)[0], "int32")
+
+    def keep(x):
+        return take(x, sentences)
+
+    return state._replace(
+        live_ids=keep(state.live_ids),
+        live_log_probs=keep(state.live_log_probs),
+        finished_ids=keep(state.finished_ids),
+        finished_log_probs=keep(state.finished_log_probs),
+        finished_scores=keep(state.finished_scores),
+        can_improve=keep(state.can_improve),
+        sentences=tree.map_structure(keep, state.sentences),
+        results=results,
+        cache=state.cache.keep(sentences),
+        rule_state=tree.map_structure(keep, state.rule_state),
+    )

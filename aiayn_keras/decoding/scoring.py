@@ -3,7 +3,7 @@
 import numpy as np
 from keras import ops
 
-from aiayn_keras.checks import check_integer
+from aiayn_keras.common.checks import check_integer
 from aiayn_keras.decoding.text_batches import (
     MOST_TEXTS,
     batch_by_length,

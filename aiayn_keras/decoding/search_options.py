@@ -1,10 +1,30 @@
-"""The options of a search for translations: the one place where they are written."""
+"""The length penalty, which makes hypotheses of different lengths comparable."""
 
 import dataclasses
 from dataclasses import dataclass
 
-from aiayn_keras.checks import check_integer, check_number
+from aiayn_keras.common.checks import check_integer, check_number
 from aiayn_keras.decoding.constraints import Constraint, as_constraint
+
+
+def length_penalty(length, options):
+    """`((k + |y|) / (k + 1))^α`, by which a log-probability is divided.
+
+    With k = 5 it is GNMT's (https://arxiv.org/abs/1609.08144, equation 14), which the paper uses;
+    with k = 0 it is `|y|^α`, that of Hugging Face, CTranslate2, fairseq and Marian. Sockeye has
+    both as one formula too. α = 0 compares plain log-probabilities, a larger α favours longer
+    hypotheses. The penalty of a longer hypothesis is never smaller.
+
+    Args:
+        length: Number of tokens |y|, the end token included: a float32 tensor or array.
+        options: `SearchOptions`, of which `length_penalty` is α and `length_penalty_offset` k.
+
+    Returns:
+        Float32 tensor or array of `length`'s shape.
+    """
+    offset = options.length_penalty_offset
+    return ((offset + length) / (offset + 1.0)) ** options.length_penalty
+
 
 EXTRA_LENGTH = 50
 """Paper 6.1: "the maximum output length during inference to input length + 50"."""

@@ -1,21 +1,207 @@
-"""From texts to batches, through a search, and back to texts in order."""
+"""Hypotheses and translations: the results of a search as users see them."""
 
 import functools
+from dataclasses import dataclass, field
 
 import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import in_parallel
-from aiayn_keras.checks import check_integer
-from aiayn_keras.decoding.hypotheses import Hypothesis, as_translation, read_hypotheses
-from aiayn_keras.decoding.prompts import Prompts
+from aiayn_keras.common.checks import check_integer
+from aiayn_keras.decoding.search_options import length_penalty, most_pieces
 from aiayn_keras.decoding.text_batches import (
     LENGTH_MULTIPLE,
     MOST_TEXTS,
+    TextError,
+    TextTooLongError,
     batch_by_length,
+    check_equal_lengths,
     pad_batch,
     tokenize,
 )
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation of a text.
+
+    Attributes:
+        text: The translation.
+        score: Its log-probability in nats, the end token included, without penalties.
+        normalized_score: The score over the length penalty, by which hypotheses are ranked; with a
+            coverage penalty, they are ranked by the sum of both.
+        tokens: Its wordpieces.
+        alignment: Float32 array `(T, S)`, the attention of each wordpiece and of the end token to
+            each source wordpiece and its end token (the decoder's last layer, mean of the heads);
+            None if not asked for, and for a text without words.
+    """
+
+    text: str
+    score: float
+    normalized_score: float
+    tokens: tuple[str, ...]
+    alignment: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Translation(Hypothesis):
+    """The best translation of a text, and the runners-up.
+
+    Attributes:
+        hypotheses: `num_return_sequences` hypotheses, or as many as there are (under a constraint,
+            or of very short translations), best first; the first repeats this one. They differ in
+            wordpieces; two of them may spell one text.
+    """
+
+    hypotheses: tuple[Hypothesis, ...] = ()
+
+
+@dataclass(frozen=True)
+class DocumentTranslation:
+    """The translation of a text of any length, sentence by sentence.
+
+    Attributes:
+        text: The translation, with line breaks, spaces and bullets as in the source.
+        sources: The sentences that the source was split into.
+        translations: A `Translation` for each sentence.
+    """
+
+    text: str
+    sources: tuple[str, ...]
+    translations: tuple[Translation, ...]
+
+    @property
+    def score(self):
+        """Sum of the sentences' log-probabilities in nats."""
+        return sum(translation.score for translation in self.translations)
+
+
+def as_translation(hypotheses):
+    """The `Translation` of a text from all its hypotheses, best first."""
+    return Translation(**vars(hypotheses[0]), hypotheses=tuple(hypotheses))
+
+
+def read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs, alignments):
+    """The hypotheses of a batch, a tuple for every source; empty if nothing was found.
+
+    Args:
+        tokenizer: A `TransformerTokenizer`.
+        as_token: Its `id_to_token`, or what gives the same sooner.
+        sources: List of B lists of token ids.
+        options: The `SearchOptions`.
+        token_ids: Integer array `(B, N, L)`.
+        log_probs: Float array `(B, N)`.
+        alignments: Float array `(B, N, T, S)`, T at most `L - 1`, or None.
+    """
+    num_hypotheses = token_ids.shape[1]
+    flat_ids = token_ids.reshape(-1, token_ids.shape[2]).tolist()
+    special_ids = frozenset(tokenizer.special_token_ids)
+    pieces = [[i for i in ids if i not in special_ids] for ids in flat_ids]
+    texts = tokenizer.detokenize(pieces)
+    normalized_scores = log_probs.reshape(-1) / _length_penalties(pieces, options)
+    for row, source in enumerate(sources):
+        hypotheses = []
+        for n in range(num_hypotheses):
+            flat = row * num_hypotheses + n
+            if not np.isfinite(log_probs[row, n]):  # so few there are
+                break
+            alignment = None
+            if alignments is not None:
+                alignment = alignments[row, n, : len(pieces[flat]) + 1, : len(source)]
+            hypotheses.append(
+                Hypothesis(
+                    texts[flat],
+                    float(log_probs[row, n]),
+                    float(normalized_scores[flat]),
+                    tuple(map(as_token, pieces[flat])),
+                    alignment,
+                )
+            )
+        yield tuple(hypotheses)
+
+
+def _length_penalties(pieces, options):
+    """The length penalty of each hypothesis, whose end token is none of its pieces."""
+    return length_penalty(np.array([len(each) + 1 for each in pieces], "float32"), options)
+
+
+class Prompts:
+    """Start tokens, prefixes and limits of the translations of some texts.
+
+    Args:
+        sources: List of lists of token ids, as `tokenize` gives them.
+        prefixes: List of strings that the translations begin with, or None.
+        options: `SearchOptions`.
+        tokenizer: A `TransformerTokenizer`.
+        max_sequence_length: Most tokens of a text, the end token included.
+
+    Raises:
+        ValueError: For prefixes that do not match the texts in number.
+        TextError: For a prefix with characters that the vocabulary has not.
+        TextTooLongError: For a prefix that is longer than the translation may be.
+    """
+
+    def __init__(self, sources, prefixes, options, tokenizer, max_sequence_length):
+        self._options = options
+        self._max_pieces = max_sequence_length - 1
+        self._num_ends = len(tokenizer.source_ids)
+        self._limits = [
+            min(most_pieces(len(source) - self._num_ends, options), self._max_pieces)
+            for source in sources
+        ]
+        pieces = [()] * len(sources)
+        if prefixes is not None:
+            pieces = [ids[:-1] for ids in tokenize(prefixes, "prefixes", tokenizer.of_targets())]
+            check_equal_lengths(texts=sources, prefixes=prefixes)
+            _check_known(pieces, tokenizer, prefixes)
+            _check_room(pieces, self._limits, prefixes)
+        self._starts = [[tokenizer.start_token_id, *ids] for ids in pieces]
+
+    def batch(self, rows, batch_size, source_length):
+        """Arrays for a batch of texts.
+
+        Args:
+            rows: List of the texts' positions.
+            batch_size: Number of rows B to fill; rows beyond the texts repeat the first.
+            source_length: Number of tokens S that the batch's sources are padded to.
+
+        Returns:
+            Int32 arrays: prompts `(B, L)` as `search_translations` takes them, greatest lengths
+            `(B,)` and the least length `()`.
+        """
+        room = most_pieces(source_length - self._num_ends, self._options)
+        if self._options.max_length is not None:  # Few shapes to compile, whatever users choose.
+            room = min(room, self._max_pieces)
+            room += -(room + 2) % LENGTH_MULTIPLE
+        rows = [*rows, *rows[:1] * (batch_size - len(rows))]
+        token_ids = np.zeros((batch_size, room + 2), dtype="int32")
+        for prompt, row in zip(token_ids, rows, strict=True):
+            prompt[: len(self._starts[row])] = self._starts[row]
+        limits = np.array([self._limits[row] for row in rows], dtype="int32")
+        return token_ids, limits, np.array(self._options.min_length, dtype="int32")
+
+
+def _check_known(prefixes, tokenizer, texts):
+    for i, prefix in enumerate(prefixes):
+        if tokenizer.unk_token_id in prefix:
+            raise TextError(
+                "prefixes",
+                i,
+                "the prefix must be made of characters that the model's vocabulary has: no "
+                f"translation can begin with others. Received: {texts[i][:40]!r}.",
+            )
+
+
+def _check_room(prefixes, limits, texts):
+    for i, (prefix, limit) in enumerate(zip(prefixes, limits, strict=True)):
+        if len(prefix) > limit:
+            raise TextTooLongError(
+                "prefixes",
+                i,
+                f"the prefix has {len(prefix)} wordpieces, but the translation may have at most "
+                f"{limit} (`max_length`, or the text's plus `extra_length`, within the model's "
+                f"positions). It begins with {texts[i][:40]!r}.",
+            )
 
 
 class NoTranslationError(ValueError):

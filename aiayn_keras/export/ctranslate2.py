@@ -5,9 +5,13 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from aiayn_keras.export.float32_weights import float32_array, float32_kernel
-from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages
-from aiayn_keras.files import check_is_new, new_folder
+from aiayn_keras.common.files import check_is_new, new_folder
+from aiayn_keras.export.preparation import (
+    check_has_tokenizer,
+    check_packages,
+    float32_array,
+    float32_kernel,
+)
 
 QUANTIZATIONS = (
     "int8",

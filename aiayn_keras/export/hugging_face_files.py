@@ -1,8 +1,119 @@
-"""Configuration files by which Hugging Face's libraries run an exported model."""
+"""A SentencePiece model as `tokenizer.json`, as Hugging Face's libraries read it.
+
+`tokenizers` (Python, Rust) and transformers.js split text by such a file.
+"""
 
 import json
 
+from sentencepiece import sentencepiece_model_pb2
+
 from aiayn_keras.models.transformer_tokenizer import SPECIAL_PIECES
+
+Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
+SPACE = "▁"
+
+
+def write_tokenizers(folder, tokenizer):
+    """Writes `tokenizer.json`, and `target_tokenizer.json` where translations have other tokens.
+
+    Args:
+        folder: Path of the folder.
+        tokenizer: A `TransformerTokenizer`.
+
+    Raises:
+        ValueError: See `write_tokenizer_json`.
+    """
+    write_tokenizer_json(folder / "tokenizer.json", tokenizer.proto, tokenizer.source_end)
+    if has_other_targets(tokenizer):
+        write_tokenizer_json(folder / "target_tokenizer.json", tokenizer.target_proto)
+
+
+def has_other_targets(tokenizer):
+    """Whether translations have other tokens, not only another way to split text into them."""
+    return tokenizer.of_targets().get_vocabulary() != tokenizer.get_vocabulary()
+
+
+def write_tokenizer_json(path, proto, end=True):
+    """Writes the file of a SentencePiece model, with the same ids.
+
+    Where a unigram model has two splits of one probability, such as `= ==` and `== =`, either may
+    be taken. A character that only pieces of the other language hold is such a piece, not unknown.
+
+    Args:
+        path: The file.
+        proto: Bytes of a SentencePiece model of a `TransformerTokenizer`.
+        end: Whether a text's ids end with that of `</s>`.
+
+    Raises:
+        ValueError: If the model is neither unigram nor BPE, falls back on bytes, or is BPE with
+            pieces that are never split.
+    """
+    from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors
+
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(proto)
+    tokenizer = Tokenizer(_model(model))
+    tokenizer.normalizer = _normalizer(model.normalizer_spec)
+    prepend = "always" if model.normalizer_spec.add_dummy_prefix else "never"
+    split = model.trainer_spec.split_by_whitespace
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(SPACE, prepend, split)
+    tokenizer.decoder = decoders.Metaspace(SPACE, prepend, split)
+    tokenizer.add_special_tokens(
+        [AddedToken(piece, normalized=False, special=True) for piece in SPECIAL_PIECES.values()]
+    )
+    if end:
+        last = SPECIAL_PIECES["eos"]
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"$A {last}",
+            pair=f"$A {last} $B {last}",
+            special_tokens=[(last, tokenizer.token_to_id(last))],
+        )
+    tokenizer.save(str(path), pretty=False)
+
+
+def _model(model):
+    from tokenizers import models
+
+    spec = model.trainer_spec
+    if spec.byte_fallback:
+        raise ValueError("`tokenizer.json` is not written for a SentencePiece model with bytes.")
+    if spec.model_type == spec.UNIGRAM:  # the score 0 of words that are never split wins
+        vocabulary = [(piece.piece, piece.score) for piece in model.pieces]
+        return models.Unigram(vocabulary, unk_id=spec.unk_id, byte_fallback=False)
+    if spec.model_type == spec.BPE and not any(p.type == Piece.USER_DEFINED for p in model.pieces):
+        vocabulary = {piece.piece: i for i, piece in enumerate(model.pieces)}
+        merges = _merges(model.pieces)
+        return models.BPE(vocabulary, merges, unk_token=SPECIAL_PIECES["unk"], fuse_unk=True)
+    raise ValueError(
+        "`tokenizer.json` is written for a SentencePiece model of the type unigram, or BPE without "
+        "user-defined pieces. "
+        f"Received: {spec.ModelType.Name(spec.model_type)}."
+    )
+
+
+def _merges(pieces):
+    """Pairs of pieces in the order in which BPE joins them: by the score of what they make."""
+    scores = {piece.piece: piece.score for piece in pieces if piece.type == Piece.NORMAL}
+    merges = [
+        (score, whole[:i], whole[i:])
+        for whole, score in scores.items()
+        for i in range(1, len(whole))
+        if whole[:i] in scores and whole[i:] in scores
+    ]
+    merges.sort(key=lambda merge: -merge[0])
+    return [(left, right) for _, left, right in merges]
+
+
+def _normalizer(spec):
+    """The normalization of Unicode, and of spaces."""
+    from tokenizers import Regex, normalizers
+
+    steps = []
+    if spec.precompiled_charsmap:
+        steps.append(normalizers.Precompiled(spec.precompiled_charsmap))
+    if spec.remove_extra_whitespaces:
+        steps += [normalizers.Replace(Regex("^ +| +$"), ""), normalizers.Replace(Regex(" +"), " ")]
+    return normalizers.Sequence(steps)
 
 
 def write_json(path, content):

@@ -4,8 +4,8 @@ import hashlib
 import math
 import re
 
+from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST
-from aiayn_keras.export.template_files import render
 
 FOLDER = "kubernetes"
 

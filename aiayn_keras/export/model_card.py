@@ -5,8 +5,8 @@ import re
 
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.export.kubernetes import image_tag, kubernetes_name
+from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST, SERVERS
-from aiayn_keras.export.template_files import render
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
 
 

@@ -1,14 +1,322 @@
-"""A folder for ONNX Runtime, in Python, in the browser (transformers.js), and elsewhere."""
+"""The layers of the model as ONNX operators, with the arithmetic of `aiayn_keras.layers`."""
 
+import math
 from pathlib import Path
 
-from aiayn_keras.export.hugging_face_files import ids_never_written, write_configuration
-from aiayn_keras.export.onnx_graphs import write_decoder, write_encoder
-from aiayn_keras.export.onnx_layers import check_activation
-from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages
-from aiayn_keras.export.template_files import render
-from aiayn_keras.export.tokenizer_json import has_other_targets, write_tokenizers
-from aiayn_keras.files import check_is_new, new_folder
+import keras
+import numpy as np
+
+from aiayn_keras.common.files import check_is_new, new_folder
+from aiayn_keras.export.hugging_face_files import (
+    has_other_targets,
+    ids_never_written,
+    write_configuration,
+    write_tokenizers,
+)
+from aiayn_keras.export.onnx_author import OnnxAuthor
+from aiayn_keras.export.preparation import (
+    check_has_tokenizer,
+    check_packages,
+    float32_array,
+    float32_kernel,
+    render,
+)
+from aiayn_keras.layers import decoder_layer, encoder_layer
+from aiayn_keras.layers.attention import MASKED_SCORE
+
+
+def _gelu(author, x):
+    """`x / 2 · (1 + erf(x / √2))`, Keras' default, without approximation."""
+    erf = author.op("Erf", author.op("Mul", x, np.float32(math.sqrt(0.5))))
+    half = author.op("Mul", x, np.float32(0.5))
+    return author.op("Mul", half, author.op("Add", erf, np.float32(1.0)))
+
+
+ACTIVATIONS = {
+    keras.activations.relu: lambda author, x: author.op("Relu", x),
+    keras.activations.silu: lambda author, x: author.op("Mul", x, author.op("Sigmoid", x)),
+    keras.activations.gelu: _gelu,
+    keras.activations.tanh: lambda author, x: author.op("Tanh", x),
+    keras.activations.sigmoid: lambda author, x: author.op("Sigmoid", x),
+    keras.activations.elu: lambda author, x: author.op("Elu", x),
+    keras.activations.selu: lambda author, x: author.op("Selu", x),
+    keras.activations.softplus: lambda author, x: author.op("Softplus", x),
+    keras.activations.softsign: lambda author, x: author.op("Softsign", x),
+    keras.activations.linear: lambda author, x: x,
+}
+"""Functions that write an activation, by the activation."""
+
+
+def check_activation(function):
+    """Raises a `ValueError` that lists the activations there are, unless this is one of them."""
+    if function not in ACTIVATIONS:
+        raise ValueError(
+            "This format has the activations "
+            f"{', '.join(known.__name__ for known in ACTIVATIONS)}. "
+            f"Received: {getattr(function, '__name__', function)!r}."
+        )
+
+
+def embed(author, tokens, positions, table):
+    """`√d_model · embedding + position` (paper 3.4, 3.5).
+
+    Args:
+        author: An `OnnxAuthor`.
+        tokens: Embeddings `(B, T, D)`.
+        positions: Positions `(B, T)` or `(T,)`.
+        table: Encodings of all positions, an array or variable.
+    """
+    table = float32_array(table)
+    scaled = author.op("Mul", tokens, np.float32(math.sqrt(table.shape[-1])))
+    return author.op("Add", scaled, author.op("Gather", author.weight(table), positions, axis=0))
+
+
+def project(author, x, *layers):
+    """Applies Dense layers to one input `(B, T, M)` as one product; a result for each."""
+    kernel = np.concatenate([float32_kernel(layer) for layer in layers], axis=1)
+    bias = None
+    if layers[0].use_bias:
+        bias = np.concatenate([float32_array(layer.bias) for layer in layers])
+    x = author.product(x, author.matrix(kernel), bias)
+    if len(layers) == 1:
+        return x
+    sizes = np.array([layer.units for layer in layers])
+    return author.op("Split", x, sizes, outputs=len(layers), axis=-1)
+
+
+def attend(author, attention, query, key, value, mask):
+    """`softmax(Q Kᵀ / √d_k) V` of all heads, joined and projected (paper 3.2).
+
+    Args:
+        author: An `OnnxAuthor`.
+        attention: A `MultiHeadAttention`.
+        query: Projected queries `(B, T, H·K)`.
+        key: Keys `(B, H, S, K)`.
+        value: Values `(B, H, S, K_v)`.
+        mask: Boolean tensor that broadcasts to `(B, H, T, S)`.
+    """
+    query = author.op("Mul", query, np.float32(1.0 / math.sqrt(attention.key_dim)))
+    query = split_heads(author, query, attention.num_heads, attention.key_dim)
+    scores = author.op("MatMul", query, author.op("Transpose", key, perm=[0, 1, 3, 2]))
+    scores = author.op("Where", mask, scores, np.float32(MASKED_SCORE))
+    x = author.op("MatMul", author.op("Softmax", scores, axis=-1), value)
+    x = author.op("Transpose", x, perm=[0, 2, 1, 3])
+    x = author.op("Reshape", x, np.array([0, 0, attention.num_heads * attention.value_dim]))
+    return project(author, x, attention.output_dense)
+
+
+def split_heads(author, x, num_heads, width):
+    """`(B, T, H·K)` as `(B, H, T, K)`."""
+    x = author.op("Reshape", x, np.array([0, 0, num_heads, width]))
+    return author.op("Transpose", x, perm=[0, 2, 1, 3])
+
+
+def split_keys_and_values(author, attention, key, value):
+    """Keys and values of all heads, `(B, H, S, K)` and `(B, H, S, K_v)`."""
+    return (
+        split_heads(author, key, attention.num_heads, attention.key_dim),
+        split_heads(author, value, attention.num_heads, attention.value_dim),
+    )
+
+
+def normalize(author, x, layer):
+    """Layer normalization."""
+    gamma, beta = (author.weight(float32_array(each)) for each in (layer.gamma, layer.beta))
+    return author.op("LayerNormalization", x, gamma, beta, epsilon=layer.epsilon, axis=-1)
+
+
+class OnnxBlock:
+    """A layer of encoder or decoder as `encoder_layer` and `decoder_layer` run it.
+
+    Args:
+        author: An `OnnxAuthor`, which gets the operators.
+        block: The `EncoderBlock` or `DecoderBlock`.
+    """
+
+    def __init__(self, author, block):
+        self._author, self._block = author, block
+
+    def feed_forward(self, x):
+        """The position-wise feed-forward network (paper 3.3)."""
+        layer = self._block.feed_forward
+        x = project(self._author, x, layer.hidden_dense)
+        return project(
+            self._author, ACTIVATIONS[layer.activation](self._author, x), layer.output_dense
+        )
+
+    def self_attention_add_norm(self, x, sublayer):
+        """Self-attention in its residual connection."""
+        return self._add_norm(self._block.self_attention_add_norm, x, sublayer)
+
+    def cross_attention_add_norm(self, x, sublayer):
+        """Attention to the memory in its residual connection."""
+        return self._add_norm(self._block.cross_attention_add_norm, x, sublayer)
+
+    def feed_forward_add_norm(self, x, sublayer):
+        """The feed-forward network in its residual connection."""
+        return self._add_norm(self._block.feed_forward_add_norm, x, sublayer)
+
+    def _add_norm(self, layer, x, sublayer):
+        author, norm = self._author, layer.layer_norm
+        y = sublayer(normalize(author, x, norm) if layer.normalize_first else x)
+        x = author.op("Add", x, y)
+        return x if layer.normalize_first else normalize(author, x, norm)
+
+
+FLOAT, INT64, BOOL = 1, 7, 9
+"""ONNX's numbers of its number formats."""
+
+BATCH, SOURCE, TARGET = "batch_size", "encoder_sequence_length", "decoder_sequence_length"
+PAST, PRESENT = "past_decoder_sequence_length", "present_decoder_sequence_length"
+
+
+def write_encoder(backbone, path, quantized=False):
+    """Writes the encoder: token ids and padding mask `(B, S)` to memory `(B, S, D)`.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        path: The file.
+        quantized: Whether matrices are int8.
+    """
+    author = OnnxAuthor(quantized)
+    embeddings = author.matrix(float32_array(backbone.token_embedding.matrix()), axis=0)
+    counts = author.op("CumSum", "attention_mask", np.array(1))
+    positions = author.op("Max", author.op("Sub", counts, np.array(1)), np.array(0))
+    tokens = author.rows(embeddings, "input_ids")
+    x = embed(author, tokens, positions, backbone.encoder_embedding.table)
+    mask = _memory_mask(author, "attention_mask")
+    for block in backbone.encoder_blocks:
+
+        def attend_to_self(y, attention=block.self_attention):
+            query, *key_value = _project_self(author, attention, y)
+            return attend(author, attention, query, *key_value, mask)
+
+        x = encoder_layer(OnnxBlock(author, block), x, attend_to_self)
+    if backbone.encoder_norm is not None:
+        x = normalize(author, x, backbone.encoder_norm)
+    author.rename(x, "last_hidden_state")
+    author.write(
+        path,
+        {name: (INT64, [BATCH, SOURCE]) for name in ("input_ids", "attention_mask")},
+        {"last_hidden_state": (FLOAT, [BATCH, SOURCE, backbone.hidden_dim])},
+    )
+
+
+def write_decoder(backbone, path, quantized=False):
+    """Writes the decoder: new tokens `(B, T)` to logits `(B, T, V)`, with the cache.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        path: The file.
+        quantized: Whether matrices are int8.
+    """
+    author = OnnxAuthor(quantized)
+    lookup, output = _embedding_matrices(author, backbone.token_embedding)
+    positions, self_mask = _positions_and_mask(author)
+    memory_mask = _memory_mask(author, "encoder_attention_mask")
+    memory = _project_memory(author, backbone)
+    x = embed(author, lookup("input_ids"), positions, backbone.decoder_embedding.table)
+    for layer, block in enumerate(backbone.decoder_blocks):
+
+        def attend_to_self(y, attention=block.self_attention, layer=layer):
+            query, *key_value = _project_self(author, attention, y)
+            for i, part in enumerate(("key", "value")):
+                past = f"past_key_values.{layer}.decoder.{part}"
+                key_value[i] = author.op("Concat", past, key_value[i], axis=2)
+                author.rename(key_value[i], f"present.{layer}.decoder.{part}")
+            return attend(author, attention, query, *key_value, self_mask)
+
+        def attend_to_memory(y, attention=block.cross_attention, layer=layer):
+            query = project(author, y, attention.query_dense)
+            return attend(author, attention, query, *memory[layer], memory_mask)
+
+        x = decoder_layer(OnnxBlock(author, block), x, attend_to_self, attend_to_memory)
+    if backbone.decoder_norm is not None:
+        x = normalize(author, x, backbone.decoder_norm)
+    bias = backbone.token_embedding.logits_bias
+    bias = None if bias is None else float32_array(bias)
+    author.rename(author.product(x, output, bias), "logits")
+    author.write(path, *_decoder_ends(backbone))
+
+
+def _embedding_matrices(author, layer):
+    """Function that looks tokens up, and the matrix `(D, V)` of the output."""
+    if layer.tie_weights:
+        matrix = author.matrix(float32_array(layer.matrix()).T)
+        return (lambda ids: author.columns(matrix, ids)), matrix
+    matrix = author.matrix(float32_array(layer.matrix()), axis=0)
+    output = author.matrix(float32_array(layer.output_kernel()))
+    return (lambda ids: author.rows(matrix, ids)), output
+
+
+def _positions_and_mask(author):
+    """Positions `(T,)` of the new tokens, and what of all so far they may look at."""
+    length = author.op("Gather", author.op("Shape", "input_ids"), np.array(1), axis=0)
+    past = author.op("Shape", "past_key_values.0.decoder.key")
+    past = author.op("Gather", past, np.array(2), axis=0)
+    end = author.op("Add", past, length)
+    positions = author.op("Range", past, end, np.array(1))
+    earlier_or_self = author.op(
+        "LessOrEqual",
+        author.op("Range", np.array(0), end, np.array(1)),
+        author.op("Unsqueeze", positions, np.array([1])),
+    )
+    return positions, earlier_or_self
+
+
+def _memory_mask(author, mask):
+    """A padding mask `(B, S)` as Booleans `(B, 1, 1, S)`."""
+    return author.op("Unsqueeze", author.op("Cast", mask, to=BOOL), np.array([1, 2]))
+
+
+def _project_self(author, attention, x):
+    """Queries `(B, T, H·K)`, and keys and values of all heads."""
+    layers = attention.query_dense, attention.key_dense, attention.value_dense
+    query, key, value = project(author, x, *layers)
+    return query, *split_keys_and_values(author, attention, key, value)
+
+
+def _project_memory(author, backbone):
+    """Every layer's keys and values of the encoder's output, made in the first step only."""
+    names = [
+        f"{layer}.encoder.{part}"
+        for layer in range(backbone.num_layers)
+        for part in ("key", "value")
+    ]
+    with author.branch() as first_step:
+        made = []
+        for block in backbone.decoder_blocks:
+            attention = block.cross_attention
+            layers = attention.key_dense, attention.value_dense
+            made += split_keys_and_values(
+                author, attention, *project(author, "encoder_hidden_states", *layers)
+            )
+    with author.branch() as later_step:
+        kept = [author.op("Identity", f"past_key_values.{name}") for name in names]
+    memory = author.choose("use_cache_branch", (later_step, kept), (first_step, made))
+    for tensor, name in zip(memory, names, strict=True):
+        author.rename(tensor, f"present.{name}")
+    return list(zip(memory[0::2], memory[1::2], strict=True))
+
+
+def _decoder_ends(backbone):
+    """The decoder's inputs and results, with their number formats and shapes."""
+    inputs = {
+        "input_ids": (INT64, [BATCH, TARGET]),
+        "encoder_attention_mask": (INT64, [BATCH, SOURCE]),
+        "encoder_hidden_states": (FLOAT, [BATCH, SOURCE, backbone.hidden_dim]),
+    }
+    outputs = {"logits": (FLOAT, [BATCH, TARGET, backbone.vocabulary_size])}
+    for layer in range(backbone.num_layers):
+        for side, past, present in (("decoder", PAST, PRESENT), ("encoder", SOURCE, SOURCE)):
+            for part, width in (("key", backbone.key_dim), ("value", backbone.value_dim)):
+                name = f"{layer}.{side}.{part}"
+                shape = [BATCH, backbone.num_heads, past, width]
+                inputs[f"past_key_values.{name}"] = FLOAT, shape
+                outputs[f"present.{name}"] = FLOAT, [*shape[:2], present, width]
+    inputs["use_cache_branch"] = BOOL, [1]
+    return inputs, outputs
+
 
 SUFFIXES = {"float32": "", "int8": "_quantized"}
 """Ends of the files' names by the number format of matrices, as transformers.js has them."""

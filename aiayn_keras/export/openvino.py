@@ -3,12 +3,11 @@
 import tempfile
 from pathlib import Path
 
+from aiayn_keras.common.files import check_is_new, new_folder
+from aiayn_keras.common.weight_files import check_number_format
+from aiayn_keras.export.hugging_face_files import write_tokenizers
 from aiayn_keras.export.onnx import check_model, facts, write_graphs
-from aiayn_keras.export.preconditions import check_packages
-from aiayn_keras.export.template_files import render
-from aiayn_keras.export.tokenizer_json import write_tokenizers
-from aiayn_keras.files import check_is_new, new_folder
-from aiayn_keras.weight_files import check_number_format
+from aiayn_keras.export.preparation import check_packages, render
 
 NAMES = {"encoder": "encoder_model", "decoder": "decoder_model"}
 

@@ -1,20 +1,121 @@
-"""A SavedModel for TensorFlow Serving, in a folder with everything that the server needs."""
+"""A process of its own with the TensorFlow backend, for what only TensorFlow writes."""
 
 import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from aiayn_keras.checks import check_integer, check_texts
-from aiayn_keras.export.graph_writer import write_graph
-from aiayn_keras.export.preconditions import check_has_tokenizer, check_packages, is_quantized
+import keras
+
+from aiayn_keras.common.checks import check_integer, check_texts, parse
+from aiayn_keras.common.files import new_folder, write_checksums
+from aiayn_keras.common.weight_files import check_number_format
+from aiayn_keras.export.preparation import check_has_tokenizer, check_packages, is_quantized
+from aiayn_keras.export.served_translator import build_served_translator
+from aiayn_keras.export.served_weights import HalfPrecisionWeights, WholeWeights
 from aiayn_keras.export.server_versions import check_graph
 from aiayn_keras.export.serving_kit import check_kit, write_kit
-from aiayn_keras.export.serving_options import make_serving_options
-from aiayn_keras.export.version_notes import VERSION_FILE, VersionNotes
+from aiayn_keras.export.serving_options import (
+    VERSION_FILE,
+    ServingOptions,
+    VersionNotes,
+    make_serving_options,
+)
 from aiayn_keras.export.warmup_requests import write_warmup
-from aiayn_keras.files import new_folder, write_checksums
-from aiayn_keras.schemas import parse
-from aiayn_keras.weight_files import check_number_format
+from aiayn_keras.models import TransformerSeq2SeqLM
+
+
+def run_in_tensorflow(module, model, **arguments):
+    """Calls the function `main` of a module where Keras runs on TensorFlow.
+
+    Args:
+        module: Full name of the module. Its `main` reads the arguments by `read_arguments`.
+        model: A `TransformerSeq2SeqLM` with a preprocessor.
+        **arguments: What JSON can hold. `preset` is added: a folder with the model.
+
+    Raises:
+        RuntimeError: If the process fails, with its last line, or is killed.
+    """
+    with tempfile.TemporaryDirectory() as preset:
+        model.save_to_preset(preset)
+        arguments["preset"] = preset
+        process = subprocess.run(
+            [sys.executable, "-c", f"from {module} import main; main()"],
+            input=json.dumps(arguments),
+            # This process may hold the GPU's memory.
+            env={**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": ""},
+            capture_output=True,
+            text=True,
+        )
+    if process.returncode < 0:
+        raise RuntimeError(
+            f"The TensorFlow process that exports the model was killed by signal "
+            f"{-process.returncode}, perhaps for want of memory: it holds the model once more."
+        )
+    if process.returncode:
+        last_line = (process.stderr.strip().splitlines() or ["no message"])[-1]
+        raise RuntimeError(f"The TensorFlow process could not export the model: {last_line}")
+
+
+def read_arguments():
+    """Dictionary of the arguments of `run_in_tensorflow`, read in that process."""
+    return json.load(sys.stdin)
+
+
+WEIGHTS = {"float32": WholeWeights, "float16": HalfPrecisionWeights}
+"""How a graph keeps weights, by the name of their number format in the files."""
+
+
+def write_graph(model, path, options, precision=None, weights="float32"):
+    """Writes a SavedModel without warm-up requests and notes.
+
+    With the JAX or PyTorch backend, or for another precision than the model's, the model is saved
+    and a TensorFlow process loads and writes it.
+
+    Args:
+        model: A `TransformerSeq2SeqLM` with a preprocessor.
+        path: Folder to fill.
+        options: `ServingOptions`.
+        precision: `"float32"` or `"bfloat16"`; the model's own if not given.
+        weights: A key of `WEIGHTS`.
+
+    Raises:
+        RuntimeError: If the TensorFlow process fails, with its last line.
+        ValueError: For a weight that float16 does not have.
+    """
+    if keras.config.backend() == "tensorflow" and precision is None:
+        _write_graph_here(model, path, options, weights)
+    else:
+        run_in_tensorflow(
+            __name__,
+            model,
+            path=str(path),
+            options=asdict(options),
+            precision=precision,
+            weights=weights,
+        )
+
+
+def _write_graph_here(model, path, options, weights):
+    import tensorflow as tf
+
+    module, signatures = build_served_translator(model, options, WEIGHTS[weights](model))
+    tf.saved_model.save(module, str(path), signatures=signatures)
+
+
+def main():
+    """Runs in the TensorFlow process: writes the graph that its arguments describe."""
+    arguments = read_arguments()
+    precision = arguments["precision"]
+    dtype = {} if precision is None else {"dtype": precision}
+    model = TransformerSeq2SeqLM.from_preset(arguments["preset"], **dtype)
+    options = ServingOptions(**arguments["options"])
+    _write_graph_here(model, Path(arguments["path"]), options, arguments["weights"])
+
 
 PRECISIONS = ("float32", "bfloat16")
 

@@ -1,8 +1,12 @@
 """The model family: KerasHub's bases, subclassed."""
 
-from aiayn_keras.decoding.hypotheses import DocumentTranslation, Hypothesis, Translation
 from aiayn_keras.decoding.text_batches import TextTooLongError
-from aiayn_keras.decoding.translating import NoTranslationError
+from aiayn_keras.decoding.translating import (
+    DocumentTranslation,
+    Hypothesis,
+    NoTranslationError,
+    Translation,
+)
 from aiayn_keras.models.presets import TRANSFORMER_PRESETS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm import TransformerSeq2SeqLM

@@ -2,7 +2,7 @@
 
 import difflib
 
-from aiayn_keras.checks import check_integer, check_number
+from aiayn_keras.common.checks import check_integer, check_number
 
 # Generous: the largest Transformers stay far below.
 INTEGERS = {

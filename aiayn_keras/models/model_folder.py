@@ -1,125 +1,207 @@
-"""A model folder: checked before it is loaded, and written so that it is whole.
+"""A model folder: the files of a KerasHub preset and a list of their checksums.
 
-The files are those of a KerasHub preset, and a list of their checksums.
+Checked before anything is built from them, and written so that the folder is complete.
 """
 
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import ClassVar
 
-import keras
-
-from aiayn_keras.files import publish, write_checksums, writing_folder
-from aiayn_keras.models.preset_checks import check_dtype, check_model_folder, checking_checksums
-from aiayn_keras.models.preset_files import OF_TASK, TASK, WEIGHTS, find_preset
-from aiayn_keras.models.preset_schemas import TASK_CLASS
-from aiayn_keras.weight_files import (
-    check_number_format,
+from aiayn_keras.common.checks import parse
+from aiayn_keras.common.files import (
+    CHECKSUMS,
+    check_checksums,
+    check_regular_file,
+    publish,
+    read_bytes,
+    write_checksums,
+    writing_folder,
+)
+from aiayn_keras.common.weight_files import (
     check_room_for,
-    check_weight_file,
-    halve_weight_file,
+)
+from aiayn_keras.hub import download, is_address
+from aiayn_keras.models.architecture import (
+    LATER_OPTIONS,
+    OPTIONS,
+    check_architecture,
+    count_weights,
+)
+from aiayn_keras.models.preset_schemas import (
+    Backbone,
+    LayerConfig,
+    Metadata,
+    Preprocessor,
+    Task,
+    Tokenizer,
+    is_quantized,
+)
+
+CONFIG = "config.json"
+TASK = "task.json"
+PREPROCESSOR = "preprocessor.json"
+TOKENIZER = "tokenizer.json"
+METADATA = "metadata.json"
+WEIGHTS = "model.weights.h5"
+VOCAB_FILENAME = "vocabulary.spm"  # KerasHub's
+TARGET_VOCAB_FILENAME = "target_vocabulary.spm"
+
+OF_BACKBONE = CONFIG, WEIGHTS
+OF_TASK = *OF_BACKBONE, TASK
+WITH_PREPROCESSOR = (
+    *(PREPROCESSOR, TOKENIZER),
+    *(f"assets/tokenizer/{name}" for name in (VOCAB_FILENAME, TARGET_VOCAB_FILENAME)),
 )
 
 
-class ModelFolders:
-    """Mixin of a KerasHub task: reads and writes its preset as a model folder."""
+def find_preset(preset, names):
+    """Path of a preset's folder; what is at an address is downloaded, or found in the cache.
 
-    # Pairs of functions for models of other toolkits, `is_foreign(preset)` and
-    # `convert(preset, dtype)`; `aiayn_keras.convert` adds them.
-    converters: ClassVar[list] = []
+    Args:
+        preset: Path, name or address.
+        names: Files without which it is no preset.
 
-    @classmethod
-    def from_preset(cls, preset, load_weights=True, **kwargs):
-        """Loads a model folder, or another preset that KerasHub finds.
+    Raises:
+        OSError: If a file is missing at an address, or the hub cannot be reached.
+    """
+    if not is_address(preset):
+        return str(preset)
+    optional = METADATA, *WITH_PREPROCESSOR, CHECKSUMS
+    return str(download(str(preset), names, optional=optional))
 
-        Args:
-            preset: Path of a folder, or an address such as `"hf://user/model"`, whose files are
-                downloaded and checked as a folder's are. A model of Hugging Face's Marian, such
-                as `"hf://Helsinki-NLP/opus-mt-en-de"`, is converted, see `aiayn_keras.convert`.
-            load_weights: Whether to load the weights.
-            **kwargs: As in KerasHub, such as `dtype`.
 
-        Raises:
-            OSError: If a file of the folder is missing.
-            ValueError: If a file of the folder is damaged or foreign, with its name; or for a
-                `dtype` of a quantized model.
-        """
-        for is_foreign, convert in cls.converters if cls._is_ours() else ():
-            if is_foreign(preset):
-                if not load_weights:
-                    raise ValueError("`load_weights` must be True for a model that is converted.")
-                return convert(preset, **kwargs)
-        if cls._is_ours():
-            preset = find_preset(preset, OF_TASK)
-        if not Path(preset).is_dir():
-            return super().from_preset(str(preset), load_weights=load_weights, **kwargs)
-        with checking_checksums(preset):
-            if cls._is_ours():
-                check_model_folder(preset)
-                check_dtype(preset, kwargs.get("dtype"))
-            return cls._load(super().from_preset, preset, load_weights, **kwargs)
+MOST_JSON_BYTES = 1 << 20
+NO_MODEL = "It is no file of a model."
+LEAST_BYTES_PER_WEIGHT = 0.5
+"""Quantized to four bits."""
 
-    @classmethod
-    def _is_ours(cls):
-        """Whether this is the class of this package, not one derived from it."""
-        return keras.saving.get_registered_name(cls) == TASK_CLASS
 
-    @staticmethod
-    def _load(from_preset, preset, load_weights, **kwargs):
+@contextlib.contextmanager
+def checking_checksums(folder):
+    """Checks a folder's files while they are read in the block, which takes as long.
+
+    Raises:
+        ValueError: If a file is not what was written; this goes before the errors that follow.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        checksums = pool.submit(check_checksums, folder)
         try:
-            model = from_preset(str(preset), load_weights=load_weights, **kwargs)
-        except (ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
-            if str(preset) in str(error):
-                raise
-            reason = " ".join(str(error).split())[:300]
-            raise ValueError(f"{preset} cannot be loaded: {reason}") from error
-        if model.preprocessor is not None:
-            model.preprocessor.check_vocabulary_size(model.backbone.vocabulary_size)
-        return model
+            yield
+        finally:
+            checksums.result()
 
-    def load_task_weights(self, filepath):
-        """Loads weights that a class derived from this one has beside the backbone's.
 
-        Raises:
-            OSError: If there is no such regular file.
-            ValueError: If the model has no such weights, or the file is damaged.
-        """
-        if not self.has_task_weights():
-            raise ValueError(
-                f"{filepath} cannot be of this model: all its weights are in {WEIGHTS}. Delete it."
-            )
-        check_weight_file(filepath)
-        super().load_task_weights(filepath)
+def check_model_folder(folder):
+    """Checks the files of a model folder, as far as that needs no model.
 
-    def save_to_preset(self, preset_dir, max_shard_size=None, *, weights="float32"):
-        """Writes a model folder, see `keras_hub.models.Task.save_to_preset`.
+    Args:
+        folder: Path of the folder.
 
-        The weights are one file; adapters of LoRA are merged into them. `task.json` appears last,
-        when everything else is there.
+    Returns:
+        The options of its backbone, checked, as a dictionary.
 
-        Args:
-            preset_dir: Folder to fill; made if missing.
-            max_shard_size: None; it is there because KerasHub's method has it.
-            weights: Number format of float32 matrices in the file: `"float16"` halves them, which
-                changes their last digits. Loaded, they are float32 again.
+    Raises:
+        OSError: If a file is missing, or is a pipe, a device or a folder.
+        ValueError: If a file is not what `TransformerSeq2SeqLM.save_to_preset` writes, with its
+            name and the field; or if the training in the folder is not finished.
+    """
+    folder = Path(folder)
+    check_is_finished(folder)
+    config, options = _read_backbone(folder)
+    task = _read(folder / TASK, Task).config
+    if task.preprocessor is not None:
+        _read(folder / PREPROCESSOR, Preprocessor)
+        _read(folder / TOKENIZER, Tokenizer)
+    if (folder / METADATA).exists():
+        _read(folder / METADATA, Metadata)
+    _check_config(folder / TASK, task.backbone.config)
+    if _sizes(task.backbone.config) != _sizes(config):
+        raise ValueError(f"{folder / TASK}: its backbone is not that of config.json.")
+    _check_room(folder, options)
+    return options
 
-        Raises:
-            OSError: If there is no room; what was there stays.
-            ValueError: If `weights` is another, or a weight is too great for float16.
-        """
-        check_number_format(weights)
-        if max_shard_size is not None:
-            raise ValueError(
-                "The weights of a model folder are one file: `max_shard_size` must be None. "
-                f"Received: max_shard_size={max_shard_size!r}."
-            )
-        save = super().save_to_preset
 
-        def save_files(folder):
-            save(folder, max_shard_size=None)
-            if weights == "float16":
-                halve_weight_file(Path(folder) / WEIGHTS)
+def check_backbone_folder(folder, has_weights=True):
+    """Checks `config.json` of a folder and, if it is to be read, the size of the file of weights.
 
-        write_model_folder(preset_dir, save_files, self.variables, last=TASK)
+    Args:
+        folder: Path of the folder.
+        has_weights: Whether the weights are wanted.
+
+    Raises:
+        OSError: If a file is missing, or is a pipe, a device or a folder.
+        ValueError: If `config.json` is not what `TransformerBackbone.save_to_preset` writes, or
+            describes more weights than there are.
+    """
+    _, options = _read_backbone(Path(folder))
+    if has_weights:
+        _check_room(Path(folder), options)
+
+
+def check_dtype(folder, dtype):
+    """Raises a `ValueError` for another number format than that of a folder's quantized model."""
+    own = _read(Path(folder) / CONFIG, Backbone).config.get("dtype")
+    if dtype is not None and is_quantized(own):
+        raise ValueError(
+            f"`dtype` must be left out for {folder}, which is quantized: a quantized model keeps "
+            f"its own numbers. Received: dtype={getattr(dtype, 'name', dtype)!r}."
+        )
+
+
+def check_is_finished(folder):
+    """Raises a `ValueError` for the folder of a training that is not finished."""
+    if (folder / "checkpoints").is_dir() and not (folder / "evaluation.json").is_file():
+        raise ValueError(
+            f"{folder} is no model folder: its training is not finished: go on with "
+            "`aiayn-keras train`."
+        )
+
+
+def _read(path, schema):
+    """The content of a JSON file, if it has the form of its schema."""
+    return parse(schema, read_bytes(path, MOST_JSON_BYTES), path, NO_MODEL)
+
+
+def _read_backbone(folder):
+    """The configuration of a folder's backbone, and its checked options."""
+    path = folder / CONFIG
+    config = _read(path, Backbone).config
+    return config, _check_config(path, config)
+
+
+def _check_room(folder, options):
+    """Raises a `ValueError` if the file of weights is too small for a backbone of these options."""
+    weights = folder / WEIGHTS
+    check_regular_file(weights)
+    num_bytes = weights.stat().st_size
+    if LEAST_BYTES_PER_WEIGHT * count_weights(options) > num_bytes:
+        raise ValueError(
+            f"{folder / CONFIG} describes a model of {count_weights(options):,} weights, "
+            f"more than the {num_bytes:,} bytes of {WEIGHTS} can hold. Copy the folder again."
+        )
+
+
+def _check_config(path, config):
+    """The checked options of a backbone's configuration."""
+    layer = {name: config[name] for name in config if name in LayerConfig.model_fields}
+    options = LATER_OPTIONS | {name: config[name] for name in config if name not in layer}
+    missing = [name for name in OPTIONS if name not in options]
+    if missing:
+        raise ValueError(f"{path}: field `config.{missing[0]}` is missing.")
+    parse(LayerConfig, layer, path, NO_MODEL)
+    activation = options.pop("activation")
+    if not isinstance(activation, str):
+        raise ValueError(f"{path}: `activation` must be a name. Received: {activation!r:.60}.")
+    unknown = sorted(options.keys() - set(OPTIONS))
+    try:
+        return {**check_architecture(unknown, **options), "activation": activation}
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _sizes(config):
+    """A backbone's configuration without what may differ between two files of one model."""
+    return {name: value for name, value in config.items() if name not in ("name", "dtype")}
 
 
 def write_model_folder(folder, save, variables, last):
@@ -147,3 +229,27 @@ def write_model_folder(folder, save, variables, last):
             target = folder / path.relative_to(writing)
             target.parent.mkdir(parents=True, exist_ok=True)
             publish(path, target)
+
+
+def load_preset(from_preset, preset, load_weights, **kwargs):
+    """Loads a model from a folder that has been checked.
+
+    Args:
+        from_preset: KerasHub's method, bound to the model's class.
+        preset: Path of the folder.
+        load_weights: Whether to load the weights.
+        **kwargs: As in KerasHub.
+
+    Raises:
+        ValueError: If Keras cannot build the model, with the folder's name.
+    """
+    try:
+        model = from_preset(str(preset), load_weights=load_weights, **kwargs)
+    except (ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
+        if str(preset) in str(error):
+            raise
+        reason = " ".join(str(error).split())[:300]
+        raise ValueError(f"{preset} cannot be loaded: {reason}") from error
+    if model.preprocessor is not None:
+        model.preprocessor.check_vocabulary_size(model.backbone.vocabulary_size)
+    return model

@@ -1,6 +1,7 @@
 """The encoder-decoder without its output projection (paper 3, Figure 1)."""
 
 import functools
+import inspect
 import warnings
 from pathlib import Path
 from typing import ClassVar
@@ -9,6 +10,7 @@ import keras
 import numpy as np
 from keras_hub.models import Backbone
 
+from aiayn_keras.common.weight_files import check_weight_file
 from aiayn_keras.layers import (
     DecoderBlock,
     EncoderBlock,
@@ -18,11 +20,14 @@ from aiayn_keras.layers import (
     make_decoder_masks,
 )
 from aiayn_keras.models.architecture import BLOCK_OPTIONS, OPTIONS, check_architecture
-from aiayn_keras.models.preset_checks import check_backbone_folder, checking_checksums
-from aiayn_keras.models.preset_files import OF_BACKBONE, find_preset
+from aiayn_keras.models.model_folder import (
+    OF_BACKBONE,
+    check_backbone_folder,
+    checking_checksums,
+    find_preset,
+)
 from aiayn_keras.models.preset_schemas import BACKBONE_CLASS
 from aiayn_keras.models.presets import TRANSFORMER_PRESETS
-from aiayn_keras.weight_files import check_weight_file
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -290,3 +295,11 @@ class TransformerBackbone(Backbone):
         config.update({name: getattr(self, name) for name in OPTIONS})
         config["activation"] = keras.activations.serialize(self.activation)
         return config
+
+
+BACKBONE_DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(TransformerBackbone.__init__).parameters.items()
+    if parameter.default is not parameter.empty and name != "dtype"
+}
+"""The options of a `TransformerBackbone` and their defaults."""

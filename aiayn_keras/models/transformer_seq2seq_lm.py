@@ -1,13 +1,19 @@
 """The translation model: a backbone with its tied output projection, trained and searched."""
 
 import functools
+from pathlib import Path
 from typing import ClassVar
 
 import keras
 import numpy as np
 
 from aiayn_keras.backend import CompiledFunctions, compiles_by_default, variable_ids
-from aiayn_keras.decoding.attention_maps import alignments
+from aiayn_keras.common.weight_files import (
+    check_number_format,
+    check_weight_file,
+    halve_weight_file,
+)
+from aiayn_keras.decoding.attention_maps import alignments, compute_attention_maps
 from aiayn_keras.decoding.beam_sampler import BeamSampler
 from aiayn_keras.decoding.generation import (
     generate_tokens,
@@ -16,13 +22,23 @@ from aiayn_keras.decoding.generation import (
     search_translations,
     until_end,
 )
+from aiayn_keras.decoding.recording import record_search
 from aiayn_keras.decoding.scoring import score_texts, token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import translate_texts
-from aiayn_keras.models.document_translator import DocumentTranslator
-from aiayn_keras.models.ensembles import check_one_vocabulary
-from aiayn_keras.models.inspection import Inspection
-from aiayn_keras.models.model_folder import ModelFolders
+from aiayn_keras.documents.translation import translate_documents
+from aiayn_keras.models.model_folder import (
+    OF_TASK,
+    TASK,
+    WEIGHTS,
+    check_dtype,
+    check_model_folder,
+    checking_checksums,
+    find_preset,
+    load_preset,
+    write_model_folder,
+)
+from aiayn_keras.models.preset_schemas import TASK_CLASS
 from aiayn_keras.models.training_steps import TrainingSteps
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
@@ -37,7 +53,7 @@ from aiayn_keras.optimization import (
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, TrainingSteps):
+class TransformerSeq2SeqLM(TrainingSteps):
     """A `TransformerBackbone` that translates (paper 3, 5 and 6).
 
     Maps the backbone's inputs to logits `(B, T, V)`; the output projection is the embedding matrix
@@ -58,6 +74,9 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
     preprocessor_cls = TransformerSeq2SeqLMPreprocessor
     # Functions `(model, filepath, **options)` by format; `aiayn_keras.export` adds them.
     exporters: ClassVar[dict] = {}
+    # Pairs of functions for models of other toolkits, `is_foreign(preset)` and
+    # `convert(preset, dtype)`; `aiayn_keras.convert` adds them.
+    converters: ClassVar[list] = []
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
         if preprocessor is not None:
@@ -211,7 +230,7 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
         options = SearchOptions(num_beams, length_penalty, **search_options)
         models = (self, *ensemble)
         backbones = tuple(model.backbone for model in models)
-        check_one_vocabulary(models)
+        _check_one_vocabulary(models)
 
         def search(token_ids, *inputs):
             find = search_one_translation if len(token_ids) == 1 else search_translations
@@ -232,6 +251,38 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
             prefixes=prefixes,
             align=self._compiled("align", alignments) if return_alignments else None,
             progress=progress,
+        )
+
+    def translate_documents(self, texts, *, ensemble=(), **options):
+        """Translates texts of any length, sentence by sentence.
+
+        Line breaks, blank lines, spaces and bullets stay as they are, and so does what has no
+        letters. A sentence of more wordpieces than the model has positions is cut at the best
+        places; nothing is left out.
+
+        Args:
+            texts: List of strings.
+            ensemble: See `translate`.
+            **options: The other options of `translate` but `prefixes`; `progress` is called with
+                numbers of sentences.
+
+        Returns:
+            List of `DocumentTranslation`, one for a text, in order.
+
+        Raises:
+            ImportError: If TensorFlow Text, which finds the sentences, is not installed.
+            ValueError: As `translate`, but for long texts.
+            TypeError: As `translate`, and for `prefixes`.
+        """
+        if "prefixes" in options:
+            raise TypeError("`prefixes` are of sentences: give them to `translate`.")
+        ensemble = tuple(ensemble)
+        backbones = [model.backbone for model in (self, *ensemble)]
+        return translate_documents(
+            texts,
+            lambda sentences: self.translate(sentences, ensemble=ensemble, **options),
+            self._tokenizer,
+            longest_sequence(backbones),
         )
 
     def score(self, sources, targets, *, per_token=False, batch_size=64):
@@ -265,6 +316,51 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
         )
         return scores if per_token else np.array([sum(score) for score in scores], "float32")
 
+    def attention_maps(self, source, target):
+        """Attention weights of every layer and head for one pair, see `AttentionMaps`.
+
+        Args:
+            source: A string.
+            target: A string, such as the translation.
+        """
+        return compute_attention_maps(self.backbone, self._tokenizer, source, target)
+
+    def record_search(
+        self,
+        source,
+        beam_counts=(1, 2, 3, 4, 5),
+        length_penalties=(0.0, 0.6, 1.0),
+        **search_options,
+    ):
+        """Searches for translations of a text as `translate` does, and keeps every step.
+
+        Each number of beams is searched with each exponent. The searches are those of `translate`,
+        run one step at a time; `aiayn_keras.plotting.decoding_steps` makes a page of them.
+
+        Args:
+            source: A string with at least one word.
+            beam_counts: Numbers of beams.
+            length_penalties: Exponents α of the length penalty.
+            **search_options: The other fields of `SearchOptions`.
+
+        Returns:
+            `aiayn_keras.decoding.recording.SearchRecord`.
+
+        Raises:
+            ValueError: For a text without words, one that is too long for the model, no beam count
+                or exponent at all, options out of range, and where there is no translation.
+        """
+        if not beam_counts or not length_penalties:
+            raise ValueError(
+                "There must be at least one of `beam_counts` and of `length_penalties`. "
+                f"Received: beam_counts={beam_counts}, length_penalties={length_penalties}."
+            )
+        options = [
+            [SearchOptions(num_beams, alpha, **search_options) for alpha in length_penalties]
+            for num_beams in beam_counts
+        ]
+        return record_search(self.backbone, self._tokenizer, source, options)
+
     def export(self, filepath, format="saved_model", **options):
         """Writes the model for use without this package.
 
@@ -283,6 +379,87 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
             )
         return self.exporters[format](self, filepath, **options)
 
+    @classmethod
+    def from_preset(cls, preset, load_weights=True, **kwargs):
+        """Loads a model folder, or another preset that KerasHub finds.
+
+        Args:
+            preset: Path of a folder, or an address such as `"hf://user/model"`, whose files are
+                downloaded and checked as a folder's are. A model of Hugging Face's Marian, such
+                as `"hf://Helsinki-NLP/opus-mt-en-de"`, is converted, see `aiayn_keras.convert`.
+            load_weights: Whether to load the weights.
+            **kwargs: As in KerasHub, such as `dtype`.
+
+        Raises:
+            OSError: If a file of the folder is missing.
+            ValueError: If a file of the folder is damaged or foreign, with its name; or for a
+                `dtype` of a quantized model.
+        """
+        for is_foreign, convert in cls.converters if cls._is_ours() else ():
+            if is_foreign(preset):
+                if not load_weights:
+                    raise ValueError("`load_weights` must be True for a model that is converted.")
+                return convert(preset, **kwargs)
+        if cls._is_ours():
+            preset = find_preset(preset, OF_TASK)
+        if not Path(preset).is_dir():
+            return super().from_preset(str(preset), load_weights=load_weights, **kwargs)
+        with checking_checksums(preset):
+            if cls._is_ours():
+                check_model_folder(preset)
+                check_dtype(preset, kwargs.get("dtype"))
+            return load_preset(super().from_preset, preset, load_weights, **kwargs)
+
+    @classmethod
+    def _is_ours(cls):
+        """Whether this is the class of this package, not one derived from it."""
+        return keras.saving.get_registered_name(cls) == TASK_CLASS
+
+    def load_task_weights(self, filepath):
+        """Loads weights that a class derived from this one has beside the backbone's.
+
+        Raises:
+            OSError: If there is no such regular file.
+            ValueError: If the model has no such weights, or the file is damaged.
+        """
+        if not self.has_task_weights():
+            raise ValueError(
+                f"{filepath} cannot be of this model: all its weights are in {WEIGHTS}. Delete it."
+            )
+        check_weight_file(filepath)
+        super().load_task_weights(filepath)
+
+    def save_to_preset(self, preset_dir, max_shard_size=None, *, weights="float32"):
+        """Writes a model folder, see `keras_hub.models.Task.save_to_preset`.
+
+        The weights are one file; adapters of LoRA are merged into them. `task.json` appears last,
+        when everything else is there.
+
+        Args:
+            preset_dir: Folder to fill; made if missing.
+            max_shard_size: None; it is there because KerasHub's method has it.
+            weights: Number format of float32 matrices in the file: `"float16"` halves them, which
+                changes their last digits. Loaded, they are float32 again.
+
+        Raises:
+            OSError: If there is no room; what was there stays.
+            ValueError: If `weights` is another, or a weight is too great for float16.
+        """
+        check_number_format(weights)
+        if max_shard_size is not None:
+            raise ValueError(
+                "The weights of a model folder are one file: `max_shard_size` must be None. "
+                f"Received: max_shard_size={max_shard_size!r}."
+            )
+        save = super().save_to_preset
+
+        def save_files(folder):
+            save(folder, max_shard_size=None)
+            if weights == "float16":
+                halve_weight_file(Path(folder) / WEIGHTS)
+
+        write_model_folder(preset_dir, save_files, self.variables, last=TASK)
+
     def compile_from_config(self, config):
         """Compiles as a loaded `.keras` file says; the sampler is the default one."""
         self.compile(**keras.saving.deserialize_keras_object(config))
@@ -298,3 +475,23 @@ class TransformerSeq2SeqLM(ModelFolders, DocumentTranslator, Inspection, Trainin
         """A function of the backbone and tensors as one of tensors, compiled once for its `key`."""
         function = functools.partial(function, self.backbone)
         return self._compiled_functions.get(key, function, self)
+
+
+def _check_one_vocabulary(models):
+    """Refuses models whose token ids do not mean the same.
+
+    Args:
+        models: Tuple of `TransformerSeq2SeqLM`s; those without tokenizer count by their size.
+
+    Raises:
+        ValueError: If sizes or tokenizers differ.
+    """
+    sizes = [model.backbone.vocabulary_size for model in models]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"`ensemble` must be of one vocabulary. Received sizes: {sizes}.")
+    tokenizers = [model.preprocessor.tokenizer for model in models if model.preprocessor]
+    if len({(each.proto, each.target_proto, each.source_end) for each in tokenizers}) > 1:
+        raise ValueError(
+            "`ensemble` must be of one vocabulary. Received models of one size whose tokenizers "
+            "differ: only models trained with one tokenizer go together."
+        )

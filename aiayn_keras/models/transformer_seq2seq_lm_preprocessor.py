@@ -5,7 +5,7 @@ import keras_hub
 import numpy as np
 from keras import ops
 
-from aiayn_keras.checks import check_integer
+from aiayn_keras.common.checks import check_integer
 from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer

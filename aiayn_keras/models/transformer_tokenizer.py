@@ -9,8 +9,8 @@ import keras
 import keras_hub
 import sentencepiece
 
-from aiayn_keras.files import read_bytes
-from aiayn_keras.models.preset_files import TARGET_VOCAB_FILENAME, VOCAB_FILENAME
+from aiayn_keras.common.files import read_bytes
+from aiayn_keras.models.model_folder import TARGET_VOCAB_FILENAME, VOCAB_FILENAME
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from aiayn_keras.checks import check_number
+from aiayn_keras.common.checks import check_number
 
 
 def label_smoothed_cross_entropy(labels, logits, label_smoothing):

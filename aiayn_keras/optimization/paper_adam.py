@@ -1,9 +1,73 @@
-"""The paper's optimizer (paper 5.3)."""
+"""The paper's optimizer (section 5.3): Adam with the warm-up schedule."""
 
 import keras
+from keras import ops
 
-from aiayn_keras.checks import check_number
-from aiayn_keras.optimization.warmup_schedule import WarmupSchedule
+from aiayn_keras.common.checks import check_integer, check_number
+
+MOST_STEPS = 10**9
+"""Bound on numbers of updates and batches, and on the width, within an int32."""
+
+
+@keras.saving.register_keras_serializable(package="aiayn_keras")
+class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """A linear warm-up, then decay with the inverse square root of the step (equation 3).
+
+    `d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5)`, where the first update is step 1.
+
+    Args:
+        hidden_dim: The model's width (d_model).
+        warmup_steps: Number of optimizer updates until the peak.
+        peak_learning_rate: The rate at the end of the warm-up. Defaults to the paper's
+            `(hidden_dim · warmup_steps)^-0.5`; another value scales the whole curve.
+        gradient_accumulation_steps: The optimizer's argument of that name, or 1. Keras' optimizers
+            hand a schedule their count of batches, of which this many make one update.
+
+    Raises:
+        ValueError: For a number out of bounds.
+        TypeError: For something that is no number, or no integer where one is needed.
+
+    Example:
+        >>> schedule = WarmupSchedule(hidden_dim=512)
+        >>> round(float(schedule(3999)), 7)
+        0.0006988
+    """
+
+    def __init__(
+        self,
+        hidden_dim,
+        warmup_steps=4000,
+        peak_learning_rate=None,
+        gradient_accumulation_steps=1,
+    ):
+        super().__init__()
+        self.hidden_dim = check_integer("hidden_dim", hidden_dim, 1, MOST_STEPS)
+        self.warmup_steps = check_integer("warmup_steps", warmup_steps, 1, MOST_STEPS)
+        self.peak_learning_rate = None
+        if peak_learning_rate is not None:
+            self.peak_learning_rate = check_number("peak_learning_rate", peak_learning_rate, 0, 1e6)
+        self.gradient_accumulation_steps = check_integer(
+            "gradient_accumulation_steps", gradient_accumulation_steps, 1, MOST_STEPS
+        )
+
+    def __call__(self, step):
+        update = ops.floor_divide(ops.cast(step, "int32"), self.gradient_accumulation_steps)
+        # Keras counts from 0, the paper from 1.
+        update = ops.cast(update, "float32") + 1.0
+        peak = self.peak_learning_rate
+        if peak is None:
+            peak = (self.hidden_dim * self.warmup_steps) ** -0.5
+        rise = update / self.warmup_steps
+        decay = ops.rsqrt(rise)
+        return peak * ops.minimum(rise, decay)
+
+    def get_config(self):
+        return {
+            "hidden_dim": self.hidden_dim,
+            "warmup_steps": self.warmup_steps,
+            "peak_learning_rate": self.peak_learning_rate,
+            "gradient_accumulation_steps": self.gradient_accumulation_steps,
+        }
 
 
 def paper_adam(

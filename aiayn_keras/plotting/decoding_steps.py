@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
+from aiayn_keras.plotting.figures import visible
 from aiayn_keras.plotting.interactive_page import InteractivePage, offline_page
-from aiayn_keras.plotting.visible_tokens import visible
 
 ATTRIBUTES = (
     "source",
@@ -45,7 +45,7 @@ def decoding_steps(record, title=None):
 
     Args:
         record: What `model.record_search(source)` returns, a `SearchRecord` of
-            `aiayn_keras.decoding.search_record`, or another object with its attributes.
+            `aiayn_keras.decoding.recording`, or another object with its attributes.
         title: Heading of the page, or `None` for the source.
 
     Returns:

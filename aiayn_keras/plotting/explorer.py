@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 
+from aiayn_keras.plotting.figures import visible
 from aiayn_keras.plotting.interactive_page import InteractivePage, offline_page
-from aiayn_keras.plotting.visible_tokens import visible
 
 KINDS = (
     {

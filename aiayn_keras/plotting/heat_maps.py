@@ -5,8 +5,7 @@ import textwrap
 
 import numpy as np
 
-from aiayn_keras.plotting.figures import finish, new_figure, plain
-from aiayn_keras.plotting.visible_tokens import visible
+from aiayn_keras.plotting.figures import finish, new_figure, plain, visible
 
 LONGEST_TOKEN = 16  # characters shown; a longer token ends in an ellipsis
 CELL, WIDEST = 0.22, 8.0  # inches: one weight of a heat map; a row of them, legible in a notebook

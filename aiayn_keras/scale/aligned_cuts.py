@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from aiayn_keras.data.addresses import file_system
-from aiayn_keras.data.text_files import CorpusError
+from aiayn_keras.common.addresses import file_system
+from aiayn_keras.common.text_files import CorpusError
 
 BLOCK = 1 << 23
 """Bytes that are looked at together."""

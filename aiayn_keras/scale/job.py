@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pydantic
 
-from aiayn_keras.data.addresses import (
+from aiayn_keras.common.addresses import (
     delete_file,
     folders_in,
     is_address,
@@ -18,8 +18,8 @@ from aiayn_keras.data.addresses import (
     sizes_in,
     whole_file,
 )
-from aiayn_keras.data.shard_index import FileFacts
-from aiayn_keras.files import WRITING
+from aiayn_keras.common.files import WRITING
+from aiayn_keras.data.token_shards import FileFacts
 from aiayn_keras.folder_lock import hold_lock
 
 JOB = "job.json"

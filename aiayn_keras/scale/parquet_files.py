@@ -2,8 +2,8 @@
 
 import contextlib
 
-from aiayn_keras.data.addresses import INSTALL, file_system
-from aiayn_keras.data.text_files import CorpusError
+from aiayn_keras.common.addresses import INSTALL, file_system
+from aiayn_keras.common.text_files import CorpusError
 
 
 def is_parquet(address):

@@ -7,8 +7,8 @@ import unicodedata
 import zlib
 from dataclasses import dataclass
 
-from aiayn_keras.data.addresses import file_system
-from aiayn_keras.data.text_files import MAX_LINE_BYTES, CorpusError, Unpacked
+from aiayn_keras.common.addresses import file_system
+from aiayn_keras.common.text_files import MAX_LINE_BYTES, CorpusError, Unpacked
 from aiayn_keras.scale.parquet_files import is_parquet, read_rows
 
 BOM = b"\xef\xbb\xbf"

@@ -7,8 +7,8 @@ file is cut between its row groups.
 
 from dataclasses import dataclass
 
-from aiayn_keras.data.addresses import find_files, is_in
-from aiayn_keras.data.text_files import CorpusError
+from aiayn_keras.common.addresses import find_files, is_in
+from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.scale.aligned_cuts import cut_aligned
 from aiayn_keras.scale.parquet_files import is_parquet, row_groups
 

@@ -7,12 +7,11 @@ import operator
 
 import sentencepiece
 
+from aiayn_keras.common.addresses import absolute, is_address, join, read_file, sizes_in, whole_file
+from aiayn_keras.common.files import check_is_new
 from aiayn_keras.data import CorpusError, write_shards
-from aiayn_keras.data.addresses import absolute, is_address, join, read_file, sizes_in, whole_file
-from aiayn_keras.data.shard_index import INDEX, Shard
 from aiayn_keras.data.shard_writer import ENDINGS, MOST_PAIRS, dtype_of, index_text
-from aiayn_keras.data.token_shards import MAX_TOKENIZER_BYTES, TOKENIZER
-from aiayn_keras.files import check_is_new
+from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard
 from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job
@@ -21,9 +20,8 @@ from aiayn_keras.scale.running import Totals, finish_job, first_of, totals
 from aiayn_keras.scale.samples import SampleWork
 from aiayn_keras.scale.tokenizing import TokenizingWork
 from aiayn_keras.training.recipe import RecipeError
-from aiayn_keras.training.training_data import load_named, origin_of, read_files
-from aiayn_keras.training.vocabulary import MOST_PAIRS as MOST_SAMPLED
-from aiayn_keras.training.vocabulary import train_tokenizer
+from aiayn_keras.training.training_data import MOST_PAIRS as MOST_SAMPLED
+from aiayn_keras.training.training_data import load_named, origin_of, read_files, train_tokenizer
 
 logger = logging.getLogger(__name__)
 

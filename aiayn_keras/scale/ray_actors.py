@@ -12,7 +12,7 @@ import logging
 import os
 import traceback
 
-from aiayn_keras.data.addresses import INSTALL
+from aiayn_keras.common.addresses import INSTALL
 from aiayn_keras.scale.work import WORKER_VARIABLES, can_be_sent, make_work
 
 logger = logging.getLogger(__name__)

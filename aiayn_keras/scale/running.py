@@ -4,7 +4,7 @@ import contextlib
 import time
 from typing import NamedTuple
 
-from aiayn_keras.data.text_files import CorpusError
+from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 
 

@@ -1,6 +1,6 @@
 """Evenly spaced pairs of parts, from which a vocabulary is learned."""
 
-from aiayn_keras.data.text_files import CorpusError
+from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.scale.part_lines import BadLine, read_pairs
 
 

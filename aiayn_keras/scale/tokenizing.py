@@ -5,9 +5,9 @@ Workers import this module without Keras, so that they start soon and need littl
 
 import sentencepiece
 
-from aiayn_keras.data.addresses import join, whole_file
-from aiayn_keras.data.shard_index import facts_of
+from aiayn_keras.common.addresses import join, whole_file
 from aiayn_keras.data.shard_writer import ENDINGS, split_into_shards, write_shard
+from aiayn_keras.data.token_shards import facts_of
 from aiayn_keras.scale.job import Job, stem_of
 from aiayn_keras.scale.part_lines import BadLine, read_pairs
 from aiayn_keras.scale.work import PartWork

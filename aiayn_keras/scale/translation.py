@@ -4,9 +4,9 @@ import hashlib
 import json
 from pathlib import Path
 
-from aiayn_keras.data.addresses import absolute, is_in, join, whole_file
-from aiayn_keras.data.shard_index import facts_of
-from aiayn_keras.files import digest_of_file
+from aiayn_keras.common.addresses import absolute, is_in, join, whole_file
+from aiayn_keras.common.files import digest_of_file
+from aiayn_keras.data.token_shards import facts_of
 from aiayn_keras.quiet_start import start_as_told
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, stem_of

@@ -8,7 +8,7 @@ results are written by the worker.
 import abc
 import pickle
 
-from aiayn_keras.data.text_files import CorpusError
+from aiayn_keras.common.text_files import CorpusError
 
 WORKER_VARIABLES = {"AIAYN_KERAS_LAZY": "1"}
 """A worker loads what its work needs: tokenizing needs no Keras."""

@@ -3,7 +3,7 @@
 import math
 from numbers import Integral, Real
 
-from aiayn_keras.checks import is_unicode
+from aiayn_keras.common.checks import is_unicode
 
 LONGEST_DEADLINE = 86_400.0
 """Seconds of a day."""

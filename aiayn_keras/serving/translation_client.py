@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aiayn_keras.checks import check_list, check_texts
+from aiayn_keras.common.checks import check_list, check_texts
 from aiayn_keras.serving.answers import OUTPUTS, check_outputs
 from aiayn_keras.serving.arguments import (
     checked_deadline,

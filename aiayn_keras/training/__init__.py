@@ -4,18 +4,16 @@ from aiayn_keras.backend import DevicesError
 from aiayn_keras.folder_lock import FolderInUseError
 from aiayn_keras.training.adapters import merge_adapters
 from aiayn_keras.training.averaging import average_checkpoints, write_average
-from aiayn_keras.training.bleu import BleuScore, corpus_bleu, evaluate_bleu
+from aiayn_keras.training.bleu import BleuScore, ChrfScore, corpus_bleu, corpus_chrf, evaluate_bleu
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
     load_checkpoint,
     save_checkpoint,
 )
-from aiayn_keras.training.chrf import ChrfScore, corpus_chrf
-from aiayn_keras.training.evaluation import Evaluation, read_evaluation
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.resume import load_last_checkpoint
-from aiayn_keras.training.run_folder import RunFolder
+from aiayn_keras.training.run_folder import Evaluation, RunFolder, read_evaluation
 from aiayn_keras.training.trainer import TrainingResult, train
 
 __all__ = [

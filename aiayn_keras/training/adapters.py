@@ -14,8 +14,8 @@ import h5py
 import keras
 import numpy as np
 
-from aiayn_keras.files import atomic_path
-from aiayn_keras.weight_files import check_weight_file
+from aiayn_keras.common.files import atomic_path
+from aiayn_keras.common.weight_files import check_weight_file
 
 A, B = "/lora_kernel_a", "/lora_kernel_b"
 """How the names of their variables end."""

@@ -6,21 +6,18 @@ from pathlib import Path
 
 import keras
 
-from aiayn_keras.checks import check_integer
-from aiayn_keras.files import check_is_new, new_folder, write_text
-from aiayn_keras.training.building import build_model, build_translator, save_trained
+from aiayn_keras.common.checks import check_integer
+from aiayn_keras.common.files import check_is_new, new_folder, write_text
+from aiayn_keras.training.building import build_model, build_translator, read_initial, save_trained
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
     load_checkpoint,
 )
-from aiayn_keras.training.history import best_update, read_history, write_history
-from aiayn_keras.training.initial_model import read_initial
-from aiayn_keras.training.inputs import check_initial, read_inputs, read_recipe_text
 from aiayn_keras.training.recipe import load_recipe
-from aiayn_keras.training.recipe_limits import MOST_CHECKPOINTS
-from aiayn_keras.training.resume import read_tokenizer
-from aiayn_keras.training.run_folder import RunFolder
+from aiayn_keras.training.recipe_sections import MOST_CHECKPOINTS
+from aiayn_keras.training.resume import check_initial, read_inputs, read_recipe_text, read_tokenizer
+from aiayn_keras.training.run_folder import RunFolder, best_update, read_history, write_history
 from aiayn_keras.training.validation import copy_weights
 
 logger = logging.getLogger(__name__)

@@ -7,6 +7,7 @@ from urllib.error import URLError
 
 import sacrebleu
 
+from aiayn_keras.common.checks import check_sides
 from aiayn_keras.decoding.translating import NoTranslationError
 
 logger = logging.getLogger(__name__)
@@ -47,15 +48,6 @@ def try_bleu_tokenizer(name):
         ValueError: If it is unknown or cannot be used; the message says why.
     """
     corpus_bleu(["a"], ["a"], tokenizer=name)
-
-
-def check_sides(hypotheses, references):
-    """Raises a ValueError unless there are as many hypotheses as references, at least one."""
-    if len(hypotheses) != len(references) or not references:
-        raise ValueError(
-            "`hypotheses` and `references` must be of equal length, at least 1. "
-            f"Received: {len(hypotheses)} hypotheses, {len(references)} references."
-        )
 
 
 def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
@@ -127,3 +119,39 @@ def translate_as_recipe(model, sources, evaluation):
         )
         translations = error.translations
     return ["" if each is None else each.text for each in translations]
+
+
+@dataclass(frozen=True)
+class ChrfScore:
+    """A corpus chrF2.
+
+    Attributes:
+        score: chrF2, 0 to 100: F-score of n-grams of 1 to 6 characters, recall weighing twice.
+        signature: sacreBLEU's signature; only scores with the same one are comparable.
+    """
+
+    score: float
+    signature: str
+
+    def __str__(self):
+        return f"chrF2 = {self.score:.2f} {self.signature}"
+
+
+def corpus_chrf(hypotheses, references, lowercase=False):
+    """chrF2 of translations against one reference each.
+
+    Args:
+        hypotheses: List of strings.
+        references: List of strings, one for a hypothesis, at least one.
+        lowercase: Whether to ignore case.
+
+    Returns:
+        A `ChrfScore`.
+
+    Raises:
+        ValueError: For lists of different lengths, or empty ones.
+    """
+    check_sides(hypotheses, references)
+    chrf = sacrebleu.CHRF(lowercase=lowercase)
+    result = chrf.corpus_score(hypotheses, [references])
+    return ChrfScore(score=result.score, signature=str(chrf.get_signature()))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import h5py
 
-from aiayn_keras.files import publish, writing_folder
+from aiayn_keras.common.files import publish, writing_folder
+from aiayn_keras.common.weight_files import check_room_for, check_weight_file
 from aiayn_keras.training.adapters import A, B, has_adapters, read_adapters, write_adapters
-from aiayn_keras.weight_files import check_room_for, check_weight_file
 
 _NAME = re.compile(r"update-(\d{8})\.([0-9a-f]{16})\.weights\.h5")
 

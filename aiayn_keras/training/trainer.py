@@ -14,23 +14,28 @@ from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints, chosen_checkpoints
 from aiayn_keras.training.bleu import (
     BleuScore,
+    ChrfScore,
     corpus_bleu,
+    corpus_chrf,
     translate_as_recipe,
     try_bleu_tokenizer,
 )
-from aiayn_keras.training.building import build_model, build_translator, save_trained
-from aiayn_keras.training.chrf import ChrfScore, corpus_chrf
-from aiayn_keras.training.evaluation import Evaluation
+from aiayn_keras.training.building import (
+    build_model,
+    build_translator,
+    read_initial,
+    read_sizes,
+    save_trained,
+)
 from aiayn_keras.training.fitting import TrainingRun, fit
-from aiayn_keras.training.history import set_aside_damaged_history
-from aiayn_keras.training.initial_model import read_initial, read_sizes
-from aiayn_keras.training.inputs import check_inputs, inputs_of
 from aiayn_keras.training.resume import (
     check_folder,
+    check_inputs,
+    inputs_of,
     read_tokenizer,
     set_aside_damaged_checkpoints,
 )
-from aiayn_keras.training.run_folder import RunFolder
+from aiayn_keras.training.run_folder import Evaluation, RunFolder, set_aside_damaged_history
 from aiayn_keras.training.training_data import (
     check_lengths,
     make_batches,

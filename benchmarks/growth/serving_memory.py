@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from aiayn_keras.export.kubernetes import CORES, memory_limit
-from aiayn_keras.export.version_notes import VERSION_FILE, read_notes
+from aiayn_keras.export.serving_options import VERSION_FILE, read_notes
 from benchmarks.memory import MEGABYTE, resident_bytes
 from benchmarks.speed.serving_start import replay_warmup
 

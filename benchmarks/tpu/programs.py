@@ -71,7 +71,7 @@ def build_model(configuration):
     """
     import keras
 
-    from aiayn_keras.backend.layouts import BATCH
+    from aiayn_keras.backend.devices import BATCH
 
     size, copies = configuration.model_parallel, configuration.num_copies
     layout = {"devices": "model_parallel", "model_parallel_size": size} if size > 1 else {}
@@ -107,7 +107,7 @@ class Placement:
         import jax
         import numpy as np
 
-        from aiayn_keras.backend.layouts import BATCH, MODEL
+        from aiayn_keras.backend.devices import BATCH, MODEL
 
         devices = np.array(describe_devices(read_topology(configuration.topology)))
         shape = configuration.num_copies, configuration.model_parallel

@@ -32,7 +32,8 @@ SEED = 1
 
 def read_trees_of(section):
     """The training, validation and test trees that a recipe's `CorpusSection` names."""
-    from aiayn_keras.data import Treebank, load_craft, read_trees
+    from aiayn_keras.data import Treebank, load_craft
+    from aiayn_keras.parsing import read_trees
 
     if section.name == "craft-parsing":
         return load_craft()
@@ -87,8 +88,8 @@ def parse_with_baseline(baseline, train, sentences):
 
 def draw(references, trees, names, folder):
     """Draws sentences chosen by chance, of a length that fits on a page."""
-    from aiayn_keras.plotting import plot_tree_pair
-    from aiayn_keras.training.bracket_scores import score_trees
+    from aiayn_keras.parsing.drawing import plot_tree_pair
+    from aiayn_keras.parsing.scores import score_trees
 
     fitting = [
         (reference, tree)
@@ -122,9 +123,9 @@ def main(model_folder, output, split, limit, parsers, settings):
     """Score the parser in MODEL_FOLDER."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     from aiayn_keras import TransformerSeq2SeqLM
-    from aiayn_keras.files import new_folder, write_text
+    from aiayn_keras.common.files import new_folder, write_text
+    from aiayn_keras.parsing.scores import read_outputs
     from aiayn_keras.training import load_recipe
-    from aiayn_keras.training.bracket_scores import read_outputs
     from experiments.parsing.report import provenance, rows_of, table
 
     recipe = load_recipe(model_folder / "recipe.yaml", settings)

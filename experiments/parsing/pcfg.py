@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from aiayn_keras.data import Tree
+from aiayn_keras.parsing import Tree
 
 SISTERS = 2
 """Sisters that the rest of a long rule remembers."""

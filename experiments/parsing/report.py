@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from aiayn_keras.training.bracket_scores import score_trees
+from aiayn_keras.parsing.scores import score_trees
 from benchmarks.report import markdown_table
 from experiments.machine import commit, processor, versions
 

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from aiayn_keras.data import Tree
-from aiayn_keras.data.trees import LEAF
-from aiayn_keras.training.bracket_scores import score_trees
+from aiayn_keras.parsing import Tree
+from aiayn_keras.parsing.scores import score_trees
+from aiayn_keras.parsing.trees import LEAF
 
 SAMPLE = 1000
 """Training trees, evenly spaced, on which the label is chosen."""

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
-from aiayn_keras.models.preset_files import WEIGHTS
+from aiayn_keras.models.model_folder import WEIGHTS
 from aiayn_keras.training import RunFolder, corpus_bleu, corpus_chrf, list_checkpoints, train
 from aiayn_keras.training.bleu import translate_as_recipe
 from aiayn_keras.training.resume import read_tokenizer

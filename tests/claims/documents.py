@@ -9,13 +9,13 @@ Exits with 1 if a text is split otherwise than `tests/decoding/hard_texts.py` sa
 
 import sys
 
-from tests.decoding.hard_texts import HARD_TEXTS
+from tests.documents.hard_texts import HARD_TEXTS
 
 
 def main():
     import tensorflow as tf
 
-    from aiayn_keras.decoding.sentences.splitting import split_texts
+    from aiayn_keras.documents.splitting import split_texts
 
     texts = tf.constant([each.text for each in HARD_TEXTS.values()])
     found = split_texts(

@@ -16,8 +16,8 @@ import sys
 
 import click
 
-from aiayn_keras.data import Tree, read_trees
-from aiayn_keras.training.bracket_scores import EQUAL_LABELS, PUNCTUATION_TAGS, brackets
+from aiayn_keras.parsing import Tree, read_trees
+from aiayn_keras.parsing.scores import EQUAL_LABELS, PUNCTUATION_TAGS, brackets
 
 LABELS = ("NP", "VP", "PP", "S", "ADVP", "PRT", "SBAR")
 

@@ -73,7 +73,7 @@ def main(folder, kit, source, with_c):
     """Compare the answers of a kit with those of a model folder."""
     from aiayn_keras import TransformerSeq2SeqLM
     from aiayn_keras.data import read_lines
-    from aiayn_keras.export.version_notes import VERSION_FILE, read_notes
+    from aiayn_keras.export.serving_options import VERSION_FILE, read_notes
     from tests.export.c_client import build_c_client, run_c_client
     from tests.export.served import call_in_fresh_process
 

@@ -120,7 +120,7 @@ class LinesTestDouble:
 
 
 def test_without_tensorflow_text_a_line_is_one_sentence(monkeypatch):
-    monkeypatch.setattr("aiayn_keras.decoding.sentences.splitting.can_split", lambda: False)
+    monkeypatch.setattr("aiayn_keras.documents.splitting.can_split", lambda: False)
     document = Conversation(LinesTestDouble(), num_beams=3).translate("One. Two.")
     assert (document.text, document.sources) == ("ONE. TWO.", ("One. Two.",))
     assert document.translations[0].options == {"num_beams": 3}

@@ -312,7 +312,7 @@ def test_sources_without_end_stay_so_in_folders_and_batches(without_end, tmp_pat
 def test_a_served_graph_ends_no_sources_either(without_end):
     import tensorflow as tf
 
-    from aiayn_keras.export.served_text import ServedText
+    from aiayn_keras.export.served_translator import ServedText
 
     _, model = without_end
     tokenizer = model.preprocessor.tokenizer

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from aiayn_keras.data.batch_shapes import batch_sizes, choose_shapes, interleave
+from aiayn_keras.data.token_batches import batch_sizes, choose_shapes, interleave
 
 
 def lengths(seed, pairs=400, longest=30):

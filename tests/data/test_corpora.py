@@ -6,8 +6,8 @@ import zipfile
 import pytest
 
 from aiayn_keras.data import corpora, corpus_files, corpus_names, load_corpus
-from aiayn_keras.data.downloads import RemoteFile
-from aiayn_keras.data.splits import letters_of
+from aiayn_keras.data.corpus_files import RemoteFile
+from aiayn_keras.data.parallel_text import letters_of
 
 
 def lay_out(folder, files):

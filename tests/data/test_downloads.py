@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from aiayn_keras.data import CorpusError
-from aiayn_keras.data.downloads import RemoteFile, fetch
+from aiayn_keras.data.corpus_files import RemoteFile, fetch
 
 TEXT = "ein Löwe\nzwei Löwen\n".encode()
 SHA256 = hashlib.sha256(TEXT).hexdigest()

@@ -3,8 +3,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from aiayn_keras.data import row_packing
-from aiayn_keras.data.row_packing import first_fit
+from aiayn_keras.data import packed_batches
+from aiayn_keras.data.packed_batches import first_fit
 
 
 def test_each_pair_goes_to_the_first_row_with_room_long_pairs_first():
@@ -28,7 +28,7 @@ lengths = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12)), min_size=1
 def test_no_row_is_overfull_or_empty(lengths, room, chunk):
     source, target = np.array(lengths).T
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_packing, "CHUNK", chunk)
+        patch.setattr(packed_batches, "CHUNK", chunk)
         rows = first_fit(source, target, room, room + 1)
     for side, most in ((source, room), (target, room + 1)):
         filled = np.bincount(rows, weights=side)

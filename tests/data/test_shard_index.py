@@ -4,7 +4,7 @@ import os
 import pytest
 
 from aiayn_keras.data import CorpusError
-from aiayn_keras.data.shard_index import read_index
+from aiayn_keras.data.token_shards import read_index
 
 FACTS = {"bytes": 1, "sha256": "0" * 64}
 SHARD = {"name": "a", "pairs": 1, "files": {"array_record": FACTS, "lengths.npy": FACTS}}

@@ -4,7 +4,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from aiayn_keras.data.splits import letters_of, split_of, splits_by_component
+from aiayn_keras.data.parallel_text import letters_of, split_of, splits_by_component
 
 EXPECTED = ["validation", "train", "train", "test", "validation", "train"]
 

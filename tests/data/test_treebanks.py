@@ -3,7 +3,7 @@ import hashlib
 import pytest
 
 from aiayn_keras.data import CorpusError, load_corpus, load_craft, treebanks
-from aiayn_keras.data.downloads import RemoteFile
+from aiayn_keras.data.corpus_files import RemoteFile
 from aiayn_keras.data.treebanks import CRAFT
 
 PENN = "craft/structural-annotation/treebank/penn"

@@ -1,7 +1,7 @@
 import numpy as np
 from keras import ops
 
-from aiayn_keras.decoding.cache import DecoderCache
+from aiayn_keras.decoding.decoder_step import DecoderCache
 from tests.helpers import assert_close
 
 

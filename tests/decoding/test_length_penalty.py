@@ -2,8 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.decoding.length_penalty import length_penalty
-from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.search_options import SearchOptions, length_penalty
 from tests.helpers import assert_close
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 from keras import ops
 
-from aiayn_keras.decoding.repetition import repeats_ngram
+from aiayn_keras.decoding.candidates import repeats_ngram
 
 START = 1
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from aiayn_keras.data import Tree
+from aiayn_keras.parsing import Tree
 from experiments.parsing.pcfg import Pcfg
 from experiments.parsing.right_branching import RightBranching
 

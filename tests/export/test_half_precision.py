@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
-from aiayn_keras.export.half_precision import HalfPrecisionWeights
+from aiayn_keras.export.served_weights import HalfPrecisionWeights
 from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close
 

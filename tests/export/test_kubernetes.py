@@ -12,7 +12,7 @@ from hypothesis import given
 
 from aiayn_keras.export.kubernetes import CORES, GIBIBYTE, kubernetes_name, memory_limit
 from aiayn_keras.export.serving_kit import NAME
-from aiayn_keras.export.version_notes import VersionNotes
+from aiayn_keras.export.serving_options import VersionNotes
 from tests.export.manifests import ROOT, manifests, pod_of
 
 OLDEST = "1.30"

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aiayn_keras.data.demo.corpus import generate_demo_pairs
+from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.export import export_onnx, onnx_author
-from aiayn_keras.export.onnx_layers import ACTIVATIONS
+from aiayn_keras.export.onnx import ACTIVATIONS
 from aiayn_keras.models import TransformerSeq2SeqLM
 from tests.export.random_model import build_random_model
 from tests.helpers import S, T, assert_close

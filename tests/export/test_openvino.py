@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aiayn_keras.data.demo.corpus import generate_demo_pairs
+from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.export import export_openvino
 from aiayn_keras.models import TransformerSeq2SeqLM
 from tests.snippets import read_sections

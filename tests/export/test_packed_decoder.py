@@ -5,8 +5,7 @@ import pytest
 from keras import ops, tree
 
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
-from aiayn_keras.export.half_precision import HalfPrecisionWeights, WholeWeights
-from aiayn_keras.export.packed_decoder import PackedDecoder
+from aiayn_keras.export.served_weights import HalfPrecisionWeights, PackedDecoder, WholeWeights
 
 
 @pytest.mark.parametrize(

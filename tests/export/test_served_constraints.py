@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from aiayn_keras.decoding.constraints import TokenAutomaton
-from aiayn_keras.export.graph_writer import write_graph
-from aiayn_keras.export.half_precision import WholeWeights
+from aiayn_keras.export.saved_model import write_graph
 from aiayn_keras.export.served_translator import NO_SCORE, build_served_translator
+from aiayn_keras.export.served_weights import WholeWeights
 from aiayn_keras.export.serving_options import make_serving_options
 from tests.export.served import Served, readable
 from tests.helpers import assert_close

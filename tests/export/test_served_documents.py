@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from aiayn_keras.export import served_documents
-from tests.decoding.hard_texts import HARD_TEXTS
+from aiayn_keras.export import served_translator
+from tests.documents.hard_texts import HARD_TEXTS
 from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close
 
@@ -30,7 +30,7 @@ def served(version_folder):
 @pytest.fixture(scope="module")
 def expected(model):
     """The translations of a model of as few positions as the export takes wordpieces."""
-    from aiayn_keras.decoding.documents import translate_documents
+    from aiayn_keras.documents.translation import translate_documents
 
     tokenizer = model.preprocessor.tokenizer
     return translate_documents(
@@ -45,7 +45,7 @@ def test_a_fresh_process_translates_documents_as_the_model_does(version_folder, 
     scores = [document.score for document in expected]
     assert_close(answer["score"], scores, rtol=1e-4, atol=1e-4)
     assert max(answer["sentences"]) > 10
-    assert sum(answer["sentences"]) > 2 * served_documents.BATCH_SIZE
+    assert sum(answer["sentences"]) > 2 * served_translator.BATCH_SIZE
 
 
 def test_no_texts_have_no_translations(served):

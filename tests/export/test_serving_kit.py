@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from aiayn_keras.export.serving_kit import check_kit, server_flags, write_kit
-from aiayn_keras.export.version_notes import VERSION_FILE
+from aiayn_keras.export.serving_options import VERSION_FILE
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
 from tests.export import serving_protos
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from aiayn_keras.export.shared_tables import SharedTables
+from aiayn_keras.export.served_weights import SharedTables
 
 
 def test_the_graph_holds_the_position_table_once(model, exported):

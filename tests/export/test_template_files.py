@@ -3,7 +3,7 @@ import string
 
 import pytest
 
-from aiayn_keras.export.template_files import render
+from aiayn_keras.export.preparation import render
 
 FOLDER = importlib.resources.files("aiayn_keras.export") / "templates"
 TEMPLATES = sorted(

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from aiayn_keras.export.tensorflow_process import read_arguments, run_in_tensorflow
+from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow
 
 
 class ModelDouble:

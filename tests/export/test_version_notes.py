@@ -5,8 +5,13 @@ import pytest
 
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras.decoding.constraints.token_automaton import GREATEST_NUMBER, MOST_TRANSITIONS
-from aiayn_keras.export.serving_options import make_serving_options
-from aiayn_keras.export.version_notes import MOST_BYTES, VERSION_FILE, VersionNotes, read_notes
+from aiayn_keras.export.serving_options import (
+    MOST_BYTES,
+    VERSION_FILE,
+    VersionNotes,
+    make_serving_options,
+    read_notes,
+)
 from aiayn_keras.serving.local_page.kit_translator import MOST_NOTES_BYTES
 
 

@@ -9,7 +9,7 @@ import keras_hub
 import numpy as np
 import pytest
 
-from aiayn_keras.files import CHECKSUMS
+from aiayn_keras.common.files import CHECKSUMS
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,

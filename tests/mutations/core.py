@@ -10,26 +10,24 @@ CORE = (
     "optimization/*.py",
     "decoding/*.py",
     "decoding/constraints/*.py",
-    "backend/cache_growth.py",
-    "backend/gathering.py",
+    "backend/kernels.py",
+    "backend/kernels.py",
     "backend/kernels.py",
     "models/transformer_backbone.py",
     "training/averaging.py",
-    "training/ema.py",
-    "data/batch_arrays.py",
-    "data/row_packing.py",
+    "training/validation.py",
+    "data/pair_batches.py",
+    "data/packed_batches.py",
     "data/update_batches.py",
 )
 # Tests of a module, or of all modules of a folder, beside those of the mirrored path.
 MORE_TESTS = {
     "layers": ("models/test_transformer_backbone.py",),
     "decoding": ("models/test_transformer_seq2seq_lm.py",),
-    "decoding/token_limits.py": ("decoding/constraints",),
-    "backend/cache_growth.py": ("decoding",),
-    "backend/gathering.py": ("decoding",),
+    "decoding/candidates.py": ("decoding/constraints",),
     "backend/kernels.py": ("decoding",),
     "models/transformer_backbone.py": ("layers",),
-    "data/batch_arrays.py": ("data/test_packed_batches.py", "data/test_token_batches.py"),
+    "data/pair_batches.py": ("data/test_packed_batches.py", "data/test_token_batches.py"),
     "data/update_batches.py": ("training/test_accumulation.py",),
 }
 

@@ -2,7 +2,7 @@
 
 # By id of the mutant, or a pattern for several: the reason.
 EQUIVALENT = {
-    "data/row_packing.py:<module>:constant:*": "the tests set the size of a chunk themselves",
+    "data/packed_batches.py:<module>:constant:*": "the tests set the size of a chunk themselves",
     "decoding/candidates.py:_near_divisor:*": "any size of blocks finds the same candidates",
     "decoding/candidates.py:top_candidates:constant:9": "fewer stages find the same candidates",
 }

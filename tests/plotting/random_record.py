@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from aiayn_keras.decoding.search_record import (
+from aiayn_keras.decoding.recording import (
     Candidate,
     FinishedHypothesis,
     RecordedSearch,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aiayn_keras.plotting.visible_tokens import visible
+from aiayn_keras.plotting.figures import visible
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import os
 import numpy as np
 import pytest
 
+from aiayn_keras.common.addresses import find_files, read_file, sizes_in, whole_file
 from aiayn_keras.data import CorpusError, TokenShards
-from aiayn_keras.data.addresses import find_files, read_file, sizes_in, whole_file
-from aiayn_keras.data.shard_copy import copy_shards
+from aiayn_keras.data.shard_writer import copy_shards
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.scale.translation import translate_files

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aiayn_keras.common.addresses import absolute
+from aiayn_keras.common.text_files import MAX_LINE_BYTES
 from aiayn_keras.data import CorpusError
-from aiayn_keras.data.addresses import absolute
-from aiayn_keras.data.text_files import MAX_LINE_BYTES
 from aiayn_keras.scale import aligned_cuts, parts
 from aiayn_keras.scale.job import Job
 from aiayn_keras.scale.part_lines import BadLine, read_lines, read_pairs

@@ -8,8 +8,7 @@ import pytest
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.training import merge_adapters
 from aiayn_keras.training.adapters import merged_weights, save_adapters
-from aiayn_keras.training.building import build_model
-from aiayn_keras.training.initial_model import read_initial
+from aiayn_keras.training.building import build_model, read_initial
 from tests.helpers import assert_close
 from tests.training.fine_tuning import (
     RANK,

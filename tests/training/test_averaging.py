@@ -14,7 +14,7 @@ from aiayn_keras.training import (
 )
 from aiayn_keras.training.averaging import chosen_checkpoints
 from aiayn_keras.training.building import build_model
-from aiayn_keras.training.history import write_history
+from aiayn_keras.training.run_folder import write_history
 from tests.helpers import assert_close
 from tests.runs import small_recipe
 

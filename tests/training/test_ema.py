@@ -2,7 +2,7 @@ import keras
 import numpy as np
 
 from aiayn_keras.training import average_checkpoints, save_checkpoint
-from aiayn_keras.training.ema import ValidateEMA, ema_weights
+from aiayn_keras.training.validation import ValidateEMA, ema_weights
 from tests.helpers import assert_close
 
 

@@ -9,7 +9,7 @@ import keras
 import pytest
 
 from aiayn_keras.training import list_checkpoints, load_recipe, train, write_average
-from aiayn_keras.training.callbacks import Checkpoints
+from aiayn_keras.training.fitting import Checkpoints
 from tests.cli.command import run
 from tests.helpers import assert_close
 from tests.training.fine_tuning import RANK, SIZES, load, recipe_from, write_initial

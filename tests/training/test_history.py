@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from aiayn_keras.training.history import (
+from aiayn_keras.training.run_folder import (
     as_columns,
     best_update,
     is_out_of_patience,

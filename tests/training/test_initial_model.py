@@ -3,8 +3,7 @@ import pytest
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training import RecipeError, load_recipe, train
-from aiayn_keras.training.building import build_model
-from aiayn_keras.training.initial_model import read_initial
+from aiayn_keras.training.building import build_model, read_initial
 from aiayn_keras.training.training_data import check_known
 from tests.helpers import assert_close
 from tests.training.fine_tuning import (

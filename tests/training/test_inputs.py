@@ -3,15 +3,15 @@ import pytest
 from aiayn_keras.data import CorpusError, ParallelText, generate_demo_pairs
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training import RunFolder, train
-from aiayn_keras.training.inputs import (
+from aiayn_keras.training.resume import (
     RunInputs,
     check_inputs,
     digest_of_bytes,
     digest_of_text,
     inputs_of,
     read_inputs,
+    read_tokenizer,
 )
-from aiayn_keras.training.resume import read_tokenizer
 from aiayn_keras.training.training_data import read_corpus
 from tests.runs import small_recipe
 

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.training.interruption import watch_interrupts
+from aiayn_keras.training.fitting import watch_interrupts
 
 
 class SwallowInterrupt(keras.callbacks.Callback):

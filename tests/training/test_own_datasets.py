@@ -6,7 +6,7 @@ import pytest
 
 from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM, TransformerSeq2SeqLMPreprocessor
 from aiayn_keras.data import PackedBatches, TokenPairs, generate_demo_pairs
-from aiayn_keras.training.vocabulary import train_tokenizer
+from aiayn_keras.training.training_data import train_tokenizer
 from tests.runs import small_recipe
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from aiayn_keras.training.progress import Progress
+from aiayn_keras.training.fitting import Progress
 
 
 @pytest.fixture(name="clock")

@@ -12,8 +12,8 @@ from aiayn_keras.training import (
     load_last_checkpoint,
     save_checkpoint,
 )
-from aiayn_keras.training.history import write_history
 from aiayn_keras.training.resume import SeedDropout, check_folder, resume
+from aiayn_keras.training.run_folder import write_history
 from tests.helpers import assert_close
 from tests.runs import small_recipe
 

@@ -2,7 +2,7 @@ import pytest
 
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training import RunFolder, load_recipe
-from aiayn_keras.training.inputs import RunInputs, read_inputs
+from aiayn_keras.training.resume import RunInputs, read_inputs
 from tests.runs import small_recipe
 
 INPUTS = RunInputs(**{name: f"{number:064x}" for number, name in enumerate(RunInputs.model_fields)})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.training import list_checkpoints, train
-from aiayn_keras.training.callbacks import Checkpoints
+from aiayn_keras.training.fitting import Checkpoints
 from aiayn_keras.training.validation import Validation
 from tests.helpers import assert_close
 from tests.runs import small_recipe

@@ -36,8 +36,8 @@ import random
 
 import numpy as np
 
-from aiayn_keras.data import Tree, parse_linearized
-from aiayn_keras.training.bracket_scores import score_trees
+from aiayn_keras.parsing import Tree, parse_linearized
+from aiayn_keras.parsing.scores import score_trees
 
 # %% [markdown]
 # A small part of the lesson's grammar is enough here, with one word for each part of speech:

@@ -22,7 +22,7 @@ def preset(model_folder, output, name, weights):
 
     It holds the model in DIR without checkpoints and logs: a KerasHub preset, as Keras reads it.
     """
-    from aiayn_keras.files import check_is_new, new_folder, read_bytes
+    from aiayn_keras.common.files import check_is_new, new_folder, read_bytes
 
     folder = destination(model_folder, output, name)
     check_is_new(folder)

@@ -7,15 +7,19 @@ the end: `hat ... gekauft`, `kann ... kaufen`, `kommt ... an`.
 
 import dataclasses
 
-from aiayn_keras.data.demo.lexicon import PLURAL, POSSESSIVES, THIRD, Noun, Pronoun
-from aiayn_keras.data.demo.numbers import english_number, german_number
-from aiayn_keras.data.demo.verbs import (
+from aiayn_keras.data.demo.lexicon import (
     FORMS_OF_HABEN,
     FORMS_OF_SEIN,
     FORMS_OF_WERDEN,
     MODALS,
+    PLURAL,
+    POSSESSIVES,
+    THIRD,
+    Noun,
+    Pronoun,
     Verb,
 )
+from aiayn_keras.data.demo.numbers import english_number, german_number
 
 # By case, then gender; "p" is the plural.
 ARTICLES = {

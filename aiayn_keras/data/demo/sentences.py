@@ -2,7 +2,7 @@
 
 import random
 
-from aiayn_keras.data.demo import lexicon, verbs
+from aiayn_keras.data.demo import lexicon
 from aiayn_keras.data.demo.grammar import Clause, NounPhrase, prepositional_phrase
 from aiayn_keras.data.demo.lexicon import ADJECTIVES_OF, NOUNS
 from aiayn_keras.data.demo.numbers import (
@@ -132,7 +132,7 @@ class SentenceWriter:
             return "past"
         if draw < 0.73:
             return "perfect"
-        return "future" if draw < 0.82 else self._pick(tuple(verbs.MODALS))
+        return "future" if draw < 0.82 else self._pick(tuple(lexicon.MODALS))
 
     def _clause(self, tense=None, timed=True, deniable=True):
         """A clause; `timed` ones may say when, `deniable` ones may say not."""
@@ -141,21 +141,21 @@ class SentenceWriter:
         if draw < 0.12 and tense in ("present", "past"):
             clause = self._being(tense)
         elif draw < 0.55:
-            verb = self._pick(verbs.TRANSITIVE)
+            verb = self._pick(lexicon.TRANSITIVE)
             clause = Clause(self._subject(), verb, tense)
             clause.direct = self._object(verb.objects, clause.subject)
         elif draw < 0.67:
-            verb = self._pick(verbs.GIVING)
+            verb = self._pick(lexicon.GIVING)
             clause = Clause(self._subject(), verb, tense, direct=self._noun_phrase("goods"))
             clause.indirect = self._object("people", clause.subject)
         elif draw < 0.82:
-            clause = Clause(self._subject("living"), self._pick(verbs.INTRANSITIVE), tense)
+            clause = Clause(self._subject("living"), self._pick(lexicon.INTRANSITIVE), tense)
         elif draw < 0.94:
-            clause = Clause(self._subject("living"), self._pick(verbs.MOTION), tense)
+            clause = Clause(self._subject("living"), self._pick(lexicon.MOTION), tense)
             clause.place = self._goal()
         else:
             arriving = self._noun_phrase("vehicles", definite=True)
-            clause = Clause(arriving, verbs.ARRIVING[0], tense)
+            clause = Clause(arriving, lexicon.ARRIVING[0], tense)
         self._decorate(clause, timed, deniable)
         return clause
 
@@ -226,7 +226,7 @@ class SentenceWriter:
 
     def _that_clause(self):
         tense = "past" if self._chance(0.3) else "present"
-        thinking = Clause(self._subject(), self._pick(verbs.THINKING), tense)
+        thinking = Clause(self._subject(), self._pick(lexicon.THINKING), tense)
         side = self._clause()
         german = f"{thinking.german()}, dass {side.german('subordinate')}"
         return f"{thinking.english()} that {side.english()}", german, "."

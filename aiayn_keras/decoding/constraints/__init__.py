@@ -1,18 +1,44 @@
-"""Rules that every hypothesis of a search keeps: `SearchOptions.constraint`.
+"""Constraints that a search keeps, by name."""
 
-| file | content |
-|---|---|
-| `constraint` | `Constraint` and `Rules`, the two protocols, and constraints by name |
-| `balanced_brackets`, `bracket_rules` | trees: their options, and their rules as tensors |
-| `token_automaton`, `automaton_rules` | finite automata over tokens, the same way |
-
-The options are imported here, without Keras, which the rules alone need: the command reads them.
-"""
+from collections.abc import Mapping
 
 from aiayn_keras.decoding.constraints.balanced_brackets import BalancedBrackets
 from aiayn_keras.decoding.constraints.constraint import Constraint, Rules
-from aiayn_keras.decoding.constraints.named_constraints import CONSTRAINTS, as_constraint
 from aiayn_keras.decoding.constraints.token_automaton import TokenAutomaton
+
+CONSTRAINTS = {"brackets": BalancedBrackets, "automaton": TokenAutomaton}
+"""The constraints that can be written down: their class by the name that is their `kind`."""
+
+
+def as_constraint(value):
+    """Makes the constraint that somebody means.
+
+    Args:
+        value: A `Constraint` or None, which are given back; a name in `CONSTRAINTS`; or a
+            dictionary of such a name as `kind` and of the fields of its class, as
+            `dataclasses.asdict` makes it.
+
+    Raises:
+        ValueError: For anything else, and for fields that the class refuses.
+
+    Example:
+        >>> as_constraint({"kind": "brackets", "max_depth": 9})
+        BalancedBrackets(words='source', max_depth=9)
+    """
+    if value is None or isinstance(value, Constraint):
+        return value
+    fields = {"kind": value} if isinstance(value, str) else value
+    kind = fields.get("kind") if isinstance(fields, Mapping) else None
+    if not isinstance(kind, str) or kind not in CONSTRAINTS:
+        raise ValueError(
+            f"`constraint` must be one of {', '.join(CONSTRAINTS)}, a dictionary with one of them "
+            f"as its `kind`, a `Constraint` or None. Received: constraint={value!r:.60}."
+        )
+    try:
+        return CONSTRAINTS[kind](**{name: fields[name] for name in fields if name != "kind"})
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`constraint` of kind {kind}: {error}") from error
+
 
 __all__ = [
     "CONSTRAINTS",

@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 import pydantic
 
-from aiayn_keras.files import check_checksums, read_bytes
-from aiayn_keras.schemas import parse
+from aiayn_keras.common.checks import parse
+from aiayn_keras.common.files import check_checksums, read_bytes
 from aiayn_keras.serving.answers import check_outputs
 from aiayn_keras.serving.local_page.sentences import (
     BATCH_SIZE,
@@ -143,7 +143,7 @@ class KitTranslator:
         """Separators and sentences, as the model itself splits the text."""
         import tensorflow as tf
 
-        from aiayn_keras.decoding.sentences.splitting import split_texts
+        from aiayn_keras.documents.splitting import split_texts
 
         def count(sentences):
             return tf.constant([*map(self._count, sentences.numpy())], tf.int64)

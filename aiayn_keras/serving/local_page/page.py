@@ -4,8 +4,7 @@ from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import NamedTuple
 
-from aiayn_keras.plotting.inline_page import InlinePage
-from aiayn_keras.plotting.interactive_page import read_page
+from aiayn_keras.plotting.interactive_page import InlinePage, read_page
 from aiayn_keras.serving.local_page.requests import MOST_CHARACTERS
 
 

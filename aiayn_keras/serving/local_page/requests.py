@@ -2,7 +2,7 @@
 
 import pydantic
 
-from aiayn_keras.schemas import parse
+from aiayn_keras.common.checks import parse
 from aiayn_keras.serving.local_page.sentences import MOST_HYPOTHESES
 
 MOST_BYTES = 1 << 18

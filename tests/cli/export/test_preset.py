@@ -2,7 +2,7 @@ import h5py
 import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
-from aiayn_keras.weight_files import NUMBER_FORMATS
+from aiayn_keras.common.weight_files import NUMBER_FORMATS
 from tests.cli.command import SOURCES, assert_one_clear_line, run
 
 

@@ -3,12 +3,14 @@ import dataclasses
 import pytest
 
 from aiayn_keras.data.demo.grammar import Clause, NounPhrase, prepositional_phrase
-from aiayn_keras.data.demo.lexicon import NAMES, NOUNS, PRONOUNS
-from aiayn_keras.data.demo.verbs import (
+from aiayn_keras.data.demo.lexicon import (
     ARRIVING,
     GIVING,
     INTRANSITIVE,
     MOTION,
+    NAMES,
+    NOUNS,
+    PRONOUNS,
     TRANSITIVE,
 )
 

@@ -7,7 +7,7 @@ from keras import ops
 
 from aiayn_keras.convert.tokenizers import build_word_model
 from aiayn_keras.decoding.constraints import BalancedBrackets
-from aiayn_keras.decoding.constraints.bracket_rules import (
+from aiayn_keras.decoding.constraints.balanced_brackets import (
     BracketRules,
     bracket_vocabulary,
     read_vocabulary,

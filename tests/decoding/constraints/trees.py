@@ -7,7 +7,7 @@ import re
 import numpy as np
 from keras import ops
 
-from aiayn_keras.decoding.constraints.bracket_rules import BracketRules, bracket_vocabulary
+from aiayn_keras.decoding.constraints.balanced_brackets import BracketRules, bracket_vocabulary
 from tests.decoding.random_model import END, START
 
 PIECES = ["<pad>", "<s>", "</s>", "(A", ")A", "▁(B", "▁)B", "▁XX"]

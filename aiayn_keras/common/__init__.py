@@ -1,0 +1,1 @@
+"""Files, addresses, checks and the terminal: what every other folder may use."""

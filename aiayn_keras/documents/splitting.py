@@ -1,0 +1,264 @@
+"""Spaces, bullets and numbers around a sentence, which are not translated."""
+
+import importlib.util
+from typing import Any, NamedTuple
+
+from aiayn_keras.documents.sentence_ends import characters, cut, is_among, sentences_of_lines
+
+SPACE = r"[\s\x0b\x1c-\x1f\x{85}\p{Z}\x{200b}\x{feff}]"
+"""RE2's `\\s` is that of ASCII."""
+
+# "- ", "* ", "# ", "> ", "— " and "1. ", "2) ", "(3) ", "a) " at the beginning of a sentence.
+_BULLET = r"(?:[-*+•·–—>#]+|\(?\d{1,3}[.)]|\(?[A-Za-z]\))"
+_LEAD = rf"^{SPACE}*(?:{_BULLET}{SPACE}+)*"
+_TAIL = rf"{SPACE}+$"
+_HAS_LETTER = r"\C*\p{L}\C*"
+
+
+class LaidOut(NamedTuple):
+    """Strings `(N,)` in three; a string without letters is all `lead`.
+
+    Attributes:
+        lead: String tensor `(N,)`, spaces, bullets and numbers.
+        sentence: String tensor `(N,)`, empty or with a letter in it.
+        tail: String tensor `(N,)`, spaces.
+    """
+
+    lead: Any
+    sentence: Any
+    tail: Any
+
+
+def lay_out(strings):
+    """Tells sentences `(N,)` from their layout."""
+    import tensorflow as tf
+
+    has_letter = tf.strings.regex_full_match(strings, _HAS_LETTER)
+    begun = tf.strings.regex_replace(strings, _LEAD, "", replace_global=False)
+    sentences = tf.strings.regex_replace(begun, _TAIL, "", replace_global=False)
+    lead = tf.strings.length(strings) - tf.strings.length(begun)
+    zeros = tf.zeros_like(lead)
+    return LaidOut(
+        tf.where(has_letter, tf.strings.substr(strings, zeros, lead), strings),
+        tf.where(has_letter, sentences, ""),
+        tf.where(
+            has_letter,
+            tf.strings.substr(
+                begun,
+                tf.strings.length(sentences),
+                tf.strings.length(begun) - tf.strings.length(sentences),
+            ),
+            "",
+        ),
+    )
+
+
+_SPACES = (0x09, 0x20, 0xA0, 0x2003, 0x2009, 0x202F, 0x3000)
+_MARKS_BEFORE_SPACE = tuple(map(ord, ",;:،؛-–—"))
+_MARKS = tuple(map(ord, "，、；：–—"))
+# Marks on letters, and joiners and modifiers of emoji, stay with the character before.
+_JOINED_RANGES = ((0x300, 0x36F), (0x200C, 0x200D), (0xFE00, 0xFE0F), (0x1F3FB, 0x1F3FF))
+_JOINER = 0x200D
+
+# Added to the distance from the middle, a share of the length: a comma may be a quarter of the
+# sentence further away than a space.
+_SPACE_COST, _CHARACTER_COST, _JOINED_COST, _NO_CUT_COST = 0.25, 1.0, 2.0, 9.0
+
+
+def halve_long_sentences(segments, rows, count, limit):
+    """Cuts segments of text until no sentence in them has more than so many wordpieces.
+
+    A single character of more wordpieces is left as it is.
+
+    Args:
+        segments: String tensor `(N,)`, sentences with their layout.
+        rows: Int64 tensor `(N,)`, the text of each.
+        count: Function of sentences `(M,)` that gives their numbers of wordpieces `(M,)`.
+        limit: Greatest number of wordpieces.
+
+    Returns:
+        Segments `(P,)` and rows `(P,)`.
+    """
+    import tensorflow as tf
+
+    def next_places(segments):
+        laid_out = lay_out(segments)
+        is_long = count(laid_out.sentence) > limit
+        places = _best_places(tf.boolean_mask(laid_out.sentence, is_long))
+        leads = tf.cast(tf.strings.length(tf.boolean_mask(laid_out.lead, is_long)), tf.int64)
+        places = tf.where(places > 0, places + leads, 0)
+        return tf.scatter_nd(tf.where(is_long), places, tf.shape(segments, out_type=tf.int64))
+
+    def halve(segments, rows, places):
+        halves = cut(segments, tf.RaggedTensor.from_tensor(places[:, tf.newaxis]))
+        rows = tf.gather(rows, halves.value_rowids())
+        return halves.values, rows, next_places(halves.values)
+
+    segments, rows, _ = tf.while_loop(
+        lambda segments, rows, places: tf.reduce_any(places > 0),
+        halve,
+        (segments, rows, next_places(segments)),
+        shape_invariants=(tf.TensorShape([None]),) * 3,
+    )
+    return segments, rows
+
+
+def _best_places(sentences):
+    """Bytes `(M,)` at which the second halves begin; 0 for a sentence of one character."""
+    import tensorflow as tf
+
+    codes, offsets = characters(sentences)
+    costs = codes.with_values(_costs(codes))
+    best = tf.reduce_min(costs, axis=1)
+    is_best = costs.values == tf.gather(best, costs.value_rowids())
+    candidates = tf.where(is_best, offsets.values, tf.int64.max)
+    return tf.reduce_min(codes.with_values(candidates), axis=1)
+
+
+def _costs(codes):
+    """Cost of a cut before each of all characters, float32; that of no cut before the first."""
+    import tensorflow as tf
+
+    values = codes.values
+    before = tf.roll(values, 1, axis=0)
+    is_space = is_among(before, _SPACES)
+    is_clause = is_among(before, _MARKS)
+    is_clause |= is_space & is_among(tf.roll(values, 2, axis=0), _MARKS_BEFORE_SPACE)
+    is_joined = before == _JOINER
+    for first, last in _JOINED_RANGES:
+        is_joined |= (values >= first) & (values <= last)
+    cost = tf.where(is_space, _SPACE_COST, _CHARACTER_COST)
+    cost = tf.where(is_clause, 0.0, cost)
+    cost = tf.where(is_joined, _JOINED_COST, cost)
+    rows = codes.value_rowids()
+    index = tf.range(tf.size(values, tf.int64)) - tf.gather(codes.row_starts(), rows)
+    share = tf.cast(index, tf.float32) / tf.cast(tf.gather(codes.row_lengths(), rows), tf.float32)
+    return tf.where(index == 0, _NO_CUT_COST, cost + tf.abs(share - 0.5))
+
+
+LINE_BREAKS = (0x0A, 0x0B, 0x0C, 0x0D, 0x85, 0x2028, 0x2029)
+
+
+class SplitTexts(NamedTuple):
+    """B texts as separators and sentences in turn.
+
+    Attributes:
+        separators: Ragged string tensor `(B, (S + 1))`, of what is not translated: spaces, line
+            breaks, bullets, and what has no letters. The first and last may be empty, and so may
+            those between parts of a long sentence.
+        sentences: Ragged string tensor `(B, (S))`.
+    """
+
+    separators: Any
+    sentences: Any
+
+
+def split_texts(texts, count, limit):
+    """Splits texts into sentences.
+
+    Line breaks always separate. Text between them is split at the marks that end sentences, see
+    `aiayn_keras.documents.sentence_ends`, and then where it is too long.
+
+    Args:
+        texts: String tensor `(B,)`. Bytes that are no UTF-8 come back as they are.
+        count: Function of sentences `(M,)` that gives their numbers of wordpieces `(M,)`.
+        limit: Greatest number of wordpieces of a sentence. A single character may have more.
+
+    Returns:
+        `SplitTexts`; joined, they are the texts.
+    """
+    import tensorflow as tf
+
+    lines = _lines(texts)
+    segments = sentences_of_lines(lines.values)
+    rows = tf.gather(lines.value_rowids(), segments.value_rowids())
+    segments, rows = halve_long_sentences(segments.values, rows, count, limit)
+    lead, sentences, tail = lay_out(segments)
+    is_sentence = sentences != ""
+    # A separator more than sentences in every text: the one before each, and the last one.
+    numbers = tf.cumsum(tf.cast(is_sentence, tf.int64), exclusive=True) + rows
+    separators = tf.strings.unsorted_segment_join(
+        tf.reshape(tf.stack([lead, tail], axis=1), [-1]),
+        tf.reshape(tf.stack([numbers, numbers + tf.cast(is_sentence, tf.int64)], axis=1), [-1]),
+        tf.math.count_nonzero(is_sentence) + tf.size(texts, tf.int64),
+    )
+    sentences = tf.RaggedTensor.from_value_rowids(
+        tf.boolean_mask(sentences, is_sentence),
+        tf.boolean_mask(rows, is_sentence),
+        tf.size(texts, tf.int64),
+    )
+    separators = tf.RaggedTensor.from_row_lengths(separators, sentences.row_lengths() + 1)
+    return SplitTexts(separators, sentences)
+
+
+def join_texts(separators, sentences):
+    """Texts `(B,)` of separators and sentences, or of their translations; see `SplitTexts`."""
+    import tensorflow as tf
+
+    nothing = tf.fill([separators.nrows(), 1], "")
+    padded = tf.concat([sentences, tf.RaggedTensor.from_tensor(nothing)], axis=1)
+    return tf.strings.unsorted_segment_join(
+        tf.strings.join([separators.values, padded.values]),
+        separators.value_rowids(),
+        separators.nrows(),
+    )
+
+
+def piece_counter(tokenizer):
+    """Function of sentences `(M,)` that gives their numbers of wordpieces `(M,)`.
+
+    Args:
+        tokenizer: A `tensorflow_text.SentencepieceTokenizer`.
+    """
+    return lambda sentences: tokenizer.tokenize(sentences).row_lengths()
+
+
+def can_split():
+    """Whether TensorFlow Text, which finds the sentences, is installed."""
+    return not _missing_modules()
+
+
+def split_strings(texts, proto, limit):
+    """Splits a list of strings with any Keras backend, where TensorFlow is installed.
+
+    Args:
+        texts: List of strings.
+        proto: Bytes of the SentencePiece model.
+        limit: Greatest number of wordpieces of a sentence.
+
+    Returns:
+        Lists of separators and lists of sentences, a pair for each text.
+
+    Raises:
+        ImportError: If TensorFlow Text is not installed.
+    """
+    for name in _missing_modules():
+        raise ImportError(
+            f"Sentences are split by TensorFlow Text, but `{name}` is not installed: "
+            "pip install tensorflow-text."
+        )
+    import tensorflow as tf
+    import tensorflow_text
+
+    tokenizer = tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32)
+    split = split_texts(tf.constant(texts, tf.string), piece_counter(tokenizer), limit)
+    separators, sentences = ([_strings(row) for row in part.to_list()] for part in split)
+    return list(zip(separators, sentences, strict=True))
+
+
+def _missing_modules():
+    names = ("tensorflow", "tensorflow_text")
+    return [name for name in names if importlib.util.find_spec(name) is None]
+
+
+def _strings(values):
+    return [value.decode("utf-8") for value in values]
+
+
+def _lines(texts):
+    """Texts cut behind line breaks, which stay at the ends of the lines."""
+    import tensorflow as tf
+
+    codes, offsets = characters(texts)
+    is_begin = is_among(tf.roll(codes.values, 1, axis=0), LINE_BREAKS)
+    return cut(texts, tf.ragged.boolean_mask(offsets, codes.with_values(is_begin)))

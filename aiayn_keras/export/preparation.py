@@ -1,0 +1,66 @@
+"""Steps that several exports share: preconditions, float32 weights, text templates."""
+
+import importlib.resources
+import importlib.util
+import string
+
+import numpy as np
+from keras import ops
+
+INTEROP = "'aiayn-keras[interop]'"
+"""The extra with the packages of other engines, as pip takes it."""
+
+
+def check_packages(*modules, install=INTEROP):
+    """Raises an `ImportError` that says what to install, unless all the packages are there.
+
+    Args:
+        *modules: Names to import.
+        install: What pip installs them by.
+    """
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise ImportError(
+                f"This format is written with the package {module}, which is not installed: "
+                f"pip install {install}."
+            )
+
+
+def is_quantized(model):
+    """Whether Keras has quantized layers of a model."""
+    layers = model.backbone._flatten_layers()
+    return any(getattr(layer, "quantization_mode", None) for layer in layers)
+
+
+def check_has_tokenizer(model):
+    """Raises a `ValueError` for a model without preprocessor."""
+    if model.preprocessor is None:
+        raise ValueError("The model has no `preprocessor`, hence no tokenizer to write.")
+
+
+def float32_array(tensor):
+    """A float32 copy of a variable or tensor, which the caller may change in place."""
+    return np.array(ops.convert_to_numpy(tensor), dtype="float32")
+
+
+def float32_kernel(layer):
+    """The matrix of a Dense layer; a quantized one is recovered by applying it to the identity."""
+    if layer.quantization_mode is None:
+        return float32_array(layer.kernel)
+    kernel = float32_array(layer(ops.eye(layer.input_spec.axes[-1])))
+    return kernel - float32_array(layer.bias) if layer.use_bias else kernel
+
+
+def render(file_name, /, **values):
+    """Fills in a template.
+
+    Args:
+        file_name: Name of a file in the folder `templates`, with placeholders of
+            `string.Template`.
+        **values: A value for each placeholder.
+
+    Returns:
+        The text.
+    """
+    file = importlib.resources.files("aiayn_keras.export") / "templates" / file_name
+    return string.Template(file.read_text(encoding="utf-8")).substitute(values)

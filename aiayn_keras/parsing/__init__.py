@@ -1,0 +1,21 @@
+"""Constituency trees (paper 6.3): as data, read from files, scored and drawn."""
+
+from aiayn_keras.parsing.bracket_files import read_trees
+from aiayn_keras.parsing.trees import (
+    MalformedTreeError,
+    Tree,
+    clean_tree,
+    linearize,
+    parse_linearized,
+    repair_linearized,
+)
+
+__all__ = [
+    "MalformedTreeError",
+    "Tree",
+    "clean_tree",
+    "linearize",
+    "parse_linearized",
+    "read_trees",
+    "repair_linearized",
+]

@@ -1,0 +1,143 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from aiayn_keras.common.files import (
+    CHECKSUMS,
+    atomic_path,
+    check_checksums,
+    check_room,
+    new_folder,
+    read_bytes,
+    write_checksums,
+    write_text,
+)
+
+
+def test_a_file_appears_whole(tmp_path):
+    path = tmp_path / "history.json"
+    with atomic_path(path) as temporary:
+        temporary.write_text("new")
+        assert not path.exists()
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interruption_leaves_the_old_file(tmp_path):
+    path = tmp_path / "history.json"
+    write_text(path, "old")
+
+    def write_half():
+        with atomic_path(path) as temporary:
+            temporary.write_text("ha")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_appears_whole(tmp_path):
+    path = tmp_path / "above" / "run"
+    with new_folder(path) as folder:
+        assert folder.name == "run"
+        (folder / "deep").mkdir()
+        (folder / "deep" / "file").write_text("new")
+        assert not path.exists()
+    assert (path / "deep" / "file").read_text() == "new"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_interruption_leaves_no_folder(tmp_path):
+    def write_half():
+        with new_folder(tmp_path / "run") as folder:
+            (folder / "file").write_text("ha")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.write_text("old")])
+def test_a_new_folder_takes_the_place_of_nothing(tmp_path, make):
+    path = tmp_path / "run"
+    make(path)
+    with pytest.raises(FileExistsError, match="run exists already: choose another name"):
+        new_folder(path).__enter__()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_comes_meanwhile_is_kept(tmp_path):
+    path = tmp_path / "run"
+
+    def write():
+        with new_folder(path):
+            path.mkdir()
+            (path / "file").touch()
+
+    with pytest.raises(FileExistsError, match="run exists already"):
+        write()
+    assert list(tmp_path.rglob("*")) == [path, path / "file"]
+
+
+def test_a_file_is_read_up_to_its_bound(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_bytes(b"12345")
+    assert read_bytes(path, 5) == b"12345"
+    with pytest.raises(ValueError, match=r"a\.json has more than 4 bytes"):
+        read_bytes(path, 4)
+
+
+def test_only_regular_files_are_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name in ("pipe", "device", "."):
+        with pytest.raises(OSError, match="is no regular file"):
+            read_bytes(tmp_path / name, 10)
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*none"):
+        read_bytes(tmp_path / "none", 10)
+
+
+def test_room_is_asked_for_before_it_is_needed(tmp_path):
+    check_room(tmp_path, 1000)
+    with pytest.raises(OSError, match=r"No space left on device: 1000000000000\.0 MB are needed"):
+        check_room(tmp_path, 10**18)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_quota_is_seen_where_the_disk_has_room(tmp_path):
+    """A limit on the size of files stands for a quota: the disk does not know of it."""
+    program = (
+        "import resource, signal, sys; from aiayn_keras.common.files import check_room\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
+        "check_room(sys.argv[1], 9_000); print('room')\n"
+        "check_room(sys.argv[1], 11_000)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True)
+    assert done.stdout == "room\n"
+    assert "OSError: [Errno 27] File too large" in done.stderr
+
+
+def test_checksums_name_the_file_that_changed(tmp_path):
+    (tmp_path / "assets").mkdir()
+    for name in ("a.json", "assets/b.spm"):
+        (tmp_path / name).write_text(name)
+    check_checksums(tmp_path)
+    write_checksums(tmp_path)
+    check_checksums(tmp_path)
+    subprocess.run(["sha256sum", "--check", "--quiet", CHECKSUMS], cwd=tmp_path, check=True)
+    (tmp_path / "assets/b.spm").write_text("c")
+    with pytest.raises(ValueError, match=r"assets/b\.spm is not what was written"):
+        check_checksums(tmp_path)
+
+
+@pytest.mark.parametrize("line", ["", "abc  a", "0" * 64 + "  /etc/hostname", "0" * 64 + "  ../a"])
+def test_a_list_of_checksums_that_is_none_is_refused(tmp_path, line):
+    (tmp_path / CHECKSUMS).write_text(f"{line}\n")
+    with pytest.raises(ValueError, match="SHA256SUMS, line 1: expected `checksum  file`"):
+        check_checksums(tmp_path)

@@ -1,0 +1,11 @@
+"""Drawings of the architecture for the lessons, as SVG.
+
+Every function `draw_...` returns an `SvgDrawing`, a picture of the architecture and not of data.
+"""
+
+from drawings.architecture import draw_architecture
+from drawings.mask import draw_mask_choice
+from drawings.shape import draw_shapes
+from drawings.svg import SvgDrawing
+
+__all__ = ["SvgDrawing", "draw_architecture", "draw_mask_choice", "draw_shapes"]
