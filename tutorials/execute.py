@@ -20,10 +20,11 @@ from pathlib import Path
 
 import jupytext
 import nbformat
-from address import repository, with_address
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from tqdm import tqdm
+
+from address import repository, with_address
 
 FOLDER = Path(__file__).resolve().parent
 SOURCES = ["[0-9][0-9]_*.py", "solutions/[0-9][0-9]_*.py"]

@@ -8,9 +8,9 @@ import click
 from aiayn_keras.cli.error_line import one_line
 
 README = "README.md"
-MOST_BYTES = 1 << 20
-LONGEST_NAME = 200
-MOST_NAMES = 20
+MAX_BYTES = 1 << 20
+MAX_NAME = 200
+MAX_NAMES = 20
 FENCE = "---"
 FIELD = re.compile(r"""["']?license["']?\s*:""")
 
@@ -63,7 +63,7 @@ def read_license(folder):
     path = folder / README
     if not path.exists():
         return None
-    lines = read_bytes(path, MOST_BYTES).decode("utf-8", "replace").splitlines()
+    lines = read_bytes(path, MAX_BYTES).decode("utf-8", "replace").splitlines()
     if lines[:1] != [FENCE] or FENCE not in lines[1:]:
         return None
     # Others may be too many to be read: some models have results by the thousand.
@@ -73,7 +73,7 @@ def read_license(folder):
     if names is None:
         return None
     listed = names if isinstance(names, list) else [names]
-    if not 1 <= len(listed) <= MOST_NAMES or not all(map(_is_name, listed)):
+    if not 1 <= len(listed) <= MAX_NAMES or not all(map(_is_name, listed)):
         raise ValueError(
             f"{path}: `license` must be a short name, or a list of some. Received: {names!r:.60}."
         )
@@ -91,4 +91,4 @@ def _lines_of_field(lines):
 
 
 def _is_name(name):
-    return isinstance(name, str) and name.isprintable() and 1 <= len(name) <= LONGEST_NAME
+    return isinstance(name, str) and name.isprintable() and 1 <= len(name) <= MAX_NAME

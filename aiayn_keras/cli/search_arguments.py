@@ -18,7 +18,7 @@ BATCH_SIZE = click.option(
     help="Number of lines computed together.",
 )
 FLAGS = {"num_return_sequences": "--n-best"}
-MOST_BYTES = 1 << 26
+MAX_BYTES = 1 << 26
 """Greatest size of the file of a constraint."""
 
 
@@ -48,7 +48,7 @@ class _ConstraintType(click.ParamType):
     def convert(self, value, param, ctx):
         try:
             if value.endswith(".json"):
-                return as_constraint(json.loads(read_bytes(value, MOST_BYTES)))
+                return as_constraint(json.loads(read_bytes(value, MAX_BYTES)))
             return as_constraint(value)
         except (OSError, ValueError, RecursionError) as error:
             self.fail(str(error), param, ctx)

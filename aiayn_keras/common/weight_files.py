@@ -15,10 +15,10 @@ BYTES_PER_NUMBER = 4
 BYTES_PER_VARIABLE = 4096
 """Bytes that HDF5 adds to a variable, at most."""
 
-MOST_OBJECTS, MOST_DEPTH = 100_000, 30
+MAX_OBJECTS, MAX_DEPTH = 100_000, 30
 """Bounds on the groups and arrays of a file, and on how deep they lie in each other."""
 
-MOST_EXPANSION = 64
+MAX_EXPANSION = 64
 """Bound on the bytes of a file's arrays over the bytes of the file, which may be compressed."""
 
 
@@ -45,7 +45,7 @@ def check_weight_file(path):
     try:
         with h5py.File(path) as file:
             num_bytes = sum(_sizes(file, path))
-            room = MOST_EXPANSION * file.id.get_filesize() + (1 << 20)
+            room = MAX_EXPANSION * file.id.get_filesize() + (1 << 20)
     except (OSError, RuntimeError, KeyError) as error:  # h5py raises them for damaged files
         reason = " ".join(str(error).split())[:200]
         raise ValueError(
@@ -63,7 +63,7 @@ def _sizes(file, path):
         group, depth = groups.pop()
         for name in group:
             num_objects += 1
-            if num_objects > MOST_OBJECTS or depth > MOST_DEPTH:
+            if num_objects > MAX_OBJECTS or depth > MAX_DEPTH:
                 raise ValueError(f"{path} has too many groups, or groups too deep in each other.")
             where = f"{path}, {group.name.rstrip('/')}/{name}"
             if not isinstance(group.get(name, getlink=True), h5py.HardLink):

@@ -23,8 +23,8 @@ QUANTIZED = ("int8", "int16")
 OLD_INT16_SCALE = 1000.0
 """What 16-bit weights of old files without a scale are multiplied by."""
 
-MOST_VARIABLES = 100_000
-MOST_AXES = 8
+MAX_VARIABLES = 100_000
+MAX_AXES = 8
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class _Reader:
 
     def count(self, what):
         count = self.number(4)
-        if count > MOST_VARIABLES:
+        if count > MAX_VARIABLES:
             raise ValueError(f"{self.path}: {count:,} {what} cannot be: it is damaged.")
         return count
 
@@ -127,12 +127,9 @@ def _read_variables(reader, version):
         number_format = _number_format(reader, version, where)
         num_bytes = reader.number(4, where)
         num_bytes *= 1 if version >= 4 else bytes_per_number(number_format)
-        if (
-            len(shape) > MOST_AXES
-            or math.prod(shape) * bytes_per_number(number_format) != num_bytes
-        ):
+        if len(shape) > MAX_AXES or math.prod(shape) * bytes_per_number(number_format) != num_bytes:
             raise ValueError(
-                f"{reader.path}: {where} of the shape {shape[:MOST_AXES]} and the format "
+                f"{reader.path}: {where} of the shape {shape[:MAX_AXES]} and the format "
                 f"{number_format} cannot have {num_bytes:,} bytes: it is damaged."
             )
         data = reader.take(num_bytes, where)

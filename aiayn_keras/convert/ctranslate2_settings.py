@@ -18,7 +18,7 @@ ZEROS = "decoder/start_from_zero_embedding"
 
 NEWEST_REVISION = 7
 FIRST_VERSION_WITH_CONFIG = 6
-MOST_CONFIG_BYTES = 1 << 20
+MAX_CONFIG_BYTES = 1 << 20
 
 
 class Config(pydantic.BaseModel):
@@ -57,7 +57,7 @@ def read_config(folder, model_bin, variables):
     if model_bin.version < FIRST_VERSION_WITH_CONFIG:
         config, path = _config_of_variables(variables), model_bin.path
     elif path.exists():
-        config = parse(Config, read_bytes(path, MOST_CONFIG_BYTES), path, "It is no configuration.")
+        config = parse(Config, read_bytes(path, MAX_CONFIG_BYTES), path, "It is no configuration.")
     else:
         config = Config()
     if config.add_source_bos:

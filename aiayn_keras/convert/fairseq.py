@@ -17,7 +17,7 @@ from aiayn_keras.convert.model_of_weights import model_of_weights
 from aiayn_keras.convert.positions import half_and_half_sinusoids, position_weights
 from aiayn_keras.convert.taken_arrays import TakenArrays
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
-from aiayn_keras.convert.vocabulary_files import MOST_BYTES, check_tokens, read_lines_of
+from aiayn_keras.convert.vocabulary_files import MAX_BYTES, check_tokens, read_lines_of
 
 SIDES = ("encoder", "decoder")
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
@@ -96,7 +96,7 @@ def read_dictionary(path):
         ValueError: For a line of another form, or a word that is there twice; with the line.
     """
     words = []
-    for number, line in enumerate(read_lines_of(read_bytes(path, MOST_BYTES), path), start=1):
+    for number, line in enumerate(read_lines_of(read_bytes(path, MAX_BYTES), path), start=1):
         word, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
         if not word or not (count.isascii() and count.isdigit()):
             raise ValueError(f"{path}, line {number}: expected `word count`, got {line!r:.60}.")

@@ -8,7 +8,7 @@ from aiayn_keras.common.checks import parse
 from aiayn_keras.convert.inert_pickle import StandIn
 from aiayn_keras.convert.torch_file import read_torch, tensors_of
 
-MOST_POSITIONS = 1 << 15
+MAX_POSITIONS = 1 << 15
 
 NO_MODEL = "Only `transformer` models of fairseq can be converted."
 
@@ -31,8 +31,8 @@ class Settings(pydantic.BaseModel):
     encoder_normalize_before: bool = False
     decoder_normalize_before: bool = False
     activation_fn: Literal[tuple(ACTIVATIONS)] = "relu"
-    max_source_positions: int = pydantic.Field(default=1024, gt=0, le=MOST_POSITIONS)
-    max_target_positions: int = pydantic.Field(default=1024, gt=0, le=MOST_POSITIONS)
+    max_source_positions: int = pydantic.Field(default=1024, gt=0, le=MAX_POSITIONS)
+    max_target_positions: int = pydantic.Field(default=1024, gt=0, le=MAX_POSITIONS)
     dropout: float = pydantic.Field(default=0.1, ge=0, lt=1)
     attention_dropout: float = pydantic.Field(default=0.0, ge=0, lt=1)
     activation_dropout: float = pydantic.Field(default=0.0, ge=0, lt=1)

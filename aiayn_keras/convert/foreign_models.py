@@ -7,7 +7,7 @@ from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.marian import (
     CONFIG,
-    MOST_CONFIG_BYTES,
+    MAX_CONFIG_BYTES,
     WEIGHT_FILES,
     convert_marian,
 )
@@ -72,7 +72,7 @@ def _is_marian(folder):
     if not path.is_file():
         return False
     try:
-        config = json.loads(read_bytes(path, MOST_CONFIG_BYTES))
+        config = json.loads(read_bytes(path, MAX_CONFIG_BYTES))
     except (ValueError, RecursionError):
         return False
     return isinstance(config, dict) and config.get("model_type") == "marian"

@@ -9,7 +9,7 @@ one object: no pickle asks for much more memory than that.
 import pickletools
 from dataclasses import dataclass, field
 
-MOST_OPERATIONS = 300_000
+MAX_OPERATIONS = 300_000
 """Bound on the operations of a pickle; a tensor takes about 30."""
 
 # fmt: off
@@ -27,8 +27,8 @@ NOTHING = frozenset(("PROTO", "FRAME"))
 DICTIONARIES = frozenset(("collections.OrderedDict", "collections.defaultdict", "builtins.dict"))
 """Classes that are read as dictionaries."""
 
-LONGEST_NAME = 500
-LONGEST_KEY_BITS = 64
+MAX_NAME = 500
+MAX_KEY_BITS = 64
 """Bound on the integers that are keys: greater ones may all have one hash."""
 
 
@@ -72,14 +72,14 @@ def read_pickle(file, make=stand_in, load=None):
         `Name`s, `StandIn`s and what the two functions return. Sets are lists.
 
     Raises:
-        ValueError: If it is damaged, is longer than `MOST_OPERATIONS`, or does what no file of
+        ValueError: If it is damaged, is longer than `MAX_OPERATIONS`, or does what no file of
             numbers does.
     """
     reader = _Reader(make, load)
     try:
         for number, (operation, argument, _) in enumerate(pickletools.genops(file)):
-            if number > MOST_OPERATIONS:
-                raise ValueError(f"more than {MOST_OPERATIONS:,} operations")
+            if number > MAX_OPERATIONS:
+                raise ValueError(f"more than {MAX_OPERATIONS:,} operations")
             reader.run(operation.name, argument)
         return reader.stack.pop()
     except (IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -208,7 +208,7 @@ class _Reader:
         self._push_name(module, name)
 
     def _push_name(self, module, name):
-        if len(module) + len(name) > LONGEST_NAME:
+        if len(module) + len(name) > MAX_NAME:
             raise ValueError("a name in it is too long")
         self.stack.append(Name(f"{module}.{name}"))
 
@@ -238,5 +238,5 @@ class _Reader:
 
 def _is_key(value):
     if isinstance(value, int):
-        return value.bit_length() <= LONGEST_KEY_BITS
+        return value.bit_length() <= MAX_KEY_BITS
     return value is None or isinstance(value, str | bytes | float | Name | StandIn)

@@ -23,7 +23,7 @@ from aiayn_keras.models.architecture import INTEGERS, check_positions
 
 CONFIG = "config.json"
 WEIGHT_FILES = "model.safetensors", "pytorch_model.bin"
-MOST_CONFIG_BYTES = 1 << 20
+MAX_CONFIG_BYTES = 1 << 20
 LAYER_NORM_EPSILON = 1e-5  # PyTorch's
 
 NO_MODEL = "Only Marian models of the Transformer's own architecture can be converted."
@@ -105,7 +105,7 @@ def convert_marian(folder, dtype=None):
     """
     folder = Path(folder)
     path = folder / CONFIG
-    config = parse(MarianConfig, read_bytes(path, MOST_CONFIG_BYTES), path, NO_MODEL)
+    config = parse(MarianConfig, read_bytes(path, MAX_CONFIG_BYTES), path, NO_MODEL)
     vocabulary = read_marian_vocabulary(folder, config.vocab_size, config.decoder_start_token_id)
     weights = _find_weights(folder)
     tensors = TakenArrays(weights, read_tensors(weights))

@@ -11,7 +11,7 @@ from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.sentencepiece_order import SPECIAL, pieces_of, read_model, reorder
 from aiayn_keras.models import TransformerTokenizer
 
-MOST_VOCABULARY_BYTES = 1 << 26
+MAX_VOCABULARY_BYTES = 1 << 26
 FILES = "source.spm", "target.spm", "vocab.json"
 PAD, UNK, START, END = SPECIAL
 
@@ -66,7 +66,7 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     """
     folder = Path(folder)
     path = folder / "vocab.json"
-    table = parse(_Table, read_bytes(path, MOST_VOCABULARY_BYTES), path, "It is no table.").root
+    table = parse(_Table, read_bytes(path, MAX_VOCABULARY_BYTES), path, "It is no table.").root
     _check_table(table, path, vocabulary_size)
     start = table[PAD] if start is None else start
     if start not in (table[PAD], table.get(START)):

@@ -14,7 +14,7 @@ from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import check_regular_file
 from aiayn_keras.convert.number_formats import bytes_per_number, read_numbers
 
-MOST_HEADER_BYTES = 1 << 23
+MAX_HEADER_BYTES = 1 << 23
 """Bound on a header, of which a tensor takes about 100 bytes."""
 
 FORMATS = {
@@ -82,7 +82,7 @@ def read_safetensors(path):
 def _read_header(file, path):
     """Tensors by their names, in the order of their numbers; the file stands behind the header."""
     size = int.from_bytes(file.read(8), "little")
-    if not 2 <= size <= min(MOST_HEADER_BYTES, path.stat().st_size - 8):
+    if not 2 <= size <= min(MAX_HEADER_BYTES, path.stat().st_size - 8):
         raise ValueError(f"{path}: a header of {size:,} bytes cannot be. {REMEDY}")
     tensors = parse(Header, file.read(size), f"{path}, header", REMEDY).model_extra
     return dict(sorted(tensors.items(), key=lambda item: item[1].data_offsets))

@@ -5,11 +5,11 @@ from google.protobuf.message import DecodeError
 from sentencepiece import sentencepiece_model_pb2
 
 from aiayn_keras.common.files import read_bytes
-from aiayn_keras.models.transformer_tokenizer import MOST_BYTES, SPECIAL_PIECES
+from aiayn_keras.models.transformer_tokenizer import MAX_BYTES, SPECIAL_PIECES
 
 SPECIAL = tuple(SPECIAL_PIECES.values())
 Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
-LEAST_SCORE = -1e9
+MIN_SCORE = -1e9
 """Score of pieces that a text is never split into."""
 
 
@@ -26,7 +26,7 @@ def read_model(path):
         OSError: If there is no such regular file.
         ValueError: If it holds no SentencePiece model.
     """
-    content = read_bytes(path, MOST_BYTES)
+    content = read_bytes(path, MAX_BYTES)
     if not content:
         raise ValueError(f"{path} holds no SentencePiece model: it is empty.")
     model = sentencepiece_model_pb2.ModelProto()
@@ -72,7 +72,7 @@ def reorder(model, pieces, words=()):
         elif piece in known and known[piece].type not in (Piece.CONTROL, Piece.UNKNOWN):
             reordered.pieces.append(known[piece])
         else:
-            reordered.pieces.add(piece=piece, score=LEAST_SCORE, type=Piece.UNUSED)
+            reordered.pieces.add(piece=piece, score=MIN_SCORE, type=Piece.UNUSED)
     spec = reordered.trainer_spec
     spec.vocab_size = len(reordered.pieces)
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = range(len(SPECIAL))

@@ -28,7 +28,7 @@ ROOT = "transformer/"
 BODY = "body/"
 SIDES = ("encoder", "decoder")
 TARGET_SPACE = f"{BODY}target_space_embedding/kernel"
-MOST_SHARDS = 1 << 10
+MAX_SHARDS = 1 << 10
 
 
 def convert_tensor2tensor(

@@ -8,7 +8,7 @@ from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import read_bytes
 
 HPARAMS = "hparams.json"
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 NO_MODEL = "Only the plain `transformer` of tensor2tensor can be converted."
 
@@ -60,4 +60,4 @@ def read_settings(path):
         OSError: If there is no such regular file.
         ValueError: For a model that ours cannot be, with the setting.
     """
-    return parse(Settings, read_bytes(path, MOST_BYTES), path, NO_MODEL)
+    return parse(Settings, read_bytes(path, MAX_BYTES), path, NO_MODEL)

@@ -5,7 +5,7 @@ As `SubwordTextEncoder` and `TokenTextEncoder` of its `data_generators/text_enco
 
 from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.joint_vocabulary import Vocabulary
-from aiayn_keras.convert.vocabulary_files import MOST_BYTES, check_tokens, read_lines_of
+from aiayn_keras.convert.vocabulary_files import MAX_BYTES, check_tokens, read_lines_of
 
 PAD, END = range(2)
 UNKNOWN = "UNK"
@@ -33,7 +33,7 @@ def read_vocabulary(path, num_rows, divisor):
         OSError: If there is no such regular file.
         ValueError: If it is damaged, or of another length; with the line.
     """
-    lines = [line.rstrip() for line in read_lines_of(read_bytes(path, MOST_BYTES), path)]
+    lines = [line.rstrip() for line in read_lines_of(read_bytes(path, MAX_BYTES), path)]
     is_quoted = all(len(line) > 1 and line[0] == line[-1] and line[0] in QUOTES for line in lines)
     tokens = [_unquote(line, path) for line in lines] if is_quoted else lines
     for number, token in enumerate(tokens, start=1):

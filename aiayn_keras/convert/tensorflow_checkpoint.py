@@ -18,10 +18,10 @@ INDEX = ".index"
 STATE = "checkpoint"
 """File of a folder of checkpoints that names the newest."""
 
-MOST_STATE_BYTES = 1 << 20
-MOST_INDEX_BYTES = 1 << 24
-MOST_SHARDS = 1 << 12
-MOST_AXES = 8
+MAX_STATE_BYTES = 1 << 20
+MAX_INDEX_BYTES = 1 << 24
+MAX_SHARDS = 1 << 12
+MAX_AXES = 8
 
 NUM_SHARDS, ENDIANNESS = 1, 2
 """Fields of a `BundleHeaderProto`."""
@@ -97,7 +97,7 @@ def read_checkpoint(prefix, choose):
             with the file and the variable.
     """
     index = _index_of(prefix)
-    content = read_bytes(index, MOST_INDEX_BYTES)
+    content = read_bytes(index, MAX_INDEX_BYTES)
     try:
         table = read_table(content)
         header = read_message(table.pop(b"", b""))
@@ -105,9 +105,9 @@ def read_checkpoint(prefix, choose):
         names = choose(list(messages))
     except ValueError as error:
         raise ValueError(f"{index}: {error}.") from None
-    if _first(header, ENDIANNESS) or not 1 <= _first(header, NUM_SHARDS) <= MOST_SHARDS:
+    if _first(header, ENDIANNESS) or not 1 <= _first(header, NUM_SHARDS) <= MAX_SHARDS:
         raise ValueError(
-            f"{index}: expected numbers in little-endian order in 1 to {MOST_SHARDS:,} files."
+            f"{index}: expected numbers in little-endian order in 1 to {MAX_SHARDS:,} files."
         )
     entries = {}
     for name, new in names.items():
@@ -151,7 +151,7 @@ class Entry:
         if (
             UNKNOWN_RANK in shape
             or 0 in sizes
-            or len(sizes) > MOST_AXES
+            or len(sizes) > MAX_AXES
             or math.prod(sizes) * bytes_per_number(number_format) != num_bytes
         ):
             raise ValueError(f"{num_bytes:,} bytes do not have the shape {sizes!s:.60}")
@@ -193,7 +193,7 @@ def _newest(path):
     """Name of the checkpoint that a file `checkpoint` calls the newest, or None."""
     if not path.is_file():
         return None
-    content = read_bytes(path, MOST_STATE_BYTES).decode("utf-8", errors="replace")
+    content = read_bytes(path, MAX_STATE_BYTES).decode("utf-8", errors="replace")
     match = re.search(r'^model_checkpoint_path: "(.*)"', content, re.MULTILINE)
     return Path(match[1]).name or None if match else None
 

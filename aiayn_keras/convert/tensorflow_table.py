@@ -15,9 +15,9 @@ BLOCK_END = 5
 FOOTER = 48
 MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
 
-MOST_ENTRIES = 1 << 17
-LONGEST_NAME = 1 << 11
-LONGEST_VARINT = 10
+MAX_ENTRIES = 1 << 17
+MAX_NAME = 1 << 11
+MAX_VARINT = 10
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Ways in which a message holds a field."""
@@ -50,8 +50,8 @@ def read_table(content):
             raise ValueError("its blocks overlap")
         for name, message in _entries(block):
             found[name] = message
-            if len(found) > MOST_ENTRIES:
-                raise ValueError(f"it has more than {MOST_ENTRIES:,} entries")
+            if len(found) > MAX_ENTRIES:
+                raise ValueError(f"it has more than {MAX_ENTRIES:,} entries")
     return found
 
 
@@ -89,7 +89,7 @@ def read_message(content):
 def read_varint(content, position):
     """Reads a number of seven bits a byte; returns it and the position behind it."""
     number = 0
-    for i, byte in enumerate(content[position : position + LONGEST_VARINT]):
+    for i, byte in enumerate(content[position : position + MAX_VARINT]):
         number |= (byte & 127) << 7 * i
         if byte < 128:
             return number, position + i + 1
@@ -119,7 +119,7 @@ def _entries(block):
         shared, position = read_varint(block, position)
         added, position = read_varint(block, position)
         size, position = read_varint(block, position)
-        if shared > len(name) or shared + added > LONGEST_NAME:
+        if shared > len(name) or shared + added > MAX_NAME:
             raise ValueError("a name that cannot be")
         rest, position = _take(block, position, added)
         name = name[:shared] + rest

@@ -10,7 +10,7 @@ from aiayn_keras.convert.torch_zip import open_torch_zip
 ZIP, PICKLE = b"PK\3\4", b"\x80\2"
 """First bytes of the two formats; `torch.save` writes pickles of protocol 2."""
 
-MOST_SHARING = 16
+MAX_SHARING = 16
 """Bound on the bytes read, and on those of the arrays, over the size of the file."""
 
 
@@ -55,7 +55,7 @@ def tensors_of(content):
 
 
 def _read_arrays(tensors, read_storage, file_bytes):
-    room = MOST_SHARING * file_bytes
+    room = MAX_SHARING * file_bytes
     arrays, storage, data = {}, None, b""
     for name, tensor in tensors.items():
         is_new = tensor.storage != storage

@@ -8,7 +8,7 @@ from aiayn_keras.convert.torch_tensors import make_storage, make_tensor
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
-MOST_PICKLE_BYTES = 1 << 26
+MAX_PICKLE_BYTES = 1 << 26
 COUNT_BYTES = 8
 
 
@@ -20,7 +20,7 @@ def open_torch_legacy(path):
         ValueError: If it is damaged, or is no such file.
     """
     with open(path, "rb") as file:
-        pickles = io.BytesIO(file.read(MOST_PICKLE_BYTES))
+        pickles = io.BytesIO(file.read(MAX_PICKLE_BYTES))
         if read_pickle(pickles) != MAGIC_NUMBER:
             raise ValueError("it is a pickle, but not from `torch.save`")
         version, system = read_pickle(pickles), read_pickle(pickles)

@@ -27,7 +27,7 @@ REBUILDS_PARAMETER = (
     "torch._utils._rebuild_parameter",
     "torch._utils._rebuild_parameter_with_state",
 )
-MOST_AXES = 8
+MAX_AXES = 8
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def make_tensor(name, arguments):
         storage, offset, shape, strides = arguments[:4]
         if not isinstance(storage, Storage) or not _are_counts((offset,), shape, strides):
             raise ValueError("a tensor is described in an unknown way")
-        if not len(shape) == len(strides) <= MOST_AXES:
+        if not len(shape) == len(strides) <= MAX_AXES:
             raise ValueError(f"a tensor of {len(shape)} axes and {len(strides)} strides")
         tensor = Tensor(storage, offset, shape, strides)
         tensor.check()

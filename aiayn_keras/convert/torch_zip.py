@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 from aiayn_keras.convert.inert_pickle import read_pickle
 from aiayn_keras.convert.torch_tensors import make_storage, make_tensor
 
-MOST_PICKLE_BYTES = 1 << 26
-MOST_DIRECTORY_BYTES = 1 << 22
+MAX_PICKLE_BYTES = 1 << 26
+MAX_DIRECTORY_BYTES = 1 << 22
 """Bound on an archive's list of its files, of which a file takes about 80 bytes."""
 
 END_BYTES, LOCATOR_BYTES, LARGE_END_BYTES = 22, 20, 56
@@ -37,7 +37,7 @@ def open_torch_zip(path):
             _check_members(archive)
             root = _root(archive)
             content = read_pickle(
-                io.BytesIO(_read(archive, f"{root}/data.pkl", MOST_PICKLE_BYTES)),
+                io.BytesIO(_read(archive, f"{root}/data.pkl", MAX_PICKLE_BYTES)),
                 make=make_tensor,
                 load=make_storage,
             )
@@ -57,7 +57,7 @@ def _check_directory_size(path):
         num_bytes = int.from_bytes(end[-END_BYTES:][12:16], "little")
         if num_bytes == 0xFFFFFFFF:
             num_bytes = int.from_bytes(end[40:48], "little")
-        if num_bytes <= MOST_DIRECTORY_BYTES:
+        if num_bytes <= MAX_DIRECTORY_BYTES:
             return
         raise ValueError(f"its list of files has {num_bytes:,} bytes, too many")
     raise ValueError("it is no whole ZIP archive: it is cut off, or something is behind its end")

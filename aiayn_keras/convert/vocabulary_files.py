@@ -8,16 +8,16 @@ import pydantic
 from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import read_bytes
 
-MOST_BYTES = 1 << 26
-MOST_TOKENS = 1 << 20
-LONGEST_TOKEN = 1000
+MAX_BYTES = 1 << 26
+MAX_TOKENS = 1 << 20
+MAX_TOKEN = 1000
 """Bound on the characters of a token."""
 
 
 class TokenList(pydantic.RootModel):
     """A file with one list of strings in JSON."""
 
-    root: list[Annotated[str, pydantic.Field(max_length=LONGEST_TOKEN, strict=True)]]
+    root: list[Annotated[str, pydantic.Field(max_length=MAX_TOKEN, strict=True)]]
 
 
 def read_token_file(path):
@@ -34,7 +34,7 @@ def read_token_file(path):
         ValueError: If it is damaged, too long, or holds a token twice; with the line.
     """
     path = Path(path)
-    content = read_bytes(path, MOST_BYTES)
+    content = read_bytes(path, MAX_BYTES)
     if path.suffix == ".json":
         tokens = parse(TokenList, content, path, "It is no list of tokens.").root
         check_tokens(tokens, path, "token")
@@ -64,12 +64,12 @@ def check_tokens(tokens, path, unit):
         path: Their file.
         unit: What is counted there, `"line"` or `"token"`.
     """
-    if len(tokens) > MOST_TOKENS:
-        raise ValueError(f"{path} has {len(tokens):,} tokens, more than {MOST_TOKENS:,}.")
+    if len(tokens) > MAX_TOKENS:
+        raise ValueError(f"{path} has {len(tokens):,} tokens, more than {MAX_TOKENS:,}.")
     places = {}
     for place, token in enumerate(tokens, start=1):
-        if len(token) > LONGEST_TOKEN:
-            raise ValueError(f"{path}, {unit} {place}: longer than {LONGEST_TOKEN} characters.")
+        if len(token) > MAX_TOKEN:
+            raise ValueError(f"{path}, {unit} {place}: longer than {MAX_TOKEN} characters.")
         if places.setdefault(token, place) != place:
             raise ValueError(
                 f"{path}, {unit} {place}: {token!r:.60} is {unit} {places[token]} already."

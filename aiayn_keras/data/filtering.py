@@ -98,7 +98,7 @@ def filter_pairs(
     return kept, FilterReport(len(kept), int(kept.sum()), empty, too_long, bad_ratio)
 
 
-FEWEST_SENTENCES, MOST_SENTENCES = 2, 4
+MIN_SENTENCES, MAX_SENTENCES = 2, 4
 CLOSING_MARKS = "\"'»”’)]"
 FINAL_MARKS = ".!?…"
 
@@ -167,7 +167,7 @@ def _join(pairs, share, random):
     order = (parts[number] for number in random.permutation(len(parts)))
 
     def draw_size():
-        return int(random.integers(FEWEST_SENTENCES, MOST_SENTENCES + 1))
+        return int(random.integers(MIN_SENTENCES, MAX_SENTENCES + 1))
 
     while group := list(itertools.islice(order, draw_size())):
         alone.append(tuple(map(" ".join, zip(*group, strict=True))))

@@ -27,7 +27,7 @@ from aiayn_keras.data.token_shards import (
 )
 from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 
-MOST_PAIRS = 1 << 18
+MAX_PAIRS = 1 << 18
 """Pairs of a shard. A writer keeps some 60 bytes for each of them until the shard is whole."""
 ENDINGS = ("array_record", "lengths.npy")
 CHUNK = 1000
@@ -39,7 +39,7 @@ def dtype_of(vocabulary_size):
     return "<u2" if vocabulary_size <= 2**16 else "<u4"
 
 
-def split_into_shards(pairs: Iterable, most_pairs=MOST_PAIRS):
+def split_into_shards(pairs: Iterable, most_pairs=MAX_PAIRS):
     """Gives an iterator of pairs for each shard, which must be read to its end before the next."""
     pairs = iter(pairs)
     for first in pairs:
@@ -74,7 +74,7 @@ def write_shard(pairs: Iterable, processor, dtype, records_path, lengths_path) -
 
 
 def write_shards(
-    folder, pairs: Iterable, tokenizer_proto: bytes, vocabulary_size, origin, most_pairs=MOST_PAIRS
+    folder, pairs: Iterable, tokenizer_proto: bytes, vocabulary_size, origin, most_pairs=MAX_PAIRS
 ) -> int:
     """Writes a folder for `TokenShards`, which appears when it is whole.
 

@@ -16,8 +16,8 @@ from aiayn_keras.data.token_pairs import Tokens
 VERSION = 1
 INDEX = "index.json"
 MAX_INDEX_BYTES = 64_000_000
-MOST_PAIRS = 2**31 - 1
-MOST_FILE_BYTES = 2**50
+MAX_PAIRS = 2**31 - 1
+MAX_FILE_BYTES = 2**50
 
 
 class _Fields(pydantic.BaseModel):
@@ -34,7 +34,7 @@ class FileFacts(_Fields):
         sha256: Its checksum, in hexadecimal.
     """
 
-    bytes: Annotated[int, Field(ge=0, le=MOST_FILE_BYTES)]
+    bytes: Annotated[int, Field(ge=0, le=MAX_FILE_BYTES)]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -60,7 +60,7 @@ class Shard(_Fields):
     """
 
     name: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]
-    pairs: Annotated[int, Field(ge=1, le=MOST_PAIRS)]
+    pairs: Annotated[int, Field(ge=1, le=MAX_PAIRS)]
     files: ShardFiles
 
 
@@ -84,8 +84,8 @@ class ShardIndex(_Fields):
     def _names_differ(cls, shards):
         if len({shard.name for shard in shards}) < len(shards):
             raise ValueError("two shards have the same name")
-        if sum(shard.pairs for shard in shards) > MOST_PAIRS:
-            raise ValueError(f"all shards together must have at most {MOST_PAIRS:,} pairs")
+        if sum(shard.pairs for shard in shards) > MAX_PAIRS:
+            raise ValueError(f"all shards together must have at most {MAX_PAIRS:,} pairs")
         return shards
 
 

@@ -5,7 +5,7 @@ from keras import ops
 
 from aiayn_keras.common.checks import check_integer
 from aiayn_keras.decoding.text_batches import (
-    MOST_TEXTS,
+    MAX_TEXTS,
     batch_by_length,
     check_equal_lengths,
     pad_batch,
@@ -60,7 +60,7 @@ def score_texts(sources, targets, *, tokenizer, token_log_probs, max_sequence_le
         List of one float32 array for a pair, the log-probability in nats of every token of the
         target and of the end token.
     """
-    batch_size = check_integer("batch_size", batch_size, 1, MOST_TEXTS)
+    batch_size = check_integer("batch_size", batch_size, 1, MAX_TEXTS)
     source_ids = tokenize(sources, "sources", tokenizer, max_sequence_length)
     target_ids = tokenize(targets, "targets", tokenizer.of_targets(), max_sequence_length)
     check_equal_lengths(sources=source_ids, targets=target_ids)

@@ -29,7 +29,7 @@ def length_penalty(length, options):
 EXTRA_LENGTH = 50
 """Paper 6.1: "the maximum output length during inference to input length + 50"."""
 
-MOST_TOKENS = 1 << 20
+MAX_TOKENS = 1 << 20
 """Bound on lengths in tokens; a model's positions are usually far fewer."""
 
 
@@ -87,13 +87,13 @@ class SearchOptions:
     )
     num_return_sequences: int = number_option(1, 1, 1000, "Number of translations of a text.")
     min_length: int = number_option(
-        0, 0, MOST_TOKENS, "Least number of wordpieces of a translation."
+        0, 0, MAX_TOKENS, "Least number of wordpieces of a translation."
     )
     max_length: int | None = number_option(
-        None, 1, MOST_TOKENS, "Greatest number of wordpieces; by default the source's and more."
+        None, 1, MAX_TOKENS, "Greatest number of wordpieces; by default the source's and more."
     )
     extra_length: int = number_option(
-        EXTRA_LENGTH, 0, MOST_TOKENS, "Wordpieces that a translation may have more than its source."
+        EXTRA_LENGTH, 0, MAX_TOKENS, "Wordpieces that a translation may have more than its source."
     )
     constraint: Constraint | None = None
 

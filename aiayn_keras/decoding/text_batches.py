@@ -10,7 +10,7 @@ from aiayn_keras.common.checks import check_texts
 # shapes to compile.
 LENGTH_MULTIPLE = 8
 
-MOST_TEXTS = 1 << 20
+MAX_TEXTS = 1 << 20
 """Bound on the number of texts in a batch."""
 
 

@@ -11,7 +11,7 @@ from aiayn_keras.common.checks import check_integer
 from aiayn_keras.decoding.search_options import length_penalty, most_pieces
 from aiayn_keras.decoding.text_batches import (
     LENGTH_MULTIPLE,
-    MOST_TEXTS,
+    MAX_TEXTS,
     TextError,
     TextTooLongError,
     batch_by_length,
@@ -257,7 +257,7 @@ def translate_texts(
     Raises:
         NoTranslationError: If no translation of a text keeps the constraint.
     """
-    batch_size = check_integer("batch_size", batch_size, 1, MOST_TEXTS)
+    batch_size = check_integer("batch_size", batch_size, 1, MAX_TEXTS)
     sources = tokenize(texts, "texts", tokenizer, max_sequence_length)
     prompts = Prompts(sources, prefixes, options, tokenizer, max_sequence_length)
 

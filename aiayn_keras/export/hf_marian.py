@@ -77,7 +77,7 @@ def _name(piece):
 EPSILON = 1e-5
 """Added to the variance there, which is PyTorch's default."""
 
-LEAST_EPSILON = 1e-12
+MIN_EPSILON = 1e-12
 
 CLOSE = 2.5e-4
 """Difference below which a table holds the sinusoids, maybe kept in float16 meanwhile."""
@@ -273,8 +273,8 @@ def check_fits(backbone, tokenizer):
         (
             "layer_norm_epsilon",
             backbone.layer_norm_epsilon,
-            LEAST_EPSILON <= backbone.layer_norm_epsilon <= EPSILON,
-            f"from {LEAST_EPSILON:g} to {EPSILON:g}",
+            MIN_EPSILON <= backbone.layer_norm_epsilon <= EPSILON,
+            f"from {MIN_EPSILON:g} to {EPSILON:g}",
         ),
         ("source_end", tokenizer.source_end, tokenizer.source_end, "True"),
     ):

@@ -16,7 +16,7 @@ By itself the server has a thread, and a batch in memory, for every core of its 
 """
 
 PREFIX = "serving-"
-LONGEST_NAME = 63
+MAX_NAME = 63
 HASH_DIGITS = 8
 
 MEBIBYTE = 1 << 20
@@ -68,11 +68,11 @@ def kubernetes_name(name):
     'serving-tatoeba-en-es-3b3b4f3b'
     """
     full_name = f"{PREFIX}{name}"
-    if len(full_name) <= LONGEST_NAME and re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
+    if len(full_name) <= MAX_NAME and re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
         return full_name
     ending = f"-{hashlib.sha256(name.encode()).hexdigest()[:HASH_DIGITS]}"
     similar = f"{PREFIX}{re.sub('[^a-z0-9]+', '-', name.lower())}"
-    return similar[: LONGEST_NAME - len(ending)].rstrip("-") + ending
+    return similar[: MAX_NAME - len(ending)].rstrip("-") + ending
 
 
 def image_tag(labels):

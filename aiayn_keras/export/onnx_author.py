@@ -9,7 +9,7 @@ OPSET = 17
 IR_VERSION = 8
 """Version of the file that goes with it."""
 
-MOST_BYTES = 2_000_000_000
+MAX_BYTES = 2_000_000_000
 """Greatest size of a file's weights: Protocol Buffers hold less than 2 GiB."""
 
 HIGHEST = 63
@@ -158,10 +158,10 @@ class OnnxAuthor:
         from onnx import helper, numpy_helper
 
         num_bytes = sum(array.nbytes for array in self.weights.values())
-        if num_bytes > MOST_BYTES:
+        if num_bytes > MAX_BYTES:
             raise ValueError(
                 f"{path.name} would have {num_bytes / 1e9:.1f} GB, and an ONNX file holds at most "
-                f'{MOST_BYTES / 1e9:.0f} GB: export with `weights="int8"`, or a smaller model.'
+                f'{MAX_BYTES / 1e9:.0f} GB: export with `weights="int8"`, or a smaller model.'
             )
         graph = helper.make_graph(
             self._nodes,

@@ -10,7 +10,7 @@ from aiayn_keras.export.server_versions import NEWEST
 from aiayn_keras.export.serving_options import VERSION_FILE, read_notes
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
 
-MOST_CONFIG_BYTES = 1 << 20
+MAX_CONFIG_BYTES = 1 << 20
 MARK = "monitoring.config"
 """A file that every kit has, even if its versions and labels were taken away."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -165,7 +165,7 @@ def _parse_models_config(path):
     from tensorflow_serving.config import model_server_config_pb2
 
     try:
-        text = read_bytes(path, MOST_CONFIG_BYTES).decode("utf-8")
+        text = read_bytes(path, MAX_CONFIG_BYTES).decode("utf-8")
         config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
     except (text_format.ParseError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TensorFlow Serving configuration: {error}") from error

@@ -11,7 +11,7 @@ from pydantic import Field
 from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import read_bytes
 from aiayn_keras.decoding.constraints import CONSTRAINTS
-from aiayn_keras.decoding.search_options import MOST_TOKENS, SearchOptions, number_option
+from aiayn_keras.decoding.search_options import MAX_TOKENS, SearchOptions, number_option
 
 LONG_TEXTS = ("truncate", "error")
 
@@ -31,7 +31,7 @@ class ServingOptions(SearchOptions):
     """
 
     max_input_length: int | None = number_option(
-        None, 1, MOST_TOKENS, "Greatest number of wordpieces of a text. Default: the model's limit."
+        None, 1, MAX_TOKENS, "Greatest number of wordpieces of a text. Default: the model's limit."
     )
     long_text: str = "truncate"
     documents: bool = False
@@ -81,7 +81,7 @@ def make_serving_options(max_sequence_length, **options):
 VERSION_FILE = "assets.extra/export.json"
 """Path of the notes in a version's folder."""
 
-MOST_BYTES = 1 << 26
+MAX_BYTES = 1 << 26
 """Greatest size of the notes; the largest automaton of a constraint has 38 MB."""
 
 Text = Annotated[str, Field(max_length=2000)]
@@ -129,4 +129,4 @@ def read_notes(path):
         ValueError: If it is not what the export writes, with the field.
     """
     remedy = "Export into another folder, or move that version away."
-    return parse(VersionNotes, read_bytes(path, MOST_BYTES), path, remedy)
+    return parse(VersionNotes, read_bytes(path, MAX_BYTES), path, remedy)

@@ -36,7 +36,7 @@ LATER_OPTIONS = {"tie_weights": True, "logits_bias": False}
 """Options that configurations of earlier versions do not have, and what they were."""
 
 POSITIONS = ("sinusoidal", "learned", "given")
-MOST_POSITION_NUMBERS = 1 << 26
+MAX_POSITION_NUMBERS = 1 << 26
 """Bound on `max_sequence_length · hidden_dim`, the size of the table of positions."""
 
 
@@ -89,9 +89,9 @@ def check_architecture(unknown=(), **options):
 
 def check_positions(max_sequence_length, hidden_dim):
     """Raises a `ValueError` for a table of positions that is too large, before it is computed."""
-    if max_sequence_length * hidden_dim > MOST_POSITION_NUMBERS:
+    if max_sequence_length * hidden_dim > MAX_POSITION_NUMBERS:
         raise ValueError(
-            f"`max_sequence_length` · `hidden_dim` must be at most {MOST_POSITION_NUMBERS:,}. "
+            f"`max_sequence_length` · `hidden_dim` must be at most {MAX_POSITION_NUMBERS:,}. "
             f"Received: {max_sequence_length:,} · {hidden_dim:,}."
         )
 

@@ -70,9 +70,9 @@ def find_preset(preset, names):
     return str(download(str(preset), names, optional=optional))
 
 
-MOST_JSON_BYTES = 1 << 20
+MAX_JSON_BYTES = 1 << 20
 NO_MODEL = "It is no file of a model."
-LEAST_BYTES_PER_WEIGHT = 0.5
+MIN_BYTES_PER_WEIGHT = 0.5
 """Quantized to four bits."""
 
 
@@ -159,7 +159,7 @@ def check_is_finished(folder):
 
 def _read(path, schema):
     """The content of a JSON file, if it has the form of its schema."""
-    return parse(schema, read_bytes(path, MOST_JSON_BYTES), path, NO_MODEL)
+    return parse(schema, read_bytes(path, MAX_JSON_BYTES), path, NO_MODEL)
 
 
 def _read_backbone(folder):
@@ -174,7 +174,7 @@ def _check_room(folder, options):
     weights = folder / WEIGHTS
     check_regular_file(weights)
     num_bytes = weights.stat().st_size
-    if LEAST_BYTES_PER_WEIGHT * count_weights(options) > num_bytes:
+    if MIN_BYTES_PER_WEIGHT * count_weights(options) > num_bytes:
         raise ValueError(
             f"{folder / CONFIG} describes a model of {count_weights(options):,} weights, "
             f"more than the {num_bytes:,} bytes of {WEIGHTS} can hold. Copy the folder again."

@@ -15,7 +15,7 @@ from aiayn_keras.models.transformer_backbone import TransformerBackbone
 
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 
-MOST_BYTES = 1 << 26
+MAX_BYTES = 1 << 26
 """Greatest size of a SentencePiece model; one of 256,000 pieces has 4 MB."""
 
 
@@ -95,20 +95,20 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 are not of one size.
         """
         path = Path(dir_path) / VOCAB_FILENAME
-        proto = read_bytes(path, MOST_BYTES)
+        proto = read_bytes(path, MAX_BYTES)
         _check_proto(proto, path)
         self.set_proto(proto)
         if TARGET_VOCAB_FILENAME in self.file_assets:
             path = Path(dir_path) / TARGET_VOCAB_FILENAME
-            self._set_target_proto(read_bytes(path, MOST_BYTES), path)
+            self._set_target_proto(read_bytes(path, MAX_BYTES), path)
 
     def set_proto(self, proto):
         """Sets the SentencePiece model, see the argument of the constructor; None for none yet."""
         if isinstance(proto, Path):
-            proto = read_bytes(proto, MOST_BYTES)
+            proto = read_bytes(proto, MAX_BYTES)
         content = proto
         if isinstance(proto, str) and os.path.exists(proto):  # else it is base64
-            content = read_bytes(proto, MOST_BYTES)  # as KerasHub does, but not in safe mode
+            content = read_bytes(proto, MAX_BYTES)  # as KerasHub does, but not in safe mode
         if isinstance(content, bytes):
             _check_proto(content, "`proto`")
         super().set_proto(proto)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aiayn_keras.common.text_files import CorpusError, stream_lines
-from aiayn_keras.parsing.trees import MOST_DEPTH, ROOT_LABELS, Tree, clean_tree
+from aiayn_keras.parsing.trees import MAX_DEPTH, ROOT_LABELS, Tree, clean_tree
 
 SUFFIXES = (".tree", ".mrg", ".parse", ".ptb", ".txt")
 """Endings of the files with trees in a folder."""
@@ -66,8 +66,8 @@ def stream_trees(path) -> Iterator[Tree]:
         place = f"{path}, line {number}"
         for token in _TOKEN.findall(line):
             if token == "(":
-                if len(stack) == MOST_DEPTH:
-                    raise CorpusError(f"{place}: brackets open more than {MOST_DEPTH} deep.")
+                if len(stack) == MAX_DEPTH:
+                    raise CorpusError(f"{place}: brackets open more than {MAX_DEPTH} deep.")
                 stack.append([place])
             elif not stack:
                 raise CorpusError(f"{place}: {token[:50]!r} is outside all brackets.")

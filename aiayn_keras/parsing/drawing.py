@@ -6,7 +6,7 @@ from collections import Counter
 from aiayn_keras.plotting.figures import COLORS, finish, new_figure, plain, visible
 
 CHARACTER, GAP, LEVEL = 0.085, 0.14, 0.36  # inches: a letter, the space of words, a tree's level
-LEAST_WIDTH = 0.36  # inches: the room of a word, in which a label must stand
+MIN_WIDTH = 0.36  # inches: the room of a word, in which a label must stand
 SHARED, OWN = COLORS[0], COLORS[1]
 
 
@@ -88,7 +88,7 @@ def _centres(words):
     """Horizontal centre of every word, and the width of all, in inches."""
     centres, place = [], 0.0
     for word in words:
-        room = max(LEAST_WIDTH, CHARACTER * len(visible(word)))
+        room = max(MIN_WIDTH, CHARACTER * len(visible(word)))
         centres.append(place + room / 2)
         place += room + GAP
     return centres, place

@@ -15,7 +15,7 @@ ROOT_LABELS = frozenset(["", "TOP", "ROOT", "S1"])
 """Labels of a root that says nothing but that it is one."""
 EMPTY_TAG = "-NONE-"
 """Tag of a trace, which stands for no word."""
-MOST_DEPTH = 200
+MAX_DEPTH = 200
 """Greatest depth of a tree that is read; those of sentences stay below 50."""
 
 
@@ -127,7 +127,7 @@ def parse_linearized(text, words):
     Raises:
         MalformedTreeError: If brackets are not balanced or their labels differ, a constituent is
             empty, there is not one root, there are not as many leaves as words, or the tree is
-            deeper than `MOST_DEPTH`.
+            deeper than `MAX_DEPTH`.
 
     Example:
         >>> str(parse_linearized("(S (NP XX )NP )S", ["Cats"]))
@@ -137,8 +137,8 @@ def parse_linearized(text, words):
     for number, token in enumerate(text.split(), start=1):
         label, children = stack[-1]
         if token.startswith("("):
-            if len(stack) > MOST_DEPTH:
-                raise MalformedTreeError(f"token {number}: deeper than {MOST_DEPTH} constituents")
+            if len(stack) > MAX_DEPTH:
+                raise MalformedTreeError(f"token {number}: deeper than {MAX_DEPTH} constituents")
             stack.append((token[1:], []))
         elif not token.startswith(")"):
             word = next(words_left, None)
@@ -168,7 +168,7 @@ def repair_linearized(text, words, root="S"):
     A closing bracket closes the innermost open constituent of its label and all inside it, or is
     left out. Leaves beyond the words are left out, words without a leaf are added to the root, and
     what is open at the end is closed there. Constituents without a word, or deeper than
-    `MOST_DEPTH`, are left out. Several trees become children of one root.
+    `MAX_DEPTH`, are left out. Several trees become children of one root.
 
     Args:
         text: A line of brackets and leaves.
@@ -191,7 +191,7 @@ def repair_linearized(text, words, root="S"):
 
     for token in text.split():
         if token.startswith("("):
-            if len(stack) <= MOST_DEPTH:
+            if len(stack) <= MAX_DEPTH:
                 stack.append((token[1:], []))
         elif not token.startswith(")"):
             word = next(words_left, None)

@@ -7,7 +7,7 @@ import numpy as np
 
 from aiayn_keras.plotting.figures import finish, new_figure, plain, visible
 
-LONGEST_TOKEN = 16  # characters shown; a longer token ends in an ellipsis
+MAX_TOKEN = 16  # characters shown; a longer token ends in an ellipsis
 CELL, WIDEST = 0.22, 8.0  # inches: one weight of a heat map; a row of them, legible in a notebook
 
 
@@ -153,5 +153,5 @@ def _heat_maps(
 def _labels(tokens):
     """Tokens for an axis: nothing invisible, the word mark as `_`, long ones cut."""
     labels = [visible(token).replace("▁", "_") for token in tokens]
-    cut = LONGEST_TOKEN - 1
-    return [plain(f"{label[:cut]}…" if len(label) > LONGEST_TOKEN else label) for label in labels]
+    cut = MAX_TOKEN - 1
+    return [plain(f"{label[:cut]}…" if len(label) > MAX_TOKEN else label) for label in labels]

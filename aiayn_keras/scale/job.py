@@ -25,7 +25,7 @@ from aiayn_keras.folder_lock import hold_lock
 JOB = "job.json"
 LOCK = "job.lock"
 VERSION = 1
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """Greatest size of a job's description, and of a manifest."""
 READERS = 32
 """Manifests that are read at a time: an object store takes a while to answer."""
@@ -173,7 +173,7 @@ class Job:
     def _read(self, part):
         """A part's manifest, or `None` if it is damaged."""
         try:
-            content = read_file(self._manifest(part), MOST_BYTES)
+            content = read_file(self._manifest(part), MAX_BYTES)
             return Manifest.model_validate_json(content)
         except pydantic.ValidationError:
             return None
@@ -181,7 +181,7 @@ class Job:
     def _description(self):
         address = join(self.output, JOB)
         try:
-            there = json.loads(read_file(address, MOST_BYTES))
+            there = json.loads(read_file(address, MAX_BYTES))
             files = [[address, *facts] for address, *facts in there["files"]]
             return {**there, "files": files}
         except (ValueError, TypeError, KeyError, RecursionError) as error:

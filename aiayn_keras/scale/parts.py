@@ -14,7 +14,7 @@ from aiayn_keras.scale.parquet_files import is_parquet, row_groups
 
 PART_BYTES = 1_000_000
 """Size of a part of plain text: some 10,000 sentences."""
-MOST_PARTS = 100_000
+MAX_PARTS = 100_000
 """Parts are larger where there would be more: each has files of its own, which are listed."""
 
 
@@ -53,7 +53,7 @@ def plan_parts(patterns, part_bytes=PART_BYTES, left_out=None):
         patterns: One pattern as in `find_files`; or two, of aligned files, which go together in
             the order of their names.
         part_bytes: Size of a part of plain text, and the least of a part of Parquet, unless there
-            would be more than `MOST_PARTS`.
+            would be more than `MAX_PARTS`.
         left_out: Folder whose files are not taken, as the parts' own results; its address is as
             `absolute` gives it.
 
@@ -66,7 +66,7 @@ def plan_parts(patterns, part_bytes=PART_BYTES, left_out=None):
             number, or in their number of lines.
     """
     sides = [_found(pattern, left_out) for pattern in patterns]
-    part_bytes = max(part_bytes, sum(file.bytes for file in sides[0]) // MOST_PARTS)
+    part_bytes = max(part_bytes, sum(file.bytes for file in sides[0]) // MAX_PARTS)
     if len(sides) == 2:
         cuts = _aligned(*sides, part_bytes)
     else:

@@ -10,7 +10,7 @@ import sentencepiece
 from aiayn_keras.common.addresses import absolute, is_address, join, read_file, sizes_in, whole_file
 from aiayn_keras.common.files import check_is_new
 from aiayn_keras.data import CorpusError, write_shards
-from aiayn_keras.data.shard_writer import ENDINGS, MOST_PAIRS, dtype_of, index_text
+from aiayn_keras.data.shard_writer import ENDINGS, MAX_PAIRS, dtype_of, index_text
 from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard
 from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.scale.engines import Engine
@@ -20,7 +20,7 @@ from aiayn_keras.scale.running import Totals, finish_job, first_of, totals
 from aiayn_keras.scale.samples import SampleWork
 from aiayn_keras.scale.tokenizing import TokenizingWork
 from aiayn_keras.training.recipe import RecipeError
-from aiayn_keras.training.training_data import MOST_PAIRS as MOST_SAMPLED
+from aiayn_keras.training.training_data import MAX_PAIRS as MAX_SAMPLED
 from aiayn_keras.training.training_data import load_named, origin_of, read_files, train_tokenizer
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ PART_BYTES = 16_000_000
 """Size of a part of the sources: some 150,000 pairs."""
 
 
-def prepare(recipe, output, engine=None, *, part_bytes=PART_BYTES, most_pairs=MOST_PAIRS):
+def prepare(recipe, output, engine=None, *, part_bytes=PART_BYTES, most_pairs=MAX_PAIRS):
     """Learns a recipe's vocabulary and writes its training pairs as token shards.
 
     Files are cut into parts, each of which a worker tokenizes: a part's shards are written, then
@@ -126,7 +126,7 @@ def _tokenizer_of(job, section, engine):
     if TOKENIZER in sizes_in(job.output):
         return read_file(address, MAX_TOKENIZER_BYTES)
     logger.info("Learning the vocabulary from some of the pairs.")
-    wanted = -(-MOST_SAMPLED // len(job.parts))
+    wanted = -(-MAX_SAMPLED // len(job.parts))
     results = engine.run(SampleWork, (job.output, wanted), job.parts)
     with (
         contextlib.closing(results),

@@ -23,7 +23,7 @@ RAY_VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_
 """For a cluster of this machine alone, unless they are set: Ray sends nothing to its makers, and
 leaves accelerators visible to workers that ask for none."""
 
-MOST_DEATHS = 10
+MAX_DEATHS = 10
 """Deaths of workers over one part; after one more it is the part's fault, not the machines'."""
 SECONDS_OF_SILENCE = 60
 """Time after which it is told that no worker has found a machine."""
@@ -49,7 +49,7 @@ def run_on_ray(address, workers, work_class, arguments, parts, uses_accelerator)
 
     Raises:
         ImportError: If Ray is not installed.
-        RuntimeError: If more than `MOST_DEATHS` workers died over a part, or none can start.
+        RuntimeError: If more than `MAX_DEATHS` workers died over a part, or none can start.
         Exception: What the work raised.
     """
     for name, value in RAY_VARIABLES.items():
@@ -137,7 +137,7 @@ class _Crew:
                 f"A worker on Ray could not start. Every machine needs this package. Ray says: "
                 f"{error}"
             ) from error
-        if deaths > MOST_DEATHS:
+        if deaths > MAX_DEATHS:
             work = "loaded the work" if part is None else f"worked on part {_name_of(part)}"
             raise RuntimeError(
                 f"{deaths} workers on Ray died while they {work}: perhaps it wants more memory "

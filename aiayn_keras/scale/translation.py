@@ -19,7 +19,7 @@ from aiayn_keras.windows import windows
 
 TOKENS_PER_BATCH = 4096
 """Source tokens that are computed together."""
-MOST_ROWS = 256
+MAX_ROWS = 256
 NO_MODEL = "checkpoints", "tensorboard"
 """Folders of a training that a model does not need."""
 
@@ -144,7 +144,7 @@ def _batches(places, lengths):
     places = sorted(places, key=lambda n: (-lengths[n], n))
     while places:
         longest = max(1, lengths[places[0]])  # an empty line may have no token at all
-        rows = max(1, min(MOST_ROWS, TOKENS_PER_BATCH // longest))
+        rows = max(1, min(MAX_ROWS, TOKENS_PER_BATCH // longest))
         size = 1 << (rows.bit_length() - 1)
         yield places[:size]
         places = places[size:]

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 
 from aiayn_keras.common.checks import is_unicode
 
-LONGEST_DEADLINE = 86_400.0
+MAX_DEADLINE = 86_400.0
 """Seconds of a day."""
 
 
@@ -31,9 +31,9 @@ def checked_integer(name, value, least, most):
 def checked_deadline(value):
     """Returns seconds, or raises `ValueError`."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or math.isnan(value) or not 0 < value <= LONGEST_DEADLINE:
+    if not is_number or math.isnan(value) or not 0 < value <= MAX_DEADLINE:
         raise ValueError(
             "`deadline` must be a number of seconds that is positive and at most "
-            f"{LONGEST_DEADLINE:g}. Received: deadline={value!r:.60}."
+            f"{MAX_DEADLINE:g}. Received: deadline={value!r:.60}."
         )
     return float(value)

@@ -9,7 +9,7 @@ from aiayn_keras.serving.errors import ServerUnavailableError
 
 logger = logging.getLogger(__name__)
 
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
+FIRST_WAIT, MAX_WAIT = 0.1, 5.0
 """Seconds between two calls; the first is doubled, with jitter, up to the longest."""
 
 
@@ -30,7 +30,7 @@ def call_with_retries(call, deadline):
     end = time.monotonic() + deadline
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(ServerUnavailableError),
-        wait=tenacity.wait_exponential(FIRST_WAIT, LONGEST_WAIT)
+        wait=tenacity.wait_exponential(FIRST_WAIT, MAX_WAIT)
         + tenacity.wait_random(0.0, FIRST_WAIT),
         stop=tenacity.stop_before_delay(deadline),
         before_sleep=lambda state: _log_first_wait(state, deadline),

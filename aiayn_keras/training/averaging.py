@@ -15,7 +15,7 @@ from aiayn_keras.training.checkpoints import (
     load_checkpoint,
 )
 from aiayn_keras.training.recipe import load_recipe
-from aiayn_keras.training.recipe_sections import MOST_CHECKPOINTS
+from aiayn_keras.training.recipe_sections import MAX_CHECKPOINTS
 from aiayn_keras.training.resume import check_initial, read_inputs, read_recipe_text, read_tokenizer
 from aiayn_keras.training.run_folder import RunFolder, best_update, read_history, write_history
 from aiayn_keras.training.validation import copy_weights
@@ -131,7 +131,7 @@ def write_average(run, output, last=None):
         last = min(
             recipe.training.average_checkpoints, max(max(checkpoints, default=0) // every, 1)
         )
-    paths = _last_in_a_row(checkpoints, every)[-check_integer("last", last, 1, MOST_CHECKPOINTS) :]
+    paths = _last_in_a_row(checkpoints, every)[-check_integer("last", last, 1, MAX_CHECKPOINTS) :]
     if len(paths) < last:
         raise ValueError(
             f"{run} has {len(paths)} checkpoints in a row up to the newest, fewer than {last}."

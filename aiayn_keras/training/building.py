@@ -9,7 +9,7 @@ import keras
 from aiayn_keras.common.files import digest_of_file, read_bytes
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
 from aiayn_keras.models.architecture import OPTIONS, RATES
-from aiayn_keras.models.model_folder import MOST_JSON_BYTES, WEIGHTS, check_model_folder
+from aiayn_keras.models.model_folder import MAX_JSON_BYTES, WEIGHTS, check_model_folder
 from aiayn_keras.training.adapters import add_adapters, has_adapters, save_adapters
 from aiayn_keras.training.recipe import RecipeError, check_division
 
@@ -120,7 +120,7 @@ def _check_sizes(section, sizes):
 
 
 def _digest_of_config(path):
-    return hashlib.sha256(read_bytes(path, MOST_JSON_BYTES)).hexdigest()
+    return hashlib.sha256(read_bytes(path, MAX_JSON_BYTES)).hexdigest()
 
 
 def build_model(recipe, tokenizer, initial=None):

@@ -14,7 +14,7 @@ from aiayn_keras.models.architecture import check_architecture
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
 from aiayn_keras.training.recipe_sections import (
     DEFAULT_PRESET,
-    MOST_PARAMETERS,
+    MAX_PARAMETERS,
     AugmentationSection,
     BatchesSection,
     CorpusSection,
@@ -27,7 +27,7 @@ from aiayn_keras.training.recipe_sections import (
 )
 from aiayn_keras.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
 
-MOST_PROBLEMS = 3
+MAX_PROBLEMS = 3
 """Greatest number of wrong fields that a message is about."""
 
 
@@ -39,7 +39,7 @@ def explain(error, recipe_cls, origin):
         recipe_cls: The class of recipes, whose sections and fields are named.
         origin: Name or path of the recipe.
     """
-    problems = [_explain_one(problem, recipe_cls) for problem in error.errors()[:MOST_PROBLEMS]]
+    problems = [_explain_one(problem, recipe_cls) for problem in error.errors()[:MAX_PROBLEMS]]
     more = error.error_count() - len(problems)
     problems += [f"And {more} more."] if more else []
     return f"Recipe {origin}: {' '.join(problems)}"
@@ -163,10 +163,9 @@ class Recipe(Section):
         del options["activation"]
         check_architecture(**options)
         parameters = self.model.count_parameters(self.tokenizer.vocabulary_size)
-        if parameters > MOST_PARAMETERS:
+        if parameters > MAX_PARAMETERS:
             raise ValueError(
-                f"the sizes of `model` make {parameters:,} parameters, more than "
-                f"{MOST_PARAMETERS:,}"
+                f"the sizes of `model` make {parameters:,} parameters, more than {MAX_PARAMETERS:,}"
             )
         return self
 

@@ -21,21 +21,21 @@ from aiayn_keras.optimization import paper_adam
 from aiayn_keras.parsing.trees import TREE_LEAVES
 from aiayn_keras.training.bleu import check_bleu_tokenizer
 
-MOST_PARAMETERS = 20_000_000_000
-MOST_GENERATED = 1_000_000
+MAX_PARAMETERS = 20_000_000_000
+MAX_GENERATED = 1_000_000
 """Greatest number of pairs that are made in memory."""
-MOST_TOKENS = 10_000_000
+MAX_TOKENS = 10_000_000
 """Greatest number of positions of a batch."""
-MOST_SHAPES = 1_000
-MOST_BATCHES = 10_000
+MAX_SHAPES = 1_000
+MAX_BATCHES = 10_000
 """Greatest number of batches of an update."""
-MOST_UPDATES = 1_000_000_000
-MOST_CHECKPOINTS = 10_000
+MAX_UPDATES = 1_000_000_000
+MAX_CHECKPOINTS = 10_000
 """Greatest number of checkpoints that are counted or averaged."""
-MOST_DEVICES = 10_000
-GREATEST_RATE = 10.0
-GREATEST_RATIO = 1_000.0
-GREATEST_SEED = 2**32 - 1
+MAX_DEVICES = 10_000
+MAX_RATE = 10.0
+MAX_RATIO = 1_000.0
+MAX_SEED = 2**32 - 1
 
 
 def count(most, least=1):
@@ -133,11 +133,11 @@ class BatchesSection(Section):
         max_ratio: Pairs with a greater ratio of lengths are dropped; see `filter_pairs`.
     """
 
-    tokens_per_batch: count(MOST_TOKENS) = 25_000
-    max_shapes: count(MOST_SHAPES) = 8
+    tokens_per_batch: count(MAX_TOKENS) = 25_000
+    max_shapes: count(MAX_SHAPES) = 8
     packing: bool = False
     max_length: count(INTEGERS["max_sequence_length"][1]) = 250
-    max_ratio: number(ge=1.0, le=GREATEST_RATIO) | None = 3.0
+    max_ratio: number(ge=1.0, le=MAX_RATIO) | None = 3.0
 
 
 class OptimizerSection(Section):
@@ -153,10 +153,10 @@ class OptimizerSection(Section):
             not debiased: the first weights still weigh 37 % after 1,000 updates at 0.999.
     """
 
-    warmup_steps: count(MOST_UPDATES) = 4000
-    peak_learning_rate: number(gt=0.0, le=GREATEST_RATE) | None = None
+    warmup_steps: count(MAX_UPDATES) = 4000
+    peak_learning_rate: number(gt=0.0, le=MAX_RATE) | None = None
     label_smoothing: number(ge=0.0, le=0.99) | None = None
-    gradient_accumulation_steps: count(MOST_BATCHES) = 1
+    gradient_accumulation_steps: count(MAX_BATCHES) = 1
     ema_momentum: number(gt=0.0, lt=1.0) | None = None
 
     def build(self, hidden_dim):
@@ -187,20 +187,20 @@ class TrainingSection(Section):
         seed: Seed of the first weights, the order of batches and dropout.
     """
 
-    updates: count(MOST_UPDATES)
-    checkpoint_every: count(MOST_UPDATES)
-    bleu_every: count(MOST_UPDATES)
-    average_checkpoints: count(MOST_CHECKPOINTS) = 5
+    updates: count(MAX_UPDATES)
+    checkpoint_every: count(MAX_UPDATES)
+    bleu_every: count(MAX_UPDATES)
+    average_checkpoints: count(MAX_CHECKPOINTS) = 5
     monitor: Literal["loss", "bleu"] = "loss"
-    patience: count(MOST_CHECKPOINTS) | None = None
+    patience: count(MAX_CHECKPOINTS) | None = None
     keep_best: bool = False
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16", "bfloat16_products"] = (
         "float32"
     )
     jit_compile: bool | None = None
     devices: Literal["one", "data_parallel", "model_parallel"] = "one"
-    model_parallel_size: count(MOST_DEVICES, least=2) | None = None
-    seed: count(GREATEST_SEED, least=0) = 1
+    model_parallel_size: count(MAX_DEVICES, least=2) | None = None
+    seed: count(MAX_SEED, least=0) = 1
 
     @property
     def dtype(self):
@@ -327,9 +327,9 @@ class CorpusSection(Section):
 
     name: str | None = None
     variant: Literal["tok", "raw"] | None = None
-    train_size: count(MOST_GENERATED) | None = None
-    validation_size: count(MOST_GENERATED) | None = None
-    test_size: count(MOST_GENERATED) | None = None
+    train_size: count(MAX_GENERATED) | None = None
+    validation_size: count(MAX_GENERATED) | None = None
+    test_size: count(MAX_GENERATED) | None = None
     train: FilePair | None = None
     validation: FilePair | None = None
     test: FilePair | None = None

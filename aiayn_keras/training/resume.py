@@ -24,8 +24,8 @@ from aiayn_keras.training.run_folder import read_history
 
 CHUNK = 10_000
 """Sentences that are hashed at a time."""
-MOST_BYTES = 10_000
-MOST_RECIPE_BYTES = 1 << 20
+MAX_BYTES = 10_000
+MAX_RECIPE_BYTES = 1 << 20
 
 Digest = Annotated[str, pydantic.Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -96,7 +96,7 @@ def read_inputs(folder):
     if not path.exists():
         return None
     try:
-        return RunInputs.model_validate_json(read_bytes(path, MOST_BYTES))
+        return RunInputs.model_validate_json(read_bytes(path, MAX_BYTES))
     except pydantic.ValidationError as error:
         reason = error.errors()[0]["msg"]
         raise ValueError(
@@ -178,7 +178,7 @@ def read_recipe_text(folder):
         ValueError: If its digest is another than that in `inputs.json`.
         OSError: If it cannot be read.
     """
-    content = read_bytes(folder.recipe, MOST_RECIPE_BYTES)
+    content = read_bytes(folder.recipe, MAX_RECIPE_BYTES)
     begun = read_inputs(folder)
     if begun is not None and digest_of_bytes(content) != begun.recipe:
         raise ValueError(
@@ -198,7 +198,7 @@ def _origin(section, split):
 
 logger = logging.getLogger(__name__)
 
-MOST_TOKENIZER_BYTES = 1 << 26
+MAX_TOKENIZER_BYTES = 1 << 26
 
 
 def check_folder(folder, recipe):
@@ -251,7 +251,7 @@ def read_tokenizer(folder):
     """
     if not folder.tokenizer.exists():
         return None
-    proto = read_bytes(folder.tokenizer, MOST_TOKENIZER_BYTES)
+    proto = read_bytes(folder.tokenizer, MAX_TOKENIZER_BYTES)
     check_tokenizer(folder, proto)
     return TransformerTokenizer(proto=proto)
 

@@ -27,7 +27,7 @@ from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.parsing import read_trees
 from aiayn_keras.training.resume import digest_of_bytes, digest_of_text
 
-MOST_PAIRS = 500_000
+MAX_PAIRS = 500_000
 """Pairs that a vocabulary is learned from; of a larger corpus, evenly spaced ones."""
 
 
@@ -42,7 +42,7 @@ def train_tokenizer(section, sides, num_pairs):
     Raises:
         CorpusError: If the targets have more words than tokens, where each is to be one.
     """
-    step, words = -(-num_pairs // MOST_PAIRS), set()
+    step, words = -(-num_pairs // MAX_PAIRS), set()
     if section.whole_target_words:
         *sides, targets = sides
         words = _distinct_words(targets(), section.vocabulary_size)
@@ -71,7 +71,7 @@ def _distinct_words(texts, most):
 
 logger = logging.getLogger(__name__)
 
-MOST_UNKNOWN = 0.3
+MAX_UNKNOWN = 0.3
 """Share of unknown wordpieces above which a text is refused; a word of an unknown script is two
 pieces, the space before it and one that is unknown."""
 
@@ -269,12 +269,12 @@ def check_known(name, sides, tokenizer):
         tokenizer: Their `TransformerTokenizer`.
 
     Raises:
-        CorpusError: If it is more than `MOST_UNKNOWN` of either side.
+        CorpusError: If it is more than `MAX_UNKNOWN` of either side.
     """
     for side, rows in zip(("source", "target"), sides, strict=True):
         unknown = sum(row.count(tokenizer.unk_token_id) for row in rows)
         share = unknown / max(1, sum(map(len, rows)))
-        if share > MOST_UNKNOWN:
+        if share > MAX_UNKNOWN:
             raise CorpusError(
                 f"{name}: {share:.0%} of the {side} side's wordpieces are unknown to the "
                 "vocabulary: it is of other languages or another script. Choose a model whose "

@@ -27,7 +27,7 @@ from benchmarks.report import machine, markdown_table
 
 PEERS = {"tutorial": keras_tutorials.load_tutorial, "kerashub": keras_tutorials.load_kerashub}
 BATCH_SIZE = 64
-PATIENCE, MOST_EPOCHS = 2, 1000
+PATIENCE, MAX_EPOCHS = 2, 1000
 
 
 def train_peer(name, corpus, cpu_seconds, folder):
@@ -41,7 +41,7 @@ def train_peer(name, corpus, cpu_seconds, folder):
         peer.model.fit(
             *_arrays(peer, corpus.train),
             batch_size=BATCH_SIZE,
-            epochs=MOST_EPOCHS,
+            epochs=MAX_EPOCHS,
             validation_data=_arrays(peer, corpus.validation),
             callbacks=[
                 keras.callbacks.BackupAndRestore(folder / f"{name}_backup"),

@@ -9,7 +9,7 @@ from benchmarks.tpu.hlo import read_program
 from benchmarks.tpu.programs import build_model, lower
 from benchmarks.tpu.roofline import Cost, costs_of, duration
 
-LARGEST_COSTS = 10
+MAX_COSTS = 10
 REFUSALS = ("RESOURCE_EXHAUSTED", "UNIMPLEMENTED", "INVALID_ARGUMENT")
 
 
@@ -109,7 +109,7 @@ def _largest(costs, seconds):
     for cost in costs:
         if not cost.starts:
             totals[cost.label] += seconds(cost)
-    return totals.most_common(LARGEST_COSTS)
+    return totals.most_common(MAX_COSTS)
 
 
 def largest_rows(configuration, folder):

@@ -18,7 +18,7 @@ SISTERS = 2
 """Sisters that the rest of a long rule remembers."""
 RARE = 1
 """Words of at most so many occurrences are learned as their shape, for words that are new."""
-MOST_ROUNDS = 6
+MAX_ROUNDS = 6
 """Greatest length of a chain of constituents with one child."""
 NEVER = np.float32(-1e30)
 
@@ -115,7 +115,7 @@ class Pcfg:
     def _close(self, cell):
         """Adds the constituents with one child, best first, to a cell."""
         parents, children, log_probs = self._unary
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             before = cell.copy()
             np.maximum.at(cell, parents, before[children] + log_probs)
             if np.array_equal(before, cell):

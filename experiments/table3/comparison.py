@@ -18,7 +18,7 @@ import scipy.stats
 
 from experiments.table3.rows import PAPER_BASE, ROWS, Row
 
-LEAST_SEEDS = 2
+MIN_SEEDS = 2
 LEVEL = 0.05
 """Greatest p-value of a difference that is said to be there."""
 TRAINED = 0.5
@@ -161,7 +161,7 @@ def spread_of_seeds(compared):
         for each in compared
         if not each.num_failed and [result.seed for result in each.results] == seeds
     ]
-    if len(whole) < 2 or len(seeds) < LEAST_SEEDS:
+    if len(whole) < 2 or len(seeds) < MIN_SEEDS:
         return None
     bleu = np.array([[result.validation.bleu for result in each.results] for each in whole])
     own = bleu - bleu.mean(axis=1, keepdims=True)
@@ -207,7 +207,7 @@ def _pooled(rows):
 
 
 def _deviation(values):
-    return statistics.stdev(values) if len(values) >= LEAST_SEEDS else None
+    return statistics.stdev(values) if len(values) >= MIN_SEEDS else None
 
 
 def _error(values, base):
@@ -222,8 +222,8 @@ def _error(values, base):
 def _dunnett(figures):
     """p-values of all rows that have enough seeds, by name; none where nothing varies."""
     base = ROWS[0].name
-    names = [name for name in figures if name != base and len(figures[name]) >= LEAST_SEEDS]
-    if len(figures[base]) < LEAST_SEEDS or not names or not any(map(np.ptp, figures.values())):
+    names = [name for name in figures if name != base and len(figures[name]) >= MIN_SEEDS]
+    if len(figures[base]) < MIN_SEEDS or not names or not any(map(np.ptp, figures.values())):
         return {}
     test = scipy.stats.dunnett(
         *(np.array(figures[name]) for name in names),

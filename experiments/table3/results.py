@@ -9,7 +9,7 @@ from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import read_bytes, write_text
 from experiments.table3.rows import ROWS
 
-MOST_BYTES = 1 << 14
+MAX_BYTES = 1 << 14
 
 Text = Annotated[str, Field(max_length=200)]
 Score = Annotated[float, Field(ge=0.0, le=100.1)]
@@ -105,7 +105,7 @@ def read_result(path, fingerprint):
         OSError: If there is no such regular file.
         ValueError: If it is no result, or one of other settings or another name.
     """
-    result = parse(Result, read_bytes(path, MOST_BYTES), path, "It is no result of Table 3.")
+    result = parse(Result, read_bytes(path, MAX_BYTES), path, "It is no result of Table 3.")
     if path.stem != f"{result.row}-{result.seed}":
         raise ValueError(f"{path} is the result of {result.row}-{result.seed}: rename it.")
     if result.fingerprint != fingerprint:

@@ -16,8 +16,8 @@ import click
 import numpy as np
 
 NUM_BEAMS = 4
-MOST_TOKENS = 12
-GREATEST_DIFFERENCE = 1e-3
+MAX_TOKENS = 12
+MAX_DIFFERENCE = 1e-3
 """Of log-probabilities of whole words, in nats."""
 
 
@@ -26,7 +26,7 @@ def random_words(folder, num_words, seed=0):
     lines = (Path(folder) / "source_vocabulary.txt").read_text("utf-8").split("\n")
     tokens = [line for line in lines if line and not line.startswith("<")]
     rng = np.random.default_rng(seed)
-    return [list(rng.choice(tokens, rng.integers(1, MOST_TOKENS + 1))) for _ in range(num_words)]
+    return [list(rng.choice(tokens, rng.integers(1, MAX_TOKENS + 1))) for _ in range(num_words)]
 
 
 def engine_answers(folder, words):
@@ -69,7 +69,7 @@ def main(folder, num_words, seed):
         f"{num_words - len(different)} of {num_words} hypotheses equal, scores within "
         f"{difference:.1e}"
     )
-    sys.exit(bool(different) or difference > GREATEST_DIFFERENCE)
+    sys.exit(bool(different) or difference > MAX_DIFFERENCE)
 
 
 if __name__ == "__main__":

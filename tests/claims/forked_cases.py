@@ -23,7 +23,7 @@ import click
 MEGABYTE = 2**20
 CLEAR_ERRORS = (ValueError, OSError, ImportError, RuntimeError)
 UNEXPECTED_ERRORS = (RecursionError, NotImplementedError)
-LONGEST_MESSAGE = 2_000
+MAX_MESSAGE = 2_000
 """Characters of a clear message."""
 
 
@@ -118,7 +118,7 @@ class Result:
             return "silent failure"
         if "\n" in message:
             return "more than one line"
-        if len(message) > LONGEST_MESSAGE:
+        if len(message) > MAX_MESSAGE:
             return f"message of {len(message)} characters"
         if "--debug" in message:
             return "unexpected exception"

@@ -24,7 +24,7 @@ import numpy as np
 NUM_TEXTS = 1000
 BATCH_SIZE = 20
 NUM_SCORED = 32
-GREATEST_DIFFERENCE = 1e-4
+MAX_DIFFERENCE = 1e-4
 
 
 def read_texts(file, seed=0):
@@ -130,7 +130,7 @@ def main(model_folder, source, limit):
         click.echo(f"equal token ids: {ids} of {len(texts)}; decoded alike: {decoded}")
         difference = comparison.greatest_difference(texts[:NUM_SCORED])
         click.echo(f"greatest difference of a logit: {difference:.1e}")
-        wrong = min(ids, decoded) < len(texts) or difference > GREATEST_DIFFERENCE
+        wrong = min(ids, decoded) < len(texts) or difference > MAX_DIFFERENCE
         for num_beams in (1, 4):
             wrong |= compare_translations(comparison, texts[:limit], num_beams) > 0
     sys.exit(wrong)

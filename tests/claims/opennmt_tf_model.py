@@ -14,7 +14,7 @@ import opennmt
 import tensorflow as tf
 
 WORDS = [f"w{i}￭" if i % 3 == 0 else f"w{i}" for i in range(90)]
-MOST_TOKENS = 12
+MAX_TOKENS = 12
 SIZES = {"num_layers": 2, "num_units": 32, "num_heads": 4, "ffn_inner_dim": 48}
 SHARING = opennmt.models.EmbeddingsSharingLevel
 MODELS = {
@@ -70,7 +70,7 @@ def make(folder, name, options):
     data = {"source_vocabulary": paths[0], "target_vocabulary": paths[1]}
     if name in SOURCE_ENDS:
         data["source_sequence_controls"] = {"end": True}
-    model.initialize(data, params={"maximum_decoding_length": MOST_TOKENS})
+    model.initialize(data, params={"maximum_decoding_length": MAX_TOKENS})
     optimizer = tf.keras.optimizers.legacy.Adam()
     model.create_variables(optimizer=optimizer)
     for variable in model.trainable_variables:
@@ -112,7 +112,7 @@ def make(folder, name, options):
                 "sources": sources,
                 "targets": targets,
                 "translations": texts,
-                "most_tokens": MOST_TOKENS,
+                "most_tokens": MAX_TOKENS,
                 "end": 2,
                 "first": 3,
             }

@@ -29,9 +29,9 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 SMALL = {"d_model": 64, "ffn_dim": 96, "layers": 2, "attention_heads": 4}
 BATCH_SIZE = 20
-MOST_TOKENS = 20
+MAX_TOKENS = 20
 SMALL_END_BIAS, END_BIAS = 2.5, 3.5
-"""Added to the end token's logit, so that many translations end within `MOST_TOKENS`."""
+"""Added to the end token's logit, so that many translations end within `MAX_TOKENS`."""
 
 SHARPER, QUIETER = 2.5, 0.6
 """Factors for queries and keys, and for outputs of sublayers, of a deep model: with random weights
@@ -132,7 +132,7 @@ class Comparison:
     def translate(self, texts, num_beams):
         """Translations by ours and by the library, and whether the library's have ended."""
         began = time.perf_counter()
-        found = self.ours.translate(texts, num_beams, 0.0, max_length=MOST_TOKENS)
+        found = self.ours.translate(texts, num_beams, 0.0, max_length=MAX_TOKENS)
         click.echo(f"{num_beams} beams: {time.perf_counter() - began:.1f} s, compiling included")
         began, expected, has_ended = time.perf_counter(), [], []
         for start in range(0, len(texts), BATCH_SIZE):
@@ -142,7 +142,7 @@ class Comparison:
                 **inputs,
                 num_beams=num_beams,
                 length_penalty=0.0,
-                max_length=MOST_TOKENS + 1,
+                max_length=MAX_TOKENS + 1,
                 bad_words_ids=[[self.table["<pad>"]], [self.table["<unk>"]]],
             )
             expected += self.tokenizer.batch_decode(ids, skip_special_tokens=True)
@@ -153,7 +153,7 @@ class Comparison:
 
 def translate_by_kit(model, folder, texts):
     """Translations by a kit, in a process that knows only TensorFlow."""
-    path = model.export(folder / "kit", num_beams=4, length_penalty=0.0, max_length=MOST_TOKENS)
+    path = model.export(folder / "kit", num_beams=4, length_penalty=0.0, max_length=MAX_TOKENS)
     command = [sys.executable, str(TRANSLATE), str(path)]
     process = subprocess.run(
         command, input="\n".join(texts) + "\n", capture_output=True, text=True, check=True

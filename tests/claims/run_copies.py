@@ -19,7 +19,7 @@ from tests.claims.forked_cases import Case, run_cases
 from tests.claims.kills import differences, weights_of
 from tests.number_words import number_words
 
-LARGEST_FILE = 1 << 26
+MAX_FILE = 1 << 26
 TEXTS = {"train": 120, "validation": 4, "test": 4}
 RUN_FILES = ("recipe.yaml", "tokenizer.spm", "inputs.json", "history.json", "training.lock")
 PARTS = (*RUN_FILES, "learning_curves.png", "tensorboard", "newest checkpoint", "older checkpoint")
@@ -102,7 +102,7 @@ class Training:
         From then on this process cannot fill the disk.
         """
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE, hard))
         for path in self.folder.iterdir():
             if path.is_file():
                 shutil.copy(path, path.name)

@@ -32,7 +32,7 @@ PATIENCE = 20.0
 """Seconds after which a client is killed."""
 
 MEGABYTE = 1 << 20
-MOST_GROWTH = 1000
+MAX_GROWTH = 1000
 """MB of memory that a client may need for a request; ten times its greatest answer, and more."""
 
 CLIENTS = 6
@@ -103,7 +103,7 @@ def _try_cases(servers, pipe):
         while True:
             number = pipe.recv()
             _forget_peak()
-            limit = _memory("self", "VmSize") + 4 * MOST_GROWTH * MEGABYTE
+            limit = _memory("self", "VmSize") + 4 * MAX_GROWTH * MEGABYTE
             resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
             start = time.monotonic()
             address = servers.address(number)
@@ -112,7 +112,7 @@ def _try_cases(servers, pipe):
             if seconds > DEADLINE + SPARE_SECONDS:
                 kind, words = FALLEN, f"{seconds:.1f} s; {words}"
             megabytes = (_memory("self", "VmHWM") - before) / MEGABYTE
-            if megabytes > MOST_GROWTH:
+            if megabytes > MAX_GROWTH:
                 kind, words = FALLEN, f"{megabytes:.0f} MB; {words}"
             words = words[:1000].encode("utf-8", "backslashreplace").decode()
             pipe.send((kind, words, seconds, megabytes))

@@ -26,7 +26,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-MOST_DIFFERENCE = 1e-4
+MAX_DIFFERENCE = 1e-4
 PENALTIES = {"opennmt_tf": 0.0, "tensor2tensor": 0.6}
 
 
@@ -80,7 +80,7 @@ def compare(toolkit, folder):
     vocabulary = words_of(toolkit, tokens)
     logits = np.load(folder / "logits.npy")
     difference = greatest_difference(model, logits, sources, targets, expected, vocabulary)
-    cells, is_same = [f"{difference:.1e}"], difference <= MOST_DIFFERENCE
+    cells, is_same = [f"{difference:.1e}"], difference <= MAX_DIFFERENCE
     for num_beams, found in expected["translations"].items():
         theirs = [words_of(toolkit, tokens) for tokens in found]
         ours = model.translate(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from aiayn_keras.convert import convert_ctranslate2
-from tests.claims.engine_words import GREATEST_DIFFERENCE, compare, our_answers
+from tests.claims.engine_words import MAX_DIFFERENCE, compare, our_answers
 
 pytest.importorskip("ctranslate2")
 
@@ -23,4 +23,4 @@ def test_arabic_letters_become_latin_ones():
 def test_random_words_are_translated_as_by_the_engine():
     different, difference = compare(FOLDER, num_words=20)
     assert different == []
-    assert difference < GREATEST_DIFFERENCE
+    assert difference < MAX_DIFFERENCE

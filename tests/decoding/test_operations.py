@@ -18,7 +18,7 @@ PER_LAYER = 68
 BESIDE = {search_one_translation: 97, search_translations: 107}
 """Operations of a step beside the layers."""
 
-MOST_SHAPES = 2
+MAX_SHAPES = 2
 """How often a step asks for the shape of a tensor."""
 
 
@@ -49,5 +49,5 @@ def test_a_step_has_few_operations(find, tokenizer):
     per_layer = two - one
     assert per_layer.total() <= PER_LAYER, per_layer.most_common()
     assert (one - per_layer).total() <= BESIDE[find], (one - per_layer).most_common()
-    assert one["Shape"] <= MOST_SHAPES
+    assert one["Shape"] <= MAX_SHAPES
     assert not {"StopGradient", "BroadcastTo", "Tile"} & one.keys()

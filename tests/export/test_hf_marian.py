@@ -25,7 +25,7 @@ transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore:.*sacremoses:UserWarning")
 
 DEMO = Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras"
-MOST_PIECES = 40
+MAX_PIECES = 40
 VARIANTS = {
     "paper": {},
     "attention_bias": {"attention_bias": True, "logits_bias": True},
@@ -56,7 +56,7 @@ def translations(model, pairs):
 
     @functools.cache
     def translate(num_beams):
-        found = model.translate(texts, num_beams, 0.0, max_length=MOST_PIECES)
+        found = model.translate(texts, num_beams, 0.0, max_length=MAX_PIECES)
         return [translation.text for translation in found]
 
     return translate
@@ -127,7 +127,7 @@ def generate(theirs, their_tokenizer, texts, **options):
     with torch.no_grad():
         return theirs.generate(
             **their_tokenizer(texts, return_tensors="pt", padding=True),
-            max_length=MOST_PIECES + 2,
+            max_length=MAX_PIECES + 2,
             **options,
         )
 
@@ -265,7 +265,7 @@ def test_with_their_length_penalty_the_n_best_and_their_scores_are_equal(
         1.0,
         length_penalty_offset=0,
         num_return_sequences=4,
-        max_length=MOST_PIECES,
+        max_length=MAX_PIECES,
     )
     expected = [hypothesis for translation in ours for hypothesis in translation.hypotheses]
     actual = their_tokenizer.batch_decode(found.sequences, skip_special_tokens=True)

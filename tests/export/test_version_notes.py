@@ -4,15 +4,15 @@ import json
 import pytest
 
 from aiayn_keras.decoding.constraints import TokenAutomaton
-from aiayn_keras.decoding.constraints.token_automaton import GREATEST_NUMBER, MOST_TRANSITIONS
+from aiayn_keras.decoding.constraints.token_automaton import MAX_NUMBER, MAX_TRANSITIONS
 from aiayn_keras.export.serving_options import (
-    MOST_BYTES,
+    MAX_BYTES,
     VERSION_FILE,
     VersionNotes,
     make_serving_options,
     read_notes,
 )
-from aiayn_keras.serving.local_page.kit_translator import MOST_NOTES_BYTES
+from aiayn_keras.serving.local_page.kit_translator import MAX_NOTES_BYTES
 
 
 def test_notes_are_read(tmp_path, note_version):
@@ -42,12 +42,12 @@ def test_notes_of_another_form_are_refused_by_their_field(tmp_path, note_version
 
 
 def test_notes_hold_the_largest_automaton():
-    most, share = GREATEST_NUMBER, 1 << 10
-    numbers = range(most - MOST_TRANSITIONS // share + 1, most)
+    most, share = MAX_NUMBER, 1 << 10
+    numbers = range(most - MAX_TRANSITIONS // share + 1, most)
     triples = tuple((0, number, most) for number in (*numbers, 3))
     options = make_serving_options(8, constraint=TokenAutomaton(triples, (most,)))
     notes = VersionNotes(
         options=dataclasses.asdict(options), precision="float32", tensorflow="2", card={}
     )
-    assert 30_000_000 < len(notes.to_json()) * share < MOST_BYTES
-    assert MOST_NOTES_BYTES == MOST_BYTES
+    assert 30_000_000 < len(notes.to_json()) * share < MAX_BYTES
+    assert MAX_NOTES_BYTES == MAX_BYTES

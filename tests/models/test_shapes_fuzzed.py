@@ -15,7 +15,7 @@ from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
 from tests.helpers import assert_close
 from tests.layers.helpers import randomize, to_numpy
 
-LONGEST, MOST_ROWS, MOST_BEAMS, MOST_PADDING = 17, 4, 3, 3
+LONGEST, MAX_ROWS, MAX_BEAMS, MAX_PADDING = 17, 4, 3, 3
 CONFIGS = {
     "1 head": {"num_heads": 1, "hidden_dim": 6, "key_dim": 4, "value_dim": 5},
     "2 heads, pre-norm": {"num_heads": 2, "hidden_dim": 8, "key_dim": 3, "normalize_first": True},
@@ -27,8 +27,8 @@ CONFIGS = {
 VOCABULARY_SIZES = dict(zip(CONFIGS, (7, 13, 31, 101, 19), strict=True))
 EXACT = [name for name in CONFIGS if name != "bfloat16"]
 
-MOST_EXAMPLES = {"tensorflow": 40, "jax": 6, "torch": 20}
-few = hypothesis.settings(max_examples=MOST_EXAMPLES[keras.config.backend()])
+MAX_EXAMPLES = {"tensorflow": 40, "jax": 6, "torch": 20}
+few = hypothesis.settings(max_examples=MAX_EXAMPLES[keras.config.backend()])
 """JAX compiles anew for every shape."""
 
 
@@ -36,7 +36,7 @@ few = hypothesis.settings(max_examples=MOST_EXAMPLES[keras.config.backend()])
 def model_of(name):
     config = {"num_layers": 1, "intermediate_dim": 9, **CONFIGS[name]}
     backbone = TransformerBackbone(
-        VOCABULARY_SIZES[name], max_sequence_length=LONGEST + MOST_PADDING, **config
+        VOCABULARY_SIZES[name], max_sequence_length=LONGEST + MAX_PADDING, **config
     )
     return randomize(TransformerSeq2SeqLM(backbone))
 
@@ -52,7 +52,7 @@ def compiled(name, function):
 
 names = st.sampled_from(list(CONFIGS))
 exact_names = st.sampled_from(EXACT)
-num_rows = st.integers(1, MOST_ROWS)
+num_rows = st.integers(1, MAX_ROWS)
 lengths = st.integers(1, LONGEST)
 
 
@@ -169,7 +169,7 @@ def test_every_layer_s_output_is_as_promised_and_finite(data, name):
 
 
 @few
-@hypothesis.given(st.data(), exact_names, st.integers(0, 1), st.integers(1, MOST_PADDING))
+@hypothesis.given(st.data(), exact_names, st.integers(0, 1), st.integers(1, MAX_PADDING))
 def test_more_padding_changes_nothing(data, name, more_rows, more_positions):
     batch = data.draw(batches(name))
     more = [(0, more_rows), (0, more_positions)]
@@ -220,7 +220,7 @@ def test_another_sentence_of_the_row_changes_nothing(data, name):
 
 
 @few
-@hypothesis.given(st.data(), exact_names, num_rows, st.integers(1, MOST_BEAMS))
+@hypothesis.given(st.data(), exact_names, num_rows, st.integers(1, MAX_BEAMS))
 def test_one_position_after_the_other_equals_all_at_once(data, name, rows, num_beams):
     source_mask = data.draw(padding_masks(rows, most_sentences=1))
     target_length, spare = data.draw(lengths), data.draw(st.integers(0, 2))

@@ -13,7 +13,7 @@ from aiayn_keras.decoding.recording import (
 )
 
 N, H, KEY_DIM, END = 2, 3, 16, "</s>"
-MOST_WORDS = 6
+MAX_WORDS = 6
 
 
 class Language:
@@ -35,13 +35,13 @@ class Language:
     def search(self, num_beams, alphas):
         """Goes on to the end, and looks afterwards when each exponent's search was over."""
         live, steps, finished = [(0.0, ())], [], []
-        for step in range(MOST_WORDS + 1):
+        for step in range(MAX_WORDS + 1):
             drawn = sorted(
                 (
                     (log_prob + float(each), beam, word)
                     for beam, (log_prob, words) in enumerate(live)
                     for each, word in zip(self.log_probs(words), self.words, strict=True)
-                    if (word == END) or step < MOST_WORDS
+                    if (word == END) or step < MAX_WORDS
                 ),
                 reverse=True,
             )[: 2 * num_beams]
@@ -86,7 +86,7 @@ class Language:
                 for index, each in enumerate(finished)
                 if each.step <= step
             ]
-            hope = following and following.log_probs[0] / penalty(MOST_WORDS + 1, alpha)
+            hope = following and following.log_probs[0] / penalty(MAX_WORDS + 1, alpha)
             if scored and (hope is None or hope <= max(scored)[0]):
                 return step + 1, -max(scored)[1]
         raise AssertionError("no hypothesis has finished")
@@ -110,7 +110,7 @@ def random_record(
         source=" ".join(source_tokens),
         source_tokens=tuple(source_tokens),
         searches=tuple(language.search(count, alphas) for count in beam_counts),
-        longest=MOST_WORDS + 1,
+        longest=MAX_WORDS + 1,
         length_penalty_offset=5,
         key_dim=KEY_DIM,
         cache_width=2 * H * KEY_DIM,

@@ -114,7 +114,7 @@ def run(folder, *arguments, parts=tuple(range(9))):
         return str(error), "in __call__" in "".join(getattr(error, "__notes__", ()))
 
 del os.environ["AIAYN_KERAS_LAZY"]  # the workers are told themselves
-ray_actors.MOST_DEATHS = 1
+ray_actors.MAX_DEATHS = 1
 engine = Engine(2, "local")
 answers = [run("refusing", (), 4)]
 ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)

@@ -206,7 +206,7 @@ def test_cuts_do_not_depend_on_blocks(tmp_path, monkeypatch):
 def test_there_are_not_more_parts_than_can_be_listed(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("\n".join(LINES * 9))
     assert len(parts_of([tmp_path / "a.txt"], 1)) > 300
-    monkeypatch.setattr(parts, "MOST_PARTS", 10)
+    monkeypatch.setattr(parts, "MAX_PARTS", 10)
     assert len(parts_of([tmp_path / "a.txt"], 1)) in (10, 11)
     assert lines_of(tmp_path / "a.txt", 1) == LINES * 9
 

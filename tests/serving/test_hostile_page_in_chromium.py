@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from aiayn_keras.serving.local_page.application import MOST_WAITING
+from aiayn_keras.serving.local_page.application import MAX_WAITING
 from tests.browser import requested_urls
 from tests.claims.hostile_text import BROKEN_UTF8, EMOJI, RIGHT_TO_LEFT, SPACES, SYMBOLS
 from tests.serving.page_in_browser import PageInBrowser
@@ -199,7 +199,7 @@ def test_a_busy_server_is_asked_again(open_page):
     with PageServer(translator, FACTS) as server:
         page = open_page(server)
         ask = (lambda: server.ask("/translate", {"text": "other"}),)
-        others = [threading.Thread(target=each) for each in ask * (MOST_WAITING + 1)]
+        others = [threading.Thread(target=each) for each in ask * (MAX_WAITING + 1)]
         for other in others:
             other.start()
         page.paste("mine")

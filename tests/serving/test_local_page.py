@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 
 from aiayn_keras.serving.local_page import PageFacts
-from aiayn_keras.serving.local_page.application import MOST_WAITING
+from aiayn_keras.serving.local_page.application import MAX_WAITING
 from tests.serving.page_server import FACTS, PageServer
 from tests.serving.translator_doubles import (
     EchoTranslatorDouble,
@@ -213,7 +213,7 @@ def test_fifty_requests_at_once_are_answered_rightly_or_refused(page):
         answers = list(executor.map(lambda text: page.ask("/translate", {"text": text}), texts))
     statuses = [answer.status for answer in answers]
     assert set(statuses) <= {200, 503}
-    assert statuses.count(200) >= MOST_WAITING
+    assert statuses.count(200) >= MAX_WAITING
     for text, answer in zip(texts, answers, strict=True):
         if answer.status == 200:
             assert answer.json()["translation"] == text.replace(GIRL, MÄDCHEN)
@@ -225,17 +225,17 @@ def test_fifty_requests_at_once_are_answered_rightly_or_refused(page):
 
 def test_more_than_may_wait_are_refused_at_once_and_the_page_is_still_shown(waiting):
     server, translator = waiting
-    with concurrent.futures.ThreadPoolExecutor(MOST_WAITING + 9) as executor:
+    with concurrent.futures.ThreadPoolExecutor(MAX_WAITING + 9) as executor:
         asked = [
             executor.submit(server.ask, "/translate", {"text": str(number)})
-            for number in range(MOST_WAITING + 9)
+            for number in range(MAX_WAITING + 9)
         ]
         refused = [answer.result() for answer in first(asked, 8)]
         assert {answer.status for answer in refused} == {503}
         assert server.ask("/", method="GET").status == 200
-        translator.may_end.release(MOST_WAITING + 1)
+        translator.may_end.release(MAX_WAITING + 1)
     assert sorted(each.result().status for each in asked) == [200] * 17 + [503] * 8
-    assert len(translator.texts) == MOST_WAITING + 1
+    assert len(translator.texts) == MAX_WAITING + 1
 
 
 def first(futures, count):

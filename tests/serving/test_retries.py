@@ -5,7 +5,7 @@ import time
 import pytest
 
 from aiayn_keras.serving import RequestRefusedError, ServerUnavailableError
-from aiayn_keras.serving.retries import FIRST_WAIT, LONGEST_WAIT, call_with_retries
+from aiayn_keras.serving.retries import FIRST_WAIT, MAX_WAIT, call_with_retries
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def test_waits_double_up_to_the_longest(clock):
     with pytest.raises(ServerUnavailableError):
         call_with_retries(call, deadline=60)
     for i, seconds in enumerate(sleeps):
-        least = min(FIRST_WAIT * 2**i, LONGEST_WAIT)
+        least = min(FIRST_WAIT * 2**i, MAX_WAIT)
         assert least <= seconds <= least + FIRST_WAIT
-    assert max(sleeps) >= LONGEST_WAIT
+    assert max(sleeps) >= MAX_WAIT
     assert sum(sleeps) <= 60
 
 

@@ -17,9 +17,9 @@ FOLDER = Path(__file__).parents[2] / "tutorials"
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 SOLUTIONS = sorted(FOLDER.glob("solutions/[0-9][0-9]_*.py"))
 REPOSITORY = repository()
-LONGEST_CELL = 12  # lines
-FEWEST_PREDICTIONS = 3
-LARGEST_FILE = 400_000  # bytes
+MAX_CELL = 12  # lines
+MIN_PREDICTIONS = 3
+MAX_FILE = 400_000  # bytes
 BADGE = (
     "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
     f"(https://colab.research.google.com/github/{REPOSITORY.removeprefix('https://github.com/')}"
@@ -145,7 +145,7 @@ def test_code_cells_are_short(source):
         for cell in jupytext.read(source).cells
         if cell.cell_type == "code"
     }
-    assert [cell for cell, length in lengths.items() if not 1 <= length <= LONGEST_CELL] == []
+    assert [cell for cell, length in lengths.items() if not 1 <= length <= MAX_CELL] == []
 
 
 @every_notebook
@@ -222,7 +222,7 @@ def test_the_reader_predicts_before_a_cell_shows(source):
         for i, cell in enumerate(cells)
         if cell.cell_type == "markdown" and re.search(r"^\*\*Predict:\*\* .*", cell.source, re.M)
     ]
-    assert len(questions) >= FEWEST_PREDICTIONS
+    assert len(questions) >= MIN_PREDICTIONS
     for index in questions:
         text = cells[index].source.partition("**Predict:** ")[2]
         assert "?" in text, text
@@ -288,4 +288,4 @@ def test_the_list_of_contents_names_it(source):
 
 @every_notebook
 def test_the_file_is_small_enough_to_review(source):
-    assert source.with_suffix(".ipynb").stat().st_size < LARGEST_FILE
+    assert source.with_suffix(".ipynb").stat().st_size < MAX_FILE

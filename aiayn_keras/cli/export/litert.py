@@ -5,7 +5,7 @@ import click
 from aiayn_keras.cli.export.destination import NAME, OUTPUT, destination
 from aiayn_keras.cli.keras_command import KerasCommand
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
-from aiayn_keras.decoding.search_options import MOST_TOKENS
+from aiayn_keras.decoding.search_options import MAX_TOKENS
 
 
 @click.command(cls=KerasCommand)
@@ -14,12 +14,12 @@ from aiayn_keras.decoding.search_options import MOST_TOKENS
 @NAME
 @click.option(
     "--max-input-length",
-    type=click.IntRange(min=1, max=MOST_TOKENS),
+    type=click.IntRange(min=1, max=MAX_TOKENS),
     help="Greatest number of wordpieces of a text. Default: 64, or the model's limit.",
 )
 @click.option(
     "--max-length",
-    type=click.IntRange(min=1, max=MOST_TOKENS),
+    type=click.IntRange(min=1, max=MAX_TOKENS),
     help="Greatest number of wordpieces of a translation. Default: 50 more than of a text.",
 )
 @click.option(

@@ -9,7 +9,7 @@ from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 
 NOTES = ("README.md", "recipe.yaml", "inputs.json", "evaluation.json", "history.json")
 """Files that go with a model."""
-MOST_NOTE_BYTES = 1 << 26
+MAX_NOTE_BYTES = 1 << 26
 
 
 @click.command(cls=KerasCommand)
@@ -27,7 +27,7 @@ def preset(model_folder, output, name, weights):
     folder = destination(model_folder, output, name)
     check_is_new(folder)
     notes = [note for note in NOTES if (model_folder / note).exists()]
-    contents = [read_bytes(model_folder / note, MOST_NOTE_BYTES) for note in notes]
+    contents = [read_bytes(model_folder / note, MAX_NOTE_BYTES) for note in notes]
     model = load_model(model_folder)
     with new_folder(folder) as written:
         model.save_to_preset(str(written), weights=weights)

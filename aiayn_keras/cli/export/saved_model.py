@@ -10,7 +10,7 @@ from aiayn_keras.cli.keras_command import KerasCommand
 from aiayn_keras.cli.license import license_or_warning
 from aiayn_keras.cli.model_folder import MODEL_FOLDER, load_model
 from aiayn_keras.cli.search_arguments import search_options
-from aiayn_keras.decoding.search_options import MOST_TOKENS
+from aiayn_keras.decoding.search_options import MAX_TOKENS
 
 
 @click.command("saved-model", cls=KerasCommand)
@@ -35,7 +35,7 @@ from aiayn_keras.decoding.search_options import MOST_TOKENS
 @weights_option("float32")
 @click.option(
     "--max-input-length",
-    type=click.IntRange(min=1, max=MOST_TOKENS),
+    type=click.IntRange(min=1, max=MAX_TOKENS),
     help="Greatest number of wordpieces of a text. Default: the model's limit.",
 )
 @click.option(

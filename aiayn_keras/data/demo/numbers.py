@@ -1,6 +1,6 @@
 """Numbers and times of day in English and German words."""
 
-LARGEST_NUMBER = 999_999
+MAX_NUMBER = 999_999
 
 ENGLISH_ONES = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
@@ -71,8 +71,8 @@ def _german_stem(number):
 
 
 def _check_number(number):
-    if not 0 <= number <= LARGEST_NUMBER:
-        raise ValueError(f"`number` must lie in [0, {LARGEST_NUMBER}]. Received: number={number}.")
+    if not 0 <= number <= MAX_NUMBER:
+        raise ValueError(f"`number` must lie in [0, {MAX_NUMBER}]. Received: number={number}.")
 
 
 def english_time(hour: int, minute: int) -> str:

@@ -6,7 +6,7 @@ from aiayn_keras.data.demo import lexicon
 from aiayn_keras.data.demo.grammar import Clause, NounPhrase, prepositional_phrase
 from aiayn_keras.data.demo.lexicon import ADJECTIVES_OF, NOUNS
 from aiayn_keras.data.demo.numbers import (
-    LARGEST_NUMBER,
+    MAX_NUMBER,
     english_number,
     english_time,
     german_number,
@@ -242,7 +242,7 @@ class SentenceWriter:
 
     def _price(self):
         goods = self._noun_phrase(self._pick(("goods", "vehicles", "places")), 0, definite=True)
-        number = self._count(LARGEST_NUMBER)
+        number = self._count(MAX_NUMBER)
         english, german = ("cost", "kosten") if goods.plural else ("costs", "kostet")
         return (
             f"{goods.english()} {english} {english_number(number)} euros",
@@ -252,7 +252,7 @@ class SentenceWriter:
 
     def _quantity(self):
         noun = self._pick(NOUNS["any"])
-        counted = NounPhrase(noun, "", None, plural=True, count=self._count(LARGEST_NUMBER))
+        counted = NounPhrase(noun, "", None, plural=True, count=self._count(MAX_NUMBER))
         place = self._place()
         return (
             f"there are {counted.english()} {place[0]}",
@@ -271,7 +271,7 @@ class SentenceWriter:
         )
 
     def _bare_number(self):
-        number = self._number(LARGEST_NUMBER + 2) - 2
+        number = self._number(MAX_NUMBER + 2) - 2
         return (
             f"the number is {english_number(number)}",
             f"die Zahl ist {german_number(number)}",

@@ -193,7 +193,7 @@ def _label(piece, sign):
     return piece[1:] if piece[:1] == sign and len(piece) > 1 else None
 
 
-MOST_LEVELS = 1000
+MAX_LEVELS = 1000
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class BalancedBrackets(Constraint):
     def __post_init__(self):
         if self.words is not None and self.words != "source":
             raise ValueError(f'`words` must be "source" or None. Received: words={self.words!r}.')
-        max_depth = check_integer("max_depth", self.max_depth, 1, MOST_LEVELS)
+        max_depth = check_integer("max_depth", self.max_depth, 1, MAX_LEVELS)
         object.__setattr__(self, "max_depth", max_depth)
 
     def rules(self, tokenizer):

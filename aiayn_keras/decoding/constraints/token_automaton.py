@@ -11,7 +11,7 @@ from keras import ops
 from aiayn_keras.backend import take
 from aiayn_keras.decoding.constraints.constraint import Constraint
 
-MOST_ENTRIES = 1 << 24
+MAX_ENTRIES = 1 << 24
 """Bound on states times tokens: two tables of 64 MB."""
 
 NEVER = np.iinfo("int32").max
@@ -35,10 +35,10 @@ class AutomatonRules:
         states, tokens, following = transitions.T
         _check_tokens(tokens, vocabulary_size, special_token_ids)
         num_states = 1 + max(transitions[:, ::2].max(initial=0), *automaton.final)
-        if num_states * vocabulary_size > MOST_ENTRIES:
+        if num_states * vocabulary_size > MAX_ENTRIES:
             raise ValueError(
                 f"`constraint`: {num_states:,} states of the automaton times {vocabulary_size:,} "
-                f"tokens are more than the {MOST_ENTRIES:,} entries of a table."
+                f"tokens are more than the {MAX_ENTRIES:,} entries of a table."
             )
         # Tokens that must follow at least, this one counted, and the state behind it.
         needed = np.full((num_states, vocabulary_size), NEVER, "int32")
@@ -75,8 +75,8 @@ def _check_tokens(tokens, vocabulary_size, special_token_ids):
         )
 
 
-MOST_TRANSITIONS = 1 << 20
-GREATEST_NUMBER = (1 << 31) - 1
+MAX_TRANSITIONS = 1 << 20
+MAX_NUMBER = (1 << 31) - 1
 """Greatest number of a state, and greatest token id: an int32."""
 
 
@@ -158,10 +158,10 @@ def _triples(transitions):
         triples = sorted({_numbers("transitions", triple) for triple in transitions})
     except TypeError:
         triples = [()]
-    if any(len(triple) != 3 for triple in triples) or len(triples) > MOST_TRANSITIONS:
+    if any(len(triple) != 3 for triple in triples) or len(triples) > MAX_TRANSITIONS:
         raise ValueError(
             "`transitions` must be a list of at most "
-            f"{MOST_TRANSITIONS:,} triples: state, token id, next state. "
+            f"{MAX_TRANSITIONS:,} triples: state, token id, next state. "
             f"Received: transitions={transitions!r:.60}."
         )
     for before, after in itertools.pairwise(triples):
@@ -174,13 +174,13 @@ def _triples(transitions):
 
 
 def _numbers(name, values):
-    """A tuple of integers from 0 to `GREATEST_NUMBER`."""
+    """A tuple of integers from 0 to `MAX_NUMBER`."""
     try:
         numbers = tuple(map(operator.index, values))
     except TypeError:
         numbers = (-1,)
-    if not all(0 <= number <= GREATEST_NUMBER for number in numbers):
+    if not all(0 <= number <= MAX_NUMBER for number in numbers):
         raise ValueError(
-            f"`{name}` must hold integers from 0 to {GREATEST_NUMBER:,}. Received: {values!r:.60}."
+            f"`{name}` must hold integers from 0 to {MAX_NUMBER:,}. Received: {values!r:.60}."
         )
     return numbers

@@ -13,7 +13,7 @@ from aiayn_keras.serving.local_page.turns import BusyError, GoneError, Turns
 
 LOG = logging.getLogger(__name__)
 
-MOST_WAITING = 16
+MAX_WAITING = 16
 """Requests that may wait for the model; a person's page sends one at a time."""
 
 SECONDS_UNTIL_RETRY = 1
@@ -39,7 +39,7 @@ class Application:
     def __init__(self, translator, facts, port):
         self._translator, self._port = translator, port
         self._page = make_page(facts)
-        self._turns = Turns(MOST_WAITING)
+        self._turns = Turns(MAX_WAITING)
         self._routes = {
             ("GET", "/"): self._show,
             ("POST", "/translate"): self._translate,
@@ -97,7 +97,7 @@ class Application:
 
     def _translate(self, environ):
         request = requests.read_request(environ, requests.TranslateRequest)
-        requests.check_length(request.text, requests.MOST_CHARACTERS)
+        requests.check_length(request.text, requests.MAX_CHARACTERS)
         with self._turns.turn(_is_gone(environ)) as check_wanted:
             start = time.perf_counter()
             translation = self._translator.translate(request.text, check_wanted)
@@ -116,15 +116,15 @@ class Application:
 
     def _explore(self, environ):
         request = requests.read_request(environ, requests.ExploreRequest)
-        requests.check_length(request.source, requests.MOST_EXPLORED)
-        requests.check_length(request.target, requests.MOST_EXPLORED)
+        requests.check_length(request.source, requests.MAX_EXPLORED)
+        requests.check_length(request.target, requests.MAX_EXPLORED)
         with self._turns.turn(_is_gone(environ)):
             explorer = self._translator.explore(request.source, request.target)
         return _json({"page": explorer.page, "height": explorer.height})
 
     def _steps(self, environ):
         request = requests.read_request(environ, requests.StepsRequest)
-        requests.check_length(request.source, requests.MOST_WATCHED)
+        requests.check_length(request.source, requests.MAX_WATCHED)
         with self._turns.turn(_is_gone(environ)):
             steps = self._translator.steps(request.source)
         return _json({"page": steps.page, "height": steps.height})

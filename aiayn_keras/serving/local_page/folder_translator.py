@@ -7,13 +7,13 @@ from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import NoTranslationError
 from aiayn_keras.serving.local_page.sentences import (
     BATCH_SIZE,
-    MOST_HYPOTHESES,
+    MAX_HYPOTHESES,
     PageSentence,
     PageTranslation,
 )
 from aiayn_keras.serving.translation_client import ServedTranslation
 
-RECORDED_BEAMS, MOST_RECORDED_BEAMS = (1, 2, 3, 4, 5), 8
+RECORDED_BEAMS, MAX_RECORDED_BEAMS = (1, 2, 3, 4, 5), 8
 RECORDED_ALPHAS = (0.0, 0.6, 1.0)
 
 
@@ -34,7 +34,7 @@ class FolderTranslator:
 
     def __init__(self, model, **options):
         num_beams = options.get("num_beams", SearchOptions.num_beams)
-        self.most_hypotheses = min(num_beams, MOST_HYPOTHESES)
+        self.most_hypotheses = min(num_beams, MAX_HYPOTHESES)
         self._model = model
         self._options = SearchOptions(num_return_sequences=self.most_hypotheses, **options)
 
@@ -103,7 +103,7 @@ class FolderTranslator:
         options = dataclasses.asdict(self._options)
         del options["num_return_sequences"]
         own = options.pop("num_beams"), options.pop("length_penalty")
-        beams = sorted({*RECORDED_BEAMS, min(own[0], MOST_RECORDED_BEAMS)})
+        beams = sorted({*RECORDED_BEAMS, min(own[0], MAX_RECORDED_BEAMS)})
         alphas = sorted({*RECORDED_ALPHAS, own[1]})
         return decoding_steps(self._model.record_search(source, beams, alphas, **options))
 

@@ -13,14 +13,14 @@ from aiayn_keras.common.files import check_checksums, read_bytes
 from aiayn_keras.serving.answers import check_outputs
 from aiayn_keras.serving.local_page.sentences import (
     BATCH_SIZE,
-    MOST_HYPOTHESES,
+    MAX_HYPOTHESES,
     PageSentence,
     PageTranslation,
 )
 from aiayn_keras.serving.translation_client import ServedTranslation
 
 NOTES = "assets.extra/export.json"
-MOST_NOTES_BYTES = 1 << 26
+MAX_NOTES_BYTES = 1 << 26
 SIGNATURES = ("align", "translate_nbest")
 ALIGNMENT_TITLE = "Attention of the decoder's last layer, the mean of its heads"
 
@@ -87,7 +87,7 @@ class KitTranslator:
         check_checksums(version)
         path = version / NOTES
         remedy = "Export the model anew."
-        self.notes = parse(KitNotes, read_bytes(path, MOST_NOTES_BYTES), path, remedy)
+        self.notes = parse(KitNotes, read_bytes(path, MAX_NOTES_BYTES), path, remedy)
         self._module = tf.saved_model.load(str(version))
         missing = [name for name in SIGNATURES if name not in self._module.signatures]
         if missing:
@@ -179,7 +179,7 @@ class KitTranslator:
             tuple(
                 ServedTranslation(text, float(score), float(normalized))
                 for text, score, normalized in zip(*row, strict=True)
-            )[:MOST_HYPOTHESES]
+            )[:MAX_HYPOTHESES]
             for row in rows
         ]
 

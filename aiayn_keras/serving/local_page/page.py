@@ -5,7 +5,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from aiayn_keras.plotting.interactive_page import InlinePage, read_page
-from aiayn_keras.serving.local_page.requests import MOST_CHARACTERS
+from aiayn_keras.serving.local_page.requests import MAX_CHARACTERS
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class PageFacts:
     most_hypotheses: int
     explores_any: bool
     shows_steps: bool
-    most_characters: int = MOST_CHARACTERS
+    most_characters: int = MAX_CHARACTERS
 
 
 class Page(NamedTuple):

@@ -3,15 +3,15 @@
 import pydantic
 
 from aiayn_keras.common.checks import parse
-from aiayn_keras.serving.local_page.sentences import MOST_HYPOTHESES
+from aiayn_keras.serving.local_page.sentences import MAX_HYPOTHESES
 
-MOST_BYTES = 1 << 18
+MAX_BYTES = 1 << 18
 """Bound on the body of a request; the longest texts take less, even as escaped JSON."""
-MOST_CHARACTERS = 10_000
+MAX_CHARACTERS = 10_000
 """Bound on a text to translate, about four pages."""
-MOST_EXPLORED = 1_000
+MAX_EXPLORED = 1_000
 """Bound on a sentence whose attention is shown, and on its translation."""
-MOST_WATCHED = 300
+MAX_WATCHED = 300
 """Bound on a sentence whose search is shown: it is searched several times, step by step."""
 
 
@@ -37,7 +37,7 @@ class TranslateRequest(_Request):
     """A text, and how many translations of each sentence are wanted."""
 
     text: str
-    num_hypotheses: int = pydantic.Field(default=1, ge=1, le=MOST_HYPOTHESES)
+    num_hypotheses: int = pydantic.Field(default=1, ge=1, le=MAX_HYPOTHESES)
 
 
 class ExploreRequest(_Request):
@@ -84,9 +84,9 @@ def read_request(environ, schema):
     if content_type != "application/json":
         raise RefusedError("415 Unsupported Media Type", "Send JSON, as application/json.")
     length = int(environ.get("CONTENT_LENGTH") or 0)
-    if length > MOST_BYTES:
+    if length > MAX_BYTES:
         raise RefusedError(
-            "413 Content Too Large", f"A request has at most {MOST_BYTES:,} bytes, not {length:,}."
+            "413 Content Too Large", f"A request has at most {MAX_BYTES:,} bytes, not {length:,}."
         )
     fields = ", ".join(f"`{name}`" for name in schema.model_fields)
     remedy = f"The fields are {fields}."

@@ -7,7 +7,7 @@ from aiayn_keras.serving.translation_client import ServedTranslation
 BATCH_SIZE = 16
 """Sentences computed together; after each batch the computation can be given up."""
 
-MOST_HYPOTHESES = 10
+MAX_HYPOTHESES = 10
 """Bound on the translations of a sentence that are shown."""
 
 

@@ -5,12 +5,12 @@ import errno
 import logging
 import socket
 
-from aiayn_keras.serving.local_page.application import MOST_WAITING
-from aiayn_keras.serving.local_page.requests import MOST_BYTES
+from aiayn_keras.serving.local_page.application import MAX_WAITING
+from aiayn_keras.serving.local_page.requests import MAX_BYTES
 
 LOOPBACK = "127.0.0.1"
-MOST_CONNECTIONS = 100
-MOST_HEADER_BYTES = 1 << 14
+MAX_CONNECTIONS = 100
+MAX_HEADER_BYTES = 1 << 14
 
 
 def listen(port):
@@ -26,7 +26,7 @@ def listen(port):
         OSError: If the port is taken, or not allowed to the user.
     """
     try:
-        return socket.create_server((LOOPBACK, port), backlog=MOST_CONNECTIONS)
+        return socket.create_server((LOOPBACK, port), backlog=MAX_CONNECTIONS)
     except OSError as error:
         is_taken = error.errno == errno.EADDRINUSE
         reason = "another program has it" if is_taken else error.strerror
@@ -57,13 +57,13 @@ def open_server(application, listener):
         map=connections,
         sockets=[listener],
         # Threads that wait for the model leave some to those that need none, or are refused.
-        threads=MOST_WAITING + 8,
-        connection_limit=MOST_CONNECTIONS,
+        threads=MAX_WAITING + 8,
+        connection_limit=MAX_CONNECTIONS,
         # To read on during a request shows that the client has gone.
         channel_request_lookahead=1,
-        max_request_body_size=MOST_BYTES,
-        inbuf_overflow=2 * MOST_BYTES,  # so that bodies stay in memory
-        max_request_header_size=MOST_HEADER_BYTES,
+        max_request_body_size=MAX_BYTES,
+        inbuf_overflow=2 * MAX_BYTES,  # so that bodies stay in memory
+        max_request_header_size=MAX_HEADER_BYTES,
         ident=None,
     )
     try:
