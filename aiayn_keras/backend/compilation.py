@@ -12,8 +12,8 @@ from keras import ops, tree
 def compile_inference(function, *models):
     """Compiles `function`, which reads the variables of `models` and changes nothing.
 
-    TensorFlow traces it once for all shapes (without XLA, which would compile for every shape),
-    JAX compiles it for every shape, PyTorch runs it without gradients.
+    TensorFlow traces it once for all shapes (without XLA, which would compile once per shape), JAX
+    compiles it once per shape, and PyTorch runs it without gradients.
 
     Args:
         function: Takes tensors and returns nested tensors.
@@ -30,25 +30,25 @@ def compile_inference(function, *models):
 
 
 class CompiledFunctions:
-    """The compiled functions of models that were used last.
+    """A cache of the most recently used compiled functions.
 
     Args:
-        most: Number of functions that are kept; each may hold megabytes.
+        capacity: Number of functions to keep; each may hold megabytes.
     """
 
-    def __init__(self, most=16):
-        self._most, self._functions = most, {}
+    def __init__(self, capacity=16):
+        self._capacity, self._functions = capacity, {}
         self._lock = threading.Lock()
 
     def __len__(self):
         return len(self._functions)
 
     def get(self, key, function, *models):
-        """Gives a function compiled by `compile_inference`, at most once while it is kept.
+        """Returns a function compiled by `compile_inference`, compiling it if it is not cached.
 
         Args:
-            key: Anything hashable that says which function it is. `quantize` and `enable_lora`
-                make new variables, which are part of the key.
+            key: Hashable identity of the function. The models' variables are part of the key,
+                since `quantize` and `enable_lora` replace them.
             function: See `compile_inference`.
             *models: See `compile_inference`.
         """
@@ -56,13 +56,13 @@ class CompiledFunctions:
         functions = self._functions
         with self._lock:  # Batches are searched in threads.
             functions[key] = functions.pop(key, None) or compile_inference(function, *models)
-            while len(functions) > self._most:  # The one used longest ago is first.
+            while len(functions) > self._capacity:  # The least recently used one is first.
                 functions.pop(next(iter(functions)))
             return functions[key]
 
 
 def variable_ids(model):
-    """Identities of a model's variables, of which the layers' `quantize` makes new ones."""
+    """Identities of a model's variables; `quantize` and `enable_lora` replace variables."""
     return tuple(map(id, model.variables))
 
 
@@ -70,8 +70,8 @@ def _compile_tensorflow(function, models):
     import tensorflow as tf
 
     compiled, lock = {}, threading.Lock()  # Batches are searched in threads.
-    # TensorFlow warns of functions that are traced often, and goes by their code: two searches with
-    # other options are one to it. A partial function has no code.
+    # TensorFlow warns about functions that are traced often and identifies them by their code, so
+    # searches with different options look the same to it. A partial function has no code.
     one_of_many = functools.partial(function)
 
     @functools.wraps(function)
@@ -82,7 +82,7 @@ def _compile_tensorflow(function, models):
             if kinds not in compiled:
                 specs = [tf.TensorSpec([None] * rank, dtype) for dtype, rank in kinds]
                 traced = tf.function(one_of_many, input_signature=specs, autograph=False)
-                compiled[kinds] = traced.get_concrete_function()  # sooner called than `traced`
+                compiled[kinds] = traced.get_concrete_function()  # quicker to call than `traced`
         return compiled[kinds](*tensors)
 
     return call
@@ -124,18 +124,18 @@ def _compile_torch(function, models):
 
 
 def compiles_by_default():
-    """Whether a training step is best compiled by XLA: on JAX only.
+    """True if training steps are best compiled by XLA, which is on JAX only.
 
-    On TensorFlow XLA compiles anew for every batch shape and is no faster on CPUs; PyTorch runs as
-    it is.
+    On TensorFlow, XLA recompiles for every batch shape and is no faster on CPUs; PyTorch runs
+    uncompiled.
     """
     return keras.config.backend() == "jax"
 
 
 def build_optimizer(model):
-    """Makes the variables of a compiled model's optimizer on the model's devices.
+    """Creates the variables of a compiled model's optimizer on the model's devices.
 
-    TensorFlow traces a training step twice that has to make them itself.
+    A TensorFlow training step that has to create them itself is traced twice.
     """
     if model.optimizer.built:
         return
@@ -147,15 +147,15 @@ def build_optimizer(model):
 
 
 def shapes_may_change():
-    """Whether a tensor may have another shape in the next step: not where XLA compiles."""
+    """True if a tensor may change its shape from step to step: not where XLA compiles."""
     return keras.config.backend() != "jax"
 
 
 def with_free_shapes(dataset):
-    """A data set of whose batches no dimension is taken to stay as it is.
+    """A data set whose batches may have any shape.
 
-    Of a Grain data set Keras' TensorFlow trainer takes those for fixed on which the first two
-    batches agree, and refuses a later batch with another size.
+    Given a Grain data set, Keras' TensorFlow trainer assumes that dimensions on which the first
+    two batches agree are fixed, and refuses a later batch of a different size.
 
     Args:
         dataset: A `grain.IterDataset` of nested tuples and dictionaries of arrays.

@@ -1,4 +1,4 @@
-"""The layout of weights over devices that share one model."""
+"""The devices and processes of a training, and the layout of weights over shared devices."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ def model_layout(device_mesh):
     | biases of outputs, layer normalization, learned positions | whole on every device |
 
     So a block sums over the devices after each attention and each feed-forward network, and
-    nowhere else. The optimizer's moments lie as their weights do.
+    nowhere else. The optimizer's moments are laid out like their weights.
 
     Args:
         device_mesh: A `keras.distribution.DeviceMesh` with the axes `BATCH` and `MODEL`.
@@ -48,7 +48,7 @@ def model_layout(device_mesh):
 
 
 class DevicesError(ValueError):
-    """A recipe asks for devices that are not there."""
+    """A recipe asks for devices that do not exist."""
 
 
 def _no_wait(what):
@@ -60,11 +60,11 @@ class Devices:
     """The devices and processes of a training.
 
     Attributes:
-        num_models: Copies of the model, among which the rows of a batch are divided.
-        scope: Function that gives the context in which the model is built and fitted.
+        num_models: Copies of the model; the rows of a batch are divided among them.
+        scope: Function that returns the context manager for building and fitting the model.
         num_processes: Processes that train together.
-        process: Number of this one, counted from 0.
-        wait: Function that takes what is waited for, and returns when all processes have called it.
+        process: Number of this process, counted from 0.
+        wait: Function that takes the name of a barrier and returns when all processes reach it.
     """
 
     num_models: int = 1
@@ -83,20 +83,20 @@ class Devices:
 def open_devices(kind, model_parallel_size=1, gradient_accumulation_steps=1):
     """Finds the devices to train on, and joins the other processes, if there are any.
 
-    With JAX, several processes are joined by `keras.distribution.initialize`, if the environment
+    With JAX, several processes are joined by `keras.distribution.initialize` if the environment
     has its variables `KERAS_DISTRIBUTION_*`; nothing may have been computed before.
 
     Args:
         kind: `"one"`, `"data_parallel"` or `"model_parallel"`.
         model_parallel_size: Number of devices that share a copy of the model, for
             `"model_parallel"`.
-        gradient_accumulation_steps: Number of batches of one update.
+        gradient_accumulation_steps: Number of batches per update.
 
     Returns:
         The `Devices`.
 
     Raises:
-        DevicesError: If the backend cannot do it, or there are not so many devices.
+        DevicesError: If the backend does not support it, or there are too few devices.
     """
     if kind == "one":
         _refuse_processes()

@@ -1,4 +1,4 @@
-"""Precision of matrix products alone, where a backend can choose it."""
+"""Matrix products, gathers and cache updates, in each backend's fastest form."""
 
 import contextlib
 
@@ -7,18 +7,18 @@ from keras import ops
 
 
 def bfloat16_products():
-    """A context in which TensorFlow compiles matrix products in bfloat16, and nothing else.
+    """A context in which TensorFlow compiles matrix products, and nothing else, in bfloat16.
 
     On CPUs with fast bfloat16 products this is the best precision: sums, normalization and softmax
-    are no faster in bfloat16 there. Weights and results stay float32. XLA ignores it.
+    gain nothing from bfloat16. Weights and results stay float32. XLA ignores it.
 
     Raises:
-        ValueError: On another backend, whose compiler has no such option.
+        ValueError: On backends other than TensorFlow, whose compilers have no such option.
     """
     if keras.config.backend() != "tensorflow":
         raise ValueError(
             "Products in bfloat16 alone need the TensorFlow backend. Received: "
-            f'{keras.config.backend()}, where the precision "mixed_bfloat16" comes next to it.'
+            f'{keras.config.backend()}, where the precision "mixed_bfloat16" comes closest to it.'
         )
     return _set_tensorflow_option("auto_mixed_precision_onednn_bfloat16")
 
@@ -38,9 +38,9 @@ def _set_tensorflow_option(option):
 def project_together(x, layers):
     """Outputs of several `keras.layers.Dense` for one input.
 
-    Where devices share a model, XLA gets one product for layers of one width: it then sums their
-    gradients of `x` over the devices once, and not once for each layer. Elsewhere the copies that
-    this takes cost more than one product saves.
+    Where devices share a model, XLA gets one product for layers of equal width, so that it sums
+    their gradients of `x` over the devices once instead of once per layer. Elsewhere the copies
+    that this takes cost more than a single product saves.
 
     Args:
         x: Float tensor `(B, T, D)`.
@@ -66,12 +66,12 @@ def project_together(x, layers):
 
 
 def pack_kernel(kernel):
-    """Float tensor `(D_in, D_out)` in the order in which `float32_matmul` reads it fastest."""
+    """Float tensor `(D_in, D_out)` in the memory order that `float32_matmul` reads fastest."""
     return ops.transpose(kernel) if _reads_transposed(kernel) else kernel
 
 
 def _reads_transposed(kernel):
-    """Whether oneDNN multiplies by the transposed kernel faster, as in half precision."""
+    """True if oneDNN multiplies faster by the transposed kernel, as in half precision."""
     half = keras.backend.standardize_dtype(kernel.dtype) in ("bfloat16", "float16")
     return half and keras.config.backend() == "tensorflow"
 
@@ -88,11 +88,11 @@ def float32_matmul(x, kernel):
     """
     x = ops.cast(x, kernel.dtype)
     if _reads_transposed(kernel):
-        kernel = ops.transpose(kernel)  # TensorFlow makes one product of both
+        kernel = ops.transpose(kernel)  # TensorFlow fuses both into one product
     if keras.config.backend() == "jax":
         import jax.numpy as jnp
 
-        # XLA has no fast product on CPUs that is rounded to half precision.
+        # On CPUs XLA has no fast product that rounds to half precision.
         return jnp.matmul(x, kernel, preferred_element_type="float32")
     return ops.cast(ops.matmul(x, kernel), "float32")
 
@@ -100,7 +100,7 @@ def float32_matmul(x, kernel):
 def matmul_transposed(x, y):
     """`x · yᵀ` of the last two axes: `(..., N, K)` and `(..., M, K)` give `(..., N, M)`.
 
-    TensorFlow makes one operation of product and transposition by itself, but not in a loop.
+    TensorFlow fuses product and transposition by itself, but not inside a loop.
     """
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf
@@ -112,8 +112,8 @@ def matmul_transposed(x, y):
 def float32_matmul_transposed(x, y):
     """`matmul_transposed` with a float32 result.
 
-    XLA gives it without rounding it to half precision first, nor its gradient, for which a TPU
-    would pass over all of it once more.
+    XLA computes it, and its gradient, without rounding to half precision first, for which a TPU
+    would need another pass over the result.
     """
     if keras.config.backend() == "jax":
         import jax.numpy as jnp
@@ -123,7 +123,7 @@ def float32_matmul_transposed(x, y):
 
 
 def swap_heads(x):
-    """Exchanges the axes of hypotheses and heads: float tensor `(B, M, N, K)` to `(B, N, M, K)`."""
+    """Swaps the axes of hypotheses and heads: float tensor `(B, M, N, K)` to `(B, N, M, K)`."""
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -163,26 +163,26 @@ def take_in_rows(x, indices):
 
 
 def initial_length(length, token_ids):
-    """The length of an empty cache: 0 where it grows by concatenation, else `length`.
+    """The length of an empty cache: 0 if it grows by concatenation, otherwise `length`.
 
     Args:
-        length: Number of positions there must be room for at the end.
+        length: Number of positions that the cache must hold in the end.
         token_ids: Any integer tensor of the computation.
     """
     if keras.config.backend() == "tensorflow":
-        # A number that is known only when the graph runs, so that shapes may change.
+        # Known only when the graph runs, so that shapes may change.
         return ops.min(token_ids) * 0
     return length
 
 
 def append_position(cached, new, index):
-    """Adds the slots of position `index` to axis 2, in the fastest way of the backend.
+    """Appends the slots of position `index` to axis 2, in the backend's fastest way.
 
-    TensorFlow lets the cache grow, JAX updates one of fixed size, PyTorch writes into it and looks
-    at the part written.
+    TensorFlow grows the cache, JAX updates one of fixed size, PyTorch writes in place and reads
+    the part written so far.
 
     Returns:
-        What to keep, and what to attend to.
+        Two tensors: the cache to keep, and the part to attend to.
     """
     return {
         "tensorflow": _append_by_growing,

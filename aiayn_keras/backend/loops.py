@@ -1,4 +1,7 @@
-"""Loops whose steps are small, and branches that are rarely taken."""
+"""Loops with small steps, and branches that are rarely taken.
+
+A file of its own, since both work around the same habit of TensorFlow's graphs.
+"""
 
 import contextlib
 
@@ -9,12 +12,12 @@ from keras import ops, tree
 def while_loop(cond, body, loop_vars, is_small=False):
     """`keras.ops.while_loop`; a TensorFlow graph can run every step as a call of one function.
 
-    As a rule TensorFlow dissolves loops and branches into switches and merges, and has oneDNN
-    compute what is in them. Great tensors are worth that; of small ones oneDNN costs 50 µs an
-    operation on CPUs, ten times the plain kernel. Half precision has no fast plain kernels.
+    TensorFlow usually lowers loops and branches to switches and merges, and computes their bodies
+    with oneDNN. That pays for large tensors; for small ones oneDNN costs 50 µs per operation on
+    CPUs, ten times the plain kernel. Half precision has no fast plain kernels.
 
     Args:
-        cond: Function of the loop variables, whether to go on.
+        cond: Function of the loop variables that returns whether to continue.
         body: Function of the loop variables that returns the next ones.
         loop_vars: Tuple of nested tensors.
         is_small: Whether the tensors are small.
@@ -28,13 +31,13 @@ def while_loop(cond, body, loop_vars, is_small=False):
 
 
 def rare_cond(pred, true_fn, false_fn):
-    """`keras.ops.cond` for what is rarely done; a TensorFlow graph leaves it whole."""
+    """`keras.ops.cond` for a branch that is rarely taken; a TensorFlow graph does not lower it."""
     with _whole():
         return ops.cond(pred, true_fn, false_fn)
 
 
 def _keep_shapes(body):
-    """The same step, whose results a graph knows to have the shapes of the loop variables."""
+    """The same step, with the shapes of the loop variables set on its results."""
     import tensorflow as tf
 
     def step(*loop_vars):
@@ -48,7 +51,7 @@ def _keep_shapes(body):
 
 
 def _whole():
-    """Context manager in which TensorFlow dissolves no loops and branches."""
+    """Context manager in which TensorFlow does not lower loops and branches."""
     if keras.config.backend() != "tensorflow":
         return contextlib.nullcontext()
     import tensorflow as tf

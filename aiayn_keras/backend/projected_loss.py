@@ -16,15 +16,15 @@ def projects_in_loss():
 def projected_cross_entropy(hidden_states, matrix, labels, weights, label_smoothing):
     """Label-smoothed cross-entropy of hidden states, and what metrics want to know of each token.
 
-    The positions are taken in chunks, one after another: of each the logits, its share of the loss
+    The positions are processed in chunks: for each the logits, its share of the loss
     and at once the gradients. So the logits of all positions, which differentiation would keep
     from the loss to the gradient, are never in memory.
 
     Args:
         hidden_states: Float tensor `(B, T, D)`.
-        matrix: Float tensor `(V, D)`, by which they are multiplied in their own dtype.
+        matrix: Float tensor `(V, D)`, multiplied with the hidden states in their dtype.
         labels: Integer tensor `(B, T)`.
-        weights: Float tensor `(B, T)`, by which the losses of the tokens are multiplied.
+        weights: Float tensor `(B, T)`, the weights of the tokens' losses.
         label_smoothing: The paper's ε_ls.
 
     Returns:

@@ -11,10 +11,10 @@ _GOLDEN_RATIO, _FIRST, _SECOND = 0x9E3779B9, 0x7FEB352D, 0x846CA68B
 def drop(x, rate, seed_generator):
     """Sets units to 0 with probability `rate`, and divides the others by `1 - rate`.
 
-    JAX's own generator costs a hundred integer operations a unit, on TPUs more time than the matrix
-    product before it. Here it makes one number for each row of units, which is mixed with the
-    unit's place in the row. As with JAX's own, the units dropped do not depend on the devices among
-    which `x` is divided.
+    JAX's own generator costs a hundred integer operations per unit, on TPUs more time than the
+    matrix product before it. Here it draws one number per row of units, which is mixed with each
+    unit's place in the row. As with JAX's own, the units dropped do not depend on how `x` is
+    divided among devices.
 
     Args:
         x: Float tensor `(..., D)`.
@@ -47,7 +47,7 @@ def _random_numbers(seed, shape):
 
 
 def seed_torch_dropout(*numbers):
-    """Seeds torch's own generator, from which Keras draws dropout on PyTorch; else does nothing."""
+    """Seeds torch's own generator, Keras' source of dropout on PyTorch; else does nothing."""
     if keras.config.backend() == "torch":
         import torch
 

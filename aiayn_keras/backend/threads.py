@@ -10,10 +10,9 @@ _KNOWS_CORES = hasattr(os, "sched_getaffinity")  # those that this process may u
 
 
 def use_one_core_per_batch():
-    """Lets `in_parallel` give every core a batch of its own, the fastest way through many batches.
+    """Lets `in_parallel` give every core its own batch, the fastest way through many batches.
 
-    TensorFlow must not have computed anything yet, else nothing changes; nor does anything on JAX
-    and PyTorch.
+    This has no effect once TensorFlow has computed anything, nor on JAX and PyTorch.
     """
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf
@@ -24,11 +23,12 @@ def use_one_core_per_batch():
 
 
 def run_one_operation_at_a_time():
-    """Lets every operation have all cores, the fastest way through large batches of a small model.
+    """Gives every operation all cores, the fastest way through large batches of a small model.
 
     On a CPU TensorFlow also runs operations side by side, and small ones then wait for each
-    other's threads: a model of width 128 trains about a tenth faster so on two cores, one of width
-    256 or 512 not at all, or slower. As above, TensorFlow must not have computed anything yet.
+    other's threads: a model of width 128 trains about a tenth faster this way on two cores, a
+    model of width 256 or 512 no faster, or slower. As above, TensorFlow must not have computed
+    anything.
     """
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf
@@ -47,11 +47,10 @@ def _num_parallel_batches():
 
 
 def in_parallel(function, items):
-    """Calls a compiled function with one item after another, and gives the results in order.
+    """Calls a compiled function with each item, and yields the results in order.
 
-    One batch of a small model does not keep two cores busy, so on TensorFlow and JAX two batches
-    are under way at once, or see `use_one_core_per_batch`. PyTorch runs from Python, one thread at
-    a time.
+    One batch of a small model does not keep two cores busy, so TensorFlow and JAX run two at once
+    (or one per core, see `use_one_core_per_batch`). PyTorch runs from Python, one thread at a time.
 
     Args:
         function: Takes an item.

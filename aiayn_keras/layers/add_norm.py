@@ -12,7 +12,7 @@ def add_and_norm(x, sublayer, layer_norm, normalize_first=False, dropout=None):
         x: Float tensor.
         sublayer: Function of a tensor like `x` that returns one.
         layer_norm: Function that normalizes over the last axis.
-        normalize_first: Whether the sublayer's input is normalized, and not the sum.
+        normalize_first: Whether to normalize the sublayer's input instead of the sum.
         dropout: Function applied to the sublayer's output, if any.
 
     Returns:
@@ -30,14 +30,15 @@ class AddNorm(keras.layers.Layer):
     Args:
         dropout: Share of the sublayer's output dropped in training (P_drop), in [0, 1).
         epsilon: Added to the variance. The paper names none; this is tensor2tensor's.
-        normalize_first: Normalize the sublayer's input and not the sum (pre-norm). The paper
-            normalizes the sum.
+        normalize_first: Normalize the sublayer's input instead of the sum (pre-norm). The
+            paper normalizes the sum.
 
     Call arguments:
         x: Float tensor `(B, T, D)`.
-        sublayer: Function or layer that maps a tensor `(B, T, D)` to another. Its weights are those
-            of the layer or model that holds it, not of this one; a functional model, which does
-            not see it, would neither train nor save them: there, call `add_and_norm`.
+        sublayer: Function or layer that maps a tensor `(B, T, D)` to a tensor of the same
+            shape. Its weights belong to the layer or model that holds it, not to this one. A
+            functional model does not see it and would neither train nor save them: call
+            `add_and_norm` there.
 
     Returns:
         Float tensor `(B, T, D)`.
@@ -48,7 +49,7 @@ class AddNorm(keras.layers.Layer):
         (2, 7, 12)
     """
 
-    # As a method, so that decoding joins as a subclass does.
+    # A class attribute, so that decoding follows a subclass that replaces it.
     join = staticmethod(add_and_norm)
 
     def __init__(self, dropout=0.1, epsilon=1e-6, normalize_first=False, **kwargs):
@@ -69,7 +70,7 @@ class AddNorm(keras.layers.Layer):
         self.dropout_layer.build(x_shape)
 
     def call(self, x, sublayer):
-        # Keras hands `training` on to the layers inside, the sublayer's too.
+        # Keras passes `training` on to the inner layers, the sublayer included.
         return self.join(x, sublayer, self.layer_norm, self.normalize_first, self.dropout_layer)
 
     def compute_output_shape(self, x_shape):

@@ -8,19 +8,19 @@ from keras import ops
 from aiayn_keras.backend import float32_matmul_transposed, project_together
 from aiayn_keras.layers.dropout import Dropout
 
-# Finite, so that a row with nothing to look at stays finite, in float16 as well.
+# Finite, so that a fully masked row stays finite, in float16 too.
 MASKED_SCORE = -3e4
 
 # Half of Glorot's variance for queries, keys and values, as if the three were one matrix. The
-# paper names no initialization; fairseq and PyTorch begin so too, and with the full variance deep
-# post-norm encoders are prone to give every position the same output.
+# paper names no initialization; fairseq and PyTorch start the same way, and with the full variance
+# deep post-norm encoders tend to give every position the same output.
 PROJECTION_SCALE = 0.5
 
 
 def attention_weights(query, key, mask=None):
     """`softmax(Q Kᵀ / √d_k)`, the left half of equation 1, in float32.
 
-    A query that may look at nothing spreads its weight evenly over all keys.
+    A query whose keys are all masked spreads its weight evenly over them.
 
     Args:
         query: Float tensor `(B, H, T, K)`.
@@ -71,11 +71,11 @@ class MultiHeadAttention(keras.layers.Layer):
         dropout: Share of attention weights dropped in training, in [0, 1).
 
     Call arguments:
-        query: Float tensor `(B, T, D)`, from which queries are made.
-        memory: Float tensor `(B, S, D)`, from which keys and values are made; `query` itself
-            in self-attention.
-        mask: Boolean tensor `(B, T, S)`, True where attention is allowed; the leading and middle
-            axis may be 1.
+        query: Float tensor `(B, T, D)`, the source of the queries.
+        memory: Float tensor `(B, S, D)`, the source of keys and values; `query` itself in
+            self-attention.
+        mask: Boolean tensor `(B, T, S)`, True where attention is allowed; the first and second
+            axes may be 1.
 
     Returns:
         Float tensor `(B, T, D)`.
@@ -128,7 +128,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._attend(query, key, value, mask, training)
 
     def attend(self, query, key, value, mask=None, training=None):
-        """Attends from `query (B, T, D)` to keys and values that are projected already."""
+        """Attends from `query (B, T, D)` to keys and values that have already been projected."""
         return self._attend(self.query_dense(query), key, value, mask, training)
 
     def _attend(self, query, key, value, mask, training):
@@ -140,26 +140,26 @@ class MultiHeadAttention(keras.layers.Layer):
         return self.output_dense(self._join_heads(x))  # (B, H, T, K_v) --> (B, T, D)
 
     def project_memory(self, memory):
-        """Makes keys `(B, H, S, K)` and values `(B, H, S, K_v)` of a memory `(B, S, D)`."""
+        """Projects a memory `(B, S, D)` to keys `(B, H, S, K)` and values `(B, H, S, K_v)`."""
         return self._split_memory(*project_together(memory, (self.key_dense, self.value_dense)))
 
     def _split_memory(self, key, value):
         return self._split_heads(key, self.key_dim), self._split_heads(value, self.value_dim)
 
     def weights_of(self, query, memory, mask=None):
-        """Attention weights `(B, H, T, S)` in float32, to look at."""
+        """Attention weights `(B, H, T, S)` in float32, for inspection."""
         query = self._split_heads(self.query_dense(query), self.key_dim)
         key, _ = self.project_memory(memory)
         return attention_weights(query, key, _add_head_axis(mask))
 
     def scores_of(self, query, memory):
-        """Products `Q Kᵀ (B, H, T, S)` in float32, not divided by `√d_k`, to look at."""
+        """Products `Q Kᵀ (B, H, T, S)` in float32, not divided by `√d_k`, for inspection."""
         query = self._split_heads(self.query_dense(query), self.key_dim)
         key, _ = self.project_memory(memory)
         return float32_matmul_transposed(query, key)
 
     def _split_heads(self, x, head_dim):
-        # -1 stands for the batch, not the length: ONNX converters need it so.
+        # -1 stands for the batch, not the length: ONNX converters require it.
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, H, T, K)
 
@@ -185,7 +185,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 def _add_head_axis(mask):
-    """The mask for all heads; one of keys alone, as Keras' of padding is, for all queries too."""
+    """Broadcasts a mask over heads, and a mask of keys `(B, S)`, like Keras', over queries."""
     if mask is not None and len(mask.shape) == 2:
         mask = ops.expand_dims(mask, axis=1)
     return None if mask is None else ops.expand_dims(mask, axis=1)

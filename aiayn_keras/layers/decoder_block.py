@@ -6,7 +6,7 @@ from aiayn_keras.layers.transformer_block import TransformerBlock
 
 
 def decoder_layer(block, x, attend_to_self, attend_to_memory):
-    """Runs the sublayers of a decoder layer in their order (paper 3.1).
+    """Runs the sublayers of a decoder layer in order (paper 3.1).
 
     Training, decoding with a cache, scoring and attention maps all run through this function.
 

@@ -6,7 +6,7 @@ from aiayn_keras.layers.transformer_block import TransformerBlock
 
 
 def encoder_layer(block, x, attend_to_self):
-    """Runs the sublayers of an encoder layer in their order (paper 3.1).
+    """Runs the sublayers of an encoder layer in order (paper 3.1).
 
     Args:
         block: An `EncoderBlock`, or anything with its attributes `self_attention_add_norm`,

@@ -1,14 +1,14 @@
 """Boolean masks, True where attention is allowed (paper 3.2.3).
 
 A padding mask is an integer tensor: 0 marks padding, and 1, 2, 3 … number the sentences packed
-into a row. A mask of ones is the ordinary case of one sentence in a row.
+into a row. A mask of ones is the ordinary case of one sentence per row.
 """
 
 from keras import ops
 
 
 def make_attention_mask(query_padding_mask, key_padding_mask):
-    """Lets a position look at the real positions of its own sentence.
+    """Allows attention from each position to the real positions of its own sentence.
 
     Args:
         query_padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
@@ -32,7 +32,7 @@ def make_causal_mask(padding_mask):
     Returns:
         Boolean tensor `(B, T, T)`, True on and below the diagonal.
     """
-    # A running sum, since `arange` needs a length, which a symbolic tensor does not have.
+    # A running sum, since `arange` needs a length and a symbolic tensor has none.
     positions = ops.cumsum(ops.ones_like(padding_mask, dtype="int32"), axis=1)
     return ops.greater_equal(ops.expand_dims(positions, axis=2), ops.expand_dims(positions, axis=1))
 

@@ -38,10 +38,9 @@ class PositionalEmbedding(keras.layers.Layer):
     Positions start again from 0 in every sentence of a packed row.
 
     Args:
-        max_sequence_length: Number of positions there are, in tokens. Later positions have no
-            encoding: the caller refuses or cuts longer input. For them JAX gives NaN, and
-            TensorFlow wrong rows where XLA compiles it or on a GPU; else there is an error of the
-            backend.
+        max_sequence_length: Number of positions, in tokens. Later positions have no encoding:
+            the caller must refuse or cut longer input. For them JAX returns NaN, TensorFlow
+            returns wrong rows under XLA or on a GPU, and otherwise the backend raises an error.
         kind: `"sinusoidal"`, the paper's default; `"learned"`, a trained table (row E of the
             paper's Table 3); or `"given"`, a table that is not trained but comes with the weights,
             such as the sinusoids of other packages, which are not interleaved.

@@ -6,21 +6,21 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
-    """Looks tokens up; in reverse, projects hidden states to logits by the same matrix.
+    """Looks tokens up; in reverse, projects hidden states to logits with the same matrix.
 
-    Beside Keras' layer it has a gradient where the matrix is quantized. Keras rounds the hidden
-    states to integers there, whose gradient is 0 but for the scale they are divided by, so that
-    adapters below would be trained in a wrong direction. Here the gradient is that of the product
-    with the dequantized matrix, as in Keras' quantized `Dense`.
+    Unlike Keras' layer, it has a correct gradient when the matrix is quantized. Keras rounds the
+    hidden states to integers there; the gradient of rounding is 0 except for the scale they are
+    divided by, so adapters below would be trained in the wrong direction. Here the gradient is
+    that of the product with the dequantized matrix, as in Keras' quantized `Dense`.
 
-    Takes `keras.layers.ReversibleEmbedding`'s arguments, and has its name, by which Keras finds the
-    weights in a file.
+    Takes `keras.layers.ReversibleEmbedding`'s arguments, and has its name, since Keras finds the
+    weights in a file by that name.
 
     Args:
         input_dim: Number of tokens V.
         output_dim: Width D.
-        logits_bias: Whether logits have a bias `(V,)`, which the attribute of this name is; else
-            it is `None`.
+        logits_bias: Whether logits have a bias `(V,)`. The attribute of this name holds it, or
+            `None`.
         **kwargs: As in `keras.layers.ReversibleEmbedding`.
 
     Call arguments:
@@ -55,7 +55,7 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
         @ops.custom_gradient
         def logits_with_gradient(hidden_states):
             def gradient(*args, upstream=None):
-                upstream = args[0] if upstream is None else upstream  # backends differ in the call
+                upstream = args[0] if upstream is None else upstream  # backends call it differently
                 matrix = ops.transpose(self.output_kernel())  # (V, D), dequantized
                 return ops.matmul(upstream, ops.cast(matrix, upstream.dtype))
 
@@ -64,13 +64,13 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
         return self._add_bias(logits_with_gradient(inputs))
 
     def matrix(self):
-        """The matrix `(V, D)` that tokens are looked up in, dequantized where it is quantized."""
+        """The matrix `(V, D)` in which tokens are looked up, dequantized if it is quantized."""
         if self.quantization_mode is None:
             return ops.convert_to_tensor(self.embeddings)
         return super().quantized_call(ops.arange(self.input_dim))
 
     def output_kernel(self):
-        """The matrix `(D, V)` that hidden states are multiplied by, dequantized likewise."""
+        """The matrix `(D, V)` that hidden states are multiplied by, dequantized if quantized."""
         if self.tie_weights:
             return ops.transpose(self.matrix())
         if self.quantization_mode is None:
@@ -78,7 +78,7 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
         return super().quantized_call(ops.eye(self.output_dim), reverse=True)
 
     def quantize(self, mode=None, type_check=True, config=None):
-        # Keras' layer refuses subclasses, which might not be quantized right, unless told so.
+        # Keras' layer refuses subclasses unless `type_check` is off.
         return super().quantize(mode, type_check=False, config=config)
 
     @property

@@ -1,4 +1,4 @@
-"""The parts that encoder and decoder layers have in common (paper 3.1)."""
+"""The parts shared by encoder and decoder layers (paper 3.1)."""
 
 import keras
 
@@ -10,8 +10,8 @@ from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
 class TransformerBlock(keras.layers.Layer):
     """Self-attention and a feed-forward network, each with its `AddNorm`.
 
-    The base of `EncoderBlock`, which describes the arguments, and of `DecoderBlock`. The order in
-    which the sublayers run is stated by `encoder_layer` and `decoder_layer`.
+    The base of `EncoderBlock`, which describes the arguments, and of `DecoderBlock`.
+    `encoder_layer` and `decoder_layer` state the order of the sublayers.
     """
 
     attention_cls, add_norm_cls = MultiHeadAttention, AddNorm

@@ -4,7 +4,7 @@ import difflib
 
 from aiayn_keras.common.checks import check_integer, check_number
 
-# Generous: the largest Transformers stay far below.
+# Generous: the largest Transformers are far below.
 INTEGERS = {
     "vocabulary_size": (1, 1 << 24),
     "num_layers": (1, 1000),
@@ -27,13 +27,13 @@ BLOCK_OPTIONS = (
     *BLOCK_FLAGS,
     "layer_norm_epsilon",
 )
-"""Options that every layer of encoder and decoder takes."""
+"""Options that every encoder and decoder layer takes."""
 
 OPTIONS = (*INTEGERS, *RATES, "activation", *FLAGS, "position_embedding", "layer_norm_epsilon")
 """Options that `get_config` writes."""
 
 LATER_OPTIONS = {"tie_weights": True, "logits_bias": False}
-"""Options that configurations of earlier versions do not have, and what they were."""
+"""Options missing from configurations of earlier versions, with the values they had."""
 
 POSITIONS = ("sinusoidal", "learned", "given")
 MAX_POSITION_NUMBERS = 1 << 26
@@ -44,16 +44,16 @@ def check_architecture(unknown=(), **options):
     """Checks the arguments of `TransformerBackbone`.
 
     Args:
-        unknown: Names of further arguments, all of which are refused.
+        unknown: Names of any further arguments; all are refused.
         **options: All arguments but `name`, `trainable` and `dtype`.
 
     Returns:
         The options, with numbers as `int` and `float`, and `key_dim` and `value_dim` filled in.
 
     Raises:
-        TypeError: For something that is no number or no Boolean where one is needed, or an
-            argument that does not exist.
-        ValueError: For a number out of bounds, or sizes that do not go together.
+        TypeError: For a value that is not a number or Boolean where one is needed, or an unknown
+            argument.
+        ValueError: For a number out of bounds, or inconsistent sizes.
     """
     for name in unknown:
         close = difflib.get_close_matches(name, OPTIONS, n=1)
@@ -97,7 +97,7 @@ def check_positions(max_sequence_length, hidden_dim):
 
 
 def count_weights(options):
-    """Number of weights of the matrices of a checked architecture; vectors are left out."""
+    """Number of weights in the matrices of a checked architecture, vectors left out."""
     keys, values = (options["num_heads"] * options[name] for name in ("key_dim", "value_dim"))
     attention = 2 * options["hidden_dim"] * (keys + values)
     feed_forward = 2 * options["hidden_dim"] * options["intermediate_dim"]

@@ -55,11 +55,11 @@ WITH_PREPROCESSOR = (
 
 
 def find_preset(preset, names):
-    """Path of a preset's folder; what is at an address is downloaded, or found in the cache.
+    """Path of a preset's folder; an address is downloaded, or found in the cache.
 
     Args:
         preset: Path, name or address.
-        names: Files without which it is no preset.
+        names: Files that a preset must have.
 
     Raises:
         OSError: If a file is missing at an address, or the hub cannot be reached.
@@ -71,17 +71,18 @@ def find_preset(preset, names):
 
 
 MAX_JSON_BYTES = 1 << 20
-NO_MODEL = "It is no file of a model."
+NO_MODEL = "It is not a file of a model."
 MIN_BYTES_PER_WEIGHT = 0.5
-"""Quantized to four bits."""
+"""Weights quantized to four bits."""
 
 
 @contextlib.contextmanager
 def checking_checksums(folder):
-    """Checks a folder's files while they are read in the block, which takes as long.
+    """Checks a folder's files while the block reads them, which takes equally long.
 
     Raises:
-        ValueError: If a file is not what was written; this goes before the errors that follow.
+        ValueError: If a file differs from what was written; this takes precedence over the block's
+            own errors.
     """
     with ThreadPoolExecutor(1) as pool:
         checksums = pool.submit(check_checksums, folder)
@@ -92,7 +93,7 @@ def checking_checksums(folder):
 
 
 def check_model_folder(folder):
-    """Checks the files of a model folder, as far as that needs no model.
+    """Checks the files of a model folder as far as possible without building the model.
 
     Args:
         folder: Path of the folder.
@@ -116,13 +117,13 @@ def check_model_folder(folder):
         _read(folder / METADATA, Metadata)
     _check_config(folder / TASK, task.backbone.config)
     if _sizes(task.backbone.config) != _sizes(config):
-        raise ValueError(f"{folder / TASK}: its backbone is not that of config.json.")
+        raise ValueError(f"{folder / TASK}: its backbone differs from config.json.")
     _check_room(folder, options)
     return options
 
 
 def check_backbone_folder(folder, has_weights=True):
-    """Checks `config.json` of a folder and, if it is to be read, the size of the file of weights.
+    """Checks a folder's `config.json` and, if weights are wanted, the size of the weight file.
 
     Args:
         folder: Path of the folder.
@@ -131,7 +132,7 @@ def check_backbone_folder(folder, has_weights=True):
     Raises:
         OSError: If a file is missing, or is a pipe, a device or a folder.
         ValueError: If `config.json` is not what `TransformerBackbone.save_to_preset` writes, or
-            describes more weights than there are.
+            describes more weights than the file can hold.
     """
     _, options = _read_backbone(Path(folder))
     if has_weights:
@@ -139,7 +140,7 @@ def check_backbone_folder(folder, has_weights=True):
 
 
 def check_dtype(folder, dtype):
-    """Raises a `ValueError` for another number format than that of a folder's quantized model."""
+    """Raises a `ValueError` for a `dtype` that differs from a quantized model's own."""
     own = _read(Path(folder) / CONFIG, Backbone).config.get("dtype")
     if dtype is not None and is_quantized(own):
         raise ValueError(
@@ -149,16 +150,16 @@ def check_dtype(folder, dtype):
 
 
 def check_is_finished(folder):
-    """Raises a `ValueError` for the folder of a training that is not finished."""
+    """Raises a `ValueError` for the folder of an unfinished training."""
     if (folder / "checkpoints").is_dir() and not (folder / "evaluation.json").is_file():
         raise ValueError(
-            f"{folder} is no model folder: its training is not finished: go on with "
+            f"{folder} is not a model folder yet: its training is not finished. Resume it with "
             "`aiayn-keras train`."
         )
 
 
 def _read(path, schema):
-    """The content of a JSON file, if it has the form of its schema."""
+    """The content of a JSON file, checked against its schema."""
     return parse(schema, read_bytes(path, MAX_JSON_BYTES), path, NO_MODEL)
 
 
@@ -170,7 +171,7 @@ def _read_backbone(folder):
 
 
 def _check_room(folder, options):
-    """Raises a `ValueError` if the file of weights is too small for a backbone of these options."""
+    """Raises a `ValueError` if the weight file is too small for a backbone with these options."""
     weights = folder / WEIGHTS
     check_regular_file(weights)
     num_bytes = weights.stat().st_size
@@ -200,7 +201,7 @@ def _check_config(path, config):
 
 
 def _sizes(config):
-    """A backbone's configuration without what may differ between two files of one model."""
+    """A backbone's configuration without the fields that may differ between a model's files."""
     return {name: value for name, value in config.items() if name not in ("name", "dtype")}
 
 
@@ -211,11 +212,10 @@ def write_model_folder(folder, save, variables, last):
         folder: The folder; made if missing.
         save: Function that writes the preset to a path.
         variables: The variables that it writes.
-        last: Name of the file without which the folder is no preset: it is removed first and
-            written last.
+        last: Name of the file that makes the folder a preset: it is removed first and written last.
 
     Raises:
-        OSError: If there is no room; the folder is as it was.
+        OSError: If there is not enough room; the folder stays as it was.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

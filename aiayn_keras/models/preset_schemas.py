@@ -1,4 +1,4 @@
-"""The JSON files of a preset as schemas: any other field, type or class is refused."""
+"""Schemas of a preset's JSON files: any other field, type or class is refused."""
 
 import json
 import re
@@ -13,7 +13,7 @@ TASK_CLASS = "aiayn_keras>TransformerSeq2SeqLM"
 BACKBONE_CLASS = "aiayn_keras>TransformerBackbone"
 
 PLAIN_POLICIES = {"DTypePolicy", "DTypePolicyMap"}
-"""Keras' classes of dtype policies that quantize nothing by themselves."""
+"""Keras' dtype policy classes that quantize nothing by themselves."""
 
 Name = Annotated[str, Field(max_length=200)]
 Length = Annotated[int, Field(ge=1, le=INTEGERS["max_sequence_length"][1])]
@@ -50,10 +50,10 @@ class QuantizedPolicy(Schema):
 
 
 def is_quantized(dtype):
-    """Whether a layer's field `dtype` has a policy by which weights are quantized, as one of a map.
+    """True if a layer's `dtype` field holds a policy that quantizes weights, alone or in a map.
 
     Args:
-        dtype: What JSON holds there.
+        dtype: The field's JSON value.
     """
     kinds = re.findall('"class_name": "(.*?)"', json.dumps(dtype))
     return not PLAIN_POLICIES.issuperset(kinds)

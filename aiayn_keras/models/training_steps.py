@@ -1,4 +1,4 @@
-"""Training steps that take less time and memory than Keras' own."""
+"""Training steps that need less time and memory than Keras' own."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -22,10 +22,9 @@ REDUCTIONS = ("mean_with_sample_weight", "sum")
 class TrainingSteps(keras_hub.models.Seq2SeqLM):
     """Steps of `fit` and `evaluate`.
 
-    The logits of all positions are most of the memory of a step, and passes over them much of its
-    time. On JAX, where the loss and the metrics are this package's, the loss is computed from the
-    hidden states, and `TokenStatistics` take the place of the logits. Otherwise the steps are
-    Keras'.
+    The logits of all positions take most of a step's memory, and passes over them much of its time.
+    On JAX, with this package's loss and metrics, the loss is computed from the hidden states, and
+    `TokenStatistics` replace the logits. Otherwise the steps are Keras' own.
     """
 
     _compiled_metrics = SimpleNamespace(of_tokens=None)
@@ -36,19 +35,19 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
         of_tokens = tuple(weighted_metrics or ())
         are_ours = all(isinstance(metric, (TokenAccuracy, Perplexity)) for metric in of_tokens)
         is_plain = not metrics and kwargs.get("loss_weights") is None
-        # Not an attribute that Keras would take for further metrics.
+        # Not a plain attribute, which Keras would take for further metrics.
         self._compiled_metrics = SimpleNamespace(
             of_tokens=of_tokens if are_ours and is_plain else None
         )
 
     def fit(self, x=None, *args, **kwargs):
         """Trains the model, see `keras.Model.fit`."""
-        _check_is_no_sequence(x)
+        _refuse_sequences(x)
         return super().fit(x, *args, **kwargs)
 
     def evaluate(self, x=None, *args, **kwargs):
         """Measures loss and metrics, see `keras.Model.evaluate`."""
-        _check_is_no_sequence(x)
+        _refuse_sequences(x)
         return super().evaluate(x, *args, **kwargs)
 
     def make_train_function(self, force=False):
@@ -114,10 +113,10 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             and self.loss.reduction in REDUCTIONS
             and embedding.quantization_mode is None
             and embedding.logits_bias is None
-            # Gradients of float16 must be scaled before they are rounded.
+            # float16 gradients must be scaled before they are rounded.
             and self.backbone.compute_dtype != "float16"
             and not self.losses
-            # What a subclass computes in another way is not passed over.
+            # A subclass's own computation must not be bypassed.
             and type(self).call is keras_hub.models.Seq2SeqLM.call
             and type(self).compute_loss is keras_hub.models.Seq2SeqLM.compute_loss
         )
@@ -135,8 +134,8 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
         return loss, TokenStatistics(*statistics)
 
 
-def _check_is_no_sequence(x):
-    """Refuses what KerasHub would make one array of."""
+def _refuse_sequences(x):
+    """Refuses inputs that KerasHub would turn into a single array."""
     if isinstance(x, (keras.utils.PyDataset, Iterator)):
         raise ValueError(
             "`x` must be a dictionary of strings or arrays, a `tf.data.Dataset` or a Grain data "

@@ -81,7 +81,7 @@ class TransformerBackbone(Backbone):
     """
 
     presets: ClassVar[dict] = TRANSFORMER_PRESETS
-    # A subclass may be made of other parts, see `experiments/table3/layers.py`.
+    # A subclass may use other parts, see `experiments/table3/layers.py`.
     embedding_cls, encoder_block_cls, decoder_block_cls = (
         ReversibleEmbedding,
         EncoderBlock,
@@ -203,7 +203,7 @@ class TransformerBackbone(Backbone):
         """Loads a file of weights that has been checked, see `keras.Model.load_weights`.
 
         Raises:
-            OSError: If there is no such file.
+            OSError: If the file does not exist.
             ValueError: If the file is damaged, holds anything but arrays of numbers, is of another
                 architecture, or holds a number that is not finite.
         """

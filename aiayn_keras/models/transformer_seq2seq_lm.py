@@ -57,8 +57,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
     """A `TransformerBackbone` that translates (paper 3, 5 and 6).
 
     Maps the backbone's inputs to logits `(B, T, V)`; the output projection is the embedding matrix
-    (paper 3.4), unless the backbone has `tie_weights=False`. `fit` takes the dictionary of strings
-    that the preprocessor takes, or, where `preprocessor` is `None`, what it returns.
+    (paper 3.4), unless the backbone has `tie_weights=False`. `fit` takes the preprocessor's
+    dictionary of strings or, if `preprocessor` is `None`, the arrays it would return.
 
     Args:
         backbone: A `TransformerBackbone`.
@@ -72,10 +72,10 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
     backbone_cls = TransformerBackbone
     preprocessor_cls = TransformerSeq2SeqLMPreprocessor
-    # Functions `(model, filepath, **options)` by format; `aiayn_keras.export` adds them.
+    # Functions `(model, filepath, **options)` by format, added by `aiayn_keras.export`.
     exporters: ClassVar[dict] = {}
     # Pairs of functions for models of other toolkits, `is_foreign(preset)` and
-    # `convert(preset, dtype)`; `aiayn_keras.convert` adds them.
+    # `convert(preset, dtype)`, added by `aiayn_keras.convert`.
     converters: ClassVar[list] = []
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
@@ -111,13 +111,13 @@ class TransformerSeq2SeqLM(TrainingSteps):
         sampler="auto",
         **kwargs,
     ):
-        """Compiles the model; arguments left out are the paper's recipe.
+        """Compiles the model; the defaults are the paper's recipe.
 
         Args:
             optimizer: Defaults to `paper_adam`: Adam with the warm-up schedule (paper 5.3).
             loss: Defaults to `LabelSmoothedCrossEntropy(0.1)` (paper 5.4).
             weighted_metrics: Defaults to accuracy and perplexity per real token.
-            sampler: What `generate` searches with, defaults to `BeamSampler(4, 0.6)` (paper 6.1).
+            sampler: Sampler of `generate`. Defaults to `BeamSampler(4, 0.6)` (paper 6.1).
             **kwargs: As in `keras.Model.compile`; `jit_compile` defaults to True on JAX alone.
         """
         kwargs.setdefault("jit_compile", compiles_by_default())
@@ -144,9 +144,9 @@ class TransformerSeq2SeqLM(TrainingSteps):
         return super().fit(*args, shuffle=shuffle, **kwargs)
 
     def quantize(self, mode=None, config=None, **kwargs):
-        """Quantizes the weights, all of them the backbone's, see `keras.Model.quantize`.
+        """Quantizes the weights, which are all the backbone's, see `keras.Model.quantize`.
 
-        Keras' own would look for weights in the tokenizer too, and fail.
+        Keras' own method would look for weights in the tokenizer too, and fail.
 
         Args:
             mode: The mode of the quantization, such as `"int8"`.
@@ -178,7 +178,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         }
 
     def make_generate_function(self):
-        """Returns the compiled function behind `generate`, made anew after a change of weights.
+        """Returns the compiled function behind `generate`, rebuilt when variables are replaced.
 
         See `keras_hub.models.CausalLM.make_generate_function`.
         """
@@ -206,26 +206,26 @@ class TransformerSeq2SeqLM(TrainingSteps):
             texts: List of strings. A text without words is translated to an empty one.
             num_beams: Number of beams W.
             length_penalty: The exponent α of the GNMT length penalty, 0 for none.
-            prefixes: List of strings, one for a text, that the translations begin with. The
-                translation of a text without words is empty all the same.
-            ensemble: Other models of the same vocabulary; the probabilities of all are averaged.
-            return_alignments: Whether hypotheses say where the model looked.
-            batch_size: Number of texts searched together. It changes no translation.
-            progress: Function called with the number of texts done: those without words, and
-                after each batch its own.
+            prefixes: List of strings, one per text, that the translations begin with. The
+                translation of a text without words is still empty.
+            ensemble: Other models with the same vocabulary; all probabilities are averaged.
+            return_alignments: Whether hypotheses record where the model looked.
+            batch_size: Number of texts searched together. It does not change translations.
+            progress: Function called with the number of newly finished texts: once for those
+                without words, then after each batch.
             **search_options: The other fields of `SearchOptions`, such as `num_return_sequences`,
                 `max_length`, and `length_penalty_offset=0` for other toolkits' length penalty.
 
         Returns:
-            List of `Translation`, one for a text, in order.
+            List of `Translation`s, one per text, in order.
 
         Raises:
             ValueError: For a single string, a text with more tokens than the model has positions,
-                prefixes that do not match the texts in number or are longer than the translation
-                may be, options out of range, weights that are not finite, an ensemble of several
-                vocabularies, or a model without tokenizer. `NoTranslationError`, with the `rows`
-                of such texts, where no translation keeps `constraint`.
-            TypeError: For a search option that does not exist, or that is no number.
+                prefixes that differ from the texts in number or exceed the length limit, options
+                out of range, non-finite weights, an ensemble with different vocabularies, or a
+                model without a tokenizer. `NoTranslationError`, with the `rows` of the texts, if
+                no translation satisfies `constraint`.
+            TypeError: For an unknown search option, or one that is not a number.
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
         models = (self, *ensemble)
@@ -256,26 +256,26 @@ class TransformerSeq2SeqLM(TrainingSteps):
     def translate_documents(self, texts, *, ensemble=(), **options):
         """Translates texts of any length, sentence by sentence.
 
-        Line breaks, blank lines, spaces and bullets stay as they are, and so does what has no
-        letters. A sentence of more wordpieces than the model has positions is cut at the best
-        places; nothing is left out.
+        Line breaks, blank lines, spaces, bullets and anything without letters stay as they are. A
+        sentence with more wordpieces than the model has positions is cut at the best places;
+        nothing is left out.
 
         Args:
             texts: List of strings.
             ensemble: See `translate`.
-            **options: The other options of `translate` but `prefixes`; `progress` is called with
-                numbers of sentences.
+            **options: The other options of `translate` except `prefixes`; `progress` counts
+                sentences.
 
         Returns:
-            List of `DocumentTranslation`, one for a text, in order.
+            List of `DocumentTranslation`s, one per text, in order.
 
         Raises:
             ImportError: If TensorFlow Text, which finds the sentences, is not installed.
-            ValueError: As `translate`, but for long texts.
+            ValueError: As `translate`, except for long texts.
             TypeError: As `translate`, and for `prefixes`.
         """
         if "prefixes" in options:
-            raise TypeError("`prefixes` are of sentences: give them to `translate`.")
+            raise TypeError("`prefixes` belong to sentences: give them to `translate`.")
         ensemble = tuple(ensemble)
         backbones = [model.backbone for model in (self, *ensemble)]
         return translate_documents(
@@ -288,23 +288,23 @@ class TransformerSeq2SeqLM(TrainingSteps):
     def score(self, sources, targets, *, per_token=False, batch_size=64):
         """Log-probabilities of given texts in their usual wordpieces, as `translate` reports them.
 
-        Layers of int8 weights round their inputs here and not in `translate`: so quantized, a model
-        scores a text a little otherwise than it reported.
+        Layers with int8 weights round their inputs here but not in `translate`, so a quantized
+        model scores a text slightly differently from what `translate` reported.
 
         Args:
             sources: List of strings.
-            targets: List of strings, one for a source.
-            per_token: Whether to give the log-probability of every wordpiece and the end token.
+            targets: List of strings, one per source.
+            per_token: Whether to return the log-probability of every wordpiece and the end token.
             batch_size: Number of pairs scored together.
 
         Returns:
-            Float32 array of one log-probability for a pair, in nats, the end token included; with
-            `per_token` a list of one array for a pair. A pair without words is scored like any
-            other, by the probability of its end token; `translate` gives such a text 0.
+            Float32 array with one log-probability per pair, in nats, the end token included; with
+            `per_token` a list with one array per pair. A pair without words is scored by the
+            probability of its end token; `translate` gives such a text 0.
 
         Raises:
-            ValueError: For texts unequal in number, a text with more tokens than the model has
-                positions, a `batch_size` out of range, or a model without tokenizer.
+            ValueError: For lists of different lengths, a text with more tokens than the model has
+                positions, a `batch_size` out of range, or a model without a tokenizer.
         """
         scores = score_texts(
             sources,
@@ -332,10 +332,10 @@ class TransformerSeq2SeqLM(TrainingSteps):
         length_penalties=(0.0, 0.6, 1.0),
         **search_options,
     ):
-        """Searches for translations of a text as `translate` does, and keeps every step.
+        """Searches for translations of a text as `translate` does, and records every step.
 
         Each number of beams is searched with each exponent. The searches are those of `translate`,
-        run one step at a time; `aiayn_keras.plotting.decoding_steps` makes a page of them.
+        one step at a time; `aiayn_keras.plotting.decoding_steps` makes a page of them.
 
         Args:
             source: A string with at least one word.
@@ -347,12 +347,12 @@ class TransformerSeq2SeqLM(TrainingSteps):
             `aiayn_keras.decoding.recording.SearchRecord`.
 
         Raises:
-            ValueError: For a text without words, one that is too long for the model, no beam count
-                or exponent at all, options out of range, and where there is no translation.
+            ValueError: For a text without words or too long for the model, no beam count or no
+                exponent, options out of range, or if there is no translation.
         """
         if not beam_counts or not length_penalties:
             raise ValueError(
-                "There must be at least one of `beam_counts` and of `length_penalties`. "
+                "`beam_counts` and `length_penalties` must each have at least one value. "
                 f"Received: beam_counts={beam_counts}, length_penalties={length_penalties}."
             )
         options = [
@@ -381,24 +381,24 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
     @classmethod
     def from_preset(cls, preset, load_weights=True, **kwargs):
-        """Loads a model folder, or another preset that KerasHub finds.
+        """Loads a model folder, or any other preset that KerasHub finds.
 
         Args:
             preset: Path of a folder, or an address such as `"hf://user/model"`, whose files are
-                downloaded and checked as a folder's are. A model of Hugging Face's Marian, such
-                as `"hf://Helsinki-NLP/opus-mt-en-de"`, is converted, see `aiayn_keras.convert`.
+                downloaded and checked like a folder's. A Marian model of Hugging Face's, such as
+                `"hf://Helsinki-NLP/opus-mt-en-de"`, is converted, see `aiayn_keras.convert`.
             load_weights: Whether to load the weights.
             **kwargs: As in KerasHub, such as `dtype`.
 
         Raises:
             OSError: If a file of the folder is missing.
-            ValueError: If a file of the folder is damaged or foreign, with its name; or for a
-                `dtype` of a quantized model.
+            ValueError: If a file of the folder is damaged or foreign, with its name; or if
+                `dtype` is given for a quantized model.
         """
         for is_foreign, convert in cls.converters if cls._is_ours() else ():
             if is_foreign(preset):
                 if not load_weights:
-                    raise ValueError("`load_weights` must be True for a model that is converted.")
+                    raise ValueError("`load_weights` must be True for a converted model.")
                 return convert(preset, **kwargs)
         if cls._is_ours():
             preset = find_preset(preset, OF_TASK)
@@ -412,19 +412,20 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
     @classmethod
     def _is_ours(cls):
-        """Whether this is the class of this package, not one derived from it."""
+        """True for this class, False for one derived from it."""
         return keras.saving.get_registered_name(cls) == TASK_CLASS
 
     def load_task_weights(self, filepath):
-        """Loads weights that a class derived from this one has beside the backbone's.
+        """Loads weights that a derived class has in addition to the backbone's.
 
         Raises:
-            OSError: If there is no such regular file.
+            OSError: If the file is missing or not a regular file.
             ValueError: If the model has no such weights, or the file is damaged.
         """
         if not self.has_task_weights():
             raise ValueError(
-                f"{filepath} cannot be of this model: all its weights are in {WEIGHTS}. Delete it."
+                f"{filepath} cannot belong to this model, whose weights are all in {WEIGHTS}. "
+                "Delete it."
             )
         check_weight_file(filepath)
         super().load_task_weights(filepath)
@@ -432,18 +433,18 @@ class TransformerSeq2SeqLM(TrainingSteps):
     def save_to_preset(self, preset_dir, max_shard_size=None, *, weights="float32"):
         """Writes a model folder, see `keras_hub.models.Task.save_to_preset`.
 
-        The weights are one file; adapters of LoRA are merged into them. `task.json` appears last,
-        when everything else is there.
+        The weights are one file, with LoRA adapters merged. `task.json` appears last, when
+        everything else is in place.
 
         Args:
             preset_dir: Folder to fill; made if missing.
-            max_shard_size: None; it is there because KerasHub's method has it.
+            max_shard_size: Must be None; accepted since KerasHub's method has it.
             weights: Number format of float32 matrices in the file: `"float16"` halves them, which
-                changes their last digits. Loaded, they are float32 again.
+                changes their last digits. They are float32 again once loaded.
 
         Raises:
-            OSError: If there is no room; what was there stays.
-            ValueError: If `weights` is another, or a weight is too great for float16.
+            OSError: If there is not enough room; existing files stay.
+            ValueError: If `weights` is unknown, or a weight is too large for float16.
         """
         check_number_format(weights)
         if max_shard_size is not None:
@@ -461,37 +462,39 @@ class TransformerSeq2SeqLM(TrainingSteps):
         write_model_folder(preset_dir, save_files, self.variables, last=TASK)
 
     def compile_from_config(self, config):
-        """Compiles as a loaded `.keras` file says; the sampler is the default one."""
+        """Compiles as a loaded `.keras` file specifies; the sampler is the default."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
 
     @property
     def _tokenizer(self):
         if self.preprocessor is None:
-            raise ValueError("The model has no `preprocessor`, hence no tokenizer.")
+            raise ValueError("The model has no `preprocessor` and therefore no tokenizer.")
         return self.preprocessor.tokenizer
 
     def _compiled(self, key, function):
-        """A function of the backbone and tensors as one of tensors, compiled once for its `key`."""
+        """Binds a function to the backbone and compiles it, once per `key`."""
         function = functools.partial(function, self.backbone)
         return self._compiled_functions.get(key, function, self)
 
 
 def _check_one_vocabulary(models):
-    """Refuses models whose token ids do not mean the same.
+    """Refuses models whose token ids have different meanings.
 
     Args:
-        models: Tuple of `TransformerSeq2SeqLM`s; those without tokenizer count by their size.
+        models: Tuple of `TransformerSeq2SeqLM`s; without tokenizers only sizes are compared.
 
     Raises:
         ValueError: If sizes or tokenizers differ.
     """
     sizes = [model.backbone.vocabulary_size for model in models]
     if len(set(sizes)) > 1:
-        raise ValueError(f"`ensemble` must be of one vocabulary. Received sizes: {sizes}.")
+        raise ValueError(
+            f"All models of an `ensemble` must share one vocabulary. Received sizes: {sizes}."
+        )
     tokenizers = [model.preprocessor.tokenizer for model in models if model.preprocessor]
     if len({(each.proto, each.target_proto, each.source_end) for each in tokenizers}) > 1:
         raise ValueError(
-            "`ensemble` must be of one vocabulary. Received models of one size whose tokenizers "
-            "differ: only models trained with one tokenizer go together."
+            "All models of an `ensemble` must share one vocabulary. Received vocabularies of equal "
+            "size but different tokenizers: train the models with the same tokenizer."
         )

@@ -32,7 +32,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         weights `(B, T)`, which are 0 on padding.
 
     Raises:
-        TypeError: For a length that is no integer.
+        TypeError: For a length that is not an integer.
         ValueError: For a length out of range.
     """
 

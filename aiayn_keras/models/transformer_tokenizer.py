@@ -15,22 +15,22 @@ from aiayn_keras.models.transformer_backbone import TransformerBackbone
 
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 
-MAX_BYTES = 1 << 26
-"""Greatest size of a SentencePiece model; one of 256,000 pieces has 4 MB."""
+MAX_VOCABULARY_BYTES = 1 << 26
+"""Maximum size of a SentencePiece model; one with 256,000 pieces has 4 MB."""
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
     """A SentencePiece tokenizer with padding 0, unknown 1, start 2 and end 3.
 
-    Models that come from elsewhere may split translations in another way than sources, by a second
-    SentencePiece model with the same tokens.
+    Imported models may split translations differently from sources, with a second SentencePiece
+    model of the same tokens.
 
     Args:
         proto: Path or bytes of a SentencePiece model that holds the pieces `<pad>`, `<unk>`, `<s>`
             and `</s>`, such as `TransformerTokenizer.train` makes.
-        target_proto: Bytes of such a model for translations, where they have one of their own.
-        source_end: Whether the model reads an end token behind a source, as the paper's does.
+        target_proto: Bytes of such a model for translations, if they have their own.
+        source_end: Whether the model reads an end token after a source, as the paper's does.
 
     Call arguments:
         inputs: A string or a list of strings.
@@ -46,7 +46,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         self._add_special_token(SPECIAL_PIECES["unk"], "unk_token")
         self._add_special_token(SPECIAL_PIECES["bos"], "start_token")
         self._add_special_token(SPECIAL_PIECES["eos"], "end_token")
-        # Not an attribute that Keras would look for weights and files in.
+        # Not a plain attribute, in which Keras would look for weights and files.
         self._target = SimpleNamespace(tokenizer=None)
         self.source_end = source_end
         super().__init__(proto=proto, **kwargs)
@@ -57,18 +57,18 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
     def of_targets(self):
         """The `TransformerTokenizer` of translations, which always end.
 
-        It is this one, unless there is a `target_proto` or no `source_end`. (A method: Keras, when
-        it saves, follows every attribute that is a layer.)
+        It is this one, unless there is a `target_proto` or no `source_end`. (A method, since Keras
+        follows every attribute that is a layer when it saves.)
         """
         return self._target.tokenizer or self
 
     @property
     def target_proto(self):
-        """Bytes of the SentencePiece model of translations, if they have one of their own."""
+        """Bytes of the SentencePiece model for translations, if they have their own."""
         return None if self._target.tokenizer is None else self._target.tokenizer.proto
 
     def _add_target_asset(self):
-        """Names the target's file among those that a preset is loaded from, here or from a hub."""
+        """Adds the target's file to those that a preset is loaded from, here or from a hub."""
         self.file_assets = [VOCAB_FILENAME, TARGET_VOCAB_FILENAME]
 
     def _set_target_proto(self, proto, origin):
@@ -90,25 +90,27 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         """Reads the SentencePiece models of a saved tokenizer.
 
         Raises:
-            OSError: If there is no such regular file.
-            ValueError: If one holds no SentencePiece model with the four special pieces, or they
-                are not of one size.
+            OSError: If a file is missing or not a regular file.
+            ValueError: If a file is not a SentencePiece model with the four special pieces, or the
+                two differ in size.
         """
         path = Path(dir_path) / VOCAB_FILENAME
-        proto = read_bytes(path, MAX_BYTES)
+        proto = read_bytes(path, MAX_VOCABULARY_BYTES)
         _check_proto(proto, path)
         self.set_proto(proto)
         if TARGET_VOCAB_FILENAME in self.file_assets:
             path = Path(dir_path) / TARGET_VOCAB_FILENAME
-            self._set_target_proto(read_bytes(path, MAX_BYTES), path)
+            self._set_target_proto(read_bytes(path, MAX_VOCABULARY_BYTES), path)
 
     def set_proto(self, proto):
-        """Sets the SentencePiece model, see the argument of the constructor; None for none yet."""
+        """Sets the SentencePiece model, see the constructor's argument; None for none yet."""
         if isinstance(proto, Path):
-            proto = read_bytes(proto, MAX_BYTES)
+            proto = read_bytes(proto, MAX_VOCABULARY_BYTES)
         content = proto
-        if isinstance(proto, str) and os.path.exists(proto):  # else it is base64
-            content = read_bytes(proto, MAX_BYTES)  # as KerasHub does, but not in safe mode
+        if isinstance(proto, str) and os.path.exists(proto):  # otherwise base64
+            content = read_bytes(
+                proto, MAX_VOCABULARY_BYTES
+            )  # as KerasHub does, but not in safe mode
         if isinstance(content, bytes):
             _check_proto(content, "`proto`")
         super().set_proto(proto)
@@ -119,7 +121,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     @property
     def source_ids(self):
-        """List of the token ids behind the wordpieces of a source, the end token's or none."""
+        """List of the token ids after a source's wordpieces: the end token's, or none."""
         return [self.end_token_id] if self.source_end else []
 
     def get_config(self):
@@ -130,7 +132,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     @classmethod
     def from_config(cls, config):
-        """Makes a tokenizer that has yet to load its files, `separate_target` says how many."""
+        """Makes a tokenizer that has yet to load its files; `separate_target` says how many."""
         separate = config.get("separate_target", False)
         config = {key: value for key, value in config.items() if key != "separate_target"}
         tokenizer = super().from_config(config)
@@ -150,18 +152,18 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             vocabulary_size: Number of tokens, the four special ones included.
             model_type: `"bpe"` (https://arxiv.org/abs/1508.07909) or `"unigram"`
                 (https://arxiv.org/abs/1804.10959).
-            normalization: SentencePiece's name of a normalization of Unicode and spaces, kept in
+            normalization: SentencePiece's name for a normalization of Unicode and spaces, stored in
                 the tokenizer: `"nmt_nfkc"`, `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` or
                 `"identity"`.
             whole_words: Words that are one token each and are never split, a sequence of strings
-                without spaces. A longer word that begins with one of them is split behind it.
+                without spaces. A longer word that begins with one of them is split after it.
 
         Returns:
             A `TransformerTokenizer`.
 
         Raises:
-            ValueError: For an unknown `model_type`, for no text, or for text too small or too
-                varied for the size.
+            ValueError: For an unknown `model_type`, for no text, or for too little or too varied
+                text for the size.
         """
         if model_type not in ("bpe", "unigram"):
             raise ValueError(

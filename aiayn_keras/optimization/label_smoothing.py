@@ -25,13 +25,13 @@ def label_smoothed_cross_entropy(labels, logits, label_smoothing):
     on_label = 1.0 - label_smoothing + off_label
     labels = ops.expand_dims(ops.cast(labels, "int32"), axis=-1)
 
-    # Passes over all logits are most of a small model's time. Differentiation would make more of
-    # them than the gradient has, which is `softmax(logits) - target`.
+    # Passes over all logits take most of a small model's time. Automatic differentiation would make
+    # more of them than the gradient needs, which is `softmax(logits) - target`.
     @ops.custom_gradient
     def cross_entropy(logits):
         scores = ops.cast(logits, "float32")
         probabilities = ops.softmax(scores, axis=-1)
-        # Softmax is fast everywhere, and its greatest value says what it has divided by.
+        # Softmax is fast everywhere, and its maximum reveals the normalizer.
         log_normalizer = ops.max(scores, axis=-1) - ops.log(ops.max(probabilities, axis=-1))
         of_label = ops.squeeze(ops.take_along_axis(scores, labels, axis=-1), axis=-1)
         loss = log_normalizer - (1.0 - label_smoothing) * of_label
@@ -54,7 +54,7 @@ def label_smoothed_cross_entropy(labels, logits, label_smoothing):
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
     """Label-smoothed cross-entropy on integer labels, a mean over real tokens (paper 5.4).
 
-    Padding is what has sample weight 0: it neither adds to the loss nor divides it.
+    Tokens with sample weight 0 are padding: they add nothing to the sum or the divisor.
 
     Args:
         label_smoothing: Share of the target spread over the vocabulary (ε_ls), at most 0.99.

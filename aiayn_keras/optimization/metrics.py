@@ -1,4 +1,4 @@
-"""Metrics of training; both are means over real tokens."""
+"""Training metrics, means over real tokens."""
 
 from typing import Any, NamedTuple
 
@@ -7,11 +7,11 @@ from keras import ops
 
 
 class TokenStatistics(NamedTuple):
-    """All that these metrics take of the logits of tokens.
+    """The statistics of logits from which both metrics are computed.
 
     Attributes:
         log_probs: Float tensor `(B, T)`, log-probabilities of the labels.
-        is_best: Boolean tensor `(B, T)`, whether a label has the highest logit.
+        is_best: Boolean tensor `(B, T)`, True where the label has the highest logit.
     """
 
     log_probs: Any
@@ -20,13 +20,13 @@ class TokenStatistics(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class TokenAccuracy(keras.metrics.SparseCategoricalAccuracy):
-    """Share of real tokens whose label gets the highest logit, with the true prefix given."""
+    """Share of real tokens whose label gets the highest logit, given the true prefix."""
 
     def __init__(self, name="accuracy", dtype=None):
         super().__init__(name=name, dtype=dtype)
 
     def update_from_statistics(self, statistics, sample_weight=None):
-        """Does what `update_state` does, from `TokenStatistics`."""
+        """Equivalent to `update_state`, from `TokenStatistics`."""
         keras.metrics.Mean.update_state(self, statistics.is_best, sample_weight)
 
 
@@ -48,7 +48,7 @@ class Perplexity(keras.metrics.Mean):
         return super().update_state(loss, sample_weight=sample_weight)
 
     def update_from_statistics(self, statistics, sample_weight=None):
-        """Does what `update_state` does, from `TokenStatistics`."""
+        """Equivalent to `update_state`, from `TokenStatistics`."""
         super().update_state(-statistics.log_probs, sample_weight=sample_weight)
 
     def result(self):

@@ -19,13 +19,13 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         hidden_dim: The model's width (d_model).
         warmup_steps: Number of optimizer updates until the peak.
         peak_learning_rate: The rate at the end of the warm-up. Defaults to the paper's
-            `(hidden_dim · warmup_steps)^-0.5`; another value scales the whole curve.
+            `(hidden_dim · warmup_steps)^-0.5`; a different value scales the whole curve.
         gradient_accumulation_steps: The optimizer's argument of that name, or 1. Keras' optimizers
-            hand a schedule their count of batches, of which this many make one update.
+            pass a schedule the number of batches; this many of them make one update.
 
     Raises:
         ValueError: For a number out of bounds.
-        TypeError: For something that is no number, or no integer where one is needed.
+        TypeError: For a value that is not a number, or not an integer where one is needed.
 
     Example:
         >>> schedule = WarmupSchedule(hidden_dim=512)
@@ -79,26 +79,26 @@ def paper_adam(
 ):
     """Adam(β₁ = 0.9, β₂ = 0.98, ε = 1e-9) with the `WarmupSchedule` (paper 5.3).
 
-    Keras has Adam in its second form, with ε̂ added to the square root of the uncorrected second
-    moment (Kingma and Ba, end of section 2, https://arxiv.org/abs/1412.6980). It differs from the
-    first form where gradients are near ε, in early updates: by 35 % where they are 1e-8.
+    Keras implements the second form of Adam, with ε̂ added to the square root of the uncorrected
+    second moment (Kingma and Ba, end of section 2, https://arxiv.org/abs/1412.6980). It differs
+    from the first form in early updates where gradients are near ε: by 35 % where they are 1e-8.
 
     Args:
         hidden_dim: The model's width (d_model).
         warmup_steps: Number of optimizer updates until the peak of the learning rate.
         peak_learning_rate: The rate at the peak. Defaults to `(hidden_dim · warmup_steps)^-0.5`.
         gradient_accumulation_steps: Number of batches that make one update.
-        ema_momentum: If given, the optimizer keeps an exponential moving average of the weights,
-            of which each update keeps this share, in (0, 1). It is not debiased: the
-            weights after the first update keep `ema_momentum^updates` of it, 37 % after 1,000
-            updates at 0.999.
+        ema_momentum: If given, the optimizer keeps an exponential moving average of the weights;
+            each update keeps this share of it, in (0, 1). It is not debiased: the weights after
+            the first update still make up `ema_momentum^updates` of it, 37 % after 1,000 updates
+            at 0.999.
 
     Returns:
         A `keras.optimizers.Adam`.
 
     Raises:
         ValueError: For a number out of bounds.
-        TypeError: For something that is no number, or no integer where one is needed.
+        TypeError: For a value that is not a number, or not an integer where one is needed.
     """
     schedule = WarmupSchedule(
         hidden_dim, warmup_steps, peak_learning_rate, gradient_accumulation_steps
@@ -117,6 +117,6 @@ def paper_adam(
         epsilon=1e-9,
         gradient_accumulation_steps=None if batches == 1 else batches,
         use_ema=ema_momentum is not None,
-        # Keras moves the average with every batch, not with every update.
+        # Keras updates the average with every batch, not with every update.
         ema_momentum=(ema_momentum or 0.0) ** (1 / batches),
     )

@@ -1,3 +1,5 @@
+"""Batches whose first two have a size in common that others have not."""
+
 import subprocess
 import sys
 import textwrap
@@ -5,11 +7,17 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import grain
 import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.backend import CompiledFunctions, bfloat16_products, compile_inference
+from aiayn_keras.backend import (
+    CompiledFunctions,
+    bfloat16_products,
+    compile_inference,
+    with_free_shapes,
+)
 from tests.helpers import B, D, S, T, assert_close
 
 
@@ -170,7 +178,7 @@ def test_products_in_bfloat16_alone_are_refused_elsewhere():
 
 
 def test_compiled_functions_do_not_pile_up(model):
-    functions = CompiledFunctions(most=3)
+    functions = CompiledFunctions(capacity=3)
     first, second, _ = (functions.get(key, lambda: None, model) for key in "abc")
     assert functions.get("a", lambda: None, model) is first  # used again: the newest now
     functions.get("d", lambda: None, model)
@@ -184,3 +192,37 @@ def test_other_variables_are_another_function(model):
     first = functions.get("a", lambda: None, model)
     model.layers[1].quantize("int8")
     assert functions.get("a", lambda: None, model) is not first
+
+
+def make_data_set():
+    sizes = [3, 3, 5, 4, 3, 5]
+    return grain.MapDataset.source(sizes).map(make_batch).to_iter_dataset()
+
+
+def make_batch(size):
+    return {"x": np.ones((2, size), "float32")}, np.ones((2, 1), "float32")
+
+
+class Sum(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.scale = keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.scale(keras.ops.sum(inputs["x"], axis=1, keepdims=True))
+
+
+def test_a_size_of_the_first_batches_binds_no_later_one():
+    model = Sum()
+    model.compile(optimizer="sgd", loss="mse")
+    history = model.fit(
+        with_free_shapes(make_data_set()), steps_per_epoch=6, shuffle=False, verbose=0
+    )
+    assert np.isfinite(history.history["loss"]).all()
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="Only TensorFlow fixes sizes.")
+def test_the_batches_are_those_of_the_data_set():
+    batches = list(with_free_shapes(make_data_set()))
+    assert [x["x"].shape[1] for x, _ in batches] == [3, 3, 5, 4, 3, 5]
+    assert all(x["x"].dtype == y.dtype == "float32" for x, y in batches)

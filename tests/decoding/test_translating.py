@@ -228,7 +228,9 @@ def test_an_ensemble_may_hold_other_sizes(model):
 
 def test_an_ensemble_has_one_vocabulary(model):
     backbone = TransformerBackbone(20, 1, 1, 4, 4, max_sequence_length=128)
-    with pytest.raises(ValueError, match=r"`ensemble` must be of one vocabulary.*20\]"):
+    with pytest.raises(
+        ValueError, match=r"All models of an `ensemble` must share one vocabulary.*20\]"
+    ):
         model.translate(SOURCES, ensemble=[TransformerSeq2SeqLM(backbone)])
 
 
@@ -236,7 +238,9 @@ def test_an_ensemble_of_one_size_may_have_several_vocabularies_and_is_refused(mo
     words = [tokenizer.id_to_token(i) for i in range(4, tokenizer.vocabulary_size())]
     other = TransformerTokenizer(build_word_model([None] * 4 + words[::-1]))
     preprocessor = TransformerSeq2SeqLMPreprocessor(other, 16, 16)
-    with pytest.raises(ValueError, match=r"`ensemble` must be of one vocabulary.*tokenizers"):
+    with pytest.raises(
+        ValueError, match=r"All models of an `ensemble` must share one vocabulary.*tokenizers"
+    ):
         model.translate(SOURCES, ensemble=[TransformerSeq2SeqLM(model.backbone, preprocessor)])
 
 

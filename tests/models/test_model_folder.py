@@ -207,7 +207,7 @@ def test_layers_of_other_shapes_are_skipped_if_that_is_asked_for(folder):
         (["config", "preprocessor", "config", "encoder_sequence_length"], 0, "encoder_sequence"),
         (["config", "preprocessor", "config", "tokenizer", "config", "proto"], "/etc/passwd", "pr"),
         (["config", "more"], 1, "config.more"),
-        (["config", "backbone", "config", "num_heads"], 4, "its backbone is not that of config"),
+        (["config", "backbone", "config", "num_heads"], 4, "its backbone differs from config"),
     ],
 )
 def test_a_foreign_task_is_refused_by_its_field(folder, keys, value, field):
