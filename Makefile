@@ -20,26 +20,24 @@ MODEL_FILES := SHA256SUMS assets *.json model.weights.h5 recipe.yaml
 MUTANTS ?= 100
 # Two processes, each with whole files, whose fixtures train models; the longest first.
 PYTEST := python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+ALL := -m ""  # the slow tests, too
 # Of the converters, those that compare with the libraries.
 CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian ctranslate2 fairseq))
-# Of these folders, what no backend changes: text, options, files, the tests' own tools. Constrained
-# searches of all backends are compared in tests/backends.
-OF_ANY_BACKEND := $(addprefix --ignore=tests/,decoding/constraints decoding/test_search_options.py \
-	decoding/test_sentence_splitting.py decoding/test_text_batches.py fidelity/test_fidelity_tools.py \
-	fidelity/test_mistakes_are_seen.py models/test_architecture.py models/test_hostile_folders.py \
-	models/test_model_folder.py models/test_presets.py models/test_transformer_tokenizer.py)
-# Not on JAX, nor the converters: it compiles them for minutes. TensorFlow and PyTorch run them.
-LONG_ON_JAX := $(addprefix --ignore=tests/,decoding/test_documents.py decoding/test_recording.py \
-	models/test_shapes_fuzzed.py)
 # Of the exports, those that run in another library's engine.
 ENGINES := $(addprefix tests/export/test_,$(addsuffix .py,ctranslate2 hf_marian litert onnx openvino tokenizer_json))
 # It speaks S3's protocol on loopback, for tests/scale.
 S3_SERVER := moto flask flask-cors
 ON_RAY_AND_S3 := $(addprefix tests/scale/test_,engines.py object_store.py parts.py)
-# Of training, the tests of what a backend computes; reading recipes and text is the same on all.
-NUMERICAL_CORE := tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
-	$(addprefix tests/training/test_,$(addsuffix .py,accumulation ema kills many_devices packing resume \
-	trainer two_processes))
+# What a backend computes: layers, losses, the search's steps, accumulation, and all against each other.
+NUMERICAL_CORE := tests/fidelity tests/layers tests/optimization tests/backend tests/training/test_accumulation.py \
+	$(addprefix tests/decoding/test_,$(addsuffix .py,beam_sampler beam_search beam_state cache candidates \
+	decoder_step finished_sentences length_penalty repetition token_limits))
+# For `make test-all`, with what is built on these: models, translations, trainings.
+EVERYTHING_ON_A_BACKEND := tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
+	$(addprefix tests/training/test_,$(addsuffix .py,accumulation damaged_runs ema kills many_devices packing \
+	resume trainer two_processes))
+# Programs of proof that take minutes each; `tests/claims/__init__.py` says what they claim.
+CLAIMS := kills runs folders arguments inputs servers documents
 
 BIN := $(VENV)/bin
 INSTALL := python -m pip install --constraint constraints.txt
@@ -56,13 +54,19 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo release-demo release-tatoeba test test-backends test-without-tensorflow tpu-environment tutorials notebooks book mutants lint format clean
+.PHONY: help install demo release-demo release-tatoeba test test-all test-backends test-jax test-torch test-engines environment test-without-tensorflow tpu-environment tutorials notebooks book mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## Make a virtual environment in .venv with the package and what it needs
 	@echo "Ready. Now: source $(VENV)/bin/activate"
+
+# Two installations instead of six; modules are compiled by the first process that imports them.
+environment: pyproject.toml constraints.txt | $(BIN)/python ## Install what every target needs that runs in .venv
+	$(BIN)/$(INSTALL) --no-compile $(TORCH)
+	$(BIN)/$(INSTALL) --no-compile --editable ".[dev,notebooks,book,jax,torch,interop,scale]" $(S3_SERVER)
+	@touch $(INSTALLED) $(INSTALLED_DEV) $(INSTALLED_NOTEBOOKS) $(INSTALLED_BOOK) $(INSTALLED_BACKENDS)
 
 demo: $(INSTALLED) ## Train on the built-in corpus, export, and translate with the export; all in runs/
 	@test ! -f runs/demo/evaluation.json || rm -rf runs/demo  # finished; an unfinished one goes on
@@ -93,14 +97,28 @@ release-tatoeba: $(INSTALLED) ## Train tatoeba_en_es, for hours, and put its mod
 	mkdir -p saved_models/tatoeba_en_es_keras  # its README, the model card, stays
 	cp -R runs/release/tatoeba_en_es_keras/. saved_models/tatoeba_en_es_keras
 
-test: $(INSTALLED_DEV) ## Run every test on the TensorFlow backend
-	KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST)
+test: $(INSTALLED_DEV) ## Run the tests on the TensorFlow backend, the slow ones left out
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST)
 
-test-backends: $(INSTALLED_BACKENDS) ## Run the tests of model, search and training on JAX and on PyTorch, and all against each other
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE) $(OF_ANY_BACKEND) $(LONG_ON_JAX)
-	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(CONVERTERS) $(NUMERICAL_CORE) $(OF_ANY_BACKEND)
+test-backends: test-jax test-torch test-engines ## Run the tests of what a backend computes on JAX and on PyTorch; engines, converters, Ray
+
+test-jax: $(INSTALLED_BACKENDS)
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
+
+test-torch: $(INSTALLED_BACKENDS)
+	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
+
+# Where all backends are installed, `make test` has run these.
+test-engines: $(INSTALLED_BACKENDS)
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backends $(ON_RAY_AND_S3) $(ENGINES) $(CONVERTERS) \
-		tests/convert/test_foreign_models.py tests/convert/test_hostile_models.py tests/export/test_graph_writer.py::test_another_backend_exports_the_same_kit
+		tests/convert/test_foreign_models.py
+
+test-all: $(INSTALLED_BACKENDS) ## The check of a release, hours: every test on every backend, the programs of tests/claims, a sample of mutants
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) $(ALL)
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(ALL) $(EVERYTHING_ON_A_BACKEND)
+	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(ALL) $(EVERYTHING_ON_A_BACKEND) $(CONVERTERS)
+	set -e; for claim in $(CLAIMS); do KERAS_BACKEND=tensorflow $(BIN)/python -m tests.claims.$$claim; done
+	$(MAKE) test-without-tensorflow mutants lint tutorials book
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py

@@ -1,7 +1,6 @@
 """Settings of Sphinx, which reads them by name; the sources of the book are staged first."""
 
 import importlib.metadata
-import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -13,13 +12,10 @@ sys.path.insert(0, str(ROOT))
 
 
 def import_quietly():
-    """Imports the package without the messages of TensorFlow's start."""
-    # By its file: an import by name would load the package before it can be quiet.
-    path = ROOT / "aiayn_keras/quiet_start.py"
-    spec = importlib.util.spec_from_file_location("quiet_start", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    with module.quiet_start():
+    """Imports the package without the start-up messages of TensorFlow."""
+    from aiayn_keras_cli.quiet_start import quiet_start
+
+    with quiet_start():
         import aiayn_keras.models  # noqa: F401
 
 

@@ -1,22 +1,25 @@
 """Do the tests notice mistakes in the numerical core? `python -m tests.mutants --sample 100`.
 
-Makes mistakes in a copy of the code, one at a time, and runs the tests that must notice it
-(TensorFlow backend): those of the mirrored path, then the others of `tests.mutations.core`. Prints
-a Markdown table, and the mutants that nobody noticed; exits with 1 if there is one. A mutant has an
-id, `module:function:operator:ordinal`; those that cannot be noticed are listed in
-`tests/mutations/equivalent.py` with a reason, and are left out.
+Makes mistakes in copies of the code, one at a time in each, and runs the tests that must notice
+them (TensorFlow backend): the file of the mirrored path, then the others that import the mutated
+module, then those that import one of its importers; the first failure is enough. Prints a Markdown
+table and the mutants that no test noticed; exits with 1 if there is one. A mutant has an id,
+`module:function:operator:ordinal`; those that cannot be noticed are listed with a reason in
+`tests/mutations/equivalent.py` and are left out.
 
-Results are kept in a file as they come; the same command goes on where it was stopped, and tries
-those mutants anew whose module has changed.
+Results are written to a file as they come; the same command goes on where it was stopped, and
+repeats only the mutants whose module has changed.
 """
 
 import fnmatch
 import hashlib
 import json
+import queue
 import random
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import click
@@ -101,16 +104,16 @@ class Court:
     Args:
         copy: A `Copy`.
         runner: A `Runner` of it.
+        passing: Set of the tests that are known to pass on the code as it is; courts share it.
     """
 
-    def __init__(self, copy, runner):
-        self.copy, self.runner = copy, runner
-        self._passing = set()
+    def __init__(self, copy, runner, passing):
+        self.copy, self.runner, self.passing = copy, runner, passing
 
     def noticed_by(self, mutant, stages):
         """Name of the test that notices first, or None."""
         for tests in stages:
-            self._must_pass(tests)
+            self._must_pass([test for test in tests if test not in self.passing])
             with self.copy.mutated(mutant):
                 failure = self.runner.first_failure(tests)
             if failure is not None:
@@ -118,16 +121,52 @@ class Court:
         return None
 
     def _must_pass(self, tests):
-        """Runs tests on the code as it is, once.
+        """Runs tests on the code as it is.
 
         Raises:
             RuntimeError: If one fails.
         """
-        if tuple(tests) not in self._passing:
+        if tests:
             failure = self.runner.first_failure(tests)
             if failure is not None:
                 raise RuntimeError(f"{failure} of {tests} fails on the code as it is.")
-            self._passing.add(tuple(tests))
+            self.passing.update(tests)
+
+
+def try_mutants(mutants, results, folder, processes):
+    """Adds to the results what the tests say of each mutant that they do not hold yet.
+
+    Args:
+        mutants: List of `Mutant`.
+        results: A `Results`.
+        folder: Path of an empty folder, for the copies.
+        processes: Number of mutants to try at the same time, each in a copy of its own.
+    """
+    courts, passing = queue.SimpleQueue(), set()
+    for number in range(processes):
+        copy = Copy(Path(folder) / str(number))
+        courts.put(Court(copy, Runner(copy), passing))
+
+    def judge(mutant):
+        court = courts.get()
+        try:
+            return mutant, court.noticed_by(mutant, stages_of_tests(mutant.module))
+        finally:
+            courts.put(court)
+
+    new = [mutant for mutant in mutants if mutant not in results]
+    with ThreadPoolExecutor(processes) as pool:
+        try:
+            for done in tqdm(
+                as_completed([pool.submit(judge, mutant) for mutant in new]),
+                total=len(new),
+                unit="mutant",
+                disable=None,
+            ):
+                results.add(*done.result())
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def report(mutants, results):
@@ -153,13 +192,20 @@ def report(mutants, results):
 @click.option("--seed", default=0, show_default=True, help="Of the sample.")
 @click.option("--list", "only_list", is_flag=True, help="List the mutants and stop.")
 @click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Number of mutants to try at the same time.",
+)
+@click.option(
     "--results",
     type=click.Path(dir_okay=False, path_type=Path),
     default=RESULTS,
     show_default="runs/mutants.jsonl",
     help="File of the results so far.",
 )
-def main(patterns, sample, seed, only_list, results):
+def main(patterns, sample, seed, only_list, processes, results):
     """Make mistakes in the code; see which test notices.
 
     PATTERNS choose mutants by their ids, such as 'decoding/*'.
@@ -171,13 +217,7 @@ def main(patterns, sample, seed, only_list, results):
         return
     results = Results(results)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Copy(folder)
-        court = Court(copy, Runner(copy))
-        with tqdm(mutants, unit="mutant", disable=None) as bar:
-            for mutant in bar:
-                bar.set_postfix_str(mutant.id)
-                if mutant not in results:
-                    results.add(mutant, court.noticed_by(mutant, stages_of_tests(mutant.module)))
+        try_mutants(mutants, results, folder, processes)
     click.echo(report(mutants, results))
     sys.exit(any(results[mutant] is None for mutant in mutants))
 

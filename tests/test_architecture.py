@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "aiayn_keras"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+PACKAGES = [ROOT / "aiayn_keras", ROOT / "aiayn_keras_cli"]
+MODULES = sorted(path for package in PACKAGES for path in package.rglob("*.py"))
 MAX_LINES = 500
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -20,20 +20,20 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the package: backends, exporters, sentences, clients."""
-    path = PurePosixPath(path)
+    """`path` is relative to the repository: backends, exporters, sentences, clients."""
     folders = ("backend", "export", "documents")
     files = ("serving/grpc_client.py", "serving/local_page/kit_translator.py")
-    return any(path.is_relative_to(each) for each in (*folders, *files))
+    path, library = PurePosixPath(path), PurePosixPath("aiayn_keras")
+    return any(path.is_relative_to(library / each) for each in (*folders, *files))
 
 
 def may_ask_for_the_backend(path):
     """In `export`, since some formats belong to a backend."""
-    return PurePosixPath(path).parts[0] in ("backend", "export")
+    return PurePosixPath(path).parts[:2] in (("aiayn_keras", "backend"), ("aiayn_keras", "export"))
 
 
 def may_print(path):
-    return PurePosixPath(path).parts[0] == "cli"
+    return PurePosixPath(path).parts[0] == "aiayn_keras_cli"
 
 
 def tensorflow_imports(source):
@@ -72,14 +72,17 @@ def prints_and_asserts(source):
     ]
 
 
-@pytest.fixture(params=MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.fixture(params=MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def module(request):
-    """`(path relative to the package, source)` of each module in turn."""
-    return request.param.relative_to(PACKAGE).as_posix(), request.param.read_text("utf-8")
+    """`(path relative to the repository, source)` of each module in turn."""
+    return request.param.relative_to(ROOT).as_posix(), request.param.read_text("utf-8")
 
 
-def test_the_package_is_found():
-    assert MODULES
+def test_the_packages_are_found():
+    assert {path.relative_to(ROOT).parts[0] for path in MODULES} == {
+        "aiayn_keras",
+        "aiayn_keras_cli",
+    }
 
 
 def test_importing_the_package_imports_no_tensorflow(module):

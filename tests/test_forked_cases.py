@@ -1,6 +1,10 @@
-"""The runner of hostile cases sees every way in which one falls through."""
+"""The runner of hostile cases sees every way in which a case can fail."""
+
+import pytest
 
 from tests.cli.command import run_in_fresh_process
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import os, sys, time

@@ -1,15 +1,17 @@
-"""`python -m tests.mutants` makes the mistakes that it says, and tells who notices."""
+"""`python -m tests.mutants` makes the mistakes it names and reports which test notices."""
 
 import ast
 import textwrap
 
 import pytest
 
-from tests.mutants import Court, Results, all_mutants, choose, main, matches, report
-from tests.mutations.core import CORE, PACKAGE, ROOT, core_modules, stages_of_tests
+from tests.mutants import Results, all_mutants, choose, main, matches, report, try_mutants
+from tests.mutations import core, running
+from tests.mutations.core import PACKAGE, ROOT, core_modules, stages_of_tests
 from tests.mutations.equivalent import EQUIVALENT
 from tests.mutations.mutant import make_mutants
-from tests.mutations.running import Copy, Runner
+
+pytestmark = pytest.mark.slow
 
 SOURCE = '''
 """Module: 1 + 1."""
@@ -96,21 +98,26 @@ def test_every_mutant_of_the_core_is_code_of_its_own():
         ast.parse(mutant.source)
 
 
-def test_the_core_is_there_with_its_tests():
-    for pattern in CORE:
-        assert core_modules(patterns=[pattern]), pattern
+def test_every_module_of_the_core_has_tests():
     for module in core_modules():
         stages = stages_of_tests(module)
         assert stages, module
         assert all((ROOT / "tests" / test).exists() for stage in stages for test in stage), module
 
 
-def test_the_mirrored_test_is_asked_first():
-    first, others, more = stages_of_tests("layers/masks.py")
+def test_a_core_that_has_moved_is_named():
+    with pytest.raises(ValueError, match=r"no module is named aiayn_keras/layers/maskes\.py"):
+        core_modules(patterns=["layers/maskes.py"])
+
+
+def test_the_mirrored_test_is_asked_first_then_those_that_import_the_module():
+    first, direct, *_ = stages_of_tests("layers/masks.py")
     assert first == ["layers/test_masks.py"]
-    assert "layers/test_attention.py" in others
-    assert "layers/test_masks.py" not in others
-    assert more == ["models/test_transformer_backbone.py"]
+    assert "layers/test_decoder_block.py" in direct
+    assert "layers/test_masks.py" not in direct
+    # TokenBatches is imported from the folder, and holds a batch's arrays three imports away.
+    stages = stages_of_tests("data/pair_batches.py")
+    assert any("data/test_token_batches.py" in stage for stage in stages)
 
 
 def test_equivalent_mutants_exist_and_say_why():
@@ -134,7 +141,7 @@ def test_a_sample_is_the_same_for_the_same_seed_and_spread_over_modules():
 
 @pytest.fixture
 def small_package(tmp_path, monkeypatch):
-    """A package of one module whose test sees no mistake in `unseen`."""
+    """Source of a module whose test sees no mistake in `unseen`, in a repository of its own."""
     files = {
         f"{PACKAGE}/__init__.py": "",
         f"{PACKAGE}/layers/__init__.py": "",
@@ -153,40 +160,39 @@ def small_package(tmp_path, monkeypatch):
         """,
         "pyproject.toml": "",
     }
+    root = tmp_path / "root"
     for name, text in files.items():
-        path = tmp_path / "root" / name
+        path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), "utf-8")
-    return tmp_path / "root"
+    for function in (core.stages_of_tests, running.Copy.__init__):
+        monkeypatch.setattr(function, "__defaults__", (root,))
+    monkeypatch.setattr(running.Runner.__init__, "__defaults__", (("pytest",), 600))
+    return root / PACKAGE / "layers" / "sums.py"
 
 
 def test_a_mistake_is_noticed_by_the_test_that_fails_or_by_nobody(small_package, tmp_path):
-    source = (small_package / PACKAGE / "layers" / "sums.py").read_text("utf-8")
+    source = small_package.read_text("utf-8")
     mutants = choose(make_mutants("layers/sums.py", source), ["*:arithmetic:*"], None, 0)
-    copy = Copy(tmp_path / "copy", small_package)
-    court = Court(copy, Runner(copy, preloaded=("pytest",), seconds=60))
     results = Results(tmp_path / "runs" / "results.jsonl")
-    for mutant in mutants:
-        results.add(mutant, court.noticed_by(mutant, [["layers/test_sums.py"]]))
+    try_mutants(mutants, results, tmp_path / "copies", processes=2)
     noticed = {mutant.function: results[mutant] for mutant in mutants}
     assert noticed == {"seen": "test_it_adds", "unseen": None}
     assert "layers/sums.py:unseen:arithmetic:1`, line 6: `x * 3` → `x / 3`" in report(
         mutants, results
     )
-    # What was found out is read again; a mutant of other code is not it.
+    # A later run reads the results; a mutant of changed code is not among them.
     again = Results(tmp_path / "runs" / "results.jsonl")
     assert all(mutant in again for mutant in mutants)
     assert mutants[0]._replace(source="x") not in again
 
 
 def test_tests_that_fail_on_the_code_as_it_is_prove_nothing(small_package, tmp_path):
-    module = small_package / PACKAGE / "layers" / "sums.py"
-    (mutant, *_) = make_mutants("layers/sums.py", module.read_text("utf-8"))
-    module.write_text(mutant.source, "utf-8")
-    copy = Copy(tmp_path / "copy", small_package)
-    court = Court(copy, Runner(copy, preloaded=("pytest",), seconds=60))
+    (mutant, *_) = make_mutants("layers/sums.py", small_package.read_text("utf-8"))
+    small_package.write_text(mutant.source, "utf-8")
+    results = Results(tmp_path / "results.jsonl")
     with pytest.raises(RuntimeError, match=r"test_it_adds.*fails on the code as it is"):
-        court.noticed_by(mutant, [["layers/test_sums.py"]])
+        try_mutants([mutant], results, tmp_path / "copies", processes=1)
 
 
 def test_the_command_lists_mutants():

@@ -3,8 +3,7 @@ import re
 import sys
 
 import pytest
-
-from aiayn_keras.progress import open_progress
+from aiayn_keras.common.progress import open_progress
 
 
 class Terminal(io.StringIO):

@@ -9,8 +9,8 @@ import click
 import pytest
 import yaml
 
-from aiayn_keras.cli import main
 from aiayn_keras.training import load_recipe
+from aiayn_keras_cli import main
 from tests.snippet_shell import run_shell
 from tests.snippets import Block, is_expected, read_sections, run_python
 
@@ -48,6 +48,14 @@ NOT_RUN = {
     "source": "the tests run in their own environment",
 }
 """Commands that are recorded instead, and the reasons. Those of `aiayn-keras` are still parsed."""
+
+SLOW = {
+    ("docs/training.md", "A data set of your own, in Python"): "training/test_own_datasets.py",
+    ("docs/scale.md", "Translate files"): "scale/test_jobs.py",
+    ("docs/serving.md", "Serving"): "README.md's own section",
+    ("saved_models/demo_en_de/README.md", "Ask"): "README.md's own section",
+}
+"""Sections that `make test-all` runs, and what runs the same meanwhile."""
 
 TEXT_FILES = (
     *("sentences.en", "sentences.txt", "pairs.tsv", "test.en", "test.de", "test.es"),
@@ -176,7 +184,11 @@ def checkouts(tmp_path_factory, address_of):
 
 @pytest.mark.parametrize(
     ("page", "title"),
-    [(page, title) for page, sections in SECTIONS.items() for title in sections],
+    [
+        pytest.param(page, title, marks=[pytest.mark.slow] * ((page, title) in SLOW))
+        for page, sections in SECTIONS.items()
+        for title in sections
+    ],
 )
 def test_code_runs_as_pasted(page, title, checkouts):
     checkouts(page).run(SECTIONS[page], title)
@@ -184,6 +196,7 @@ def test_code_runs_as_pasted(page, title, checkouts):
 
 def test_there_is_code():
     assert len(SECTIONS["README.md"]) > 2
+    assert all(title in SECTIONS[page] for page, title in SLOW)
 
 
 PAGE = """

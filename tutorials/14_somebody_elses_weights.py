@@ -113,9 +113,9 @@ def tensor(name):
 
 
 # %%
-from aiayn_keras.convert.safetensors_file import read_safetensors
+from aiayn_keras.convert.tensor_files import read_tensors
 
-package = read_safetensors(folder / "model.safetensors")
+package = read_tensors(folder / "model.safetensors")
 assert package.keys() == header.keys()
 assert all(np.array_equal(tensor(name), package[name]) for name in header)
 zeros = [name for name in header if not tensor(name).any()]
@@ -149,9 +149,9 @@ print(f"{len(trap)} bytes; loading them:")
 pickle.loads(trap)
 
 # %% [markdown]
-# In place of `print` it could be a function that deletes your files. So the package never loads a
-# pickle. It walks through the operations itself, notes what they would build, calls nothing, and
-# refuses whatever is no table of tensors:
+# In place of `print` it could be a function that deletes your files. So the package never loads one
+# like that. In a child process with limits of memory and time, every function that it names is
+# replaced by one that does nothing, and whatever is not a table of tensors is refused:
 
 # %%
 from aiayn_keras.convert.tensor_files import read_tensors

@@ -1,1 +1,1 @@
-"""Files, addresses, checks and the terminal: what every other folder may use."""
+"""Helpers that several parts of the package share."""

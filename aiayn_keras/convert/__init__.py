@@ -1,4 +1,4 @@
-"""Models of other toolkits made into ours, one file here for each format."""
+"""Converters for models of other toolkits, one file for each format."""
 
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.fairseq import convert_fairseq

@@ -1,47 +1,68 @@
-"""Models of CTranslate2 (https://opennmt.net/CTranslate2), a C++ engine, made into ours."""
+"""Converts models of CTranslate2 (https://opennmt.net/CTranslate2), a C++ engine.
+
+The names of variables are those of its `ctranslate2/specs/transformer_spec.py` and its neighbours.
+A matrix there is the transpose of ours, and those of queries, keys and values are joined.
+"""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pydantic
 
+from aiayn_keras.common.checks import parse
+from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.ctranslate2_binary import read_model_bin
-from aiayn_keras.convert.ctranslate2_layers import check_all_taken, layer_weights, norm_weights
-from aiayn_keras.convert.ctranslate2_settings import read_config, read_settings
-from aiayn_keras.convert.joint_vocabulary import Vocabulary, join, joint_matrices, share
-from aiayn_keras.convert.model_of_weights import model_of_weights
-from aiayn_keras.convert.positions import (
-    DEFAULT_POSITIONS,
-    half_and_half_sinusoids,
-    position_weights,
-)
-from aiayn_keras.convert.taken_arrays import TakenArrays
+from aiayn_keras.convert.joint_vocabulary import Vocabulary, read_token_file
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
-from aiayn_keras.convert.vocabulary_files import read_token_file
+from aiayn_keras.convert.weights import (
+    DEFAULT_POSITIONS,
+    SIDES,
+    ForeignModel,
+    Matrices,
+    TrackedArrays,
+    half_and_half_sinusoids,
+)
 
 DEFAULT_EPSILON = 1e-5
-"""Of the engine's layer normalization where `config.json` names none."""
+"""The engine's ε of layer normalization where `config.json` does not state one."""
 
-SIDES = ("encoder", "decoder")
 PADDINGS = ("<pad>", "<blank>")
-"""Names of the padding token, which no configuration says; `<blank>` is OpenNMT's."""
+"""Names of the padding token, which the configuration does not state; `<blank>` is OpenNMT's."""
+
+HEADS_OF_SPECIFICATION = {"": 8, "TransformerBase": 8, "TransformerBig": 16}
+"""Heads of old models, which depend on the specification; a `TransformerSpec` states them."""
+
+ACTIVATIONS = {0: "relu", 2: "silu", 3: "gelu", 5: "tanh", 6: "sigmoid"}
+"""CTranslate2's codes; our models lack its approximations of GELU, 1 and 4."""
+
+ZEROS = "decoder/start_from_zero_embedding"
+"""Switch of models whose translations begin with zeros, such as Marian's."""
+
+MAX_REVISION = 7
+FIRST_VERSION_WITH_CONFIG = 6
+MAX_CONFIG_BYTES = 1 << 20
+
+NOT_WEIGHTS = ("alignment_layer", "alignment_heads", "embeddings_merge")
+"""Variables that do not change the model's answers."""
 
 
 def convert_ctranslate2(folder, dtype=None):
-    """Makes a `TransformerSeq2SeqLM` of a CTranslate2 model.
+    """Makes a `TransformerSeq2SeqLM` from a CTranslate2 model.
 
-    Weights of every format become float32. The folder needs no more than the engine does:
-    `model.bin`, `config.json` (not before version 6 of the layout), and `shared_vocabulary` or
+    Weights of every format become float32. The folder needs only what the engine needs:
+    `model.bin`, `config.json` (from version 6 of the layout on), and `shared_vocabulary` or
     `source_vocabulary` and `target_vocabulary`, `.json` or `.txt`.
 
-    The engine takes and gives tokens. Where the folder holds the SentencePiece model that makes
-    them, as our exports do (`sentencepiece.model` and, if translations have one of their own,
+    The engine takes and gives tokens. If the folder also holds the SentencePiece model that makes
+    them, as our exports do (`sentencepiece.model` and, if translations have their own,
     `target_sentencepiece.model`; OPUS-MT's `source.spm` and `target.spm`), the model takes text.
-    Else its texts are the engine's tokens with spaces between them.
+    Otherwise its texts are the engine's tokens with spaces between them.
 
-    Our search differs from the engine's as `aiayn_keras.export.export_ctranslate2` says. Its
-    default is `length_penalty=1.0, length_penalty_offset=0` of ours; a model keeps no such
-    settings, so pass them to `translate`, the commands and the export.
+    Our search differs from the engine's as `aiayn_keras.export.export_ctranslate2` says. The
+    engine's default corresponds to our `length_penalty=1.0, length_penalty_offset=0`; a model does
+    not store such settings, so pass them to `translate`, the commands and the export.
 
     Args:
         folder: The folder that `ctranslate2.Translator` would load.
@@ -52,37 +73,168 @@ def convert_ctranslate2(folder, dtype=None):
 
     Raises:
         OSError: If a file is missing.
-        ValueError: If a file is damaged, or describes a model that ours cannot be: other
-            positions, normalizations or activations than ours, or sides of different depth; with
-            the file and the variable.
+        ValueError: If a file is damaged, or describes a model that ours cannot be, with positions,
+            normalizations or activations that we lack, or sides of different depth; with the file
+            and the variable.
     """
     folder = Path(folder)
     model_bin = read_model_bin(folder / "model.bin")
-    variables = TakenArrays(model_bin.path, model_bin.variables)
-    config = read_config(folder, model_bin, variables)
-    settings = read_settings(model_bin, variables)
-    embeddings, output = _matrices(variables)
-    vocabulary = _joint_vocabulary(folder, config, embeddings, output)
+    variables = TrackedArrays(model_bin.path, model_bin.variables)
+    config = _read_config(folder, model_bin, variables)
+    settings = _read_settings(model_bin, variables)
+    matrices = _read_matrices(variables)
+    vocabulary = matrices.join_vocabularies(
+        _read_vocabulary(folder, "source", config, len(matrices.source)),
+        _read_vocabulary(folder, "target", config, len(matrices.target)),
+    )
     models = read_sentencepiece_models(folder)
     if models[0] is not None:
         vocabulary = add_pieces(vocabulary, *models)
-    tokenizer = build_tokenizer(vocabulary, *models, folder, config.add_source_eos)
-    options, weights = _options_and_weights(variables, settings, vocabulary, embeddings, output)
-    check_all_taken(variables)
-    return model_of_weights(
+    has_bias = any(f"{side}/layer_0/self_attention/linear_0/bias" in variables for side in SIDES)
+    model = ForeignModel(
         model_bin.path,
-        tokenizer,
-        len(vocabulary.source_rows),
-        weights,
-        **vars(settings),
-        layer_norm_epsilon=config.layer_norm_epsilon or DEFAULT_EPSILON,
-        dtype=dtype,
-        **options,
+        build_tokenizer(vocabulary, *models, folder, config.add_source_eos),
+        vocabulary,
+        matrices,
+        positions=_position_tables(variables, matrices.hidden_dim),
+        num_layers=settings.num_layers,
+        intermediate_dim=len(variables.take("encoder/layer_0/ffn/linear_0/weight", 2)),
+        weights=_layer_weights(variables, settings, has_bias),
+        options={
+            "num_heads": settings.num_heads,
+            "normalize_first": settings.normalize_first,
+            "activation": settings.activation,
+            "attention_bias": has_bias,
+            "layer_norm_epsilon": config.layer_norm_epsilon or DEFAULT_EPSILON,
+        },
+    )
+    _check_all_used(variables)
+    return model.build(dtype)
+
+
+# === Settings ===
+class _Config(pydantic.BaseModel):
+    """The file `config.json`; its defaults are those of CTranslate2 for models without it."""
+
+    unk_token: str = "<unk>"
+    bos_token: str = "<s>"
+    eos_token: str = "</s>"
+    decoder_start_token: str | None = "<s>"
+    add_source_bos: bool = False
+    add_source_eos: bool = False
+    layer_norm_epsilon: float | None = pydantic.Field(default=None, gt=0, lt=1)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """Numbers and switches of both sides."""
+
+    num_layers: int
+    num_heads: int
+    normalize_first: bool
+    activation: str
+
+
+def _read_config(folder, model_bin, variables):
+    """Reads `config.json`, or the variables that old models have instead.
+
+    For a model that begins with zeros, `decoder_start_token` becomes None, and `add_source_eos`
+    True: Marian reads an end token after each source, which CTranslate2's converter for
+    Transformers leaves to the caller.
+    """
+    path = folder / "config.json"
+    if model_bin.version < FIRST_VERSION_WITH_CONFIG:
+        config, path = _config_of_variables(variables), model_bin.path
+    elif path.exists():
+        config = parse(
+            _Config, read_bytes(path, MAX_CONFIG_BYTES), path, "It is not a configuration."
+        )
+    else:
+        config = _Config()
+    if config.add_source_bos:
+        raise ValueError(
+            f"{path}: models whose sources begin with a start token cannot be converted."
+        )
+    if variables.find([ZEROS], 0, 0):
+        return config.model_copy(update={"decoder_start_token": None, "add_source_eos": True})
+    if config.decoder_start_token is None:
+        raise ValueError(
+            f"{path}: models without a `decoder_start_token`, which is given with each text, "
+            "cannot be converted."
+        )
+    if config.decoder_start_token == config.eos_token and not config.add_source_eos:
+        raise ValueError(
+            f"{path}: models whose sources have no end token, but whose translations begin with it "
+            "(M2M-100 and NLLB by CTranslate2's converter for Transformers), get the end token and "
+            "the language with each text, and cannot be converted."
+        )
+    return config
+
+
+def _config_of_variables(variables):
+    flags = {
+        name: variables.find([name], 0, default)
+        for name, default in (
+            ("with_source_bos", 0),
+            ("with_source_eos", 0),
+            ("with_target_bos", 1),
+            ("user_decoder_start_tokens", 0),
+        )
+    }
+    names = {}
+    for field in ("unk_token", "bos_token", "eos_token"):
+        code = variables.find([field], 1)
+        if code is not None:
+            names[field] = code.astype("int8").tobytes().decode("utf-8", errors="replace")
+    config = _Config(
+        add_source_bos=flags["with_source_bos"], add_source_eos=flags["with_source_eos"]
+    )
+    config = config.model_copy(update=names)
+    start = config.bos_token if flags["with_target_bos"] else config.eos_token
+    if flags["user_decoder_start_tokens"]:
+        start = None
+    return config.model_copy(update={"decoder_start_token": start})
+
+
+def _read_settings(model_bin, variables):
+    """Reads the numbers and switches of a `ModelBin`, whose sides must be equal."""
+    path = model_bin.path
+    kind, revision = model_bin.specification, model_bin.revision
+    if kind not in (*HEADS_OF_SPECIFICATION, "TransformerSpec"):
+        raise ValueError(f"{path} holds a `{kind:.60}`, but only a Transformer can be converted.")
+    if not 2 <= revision <= MAX_REVISION:
+        raise ValueError(
+            f"{path}: revision {revision:,} of {kind} cannot be read, only 2 to {MAX_REVISION}."
+        )
+    encoder, decoder = (
+        _side_settings(side, variables, HEADS_OF_SPECIFICATION.get(kind, 8))
+        for side in ("encoder", "decoder")
+    )
+    if encoder != decoder:
+        raise ValueError(f"{path}: encoder and decoder differ, {encoder} and {decoder}.")
+    return encoder
+
+
+def _side_settings(side, variables, num_heads):
+    def find(name, default):
+        return variables.find([f"{side}/{name}", name], 0, default)
+
+    activation = find("activation", 0)
+    if activation not in ACTIVATIONS:
+        raise ValueError(
+            f"{variables.path}: the activation number {activation} is not among "
+            f"{', '.join(f'{code} ({name})' for code, name in ACTIVATIONS.items())}."
+        )
+    num_layers = variables.count_layers(f"{side}/layer_")
+    if not num_layers:
+        raise ValueError(f"{variables.path} has no layer `{side}/layer_0`.")
+    return _Settings(
+        num_layers, find("num_heads", num_heads), bool(find("pre_norm", 1)), ACTIVATIONS[activation]
     )
 
 
-def _matrices(variables):
-    """The scaled embeddings of both sides, and the output projection with its bias or None."""
+# === Matrices, vocabularies and positions ===
+def _read_matrices(variables):
     embeddings = []
     for side in SIDES:
         names = (f"{side}/embeddings/weight", f"{side}/embeddings_0/weight")
@@ -97,26 +249,7 @@ def _matrices(variables):
         embeddings.append(matrix if factor == 1 else matrix * np.float32(factor))
     projection = variables.take("decoder/projection/weight", 2)
     bias = variables.find(["decoder/projection/bias"], 1)
-    if (
-        embeddings[1].shape != projection.shape
-        or embeddings[0].shape[1] != projection.shape[1]
-        or (bias is not None and len(bias) != len(projection))
-    ):
-        raise ValueError(
-            f"{variables.path}: embeddings of the shapes {embeddings[0].shape} and "
-            f"{embeddings[1].shape} do not go with an output of {projection.shape}."
-        )
-    return embeddings, (projection, bias)
-
-
-def _joint_vocabulary(folder, config, embeddings, output):
-    source, target = (
-        _read_vocabulary(folder, side, config, len(matrix))
-        for side, matrix in zip(("source", "target"), embeddings, strict=True)
-    )
-    if source.tokens == target.tokens and np.array_equal(*embeddings):
-        return share(target)
-    return join(source, target)
+    return Matrices(variables.path, *embeddings, projection, bias)
 
 
 def _read_vocabulary(folder, side, config, num_rows):
@@ -147,27 +280,6 @@ def _read_vocabulary(folder, side, config, num_rows):
     )
 
 
-def _options_and_weights(variables, settings, vocabulary, embeddings, output):
-    """Arguments of `TransformerBackbone`, and weights by their paths."""
-    hidden_dim = embeddings[0].shape[1]
-    has_bias = any(f"{side}/layer_0/self_attention/linear_0/bias" in variables for side in SIDES)
-    matrices = joint_matrices(vocabulary, *embeddings, *output)
-    options, weights = position_weights(*_position_tables(variables, hidden_dim))
-    options |= {
-        "hidden_dim": hidden_dim,
-        "intermediate_dim": len(variables.take("encoder/layer_0/ffn/linear_0/weight", 2)),
-        "attention_bias": has_bias,
-        "tie_weights": "reverse_embeddings" not in matrices,
-        "logits_bias": "logits_bias" in matrices,
-    }
-    weights |= {f"token_embedding/{name}": array for name, array in matrices.items()}
-    weights |= layer_weights(variables, settings.num_layers, has_bias)
-    if settings.normalize_first:
-        for side in SIDES:
-            weights |= norm_weights(variables, f"{side}/layer_norm", f"{side}_norm")
-    return options, weights
-
-
 def _position_tables(variables, hidden_dim):
     tables = [variables.find([f"{side}/position_encodings/encodings"], 2) for side in SIDES]
     if (
@@ -175,7 +287,79 @@ def _position_tables(variables, hidden_dim):
         or hidden_dim < 4
         or any(table is not None and table.shape[1] != hidden_dim for table in tables)
     ):
-        raise ValueError(f"{variables.path}: its positions are not of its width, {hidden_dim}.")
+        raise ValueError(f"{variables.path}: its positions do not have its width, {hidden_dim}.")
     length = min([len(table) for table in tables if table is not None], default=DEFAULT_POSITIONS)
     sinusoids = half_and_half_sinusoids(length, hidden_dim, first=1)
     return [sinusoids if table is None else table for table in tables]
+
+
+# === Layers ===
+def _layer_weights(variables, settings, has_bias):
+    """The weights of all layers and of the last normalizations, by the paths of ours.
+
+    Missing biases of attention are 0 where others exist, as `has_bias` says.
+    """
+    weights = {}
+    for i in range(settings.num_layers):
+        for side in SIDES:
+            theirs, ours = f"{side}/layer_{i}", f"{side}_block_{i}"
+            weights |= _attention(variables, theirs, ours, "self_attention", has_bias)
+            weights |= _feed_forward(variables, theirs, ours)
+        weights |= _attention(variables, theirs, ours, "cross_attention", has_bias)
+    if settings.normalize_first:
+        for side in SIDES:
+            weights |= _norm(variables, f"{side}/layer_norm", f"{side}_norm")
+    return weights
+
+
+def _norm(variables, theirs, ours):
+    """The two weights of a layer normalization."""
+    return {f"{ours}/{name}": variables.take(f"{theirs}/{name}", 1) for name in ("gamma", "beta")}
+
+
+def _attention(variables, theirs, ours, kind, has_bias):
+    """The weights of one attention and its normalization."""
+    joined = [("query", "key", "value"), ("output",)]
+    if kind == "cross_attention":
+        joined = [("query",), ("key", "value"), ("output",)]
+    theirs = f"{theirs}/{'self_attention' if kind == 'self_attention' else 'attention'}"
+    weights = _norm(variables, f"{theirs}/layer_norm", f"{ours}/{kind}_add_norm/layer_norm")
+    for i, names in enumerate(joined):
+        kernel, bias = _linear(variables, f"{theirs}/linear_{i}", len(names))
+        for name, part, bias_part in zip(names, kernel, bias, strict=True):
+            weights[f"{ours}/{kind}/{name}/kernel"] = part.T
+            if has_bias:
+                weights[f"{ours}/{kind}/{name}/bias"] = bias_part
+    return weights
+
+
+def _feed_forward(variables, theirs, ours):
+    theirs, ours = f"{theirs}/ffn", f"{ours}/feed_forward"
+    weights = _norm(variables, f"{theirs}/layer_norm", f"{ours}_add_norm/layer_norm")
+    for i, name in enumerate(("hidden", "output")):
+        (kernel,), (bias,) = _linear(variables, f"{theirs}/linear_{i}", 1)
+        weights |= {f"{ours}/{name}/kernel": kernel.T, f"{ours}/{name}/bias": bias}
+    return weights
+
+
+def _linear(variables, name, num_parts):
+    """The matrix and the bias of a linear layer, each cut into equal parts."""
+    matrix = variables.take(f"{name}/weight", 2)
+    bias = variables.find([f"{name}/bias"], 1, np.zeros(len(matrix), "float32"))
+    if len(matrix) % num_parts or len(bias) != len(matrix):
+        raise ValueError(
+            f"{variables.path}: `{name}/weight` has {len(matrix)} rows and `{name}/bias` "
+            f"{len(bias)}, expected equal numbers and a multiple of {num_parts}."
+        )
+    return np.split(matrix, num_parts), np.split(bias, num_parts)
+
+
+def _check_all_used(variables):
+    """Raises a `ValueError` for a variable that our model has no place for."""
+    for name, array in variables.unused().items():
+        is_switched_off = array.ndim == 0 and not array
+        if not is_switched_off and name.split("/")[-1] not in NOT_WEIGHTS:
+            raise ValueError(
+                f"{variables.path}: `{name:.200}` does not belong to a Transformer that can be "
+                "converted: an encoder and a decoder with sinusoidal or learned positions."
+            )

@@ -3,25 +3,34 @@
 The layout is that of `_serialize` in CTranslate2's `ctranslate2/specs/model_spec.py`: the name of a
 specification and its revision, then every variable with its name, shape, format and bytes, then
 aliases, which are second names. Before version 4 a variable has the size of a number instead of its
-format, and before version 3 there are no aliases. All numbers are little-endian.
+format; before version 3 there are no aliases. All numbers are little-endian.
 """
 
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
+import ml_dtypes  # comes with Keras
 import numpy as np
 
 from aiayn_keras.common.files import check_regular_file
-from aiayn_keras.convert.number_formats import bytes_per_number, read_numbers
 
 VERSIONS = range(2, 7)
-FORMATS = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
+FORMATS = {
+    "float32": np.dtype("<f4"),
+    "int8": np.dtype("i1"),
+    "int16": np.dtype("<i2"),
+    "int32": np.dtype("<i4"),
+    "float16": np.dtype("<f2"),
+    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+}
+"""Formats of numbers, in the order of their codes."""
+
 FORMAT_OF_SIZE = {1: "int8", 2: "int16", 4: "float32"}
 QUANTIZED = ("int8", "int16")
 
 OLD_INT16_SCALE = 1000.0
-"""What 16-bit weights of old files without a scale are multiplied by."""
+"""Factor of 16-bit weights in old files that have no scale."""
 
 MAX_VARIABLES = 100_000
 MAX_AXES = 8
@@ -67,8 +76,8 @@ def read_model_bin(path):
         version = reader.number(4)
         if version not in VERSIONS:
             raise ValueError(
-                f"{path}: version {version:,} of the layout is not read, only {VERSIONS[0]} to "
-                f"{VERSIONS[-1]}. If it is a model of CTranslate2, convert the model anew."
+                f"{path}: version {version:,} of the layout cannot be read, only {VERSIONS[0]} to "
+                f"{VERSIONS[-1]}. If it is a model of CTranslate2, convert it again."
             )
         specification, revision = reader.text(), reader.number(4)
         variables = _read_variables(reader, version)
@@ -79,7 +88,7 @@ def read_model_bin(path):
 
 
 class _Reader:
-    """Reads parts of a file that may not be longer than what is left of it."""
+    """Reads parts of a file, none longer than the rest of the file."""
 
     def __init__(self, file, path):
         self.file, self.path = file, path
@@ -100,7 +109,7 @@ class _Reader:
     def count(self, what):
         count = self.number(4)
         if count > MAX_VARIABLES:
-            raise ValueError(f"{self.path}: {count:,} {what} cannot be: it is damaged.")
+            raise ValueError(f"{self.path}: {count:,} {what} are too many: it is damaged.")
         return count
 
     def text(self):
@@ -108,11 +117,13 @@ class _Reader:
         try:
             return data.removesuffix(b"\0").decode("utf-8")
         except UnicodeDecodeError:
-            raise ValueError(f"{self.path}: {data!r:.60} is no name: it is damaged.") from None
+            raise ValueError(f"{self.path}: {data!r:.60} is not a name: it is damaged.") from None
 
     def check_end(self):
         if self.left:
-            raise ValueError(f"{self.path}: {self.left:,} bytes too many at its end: damaged.")
+            raise ValueError(
+                f"{self.path}: {self.left:,} bytes too many at its end: it is damaged."
+            )
 
 
 def _read_variables(reader, version):
@@ -126,8 +137,8 @@ def _read_variables(reader, version):
         shape = tuple(reader.number(4, where) for _ in range(reader.number(1, where)))
         number_format = _number_format(reader, version, where)
         num_bytes = reader.number(4, where)
-        num_bytes *= 1 if version >= 4 else bytes_per_number(number_format)
-        if len(shape) > MAX_AXES or math.prod(shape) * bytes_per_number(number_format) != num_bytes:
+        num_bytes *= 1 if version >= 4 else FORMATS[number_format].itemsize
+        if len(shape) > MAX_AXES or math.prod(shape) * FORMATS[number_format].itemsize != num_bytes:
             raise ValueError(
                 f"{reader.path}: {where} of the shape {shape[:MAX_AXES]} and the format "
                 f"{number_format} cannot have {num_bytes:,} bytes: it is damaged."
@@ -146,9 +157,8 @@ def _number_format(reader, version, where):
 
 
 def _array(data, number_format):
-    if number_format.startswith("int"):
-        return np.frombuffer(data, np.dtype(number_format).newbyteorder("<"))
-    return read_numbers(data, number_format)
+    array = np.frombuffer(data, FORMATS[number_format])
+    return array if number_format.startswith("int") else array.astype("float32")
 
 
 def _read_aliases(reader, variables):
@@ -156,7 +166,8 @@ def _read_aliases(reader, variables):
         alias, name = reader.text(), reader.text()
         if name not in variables or alias in variables:
             raise ValueError(
-                f"{reader.path}: `{alias:.200}` cannot be another name of `{name:.200}`: damaged."
+                f"{reader.path}: `{alias:.200}` cannot be another name of `{name:.200}`: it is "
+                "damaged."
             )
         variables[alias] = variables[name]
         if f"{name}_scale" in variables:
@@ -180,7 +191,9 @@ def _divided(array, number_format, scale, where):
     if scale is None and number_format == "int16":
         scale = np.float32(OLD_INT16_SCALE)
     if scale is None or array.ndim == 0 or scale.shape not in ((), array.shape[:1]):
-        raise ValueError(f"{where} is of {number_format}, but has no scale for each of its rows.")
+        raise ValueError(
+            f"{where} is {number_format}, but does not have a scale for each of its rows."
+        )
     if not (np.isfinite(scale).all() and (scale != 0).all()):
         raise ValueError(f"{where} has a scale that is 0 or not finite.")
     scale = scale.astype("float32").reshape(-1, *[1] * (array.ndim - 1))

@@ -1,18 +1,19 @@
-"""Models of other toolkits, known by their files."""
+"""Models of other toolkits: recognized by their files, converted, and given a README."""
 
 import json
 from pathlib import Path
 
 from aiayn_keras.common.files import read_bytes
+from aiayn_keras.common.hub import download, is_address
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.marian import (
     CONFIG,
     MAX_CONFIG_BYTES,
+    VOCABULARY_FILES,
     WEIGHT_FILES,
     convert_marian,
 )
-from aiayn_keras.convert.marian_vocabulary import FILES as VOCABULARY_FILES
-from aiayn_keras.hub import download, is_address
+from aiayn_keras.convert.tensor_files import SHARD_INDEX, shards_of
 
 ENGINE_WEIGHTS = "model.bin"
 FORMATS = (
@@ -22,9 +23,31 @@ FORMATS = (
     "`convert_tensor2tensor`)"
 )
 
+CARD = """---
+tags:
+- translation
+{license}---
+
+# {name}
+
+A Transformer for the Python package aiayn_keras (Keras 3), converted from
+`{origin}`. {terms}
+
+```shell
+aiayn-keras translate {name} < sentences.txt
+```
+
+If the original had no SentencePiece model, texts are its tokens with spaces between them.
+
+Other toolkits rank hypotheses by `log-probability / length^α`, most of them with α = 1. A model
+folder does not store settings of the search. To rank as they do, add
+`--length-penalty 1 --length-penalty-offset 0`; in Python it is
+`model.translate(texts, length_penalty=1.0, length_penalty_offset=0)`.
+"""
+
 
 def is_foreign(preset):
-    """Whether a path or an address is of another toolkit's model that `convert` takes.
+    """Whether a path or an address is that of another toolkit's model that `convert` takes.
 
     Args:
         preset: Path of a folder, or an address such as `"hf://Helsinki-NLP/opus-mt-en-de"`.
@@ -33,7 +56,7 @@ def is_foreign(preset):
 
 
 def convert(preset, dtype=None):
-    """Makes a model of ours of another toolkit's.
+    """Makes a model of ours from another toolkit's.
 
     Args:
         preset: Path of a folder of Hugging Face's Marian or of CTranslate2, or an address such as
@@ -45,20 +68,30 @@ def convert(preset, dtype=None):
 
     Raises:
         OSError: If a file is missing, or the hub cannot be reached.
-        ValueError: If the format is not known, or a file is damaged or of another architecture.
+        ValueError: If the format is not known, a file is damaged, or the architecture is not ours.
     """
     if not is_address(preset) and not Path(preset).exists():
         raise FileNotFoundError(f"{preset} does not exist.")
     converter = _converter(preset)
     if converter is None:
-        raise ValueError(f"{preset} is no model that can be converted. Known are: {FORMATS}.")
+        raise ValueError(f"{preset} is not a model that can be converted. Known are: {FORMATS}.")
     if is_address(preset):
-        preset = download(str(preset), [CONFIG, *VOCABULARY_FILES], WEIGHT_FILES)
+        preset = _download(str(preset))
     return converter(preset, dtype=dtype)
 
 
+def _download(address):
+    """Downloads a Marian model, with the shards if it has an index of them."""
+    files = [CONFIG, *VOCABULARY_FILES]
+    folder = download(address, files, WEIGHT_FILES)
+    if not (folder / WEIGHT_FILES[0]).exists() and (folder / SHARD_INDEX).exists():
+        shards = sorted(set(shards_of(folder / SHARD_INDEX).values()))
+        folder = download(address, [*files, SHARD_INDEX, *shards])
+    return folder
+
+
 def _converter(preset):
-    """The function that converts a folder or what is at an address, or None."""
+    """The function that converts a folder or the files at an address, or None."""
     folder = download(str(preset), [CONFIG]) if is_address(preset) else Path(preset)
     if _is_marian(folder):
         return convert_marian
@@ -76,3 +109,22 @@ def _is_marian(folder):
     except (ValueError, RecursionError):
         return False
     return isinstance(config, dict) and config.get("model_type") == "marian"
+
+
+def write_model_card(folder, origin, license=None):
+    """Writes the README of a converted model into its folder.
+
+    Args:
+        folder: Path of the folder, whose name is the model's.
+        origin: Path or address of the original.
+        license: Name of its license on Hugging Face, or a list of several; None if it is unknown.
+    """
+    names = [license] if isinstance(license, str) else license or ["not stated in its files"]
+    folder, origin = Path(folder), str(origin)
+    text = CARD.format(
+        name=folder.name,
+        origin=origin if "://" in origin else Path(origin).name,
+        license="" if license is None else f"license: {json.dumps(license)}\n",
+        terms=f"License of the original: {', '.join(names)}.",
+    )
+    (folder / "README.md").write_text(text, encoding="utf-8")

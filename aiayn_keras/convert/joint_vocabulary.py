@@ -1,13 +1,19 @@
-"""One vocabulary made of the two of a model whose languages have one each, or a shared one.
+"""Vocabularies read from files, and one of ours made of the two of a foreign model.
 
 Ours begins with `<pad>`, `<unk>`, `<s>` and `</s>`; then come the source's other tokens, and then
-the target's, each with a row of the matrices of its own. A token that no translation can hold has
-the bias `NEVER`, by which its probability is nothing.
+the target's, each with a row of its own in the matrices. A token that no translation can hold has
+the bias `NEVER`, which makes its probability 0.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import pydantic
+
+from aiayn_keras.common.checks import parse
+from aiayn_keras.common.files import read_bytes
 
 NEVER = -100.0
 """Logit of a token that the model never writes."""
@@ -15,6 +21,12 @@ NEVER = -100.0
 PAD, UNKNOWN, START, END = range(4)
 NUM_SPECIALS = 4
 NONE = -1
+"""Stands for a row where there is none."""
+
+MAX_VOCABULARY_BYTES = 1 << 26
+MAX_TOKENS = 1 << 20
+MAX_TOKEN_LENGTH = 1000
+"""Maximum number of characters of a token."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +35,10 @@ class Vocabulary:
 
     Attributes:
         tokens: Tuple of strings.
-        unknown: Row of the token for unknown ones, if there is one.
+        unknown: Row of the token for unknown words, if there is one.
         end: Row of the end token.
-        start: Row of the token that translations are begun with; may be that of the end token
-            or of padding. None if they are begun with zeros.
+        start: Row of the token with which translations begin; may be that of the end token or of
+            padding. None if they begin with zeros.
         pad: Row of padding, if there is one.
     """
 
@@ -46,7 +58,7 @@ class Vocabulary:
         return np.setdiff1d(np.arange(len(self.tokens)), self.rows())
 
     def output_rows(self):
-        """Rows of the output for our four special tokens: a token that is two of them has one."""
+        """Rows of the output for our special tokens: a token that is two of them has one row."""
         rows = self.rows()
         if self.start in (self.pad, self.end):
             rows[START] = NONE
@@ -55,13 +67,13 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class JointVocabulary:
-    """Our tokens, and the rows of the matrices that each of them has; `NONE` for no row.
+    """Our tokens, and the row of each in the foreign matrices; `NONE` for no row.
 
     Attributes:
         source_rows: Integer array `(V,)`, rows of the source's embeddings.
         target_rows: Rows of the target's embeddings, for tokens without a source row.
         output_rows: Rows of the output projection.
-        source_words: List of V strings, None for a token that is no word of a source.
+        source_words: List of V strings, None for a token that is not a word of a source.
         target_words: The same for words of translations.
     """
 
@@ -89,8 +101,8 @@ def share(vocabulary):
 def join(source, target):
     """The `JointVocabulary` of two languages with embeddings of their own.
 
-    An unknown word of a translation, which only `score` and prefixes can read, is read as one of a
-    source; a start token is always the target's.
+    An unknown word of a translation, which only `score` and prefixes can read, is read like an
+    unknown word of a source; the start token is always the target's.
     """
     of_source, of_target = source.others(), target.others()
     nothing = [np.full(len(rows), NONE) for rows in (of_source, of_target)]
@@ -143,3 +155,66 @@ def _take(matrix, rows):
     taken = matrix[np.maximum(rows, 0)]
     taken[rows == NONE] = 0
     return taken
+
+
+# === Files ===
+class _TokenList(pydantic.RootModel):
+    """A file with one list of strings in JSON."""
+
+    root: list[Annotated[str, pydantic.Field(max_length=MAX_TOKEN_LENGTH, strict=True)]]
+
+
+def read_token_file(path):
+    """Reads a file of tokens: a JSON list in a file `*.json`, one token a line in any other.
+
+    Args:
+        path: The file.
+
+    Returns:
+        List of distinct strings.
+
+    Raises:
+        OSError: If there is no such regular file.
+        ValueError: If it is damaged, too long, or holds a token twice; with the line.
+    """
+    path = Path(path)
+    content = read_bytes(path, MAX_VOCABULARY_BYTES)
+    if path.suffix == ".json":
+        tokens = parse(_TokenList, content, path, "It is not a list of tokens.").root
+        check_tokens(tokens, path, "token")
+    else:
+        tokens = read_lines_of(content, path)
+        check_tokens(tokens, path, "line")
+    return tokens
+
+
+def read_lines_of(content, path):
+    """Lines of the UTF-8 bytes of a file; carriage returns stay unless every line ends with one."""
+    try:
+        lines = content.decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(f"{path}, line {line}: not valid UTF-8.") from None
+    if all(line.endswith("\r") for line in lines):
+        lines = [line[:-1] for line in lines]
+    return lines
+
+
+def check_tokens(tokens, path, unit):
+    """Raises a `ValueError` for too many tokens, a token that is too long, or a repeated one.
+
+    Args:
+        tokens: List of strings.
+        path: Their file.
+        unit: Unit that errors count in, `"line"` or `"token"`.
+    """
+    if len(tokens) > MAX_TOKENS:
+        raise ValueError(f"{path} has {len(tokens):,} tokens, more than {MAX_TOKENS:,}.")
+    places = {}
+    for place, token in enumerate(tokens, start=1):
+        if len(token) > MAX_TOKEN_LENGTH:
+            raise ValueError(f"{path}, {unit} {place}: longer than {MAX_TOKEN_LENGTH} characters.")
+        if places.setdefault(token, place) != place:
+            raise ValueError(
+                f"{path}, {unit} {place}: {token!r:.60} is already {unit} {places[token]}."
+            )

@@ -4,7 +4,7 @@ Names and formulas are those of transformers' `modeling_marian.py`.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import pydantic
@@ -12,33 +12,35 @@ from pydantic import Field
 
 from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import read_bytes
-from aiayn_keras.convert.fairseq_layers import layer_weights
+from aiayn_keras.convert.fairseq import layer_weights
 from aiayn_keras.convert.joint_vocabulary import NEVER
-from aiayn_keras.convert.marian_vocabulary import read_marian_vocabulary
-from aiayn_keras.convert.model_of_weights import model_of_weights
-from aiayn_keras.convert.positions import split_sinusoids
-from aiayn_keras.convert.taken_arrays import TakenArrays
-from aiayn_keras.convert.tensor_files import read_tensors
+from aiayn_keras.convert.tensor_files import SHARD_INDEX, read_tensors
+from aiayn_keras.convert.tokenizers import SPECIAL, pieces_of, read_model, reorder
+from aiayn_keras.convert.weights import SIDES, TrackedArrays, build_model, split_sinusoids
+from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.models.architecture import INTEGERS, check_positions
 
 CONFIG = "config.json"
-WEIGHT_FILES = "model.safetensors", "pytorch_model.bin"
+WEIGHT_FILES = "model.safetensors", SHARD_INDEX, "pytorch_model.bin"
+VOCABULARY_FILES = "source.spm", "target.spm", "vocab.json"
 MAX_CONFIG_BYTES = 1 << 20
+MAX_TABLE_BYTES = 1 << 26
+PAD, UNK, START, END = SPECIAL
 LAYER_NORM_EPSILON = 1e-5  # PyTorch's
 
-NO_MODEL = "Only Marian models of the Transformer's own architecture can be converted."
+REMEDY = "Only Marian models of the Transformer's own architecture can be converted."
 
 Activation = Literal["swish", "silu", "relu", "gelu"]
 TokenId = Annotated[int, Field(ge=0, lt=INTEGERS["vocabulary_size"][1])]
 
 
 def _size(name):
-    least, most = INTEGERS[name]
-    return Annotated[int, Field(ge=least, le=most)]
+    minimum, maximum = INTEGERS[name]
+    return Annotated[int, Field(ge=minimum, le=maximum)]
 
 
-class MarianConfig(pydantic.BaseModel):
-    """The architecture in `config.json`; its other fields are of no matter."""
+class _MarianConfig(pydantic.BaseModel):
+    """The architecture in `config.json`; its other fields do not matter."""
 
     model_config = pydantic.ConfigDict(extra="ignore", strict=True)
 
@@ -81,18 +83,19 @@ class MarianConfig(pydantic.BaseModel):
 
 
 def convert_marian(folder, dtype=None):
-    """Makes a model of ours of a Marian model of Hugging Face.
+    """Makes a `TransformerSeq2SeqLM` from a Marian model of Hugging Face.
 
     It gives the same logits, and splits texts into the same wordpieces; see
-    `read_marian_vocabulary` for what differs. Hugging Face's search is that of ours with
-    `num_beams=4` and, unless `generation_config.json` says otherwise, `length_penalty=1.0,
-    length_penalty_offset=0`, if it is asked for `early_stopping="never"`; without, it may stop
-    before a better hypothesis ends. A model keeps no such settings, so pass them to `translate`,
-    the commands and the export.
+    `read_marian_vocabulary` for the differences. Hugging Face's search with
+    `early_stopping="never"` equals ours with `num_beams=4` and, unless `generation_config.json`
+    says otherwise, `length_penalty=1.0, length_penalty_offset=0`; without `"never"` it may stop
+    before a better hypothesis ends. A model does not store such settings, so pass them to
+    `translate`, the commands and the export.
 
     Args:
-        folder: Path of a folder with `config.json`, `model.safetensors` or `pytorch_model.bin`,
-            `source.spm`, `target.spm` and `vocab.json`.
+        folder: Path of a folder with `config.json`, `source.spm`, `target.spm`, `vocab.json`, and
+            `model.safetensors`, or `model.safetensors.index.json` with its shards, or
+            `pytorch_model.bin`.
         dtype: A `keras.DTypePolicy` or its name.
 
     Returns:
@@ -100,19 +103,20 @@ def convert_marian(folder, dtype=None):
 
     Raises:
         OSError: If a file is missing.
-        ValueError: If a file is damaged, or the model is of another architecture, with the file
+        ValueError: If a file is damaged, or the model has a different architecture, with the file
             and the field or tensor.
     """
     folder = Path(folder)
     path = folder / CONFIG
-    config = parse(MarianConfig, read_bytes(path, MAX_CONFIG_BYTES), path, NO_MODEL)
+    config = parse(_MarianConfig, read_bytes(path, MAX_CONFIG_BYTES), path, REMEDY)
     vocabulary = read_marian_vocabulary(folder, config.vocab_size, config.decoder_start_token_id)
     weights = _find_weights(folder)
-    tensors = TakenArrays(weights, read_tensors(weights))
+    tensors = TrackedArrays(weights, read_tensors(weights))
     arrays = _read_arrays(tensors, config, vocabulary)
-    if tensors.left():
-        raise ValueError(f"{weights}: `{min(tensors.left()):.200}` is no tensor of the model.")
-    return model_of_weights(
+    if tensors.unused():
+        name = min(tensors.unused())
+        raise ValueError(f"{weights}: `{name:.200}` is not a tensor of the model.")
+    return build_model(
         weights,
         vocabulary.tokenizer,
         len(vocabulary.rows),
@@ -138,13 +142,13 @@ def _find_weights(folder):
     for name in WEIGHT_FILES:
         if (folder / name).exists():
             return folder / name
-    raise FileNotFoundError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}.")
+    raise FileNotFoundError(f"{folder} has none of the files {', '.join(WEIGHT_FILES)}.")
 
 
 def _read_arrays(tensors, config, vocabulary):
     """Arrays by the paths of our weights."""
     positions = split_sinusoids(config.max_position_embeddings, config.d_model)
-    arrays = {f"{side}_embedding/table": positions for side in ("encoder", "decoder")}
+    arrays = {f"{side}_embedding/table": positions for side in SIDES}
     arrays |= _read_embedding(tensors, config, vocabulary)
     arrays |= layer_weights(tensors, config.encoder_layers, "model.")
     return arrays
@@ -160,8 +164,10 @@ def _read_embedding(tensors, config, vocabulary):
     for name in ("model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head"):
         name = f"{name}.weight"
         if name in tensors and not np.array_equal(tensors.take(name, 2), matrix):
-            raise ValueError(f"{tensors.path}: `{name}` is not `model.shared.weight`. {NO_MODEL}")
-    for side in ("encoder", "decoder"):  # computed anew
+            raise ValueError(
+                f"{tensors.path}: `{name}` differs from `model.shared.weight`. {REMEDY}"
+            )
+    for side in SIDES:  # computed again here
         tensors.find([f"model.{side}.embed_positions.weight"], 2)
     zeros = np.zeros((1, config.vocab_size), "float32")
     bias = tensors.find(["final_logits_bias"], 2, zeros).reshape(-1)
@@ -173,3 +179,108 @@ def _read_embedding(tensors, config, vocabulary):
             vocabulary.is_written, bias[vocabulary.rows], NEVER
         ),
     }
+
+
+# === Vocabulary ===
+class _Table(pydantic.RootModel, strict=True):
+    root: dict[str, int]
+
+
+class MarianVocabulary(NamedTuple):
+    """Tokens in our order.
+
+    Attributes:
+        tokenizer: The `TransformerTokenizer`.
+        rows: Integer array `(V,)`, for each of our tokens the number of the foreign token whose
+            embedding it has: the unknown token's for a piece without a foreign token.
+        is_written: Boolean array `(V,)`, False for tokens that the foreign model cannot write.
+    """
+
+    tokenizer: TransformerTokenizer
+    rows: np.ndarray
+    is_written: np.ndarray
+
+
+def read_marian_vocabulary(folder, vocabulary_size, start=None):
+    """Reads `source.spm`, `target.spm` and `vocab.json`.
+
+    In this format SentencePiece finds a text's pieces, and a table has their numbers. Here the
+    SentencePiece models themselves have the table's order, after our four special tokens.
+
+    - The start token, which is the padding token there unless we exported the model, is a separate
+      token here.
+    - A piece of the source that the table lacks, unknown there, becomes an additional token with
+      the unknown token's embedding. In translations such a piece is split into others.
+    - A token such as `>>fra<<`, with which a source asks for a language, counts wherever it is a
+      word of the text, there only at its beginning.
+    - Characters that SentencePiece does not know are unknown. There they are looked up in the
+      table, which may have them from the other language.
+
+    Args:
+        folder: Path of the folder.
+        vocabulary_size: Number of tokens of the foreign model.
+        start: Number of the token with which translations begin; defaults to the padding token's.
+
+    Returns:
+        A `MarianVocabulary`.
+
+    Raises:
+        OSError: If a file is missing.
+        ValueError: If a file is damaged, the table does not have every number once, or
+            translations begin with a token other than `<pad>` and `<s>`.
+    """
+    folder = Path(folder)
+    path = folder / "vocab.json"
+    table = parse(
+        _Table, read_bytes(path, MAX_TABLE_BYTES), path, "It is not a table of tokens."
+    ).root
+    _check_table(table, path, vocabulary_size)
+    start = table[PAD] if start is None else start
+    if start not in (table[PAD], table.get(START)):
+        raise ValueError(f"{path}: translations begin with token {start}, not {PAD} or {START}.")
+    source, target = (read_model(folder / f"{side}.spm") for side in ("source", "target"))
+    ids = {_name(piece): table[piece] for piece in sorted(table, key=table.get)}
+    in_table = [piece for piece in ids if piece not in SPECIAL]
+    languages = {_name(piece) for piece in table if _is_language(piece)}
+    beyond = [piece for piece in pieces_of(source) if piece not in table and piece not in SPECIAL]
+    tokenizer = TransformerTokenizer(
+        reorder(source, in_table + beyond, languages),
+        reorder(_without(target, set(table)), in_table + beyond),
+    )
+    rows = [table[PAD], table[UNK], start, table[END]]
+    rows += [ids[piece] for piece in in_table] + [table[UNK]] * len(beyond)
+    is_written = np.ones(len(rows), bool)
+    is_written[2] = start != table[PAD]
+    is_written[len(rows) - len(beyond) :] = False
+    return MarianVocabulary(tokenizer, np.array(rows), is_written)
+
+
+def _is_language(piece):
+    return piece.startswith(">>") and piece.endswith("<<")
+
+
+def _name(piece):
+    """Our name of a token; the token of a language is a word, which begins with a space."""
+    return f"▁{piece}" if _is_language(piece) else piece
+
+
+def _check_table(table, path, vocabulary_size):
+    if sorted(table.values()) != list(range(vocabulary_size)):
+        raise ValueError(
+            f"{path} must have every number from 0 to {vocabulary_size - 1} once, as `vocab_size` "
+            f"of config.json says. Received: {len(table)} tokens."
+        )
+    missing = [piece for piece in (PAD, UNK, END) if piece not in table]
+    if missing:
+        raise ValueError(f"{path}: the token {missing[0]} is missing.")
+    if "" in table:
+        raise ValueError(f"{path}: the token number {table['']} has no characters.")
+
+
+def _without(model, table):
+    """A copy of a SentencePiece model with only the pieces that are in the table."""
+    copy = type(model)()
+    copy.CopyFrom(model)
+    del copy.pieces[:]
+    copy.pieces.extend(piece for piece in model.pieces if piece.piece in table)
+    return copy

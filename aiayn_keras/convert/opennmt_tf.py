@@ -1,31 +1,30 @@
-"""`Transformer` models of OpenNMT-tf 2 (https://github.com/OpenNMT/OpenNMT-tf) made into ours.
+"""Converts `Transformer` models of OpenNMT-tf 2 (https://github.com/OpenNMT/OpenNMT-tf).
 
 Names and formulas are those of its `opennmt/models/transformer.py`, `layers/transformer.py`,
 `layers/position.py` and `inputters/text_inputter.py`: a variable is named by the attributes that
-lead to it from the model, as `tf.train.Checkpoint(model=...)` does.
+lead from the model to it, as `tf.train.Checkpoint(model=...)` does.
 """
 
 from pathlib import Path
 
-import numpy as np
-
-from aiayn_keras.convert.joint_vocabulary import Vocabulary, join, joint_matrices, share
-from aiayn_keras.convert.model_of_weights import model_of_weights
-from aiayn_keras.convert.positions import (
-    DEFAULT_POSITIONS,
-    half_and_half_sinusoids,
-    position_weights,
-)
-from aiayn_keras.convert.taken_arrays import TakenArrays
-from aiayn_keras.convert.tensorflow_checkpoint import find_checkpoint, read_checkpoint
+from aiayn_keras.convert.joint_vocabulary import Vocabulary, read_token_file
+from aiayn_keras.convert.tensor_files import find_checkpoint, read_checkpoint
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
-from aiayn_keras.convert.vocabulary_files import read_token_file
+from aiayn_keras.convert.weights import (
+    DEFAULT_POSITIONS,
+    SIDES,
+    ForeignModel,
+    Matrices,
+    TrackedArrays,
+    check_has_sinusoids,
+    half_and_half_sinusoids,
+)
 
 ROOT = "model/"
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
-SLOT = "/.OPTIMIZER_SLOT/"
+MODEL_VARIABLES = r"model/(?!.*/\.OPTIMIZER_SLOT/).*/\.ATTRIBUTES/VARIABLE_VALUE"
+"""Regular expression for the names of variables, without those of the optimizer."""
 
-SIDES = ("encoder", "decoder")
 EMBEDDINGS = (
     "examples_inputter/features_inputter/embedding",
     "examples_inputter/labels_inputter/embedding",
@@ -39,12 +38,12 @@ PROJECTIONS = {
 }
 
 SPECIAL_TOKENS = ("<blank>", "<s>", "</s>")
-"""The first three tokens of every vocabulary; the unknown token is behind the last."""
+"""The first three tokens of every vocabulary; the unknown token follows the last."""
 
 UNKNOWN_TOKEN = "<unk>"
 PAD, START, END = range(3)
 FIRST_POSITION = 1
-EPSILON = 1e-3  # that of tf.keras.layers.LayerNormalization
+EPSILON = 1e-3  # tf.keras.layers.LayerNormalization
 
 
 def convert_opennmt_tf(
@@ -56,23 +55,22 @@ def convert_opennmt_tf(
     source_end=False,
     dtype=None,
 ):
-    """Makes a `TransformerSeq2SeqLM` of a `Transformer` of OpenNMT-tf 2.
+    """Makes a `TransformerSeq2SeqLM` from a `Transformer` of OpenNMT-tf 2.
 
-    A checkpoint holds variables alone; what else the model is comes with the arguments. Its
-    activation is taken to be ReLU, as in all of OpenNMT-tf's catalog, and its positions to be
-    sinusoids where it has no table of them.
+    A checkpoint holds only variables; the arguments describe the rest. The activation is taken to
+    be ReLU, as in all of OpenNMT-tf's catalog, and positions without a table to be sinusoids.
 
     Texts are tokens of the vocabularies with spaces between them: split them first as they were
-    split for the training, and join the translations again. Where the vocabulary's folder holds
+    split for the training, and join the translations again. If the vocabulary's folder holds
     `sentencepiece.model`, whose pieces are the tokens, the model takes text.
 
     Args:
         checkpoint: Its prefix, such as `run/ckpt-5000`, its file `*.index`, or the folder of a run.
-        source_vocabulary: The vocabulary of sources, a token a line.
-        target_vocabulary: That of translations; defaults to the source's.
+        source_vocabulary: The vocabulary of sources, one token a line.
+        target_vocabulary: The vocabulary of translations; defaults to the source's.
         num_heads: Number of attention heads; 8 in `TransformerBase`, 16 in `TransformerBig`.
-        source_end: Whether the model reads an end token behind a source, which the setting
-            `source_sequence_controls` of its training says.
+        source_end: Whether the model reads an end token after a source, according to the setting
+            `source_sequence_controls` of its training.
         dtype: A `keras.DTypePolicy` or its name.
 
     Returns:
@@ -84,133 +82,101 @@ def convert_opennmt_tf(
             and the variable.
     """
     prefix = find_checkpoint(checkpoint)
-    arrays = TakenArrays(prefix, read_checkpoint(prefix, _choose))
-    embeddings, output = _matrices(arrays)
+    names, variables = read_checkpoint(prefix, MODEL_VARIABLES)
+    if not variables:
+        raise ValueError(
+            f"{prefix}: it does not hold a model of OpenNMT-tf 2, whose variables are named "
+            f"`model/...`, but {', '.join(names[:1]):.100}; `onmt-convert-checkpoint` converts "
+            "checkpoints of version 1."
+        )
+    arrays = TrackedArrays(
+        prefix, {n.removeprefix(ROOT).removesuffix(SUFFIX): a for n, a in variables.items()}
+    )
+    matrices = _read_matrices(arrays)
     paths = Path(source_vocabulary), Path(target_vocabulary or source_vocabulary)
-    vocabulary = _joint_vocabulary(paths, embeddings)
+    vocabulary = matrices.join_vocabularies(
+        _read_vocabulary(paths[0], len(matrices.source)),
+        _read_vocabulary(paths[1], len(matrices.target)),
+    )
     models = read_sentencepiece_models(paths[0].parent)
     if models[0] is not None:
         vocabulary = add_pieces(vocabulary, *models)
     tokenizer = build_tokenizer(vocabulary, *models, paths[0], source_end)
-    options, weights = _options_and_weights(arrays, vocabulary, embeddings, output)
-    for name in arrays.left():
-        raise ValueError(
-            f"{prefix}: `{name:.200}` belongs to no part of the Transformer that can be converted: "
-            "one encoder and a decoder of equal depth, with sinusoidal or learned positions."
-        )
-    return model_of_weights(
+    num_layers = arrays.count_equal_layers("{side}/layers/")
+    positions, is_learned = _position_tables(arrays, matrices.hidden_dim)
+    normalize_first = "encoder/layer_norm/gamma" in arrays
+    attention_bias = "encoder/layers/0/self_attention/layer/linear_queries/bias" in arrays
+    model = ForeignModel(
         prefix,
         tokenizer,
-        len(vocabulary.source_rows),
-        weights,
-        num_heads=num_heads,
-        layer_norm_epsilon=EPSILON,
-        dtype=dtype,
-        **options,
+        vocabulary,
+        matrices,
+        positions,
+        num_layers,
+        intermediate_dim=arrays.take("encoder/layers/0/ffn/layer/inner/kernel", 2).shape[1],
+        weights=_layer_weights(arrays, num_layers, normalize_first, attention_bias),
+        options={
+            "num_heads": num_heads,
+            "normalize_first": normalize_first,
+            "attention_bias": attention_bias,
+            "layer_norm_epsilon": EPSILON,
+        },
+        is_learned=is_learned,
     )
-
-
-def _choose(names):
-    """The variables of the model, and not the optimizer's, by shorter names."""
-    chosen = {
-        name: name.removeprefix(ROOT).removesuffix(SUFFIX)
-        for name in names
-        if name.startswith(ROOT) and name.endswith(SUFFIX) and SLOT not in name
-    }
-    if not chosen:
+    for name in arrays.unused():
         raise ValueError(
-            "it holds no model of OpenNMT-tf 2, whose variables are named `model/...`; "
-            "checkpoints of version 1 are made into such by `onmt-convert-checkpoint`"
+            f"{prefix}: `{name:.200}` does not belong to a Transformer that can be converted: one "
+            "encoder and a decoder of equal depth, with sinusoidal or learned positions."
         )
-    return chosen
+    return model.build(dtype)
 
 
-def _matrices(arrays):
-    """The embeddings of both sides, and the output projection with its bias or None.
-
-    A matrix that several parts share is there once, under one of its names.
-    """
+def _read_matrices(arrays):
+    """The matrices; one that several parts share exists once, under one of its names."""
     source = arrays.take(EMBEDDINGS[0], 2)
     target = arrays.find([EMBEDDINGS[1]], 2, source)
     kernel = arrays.find([f"{OUTPUT}/kernel"], 2)
     bias = arrays.find([f"{OUTPUT}/bias"], 1)
-    output = target if kernel is None else kernel.T
-    if (
-        output.shape != target.shape
-        or output.shape[1] != source.shape[1]
-        or (bias is not None and len(bias) != len(output))
-    ):
+    return Matrices(arrays.path, source, target, target if kernel is None else kernel.T, bias)
+
+
+def _read_vocabulary(path, num_rows):
+    tokens = read_token_file(path)
+    if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
         raise ValueError(
-            f"{arrays.path}: embeddings of the shapes {source.shape} and {target.shape} do not go "
-            f"with an output of {output.shape}."
+            f"{path}: a vocabulary of OpenNMT-tf begins with {', '.join(SPECIAL_TOKENS)}, this "
+            f"one with {', '.join(tokens[:3]):.60}."
         )
-    return (source, target), (output, bias)
-
-
-def _joint_vocabulary(paths, embeddings):
-    vocabularies = []
-    for path, matrix in zip(paths, embeddings, strict=True):
-        tokens = read_token_file(path)
-        if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
-            raise ValueError(
-                f"{path}: a vocabulary of OpenNMT-tf begins with {', '.join(SPECIAL_TOKENS)}, this "
-                f"one with {', '.join(tokens[:3]):.60}."
-            )
-        tokens.append(UNKNOWN_TOKEN)
-        if len(tokens) != len(matrix):
-            raise ValueError(
-                f"{path} has {len(tokens):,} tokens, the unknown one included, but the embeddings "
-                f"have {len(matrix):,} rows."
-            )
-        vocabularies.append(Vocabulary(tuple(tokens), len(tokens) - 1, END, START, PAD))
-    source, target = vocabularies
-    if source.tokens == target.tokens and np.array_equal(*embeddings):
-        return share(target)
-    return join(source, target)
-
-
-def _options_and_weights(arrays, vocabulary, embeddings, output):
-    """Arguments of `TransformerBackbone`, and weights by their paths."""
-    num_layers = [arrays.count_layers(f"{side}/layers/") for side in SIDES]
-    if num_layers[0] != num_layers[1] or not num_layers[0]:
+    tokens.append(UNKNOWN_TOKEN)
+    if len(tokens) != num_rows:
         raise ValueError(
-            f"{arrays.path}: {num_layers[0]} layers of the encoder and {num_layers[1]} of the "
-            "decoder cannot be converted, only equal numbers."
+            f"{path} has {len(tokens):,} tokens, the unknown one included, but the embeddings "
+            f"have {num_rows:,} rows."
         )
-    hidden_dim = output[0].shape[1]
-    is_first = f"{SIDES[0]}/layer_norm/gamma" in arrays
-    attention_bias = f"{SIDES[0]}/layers/0/self_attention/layer/linear_queries/bias" in arrays
-    matrices = joint_matrices(vocabulary, *embeddings, *output)
-    options, weights = _positions(arrays, hidden_dim)
-    options |= {
-        "num_layers": num_layers[0],
-        "hidden_dim": hidden_dim,
-        "intermediate_dim": arrays.take("encoder/layers/0/ffn/layer/inner/kernel", 2).shape[1],
-        "normalize_first": is_first,
-        "attention_bias": attention_bias,
-        "tie_weights": "reverse_embeddings" not in matrices,
-        "logits_bias": "logits_bias" in matrices,
-    }
-    weights |= {f"token_embedding/{name}": array for name, array in matrices.items()}
-    norm = "input_layer_norm" if is_first else "output_layer_norm"
-    for i in range(num_layers[0]):
+    return Vocabulary(tuple(tokens), len(tokens) - 1, END, START, PAD)
+
+
+def _position_tables(arrays, hidden_dim):
+    """The tables of both sides, and whether both were learned."""
+    check_has_sinusoids(arrays.path, hidden_dim)
+    tables = [arrays.find([f"{side}/position_encoder/position_embedding"], 2) for side in SIDES]
+    sinusoids = half_and_half_sinusoids(DEFAULT_POSITIONS, hidden_dim, FIRST_POSITION)
+    is_learned = all(table is not None for table in tables)
+    return [sinusoids if table is None else table[FIRST_POSITION:] for table in tables], is_learned
+
+
+def _layer_weights(arrays, num_layers, normalize_first, attention_bias):
+    """The weights of all layers and of the last normalizations, by the paths of ours."""
+    weights = {}
+    norm = "input_layer_norm" if normalize_first else "output_layer_norm"
+    for i in range(num_layers):
         for side in SIDES:
             path = f"{side}/layers/{i}"
             weights |= _layer(arrays, path, f"{side}_block_{i}", norm, attention_bias)
-    if is_first:
+    if normalize_first:
         for side in SIDES:
             weights |= _norm(arrays, f"{side}/layer_norm", f"{side}_norm")
-    return options, weights
-
-
-def _positions(arrays, hidden_dim):
-    tables = [arrays.find([f"{side}/position_encoder/position_embedding"], 2) for side in SIDES]
-    if hidden_dim % 2 or hidden_dim < 4:
-        raise ValueError(f"{arrays.path}: a width of {hidden_dim} has no sinusoids.")
-    is_learned = all(table is not None for table in tables)
-    sinusoids = half_and_half_sinusoids(DEFAULT_POSITIONS, hidden_dim, FIRST_POSITION)
-    tables = [sinusoids if table is None else table[FIRST_POSITION:] for table in tables]
-    return position_weights(*tables, is_learned=is_learned)
+    return weights
 
 
 def _layer(arrays, theirs, ours, norm, has_bias):

@@ -1,13 +1,20 @@
-"""Tokenizers of converted models: of words, or of the SentencePiece models that came with them."""
+"""Tokenizers of converted models: of words, or of the SentencePiece models that came with them.
+
+A SentencePiece model is put into another order: texts are split as before, and tokens have our
+numbers.
+"""
 
 import dataclasses
 
 import numpy as np
+import sentencepiece
+from google.protobuf.message import DecodeError
 from sentencepiece import sentencepiece_model_pb2
 
+from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.joint_vocabulary import NONE, NUM_SPECIALS, UNKNOWN
-from aiayn_keras.convert.sentencepiece_order import SPECIAL, pieces_of, read_model, reorder
 from aiayn_keras.models import TransformerTokenizer
+from aiayn_keras.models.transformer_tokenizer import MAX_VOCABULARY_BYTES, SPECIAL_PIECES
 
 SPACE = "▁"
 """SentencePiece's sign for a space."""
@@ -16,7 +23,13 @@ SOURCE_FILES = ("sentencepiece.model", "source.spm")
 TARGET_FILES = ("target_sentencepiece.model", "target.spm")
 """Names of SentencePiece models in a folder: those of our exports, and those of OPUS-MT."""
 
+SPECIAL = tuple(SPECIAL_PIECES.values())
+Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
+MIN_SCORE = -1e9
+"""Score of pieces into which no text is split."""
 
+
+# === Tokenizers ===
 def read_sentencepiece_models(folder):
     """The SentencePiece models of a folder, of sources and of translations; or None and None.
 
@@ -28,19 +41,19 @@ def read_sentencepiece_models(folder):
         paths = [folder / name for name in names if (folder / name).exists()]
         found.append(read_model(paths[0]) if paths else None)
         if paths and not found[-1].pieces:
-            raise ValueError(f"{paths[0]} holds no SentencePiece model: it is empty.")
+            raise ValueError(f"{paths[0]} is not a SentencePiece model: it is empty.")
     return found[0], found[0] if found[1] is None else found[1]
 
 
 def add_pieces(vocabulary, source_model, target_model):
-    """Adds a row for every piece that texts are split into and that is no token of the model.
+    """Adds a row for every piece into which texts are split and that the model has no token for.
 
-    Its row is that of unknown tokens, and it is never written.
+    It has the row of unknown tokens, and is never written.
 
     Args:
         vocabulary: A `JointVocabulary`.
         source_model: The SentencePiece model of sources, a `ModelProto`.
-        target_model: That of translations; may be the same object.
+        target_model: The model of translations; may be the same object.
 
     Returns:
         A longer `JointVocabulary`.
@@ -65,20 +78,20 @@ def add_pieces(vocabulary, source_model, target_model):
 
 
 def build_tokenizer(vocabulary, source_model, target_model, origin, source_end=True):
-    """Makes a `TransformerTokenizer` of the ids of a `JointVocabulary`.
+    """Makes a `TransformerTokenizer` with the ids of a `JointVocabulary`.
 
     Without SentencePiece models text is words with spaces between them. A word of both languages
-    has two ids: in sources the source's, in translations the target's.
+    has two ids: the source's in sources, the target's in translations.
 
     Args:
         vocabulary: The `JointVocabulary`.
         source_model: The SentencePiece model of sources, whose pieces are all in it, or None.
-        target_model: That of translations.
+        target_model: The SentencePiece model of translations, or None.
         origin: Path of the vocabulary, for the error.
-        source_end: Whether the model reads an end token behind a source.
+        source_end: Whether the model reads an end token after a source.
 
     Raises:
-        ValueError: If the tokens are pieces of a SentencePiece model that is not there.
+        ValueError: If the tokens are pieces of a SentencePiece model that is missing.
     """
     models = []
     for words, model in (
@@ -98,8 +111,8 @@ def build_word_model(words):
     """Makes a SentencePiece model that splits at spaces, knows whole words and changes no letter.
 
     Args:
-        words: List of V strings, the word of each id; None for an id that no text has, which the
-            first four are.
+        words: List of V strings, the word of each id; None for an id that no text has, such
+            as the first four.
 
     Returns:
         Bytes of the model.
@@ -121,7 +134,7 @@ def _missing(model, words):
 
 
 def _distinct(words):
-    """Names of the pieces from 4 on; what is no word of the language cannot be found in text."""
+    """Names of the pieces from 4 on; no text contains those that are not the language's words."""
     taken = set(words)
     return [
         _unreachable(i, taken) if word is None or word in SPECIAL else word
@@ -130,7 +143,7 @@ def _distinct(words):
 
 
 def _unreachable(i, taken):
-    """A name that is not taken, with a space, for which text has the sign."""
+    """A name that is not taken, with a space, which text never has (it has `SPACE`)."""
     name = f"row {i}"
     while name in taken:  # by a model that was converted and exported before
         name += " "
@@ -143,5 +156,73 @@ def _check_words(words, origin):
             raise ValueError(
                 f"{origin}: its tokens are wordpieces, such as {word!r:.60}: put the SentencePiece "
                 f"model that splits text into them into the folder, as `{SOURCE_FILES[0]}`; if "
-                f"translations have another, as `{TARGET_FILES[0]}`."
+                f"translations have a different one, as `{TARGET_FILES[0]}`."
             )
+
+
+# === SentencePiece models ===
+def read_model(path):
+    """Reads a SentencePiece model.
+
+    Args:
+        path: The file.
+
+    Returns:
+        A `ModelProto`.
+
+    Raises:
+        OSError: If there is no such regular file.
+        ValueError: If it is not a SentencePiece model.
+    """
+    content = read_bytes(path, MAX_VOCABULARY_BYTES)
+    if not content:
+        raise ValueError(f"{path} is not a SentencePiece model: it is empty.")
+    model = sentencepiece_model_pb2.ModelProto()
+    try:
+        model.ParseFromString(content)
+        sentencepiece.SentencePieceProcessor(model_proto=content)
+    except (DecodeError, RuntimeError, ValueError, TypeError, OSError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise ValueError(f"{path} is not a SentencePiece model: {reason}") from error
+    return model
+
+
+def pieces_of(model):
+    """The pieces of a `ModelProto` into which texts are split, as a list of strings."""
+    return [
+        piece.piece for piece in model.pieces if piece.type not in (Piece.CONTROL, Piece.UNKNOWN)
+    ]
+
+
+def reorder(model, pieces, words=()):
+    """Makes a SentencePiece model that splits texts as another does, with tokens in our order.
+
+    Args:
+        model: The other `ModelProto`.
+        pieces: List of distinct strings, the tokens from 4 on. A piece of the model that is not
+            among them is lost: texts are split into others. A token that is not a piece of the
+            model never results from splitting a text, but can be turned into text.
+        words: The tokens that are never split, whatever else a text could be split into.
+
+    Returns:
+        Bytes of a model that begins with `<pad>`, `<unk>`, `<s>` and `</s>`.
+    """
+    known = {piece.piece: piece for piece in model.pieces}
+    reordered = sentencepiece_model_pb2.ModelProto()
+    reordered.CopyFrom(model)
+    del reordered.pieces[:]
+    for piece in SPECIAL:
+        kind = Piece.UNKNOWN if piece == SPECIAL_PIECES["unk"] else Piece.CONTROL
+        reordered.pieces.add(piece=piece, score=0.0, type=kind)
+    for piece in pieces:
+        if piece in words:
+            reordered.pieces.add(piece=piece, score=0.0, type=Piece.USER_DEFINED)
+        elif piece in known and known[piece].type not in (Piece.CONTROL, Piece.UNKNOWN):
+            reordered.pieces.append(known[piece])
+        else:
+            reordered.pieces.add(piece=piece, score=MIN_SCORE, type=Piece.UNUSED)
+    spec = reordered.trainer_spec
+    spec.vocab_size = len(reordered.pieces)
+    spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = range(len(SPECIAL))
+    spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = SPECIAL
+    return reordered.SerializeToString()

@@ -14,6 +14,7 @@ from array_record.python.array_record_module import ArrayRecordWriter
 
 from aiayn_keras.common.addresses import copy_file, join, read_file
 from aiayn_keras.common.files import atomic_path, digest_of_file, new_folder
+from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.data.token_shards import (
     INDEX,
@@ -25,7 +26,6 @@ from aiayn_keras.data.token_shards import (
     facts_of,
     parse_index,
 )
-from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
 
 MAX_PAIRS = 1 << 18
 """Pairs of a shard. A writer keeps some 60 bytes for each of them until the shard is whole."""

@@ -87,7 +87,7 @@ def _best_corner(counts, sources, targets, others):
     """The corner `(i, j)`, no row or column shared with `others`, that saves most beside them.
 
     All corners with the same `S + T` save the same amount per cell, so one two-way running sum
-    over the grid prices all of them.
+    over the grid prices all of them. The largest shape again if no free corner saves anything.
     """
     cost = _cell_costs(sources, targets, others)
     positions = sources[:, None] + targets[None, :]
@@ -98,6 +98,8 @@ def _best_corner(counts, sources, targets, others):
         saved[here] = per_cell.cumsum(axis=0).cumsum(axis=1)[here]
     for i, j in others:
         saved[i, :] = saved[:, j] = 0
+    if not saved.any():
+        return others[0]
     return np.unravel_index(saved.argmax(), saved.shape)
 
 

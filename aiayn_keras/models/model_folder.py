@@ -17,10 +17,10 @@ from aiayn_keras.common.files import (
     write_checksums,
     writing_folder,
 )
+from aiayn_keras.common.hub import download, is_hub_address
 from aiayn_keras.common.weight_files import (
     check_room_for,
 )
-from aiayn_keras.hub import download, is_address
 from aiayn_keras.models.architecture import (
     LATER_OPTIONS,
     OPTIONS,
@@ -64,7 +64,7 @@ def find_preset(preset, names):
     Raises:
         OSError: If a file is missing at an address, or the hub cannot be reached.
     """
-    if not is_address(preset):
+    if not is_hub_address(preset):
         return str(preset)
     optional = METADATA, *WITH_PREPROCESSOR, CHECKSUMS
     return str(download(str(preset), names, optional=optional))

@@ -1,6 +1,5 @@
-"""Corpora of any size, in parts, by processes of this machine or on a Ray cluster.
+"""Corpora of any size, cut into parts, on the processes of this machine or on a Ray cluster.
 
-`preparation.prepare` tokenizes a recipe's text, `translation.translate_files` translates files; an
-`engines.Engine` says who does the work. Nothing is imported here: workers that tokenize start
-without Keras.
+`preparation.prepare` tokenizes a recipe's text and `translation.translate_files` translates files;
+an `engines.Engine` provides the workers. Each of the three is imported from its own module.
 """

@@ -1,11 +1,14 @@
-"""A job over parts: what it is about, which of its parts are done, and where their results are."""
+"""A job over parts: its description, its finished parts, and the work on the others."""
 
+import abc
 import concurrent.futures
 import contextlib
 import json
 import shutil
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pydantic
 
@@ -19,26 +22,28 @@ from aiayn_keras.common.addresses import (
     whole_file,
 )
 from aiayn_keras.common.files import WRITING
+from aiayn_keras.common.folder_lock import hold_lock, lock_files
+from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.data.token_shards import FileFacts
-from aiayn_keras.folder_lock import hold_lock
 
-JOB = "job.json"
-LOCK = "job.lock"
-VERSION = 1
-MAX_BYTES = 1 << 28
-"""Greatest size of a job's description, and of a manifest."""
-READERS = 32
-"""Manifests that are read at a time: an object store takes a while to answer."""
+_JOB = "job.json"
+_LOCK = "job.lock"
+_VERSION = 1
+_MAX_BYTES = 1 << 28
+"""Maximum size of a job's description, and of a manifest."""
+_READERS = 32
+"""Number of manifests read at a time: an object store takes a while to answer."""
 
 
 class Manifest(pydantic.BaseModel):
-    """Facts about a part that is done; written after its results.
+    """Facts about a finished part, written after its results.
 
     Attributes:
         lines: Number of its lines.
-        bad_lines: Those among them that could not be used.
+        bad_lines: Number of unusable lines among them.
         files: `FileFacts` of its results, by name.
-        records: Number of records in each of its shards, by name; for translations empty.
+        records: Number of records in each of its shards, by name; empty for translations.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -49,8 +54,25 @@ class Manifest(pydantic.BaseModel):
     records: dict[str, int] = {}
 
     def is_in(self, sizes):
-        """Whether all results are among files, by name, in the sizes that they should have."""
+        """Whether all results are among files, given as sizes by name, and have the right size."""
         return all(sizes.get(name) == facts.bytes for name, facts in self.files.items())
+
+
+class Totals(NamedTuple):
+    """Sums over all parts of a job.
+
+    Attributes:
+        lines: Number of lines.
+        bad_lines: Number of unusable lines among them.
+    """
+
+    lines: int
+    bad_lines: int
+
+    @classmethod
+    def of(cls, manifests):
+        """The sums over a list of `Manifest`s."""
+        return cls(sum(each.lines for each in manifests), sum(each.bad_lines for each in manifests))
 
 
 @dataclass(frozen=True)
@@ -67,53 +89,59 @@ class Job:
 
     @contextlib.contextmanager
     def opened(self, description):
-        """Context manager in which this process alone works on the job, if its folder is here.
+        """Context manager that makes this process the only one on the job, if its folder is local.
 
-        A job of which no part is done may become another. Files that changed since it began, as a
-        damaged one that was copied again, are taken as they are now if no part of them is done.
+        While no part of a job is finished, it may be replaced by a different one. Files that
+        changed since it began, such as a damaged one that was copied again, are accepted as they
+        are now if no part of theirs is finished.
 
         Args:
-            description: Dictionary of JSON values: all that makes the results, in `files` a list
-                of each file's address and its version.
+            description: Dictionary of JSON values with everything that determines the results;
+                `files` is a list of each file's address and version.
 
         Raises:
-            FileExistsError: If the folder holds the results of something else.
-            FolderInUseError: If another process works on the job.
+            FileExistsError: If the folder holds other results.
+            FolderInUseError: If another process is working on the job.
         """
-        wanted = {"version": VERSION, **description, "parts": [asdict(part) for part in self.parts]}
+        parts = [asdict(part) for part in self.parts]
+        wanted = {"version": _VERSION, **description, "parts": parts}
         wanted = json.loads(json.dumps(wanted))
-        is_here = not is_address(self.output)
-        with hold_lock(Path(self.output) / LOCK) if is_here else contextlib.nullcontext():
+        is_local = not is_address(self.output)
+        with hold_lock(Path(self.output) / _LOCK) if is_local else contextlib.nullcontext():
             self._begin(wanted)
             yield
 
     def _begin(self, wanted):
-        names = sizes_in(self.output).keys() - {LOCK}
-        if JOB not in names:
-            if others := sorted([*names, *_own(folders_in(self.output))]):
+        names = sizes_in(self.output).keys() - {path.name for path in lock_files(Path(_LOCK))}
+        if _JOB not in names:
+            if others := sorted([*names, *_visible(folders_in(self.output))]):
                 raise FileExistsError(
-                    f"{self.output} holds other files or folders, such as {others[0]}. Choose "
-                    "another folder."
+                    f"{self.output} holds other files or folders, such as {others[0]}. Choose a "
+                    "different folder."
                 )
-            write_json(join(self.output, JOB), wanted)
+            _write_json(join(self.output, _JOB), wanted)
             return
         there = self._description()
         differing = [name for name in wanted if there.get(name) != wanted[name]]
         if not differing:
             return
-        is_free = names == {JOB} and not is_address(self.output)  # where another may be at work
+        # Another process may be working at a URL.
+        is_free = names == {_JOB} and not is_address(self.output)
         if not is_free and (differing != ["files"] or self._uses(there["files"], wanted, names)):
-            remedy = ", or delete this one: no part of it is done" if names == {JOB} else ""
-            raise FileExistsError(
-                f"{self.output} holds another job, which differs in: {', '.join(differing)}"
-                f"{_first_change(there['files'], wanted['files'])}. Choose another folder{remedy}."
+            remedy = (
+                ", or delete this one: none of its parts is finished" if names == {_JOB} else ""
             )
-        write_json(join(self.output, JOB), wanted)
+            raise FileExistsError(
+                f"{self.output} holds a different job, which differs in: {', '.join(differing)}"
+                f"{_first_change(there['files'], wanted['files'])}. Choose a different folder"
+                f"{remedy}."
+            )
+        _write_json(join(self.output, _JOB), wanted)
 
     def _uses(self, files_there, wanted, names):
-        """Whether there is a result of a file that was another when the job began."""
+        """Whether there is a result from a file that has changed since the job began."""
         changed = {file[0] for file in wanted["files"] if file not in files_there}
-        of_all = any(not name.startswith("part-") for name in names - {JOB})  # a vocabulary
+        of_all = any(not name.startswith("part-") for name in names - {_JOB})  # a vocabulary
         return of_all or any(
             f"{stem_of(part)}.json" in names
             for part in self.parts
@@ -121,13 +149,14 @@ class Job:
         )
 
     def open_parts(self):
-        """The parts that are not done yet, and the manifests of those that are, by number.
+        """The unfinished parts, and the manifests of the finished ones by number.
 
-        A part is done again if its manifest is damaged, or a file has not the size it says.
+        A part is unfinished if its manifest is damaged, or a file does not have the size given
+        there.
         """
         sizes, done = sizes_in(self.output), {}
         written = [part for part in self.parts if f"{stem_of(part)}.json" in sizes]
-        with concurrent.futures.ThreadPoolExecutor(READERS) as executor:
+        with concurrent.futures.ThreadPoolExecutor(_READERS) as executor:
             manifests = list(executor.map(self._read, written))
         for part, manifest in zip(written, manifests, strict=True):
             if manifest is not None and manifest.is_in(sizes):
@@ -135,12 +164,12 @@ class Job:
         return [part for part in self.parts if part.number not in done], done
 
     def finish_part(self, part, lines, bad_lines, files, records=()):
-        """Writes a part's list of bad lines and its `Manifest`, which it returns.
+        """Writes a part's list of unusable lines and its `Manifest`, which it returns.
 
         Args:
-            part: A `Part`, whose results are written.
+            part: A `Part` whose results are written.
             lines: Number of its lines.
-            bad_lines: List of tuples of a line's place in the part, from 1, and what is wrong.
+            bad_lines: List of tuples of a line's number in the part, from 1, and its problem.
             files: As in `Manifest`.
             records: As in `Manifest`.
         """
@@ -150,16 +179,16 @@ class Job:
             rows = [{"file": address, "line": n, "reason": reason} for n, reason in bad_lines]
             with whole_file(list_of_bad) as path:
                 path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-        else:  # one of a process that was killed, before the file was mended
+        else:  # one that a killed process wrote before the file was repaired
             delete_file(list_of_bad)
         manifest = Manifest(
             lines=lines, bad_lines=len(bad_lines), files=files, records=dict(records)
         )
-        write_json(self._manifest(part), manifest.model_dump(mode="json"))
+        _write_json(self._manifest(part), manifest.model_dump(mode="json"))
         return manifest
 
     def missing(self):
-        """The parts whose manifests are not in the folder, as this process sees it."""
+        """The parts whose manifests this process does not see in the folder."""
         names = sizes_in(self.output)
         return [part for part in self.parts if f"{stem_of(part)}.json" not in names]
 
@@ -173,41 +202,24 @@ class Job:
     def _read(self, part):
         """A part's manifest, or `None` if it is damaged."""
         try:
-            content = read_file(self._manifest(part), MAX_BYTES)
+            content = read_file(self._manifest(part), _MAX_BYTES)
             return Manifest.model_validate_json(content)
         except pydantic.ValidationError:
             return None
 
     def _description(self):
-        address = join(self.output, JOB)
+        address = join(self.output, _JOB)
         try:
-            there = json.loads(read_file(address, MAX_BYTES))
+            there = json.loads(read_file(address, _MAX_BYTES))
             files = [[address, *facts] for address, *facts in there["files"]]
             return {**there, "files": files}
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ValueError(
-                f"{address} is damaged: {error}. Choose another folder, or delete this one."
+                f"{address} is damaged: {error}. Choose a different folder, or delete this one."
             ) from None
 
     def _manifest(self, part):
         return join(self.output, f"{stem_of(part)}.json")
-
-
-def _own(folders):
-    """Names of folders that somebody made: no hidden ones, nor that of a volume's root."""
-    return [name for name in folders if not name.startswith(".") and name != "lost+found"]
-
-
-def _first_change(before, now):
-    """In brackets, which file is another than when a job began; nothing if all are the same."""
-    known, found = ({str(file[0]): file for file in files} for files in (before, now))
-    for address, file in found.items():
-        if address not in known:
-            return f" ({address} was none of its files)"
-        if known[address] != file:
-            return f" ({address} has changed since it began)"
-    gone = [address for address in known if address not in found]
-    return f" ({gone[0]} is gone)" if gone else ""
 
 
 def stem_of(part):
@@ -215,7 +227,112 @@ def stem_of(part):
     return f"part-{part.number:06d}"
 
 
-def write_json(address, value):
+def _visible(folders):
+    """Names of folders without hidden ones and the one at the root of a volume."""
+    return [name for name in folders if not name.startswith(".") and name != "lost+found"]
+
+
+def _first_change(before, now):
+    """Text in brackets about the first file that changed since a job began; "" if none did."""
+    known, found = ({str(file[0]): file for file in files} for files in (before, now))
+    for address, file in found.items():
+        if address not in known:
+            return f" ({address} was not one of its files)"
+        if known[address] != file:
+            return f" ({address} has changed since it began)"
+    gone = [address for address in known if address not in found]
+    return f" ({gone[0]} is gone)" if gone else ""
+
+
+def _write_json(address, value):
     """Writes a JSON file that appears whole."""
     with whole_file(address) as path:
         path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+
+
+# ---- Working on the parts ----
+
+
+class PartWork(abc.ABC):
+    """Work on the parts of a `Job`, for `finish_job`."""
+
+    @abc.abstractmethod
+    def write(self, part):
+        """Writes the results of a `Part` and then its `Manifest`, which it returns.
+
+        Raises:
+            CorpusError: If its file is damaged; then there is no manifest.
+        """
+
+    def __call__(self, part):
+        """The number of a `Part`, and its `Manifest` or the `CorpusError`."""
+        try:
+            return part.number, self.write(part)
+        except CorpusError as error:
+            return part.number, error
+
+
+def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, description=""):
+    """Works on the unfinished parts of a job, with a progress bar.
+
+    Args:
+        job: An opened `Job`.
+        engine: `Engine`.
+        work_class: A subclass of `PartWork`; its constructor takes the job's output first.
+        arguments: Tuple of the other arguments of the constructor.
+        uses_accelerator: As in `Engine.run`.
+        description: Text before the progress bar.
+
+    Returns:
+        List of the `Manifest`s of all parts, in order.
+
+    Raises:
+        CorpusError: For the first damaged file, when all parts of other files are finished.
+        RuntimeError: If workers wrote into a folder that this process does not see.
+    """
+    left, done = job.open_parts()
+    results = engine.run(
+        work_class, (job.output, *arguments), left, uses_accelerator=uses_accelerator
+    )
+    start, lines, problems = time.perf_counter(), 0, []
+    with (
+        contextlib.closing(results),
+        open_progress(
+            SECONDS_BETWEEN_LINES,
+            total=len(job.parts),
+            initial=len(done),
+            unit="part",
+            desc=description,
+        ) as bar,
+    ):
+        for number, manifest in results:
+            if isinstance(manifest, CorpusError):
+                problems.append(manifest)
+                continue
+            done[number] = manifest
+            lines += manifest.lines
+            rate = lines / (time.perf_counter() - start)
+            bar.set_postfix_str(f"{lines:,} lines, {rate:,.0f} lines/s", refresh=False)
+            bar.update()
+    job.clean()
+    if problems:
+        raise first_of(
+            problems, "All other parts are finished; the same command goes on with these."
+        ) from problems[0]
+    if job.missing():
+        raise RuntimeError(
+            f"Workers wrote into a {job.output} that is not this machine's: give a folder that all "
+            "machines share, or a URL."
+        )
+    return [done[part.number] for part in job.parts]
+
+
+def first_of(problems, consequence):
+    """One error for all parts whose files are damaged, with the text of the first.
+
+    Args:
+        problems: List of `CorpusError`s.
+        consequence: Sentence that says what happens next.
+    """
+    others = f" Parts with such errors: {len(problems)}." if len(problems) > 1 else ""
+    return CorpusError(f"{problems[0]}{others} {consequence}")

@@ -1,4 +1,4 @@
-"""Columns of text in Parquet files, read by their row groups."""
+"""Columns of text in Parquet files, read by row groups."""
 
 import contextlib
 
@@ -7,15 +7,15 @@ from aiayn_keras.common.text_files import CorpusError
 
 
 def is_parquet(address):
-    """Whether an address says that it is a Parquet file's."""
+    """Whether an address ends like that of a Parquet file."""
     return address.endswith(".parquet")
 
 
 def row_groups(address, part_bytes):
-    """Ranges of row groups that together have at least so many bytes, but for the last one.
+    """Ranges of row groups that each have at least `part_bytes`, except the last one.
 
     Raises:
-        CorpusError: If the file is none.
+        CorpusError: If the file is not a whole Parquet file.
         ImportError: If pyarrow is not installed.
     """
     ranges, start, size = [], 0, 0
@@ -30,12 +30,12 @@ def row_groups(address, part_bytes):
 
 
 def read_rows(address, start, stop, columns):
-    """Gives tuples of a row group range's values, in the order of `columns`.
+    """Yields the rows of a range of row groups as tuples, in the order of `columns`.
 
-    Strings come as their bytes, of which not all may be UTF-8; other values as Python's.
+    Strings are given as bytes, which may not be valid UTF-8; other values as Python's.
 
     Raises:
-        CorpusError: If the file has no such column, or two of the name, or is damaged.
+        CorpusError: If the file lacks a column, has two of its name, or is damaged.
         ImportError: If pyarrow is not installed.
     """
     with _opened(address) as parquet:
@@ -51,7 +51,7 @@ def read_rows(address, start, stop, columns):
 
 
 def _values(column):
-    """The values of a `pyarrow.Array`, strings as bytes."""
+    """The values of a `pyarrow.Array`, with strings as bytes."""
     import pyarrow
 
     if isinstance(column, pyarrow.ExtensionArray):
@@ -78,6 +78,6 @@ def _opened(address):
             yield file
     except (pyarrow.ArrowInvalid, OSError) as error:
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
-            raise  # of the file system; what is damaged has no number
+            raise  # from the file system; errors about damage have no number
         reason = " ".join(str(error).split())[:200]
-        raise CorpusError(f"{address} is no whole Parquet file: {reason}") from error
+        raise CorpusError(f"{address} is not a whole Parquet file: {reason}") from error

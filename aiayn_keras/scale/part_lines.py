@@ -1,4 +1,4 @@
-"""The lines and pairs of a part; those that cannot be used are told, not fatal."""
+"""The lines and pairs of a part; unusable ones are reported and do not end the job."""
 
 import gzip
 import io
@@ -11,9 +11,9 @@ from aiayn_keras.common.addresses import file_system
 from aiayn_keras.common.text_files import MAX_LINE_BYTES, CorpusError, Unpacked
 from aiayn_keras.scale.parquet_files import is_parquet, read_rows
 
-BOM = b"\xef\xbb\xbf"
-SIDES = ("source", "target")
-"""Columns of the pairs in a Parquet file."""
+_BOM = b"\xef\xbb\xbf"
+_SIDES = ("source", "target")
+"""Columns of a Parquet file of pairs."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class BadLine:
 
 
 def read_lines(part, column="text"):
-    """Gives the lines of a part, without their ends.
+    """Yields the lines of a part, without their ends.
 
     Args:
         part: A `Part` of one piece.
         column: Name of the column of a Parquet file.
 
     Yields:
-        Strings, and a `BadLine` for each line that is not UTF-8, or too long.
+        Strings, and a `BadLine` for each line that is not UTF-8 or is too long.
 
     Raises:
-        CorpusError: If the file is damaged, so that its further lines are lost.
+        CorpusError: If the file is damaged, so that the rest of it cannot be read.
     """
     (piece,) = part.pieces
     if is_parquet(piece.address):
@@ -49,25 +49,25 @@ def read_lines(part, column="text"):
 
 
 def read_pairs(part):
-    """Gives the pairs of a part, of two aligned files, of tab-separated lines or of Parquet.
+    """Yields the pairs of a part of two aligned files, of tab-separated lines or of Parquet.
 
-    Both sides get Unicode's normal form NFC, as in `stream_parallel`.
+    Both sides are brought into Unicode's normal form NFC, as in `stream_parallel`.
 
     Args:
         part: A `Part`.
 
     Yields:
-        Tuples of source and target, and a `BadLine` for each line of which a side cannot be used.
+        Tuples of source and target, and a `BadLine` for each line with an unusable side.
 
     Raises:
-        CorpusError: If a file is damaged, so that its further lines are lost; if aligned files
+        CorpusError: If a file is damaged, so that the rest of it cannot be read, or aligned files
             differ in their number of lines.
     """
     pieces = part.pieces
     if len(pieces) == 2:
         rows = _aligned(pieces)
     elif is_parquet(pieces[0].address):
-        rows = read_rows(pieces[0].address, pieces[0].start, pieces[0].stop, SIDES)
+        rows = read_rows(pieces[0].address, pieces[0].start, pieces[0].stop, _SIDES)
         rows = (tuple(map(_text_of, row)) for row in rows)
     else:
         rows = map(_columns, _piece_lines(pieces[0]))
@@ -101,7 +101,7 @@ def _text_of(value):
         value = value.encode()
     if isinstance(value, bytes):
         return _decode(value, len(value))
-    return BadLine(f"no text: {value!r:.40}")
+    return BadLine(f"not text: {value!r:.40}")
 
 
 def _piece_lines(piece):
@@ -119,23 +119,23 @@ def _piece_lines(piece):
 
 
 def _lines(file, position, stop):
-    if position:  # the line that began in the piece before, and may end behind this one
+    if position:  # skip the line that began in the piece before, even if it ends after this one
         file.seek(position - 1)
         position += _skip_line(file, stop) - 1
     while stop is None or position < stop:
         line = file.readline(MAX_LINE_BYTES + 1)
-        if not line or (position == 0 and line == BOM):
+        if not line or (position == 0 and line == _BOM):
             return
         size = len(line)
         if size > MAX_LINE_BYTES and not line.endswith(b"\n"):
             size += _skip_line(file, None)
-        line = line.removeprefix(BOM if position == 0 else b"")
+        line = line.removeprefix(_BOM if position == 0 else b"")
         yield _decode(line.removesuffix(b"\n").removesuffix(b"\r"), size)
         position += size
 
 
 def _skip_line(file, stop):
-    """Reads to the end of a line, in blocks, or to a place in the file; the number of its bytes."""
+    """Skips to the end of a line, in blocks, or to a position; returns the number of bytes."""
     skipped = 0
     while (stop is None or file.tell() < stop) and (line := file.readline(MAX_LINE_BYTES)):
         skipped += len(line)

@@ -1,21 +1,25 @@
-"""Files cut into parts, each of which one process works on, and whose results are written at once.
+"""Files cut into parts; one worker processes a part, and its results are written together.
 
 As in Hadoop and Spark, a plain text file is cut at bytes, and a line belongs to the part in which
-it begins; a compressed file is one part, since it can be read from its beginning only; a Parquet
-file is cut between its row groups.
+it begins. A compressed file is one part because it can only be read from its beginning. A Parquet
+file is cut between its row groups. Two aligned text files are cut at the same lines.
 """
 
 from dataclasses import dataclass
 
-from aiayn_keras.common.addresses import find_files, is_in
+import numpy as np
+
+from aiayn_keras.common.addresses import file_system, find_files, is_in
 from aiayn_keras.common.text_files import CorpusError
-from aiayn_keras.scale.aligned_cuts import cut_aligned
 from aiayn_keras.scale.parquet_files import is_parquet, row_groups
 
 PART_BYTES = 1_000_000
 """Size of a part of plain text: some 10,000 sentences."""
 MAX_PARTS = 100_000
-"""Parts are larger where there would be more: each has files of its own, which are listed."""
+"""Parts are made larger rather than more numerous: the files of each have to be listed."""
+
+_BLOCK = 1 << 23
+"""Number of bytes searched for line ends at a time."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,8 @@ class Piece:
 
     Attributes:
         address: The file.
-        start: Where it begins: a byte, or a row group of Parquet.
-        stop: Where the next one begins; `None` for the rest of the file.
+        start: Beginning of the piece: a byte, or a row group of Parquet.
+        stop: Beginning of the next piece; `None` for the rest of the file.
     """
 
     address: str
@@ -35,11 +39,11 @@ class Piece:
 
 @dataclass(frozen=True)
 class Part:
-    """Lines that are worked on together.
+    """Lines that one worker processes together.
 
     Attributes:
-        number: Its place among all parts.
-        pieces: One `Piece`; of two aligned files two, the sources and the targets.
+        number: Position among all parts.
+        pieces: One `Piece`, or two for aligned files: the sources and the targets.
     """
 
     number: int
@@ -50,20 +54,20 @@ def plan_parts(patterns, part_bytes=PART_BYTES, left_out=None):
     """Cuts files into parts.
 
     Args:
-        patterns: One pattern as in `find_files`; or two, of aligned files, which go together in
-            the order of their names.
-        part_bytes: Size of a part of plain text, and the least of a part of Parquet, unless there
-            would be more than `MAX_PARTS`.
-        left_out: Folder whose files are not taken, as the parts' own results; its address is as
-            `absolute` gives it.
+        patterns: One pattern as in `find_files`; or two for aligned files, which are paired in the
+            order of their names.
+        part_bytes: Size of a part of plain text and minimum size of a part of Parquet. Larger if
+            there would be more than `MAX_PARTS`.
+        left_out: Folder whose files are ignored, such as that of the results; an address as
+            `absolute` returns it.
 
     Returns:
-        The list of `FoundFile`s, and the list of `Part`s in their order.
+        The list of `FoundFile`s, and the list of `Part`s in order.
 
     Raises:
         FileNotFoundError: If there is no file.
-        CorpusError: For a file that says it is Parquet and is not; if aligned files differ in
-            number, or in their number of lines.
+        CorpusError: For a damaged Parquet file, or aligned files that differ in their number or in
+            their number of lines.
     """
     sides = [_found(pattern, left_out) for pattern in patterns]
     part_bytes = max(part_bytes, sum(file.bytes for file in sides[0]) // MAX_PARTS)
@@ -80,7 +84,7 @@ def _found(pattern, left_out):
     if left_out is not None:
         files = [file for file in files if not is_in(file.address, left_out)]
     if not files:
-        raise FileNotFoundError(f"There is no file {pattern} but those in {left_out}.")
+        raise FileNotFoundError(f"There is no file {pattern} except those in {left_out}.")
     return files
 
 
@@ -100,7 +104,7 @@ def _aligned(sources, targets, part_bytes):
     for source, target in _paired(sources, targets):
         pairs = [((0, None), (0, None))]
         if not source.address.endswith(".gz") and not target.address.endswith(".gz"):
-            pairs = cut_aligned(source.address, target.address, part_bytes)
+            pairs = _cut_aligned(source.address, target.address, part_bytes)
         for source_range, target_range in pairs:
             yield Piece(source.address, *source_range), Piece(target.address, *target_range)
 
@@ -108,7 +112,7 @@ def _aligned(sources, targets, part_bytes):
 def _paired(sources, targets):
     if len(sources) != len(targets):
         raise CorpusError(
-            "There must be as many files of sources as of targets. "
+            "There must be the same number of source and target files. "
             f"Received: {len(sources)} like {sources[0].address}, {len(targets)} like "
             f"{targets[0].address}."
         )
@@ -118,3 +122,50 @@ def _paired(sources, targets):
             "`target`. Give one pattern."
         )
     return zip(sources, targets, strict=True)
+
+
+def _cut_aligned(source, target, part_bytes):
+    """Pairs of byte ranges of two plain text files, with the same lines.
+
+    Both files are read once, to find their lines. A range of the first file has at least
+    `part_bytes`, except the last one.
+    """
+    starts, lines, num_lines = [0], [0], 0
+    for ends in _line_ends(source):
+        while ends[-1] >= starts[-1] + part_bytes:
+            place = int(np.searchsorted(ends, starts[-1] + part_bytes))
+            starts.append(int(ends[place]))
+            lines.append(num_lines + place + 1)
+        num_lines += len(ends)
+    found, others = 0, [0]
+    for ends in _line_ends(target):
+        here = [line for line in lines[len(others) :] if line <= found + len(ends)]
+        others += [int(ends[line - found - 1]) for line in here]
+        found += len(ends)
+    if found != num_lines:
+        raise CorpusError(
+            "Parallel files must have the same number of lines. "
+            f"Received: {num_lines} lines in {source}, {found} lines in {target}."
+        )
+    if len(starts) > 1 and lines[-1] == num_lines:  # nothing follows the last cut
+        starts, others = starts[:-1], others[:-1]
+    return list(zip(_ranges(starts), _ranges(others), strict=True))
+
+
+def _ranges(starts):
+    return list(zip(starts, [*starts[1:], None], strict=True))
+
+
+def _line_ends(address):
+    """Yields integer arrays of the positions after lines; the last line may lack its newline."""
+    system, path = file_system(address)
+    position = last = 0
+    with system.open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + position + 1
+            position += len(block)
+            if len(ends):
+                last = int(ends[-1])
+                yield ends
+    if position > last:
+        yield np.array([position])

@@ -1,4 +1,4 @@
-"""A recipe's training text tokenized once, for `corpus.shards`: on one machine or on many."""
+"""A recipe's training text tokenized once, for `corpus.shards`, on one machine or many."""
 
 import contextlib
 import itertools
@@ -9,41 +9,46 @@ import sentencepiece
 
 from aiayn_keras.common.addresses import absolute, is_address, join, read_file, sizes_in, whole_file
 from aiayn_keras.common.files import check_is_new
+from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.data import CorpusError, write_shards
-from aiayn_keras.data.shard_writer import ENDINGS, MAX_PAIRS, dtype_of, index_text
-from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard
-from aiayn_keras.progress import SECONDS_BETWEEN_LINES, open_progress
+from aiayn_keras.data.shard_writer import (
+    ENDINGS,
+    MAX_PAIRS,
+    dtype_of,
+    index_text,
+    split_into_shards,
+    write_shard,
+)
+from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard, facts_of
 from aiayn_keras.scale.engines import Engine
-from aiayn_keras.scale.job import Job
+from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, first_of, stem_of
+from aiayn_keras.scale.part_lines import BadLine, read_pairs
 from aiayn_keras.scale.parts import plan_parts
-from aiayn_keras.scale.running import Totals, finish_job, first_of, totals
-from aiayn_keras.scale.samples import SampleWork
-from aiayn_keras.scale.tokenizing import TokenizingWork
 from aiayn_keras.training.recipe import RecipeError
 from aiayn_keras.training.training_data import MAX_PAIRS as MAX_SAMPLED
 from aiayn_keras.training.training_data import load_named, origin_of, read_files, train_tokenizer
 
 logger = logging.getLogger(__name__)
 
-PART_BYTES = 16_000_000
+_PART_BYTES = 16_000_000
 """Size of a part of the sources: some 150,000 pairs."""
 
 
-def prepare(recipe, output, engine=None, *, part_bytes=PART_BYTES, most_pairs=MAX_PAIRS):
+def prepare(recipe, output, engine=None, *, part_bytes=_PART_BYTES, most_pairs=MAX_PAIRS):
     """Learns a recipe's vocabulary and writes its training pairs as token shards.
 
-    Files are cut into parts, each of which a worker tokenizes: a part's shards are written, then
-    its manifest, `part-000000.json`; and when all parts are done, the index. A job that was killed
-    goes on with the parts that have no manifest. Lines that cannot be used are listed in
+    Files are cut into parts, and workers tokenize them: first the shards of a part are written,
+    then its manifest, `part-000000.json`; the index follows when all parts are finished. A job that
+    was killed goes on with the parts that do not have a manifest. Unusable lines are listed in
     `part-000000.bad.jsonl`. The shards do not depend on the workers, whose memory does not grow
-    with the corpus. A corpus by name, trees, and text with `tokenizer.whole_target_words` are read
-    into memory and written at once.
+    with the corpus. A corpus given by name, trees, and text with `tokenizer.whole_target_words` are
+    read into memory and written at once.
 
     Args:
-        recipe: A `Recipe`. Its `corpus.train` may be patterns and URLs, as in `find_files`: of
+        recipe: A `Recipe`. Its `corpus.train` may hold patterns and URLs, as in `find_files`, of
             aligned files, of tab-separated ones, or of Parquet with columns `source` and `target`.
-        output: Path or URL of the folder to make, for the recipe's field `corpus.shards`.
-        engine: The `Engine`; a process for each core if not given.
+        output: Path or URL of the folder to create, for the recipe's field `corpus.shards`.
+        engine: The `Engine`, by default one process for each core.
         part_bytes: As in `plan_parts`.
         most_pairs: As in `write_shards`.
 
@@ -51,18 +56,18 @@ def prepare(recipe, output, engine=None, *, part_bytes=PART_BYTES, most_pairs=MA
         `Totals`.
 
     Raises:
-        FileExistsError: If `output` is there, and is not of this job.
+        FileExistsError: If `output` exists and does not belong to this job.
         FileNotFoundError: If a file is missing.
-        FolderInUseError: If another process works on the job.
-        CorpusError: For a corpus that cannot be read, or without a pair; for damaged files, before
-            the vocabulary is learned, as it is learned from all of them.
-        RecipeError: If the recipe fine-tunes a model, for which no vocabulary is learned, or has
+        FolderInUseError: If another process is working on the job.
+        CorpusError: For a corpus that cannot be read or does not have a pair. Damaged files are
+            reported before the vocabulary is learned, as it is learned from all of them.
+        RecipeError: If the recipe fine-tunes a model, so that no vocabulary is learned, or has
             fields that need text.
     """
     if recipe.model.initial is not None:
         raise RecipeError(
-            "`model.initial`: prepared shards are not for fine-tuning, which reads text. Leave "
-            "out `aiayn-keras prepare`."
+            "`model.initial`: fine-tuning reads text, not prepared shards. Leave out "
+            "`aiayn-keras prepare`."
         )
     if names := recipe.fields_of_text():
         raise RecipeError(
@@ -93,21 +98,21 @@ def _prepare_parts(job, recipe, engine, most_pairs):
     processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
     dtype = dtype_of(processor.vocab_size())
     arguments = (proto, dtype, most_pairs)
-    manifests = finish_job(job, engine, TokenizingWork, arguments, description="tokenizing ")
+    manifests = finish_job(job, engine, _TokenizingWork, arguments, description="tokenizing ")
     shards = [shard for manifest in manifests for shard in _shards_of(manifest)]
     if not shards:
         raise CorpusError(f"{' and '.join(section.train)}: there is no pair to prepare.")
     with whole_file(join(job.output, INDEX)) as path:
         path.write_text(index_text(dtype, origin_of(recipe), shards), encoding="utf-8")
-    return totals(manifests)
+    return Totals.of(manifests)
 
 
 def _prepare_in_memory(recipe, output, engine):
     """Writes the shards of a corpus that is read into memory."""
     if engine != Engine() or is_address(output):
         raise RecipeError(
-            "Only files of aligned or tab-separated text, or of Parquet, are prepared by workers, "
-            "or into another place than a folder. Prepare this corpus without."
+            "Workers and URLs are only for files of aligned or tab-separated text, or of Parquet. "
+            "Prepare this corpus without them."
         )
     check_is_new(output)
     section = recipe.corpus
@@ -120,14 +125,17 @@ def _prepare_in_memory(recipe, output, engine):
     return Totals(write_shards(output, pairs, tokenizer.proto, size, origin_of(recipe)), 0)
 
 
+# ---- The vocabulary ----
+
+
 def _tokenizer_of(job, section, engine):
-    """The SentencePiece model of a job, which is learned if it is not there."""
+    """The SentencePiece model of a job, which is learned if it does not exist yet."""
     address = join(job.output, TOKENIZER)
     if TOKENIZER in sizes_in(job.output):
         return read_file(address, MAX_TOKENIZER_BYTES)
-    logger.info("Learning the vocabulary from some of the pairs.")
+    logger.info("Learning the vocabulary from a sample of the pairs.")
     wanted = -(-MAX_SAMPLED // len(job.parts))
-    results = engine.run(SampleWork, (job.output, wanted), job.parts)
+    results = engine.run(_SampleWork, (wanted,), job.parts)
     with (
         contextlib.closing(results),
         open_progress(
@@ -151,6 +159,106 @@ def _tokenizer_of(job, section, engine):
     with whole_file(address) as path:
         path.write_bytes(tokenizer.proto)
     return tokenizer.proto
+
+
+class _SampleWork:
+    """Draws evenly spaced pairs of parts.
+
+    Args:
+        wanted: Number of pairs of a part.
+    """
+
+    def __init__(self, wanted):
+        self._wanted = wanted
+
+    def __call__(self, part):
+        """The number of a `Part`, and a list of its pairs, or a `CorpusError` if it is damaged."""
+        sample = EvenSample(self._wanted)
+        try:
+            for pair in read_pairs(part):
+                if not isinstance(pair, BadLine):
+                    sample.add(pair)
+        except CorpusError as error:
+            return part.number, error
+        return part.number, sample.items
+
+
+class EvenSample:
+    """Evenly spaced items of a stream of unknown length.
+
+    Every `step`-th item is kept. When there are twice as many as wanted, every second one is
+    dropped and the step doubles.
+
+    Args:
+        wanted: Minimum number of kept items, if the stream is long enough.
+
+    Attributes:
+        items: The kept items, in order.
+
+    Example:
+    >>> sample = EvenSample(2)
+    >>> for item in range(10):
+    ...     sample.add(item)
+    >>> sample.items
+    [0, 4, 8]
+    """
+
+    def __init__(self, wanted):
+        self._wanted, self._step, self._seen = wanted, 1, 0
+        self.items = []
+
+    def add(self, item):
+        """Takes the next item of the stream."""
+        if self._seen % self._step == 0:
+            self.items.append(item)
+            if len(self.items) >= 2 * self._wanted:
+                self.items, self._step = self.items[::2], 2 * self._step
+        self._seen += 1
+
+
+# ---- The shards ----
+
+
+class _TokenizingWork(PartWork):
+    """Tokenizes parts into shards.
+
+    Args:
+        output: As in `Job`.
+        proto: A SentencePiece model.
+        dtype: NumPy's name of the type of the ids.
+        most_pairs: As in `write_shards`.
+    """
+
+    def __init__(self, output, proto, dtype, most_pairs):
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+        self._output, self._dtype, self._most_pairs = output, dtype, most_pairs
+
+    def write(self, part):
+        """Writes the shards of a `Part`; see `PartWork`."""
+        bad, files, records = [], {}, {}
+        pairs = _usable(read_pairs(part), bad)
+        for number, some in enumerate(split_into_shards(pairs, self._most_pairs)):
+            name = f"{stem_of(part)}-{number:05d}"
+            records[name] = self._write_shard(name, some, files)
+        lines = sum(records.values()) + len(bad)
+        return Job(self._output, [part]).finish_part(part, lines, bad, files, records)
+
+    def _write_shard(self, name, pairs, files):
+        addresses = [join(self._output, f"{name}.{ending}") for ending in ENDINGS]
+        with whole_file(addresses[0]) as records, whole_file(addresses[1]) as lengths:
+            count = write_shard(pairs, self._processor, self._dtype, records, lengths)
+            for path in (records, lengths):
+                files[path.name] = facts_of(path)
+        return count
+
+
+def _usable(rows, bad):
+    """Yields the pairs among rows, and adds the number and problem of the others to a list."""
+    for line, row in enumerate(rows, start=1):
+        if isinstance(row, BadLine):
+            bad.append((line, row.reason))
+        else:
+            yield row
 
 
 def _shards_of(manifest):

@@ -1,4 +1,4 @@
-"""Text of any size translated in parts."""
+"""Text files of any size, translated part by part."""
 
 import hashlib
 import json
@@ -6,22 +6,20 @@ from pathlib import Path
 
 from aiayn_keras.common.addresses import absolute, is_in, join, whole_file
 from aiayn_keras.common.files import digest_of_file
+from aiayn_keras.common.rows import chunk_rows, without_breaks
 from aiayn_keras.data.token_shards import facts_of
-from aiayn_keras.quiet_start import start_as_told
+from aiayn_keras.decoding.translating import NoTranslationError
+from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.engines import Engine
-from aiayn_keras.scale.job import Job, stem_of
+from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, stem_of
 from aiayn_keras.scale.part_lines import BadLine, read_lines
 from aiayn_keras.scale.parts import PART_BYTES, plan_parts
-from aiayn_keras.scale.running import finish_job, totals
-from aiayn_keras.scale.work import PartWork
-from aiayn_keras.text_fields import without_breaks
-from aiayn_keras.windows import windows
 
-TOKENS_PER_BATCH = 4096
-"""Source tokens that are computed together."""
-MAX_ROWS = 256
-NO_MODEL = "checkpoints", "tensorboard"
-"""Folders of a training that a model does not need."""
+_TOKENS_PER_BATCH = 4096
+"""Number of source tokens translated together."""
+_MAX_ROWS = 256
+_NOT_OF_THE_MODEL = "checkpoints", "tensorboard"
+"""Folders of a training that its model does not need."""
 
 
 def translate_files(
@@ -34,30 +32,30 @@ def translate_files(
     part_bytes=PART_BYTES,
     **options,
 ):
-    """Translates all lines of files into a folder, which may be an object store's.
+    """Translates all lines of files into a folder, which may be in an object store.
 
-    `part-000000.txt` has a line for each line of the first part, an empty one for a line that
-    cannot be translated; those are listed in `part-000000.bad.jsonl` with their reasons. A part's
+    `part-000000.txt` has a line for each line of the first part, which is empty where a line cannot
+    be translated; such lines are listed in `part-000000.bad.jsonl` with the reasons. A part's
     manifest, `part-000000.json`, is written last. A job that was killed goes on with the parts
-    that have none.
+    that do not have one.
 
     Args:
-        model_folder: A model folder, on all machines at the same path.
+        model_folder: A model folder, at the same path on all machines.
         pattern: Text, `.gz` and `.parquet` files, as in `find_files`.
         output: Path or URL of the folder.
-        engine: The `Engine`, whose workers load the model once; one process if not given.
-        column: Column of Parquet files.
+        engine: The `Engine`, by default one process. Each worker loads the model once.
+        column: Name of the column of Parquet files.
         part_bytes: As in `plan_parts`.
-        **options: Of the search, as in `TransformerSeq2SeqLM.translate`.
+        **options: Options of the search, as in `TransformerSeq2SeqLM.translate`.
 
     Returns:
         `Totals`.
 
     Raises:
         FileNotFoundError: If there is no file.
-        FileExistsError: If the folder holds something else.
-        CorpusError: For a damaged file, when all parts of other files are done.
-        FolderInUseError: If another process works on the job.
+        FileExistsError: If the folder holds other results.
+        CorpusError: For a damaged file, when all parts of other files are finished.
+        FolderInUseError: If another process is working on the job.
     """
     output, model_folder = absolute(output), absolute(model_folder)
     files, parts = plan_parts([pattern], part_bytes, left_out=output)
@@ -72,24 +70,23 @@ def translate_files(
     with job.opened(description):
         arguments = (model_folder, column, options)
         engine = engine or Engine(workers=1)
-        return totals(finish_job(job, engine, TranslationWork, arguments, uses_accelerator=True))
+        return Totals.of(
+            finish_job(job, engine, _TranslationWork, arguments, uses_accelerator=True)
+        )
 
 
-class TranslationWork(PartWork):
+class _TranslationWork(PartWork):
     """Translates parts with a model that is loaded once.
 
     Args:
         output: As in `translate_files`.
         model_folder: As in `translate_files`.
         column: As in `translate_files`.
-        options: Dictionary of the search's options.
+        options: Dictionary of options of the search.
     """
 
     def __init__(self, output, model_folder, column, options):
-        with start_as_told():
-            from aiayn_keras.models import TransformerSeq2SeqLM
-
-            self._model = TransformerSeq2SeqLM.from_preset(model_folder)
+        self._model = TransformerSeq2SeqLM.from_preset(model_folder)
         self._output, self._column, self._options = output, column, options
 
     def write(self, part):
@@ -98,7 +95,7 @@ class TranslationWork(PartWork):
         with whole_file(join(self._output, name)) as path:
             with path.open("w", encoding="utf-8", newline="") as file:
                 rows = map(_text_and_reason, read_lines(part, self._column))
-                for window in windows(rows):
+                for window in chunk_rows(rows):
                     texts, reasons = self._translate(window)
                     file.writelines(f"{text}\n" for text in texts)
                     bad += [(count + place + 1, reasons[place]) for place in sorted(reasons)]
@@ -107,9 +104,7 @@ class TranslationWork(PartWork):
         return Job(self._output, [part]).finish_part(part, count, bad, {name: facts})
 
     def _translate(self, rows):
-        """Translations of rows of text and reason, and the reasons of those that have none."""
-        from aiayn_keras.decoding.translating import NoTranslationError
-
+        """Translations of rows of text and problem, and the problems of untranslated rows."""
         texts = [text for text, _ in rows]
         reasons = {place: reason for place, (_, reason) in enumerate(rows) if reason}
         tokenizer = self._model.preprocessor.tokenizer
@@ -128,33 +123,37 @@ class TranslationWork(PartWork):
                 translations = error.translations
             for place, translation in zip(places, translations, strict=True):
                 if translation is None:
-                    reasons[place] = "no translation keeps the constraint"
+                    reasons[place] = "no translation satisfies the constraint"
                 else:
                     found[place] = without_breaks(translation.text)
         return found, reasons
 
 
 def _text_and_reason(line):
-    """A line as a text and an empty reason, or none and the reason why."""
+    """A line as a tuple of text and problem, one of which is empty."""
     return ("", line.reason) if isinstance(line, BadLine) else (line, "")
 
 
 def _batches(places, lengths):
-    """Lists of places of like length, longest first, each a power of two but for the last."""
+    """Lists of places of similar length, longest first; their sizes are powers of two."""
     places = sorted(places, key=lambda n: (-lengths[n], n))
     while places:
-        longest = max(1, lengths[places[0]])  # an empty line may have no token at all
-        rows = max(1, min(MAX_ROWS, TOKENS_PER_BATCH // longest))
+        longest = max(1, lengths[places[0]])  # an empty line may not have a token
+        rows = max(1, min(_MAX_ROWS, _TOKENS_PER_BATCH // longest))
         size = 1 << (rows.bit_length() - 1)
         yield places[:size]
         places = places[size:]
 
 
 def _digest(folder, left_out):
-    """SHA-256 over all files of a model folder but its checkpoints and those of another folder."""
+    """SHA-256 of all files of a model folder except its checkpoints and those in `left_out`."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if path.is_file() and not is_in(str(path), left_out) and name.parts[0] not in NO_MODEL:
+        if (
+            path.is_file()
+            and not is_in(str(path), left_out)
+            and name.parts[0] not in _NOT_OF_THE_MODEL
+        ):
             digest.update(f"{name.as_posix()}\0{digest_of_file(path)}\n".encode())
     return digest.hexdigest()

@@ -1,6 +1,6 @@
-"""Clients of a served model. They load no model, and REST needs no TensorFlow."""
+"""Clients for a served model. They load no model; the REST client does not need TensorFlow."""
 
-from aiayn_keras.serving.errors import (
+from aiayn_keras.serving.answers import (
     BadAnswerError,
     DeadlineExceededError,
     RequestRefusedError,

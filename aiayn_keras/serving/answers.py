@@ -1,16 +1,14 @@
-"""The outputs of the signatures that `export_saved_model` writes, and the check of an answer."""
+"""Errors of a request, the outputs of each signature, and the check of a server's answer."""
 
 import reprlib
 from itertools import chain
 
 import numpy as np
 
-from aiayn_keras.serving.errors import BadAnswerError
-
 MAX_PARTS = 1_000_000
-"""Greatest number of strings and lists in an answer; each takes memory, however short it is."""
+"""Maximum number of strings and lists in an answer: even an empty one takes memory."""
 
-TEXT, WORDPIECE, NUMBER = "Unicode strings", "wordpieces, padded by ''", "finite numbers"
+TEXT, WORDPIECE, NUMBER = "Unicode strings", "wordpieces, padded with ''", "finite numbers"
 
 OUTPUTS = {
     "serving_default": {
@@ -37,22 +35,59 @@ OUTPUTS = {
         "sentences": (NUMBER, "B"),
     },
 }
-"""Kind and dims of every output: B texts, N hypotheses, S and T wordpieces."""
+"""Outputs of each signature that `export_saved_model` writes: their kind and their dims.
+
+B is the number of texts, N of hypotheses, S and T of source and target wordpieces.
+"""
+
+
+class ServingError(RuntimeError):
+    """A request that was not answered."""
+
+
+class ServerUnavailableError(ServingError):
+    """The server is down, still loading or overloaded, or the connection broke."""
+
+
+class DeadlineExceededError(ServingError):
+    """The answer did not arrive in time."""
+
+
+class RequestRefusedError(ServingError):
+    """The server refuses the request and would refuse it again, e.g. for an unknown model."""
+
+
+class BadAnswerError(ServingError):
+    """The answer is too large or malformed, or its rows, types or values are wrong."""
+
+
+def one_line(text, max_length=300):
+    """Turns a server's words into one line without control characters, cut to a maximum length.
+
+    Args:
+        text: String, or the bytes of one.
+        max_length: Maximum number of characters.
+    """
+    if isinstance(text, bytes):
+        text = text[: 4 * max_length].decode("utf-8", errors="replace")
+    words = "".join(c if c.isprintable() else " " for c in text[: 2 * max_length]).split()
+    line = " ".join(words)
+    return line if len(line) <= max_length else line[: max_length - 1] + "…"
 
 
 def check_outputs(signature, outputs, num_rows):
-    """Checks the answer of a signature of `OUTPUTS`.
+    """Checks the outputs of a signature in `OUTPUTS`.
 
     Args:
         signature: Name of the signature.
-        outputs: Dictionary of the outputs, each in nested lists or an array.
+        outputs: Dictionary of outputs, each an array or nested lists.
         num_rows: Number of texts that were sent, B.
 
     Returns:
-        Dictionary of arrays: objects (strings) or float64.
+        Dictionary of arrays of strings (dtype object) or float64.
 
     Raises:
-        BadAnswerError: If an output is missing, or its rank, its size, or an element is wrong.
+        BadAnswerError: If an output is missing, or its rank, its size or an element is wrong.
     """
     wanted = OUTPUTS[signature]
     if not isinstance(outputs, dict) or not wanted.keys() <= outputs.keys():
@@ -76,7 +111,7 @@ def check_outputs(signature, outputs, num_rows):
 
 
 def _flatten(value, rank):
-    """Elements and shape of nested lists or an array; the shape ends at an empty dim."""
+    """Returns the elements and the shape, which ends at the first empty dim."""
     if isinstance(value, np.ndarray):
         if value.ndim != rank:
             raise ValueError(f"shape {value.shape}")
@@ -84,7 +119,7 @@ def _flatten(value, rank):
     shape, level = [], [value]
     for _ in range(rank):
         if not all(type(each) is list for each in level):
-            raise ValueError(f"not {rank} levels of lists")
+            raise ValueError(f"not a list nested {rank} deep")
         lengths = {len(each) for each in level}
         if len(lengths) > 1:
             raise ValueError(f"rows of unequal lengths, {min(lengths)} to {max(lengths)}")
@@ -96,7 +131,7 @@ def _flatten(value, rank):
 
 
 def _check_sizes(dims, shape, sizes):
-    """Compares a shape with the sizes that are known, and adds those that are not."""
+    """Compares a shape with the sizes known so far, and adds the new ones to them."""
     for dim, size in zip(dims, shape, strict=False):
         if sizes.setdefault(dim, size) != size:
             raise ValueError(f"{dim}={size} instead of {sizes[dim]}")
@@ -122,7 +157,7 @@ def _as_numbers(elements):
             if type(element) is not float and type(element) is not int:
                 raise ValueError(reprlib.repr(element))
         numbers = np.array(elements, dtype="float64")
-    is_finite = np.abs(numbers) <= np.finfo("float32").max  # as those of the model are; not NaN
+    is_finite = np.abs(numbers) <= np.finfo("float32").max  # the model's dtype; False for NaN
     if not is_finite.all():
         raise ValueError(f"{numbers[~is_finite][0]}")
     return numbers

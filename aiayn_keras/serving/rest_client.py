@@ -1,4 +1,4 @@
-"""The client for REST, JSON over HTTP; it needs no TensorFlow."""
+"""The client for REST, JSON over HTTP; it does not need TensorFlow."""
 
 import http.client
 import json
@@ -6,24 +6,22 @@ from urllib.parse import quote
 
 import urllib3
 
-from aiayn_keras.serving.answers import MAX_PARTS
-from aiayn_keras.serving.bounded_http import (
-    Exchange,
-    TooManyBytesError,
-    bounded_pool_manager,
-    read_body,
-)
-from aiayn_keras.serving.errors import (
+from aiayn_keras.serving.answers import (
+    MAX_PARTS,
     BadAnswerError,
     DeadlineExceededError,
     RequestRefusedError,
     ServerUnavailableError,
     one_line,
 )
+from aiayn_keras.serving.http_deadline import Deadline, pool_manager
 from aiayn_keras.serving.translation_client import TranslationClient
 
 MAX_CONNECTIONS = 32
-"""Greatest number of open connections kept for the threads that share a client."""
+"""Maximum number of idle connections kept for the threads that share a client."""
+
+PIECE_BYTES = 1 << 16
+"""Maximum size of the pieces in which a body is read, whatever length the server declares."""
 
 OK, TOO_MANY_REQUESTS, UNAVAILABLE, TIMED_OUT = 200, 429, 503, 504
 
@@ -33,7 +31,7 @@ class RestClient(TranslationClient):
 
     Args:
         url: Address of the server, such as `"http://127.0.0.1:8501"`.
-        model: Name by which the model is served.
+        model: Name under which the model is served.
         **options: See `TranslationClient`: `version`, `label`, `deadline` (60 seconds),
             `batch_size` (64), `max_answer_bytes` (64 MB).
 
@@ -52,7 +50,7 @@ class RestClient(TranslationClient):
             version_path = f"/labels/{quote(self.label, safe='')}"
         path = f"/v1/models/{quote(self.model, safe='')}{version_path}:predict"
         self.url = f"{_checked_url(url).rstrip('/')}{path}"
-        self._pool = bounded_pool_manager(MAX_CONNECTIONS)
+        self._pool = pool_manager(MAX_CONNECTIONS)
 
     def close(self):
         """Closes the connections."""
@@ -67,19 +65,16 @@ class RestClient(TranslationClient):
             body = json.dumps({"signature_name": signature, "inputs": inputs}).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"The inputs must be lists of strings or numbers: {error}.") from error
-        with Exchange(seconds, self.max_answer_bytes) as exchange:
+        with Deadline(seconds) as deadline:
             try:
-                return self._outputs(*self._send(body, seconds))
-            except TooManyBytesError:
-                raise BadAnswerError(
-                    f"the answer is larger than {self.max_answer_bytes} bytes; "
-                    "`max_answer_bytes` can be raised."
-                ) from None
+                answer = self._send(body, seconds)
+                deadline.seconds_left()  # a socket that was shut down may look like a body's end
             except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-                raise self._failure(error, exchange.is_over) from error
+                raise self._failure(error, deadline.is_over) from error
+        return self._outputs(*answer)
 
     def _send(self, body, seconds):
-        """Status, encoding and body of the answer."""
+        """Returns the status, the encoding and the body of the answer."""
         response = self._pool.request(
             "POST",
             self.url,
@@ -91,20 +86,35 @@ class RestClient(TranslationClient):
             decode_content=False,
         )
         encoding = response.headers.get("Content-Encoding", "identity")
-        return response.status, encoding, read_body(response)
+        return response.status, encoding, self._read(response)
+
+    def _read(self, response):
+        body = bytearray()
+        try:
+            while piece := response.read1(PIECE_BYTES):  # one read of the socket
+                body += piece
+                if len(body) > self.max_answer_bytes:
+                    raise BadAnswerError(
+                        f"the answer is larger than {self.max_answer_bytes} bytes; "
+                        "`max_answer_bytes` can be raised."
+                    )
+        finally:
+            response.close()  # which keeps the connection if all was read
+            response.release_conn()
+        return body
 
     def _failure(self, error, is_over):
-        """The error to raise for one of urllib3's."""
+        """Returns the error to raise for an error of urllib3."""
         exceptions = urllib3.exceptions
-        # urllib3 derives NewConnectionError from a timeout error, but nothing has waited.
+        # NewConnectionError is derived from urllib3's timeout error, but it is not one.
         if isinstance(error, exceptions.NewConnectionError):
-            # urllib3 begins with the name of the connection's class.
+            # The message begins with the name of the connection's class.
             reason = str(error).partition("): ")[2] or str(error)
             return ServerUnavailableError(f"{self.url}: {reason}")
         if is_over or isinstance(error, exceptions.TimeoutError):
             return DeadlineExceededError(f"{self.url}: no answer within {self.deadline:g} seconds.")
         if _is_malformed(error):
-            return BadAnswerError(f"the answer is no HTTP: {one_line(str(error))}")
+            return BadAnswerError(f"the answer is not HTTP: {one_line(str(error))}")
         message = f"{self.url}: {one_line(str(error))}"
         if isinstance(error, exceptions.ProtocolError):
             return ServerUnavailableError(message)
@@ -112,7 +122,7 @@ class RestClient(TranslationClient):
 
     def _outputs(self, status, encoding, body):
         if status == OK and encoding != "identity":
-            raise BadAnswerError(f"its answer is encoded ({one_line(encoding)}), not plain JSON.")
+            raise BadAnswerError(f"the answer is encoded ({one_line(encoding)}), not plain JSON.")
         answer = _parse(body)
         is_object = isinstance(answer, dict)
         if status == OK and is_object and "outputs" in answer:
@@ -120,7 +130,7 @@ class RestClient(TranslationClient):
         error = answer.get("error") if is_object else None
         reason = one_line(error if isinstance(error, str) else bytes(body[:2000]))
         if status == OK:
-            raise BadAnswerError(f"HTTP 200, but no JSON object with `outputs`: {reason}")
+            raise BadAnswerError(f"HTTP 200, but not a JSON object with `outputs`: {reason}")
         message = f"{self.url}: HTTP {status}: {reason}"
         if status in (TOO_MANY_REQUESTS, UNAVAILABLE):
             raise ServerUnavailableError(message)
@@ -130,13 +140,13 @@ class RestClient(TranslationClient):
 
 
 def _is_malformed(error):
-    """Whether the server has broken the rules of HTTP, and not just the connection."""
+    """Whether the server broke the rules of HTTP rather than the connection."""
     if isinstance(error, urllib3.exceptions.ProtocolError):
         error = error.args[-1]
         broken = http.client.RemoteDisconnected | http.client.IncompleteRead
         return isinstance(error, http.client.HTTPException) and not isinstance(error, broken)
-    is_urllib3s = isinstance(error, urllib3.exceptions.HTTPError)
-    return isinstance(error, urllib3.exceptions.InvalidHeader) or not is_urllib3s
+    is_from_urllib3 = isinstance(error, urllib3.exceptions.HTTPError)
+    return isinstance(error, urllib3.exceptions.InvalidHeader) or not is_from_urllib3
 
 
 def _checked_url(url):
@@ -147,14 +157,14 @@ def _checked_url(url):
     is_plain = parts.query is None and parts.fragment is None
     if parts.scheme not in ("http", "https") or not parts.host or not is_plain:
         raise ValueError(
-            "`url` must begin with http:// or https:// and name a host, without ? and #. "
+            "`url` must begin with http:// or https:// and name a host, without ? or #. "
             f"Received: url={url!r:.200}."
         )
     return url
 
 
 def _parse(body):
-    """The value of a JSON text, or None if it is none."""
+    """Returns the value of a JSON text, or None if it is not one."""
     num_parts = body.count(b"[") + body.count(b"{") + body.count(b'"') // 2
     if num_parts > MAX_PARTS:
         raise BadAnswerError(f"the answer has {num_parts} strings and lists.")

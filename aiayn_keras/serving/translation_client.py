@@ -1,22 +1,32 @@
-"""The base of both clients: sends texts in batches, and gives the answers as objects."""
+"""The base of both clients: sends texts in batches, retries, and returns answers as objects."""
 
 import abc
+import logging
+import math
+import time
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
+import tenacity
 
-from aiayn_keras.common.checks import check_list, check_texts
-from aiayn_keras.serving.answers import OUTPUTS, check_outputs
-from aiayn_keras.serving.arguments import (
-    checked_deadline,
-    checked_integer,
-    checked_name,
+from aiayn_keras.common.checks import check_list, check_texts, is_unicode
+from aiayn_keras.serving.answers import (
+    OUTPUTS,
+    BadAnswerError,
+    ServerUnavailableError,
+    check_outputs,
 )
-from aiayn_keras.serving.errors import BadAnswerError
-from aiayn_keras.serving.retries import call_with_retries
+
+LOG = logging.getLogger(__name__)
 
 MEGABYTE = 1 << 20
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
+MAX_DEADLINE = 86_400.0
+"""Seconds in a day."""
+
+FIRST_WAIT, MAX_WAIT = 0.1, 5.0
+"""Seconds between two attempts: doubled each time, with jitter, up to the maximum."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +36,7 @@ class ServedTranslation:
     Attributes:
         text: The translation.
         score: Its log-probability in nats.
-        normalized_score: The score over the length penalty, by which hypotheses are ranked.
+        normalized_score: The score divided by the length penalty; hypotheses are ranked by it.
     """
 
     text: str
@@ -36,15 +46,15 @@ class ServedTranslation:
 
 @dataclass(frozen=True)
 class ServedAlignment:
-    """A translation in wordpieces, with the attention of each to the source.
+    """A translation in wordpieces, with the attention of each of them to the source.
 
     Attributes:
         text: The translation.
         score: Its log-probability in nats.
-        source_tokens: The source's S wordpieces, with its end token.
-        target_tokens: The translation's T wordpieces, with its end token; none for a text without
-            words.
-        weights: Float32 array `(T, S)` whose rows sum to one.
+        source_tokens: The S wordpieces of the source, including its end token.
+        target_tokens: The T wordpieces of the translation, including its end token; empty for a
+            text without words.
+        weights: Float32 array `(T, S)`; each row sums to one.
     """
 
     text: str
@@ -59,8 +69,8 @@ class ServedDocument:
     """The translation of a text of any length.
 
     Attributes:
-        text: The translation, with line breaks and spaces as in the source.
-        score: Sum of the log-probabilities of its sentences in nats.
+        text: The translation, with the line breaks and spaces of the source.
+        score: Sum of the log-probabilities of its sentences, in nats.
         num_sentences: Number of sentences that the source was split into.
     """
 
@@ -73,15 +83,15 @@ class TranslationClient(abc.ABC):
     """A client of the signatures that `export_saved_model` writes; threads may share it.
 
     Args:
-        model: Name by which the model is served.
-        version: Number of a version; the server's newest if neither it nor `label` is given.
-        label: A label of `models.config`, such as `"stable"`.
-        deadline: Seconds for a request of up to `batch_size` texts, retries included; at most a
+        model: Name under which the model is served.
+        version: Number of a version. Default: the server's newest, unless `label` is given.
+        label: A label in `models.config`, such as `"stable"`.
+        deadline: Seconds for a request of up to `batch_size` texts, including retries; at most a
             day.
-        batch_size: Greatest number of texts in a request; a server that makes batches refuses more
+        batch_size: Maximum number of texts in a request. A server that makes batches refuses more
             than its `max_batch_size`.
-        max_answer_bytes: Greatest size of an answer to a request, 64 MB if not given; a larger one
-            is a `BadAnswerError`. Once read, it can take about ten times as much memory.
+        max_answer_bytes: Maximum size of an answer, 64 MB by default; a larger one raises a
+            `BadAnswerError`. Once read, an answer can take ten times its size in memory.
     """
 
     def __init__(
@@ -100,15 +110,15 @@ class TranslationClient(abc.ABC):
             )
         self.model = checked_name("model", model)
         self.version = (
-            None if version is None else checked_integer("version", version, 0, INT64_MAX)
+            None if version is None else _checked_integer("version", version, 0, INT64_MAX)
         )
         self.label = None if label is None else checked_name("label", label)
-        self.deadline = checked_deadline(deadline)
-        self.batch_size = checked_integer("batch_size", batch_size, 1, INT32_MAX)
-        self.max_answer_bytes = checked_integer("max_answer_bytes", max_answer_bytes, 1, INT32_MAX)
+        self.deadline = _checked_deadline(deadline)
+        self.batch_size = _checked_integer("batch_size", batch_size, 1, INT32_MAX)
+        self.max_answer_bytes = _checked_integer("max_answer_bytes", max_answer_bytes, 1, INT32_MAX)
 
     def translate(self, texts):
-        """Gives the best translation of every text.
+        """Returns the best translation of each text.
 
         Args:
             texts: List or tuple of strings.
@@ -117,8 +127,8 @@ class TranslationClient(abc.ABC):
             List of `ServedTranslation`, one for each text, in order.
 
         Raises:
-            ServingError: See `aiayn_keras.serving.errors`.
-            ValueError: If `texts` is no list of strings that can be written in UTF-8.
+            ServingError: See its subclasses in `aiayn_keras.serving`.
+            ValueError: If `texts` is not a list of strings that can be encoded as UTF-8.
         """
         return [
             ServedTranslation(text, float(score), float(normalized))
@@ -129,7 +139,7 @@ class TranslationClient(abc.ABC):
         ]
 
     def translate_nbest(self, texts):
-        """Gives a list of `ServedTranslation` for every text, best first; see `translate`."""
+        """Returns a list of `ServedTranslation` for each text, best first; see `translate`."""
         return [
             [
                 ServedTranslation(text, float(score), float(normalized))
@@ -145,7 +155,7 @@ class TranslationClient(abc.ABC):
         ]
 
     def translate_documents(self, texts):
-        """Gives a `ServedDocument` for every text, of any length; see `translate`.
+        """Returns a `ServedDocument` for each text, of any length; see `translate`.
 
         The model must have been exported with `documents=True`.
         """
@@ -158,7 +168,7 @@ class TranslationClient(abc.ABC):
         ]
 
     def align(self, texts):
-        """Gives a `ServedAlignment` for every text; see `translate`."""
+        """Returns a `ServedAlignment` for each text; see `translate`."""
         return [
             _alignment(*row)
             for answer in self._batches("align", text=check_texts("texts", texts))
@@ -173,7 +183,7 @@ class TranslationClient(abc.ABC):
         ]
 
     def score(self, sources, targets):
-        """Computes log-probabilities, in nats, of given translations.
+        """Computes the log-probabilities of given translations, in nats.
 
         Args:
             sources: List of strings.
@@ -203,8 +213,8 @@ class TranslationClient(abc.ABC):
             **inputs: Lists of strings, or nested lists of integers.
 
         Returns:
-            Dictionary of arrays for a signature that translates, aligns or scores. Of any other
-            signature nothing is known: its outputs are as they came, in nested lists or arrays.
+            Dictionary of arrays for a signature that translates, aligns or scores. The outputs of
+            any other signature are not checked: they are nested lists or arrays, as received.
         """
         checked_name("signature", signature)
         for name, values in inputs.items():
@@ -220,11 +230,11 @@ class TranslationClient(abc.ABC):
     @property
     @abc.abstractmethod
     def _server(self):
-        """Address and model, for errors."""
+        """Address and model, for error messages."""
 
     @abc.abstractmethod
     def _predict(self, signature, inputs, seconds):
-        """Sends one request and waits for so many seconds."""
+        """Sends one request and waits up to `seconds` for the answer."""
 
     def _ask(self, signature, inputs):
         try:
@@ -250,3 +260,68 @@ def _alignment(text, score, source_tokens, target_tokens, weights):
     target = tuple(token for token in target_tokens if token)
     weights = weights.astype("float32")[: len(target), : len(source)]
     return ServedAlignment(text, float(score), source, target, weights)
+
+
+def checked_name(name, value):
+    """Returns a name that can be part of a URL, or raises `ValueError`."""
+    if not is_unicode(value) or not value.strip("."):
+        raise ValueError(
+            f"`{name}` must be a string that is not empty or only dots. "
+            f"Received: {name}={value!r:.60}."
+        )
+    return value
+
+
+def _checked_integer(name, value, minimum, maximum):
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_integer or not minimum <= value <= maximum:
+        raise ValueError(
+            f"`{name}` must be an integer from {minimum} to {maximum}. "
+            f"Received: {name}={value!r:.60}."
+        )
+    return int(value)
+
+
+def _checked_deadline(value):
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or math.isnan(value) or not 0 < value <= MAX_DEADLINE:
+        raise ValueError(
+            "`deadline` must be a positive number of seconds, at most "
+            f"{MAX_DEADLINE:g}. Received: deadline={value!r:.60}."
+        )
+    return float(value)
+
+
+def call_with_retries(call, deadline):
+    """Calls a function until it no longer raises `ServerUnavailableError`.
+
+    Args:
+        call: Function of the number of seconds left.
+        deadline: Seconds for all calls and the waits between them.
+
+    Returns:
+        The result of `call`.
+
+    Raises:
+        ServerUnavailableError: The last one, once the next wait would miss the deadline.
+        ServingError: Any other error, at once.
+    """
+    end = time.monotonic() + deadline
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(ServerUnavailableError),
+        wait=tenacity.wait_exponential(FIRST_WAIT, MAX_WAIT)
+        + tenacity.wait_random(0.0, FIRST_WAIT),
+        stop=tenacity.stop_before_delay(deadline),
+        before_sleep=lambda state: _log_first_wait(state, deadline),
+        reraise=True,
+    )
+    return retrying(lambda: call(max(end - time.monotonic(), 1e-3)))
+
+
+def _log_first_wait(state, deadline):
+    """Logs before the first wait what happened, and how long to expect retries."""
+    if state.attempt_number == 1:
+        seconds_left = deadline - state.seconds_since_start
+        end = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds_left))
+        reason = str(state.outcome.exception()).rstrip(".")
+        LOG.info("%s. Trying again until %s (%g s).", reason, end, deadline)

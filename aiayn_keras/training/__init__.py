@@ -1,7 +1,7 @@
 """Training from a recipe, and measuring the result (paper 5 and 6)."""
 
 from aiayn_keras.backend import DevicesError
-from aiayn_keras.folder_lock import FolderInUseError
+from aiayn_keras.common.folder_lock import FolderInUseError
 from aiayn_keras.training.adapters import merge_adapters
 from aiayn_keras.training.averaging import average_checkpoints, write_average
 from aiayn_keras.training.bleu import BleuScore, ChrfScore, corpus_bleu, corpus_chrf, evaluate_bleu

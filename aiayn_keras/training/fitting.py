@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import keras
 
 from aiayn_keras.backend import Devices, with_free_shapes
+from aiayn_keras.common.progress import open_progress
 from aiayn_keras.data import BatchSequence, ProcessRows, UpdateBatches
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_learning_curves
-from aiayn_keras.progress import open_progress
 from aiayn_keras.training.checkpoints import list_checkpoints, prune_checkpoints, save_checkpoint
 from aiayn_keras.training.recipe import Recipe
 from aiayn_keras.training.resume import RunInputs, SeedDropout, resume

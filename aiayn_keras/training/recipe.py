@@ -9,6 +9,7 @@ import yaml
 
 from aiayn_keras.backend import DevicesError, compiles_by_default, open_devices
 from aiayn_keras.common.files import read_bytes
+from aiayn_keras.common.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.models.architecture import check_architecture
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
@@ -25,7 +26,6 @@ from aiayn_keras.training.recipe_sections import (
     TokenizerSection,
     TrainingSection,
 )
-from aiayn_keras.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
 
 MAX_PROBLEMS = 3
 """Greatest number of wrong fields that a message is about."""

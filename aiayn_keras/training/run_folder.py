@@ -15,6 +15,7 @@ from pydantic import Field, PositiveInt
 
 from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import WRITING, atomic_path, read_bytes, write_text
+from aiayn_keras.common.folder_lock import lock_files
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class RunFolder:
         if not self.path.exists():
             return True
         return self.path.is_dir() and all(
-            path == self.lock or path.name.startswith(WRITING) for path in self.path.iterdir()
+            path in lock_files(self.lock) or path.name.startswith(WRITING)
+            for path in self.path.iterdir()
         )
 
     def create(self, recipe, tokenizer, inputs):

@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.backend import run_one_operation_at_a_time
-from aiayn_keras.folder_lock import hold_lock
+from aiayn_keras.common.folder_lock import hold_lock
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.averaging import average_checkpoints, chosen_checkpoints

@@ -14,10 +14,10 @@ The tests run a small sample of each, from a fixed seed.
   answered or refused in one line; `tests/cli/test_hostile_inputs.py`.
 - `python -m tests.claims.hardening`: a served model answers hostile text, gives each text the same
   translation in any batch, and needs no more memory over time; `tests/export/test_hardening.py`.
-- `python -m tests.claims.servers`: whatever a server sends, a client answers right or refuses in
-  one clear error, in time and in little memory; `tests/serving/test_lying_servers.py`.
-- `python -m tests.claims.served_texts`: a kit translates as its model folder, in a clean process
-  and by a C program; `tests/export/test_saved_model.py` and `test_served_documents.py`.
+- `python -m tests.claims.servers`: whatever a server sends, a client answers correctly or refuses
+  with one clear error, in time and in little memory; `tests/serving/test_lying_servers.py`.
+- `python -m tests.claims.served_texts`: a kit translates like its model folder, in a clean process
+  and in a C program; `tests/export/test_saved_model.py` and `test_served_documents.py`.
 - `python -m tests.claims.documents`: hard texts are split into the sentences of a table;
   `tests/decoding/test_sentence_splitting.py`.
 - `python -m tests.claims.book`: every page of the built book opens in Chromium, wide and as on a

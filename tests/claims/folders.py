@@ -80,7 +80,7 @@ def damaged(damage, command=("translate",)):
     """
 
     def run():
-        from aiayn_keras.cli import main
+        from aiayn_keras_cli import main
 
         folder = Path("model")
         shutil.copytree(MODEL, folder)

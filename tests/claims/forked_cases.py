@@ -1,12 +1,13 @@
 """Cases of hostile input, each in a forked process whose memory and time are limited.
 
-A program of proof makes `Case`s and gives them to `run_cases`; `print_table` shows the results. The
-caller imports all that its cases need, once, and runs no operation of TensorFlow: its threads would
-not survive the fork.
+A claims program gives `Case`s to `run_cases`, and `print_table` shows the results. The caller
+imports once what its cases need, and runs no operation of TensorFlow, whose threads would not
+survive the fork.
 """
 
 import contextlib
 import dataclasses
+import functools
 import os
 import re
 import resource
@@ -23,8 +24,8 @@ import click
 MEGABYTE = 2**20
 CLEAR_ERRORS = (ValueError, OSError, ImportError, RuntimeError)
 UNEXPECTED_ERRORS = (RecursionError, NotImplementedError)
-MAX_MESSAGE = 2_000
-"""Characters of a clear message."""
+MAX_MESSAGE_LENGTH = 2_000
+"""Maximum number of characters of a clear message."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,9 +38,9 @@ class Case:
         run: Arguments of the command `aiayn-keras`; or a function without arguments. It prints its
             answer, and raises a `ValueError`, `OSError`, `ImportError` or `RuntimeError` to refuse.
         expected: `"answer"`, `"refusal"` or `"either"`.
-        message: Regular expression that the message of a refusal must hold.
-        check: Function that says whether an answer, the text on stdout, is right.
-        stdin: File that the process reads as its standard input.
+        message: Regular expression that the message of a refusal must match.
+        check: Function that tells whether an answer, the text on stdout, is right.
+        stdin: File for the standard input of the process.
     """
 
     group: str
@@ -56,7 +57,7 @@ class Limits:
     """Limits of a case's process.
 
     Attributes:
-        bytes: Memory of its own, beyond that of the process which it is forked from.
+        bytes: Memory of its own, beyond that of the process from which it is forked.
         seconds: Time by the clock.
     """
 
@@ -70,12 +71,13 @@ class Result:
 
     Attributes:
         case: The `Case`.
-        exit_code: Of its process; the negative number of the signal that ended it.
+        exit_code: Exit code of its process, or the negative number of the signal that ended it.
         output: Text on stdout.
         errors: Text on stderr.
         seconds: Time by the clock.
-        peak_bytes: Greatest memory of its own, beyond that of the process it was forked from.
-            Files mapped into memory, such as libraries, and processes that it started do not count.
+        peak_bytes: Maximum memory of its own and of processes that it started, beyond that of the
+            process from which it was forked. Files mapped into memory, such as libraries, do not
+            count.
         over: `"time"` or `"memory"` if it was killed for that.
     """
 
@@ -118,7 +120,7 @@ class Result:
             return "silent failure"
         if "\n" in message:
             return "more than one line"
-        if len(message) > MAX_MESSAGE:
+        if len(message) > MAX_MESSAGE_LENGTH:
             return f"message of {len(message)} characters"
         if "--debug" in message:
             return "unexpected exception"
@@ -167,7 +169,7 @@ def _run(case, folder, limits):
     )
 
 
-def _wait(process, start, limits, most_bytes):
+def _wait(process, start, limits, max_bytes):
     """Waits for a process, killed where it passes a limit: its status, peak memory, and limit."""
     over, peak = None, 0
     while True:
@@ -175,8 +177,8 @@ def _wait(process, start, limits, most_bytes):
         if ended:
             return status, peak, over
         peak = max(peak, _own_bytes(process))
-        if over is None and (peak > most_bytes or time.monotonic() - start > limits.seconds):
-            over = "memory" if peak > most_bytes else "time"
+        if over is None and (peak > max_bytes or time.monotonic() - start > limits.seconds):
+            over = "memory" if peak > max_bytes else "time"
             os.kill(process, signal.SIGKILL)
         time.sleep(0.005)
 
@@ -208,7 +210,7 @@ def _limit_memory(limit):
 
 
 def _redirect(stdin, folder):
-    """Makes files of the standard streams, for Python and for libraries in C++."""
+    """Redirects the standard streams to files, for Python and for libraries in C++."""
     streams = ((stdin, os.O_RDONLY), (folder / "stdout", os.O_RDWR), (folder / "stderr", os.O_RDWR))
     for number, (path, flags) in enumerate(streams):
         opened = os.open(path, flags | os.O_CREAT if number else flags, 0o600)
@@ -224,7 +226,7 @@ def _exit_code_of(run):
         if callable(run):
             run()
         else:
-            from aiayn_keras.cli import main
+            from aiayn_keras_cli import main
 
             main([str(argument) for argument in run], prog_name="aiayn-keras")
     except SystemExit as end:
@@ -238,8 +240,24 @@ def _exit_code_of(run):
 
 
 def _own_bytes(process):
-    """Resident memory of a process that is no file's; 0 if it has ended."""
-    return _bytes_of_status(process, "RssAnon")
+    """Resident memory, without mapped files, of a process and all that it started."""
+    return sum(_bytes_of_status(each, "RssAnon") for each in [process, *_members(process)])
+
+
+@functools.lru_cache(1)
+def _members_at(process, moment):
+    """The other processes of the session that a process leads."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it may have ended
+            session = path.read_text("utf-8", "replace").rpartition(")")[2].split()[3]
+            if int(session) == process and path.parent.name != str(process):
+                found.append(path.parent.name)
+    return found
+
+
+def _members(process):
+    return _members_at(process, int(10 * time.monotonic()))  # looked up ten times a second
 
 
 def _bytes_of_status(process, field):

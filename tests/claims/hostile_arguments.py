@@ -2,7 +2,7 @@
 
 import click
 
-from aiayn_keras.cli import main
+from aiayn_keras_cli import main
 from tests.claims.forked_cases import MEGABYTE, Case
 
 WRONG_INTEGERS = (

@@ -1,8 +1,8 @@
-"""Checkpoints of TensorFlow that lie, written byte by byte: each is right but for one thing.
+"""Checkpoints of TensorFlow that lie, written byte by byte: each is right except for one thing.
 
 A checkpoint is a table of LevelDB's format, `*.index`, from names to places in the files `*.data-*`
 (https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/protobuf/tensor_bundle.proto).
-TensorFlow's own writer makes only right ones, and running it would start threads.
+TensorFlow's own writer makes only right ones, and would start threads.
 """
 
 import os
@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 from tensorflow.core.protobuf.tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
 
-from aiayn_keras.convert.crc32c import masked_crc32c
 from tests.convert import tensorflow_models as toolkits
 
 MAGIC = 0xDB4775248B80FB57
@@ -40,29 +39,32 @@ def hostile_bundles(folder):
 
 
 def _changes():
-    """Functions that change a `Bundle`, each with its name and the answer."""
+    """Functions that change a `Bundle`, each with its name and the answer.
+
+    The answer is None where TensorFlow reads the right numbers all the same.
+    """
     one_line = "ckpt-1"
     for size in (0, 7, 47, 60, -FOOTER, -1):
         yield f"index cut to {size}", _set("cut", size), one_line
     yield "index of zeros", _set("index", bytes(1000)), one_line
-    yield "index of noise", _set("index", np.random.default_rng(1).bytes(5000)), "no index"
+    yield "index of noise", _set("index", np.random.default_rng(1).bytes(5000)), "not an sstable"
     yield "index that is a pickle", _set("index", b"\x80\2cos\nsystem\n."), one_line
     yield "a checksum of the index", _set("is_damaged", True), one_line
     yield "no data", _set("data", None), "There is no file"
     yield (
         "data cut",
         lambda bundle: _set("data", bundle.data[:100])(bundle),
-        "is not in its 100 bytes",
+        "beta/.*Read less bytes than requested",
     )
     yield (
         "data changed",
         lambda b: _set("data", b"x" * len(b.data))(b),
-        "checksum of `decoder/layer_norm/beta`",
+        "decoder/layer_norm/beta/.*Checksum does not match",
     )
     yield "data that is a folder", _set("data", os.mkdir), one_line
-    yield "index that is a pipe", _set("index", os.mkfifo), "no regular file"
-    yield "an endless index", _set("index", lambda path: path.symlink_to("/dev/zero")), "no regular"
-    yield "a gigabyte of index", _set("index", _sparse), "more than 16,777,216 bytes"
+    yield "index that is a pipe", _set("index", os.mkfifo), "regular file"
+    yield "an endless index", _set("index", lambda path: path.symlink_to("/dev/zero")), "regular"
+    yield "a gigabyte of index", _set("index", _sparse), "not an sstable"
     for what, dims in (
         ("10^12 numbers", [10**6, 10**6]),
         ("2^62 by 2^62 numbers", [2**62, 2**62]),
@@ -77,7 +79,7 @@ def _changes():
         ("one number less", [11]),
     ):
         yield f"a shape of {what}", _entry(dims=dims), one_line
-    yield "a shape of unknown rank", _entry(unknown_rank=True), one_line
+    yield "a shape of unknown rank", _entry(unknown_rank=True), None
     for what, value in (("of text", STRING), ("int8", INT8), ("unknown", 9999), ("0", 0)):
         yield f"a type that is {what}", _entry(dtype=value), one_line
     for what, fields in (
@@ -94,13 +96,13 @@ def _changes():
         ("2^31 parts", {"num_shards": 2**31 - 1}),
         ("no parts", {"num_shards": 0}),
         ("-1 parts", {"num_shards": -1}),
-        ("the other byte order", {"endianness": 1}),
     ):
         yield what, _header(**fields), one_line
+    yield "the other byte order", _header(endianness=1), one_line
     yield "no header", lambda bundle: bundle.entries.pop(b""), one_line
     yield "a header of noise", _raw(b"", b"\xff" * 40), one_line
     yield "an entry of noise", _raw(NAME.encode(), b"\xff" * 40), one_line
-    yield "a name that is no text", _raw(END_OF_NO_TEXT, b"\xff"), r"xfe/.ATTR.*number is cut"
+    yield "a name that is no text", _raw(END_OF_NO_TEXT, b"\xff"), "its reader crashed"
     yield "a name of a megabyte", _raw(b"model/" + b"x" * 10**6, b""), one_line
     yield (
         "NaN",
@@ -108,7 +110,7 @@ def _changes():
         "output/bias`: it holds numbers that are not finite",
     )
     yield "missing", lambda bundle: bundle.entries.pop(NAME.encode()), "outer/bias` is missing"
-    yield "the same bytes for all", _all_of_one_place, "is not in its 13,636 bytes"
+    yield "the same bytes for all", _all_of_one_place, "does not belong to a Transformer|16 times"
 
 
 def _set(name, value):
@@ -232,6 +234,24 @@ def block_of(items):
         block += varint(0) + varint(len(key)) + varint(len(value)) + key + value
     starts = starts or [0]
     return block + struct.pack(f"<{len(starts) + 1}I", *starts, len(starts))
+
+
+def masked_crc32c(content):
+    """The checksum of bytes as LevelDB and TensorFlow store it: CRC-32C, turned and moved."""
+    crc = 0xFFFFFFFF
+    for byte in content:
+        crc = CRC_TABLE[(crc ^ byte) & 255] ^ crc >> 8
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def _crc_of_byte(byte):
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+CRC_TABLE = [_crc_of_byte(byte) for byte in range(256)]
 
 
 def varint(number):

@@ -48,7 +48,7 @@ def _changed_settings(config):
         yield f"{size} hidden units", _of_both_sides("ffn_dim", size), wide
     for count in (3, 1000):
         yield f"{count} layers", _of_both_sides("layers", count), "layers.2.*is missing"
-    yield "1 layer", _of_both_sides("layers", 1), "layers.1.*is no tensor of the model"
+    yield "1 layer", _of_both_sides("layers", 1), "layers.1.*is not a tensor of the model"
     yield "2^31 layers", _of_both_sides("layers", 1 << 31), "field `encoder_layers`"
     for size in (18, 1 << 16):
         yield (
@@ -89,7 +89,7 @@ def _changed_tensors(tensors):
         changed[2, 3] = value
         yield what, {QUERY: changed}, "self_attention/query/kernel.*not finite"
     yield "missing", {QUERY: None}, "q_proj.weight` is missing"
-    yield "one more", {"model.encoder.layers.0.gate": matrix}, "gate` is no tensor of the model"
+    yield "one more", {"model.encoder.layers.0.gate": matrix}, "gate` is not a tensor of the model"
     yield "a vector", {QUERY: matrix[0].copy()}, "q_proj.weight"
     yield "another shape", {QUERY: np.zeros((16, 15), "float32")}, "query/kernel|q_proj|weights"
     yield "no rows", {"model.shared.weight": np.zeros((0, 16), "float32")}, "expected the shape"

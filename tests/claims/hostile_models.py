@@ -52,9 +52,9 @@ def _changed_bytes(files, variables, folder):
     count = data[:start] + data[start : start + 4] + struct.pack("<I", 2**32 - 1)
     yield "2^32 variables", {"model.bin": count + data[start + 8 :]}, "4,294,967,295 variables"
     yield (
-        "no name",
+        "not a name",
         {"model.bin": data.replace(b"decoder/emb", b"\xff\xfe" * 5 + b"b", 1)},
-        "no name",
+        "not a name",
     )
     yield "a pickle", {"model.bin": b"\x80\2cos\nsystem\n."}, "of the layout"
 
@@ -77,23 +77,27 @@ def _changed_variables(files, variables, folder):
     renamed = {QUERY: None, QUERY.replace("linear_0", "linear_7"): matrix}
     yield "renamed", write(renamed), f"`{QUERY}` is missing"
     extra = {"encoder/layer_0/self_attention/relative_position_keys": matrix}
-    yield "relative positions", write(extra), "relative_position_keys` belongs to no part"
+    yield (
+        "relative positions",
+        write(extra),
+        "relative_position_keys` does not belong to a Transformer",
+    )
     yield "too wide", write({QUERY: np.pad(matrix, ((0, 0), (0, 1)))}), "expected the shape"
     yield "not of three parts", write({QUERY: matrix[:-1]}), "35 rows"
     yield "one axis", write({QUERY: matrix.reshape(-1)}), "expected 2 axes"
     yield "a scalar", write({QUERY: np.float32(1)}), "expected 2 axes"
     yield "nine axes", write({QUERY: matrix.reshape(*[1] * 7, *matrix.shape)}), "cannot have"
     byte = np.ones(matrix.shape, "int8")
-    yield "int8 without scale", write({QUERY: byte}), "no scale for each of its rows"
+    yield "int8 without scale", write({QUERY: byte}), "not have a scale for each of its rows"
     for scale, what in ((0, "a scale of 0"), (NAN, "a scale of NaN")):
         changed = {QUERY: byte, f"{QUERY}_scale": np.full(len(byte), scale, "float32")}
         yield what, write(changed), "a scale that is 0 or not finite"
     few = {QUERY: byte, f"{QUERY}_scale": np.ones(2, "float32")}
-    yield "two scales", write(few), "no scale for each of its rows"
+    yield "two scales", write(few), "not have a scale for each of its rows"
     yield (
         "integers",
         write({QUERY: matrix.astype("int32") * 2**30}),
-        "no floating-point numbers, but int32",
+        "expected floating-point numbers, got int32",
     )
     yield "another model", write({}, specification="WhisperSpec"), "holds a `WhisperSpec`"
     yield "a long kind", write({}, specification="x" * 9999), "holds a `xxx"
@@ -107,10 +111,10 @@ def _changed_variables(files, variables, folder):
     yield "fewer layers", write({n: None for n in variables if "decoder/layer_0/" in n}), "no layer"
     yield "another activation", write({"encoder/activation": np.int8(4)}), "activation number 4"
     gone = write({"decoder/projection/weight": matrix})
-    yield "another output", gone, "do not go with an output"
-    yield "a bias of 3", write({"decoder/projection/bias": np.ones(3, "float32")}), "do not go with"
+    yield "another output", gone, "do not match an output"
+    yield "a bias of 3", write({"decoder/projection/bias": np.ones(3, "float32")}), "do not match"
     positions = {"encoder/position_encodings/encodings": np.ones((9, 7), "float32")}
-    yield "other positions", write(positions), "positions are not of its width"
+    yield "other positions", write(positions), "positions do not have its width"
     yield (
         "no positions",
         write({"encoder/position_encodings/encodings": np.ones((0, 12), "float32")}),
@@ -131,12 +135,16 @@ def _changed_files(files, variables, folder):
     name = "source_vocabulary.json"
     tokens = json.loads(files[name])
     for what, content, message in (
-        ("no JSON", b"{", "no list of tokens"),
-        ("a table", b'{"a": 1}', "no list of tokens"),
-        ("numbers", b"[1, 2]", "no list of tokens"),
-        ("deep", b"[" * 10**6, "no list of tokens"),
-        ("a hole", json.dumps([*tokens[:3], None, *tokens[4:]]).encode(), "no list of tokens"),
-        ("a token twice", json.dumps([*tokens[:3], "ein", *tokens[3:]]).encode(), "'ein' is token"),
+        ("no JSON", b"{", "not a list of tokens"),
+        ("a table", b'{"a": 1}', "not a list of tokens"),
+        ("numbers", b"[1, 2]", "not a list of tokens"),
+        ("deep", b"[" * 10**6, "not a list of tokens"),
+        ("a hole", json.dumps([*tokens[:3], None, *tokens[4:]]).encode(), "not a list of tokens"),
+        (
+            "a token twice",
+            json.dumps([*tokens[:3], "ein", *tokens[3:]]).encode(),
+            "'ein' is already token",
+        ),
         ("too few", json.dumps(tokens[:-2]).encode(), "but the embeddings of .* have 9 rows"),
         ("too many", json.dumps([*tokens, "x"]).encode(), "have 9 rows"),
         (
@@ -144,11 +152,11 @@ def _changed_files(files, variables, folder):
             json.dumps(["x", "y", "z", *tokens[3:]]).encode(),
             "lacks the token '</s>'",
         ),
-        ("a long token", json.dumps([*tokens[:-1], "x" * 10**6]).encode(), "no list of tokens"),
+        ("a long token", json.dumps([*tokens[:-1], "x" * 10**6]).encode(), "not a list of tokens"),
         ("10^8 tokens", _sparse, "more than 67,108,864 bytes"),
-        ("an endless file", lambda path: path.symlink_to("/dev/zero"), "no regular file"),
-        ("a pipe", os.mkfifo, "no regular file"),
-        ("a folder", os.mkdir, "no regular file"),
+        ("an endless file", lambda path: path.symlink_to("/dev/zero"), "regular file"),
+        ("a pipe", os.mkfifo, "regular file"),
+        ("a folder", os.mkdir, "regular file"),
     ):
         yield f"vocabulary: {what}", {name: content}, f"{name}.*{message}"
     lines = "\n".join(tokens).encode()
@@ -159,11 +167,11 @@ def _changed_files(files, variables, folder):
     yield "vocabulary: a million lines", text, "more than 1,048,576"
     yield "vocabulary: none", {name: None}, "has none of the files"
     yield "weights: none", {"model.bin": None}, "no file .*model.bin"
-    yield "weights: a pipe", {"model.bin": os.mkfifo}, "model.bin is no regular file"
+    yield "weights: a pipe", {"model.bin": os.mkfifo}, "model.bin is .* regular file"
     config = json.loads(files["config.json"])
     for what, content, message in (
-        ("no JSON", b"{", "no configuration"),
-        ("a list", b"[]", "no configuration"),
+        ("no JSON", b"{", "not a configuration"),
+        ("a list", b"[]", "not a configuration"),
         ("a start in the source", {**config, "add_source_bos": True}, "begin with a start token"),
         ("no start", {**config, "decoder_start_token": None}, "without a `decoder_start_token`"),
         ("an unknown start", {**config, "decoder_start_token": "<go>"}, "lacks the token '<go>'"),
@@ -174,7 +182,11 @@ def _changed_files(files, variables, folder):
         content = content if isinstance(content, bytes) else json.dumps(content).encode()
         yield f"configuration: {what}", {"config.json": content}, message
     for what, content in (("nothing", b""), ("a pickle", b"\x80\2cos\nsystem\n.")):
-        yield f"SentencePiece: {what}", {"sentencepiece.model": content}, "no SentencePiece model"
+        yield (
+            f"SentencePiece: {what}",
+            {"sentencepiece.model": content},
+            "is not a SentencePiece model",
+        )
 
 
 def _sparse(path):
@@ -204,18 +216,22 @@ def hostile_checkpoints(folder):
             ("a list", [state], "it has no `model`"),
             ("no settings", {"model": state}, "neither `args` nor `cfg`"),
             ("a command as settings", {"model": state, "args": RunsCommand()}, "neither `args`"),
-            ("a command as model", {"model": RunsCommand(), "args": settings}, "no dictionary"),
+            (
+                "a command as model",
+                {"model": RunsCommand(), "args": settings},
+                "not hold a dictionary",
+            ),
             (
                 "a command as a weight",
                 {"model": {**state, "x": RunsCommand()}, "args": settings},
-                "`x` is no tensor",
+                "`x` is not a tensor",
             ),
-            ("itself as model", {**in_itself, "args": settings}, "`model` is no tensor"),
+            ("itself as model", {**in_itself, "args": settings}, "`model` is not a tensor"),
             ("heads of text", {"model": state, "args": {**settings, **_heads("many")}}, "_heads`"),
             ("heads of a list", {"model": state, "args": {**settings, **_heads([3])}}, "_heads`"),
             ("-1 heads", {"model": state, "args": {**settings, **_heads(-1)}}, "_heads`"),
             ("no heads", {"model": state, "args": {"arch": "transformer"}}, "_heads`"),
-            ("no tensors", {"model": {}, "args": settings}, "no dictionary of tensors"),
+            ("no tensors", {"model": {}, "args": settings}, "not hold a dictionary of tensors"),
         )
     ):
         path = folder / f"{number}.pt"

@@ -1,13 +1,12 @@
-"""Jobs over parts, killed at random moments: no line is lost, none is there twice.
+"""Jobs over parts, killed at random moments: no line is lost, no line appears twice.
 
     python -m tests.claims.job_kills prepare --kills 10
     python -m tests.claims.job_kills translate --kills 10
     python -m tests.claims.job_kills translate --kills 10 --on-ray --nodes 3 --lines 200000
 
-runs a job undisturbed on processes of this machine, then in another folder, killed at random
-moments, and at last to its end; every file must be the very same. With
-`--on-ray` the job runs once on a cluster of several nodes, and each kill is of a node, in whose
-place a new one comes.
+runs a job undisturbed on processes of this machine, then in a second folder, where it is killed at
+random moments and finally finished; all files must be identical. With `--on-ray` the job runs once
+on a cluster of several nodes; each kill is of a node, and a new node takes its place.
 """
 
 import concurrent.futures
@@ -24,7 +23,7 @@ import click
 import yaml
 
 from aiayn_keras.data import generate_demo_pairs
-from aiayn_keras.scale.ray_actors import RAY_VARIABLES
+from aiayn_keras.scale.engines import RAY_VARIABLES
 from tests.claims.kills import run_or_kill
 
 MODEL = Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras"

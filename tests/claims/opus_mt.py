@@ -82,7 +82,7 @@ class Comparison:
         from transformers import MarianMTModel, MarianTokenizer
 
         from aiayn_keras.convert import convert_marian
-        from aiayn_keras.convert.marian_vocabulary import read_marian_vocabulary
+        from aiayn_keras.convert.marian import read_marian_vocabulary
 
         start = time.perf_counter()
         self.ours = convert_marian(folder)

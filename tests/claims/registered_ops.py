@@ -1,9 +1,9 @@
-"""Prints what a wheel of TensorFlow, or of TensorFlow Text, registers; needs nothing but Python.
+"""Prints the ops that a wheel of TensorFlow or TensorFlow Text registers; needs only Python.
 
 `python tests/claims/registered_ops.py WHEELS 2.18.1` unpacks the wheel of `tensorflow-cpu` 2.18.1
-in the folder WHEELS, and prints the version of its graphs (a `VersionDef`) and its ops (an
-`OpList`), serialized, in hexadecimal. With a version of TensorFlow Text behind it, the ops are
-those that its libraries add.
+from the folder WHEELS, and prints the version of its graphs (a `VersionDef`) and its ops (an
+`OpList`), serialized, in hexadecimal. If a version of TensorFlow Text is given as well, the ops are
+those added by its libraries.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ class Buffer(ctypes.Structure):
 
 
 class Library:
-    """The C library of an unpacked wheel of TensorFlow; a process can load one."""
+    """The C library of an unpacked TensorFlow wheel; a process can only load one."""
 
     def __init__(self, folder):
         for name in ("framework", "cc"):
@@ -51,7 +51,7 @@ class Library:
         return Buffer.from_address(pointer).read()
 
     def ops_of(self, path):
-        """The ops that another library registers."""
+        """Returns the ops that a further library registers."""
         library = self._call("TF_LoadLibrary", ctypes.c_void_p, str(path).encode(), self._status)
         if library is None:
             raise OSError(self._call("TF_Message", ctypes.c_char_p, self._status).decode())

@@ -49,7 +49,7 @@ def load_parts():
 
 def command(*arguments):
     """Runs `aiayn-keras ARGUMENT ...` in this process; raises a `SystemExit` if it fails."""
-    from aiayn_keras.cli import main
+    from aiayn_keras_cli import main
 
     try:
         main([str(argument) for argument in arguments], prog_name="aiayn-keras")

@@ -1,14 +1,14 @@
-"""A kit translates as the model folder that it was made from: best, n-best and documents.
+"""A kit translates like the model folder it was made from: best, n-best and documents.
 
-Run from the repository's root, with a model folder, a kit of it, and a file of texts, one a line:
+Run from the repository's root with a model folder, its kit, and a file with one text per line:
 
     python -m tests.claims.served_texts saved_models/tatoeba_en_es_keras \
         saved_models/tatoeba_en_es/1 --source FILE
 
-Translates all texts with `translate` (best, n-best) and `translate_documents` (ten lines a
-document), and with the kit's signatures, once in a process that knows only TensorFlow and once by a
-C program that links TensorFlow's C library (`--no-c` leaves it out). Prints, for each, how many
-answers differ in text, and the greatest difference of a score. Exits with 1 if a text differs.
+Translates all texts with `translate` (best, n-best) and `translate_documents` (ten lines per
+document), and with the kit's signatures, once in a process that only has TensorFlow and once in a C
+program that links TensorFlow's C library (skipped with `--no-c`). Prints for each how many answers
+differ in text, and the maximum difference between scores. Exits with 1 if a text differs.
 """
 
 import sys
@@ -25,7 +25,7 @@ OP_LIBRARIES = ("_sentencepiece_tokenizer.so", "_state_based_sentence_breaker_op
 
 
 def expected_answers(model, texts, documents, num_hypotheses):
-    """The model's own answers: pairs of texts and scores by the names of signatures."""
+    """Returns the model's own answers: a pair of texts and scores for each signature."""
     nbest = model.translate(texts, num_return_sequences=num_hypotheses)
     whole = model.translate_documents(documents)
     return {
@@ -46,7 +46,7 @@ OUTPUTS = {
 
 
 def answers_of(call, signature, texts):
-    """Texts and scores of a signature, asked in batches."""
+    """Returns the texts and scores of a signature, called in batches."""
     found = ([], [])
     starts = range(0, len(texts), BATCH_SIZE)
     for start in tqdm(starts, desc=signature, disable=None, leave=False):
@@ -57,7 +57,7 @@ def answers_of(call, signature, texts):
 
 
 def compare(expected, found):
-    """Number of texts that differ, and the greatest difference of a score."""
+    """Returns the number of texts that differ, and the maximum difference between scores."""
     texts = zip(expected[0], found[0], strict=True)
     differing = sum(ours != theirs for ours, theirs in texts)
     scores = np.abs(np.asarray(expected[1]) - np.asarray(found[1]))
@@ -98,11 +98,11 @@ def main(folder, kit, source, with_c):
         for client, call in clients.items():
             for signature, ours in expected.items():
                 asked = documents if signature == "translate_document" else texts
-                differing, greatest = compare(ours, answers_of(call, signature, asked))
+                differing, maximum = compare(ours, answers_of(call, signature, asked))
                 num_differing += differing
                 click.echo(
                     f"{client}, {signature}: {differing} of {len(asked)} answers differ in text, "
-                    f"scores by at most {greatest:.1e}"
+                    f"scores by at most {maximum:.1e}"
                 )
     sys.exit(num_differing > 0)
 

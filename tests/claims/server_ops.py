@@ -1,14 +1,14 @@
-"""Lists the ops of the servers that a kit names, as their TensorFlow registers them.
+"""Lists the ops of the servers named in a kit, as registered by their TensorFlow.
 
-`python -m tests.claims.server_ops WHEELS` writes `aiayn_keras/export/server_ops.txt`, in which a
-line is an op, its attributes, and the oldest server that has them, as all newer ones do. `--check`
-compares the file instead. WHEELS is a folder with what these commands download (for Python 3.11):
+`python -m tests.claims.server_ops WHEELS` writes `aiayn_keras/export/server_ops.txt`. Each
+line has the oldest server that supports an op and its attributes, which all newer servers do as
+well. `--check` compares the file instead. WHEELS is a folder for these downloads (Python 3.11):
 
     pip download --no-deps -d WHEELS tensorflow-cpu==2.18.1
     pip download --no-deps -d WHEELS tensorflow-text==2.12.1
 
-and so on for every entry of `SERVERS`, and tensorflow-cpu==2.12.0, into which the library of
-TensorFlow Text 2.12.1 can be loaded. Ops are read by TensorFlow's C interface, without Python.
+and so on for each entry of `SERVERS`, and tensorflow-cpu==2.12.0, which can load the library of
+TensorFlow Text 2.12.1. Ops are read through TensorFlow's C interface, without Python.
 """
 
 import json
@@ -25,11 +25,11 @@ FILE = Path(server_versions.__file__).with_name(OPS_FILE)
 HEADER = "# Written by tests/claims/server_ops.py: oldest server, op, attributes.\n"
 READER = Path(__file__).with_name("registered_ops.py")
 CORE_OF_TEXT = {"2.12.1": "2.12.0"}
-"""Versions of TensorFlow for those of TensorFlow Text, where they differ."""
+"""The TensorFlow version for a version of TensorFlow Text, where they differ."""
 
 
 def registered(wheels, *versions):
-    """Version of graphs, and dictionary of ops with their attributes, see `registered_ops.py`."""
+    """Returns the version of graphs and a dictionary of ops with their attributes."""
     from tensorflow.core.framework import op_def_pb2, versions_pb2
 
     output = subprocess.run(
@@ -46,21 +46,21 @@ def registered(wheels, *versions):
 
 
 def server_ops(wheels, server):
-    """The ops of a server, once its version of graphs has been compared."""
+    """Returns the ops of a server, after comparing its version of graphs."""
     version, ops = registered(wheels, server.version)
     if version != server.graph_def_version:
-        raise click.ClickException(f"{server}: its TensorFlow says {version}.")
+        raise click.ClickException(f"{server}: its TensorFlow has graph version {version}.")
     ops.update(registered(wheels, CORE_OF_TEXT.get(server.text, server.text), server.text)[1])
     return {name: each for name, each in ops.items() if not name.startswith(("_", "Xla"))}
 
 
 def describe(ops_of_servers):
-    """The text of the file.
+    """Returns the text of the file.
 
     Args:
-        ops_of_servers: Dictionary of ops for each of `SERVERS`, with their attributes as sets.
+        ops_of_servers: For each of `SERVERS`, a dictionary of ops with their attributes as sets.
     """
-    common = [ops_of_servers[-1]]  # to each server and all newer ones
+    common = [ops_of_servers[-1]]  # of each server and all newer ones
     for ops in reversed(ops_of_servers[:-1]):
         newer = common[0]
         common.insert(0, {op: newer[op] & ops[op] for op in newer.keys() & ops.keys()})
@@ -82,7 +82,7 @@ def main(wheels, check):
     if not check:
         FILE.write_text(text, "utf-8")
     elif text != FILE.read_text("utf-8"):
-        raise click.ClickException(f"{FILE} is not what the wheels say.")
+        raise click.ClickException(f"{FILE} does not agree with the wheels.")
     print(f"{FILE}: {text.count(chr(10)) - 1} lines")
 
 

@@ -1,12 +1,12 @@
-"""Lying servers: slow, endless, broken and wrong answers for the clients, by the hundred.
+"""Lying servers: hundreds of slow, endless, broken and wrong answers for the clients.
 
-`python -m tests.claims.servers` makes servers from a seed, asks each of them by a client with a
-deadline of two seconds, and prints a table: how many were tried, answered, refused in a clear
-error of the package, and how many fell through: any other exception, a wrong answer, a second more
-than the deadline, or too much memory. Exits with 1 if any fell through.
+`python -m tests.claims.servers` makes servers from a seed, sends each of them a request with a
+deadline of two seconds, and prints a table: how many cases were tried, answered, refused with a
+clear error of the package, and how many fell through, i.e. ended in any other exception, a wrong
+answer, more than a second after the deadline, or with too much memory. Exits with 1 if any did.
 
-The servers have a process, and so has each client that runs at the same time; a client that does
-not come back is killed.
+The servers run in one process, and each concurrent client in one of its own; a client that does not
+return is killed.
 """
 
 import collections
@@ -26,14 +26,14 @@ from tests.serving.lies import make_cases
 from tests.serving.lying_servers import ANSWERED, FALLEN, REFUSED, LyingServers, judge
 
 DEADLINE, SPARE_SECONDS = 2.0, 1.0
-"""Seconds of a request, and how many more it may take."""
+"""Seconds for a request, and how far it may exceed them."""
 
 PATIENCE = 20.0
 """Seconds after which a client is killed."""
 
 MEGABYTE = 1 << 20
 MAX_GROWTH = 1000
-"""MB of memory that a client may need for a request; ten times its greatest answer, and more."""
+"""MB of memory that a client may need for a request, more than ten times its maximum answer."""
 
 CLIENTS = 6
 fork = multiprocessing.get_context("fork")
@@ -41,7 +41,7 @@ fork = multiprocessing.get_context("fork")
 
 @dataclass
 class Outcome:
-    """The end of a case: one of three words, the error in words, and what it took."""
+    """The outcome of a case: one of three words, the error message, the time and the memory."""
 
     case: object
     kind: str
@@ -51,7 +51,7 @@ class Outcome:
 
 
 class Client:
-    """A process that tries cases, one at a time; made anew when it had to be killed."""
+    """A process that tries one case at a time; replaced if it had to be killed."""
 
     def __init__(self, servers):
         self._servers = servers
@@ -66,12 +66,12 @@ class Client:
         theirs.close()
 
     def give(self, number):
-        """Has a case tried."""
+        """Starts a case."""
         self.number, self._start = number, time.monotonic()
         self.pipe.send(number)
 
     def take(self):
-        """The outcome of the case, or None while it may still come."""
+        """Returns the outcome of the case, or None while it is running."""
         case = self._servers.cases[self.number]
         seconds = time.monotonic() - self._start
         try:
@@ -134,15 +134,15 @@ def _run_servers(servers, pipe):
     pipe.send(servers.grpc_port)
     with contextlib.suppress(EOFError):
         pipe.recv()
-    os._exit(0)  # threads that still play wait for minutes
+    os._exit(0)  # threads that are still playing would wait for minutes
 
 
 def run_cases(cases, report):
-    """Runs the servers and their clients.
+    """Runs the servers and the clients.
 
     Args:
         cases: List of `lies.Case`.
-        report: Function that is called with each outcome.
+        report: Function called with each outcome.
     """
     servers = LyingServers(cases)
     pipe, theirs = fork.Pipe()
@@ -158,7 +158,7 @@ def run_cases(cases, report):
 
 
 def _share(servers, numbers, num_clients, report):
-    """Has the cases of these numbers tried by so many clients."""
+    """Distributes the cases with these numbers to clients."""
     clients = [Client(servers) for _ in range(num_clients)]
     left = collections.deque(numbers)
     busy = []
@@ -178,7 +178,7 @@ def _share(servers, numbers, num_clients, report):
 
 
 def table(outcomes):
-    """The rows of the groups and of all, as lines of Markdown."""
+    """Yields a Markdown table with a row for each group and one for all."""
     yield "| group | tried | answered | refused | fallen through | longest, s | peak, MB |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     groups = collections.defaultdict(list)
@@ -194,7 +194,7 @@ def table(outcomes):
 
 @click.command()
 @click.option("--cases", "count", type=click.IntRange(min=1), default=800, show_default=True)
-@click.option("--seed", default=0, show_default=True, help="Of the cases.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the cases.")
 @click.option("--verbose", is_flag=True, help="Print every case, not only those fallen through.")
 def main(count, seed, verbose):
     """Ask lying servers, and count the clients' answers, refusals and failures."""

@@ -6,7 +6,7 @@ import sys
 
 from click.testing import CliRunner
 
-from aiayn_keras.cli import main
+from aiayn_keras_cli import main
 
 SOURCES = ["The girl is happy.", "Every day Paul works."]
 

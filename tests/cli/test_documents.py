@@ -1,18 +1,14 @@
 """`aiayn-keras translate --document`."""
 
-import importlib
 import json
 
 import pytest
 
-from aiayn_keras.cli.document_text import document_windows
+from aiayn_keras.common import rows
 from tests.cli.command import assert_one_clear_line, run
 from tests.helpers import assert_close
 
 pytest.importorskip("tensorflow_text")
-
-# The package's name `translate` is the command.
-translate = importlib.import_module("aiayn_keras.cli.translate")
 
 DOCUMENT = "A title\r\n\r\n  The girl is happy. Every day Paul works!\n\n- Half past three"
 
@@ -40,16 +36,19 @@ def test_standard_input_is_a_document(trained_run, expected):
     assert result.stdout_bytes == expected.text.encode()
 
 
-def test_windows_change_nothing(trained_run, document_file, expected, monkeypatch):
-    monkeypatch.setattr(translate, "document_windows", lambda path: document_windows(path, 9))
-    assert len(list(document_windows(document_file, 9))) > 2
+def test_reading_in_pieces_changes_nothing(trained_run, document_file, expected, monkeypatch):
+    pieces = []
+
+    def chunk_rows(rows, max_characters):
+        for chunk in row_chunks_of(rows, max_characters=9):
+            pieces.append(chunk)
+            yield chunk
+
+    row_chunks_of = rows.chunk_rows
+    monkeypatch.setattr(rows, "chunk_rows", chunk_rows)
     result = run("translate", trained_run, "--document", "--input", document_file)
     assert result.stdout_bytes == expected.text.encode()
-
-
-def test_windows_are_the_text(document_file):
-    for characters in (1, 20, 1000):
-        assert "".join(document_windows(document_file, characters)) == DOCUMENT
+    assert len(pieces) > 2
 
 
 def test_json_has_an_object_for_each_sentence(trained_run, document_file, expected):
@@ -80,11 +79,14 @@ def test_a_damaged_line_is_named(trained_run, tmp_path, damage):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--prefixes", "prefixes", "--input", "document.en"), "--prefixes are of lines"),
-        (("--n-best", "2"), "printed with --json"),
+        (
+            ("--prefixes", "prefixes", "--input", "document.en"),
+            "--prefixes cannot be combined with --document",
+        ),
+        (("--n-best", "2"), "unless with --json"),
     ],
 )
-def test_options_that_are_of_lines_are_refused(trained_run, arguments, message):
+def test_options_for_lines_are_refused(trained_run, arguments, message):
     result = run("translate", trained_run, "--document", *arguments)
     assert result.exit_code == 2
     assert message in result.stderr

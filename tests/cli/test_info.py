@@ -37,5 +37,5 @@ def test_info_names_the_presets():
     assert_one_clear_line(run("info", "transformer_bsae"), "transformer_tiny, transformer_base")
 
 
-def test_info_says_why_a_folder_is_no_model_folder(tmp_path):
-    assert_one_clear_line(run("info", tmp_path), "is no model folder: it has no task.json")
+def test_info_says_why_a_folder_is_not_a_model_folder(tmp_path):
+    assert_one_clear_line(run("info", tmp_path), "is not a model folder: it has no task.json")

@@ -1,6 +1,6 @@
 import pytest
 
-from aiayn_keras.cli.license import find_license, license_or_warning, read_license
+from aiayn_keras_cli.license import find_license, license_or_warning, read_license
 from tests.cli.command import run
 
 CARD = "---\nlanguage:\n- en\nlicense: apache-2.0\ntags: [translation]\n---\n\n# A model\n"
@@ -34,8 +34,8 @@ def test_the_license_is_the_field_of_the_readme(tmp_path, readme, expected):
     ("yaml", "message"),
     [
         ("license: {mit: 1}", "README.md: `license` must be a short name.* Received: .'mit': 1."),
-        ("license: [mit, [gpl]]", "`license` must be a short name, or a list of some"),
-        ("license: []", "`license` must be a short name, or a list of some"),
+        ("license: [mit, [gpl]]", "`license` must be a short name, or a list of short names"),
+        ("license: []", "`license` must be a short name, or a list of short names"),
         ("license: " + "[" + ", ".join(["mit"] * 50) + "]", "`license` must be a short name"),
         ("license: mit\nlicense: gpl", "README.md, line 3: the key 'license' is there twice"),
         ('license: "a\\nb"', "`license` must be a short name"),
@@ -43,7 +43,7 @@ def test_the_license_is_the_field_of_the_readme(tmp_path, readme, expected):
         ("a: 1\nlicense: !!python/name:os.system", "README.md, line 3: tags are not allowed"),
     ],
 )
-def test_what_is_no_name_is_refused(tmp_path, yaml, message):
+def test_anything_but_names_is_refused(tmp_path, yaml, message):
     (tmp_path / "README.md").write_text(f"---\n{yaml}\n---\n")
     with pytest.raises(ValueError, match=message):
         read_license(tmp_path)
@@ -83,41 +83,41 @@ def test_the_readme_of_a_model_of_many_languages_and_results_is_read(tmp_path, l
 
 
 @pytest.mark.parametrize("readme", ["---\nlicense: {a: 1}\n---\n", CARD + "a" * 2_000_000])
-def test_a_readme_keeps_no_model_back(tmp_path, capsys, readme):
+def test_a_bad_readme_is_only_a_warning(tmp_path, capsys, readme):
     (tmp_path / "README.md").write_text(readme)
     assert license_or_warning(tmp_path) is None
-    assert "The license is not known: " in capsys.readouterr().err
+    assert "Cannot read the license: " in capsys.readouterr().err
 
 
-def test_a_readme_that_is_a_folder_keeps_no_model_back(tmp_path, capsys):
+def test_a_readme_that_is_a_folder_is_only_a_warning(tmp_path, capsys):
     (tmp_path / "README.md").mkdir()
     assert license_or_warning(tmp_path) is None
-    assert "The license is not known" in capsys.readouterr().err
+    assert "Cannot read the license" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["saved-model", "hf-marian"])
-def test_a_readme_keeps_no_export_back(trained_run, tmp_path, form):
+def test_a_bad_readme_stops_no_export(trained_run, tmp_path, form):
     pytest.importorskip("safetensors" if form == "hf-marian" else "tensorflow_serving")
     model = tmp_path / "model"
     run("export", "preset", trained_run, "--output", tmp_path, "--name", "model")
     (model / "README.md").write_text("---\nlicense: {a: 1}\n---\n")
     result = run("export", form, model, "--output", tmp_path, "--name", "new")
     assert result.exit_code == 0, result.output
-    assert "The license is not known: " in result.stderr
+    assert "Cannot read the license: " in result.stderr
     (model / "README.md").write_text("---\nlicense: [mit, gpl]\n---\n")
     result = run("export", form, model, "--output", tmp_path, "--name", "two")
     assert result.exit_code == 0, result.output
     readme = (tmp_path / "two" / "README.md").read_text("utf-8")
-    told = 'license: ["mit", "gpl"]\n' if form == "hf-marian" else "| license | mit, gpl |"
-    assert told in readme
+    expected = 'license: ["mit", "gpl"]\n' if form == "hf-marian" else "| license | mit, gpl |"
+    assert expected in readme
 
 
-def test_where_there_is_no_readme_there_is_no_license(tmp_path):
+def test_without_a_readme_there_is_no_license(tmp_path):
     assert find_license(tmp_path) is None
     assert find_license(tmp_path / "checkpoint.pt") is None
 
 
-def test_a_model_folder_hands_its_license_on(trained_run, tmp_path):
+def test_a_model_folder_passes_its_license_on(trained_run, tmp_path):
     pytest.importorskip("safetensors")
     model = tmp_path / "model"
     run("export", "preset", trained_run, "--output", tmp_path, "--name", "model")

@@ -1,5 +1,6 @@
-"""The command as a whole: quick, quiet, and clear about what is wrong."""
+"""The command as a whole: quick, quiet, and clear about errors."""
 
+import json
 import resource
 import subprocess
 import sys
@@ -7,48 +8,49 @@ from pathlib import Path
 
 import pytest
 
-from aiayn_keras.cli import main
+from aiayn_keras_cli import main
+from aiayn_keras_cli.running import error_line
 from tests.cli.command import assert_one_clear_line, run, run_in_fresh_process
 
-HEAVY = (
-    "aiayn_keras.models",
-    "grain",
-    "jax",
-    "keras",
-    "numpy",
-    "pydantic",
-    "tensorflow",
-    "torch",
-    "waitress",
-)
+COMMANDS = [
+    *((name,) for name in main.commands),
+    *(("export", name) for name in main.commands["export"].commands),
+]
 QUICK = [
     (),
-    ("--help",),
+    *((*command, "--help") for command in [(), *COMMANDS]),
     ("--version",),
-    ("translate", "--help"),
-    ("export", "saved-model", "--help"),
     ("--hepl",),
     ("trian",),
     ("translate", "--num-baems", "4"),
     ("translate", "nowhere"),
-    ("serve", "--help"),
 ]
+LIGHT = """
+import contextlib, io, json, sys
+before = set(sys.modules)
+from aiayn_keras_cli import main
+from aiayn_keras_cli.running import error_line
+answers = []
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+        try:
+            main(arguments, prog_name="aiayn-keras")
+        except SystemExit:
+            answers.append(out.getvalue())
+packages = {name.split(".")[0] for name in sys.modules.keys() - before} - sys.stdlib_module_names
+print(json.dumps([answers, sorted(packages)]))
+"""
 
 
-@pytest.mark.parametrize("arguments", QUICK, ids=" ".join)
-def test_help_and_wrong_arguments_are_answered_before_keras_is_loaded(arguments, tmp_path):
-    program = (
-        "import sys\n"
-        "sys.argv[0] = 'aiayn-keras'\n"
-        "from aiayn_keras.cli import main\n"
-        "try:\n"
-        "    main()\n"
-        "finally:\n"
-        f"    assert not [name for name in {HEAVY} if name in sys.modules]\n"
-    )
-    result = run_in_fresh_process("-c", program, *arguments, cwd=tmp_path)
-    assert "AssertionError" not in result.stderr
-    assert "aiayn-keras" in result.stdout + result.stderr or "nowhere" in result.stderr
+def test_help_and_wrong_arguments_are_answered_before_any_other_package_is_loaded(tmp_path):
+    result = run_in_fresh_process("-c", LIGHT, json.dumps(QUICK), cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    answers, packages = json.loads(result.stdout)
+    assert packages == ["aiayn_keras_cli", "click"]
+    assert len(answers) == len(QUICK)
+    for arguments, answer in zip(QUICK, answers, strict=True):
+        words = arguments[:-1] if "--help" in arguments else ()
+        assert " ".join(["aiayn-keras", *words]) in answer or "nowhere" in answer
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
@@ -57,7 +59,7 @@ def test_help_and_wrong_arguments_are_answered_before_keras_is_loaded(arguments,
 )
 def test_help_that_cannot_be_written_is_an_error_in_one_line(arguments):
     with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "aiayn_keras", *arguments]
+        command = [sys.executable, "-m", "aiayn_keras_cli", *arguments]
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert result.returncode == 1
     assert result.stderr == "Error: [Errno 28] No space left on device\n"
@@ -65,12 +67,13 @@ def test_help_that_cannot_be_written_is_an_error_in_one_line(arguments):
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("translate", "--num-baems", "4")])
 def test_help_and_wrong_arguments_are_answered_in_half_a_second(arguments):
-    seconds = []
-    for _ in range(5):
-        start = _seconds_of_children()
-        run_in_fresh_process("-m", "aiayn_keras", *arguments)
-        seconds.append(_seconds_of_children() - start)
-    assert min(seconds) < 0.5
+    assert any(_seconds_of_an_answer(arguments) < 0.5 for _ in range(5))
+
+
+def _seconds_of_an_answer(arguments):
+    start = _seconds_of_children()
+    run_in_fresh_process("-m", "aiayn_keras_cli", *arguments)
+    return _seconds_of_children() - start
 
 
 def _seconds_of_children():
@@ -120,12 +123,12 @@ def test_debug_shows_the_traceback(broken):
         (("train", "demo", "--set", "model.num_heads=7"), ("multiple of `num_heads`",)),
         (("train", "demo", "--set", "evaluation.bleu_tokenizer=14a"), ("14a", "13a")),
         (("train", "demo", "--set", "model.max_sequence_length=12"), ("demo", "line")),
-        (("translate", "nowhere"), ("nowhere is no model folder", "does not exist")),
-        (("translate", "."), ("no model folder", "task.json")),
-        (("export", "saved-model", ".", "--output", "models"), ("no model folder",)),
-        (("export", "ctranslate2", ".", "--output", "models"), ("no model folder",)),
-        (("serve", "nowhere"), ("nowhere is no model folder", "does not exist")),
-        (("serve", "."), ("no model folder", "task.json", "saved_model.pb")),
+        (("translate", "nowhere"), ("nowhere is not a model folder", "does not exist")),
+        (("translate", "."), ("not a model folder", "task.json")),
+        (("export", "saved-model", ".", "--output", "models"), ("not a model folder",)),
+        (("export", "ctranslate2", ".", "--output", "models"), ("not a model folder",)),
+        (("serve", "nowhere"), ("nowhere is not a model folder", "does not exist")),
+        (("serve", "."), ("not a model folder", "task.json", "saved_model.pb")),
         (("average", ".", "--output", "mean"), ("is no training",)),
         (("prepare", "demo", "--output", "shards", "--workers", "2"), ("by workers",)),
     ],
@@ -134,3 +137,34 @@ def test_bad_input_gets_one_clear_line_and_leaves_nothing(arguments, parts, tmp_
     monkeypatch.chdir(tmp_path)
     assert_one_clear_line(run(*arguments), *parts)
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- Errors ----
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("a.en, line 2:\n  no tab."), "a.en, line 2: no tab."),
+        (ValueError("\x1b[31mred\x07"), r"\x1b[31mred\x07"),
+        (KeyError("shards"), "unexpected KeyError: 'shards'. To see where"),
+        (MemoryError(), "unexpected MemoryError. To see where"),
+        (RecursionError("too deep"), "unexpected RecursionError: too deep. To see where"),
+        (NotImplementedError(), "unexpected NotImplementedError. To see where"),
+        (ValueError(), "unexpected ValueError. To see where"),
+    ],
+)
+def test_an_error_is_one_printable_line(error, line):
+    assert error_line(error).startswith(line)
+    assert ("--debug" in error_line(error)) == ("To see where" in line)
+
+
+def test_a_long_message_is_cut():
+    assert error_line(ValueError("x" * 1_001)) == f"{'x' * 1_000} …"
+    assert len(error_line(KeyError("\0" * 100_000))) < 1_200
+
+
+def test_a_wrong_argument_is_shortened_too():
+    result = run("x" * 100_000)
+    assert result.exit_code == 2
+    assert len(result.stderr) < 1_500

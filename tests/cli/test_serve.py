@@ -20,9 +20,7 @@ SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
 FOLDER, KIT = SAVED_MODELS / "demo_en_de_keras", SAVED_MODELS / "demo_en_de"
 GIRL, MÄDCHEN = "The girl is happy.", "Das Mädchen ist glücklich."
 WITHOUT_KERASHUB = """
-import sys
-sys.argv[0] = "aiayn-keras"
-from aiayn_keras.cli import main
+from aiayn_keras_cli import main
 try:
     main()
 finally:
@@ -64,7 +62,7 @@ def test_a_model_folder_is_served_until_it_is_interrupted():
     assert result.exit_code == 0, result.output
     assert result.stdout == (
         f"demo_en_de_keras: http://127.0.0.1:{port}/ (Ctrl-C ends it)\n"
-        "For looking, not for production. "
+        "For exploring, not for production. "
         f"To deploy: aiayn-keras export saved-model {FOLDER} --output models\n"
     )
     assert result.stderr == f"Loading {FOLDER} ...\n"
@@ -81,7 +79,7 @@ def test_a_kit_is_served_without_kerashub():
         assert translate(int(port)) == MÄDCHEN
         process.send_signal(signal.SIGINT)
         rest, errors = process.communicate(timeout=60)
-    assert lines[1] == f"For looking, not for production. To deploy: see {KIT / 'README.md'}\n"
+    assert lines[1] == f"For exploring, not for production. To deploy: see {KIT / 'README.md'}\n"
     assert rest == "set()\n"
     assert errors == f"Loading {KIT} ...\n"
     assert process.returncode == 0
@@ -98,7 +96,7 @@ def test_a_port_that_is_taken_is_said_before_anything_is_loaded():
 def test_the_search_of_a_kit_is_not_changed():
     result = run("serve", KIT / "1", "--num-beams", 2)
     assert result.exit_code == 2
-    assert "fixed when it was exported" in result.stderr
+    assert "were fixed when it was exported" in result.stderr
 
 
 @pytest.mark.parametrize("port", [-1, 65536, "http"])

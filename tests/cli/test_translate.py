@@ -1,20 +1,18 @@
 import dataclasses
 import functools
-import importlib
 import json
 import os
-import subprocess
-import sys
+import threading
 
 import pytest
 
+from aiayn_keras.common import rows
 from aiayn_keras.decoding.constraints import TokenAutomaton
-from aiayn_keras.windows import windows
+from aiayn_keras_cli import main
 from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
 from tests.helpers import assert_close
 
-# The package's name `translate` is the command.
-translate = importlib.import_module("aiayn_keras.cli.translate")
+IN_THIS_PROCESS = {"standalone_mode": False}
 
 
 @pytest.fixture
@@ -63,7 +61,7 @@ def test_missing_input_file_is_named(trained_run):
 
 def test_a_model_of_the_ensemble_that_is_missing_is_named(trained_run):
     result = run("translate", trained_run, "--ensemble", "nowhere")
-    assert_one_clear_line(result, "nowhere is no model folder")
+    assert_one_clear_line(result, "nowhere is not a model folder")
 
 
 def test_options_reach_the_search(trained_run, source_file, model, tmp_path):
@@ -134,8 +132,9 @@ def test_json_holds_scores_tokens_and_alignments(trained_run, source_file, model
     assert "alignment" not in run(*arguments).stdout
 
 
-def test_a_file_is_translated_a_window_at_a_time(trained_run, model, tmp_path, monkeypatch):
-    monkeypatch.setattr(translate, "windows", functools.partial(windows, max_rows=2))
+def test_a_file_is_translated_a_chunk_at_a_time(trained_run, model, tmp_path, monkeypatch):
+    two_rows = functools.partial(rows.chunk_rows, max_rows=2)
+    monkeypatch.setattr(rows, "chunk_rows", two_rows)
     lines, prefixes = [*SOURCES, "", "Half past three."], ["", "Jeden", "", ""]
     source = write_lines(tmp_path / "source.en", lines)
     options = ("--input", source, "--prefixes", write_lines(tmp_path / "prefixes", prefixes))
@@ -158,7 +157,7 @@ def test_a_file_is_read_to_its_end_before_anything_is_translated(trained_run, tm
     assert result.stdout == ""
 
 
-def test_a_named_pipe_is_no_input(trained_run, tmp_path):
+def test_a_named_pipe_is_refused(trained_run, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     result = run("translate", trained_run, "--input", tmp_path / "pipe")
     assert_one_clear_line(result, "pipe is no regular file")
@@ -167,8 +166,8 @@ def test_a_named_pipe_is_no_input(trained_run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--alignments",), "--json"),
-        (("--prefixes", "prefixes"), "--input"),
+        (("--alignments",), "needs --json"),
+        (("--prefixes", "prefixes"), "needs --input"),
     ],
 )
 def test_options_that_need_another_are_refused(trained_run, arguments, message):
@@ -177,10 +176,10 @@ def test_options_that_need_another_are_refused(trained_run, arguments, message):
     assert message in result.stderr
 
 
-def test_as_many_prefixes_as_lines_are_needed(trained_run, source_file, tmp_path):
+def test_every_line_needs_a_prefix(trained_run, source_file, tmp_path):
     prefixes = write_lines(tmp_path / "prefixes", ["one"])
     result = run("translate", trained_run, "--input", source_file, "--prefixes", prefixes)
-    assert_one_clear_line(result, "as many lines", "1 and 2")
+    assert_one_clear_line(result, "the same number of lines", "1 and 2")
 
 
 @pytest.mark.parametrize(
@@ -192,44 +191,43 @@ def test_a_prefix_that_cannot_be_used_is_named(trained_run, source_file, tmp_pat
     assert_one_clear_line(result, f"{prefixes}, line 2: {message}")
 
 
-def test_a_line_is_translated_when_it_comes(trained_run, model):
+def test_a_line_is_translated_when_it_arrives(trained_run, model, monkeypatch):
     """The second line is sent after the first's translation has been read."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "aiayn_keras", "translate", str(trained_run)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        text=True,
-    )
-    try:
-        for source in SOURCES:
-            process.stdin.write(f"{source}\n")
-            process.stdin.flush()
-            assert process.stdout.readline() == f"{model.translate([source])[0].text}\n"
-    finally:
-        process.stdin.close()
-        process.wait(60)
-        process.stdout.close()
-    assert process.returncode == 0
+    (read_in, write_in), (read_out, write_out) = os.pipe(), os.pipe()
+    with (
+        os.fdopen(read_in) as stdin,
+        os.fdopen(write_in, "w") as sent,
+        os.fdopen(read_out) as received,
+        os.fdopen(write_out, "w") as stdout,
+    ):
+        monkeypatch.setattr("sys.stdin", stdin)
+        monkeypatch.setattr("sys.stdout", stdout)
+        arguments = ["translate", str(trained_run)]
+        command = threading.Thread(target=main, args=(arguments,), kwargs=IN_THIS_PROCESS)
+        command.start()
+        try:
+            for source in SOURCES:
+                sent.write(f"{source}\n")
+                sent.flush()
+                assert received.readline() == f"{model.translate([source])[0].text}\n"
+        finally:
+            sent.close()
+            command.join(60)
+        assert not command.is_alive()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--alignments", "printed with --json"),
-        ("--prefixes some.de", "goes with --input"),
-        ("--workers 2", "go with --output"),
-        ("--on-ray", "go with --output"),
-        ("--document --input some.en --prefixes some.de", "not of a --document"),
-        ("--document --n-best 2", "printed with --json"),
+        ("--workers 2", "need --output"),
+        ("--on-ray", "need --output"),
         ("--output job", "needs --input"),
-        ("--output job --input some.en --json", "leave out --prefixes, --ensemble"),
-        ("--output job --input some.en --n-best 2", "into one line"),
-        ("--output job --input some.en --batch-size 8", "leave out --batch-size"),
+        ("--output job --input some.en --json", "omit --prefixes, --ensemble"),
+        ("--output job --input some.en --n-best 2", "cannot be combined with --n-best"),
+        ("--output job --input some.en --batch-size 8", "omit --batch-size"),
     ],
 )
-def test_options_that_do_not_go_together_are_told(options, message, trained_run):
+def test_options_that_cannot_be_combined_are_refused(options, message, trained_run):
     result = run("translate", trained_run, *options.split())
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())

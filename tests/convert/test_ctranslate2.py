@@ -1,5 +1,8 @@
 """CTranslate2 models made into ours, compared with the engine itself."""
 
+import os
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from aiayn_keras.models import (
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
 )
+from tests.claims.engine_words import MAX_DIFFERENCE, compare, our_answers
 from tests.convert.ctranslate2_models import (
     SOURCE_WORDS,
     TARGET_WORDS,
@@ -360,3 +364,24 @@ def test_a_sentencepiece_model_in_another_order_is_used(tokenizer, tmp_path):
     row = found.token_to_id(left_out)
     embeddings = keras.ops.convert_to_numpy(model.backbone.token_embedding.embeddings)
     assert_close(embeddings[row], embeddings[1], rtol=0, atol=0)
+
+
+# === A real model of somebody else, where it is at hand ===
+REAL_MODEL = Path(os.environ.get("AIAYN_KERAS_DATA", "nowhere")) / "ctranslate2-aren"
+needs_real_model = pytest.mark.skipif(
+    not REAL_MODEL.is_dir(), reason="AIAYN_KERAS_DATA has no such model"
+)
+
+
+@needs_real_model
+def test_arabic_letters_become_latin_ones():
+    texts, scores = our_answers(convert_ctranslate2(REAL_MODEL), [["آ", "ت", "ز", "م", "و", "ن"]])
+    assert texts == ["a t z m o n"]
+    assert scores[0] == pytest.approx(-1.0617, abs=1e-3)
+
+
+@needs_real_model
+def test_random_words_are_translated_as_by_the_engine():
+    different, difference = compare(REAL_MODEL, num_words=20)
+    assert different == []
+    assert difference < MAX_DIFFERENCE

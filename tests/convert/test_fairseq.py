@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from aiayn_keras.convert import convert_fairseq
-from aiayn_keras.convert.fairseq import read_dictionary
-from aiayn_keras.convert.fairseq_checkpoint import read_checkpoint
+from aiayn_keras.convert.fairseq import read_checkpoint, read_dictionary
 from tests.helpers import assert_close
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("read_here")
 
 from tests.convert import fairseq_models as fairseq  # noqa: E402  it needs PyTorch
 
@@ -84,7 +84,7 @@ def test_joined_embeddings_stay_one_matrix(tmp_path):
     assert backbone.vocabulary_size == 4 + len(fairseq.WORDS) + 1  # one more start token
 
 
-def test_neither_fairseq_nor_torch_is_imported(tmp_path, monkeypatch):
+def test_neither_fairseq_nor_torch_is_imported_for_an_archive(tmp_path, monkeypatch):
     *_, arguments = write(tmp_path, {}, is_new=False)
     for name in ("torch", "fairseq", "argparse"):
         monkeypatch.setitem(sys.modules, name, None)  # an import of it fails
@@ -116,8 +116,8 @@ def test_another_model_is_refused_by_its_setting(options, message, tmp_path):
         ("das 3\nist\n", "line 2: expected `word count`, got 'ist'"),
         ("das 3\nist x\n", "line 2: expected `word count`"),
         (" 3\n", "line 1: expected `word count`"),
-        ("das 3\ndas 2\n", "line 2: 'das' is line 1 already"),
-        ("<pad> 3\n", "line 1: <pad> is a token that the file leaves out"),
+        ("das 3\ndas 2\n", "line 2: 'das' is already line 1"),
+        ("<pad> 3\n", "line 1: the file must leave out the token <pad>"),
         ("das 3\n", r"5 tokens, .* but the embeddings have 12 rows"),
         ("x" * 2000 + " 3\n", "longer than 1000 characters"),
         ("", "expected `word count`"),
@@ -134,7 +134,10 @@ def test_a_wrong_dictionary_is_refused_with_its_line(text, message, tmp_path):
     ("damage", "message"),
     [
         (lambda state: state.pop("encoder.layers.1.fc1.bias"), "`encoder.layers.1.fc1.bias` is mi"),
-        (lambda state: state.update(extra=torch.zeros(2)), "`extra` is no tensor of such a model"),
+        (
+            lambda state: state.update(extra=torch.zeros(2)),
+            "`extra` is not a tensor of such a model",
+        ),
         (
             lambda state: state["decoder.layers.0.fc2.bias"].fill_(torch.nan),
             "`decoder_block_0/feed_forward/output/bias`: it holds numbers that are not finite",

@@ -1,11 +1,16 @@
+"""Models of other toolkits are recognized by their files and addresses."""
+
+import json
+
 import keras_hub
 import pytest
+import safetensors
 from click.testing import CliRunner
 
 from aiayn_keras import TransformerSeq2SeqLM
-from aiayn_keras.cli import main
-from aiayn_keras.cli.license import find_license
 from aiayn_keras.convert import convert
+from aiayn_keras_cli import main
+from aiayn_keras_cli.license import find_license
 from tests.number_words import number_words
 
 pytest.importorskip("torch")
@@ -94,6 +99,21 @@ def test_an_address_on_the_hub_is_downloaded_file_by_file(folder, hub_double):
     assert set(hub_double) == files
 
 
+def test_the_shards_that_an_index_names_are_downloaded(folder, hub_double):
+    expected = texts(convert(folder))
+    weights, moved = folder / "model.safetensors", folder / "model-1.safetensors"
+    index = folder / "model.safetensors.index.json"
+    with safetensors.safe_open(weights, "numpy") as file:
+        index.write_text(json.dumps({"weight_map": dict.fromkeys(file.keys(), moved.name)}))
+    weights.rename(moved)
+    try:
+        assert texts(TransformerSeq2SeqLM.from_preset(ADDRESS)) == expected
+    finally:
+        moved.rename(weights)
+        index.unlink()
+    assert {"model.safetensors.index.json", "model-1.safetensors"} <= set(hub_double)
+
+
 def test_the_license_of_a_model_on_the_hub_is_found(folder, hub_double):
     (folder / "README.md").unlink(missing_ok=True)
     assert find_license(ADDRESS) is None
@@ -104,7 +124,7 @@ def test_the_license_of_a_model_on_the_hub_is_found(folder, hub_double):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("model.safetensors", "neither model.safetensors nor pytorch_model.bin"),
+        ("model.safetensors", "neither model.safetensors nor .*index.json nor pytorch_model.bin"),
         ("vocab.json", "vocab.json Or the hub cannot be reached"),
     ],
 )
@@ -118,7 +138,7 @@ def test_what_is_missing_on_the_hub_is_named(folder, hub_double, name, message):
 
 
 def test_other_folders_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="no model that can be converted"):
+    with pytest.raises(ValueError, match="not a model that can be converted"):
         convert(tmp_path)
     with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
         convert(tmp_path / "nowhere")

@@ -202,6 +202,16 @@ def test_the_served_graph_splits_and_writes_texts_likewise(ours, tmp_path):
     assert_close(scores["log_probability"], ours.score(SOURCES, TARGETS), 1e-4, 1e-4)
 
 
+def test_shards_give_the_same_model(folder, theirs, ours, tmp_path):
+    theirs.save_pretrained(tmp_path, max_shard_size="10KB")
+    for name in ("source.spm", "target.spm", "vocab.json"):
+        shutil.copy(folder / name, tmp_path)
+    assert len(list(tmp_path.glob("model-*-of-*.safetensors"))) > 1
+    model = convert_marian(tmp_path)
+    for weight, expected in zip(model.backbone.weights, ours.backbone.weights, strict=True):
+        assert_close(weight, expected, rtol=0, atol=0)
+
+
 CONFIGURATIONS = {
     "model_type": ("bart", "field `model_type`"),
     "decoder_layers": (3, "`encoder_layers` is 2, but `decoder_layers` 3"),

@@ -1,6 +1,7 @@
-"""Files of tensors, read without PyTorch and without running anything."""
+"""Files of tensors: PyTorch's numbers are read, and nothing is run."""
 
 import collections
+import json
 
 import numpy as np
 import pytest
@@ -69,21 +70,86 @@ def test_every_protocol_of_pickle_is_read(tensors, protocol, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"P", b"PK", b"GGUF" * 9, b"\x80\x03}.", b"{" * 4])
-def test_another_file_is_refused(content, tmp_path):
+def test_a_file_of_a_different_format_is_refused(content, tmp_path):
     path = tmp_path / "model.bin"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"model\.bin is no file of tensors"):
+    with pytest.raises(ValueError, match=r"model\.bin is not a file of tensors"):
         read_tensors(path)
 
 
-def test_what_is_no_tensor_is_refused_by_name(tmp_path):
+def test_an_entry_that_is_not_a_tensor_is_refused_by_name(tmp_path):
     torch.save({"a": torch.zeros(2), "step": 7}, tmp_path / "model.bin")
-    with pytest.raises(ValueError, match=r"model\.bin cannot be read: its entry `step` is no"):
+    with pytest.raises(
+        ValueError, match=r"model\.bin cannot be read: its entry `step` is not a tensor"
+    ):
         read_tensors(tmp_path / "model.bin")
+
+
+# === Shards ===
+@pytest.fixture
+def shards(tensors, tmp_path):
+    """Writes two shards; gives a function that writes their index with changes."""
+    names = list(tensors)
+    weight_map = {
+        name: f"model-0000{1 + i % 2}-of-00002.safetensors" for i, name in enumerate(names)
+    }
+    for shard in set(weight_map.values()):
+        part = {name: tensors[name] for name in names if weight_map[name] == shard}
+        safetensors_torch.save_file(part, tmp_path / shard)
+    path = tmp_path / "model.safetensors.index.json"
+
+    def write(**changes):
+        merged = {name: place for name, place in (weight_map | changes).items() if place}
+        path.write_text(json.dumps({"metadata": {"total_size": 9}, "weight_map": merged}))
+        return path
+
+    return write
+
+
+def test_shards_are_read_together(shards, tensors):
+    arrays = read_tensors(shards())
+    assert_same({name: arrays[name] for name in tensors}, tensors)
+    assert len(arrays) == len(tensors)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"more": "model-00001-of-00002.safetensors"}, "00001-of.* lacks the tensor `more`"),
+        ({"float64": None}, "00001-of.* adds the tensor `float64`"),
+        ({"float64": "../model-00001-of-00002.safetensors"}, "the shard '../model.* same folder"),
+        ({"float64": "/etc/passwd"}, "the shard '/etc/passwd' is not a safetensors file"),
+        ({"float64": "a\\model.safetensors"}, "is not a safetensors file in the same folder"),
+        ({"float64": "model.bin"}, "the shard 'model.bin' is not a safetensors file"),
+        ({"float64": 3}, "field `weight_map.float64`"),
+        ({f"t{i}": f"{i}.safetensors" for i in range(1025)}, "1,027 shards, expected 1 to 1,024"),
+    ],
+)
+def test_an_index_that_lies_is_refused_by_name(shards, changes, message):
+    with pytest.raises(ValueError, match=rf"model.*{message}"):
+        read_tensors(shards(**changes))
+
+
+def test_a_missing_shard_is_named(shards, tmp_path):
+    path = shards()
+    (tmp_path / "model-00002-of-00002.safetensors").unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r"00002-of-00002\.safetensors is missing, which .*"
+    ):
+        read_tensors(path)
+
+
+def test_a_damaged_shard_is_named(shards, tmp_path):
+    path, shard = shards(), tmp_path / "model-00002-of-00002.safetensors"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(
+        ValueError, match=r"00002-of-00002\.safetensors cannot be read: it is not a"
+    ):
+        read_tensors(path)
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no file"):
         read_tensors(tmp_path / "none")
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="regular file"):
         read_tensors(tmp_path)

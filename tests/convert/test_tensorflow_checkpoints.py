@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from aiayn_keras.cli import main
 from aiayn_keras.convert import convert_opennmt_tf, convert_tensor2tensor
-from aiayn_keras.convert.tensor2tensor_vocabulary import read_vocabulary
-from aiayn_keras.convert.tensorflow_checkpoint import find_checkpoint
+from aiayn_keras.convert.tensor2tensor import read_vocabulary
+from aiayn_keras.convert.tensor_files import find_checkpoint, read_checkpoint
 from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras_cli import main
 from tests.convert import tensorflow_models as toolkits
 from tests.helpers import assert_close
 from tests.models import conftest as toy
 
-pytest.importorskip("tensorflow")
+tf = pytest.importorskip("tensorflow")
+pytestmark = pytest.mark.usefixtures("read_here")
 
 tokenizer = toy.tokenizer
 
@@ -169,7 +170,7 @@ def test_the_command_says_which_options_go_together(options, message, tmp_path, 
         ({"self_attention_type": "dot_product_relative"}, "`self_attention_type`"),
         ({"layer_postprocess_sequence": "dan"}, "neither 'n' and 'da' nor"),
         ({"num_heads": 10**9}, "`num_heads`"),
-        ({"num_heads": 5}, "q/kernel` has 12 columns, which `num_heads`, 5, does not divide"),
+        ({"num_heads": 5}, "q/kernel` has 12 columns, not a multiple of `num_heads`, 5"),
     ],
 )
 def test_another_model_of_tensor2tensor_is_refused_by_its_setting(change, message, tmp_path):
@@ -208,7 +209,7 @@ def convert(kind, arguments):
         ),
         (
             lambda name: {name.replace("bias", "other"): np.zeros(2, "float32")},
-            "/other` belongs to no part of the Transformer",
+            "/other` does not belong to a Transformer",
         ),
     ],
 )
@@ -228,11 +229,19 @@ def test_wrong_variables_are_refused_by_name(kind, change, message, tmp_path):
     [
         (toolkits.OpenNMTTF, ["das"], "begins with <blank>, <s>, </s>, this one with das"),
         (toolkits.OpenNMTTF, ["<blank>", "<s>", "</s>", "das"], "5 tokens, .* 10 rows"),
-        (toolkits.OpenNMTTF, ["<blank>", "<s>", "</s>", "a", "a"], "line 5: 'a' is line 4"),
+        (toolkits.OpenNMTTF, ["<blank>", "<s>", "</s>", "a", "a"], "line 5: 'a' is already line 4"),
         (toolkits.Tensor2Tensor, ["'<pad>'", "'<EOS>'", "'a_'"], "3 tokens, .* 10 rows"),
         (toolkits.Tensor2Tensor, ["'<pad>'", "'<EOS>'", "''"], "line 3: a token is empty"),
-        (toolkits.Tensor2Tensor, ["'<pad>'", "'<EOS>'", "'a'", "'a'"], "line 4: 'a' is line 3"),
-        (toolkits.Tensor2Tensor, ["'<pad>'", "'<EOS>'", "'␠_'"], "cannot be told from one with"),
+        (
+            toolkits.Tensor2Tensor,
+            ["'<pad>'", "'<EOS>'", "'a'", "'a'"],
+            "line 4: 'a' is already line 3",
+        ),
+        (
+            toolkits.Tensor2Tensor,
+            ["'<pad>'", "'<EOS>'", "'␠_'"],
+            "cannot be distinguished from one",
+        ),
     ],
 )
 def test_wrong_vocabularies_are_refused(kind, lines, message, tmp_path):
@@ -253,20 +262,22 @@ def test_a_checkpoint_of_the_other_toolkit_is_refused(kind, other, tmp_path):
     _, *paths = kind(layers=1).write(tmp_path)
     prefix = tmp_path / "other"
     toolkits.write_checkpoint(prefix, other(layers=1).variables)
-    with pytest.raises(ValueError, match=r"it holds no (model|`transformer`) of"):
+    with pytest.raises(ValueError, match=r"it does not hold a (model|`transformer`) of"):
         convert(kind, [prefix, *paths])
 
 
-def test_files_that_are_no_checkpoint_are_refused_in_one_line(tmp_path):
+def test_files_that_are_not_a_checkpoint_are_refused_in_one_line(tmp_path):
     with pytest.raises(FileNotFoundError, match="no checkpoint of TensorFlow"):
         find_checkpoint(tmp_path)
     prefix, *paths = toolkits.OpenNMTTF(layers=1).write(tmp_path)
     data = tmp_path / "ckpt-70.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:1000])
-    with pytest.raises(ValueError, match=r"`decoder/layer_norm/beta` is not in its 1,000 bytes"):
+    with pytest.raises(ValueError, match=r"ckpt-70 cannot be read: `model/[a-z_/0-9]*.ATTR.*: "):
         convert_opennmt_tf(prefix, *paths, num_heads=3)
     (tmp_path / "ckpt-70.index").write_bytes(b"x" * 100)
-    with pytest.raises(ValueError, match=r"ckpt-70.index: it is no index of a checkpoint"):
+    with pytest.raises(
+        ValueError, match=r"ckpt-70 cannot be read: it is not a checkpoint, or is d"
+    ):
         convert_opennmt_tf(prefix, *paths, num_heads=3)
     shutil.copy(tmp_path / "ckpt-70.index", tmp_path / "ckpt-71.index")
     with pytest.raises(ValueError, match=r"several checkpoints.*name one"):
@@ -279,3 +290,48 @@ def test_a_newest_checkpoint_that_is_missing_is_named(tmp_path):
     (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
     with pytest.raises(FileNotFoundError, match=r"ckpt-3\.index is missing, .* such as .*ckpt-2"):
         find_checkpoint(tmp_path)
+
+
+# === The reader ===
+def name_of(i):
+    return f"model/{i}{'x' * 400}"
+
+
+def test_variables_of_all_formats_are_read_without_those_of_the_optimizer(tmp_path):
+    random = np.random.default_rng(1)
+    model = tf.Module()
+    model.layers = []
+    for number_format in ("float16", "bfloat16", "float32", "float64"):
+        layer = tf.Module()
+        layer.kernel = tf.Variable(tf.cast(random.standard_normal((3, 5, 2)), number_format))
+        layer.scalar = tf.Variable(tf.cast(random.standard_normal(()), number_format))
+        model.layers.append(layer)
+    optimizer = tf.Module()
+    optimizer.moment = tf.Variable([1.0])
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, steps=tf.Variable(7))
+    expected = tf.train.load_checkpoint(checkpoint.save(str(tmp_path / "ckpt")))
+    names, found = read_checkpoint(tmp_path / "ckpt-1", "model/.*")
+    assert set(names) == set(expected.get_variable_to_shape_map())
+    assert found.keys() == {name for name in names if name.startswith("model/")}
+    assert len(found) == 8
+    for name, array in found.items():
+        assert array.dtype == "float32"
+        np.testing.assert_array_equal(array, expected.get_tensor(name).astype("float32"))
+
+
+def test_an_index_of_several_blocks_and_data_of_several_files_are_read(tmp_path):
+    folders = [tmp_path / name for name in ("a", "b")]
+    for folder, start in zip(folders, (0, 700), strict=True):
+        names = [name_of(i) for i in range(start, start + 700)]
+        values = [np.float32([i]) for i in range(start, start + 700)]
+        tf.raw_ops.SaveV2(
+            prefix=str(folder), tensor_names=names, shape_and_slices=[""] * 700, tensors=values
+        )
+    tf.raw_ops.MergeV2Checkpoints(
+        checkpoint_prefixes=[str(folder) for folder in folders],
+        destination_prefix=str(tmp_path / "whole"),
+    )
+    _, found = read_checkpoint(tmp_path / "whole", "model/.*")
+    assert len(list(tmp_path.glob("whole.data-*-of-00002"))) == 2
+    assert (tmp_path / "whole.index").stat().st_size > 1 << 18  # the size of a block
+    assert [found[name_of(i)].item() for i in range(1400)] == list(range(1400))

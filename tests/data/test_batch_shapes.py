@@ -57,6 +57,35 @@ def test_no_two_shapes_share_a_dimension(seed):
         assert len(set(dimension.tolist())) == len(shapes)
 
 
+def test_lengths_made_equal_by_shrinking_are_raised_by_one():
+    # Shrunk to the pairs they hold, the two short shapes are 1 x 5 and 1 x 2.
+    source, target = np.array([1, 8, 3, 1]), np.array([5, 1, 6, 2])
+    shapes, member = choose_shapes(source, target, 3)
+    assert shapes.tolist() == [[2, 2], [1, 5], [8, 6]]
+    assert member.tolist() == [1, 2, 2, 0]
+    swapped, _ = choose_shapes(target, source, 3)
+    assert swapped.tolist() == [[2, 2], [5, 1], [6, 8]]
+
+
+def test_few_pairs_never_share_a_dimension_and_none_is_longer_than_the_longest():
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        pairs, max_shapes = rng.integers(4, 12), rng.integers(2, 5)
+        source, target = rng.integers(1, 9, pairs), rng.integers(1, 9, pairs)
+        shapes, _ = choose_shapes(source, target, max_shapes)
+        for lengths_of_shapes, lengths_of_pairs in zip(shapes.T, (source, target), strict=True):
+            assert len(set(lengths_of_shapes.tolist())) == len(shapes), seed
+            assert lengths_of_shapes.max() == lengths_of_pairs.max(), seed
+
+
+def test_targets_of_one_length_have_one_shape_and_each_pair_its_row():
+    source, target = np.array([1, 4, 3]), np.array([5, 5, 5])
+    shapes, member = choose_shapes(source, target, 2)
+    assert shapes.tolist() == [[4, 5]]
+    rows, steps = batch_sizes(shapes, np.bincount(member), tokens_per_batch=5)
+    assert (rows * steps).tolist() == [3]
+
+
 def test_more_shapes_never_cost_more():
     source, target = lengths(seed=7)
     costs = [

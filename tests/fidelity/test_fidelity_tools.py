@@ -10,6 +10,8 @@ from tests.fidelity.gradients import run_keras
 from tests.fidelity.report import markdown_table
 from tests.helpers import assert_close
 
+pytestmark = pytest.mark.slow
+
 
 def dense_layer(units=3):
     layer = keras.layers.Dense(units)

@@ -8,6 +8,7 @@ import keras
 import keras_hub
 import numpy as np
 import pytest
+from huggingface_hub.errors import EntryNotFoundError
 
 from aiayn_keras.common.files import CHECKSUMS
 from aiayn_keras.models import (
@@ -67,20 +68,17 @@ def change_config(folder, name, value):
 
 @pytest.fixture
 def hub_double(monkeypatch):
-    """A double of KerasHub's download from `hf://`: a function that says which folder it finds."""
-    from keras_hub.src.utils import preset_utils
+    """A double of the Hugging Face Hub: a function that says which folder it serves."""
+    folders = []
 
-    folders, get_file = [], preset_utils.get_file
-
-    def get_file_double(preset, name):
-        if preset != ADDRESS:
-            return get_file(preset, name)
+    def download_double(handle, name):
+        assert f"hf://{handle}" == ADDRESS
         path = folders[-1] / name
         if not path.exists():
-            raise FileNotFoundError(f"`{name}` doesn't exist in preset directory `{preset}`.")
+            raise EntryNotFoundError(name)
         return str(path)
 
-    monkeypatch.setattr(preset_utils, "get_file", get_file_double)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download_double)
     return folders.append
 
 

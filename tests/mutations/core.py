@@ -1,5 +1,7 @@
-"""The numerical core, and the tests that must notice a mistake in it."""
+"""The numerical core, and the tests that must notice a mistake in it: those that import it."""
 
+import ast
+import functools
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -11,47 +13,111 @@ CORE = (
     "decoding/*.py",
     "decoding/constraints/*.py",
     "backend/kernels.py",
-    "backend/kernels.py",
-    "backend/kernels.py",
     "models/transformer_backbone.py",
     "training/averaging.py",
     "training/validation.py",
     "data/pair_batches.py",
     "data/packed_batches.py",
+    "data/token_batches.py",
     "data/update_batches.py",
 )
-# Tests of a module, or of all modules of a folder, beside those of the mirrored path.
-MORE_TESTS = {
-    "layers": ("models/test_transformer_backbone.py",),
-    "decoding": ("models/test_transformer_seq2seq_lm.py",),
-    "decoding/candidates.py": ("decoding/constraints",),
-    "backend/kernels.py": ("decoding",),
-    "models/transformer_backbone.py": ("layers",),
-    "data/pair_batches.py": ("data/test_packed_batches.py", "data/test_token_batches.py"),
-    "data/update_batches.py": ("training/test_accumulation.py",),
-}
+ASKED = ("backend", "data", "decoding", "layers", "models", "optimization", "training")
+"""Folders of the tests that are asked."""
+
+MAX_DISTANCE = 3
+"""Number of imports from a test to the mutated module: 2 if one module lies between them."""
 
 
-def core_modules(package=ROOT / PACKAGE, patterns=CORE):
-    """Paths of the modules of the core, relative to the package."""
-    paths = (path for pattern in patterns for path in sorted(package.glob(pattern)))
-    return [path.relative_to(package).as_posix() for path in paths if path.name != "__init__.py"]
+def core_modules(root=ROOT, patterns=CORE):
+    """Paths of the modules of the core, relative to the package.
+
+    Raises:
+        ValueError: If a pattern matches no module.
+    """
+    modules = []
+    for pattern in patterns:
+        paths = sorted((root / PACKAGE).glob(pattern))
+        paths = [path for path in paths if path.name != "__init__.py"]
+        if not paths:
+            raise ValueError(f"tests/mutations/core.py: no module is named {PACKAGE}/{pattern}.")
+        modules += [path.relative_to(root / PACKAGE).as_posix() for path in paths]
+    return modules
 
 
-def stages_of_tests(module, tests=ROOT / "tests"):
+def stages_of_tests(module, root=ROOT):
     """Tests that are asked one stage after the other, until one notices.
 
     Args:
         module: Path of the module, relative to the package.
-        tests: Folder of the tests.
+        root: Folder of the package and of `tests`.
 
     Returns:
-        List of stages, each a list of paths relative to `tests`: the file of the mirrored path
-        first, then the other tests of its folder, then those of `MORE_TESTS`.
+        List of stages, each a list of paths relative to `tests`: the file of the mirrored path,
+        then the others by the number of imports between them and the module, up to `MAX_DISTANCE`.
     """
     path = Path(module)
-    mirrored = path.with_name(f"test_{path.name}")
-    folder = sorted(file.relative_to(tests) for file in (tests / path.parent).glob("test_*.py"))
-    stages = [[mirrored] if mirrored in folder else [], [f for f in folder if f != mirrored]]
-    stages.append([*MORE_TESTS.get(module, ()), *MORE_TESTS.get(path.parts[0], ())])
-    return [[Path(test).as_posix() for test in stage] for stage in stages if stage]
+    mirrored = path.with_name(f"test_{path.name}").as_posix()
+    distances = {mirrored: 0} if (root / "tests" / mirrored).exists() else {}
+    found, importers = {Path(PACKAGE) / path}, _importers(root)
+    reached = found
+    for distance in range(1, MAX_DISTANCE + 1):
+        found = set().union(*(importers.get(each, set()) for each in found)) - reached
+        reached = reached | found
+        for each in found:
+            if each.name.startswith("test_") and each.parts[1] in ASKED:
+                distances.setdefault(each.relative_to("tests").as_posix(), distance)
+    stages = [
+        sorted(test for test, place in distances.items() if place == distance)
+        for distance in range(MAX_DISTANCE + 1)
+    ]
+    return [stage for stage in stages if stage]
+
+
+@functools.cache
+def _importers(root):
+    """Files that import each file, both relative to the root."""
+    importers = {}
+    for folder in (PACKAGE, "tests"):
+        for path in sorted((root / folder).rglob("*.py")):
+            for imported in _imported_files(root, path):
+                importers.setdefault(imported, set()).add(path.relative_to(root))
+    return importers
+
+
+def _imported_files(root, path):
+    """Files of this repository that hold what a file imports, relative to the root.
+
+    An `__init__.py` that only hands names on is looked through: what counts is who defines them.
+    """
+    return {
+        file
+        for module, name, _ in _imports(path)
+        if (file := _defining_file(root, module, name)) is not None
+    }
+
+
+@functools.cache
+def _imports(path):
+    """`(module, name, known as)` of every import; for `import module` the name is None."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, None, alias.asname) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [(node.module, a.name, a.asname or a.name) for a in node.names]
+    return found
+
+
+def _defining_file(root, module, name):
+    """File that defines a name of a module, or the module's own, relative to the root."""
+    if module.partition(".")[0] not in (PACKAGE, "tests"):
+        return None
+    path = Path(*module.split("."))
+    if name is not None and (root / path / f"{name}.py").exists():
+        return path / f"{name}.py"
+    if (root / path / "__init__.py").exists():
+        for other, inner, known_as in _imports(root / path / "__init__.py"):
+            if name is not None and known_as == name and (other, inner) != (module, name):
+                return _defining_file(root, other, inner)
+        return path / "__init__.py"
+    return path.with_suffix(".py") if (root / path.with_suffix(".py")).exists() else None

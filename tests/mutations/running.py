@@ -12,7 +12,10 @@ from pathlib import Path
 
 from tests.mutations.core import PACKAGE, ROOT
 
-COPIED = (PACKAGE, "tests", "benchmarks", "pyproject.toml")
+COPIED = (PACKAGE, "tests", "pyproject.toml")
+LINKED = ("benchmarks", "docs", "experiments", "saved_models", "tutorials")
+"""What tests read and no mutant changes."""
+
 PRELOADED = ("tensorflow", "keras", "keras_hub", "tensorflow_text", "pytest")
 SECONDS = 900
 PYTEST = (
@@ -37,6 +40,9 @@ class Copy:
                 shutil.copytree(root / name, self.folder / name, ignore=ignore)
             elif (root / name).exists():
                 shutil.copy(root / name, self.folder / name)
+        for name in LINKED:
+            if (root / name).exists():
+                (self.folder / name).symlink_to(root / name)
 
     @contextlib.contextmanager
     def mutated(self, mutant):

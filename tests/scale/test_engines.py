@@ -1,4 +1,4 @@
-"""Every part is worked on, by processes and on Ray; work is loaded once a worker."""
+"""Every part is worked on, by processes and on Ray; each worker loads the work once."""
 
 import json
 import os
@@ -9,9 +9,8 @@ import time
 
 import pytest
 
-from aiayn_keras.scale.engines import Engine
-from aiayn_keras.scale.ray_actors import THIS_MACHINE
-from tests.scale.work_doubles import CountingWorkDouble
+from aiayn_keras.scale.engines import THIS_MACHINE, Engine, _start_context
+from tests.scale.work_doubles import CountingWorkDouble, work_without_end
 
 PARTS = list(range(9))
 
@@ -24,8 +23,20 @@ def test_processes_work_on_every_part_and_load_once(tmp_path):
     assert results_of(Engine(2), tmp_path) == [10 * part for part in PARTS]
     assert len(list(tmp_path.glob("started.*"))) == 2
     assert len(list(tmp_path.glob("call-*"))) == len(PARTS)
-    assert not {"keras", "grain"} & {path.name for path in tmp_path.iterdir()}
-    assert "AIAYN_KERAS_LAZY" not in os.environ
+
+
+def test_workers_see_the_environment_of_their_job_and_share_the_cores(tmp_path, monkeypatch):
+    results_of(Engine(2), tmp_path)  # the server of the workers is running now
+    monkeypatch.setenv("NEW_VARIABLE", "new")
+    (environment, *_) = Engine(1).run(EnvironmentDouble, (), [0])
+    assert environment == ("new", len(os.sched_getaffinity(0)))
+
+
+class EnvironmentDouble:
+    """Returns what a worker sees."""
+
+    def __call__(self, part):
+        return os.environ.get("NEW_VARIABLE"), len(os.sched_getaffinity(0))
 
 
 def test_nothing_is_started_for_no_part(tmp_path):
@@ -33,28 +44,20 @@ def test_nothing_is_started_for_no_part(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_killed_process_is_told(tmp_path):
+def test_a_killed_process_is_reported(tmp_path):
     with pytest.raises(RuntimeError, match=r"process was killed.*The same command goes on"):
         results_of(Engine(2), tmp_path, killed=(3,))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_when_the_job_s_process_ends_its_workers_end_at_once(number, tmp_path):
-    program = f"""
-from aiayn_keras.scale.engines import Engine
-from tests.scale.work_doubles import EndlessWorkDouble
-
-if __name__ == "__main__":
-    list(Engine(2).run(EndlessWorkDouble, ({str(tmp_path)!r},), list(range(9))))
-"""
-    (tmp_path / "program.py").write_text(program)
-    environment = {**os.environ, "AIAYN_KERAS_LAZY": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, tmp_path / "program.py"]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as job:
-        begun = tmp_path / "processes"
-        wait_until(lambda: begun.exists() and begun.read_text().count("\n") == 2)
-        job.send_signal(number)
-        assert job.wait(timeout=60) != 0
+    job = _start_context().Process(target=work_without_end, args=(tmp_path,))
+    job.start()
+    begun = tmp_path / "processes"
+    wait_until(lambda: begun.exists() and begun.read_text().count("\n") == 2)
+    os.kill(job.pid, number)
+    job.join(timeout=60)
+    assert job.exitcode not in (0, None)
     workers = list(map(int, begun.read_text().split()))
     assert len(workers) == 2  # no further part was begun
     wait_until(lambda: not any(is_running(worker) for worker in workers))
@@ -80,7 +83,7 @@ def test_an_error_of_the_work_is_raised(tmp_path):
         results_of(Engine(1), tmp_path, killed=(), refused=4)
 
 
-def test_an_error_that_pickle_cannot_make_anew_is_told(tmp_path):
+def test_an_error_that_pickle_cannot_recreate_is_raised_as_text(tmp_path):
     with pytest.raises(RuntimeError, match=r"^OddError: part 4 is damaged$"):
         results_of(Engine(1), tmp_path, killed=(), refused=4, odd=True)
 
@@ -100,9 +103,9 @@ def test_on_ray_a_part_is_begun_again_when_its_worker_dies(tmp_path):
     pytest.importorskip("ray")
     # A process of its own: Ray speaks to the machine's address, which tests may not reach.
     program = f"""
-import json, os, pathlib
+import json, pathlib
 import ray
-from aiayn_keras.scale import ray_actors
+from aiayn_keras.scale import engines
 from aiayn_keras.scale.engines import Engine
 from tests.scale.work_doubles import CountingWorkDouble
 
@@ -113,12 +116,11 @@ def run(folder, *arguments, parts=tuple(range(9))):
     except (ValueError, RuntimeError) as error:
         return str(error), "in __call__" in "".join(getattr(error, "__notes__", ()))
 
-del os.environ["AIAYN_KERAS_LAZY"]  # the workers are told themselves
-ray_actors.MAX_DEATHS = 1
+engines.MAX_DEATHS = 1
 engine = Engine(2, "local")
 answers = [run("refusing", (), 4)]
 ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-engine = Engine(3, "local")  # one of whom waits for a core, and takes that of one who dies
+engine = Engine(3, "local")  # one waits for a core, and takes that of a dead one
 answers += [run("killed", (3, 5)), run("damaged", (), -1), run("odd", (), 4, True)]
 engine = Engine(1, "local")
 answers += [run("deadly", (-7,), parts=[-7]), run("deadly at once", (-1,))]
@@ -126,8 +128,7 @@ ray.shutdown()
 pathlib.Path({str(tmp_path)!r}, "answers.json").write_text(json.dumps(answers))
 """
     command = [sys.executable, "-c", program]
-    environment = {**os.environ, "AIAYN_KERAS_LAZY": "1"}
-    run = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     # Not from its output, to which Ray writes at times of its own.
     answers = json.loads((tmp_path / "answers.json").read_text())
@@ -141,4 +142,3 @@ pathlib.Path({str(tmp_path)!r}, "answers.json").write_text(json.dumps(answers))
     assert answers[5][0].startswith("2 workers on Ray died while they loaded the work")
     assert len(list(tmp_path.glob("killed/call-3.*"))) == 2
     assert len(list(tmp_path.glob("deadly/call-*"))) == 2
-    assert not {"keras", "grain"} & {path.name for path in tmp_path.glob("*/*")}

@@ -1,4 +1,4 @@
-"""Jobs in processes: the right results, once each; what was done is kept; bad lines are told."""
+"""Jobs in processes: the right results, once each; what was done is kept; bad lines reported."""
 
 import gzip
 import json
@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
 
+from aiayn_keras.common.folder_lock import FolderInUseError
 from aiayn_keras.data import CorpusError, TokenShards, generate_demo_pairs
-from aiayn_keras.folder_lock import FolderInUseError
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.engines import Engine
-from aiayn_keras.scale.job import Job
-from aiayn_keras.scale.preparation import prepare
-from aiayn_keras.scale.running import finish_job
+from aiayn_keras.scale.job import Job, finish_job
+from aiayn_keras.scale.preparation import EvenSample, prepare
 from aiayn_keras.scale.translation import _batches, translate_files
 from tests.random_parser import SOURCES, build_random_parser, is_tree_of
 from tests.runs import small_recipe
@@ -48,7 +49,7 @@ def write_files(folder):
 # ---- Translation ----
 
 
-def test_a_line_without_a_tree_is_told_and_the_others_have_theirs(tmp_path):
+def test_a_line_without_a_tree_is_reported_and_the_others_have_theirs(tmp_path):
     build_random_parser().save_to_preset(tmp_path / "parser")
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SOURCES), "utf-8")
     done = translate_files(
@@ -61,7 +62,7 @@ def test_a_line_without_a_tree_is_told_and_the_others_have_theirs(tmp_path):
     has_tree = [is_tree_of(tree, line) for tree, line in zip(trees, SOURCES, strict=True)]
     assert (has_tree, trees[2]) == ([True, True, False, True], "")
     (bad,) = read_parts(tmp_path / "out", ".bad.jsonl").splitlines()
-    assert json.loads(bad)["reason"] == "no translation keeps the constraint"
+    assert json.loads(bad)["reason"] == "no translation satisfies the constraint"
 
 
 def test_translations_are_those_of_the_model(tmp_path):
@@ -120,7 +121,9 @@ def test_a_damaged_file_keeps_the_others_from_nothing_and_may_be_mended(tmp_path
     with pytest.raises(FileExistsError, match=r"files \(\S*/b\.gz has changed since it began\)"):
         translate_files(*arguments, num_beams=1)
     (tmp_path / "b.gz").rename(tmp_path / "d.gz")
-    with pytest.raises(FileExistsError, match=r"files, parts \(\S*/d\.gz was none of its files\)"):
+    with pytest.raises(
+        FileExistsError, match=r"files, parts \(\S*/d\.gz was not one of its files\)"
+    ):
         translate_files(*arguments, num_beams=1)
     (tmp_path / "d.gz").unlink()
     with pytest.raises(FileExistsError, match=r"files, parts \(\S*/b\.gz is gone\)"):
@@ -133,7 +136,7 @@ def test_results_among_the_files_and_in_the_model_s_folder_are_none_of_the_job(t
     (tmp_path / "link").symlink_to(model)
     for output in (model / "out", f"file://{model}/out/", tmp_path / "link/out"):
         assert translate_files(model, model / "**/*.txt", output, num_beams=1) == (1, 0)
-    with pytest.raises(FileNotFoundError, match=r"no file .*\.json but those in .*/out"):
+    with pytest.raises(FileNotFoundError, match=r"no file .*\.json except those in .*/out"):
         translate_files(model, model / "out/*.json", model / "out", num_beams=1)
 
 
@@ -169,7 +172,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
         translate_files(*arguments, min_length=3, max_length=2)
     translate_files(*arguments, num_beams=1)  # nothing was done
     with pytest.raises(
-        FileExistsError, match=r"another job, which differs in: options.*another folder\.$"
+        FileExistsError, match=r"different job, which differs in: options.*different folder\.$"
     ):
         translate_files(*arguments, num_beams=2)
     (tmp_path / "in.txt").write_text("Paul works.\n")
@@ -237,7 +240,7 @@ def test_lines_that_cannot_be_used_are_left_out(tmp_path):
     assert "found no tab" in read_parts(tmp_path / "out", ".bad.jsonl")
 
 
-def test_damaged_files_are_told_before_the_vocabulary_is_learned_and_may_be_mended(tmp_path):
+def test_damaged_files_are_reported_before_the_vocabulary_is_learned_and_may_be_mended(tmp_path):
     rows = "".join(f"{a}\t{b}\n" for a, b in TEXT[:300]).encode()
     for name in "abc":
         (tmp_path / f"{name}.tsv.gz").write_bytes(gzip.compress(rows))
@@ -270,3 +273,14 @@ def test_a_parquet_file_without_a_row_is_refused(tmp_path):
 
 def test_lines_without_a_token_are_batches_too():
     assert list(_batches([0, 1, 2], [0, 0, 0])) == [[0, 1, 2]]
+
+
+@given(st.integers(0, 300), st.integers(1, 20))
+def test_a_sample_is_evenly_spaced_and_large_enough(length, wanted):
+    sample = EvenSample(wanted)
+    for item in range(length):
+        sample.add(item)
+    assert min(wanted, length) <= len(sample.items) < 2 * wanted or length < 2 * wanted
+    if length < 2 * wanted:
+        assert sample.items == list(range(length))
+    assert sample.items in [list(range(0, length, 1 << power)) for power in range(10)]

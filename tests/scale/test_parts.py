@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aiayn_keras.common.addresses import absolute
 from aiayn_keras.common.text_files import MAX_LINE_BYTES
 from aiayn_keras.data import CorpusError
-from aiayn_keras.scale import aligned_cuts, parts
+from aiayn_keras.scale import parts
 from aiayn_keras.scale.job import Job
 from aiayn_keras.scale.part_lines import BadLine, read_lines, read_pairs
 from aiayn_keras.scale.parts import plan_parts
@@ -111,7 +111,7 @@ def test_a_folder_has_one_address(folder, address):
     assert absolute(folder) == address
 
 
-def test_a_name_that_is_no_text_is_kept(tmp_path):
+def test_a_name_that_is_not_valid_text_is_kept(tmp_path):
     name = os.fsencode(tmp_path) + b"/caf\xe9.txt"
     with open(name, "w") as file:
         file.write("one\ntwo")
@@ -122,7 +122,7 @@ def test_a_name_that_is_no_text_is_kept(tmp_path):
             assert list(read_lines(part)) == ["one", "two"]
 
 
-def test_a_mark_of_bytes_alone_is_no_line(tmp_path):
+def test_a_byte_order_mark_alone_is_not_a_line(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf")
     assert lines_of(tmp_path / "a.txt") == []
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf\n")
@@ -137,7 +137,7 @@ def test_a_name_with_a_bracket_is_a_file_before_it_is_a_pattern(tmp_path):
     assert lines_of(tmp_path / "a[1].txt") == ["by pattern"]
 
 
-def test_lines_that_cannot_be_used_are_told(tmp_path):
+def test_unusable_lines_are_reported(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes(b"\xef\xbb\xbfone\n\xff\n" + b"x" * (MAX_LINE_BYTES + 1) + b"\ntwo\n")
     for part_bytes in (300_000, 10_000_000):
@@ -150,16 +150,16 @@ def test_lines_that_cannot_be_used_are_told(tmp_path):
     for text in (texts, strings, strings.dictionary_encode()):
         a, none, bad, long, b = lines_of(write_parquet(tmp_path / "a.parquet", text=text))
         assert (a, b) == ("a", "b")
-        assert none == BadLine("no text: None")
+        assert none == BadLine("not text: None")
         assert bad == BadLine("not valid UTF-8 (byte 0xff)")
         assert f"it has {2 * MAX_LINE_BYTES:,}" in long.reason
     strings = pyarrow.array(['"a"', None], "string")
     json = pyarrow.ExtensionArray.from_storage(pyarrow.json_(), strings)
     for text in (strings.cast(pyarrow.string_view()), json):
         a, none = lines_of(write_parquet(tmp_path / "c.parquet", text=text))
-        assert (a, none) == ('"a"', BadLine("no text: None"))
+        assert (a, none) == ('"a"', BadLine("not text: None"))
     (number,) = lines_of(write_parquet(tmp_path / "b.parquet", text=[1]))
-    assert number == BadLine("no text: 1")
+    assert number == BadLine("not text: 1")
 
 
 def test_damaged_files_are_refused(tmp_path):
@@ -167,7 +167,7 @@ def test_damaged_files_are_refused(tmp_path):
     with pytest.raises(CorpusError, match=r"a\.gz: not a complete gzip file"):
         lines_of(tmp_path / "a.gz")
     (tmp_path / "a.parquet").write_bytes(b"no parquet")
-    with pytest.raises(CorpusError, match=r"a\.parquet is no whole Parquet file"):
+    with pytest.raises(CorpusError, match=r"a\.parquet is not a whole Parquet file"):
         lines_of(tmp_path / "a.parquet")
     with pytest.raises(CorpusError, match=r"no column 'text'. Its columns: a, b"):
         lines_of(write_parquet(tmp_path / "b.parquet", a=["x"], b=["y"]))
@@ -198,12 +198,12 @@ def test_cuts_do_not_depend_on_blocks(tmp_path, monkeypatch):
     for name in "ab":
         (tmp_path / name).write_text("\n".join(LINES * 9))
     whole = parts_of([tmp_path / "a", tmp_path / "b"], 20)
-    monkeypatch.setattr(aligned_cuts, "BLOCK", 3)
+    monkeypatch.setattr(parts, "_BLOCK", 3)
     assert parts_of([tmp_path / "a", tmp_path / "b"], 20) == whole
     assert len(whole) > 9
 
 
-def test_there_are_not_more_parts_than_can_be_listed(tmp_path, monkeypatch):
+def test_the_number_of_parts_is_limited(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("\n".join(LINES * 9))
     assert len(parts_of([tmp_path / "a.txt"], 1)) > 300
     monkeypatch.setattr(parts, "MAX_PARTS", 10)
@@ -224,7 +224,7 @@ def test_pairs_come_from_columns_and_from_many_files(tmp_path):
     assert pairs_of(tmp_path / "*.en.gz", tmp_path / "*.de") == 2 * expected
 
 
-def test_pairs_that_cannot_be_used_are_told(tmp_path):
+def test_unusable_pairs_are_reported(tmp_path):
     (tmp_path / "a.tsv").write_bytes(b"a\tb\nno tab\n\xff\tc\n")
     pair, no_tab, not_text = pairs_of(tmp_path / "a.tsv")
     assert pair == ("a", "b")
@@ -240,7 +240,9 @@ def test_files_that_are_not_aligned_are_refused(tmp_path):
     (tmp_path / "b.gz").write_bytes(gzip.compress(b"1\n2\n"))
     with pytest.raises(CorpusError, match=r"same number of lines: .*/a and .*/b\.gz differ"):
         pairs_of(tmp_path / "a", tmp_path / "b.gz")
-    with pytest.raises(CorpusError, match=r"as many files .* Received: 2 .*, 1 like .*/a\."):
+    with pytest.raises(
+        CorpusError, match=r"same number of source and target files.* Received: 2 .*, 1 like .*/a\."
+    ):
         pairs_of(tmp_path / "b*", tmp_path / "a")
     write_parquet(tmp_path / "c.parquet", source=["a"], target=["b"])
     with pytest.raises(CorpusError, match="holds both sides"):

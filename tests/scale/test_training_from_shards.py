@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from aiayn_keras.cli import main
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training import RecipeError, train
+from aiayn_keras_cli import main
 from tests.runs import SETTINGS, small_recipe
 
 
@@ -68,4 +68,4 @@ def test_the_command_prepares_files(tmp_path):
     assert CliRunner().invoke(main, arguments).stdout == result.stdout
     other = CliRunner().invoke(main, [*arguments, "--set", "tokenizer.vocabulary_size=99"])
     assert other.exit_code == 1
-    assert "holds another job, which differs in: origin" in other.stderr
+    assert "holds a different job, which differs in: origin" in other.stderr

@@ -1,14 +1,15 @@
-"""Work of which the engines' tests can say when it fails, and how often it was done."""
+"""Work that fails when the tests of engines say so, and counts how often it is done."""
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 
+from aiayn_keras.scale.engines import Engine
+
 
 class OddError(Exception):
-    """Is made of more than its message."""
+    """An error whose constructor takes more than its message."""
 
     def __init__(self, part, problem):
         super().__init__(f"part {part} is {problem}")
@@ -17,15 +18,12 @@ class OddError(Exception):
 class CountingWorkDouble:
     """Writes a file for each call of a part, and kills its process at the first call of some.
 
-    Its module needs neither Keras nor Grain, which brings JAX; `keras` and `grain` are files if
-    they were loaded nevertheless.
-
     Args:
         folder: Path of a folder for the files.
-        killed: Numbers of the parts at which it kills its process, once each; of a negative one,
-            each time; -1 for when it is made.
-        refused: Number of a part at which it raises an error; -1 for when it is made.
-        odd: Whether that error is one that pickle cannot make anew.
+        killed: Numbers of the parts at which it kills its process, once each, or each time if the
+            number is negative; -1 for its creation.
+        refused: Number of a part at which it raises an error; -1 for its creation.
+        odd: Whether that error is one that pickle cannot recreate.
     """
 
     def __init__(self, folder, killed=(), refused=None, odd=False):
@@ -36,8 +34,6 @@ class CountingWorkDouble:
         self._folder, self._killed, self._refused = Path(folder), killed, refused
         self._odd = odd
         _new_file(self._folder, "started")
-        for name in {"keras", "grain"} & sys.modules.keys():
-            (self._folder / name).touch()
 
     def __call__(self, part):
         """The part, times ten."""
@@ -66,8 +62,13 @@ class EndlessWorkDouble:
         time.sleep(600)
 
 
+def work_without_end(folder):
+    """A job of two workers and nine parts that does not end."""
+    list(Engine(2).run(EndlessWorkDouble, (str(folder),), list(range(9))))
+
+
 def _new_file(folder, stem):
-    """Makes the next file of a stem; how many there are."""
+    """Creates the next file of a stem; returns their number."""
     number = 1
     while True:
         try:

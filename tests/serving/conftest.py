@@ -36,7 +36,7 @@ def running_server(kit):
 
 @pytest.fixture
 def server(running_server):
-    """The server without the faults of other tests."""
+    """Returns the server without the faults of other tests."""
     running_server.faults, running_server.seconds, running_server.num_requests = [], 0.0, 0
     yield running_server
     running_server.faults, running_server.seconds = [], 0.0

@@ -1,11 +1,11 @@
 """A test double of `tensorflow_model_server`: the official messages around a loaded SavedModel.
 
-It answers `PredictionService.Predict` and the REST form of it on this machine alone, and reads a
-kit's `models.config` as the real server does. It makes no batches, and watches no files.
+It answers `PredictionService.Predict` and its REST form on this machine alone, and reads a kit's
+`models.config` as the real server does. It does not make batches or watch files.
 
     python -m tests.serving.loopback_server KIT
 
-serves until its standard input ends, and prints its ports as a JSON object.
+prints its ports as a JSON object and serves until its standard input ends.
 """
 
 import base64
@@ -42,7 +42,7 @@ _PATH = re.compile(
 
 
 class RefusedError(Exception):
-    """A request that gets a status instead of an answer."""
+    """A request that is answered with an error status."""
 
     def __init__(self, code, message):
         super().__init__(message)
@@ -50,7 +50,7 @@ class RefusedError(Exception):
 
 
 class ServedModel:
-    """The versions of a kit that its `models.config` names.
+    """The versions of a kit that are named in its `models.config`.
 
     Args:
         kit: Folder `<name>`.
@@ -69,14 +69,14 @@ class ServedModel:
         }
 
     def warm_up(self):
-        """Asks each signature for texts once, as a server does before it answers."""
+        """Asks each signature of texts once, as a server does before it answers."""
         for version in self.loaded.values():
             for function in version.signatures.values():
                 if function.structured_input_signature[1].keys() == {"text"}:
                     function(text=tf.constant(["."]))
 
     def predict(self, name, version, label, signature, inputs):
-        """Version and outputs (arrays by name) of a request."""
+        """Returns the version and the outputs (arrays by name) for a request."""
         if name != self.name or label not in (None, *self.labels):
             raise RefusedError(
                 grpc.StatusCode.NOT_FOUND, f"Servable not found for request: {name} {label}"
@@ -109,19 +109,20 @@ class ServedModel:
 
 
 class LoopbackServer:
-    """Both services of one kit, on 127.0.0.1 and ports of their own choice.
+    """Both services of one kit, on free ports of 127.0.0.1.
 
     Args:
         kit: Folder `<name>`.
+        model: Its `ServedModel`, if it is loaded already.
 
     Attributes:
-        faults: List of `grpc.StatusCode`; each of the next requests gets the first one left.
-        seconds: How long every answer is held back.
+        faults: List of `grpc.StatusCode`; each request takes the first one left as its error.
+        seconds: Delay of each answer.
         num_requests: Number of requests so far.
     """
 
-    def __init__(self, kit):
-        self.model = ServedModel(kit)
+    def __init__(self, kit, model=None):
+        self.model = model or ServedModel(kit)
         self.faults = []
         self.seconds = 0.0
         self.num_requests = 0
@@ -142,7 +143,7 @@ class LoopbackServer:
         self.num_requests += 1
         time.sleep(self.seconds)
         if self.faults:
-            raise RefusedError(self.faults.pop(0), "a fault that was asked for")
+            raise RefusedError(self.faults.pop(0), "a fault made on purpose")
         return self.model.predict(*request)
 
     def close(self):
@@ -234,7 +235,7 @@ class _RestHandler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
-        with contextlib.suppress(ConnectionError):  # of a client that has given up
+        with contextlib.suppress(ConnectionError):  # the client has given up
             self.end_headers()
             self.wfile.write(body)
 
@@ -243,12 +244,12 @@ class _RestHandler(BaseHTTPRequestHandler):
 
 
 def _columns(instances):
-    """The row format of the REST API as columns."""
+    """Turns the row format of the REST API into columns."""
     return {name: [row[name] for row in instances] for name in instances[0]}
 
 
 def _array(value):
-    """Nested lists, whose strings may be `{"b64": ...}`, as an array."""
+    """Makes an array of nested lists whose strings may be `{"b64": ...}`."""
 
     def decoded(element):
         if isinstance(element, dict):
@@ -267,7 +268,7 @@ def _plain(array):
 
 
 if __name__ == "__main__":
-    tf.config.threading.set_intra_op_parallelism_threads(1)  # as the kit's flags say
+    tf.config.threading.set_intra_op_parallelism_threads(1)  # as in the kit's flags
     with LoopbackServer(sys.argv[1]) as server:
         ports = {"rest": server.rest_port, "grpc": server.grpc_port}
         sys.stdout.write(json.dumps(ports) + "\n")

@@ -1,7 +1,7 @@
-"""The local page as its user sees it in a browser."""
+"""The local page as users see it in a browser."""
 
 SECONDS = 60
-"""Longest wait for what must come; nothing is measured by it."""
+"""Maximum wait for something that must happen; no test measures it."""
 
 STATE = """
 const text = (id) => document.getElementById(id)?.textContent;
@@ -12,11 +12,11 @@ return {
     problem: text("problem"), timing: text("timing"), busy: text("target")?.ariaBusy,
 };
 """
-"""What the page looks like, for an error."""
+"""The state of the page, for error messages."""
 
 
 class PageInBrowser:
-    """The page of a server, opened anew, without what another test has left.
+    """The page of a server, freshly opened without the leftovers of other tests.
 
     Args:
         browser: A driver of Selenium.
@@ -25,12 +25,12 @@ class PageInBrowser:
 
     def __init__(self, browser, url):
         self.browser = browser
-        browser.get(f"{url}nothing")  # of the same origin, without the page's script
+        browser.get(f"{url}nothing")  # same origin, without the page's script
         browser.execute_script("sessionStorage.clear(); localStorage.clear()")
         browser.get_log("browser")
         browser.get_log("performance")
         browser.get(url)
-        # A browser gives the focus when it first draws, which may be after the page is loaded.
+        # A browser sets the focus when it first draws, possibly after the page is loaded.
         focused = "return document.activeElement?.id"
         self.wait(lambda: browser.execute_script(focused) == "source")
 
@@ -42,11 +42,11 @@ class PageInBrowser:
         return self.browser.find_elements("css selector", selector)
 
     def text_of(self, selector):
-        """The text with its spaces and line ends, whether it is in view or not."""
+        """Returns the text with its spaces and line breaks, visible or not."""
         return self.find(selector).get_property("textContent")
 
     def wait(self, condition):
-        """Waits until a function of nothing gives something true, and returns it."""
+        """Waits until a function returns something true, and returns it."""
         from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
         from selenium.webdriver.support.wait import WebDriverWait
 
@@ -56,13 +56,13 @@ class PageInBrowser:
             return wait.until(lambda _: condition())
         except TimeoutException as error:
             state, console = self.browser.execute_script(STATE), self.browser.get_log("browser")
-            raise AssertionError(f"It did not come; {state=}, {console=}.") from error
+            raise AssertionError(f"The wait was in vain; {state=}, {console=}.") from error
 
     def wait_for_translation(self, text):
         self.wait(lambda: self.text_of("#target") == text)
 
     def paste(self, text):
-        """Puts any characters into the text, which keys would not write."""
+        """Puts any characters into the text, including those that keys cannot type."""
         self.browser.execute_script(
             "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))",
             self.find("#source"),
@@ -82,7 +82,7 @@ class PageInBrowser:
         chain.send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
 
     def focused(self):
-        """The element that has the focus, which must be seen."""
+        """Returns the element with the focus, which must be visible."""
         element = self.browser.switch_to.active_element
         shown = element
         if element.get_attribute("type") == "radio":
@@ -91,21 +91,21 @@ class PageInBrowser:
         return element
 
     def sideways(self):
-        """Pixels by which the page is wider than the window."""
+        """Returns the number of pixels by which the page is wider than the window."""
         return self.browser.execute_script(
             "const { scrollWidth, clientWidth } = document.documentElement;"
             "return scrollWidth - clientWidth"
         )
 
     def explorer_words(self):
-        """The words of the explorer's left column, once there are some."""
+        """Returns the words in the explorer's left column as soon as there are some."""
         return self.wait(self._words_of_frame)
 
     def _words_of_frame(self):
-        """None while the page puts the frame there, or another one in its place.
+        """Returns None while the page inserts or replaces the frame.
 
-        A frame that was found may be gone when the driver enters it or reads in it, or may not have
-        its process yet: each has its error.
+        A frame that was found may be gone when the driver enters or reads it, or may not have its
+        process yet: each case raises a different error.
         """
         from selenium.common import exceptions
 

@@ -1,4 +1,4 @@
-"""The local page of a model, served in a thread, and requests to it as no browser sends them."""
+"""The local page served in a thread, requests no browser would send, and doubles of translators."""
 
 import contextlib
 import http.client
@@ -6,12 +6,15 @@ import json
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 from aiayn_keras.serving.local_page import Application, PageFacts, listen, open_server
+from aiayn_keras.serving.local_page.requests import PageSentence, PageTranslation
+from aiayn_keras.serving.translation_client import ServedTranslation
 
 SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
 FACTS = PageFacts(
-    "demo", ("en", "de"), "a command", most_hypotheses=4, explores_any=True, shows_steps=True
+    "demo", ("en", "de"), "a command", max_hypotheses=4, explores_any=True, shows_steps=True
 )
 
 
@@ -45,7 +48,7 @@ class PageServer:
     def __exit__(self, *error):
         self._server.task_dispatcher.shutdown()
         close_all, connections = self._server.asyncore.close_all, self._server._map
-        # Another's pull may run the function, which closes the trigger, before this one pulls.
+        # The function, which closes the trigger, may run for a different pull before this one.
         with contextlib.suppress(OSError):
             self._server.trigger.pull_trigger(lambda: close_all(connections, ignore_all=True))
         self._thread.join(timeout=30)
@@ -56,7 +59,7 @@ class PageServer:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def ask(self, path, content=None, method="POST", **headers):
-        """Sends JSON, or bytes as they are; headers are named `content_type` and so on."""
+        """Sends JSON, or bytes unchanged; headers are passed as `content_type` and so on."""
         body = content if isinstance(content, bytes | None) else json.dumps(content).encode()
         names = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None:
@@ -68,3 +71,49 @@ class PageServer:
             return Answer(response.status, response.headers, response.read())
         finally:
             connection.close()
+
+
+class WaitingTranslatorDouble:
+    """A test double that returns the text, but only once it is allowed to."""
+
+    def __init__(self):
+        self.started, self.may_end = threading.Semaphore(0), threading.Semaphore(0)
+        self.texts, self.abandoned = [], []
+
+    def translate(self, text, report):
+        self.texts.append(text)
+        self.started.release()
+        try:
+            while not self.may_end.acquire(timeout=0.01):
+                report()
+        except Exception:
+            self.abandoned.append(text)
+            self.started.release()
+            raise
+        sentence = PageSentence(text, (ServedTranslation(text, 0.0, 0.0),))
+        return PageTranslation(text, (sentence,))
+
+
+class FailingTranslatorDouble:
+    """A test double that always fails."""
+
+    def translate(self, text, report):
+        raise KeyError("secret")
+
+
+class EchoTranslatorDouble:
+    """A test double that translates each line to itself, with a second hypothesis."""
+
+    def translate(self, text, report):
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        hypotheses = [
+            (ServedTranslation(line, -1.0, -0.5), ServedTranslation(f"{line} 2", -2.0, -1.0))
+            for line in lines
+        ]
+        return PageTranslation(text, tuple(map(PageSentence, lines, hypotheses)))
+
+    def explore(self, source, target):
+        return SimpleNamespace(page=f"<!DOCTYPE html>{target}", height=100)
+
+    def steps(self, source):
+        return SimpleNamespace(page=f"<!DOCTYPE html>steps of {source}", height=100)

@@ -11,7 +11,7 @@ ALIGN = right_outputs("align")
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_right_outputs_are_given_back(method):
+def test_correct_outputs_are_returned(method):
     outputs = right_outputs(method)
     arrays = check_outputs(SIGNATURES[method], outputs, 3)
     assert {name: array.tolist() for name, array in arrays.items()} == outputs
@@ -19,7 +19,7 @@ def test_right_outputs_are_given_back(method):
     assert {name: array.tolist() for name, array in again.items()} == outputs
 
 
-def test_texts_without_words_have_no_alignment():
+def test_texts_without_words_have_an_empty_alignment():
     outputs = {**ALIGN, "target_tokens": [[], [], []], "alignment": [[], [], []]}
     assert check_outputs("align", outputs, 3)["alignment"].shape == (3, 0, 4)
 
@@ -44,7 +44,7 @@ def test_missing_outputs_are_named(signature, outputs):
         ("score", [-1.0, -1e308, -1.0], "Received: -1e"),
         ("score", [-1.0, 10**400, -1.0], "too large"),
         ("score", [[-1.0]] * 3, r"Received: \[-1.0\]"),
-        ("score", 3, "not 1 levels of lists"),
+        ("score", 3, "not a list nested 1 deep"),
         ("score", np.zeros((3, 1)), r"shape \(3, 1\)"),
         ("score", np.zeros(3, bool), "type bool"),
         ("score", np.array(["a"] * 3, object), "type object"),
@@ -55,7 +55,7 @@ def test_missing_outputs_are_named(signature, outputs):
         ("source_tokens", [["a", "", "b", ""]] * 3, "padding before a wordpiece"),
         ("alignment", [[[0.5] * 4] * 2] * 3, "T=2 instead of 3"),
         ("alignment", [[[0.5] * 5] * 3] * 3, "S=5 instead of 4"),
-        ("alignment", [[0.5] * 3] * 3, "not 3 levels of lists"),
+        ("alignment", [[0.5] * 3] * 3, "not a list nested 3 deep"),
     ],
 )
 def test_wrong_outputs_are_named(name, value, message):
@@ -63,7 +63,7 @@ def test_wrong_outputs_are_named(name, value, message):
         check_outputs("align", {**ALIGN, name: value}, 3)
 
 
-def test_every_row_has_as_many_hypotheses():
+def test_rows_have_equal_numbers_of_hypotheses():
     outputs = right_outputs("translate_nbest")
     with pytest.raises(BadAnswerError, match=r"`scores`.* N=1 instead of 2"):
         check_outputs("translate_nbest", {**outputs, "scores": [[-1.0]] * 3}, 3)

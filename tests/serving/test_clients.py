@@ -35,7 +35,7 @@ def address_of(kind, server):
 
 @pytest.fixture(params=["rest", "grpc"])
 def connect(request, server):
-    """Function of options that gives a client of either kind."""
+    """Returns a function of options that makes a client of either kind."""
     clients = []
 
     def connect(address=None, **options):
@@ -50,14 +50,14 @@ def connect(request, server):
         client.close()
 
 
-def test_translations_are_the_models(connect, model):
+def test_translations_equal_the_models(connect, model):
     expected = model.translate(TEXTS)
     answer = connect().translate(TEXTS)
     assert [each.text for each in answer] == [each.text for each in expected]
     assert_close([each.score for each in answer], [each.score for each in expected], rtol=1e-4)
 
 
-def test_documents_are_the_models(connect, model):
+def test_documents_equal_the_models(connect, model):
     texts = ["\n- The girl is happy. She works.\r\n\n", "", " \n", "Half past three"]
     expected = model.translate_documents(texts)
     answer = connect().translate_documents(texts)
@@ -66,12 +66,12 @@ def test_documents_are_the_models(connect, model):
     assert_close([each.score for each in answer], [each.score for each in expected], rtol=1e-4)
 
 
-def test_documents_of_a_version_without_them_are_refused(connect):
+def test_documents_are_refused_by_a_version_without_them(connect):
     with pytest.raises(RequestRefusedError, match='"translate_document" not found'):
         connect(version=1).translate_documents(["Ja."])
 
 
-def test_hypotheses_are_the_models(connect, model):
+def test_hypotheses_equal_the_models(connect, model):
     expected = model.translate(TEXTS, num_return_sequences=4)
     answer = connect().translate_nbest(TEXTS)
     assert [[h.text for h in each] for each in answer] == [
@@ -82,7 +82,7 @@ def test_hypotheses_are_the_models(connect, model):
         assert ranks == sorted(ranks, reverse=True)
 
 
-def test_alignments_are_the_models(connect, model):
+def test_alignments_equal_the_models(connect, model):
     expected = model.translate(TEXTS, return_alignments=True)
     for answer, translation in zip(connect().align(TEXTS), expected, strict=True):
         assert answer.text == translation.text
@@ -93,24 +93,24 @@ def test_alignments_are_the_models(connect, model):
             assert_close(answer.weights, translation.alignment, atol=1e-4)
 
 
-def test_scores_are_the_models(connect, model):
+def test_scores_equal_the_models(connect, model):
     pairs = TEXTS[:2], ["Der Bus.", "Ja."]
     assert_close(connect().score(*pairs), model.score(*pairs), rtol=1e-4)
 
 
-def test_many_texts_are_asked_in_batches_and_answered_in_order(connect, server, model):
+def test_many_texts_are_sent_in_batches_and_answered_in_order(connect, server, model):
     texts = [*TEXTS, "Ja.", "Nein."]
     answer = connect(batch_size=3).translate(texts)
     assert server.num_requests == 3
     assert [each.text for each in answer] == [each.text for each in model.translate(texts)]
 
 
-def test_no_texts_are_no_request(connect, server):
+def test_no_request_is_sent_for_no_texts(connect, server):
     assert connect().translate([]) == []
     assert server.num_requests == 0
 
 
-def test_versions_and_labels_are_asked_for(connect, model):
+def test_versions_and_labels_are_requested(connect, model):
     greedy = [each.score for each in model.translate(TEXTS, num_beams=1)]
     beams = [each.score for each in model.translate(TEXTS)]
     assert greedy != pytest.approx(beams, rel=1e-3)
@@ -128,49 +128,49 @@ def test_an_unavailable_server_is_asked_again(connect, server):
     assert server.num_requests == 3
 
 
-def test_a_server_that_stays_unavailable_is_given_up(connect, server):
+def test_a_client_gives_up_on_a_server_that_stays_unavailable(connect, server):
     server.faults = [grpc.StatusCode.UNAVAILABLE] * 99
-    with pytest.raises(ServerUnavailableError, match="a fault that was asked for"):
+    with pytest.raises(ServerUnavailableError, match="a fault made on purpose"):
         connect(deadline=0.5).translate(TEXTS)
     assert 2 <= server.num_requests < 9  # waits grow
 
 
-def test_nobody_listening_is_said(connect):
+def test_a_port_that_nobody_listens_on_is_reported(connect):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
     address = f"http://127.0.0.1:{port}" if connect.kind == "rest" else f"127.0.0.1:{port}"
     with pytest.raises(ServerUnavailableError, match=f"127.0.0.1:{port}"):
-        connect(address, deadline=0.5).translate(TEXTS)
+        connect(address, deadline=0.3).translate(TEXTS)
 
 
-def test_a_server_that_starts_late_is_waited_for(connect, kit):
+def test_a_server_that_has_stopped_is_reported(connect, kit, server):
     from tests.serving.loopback_server import LoopbackServer
 
-    with LoopbackServer(kit) as late:
-        address = address_of(connect.kind, late)
+    with LoopbackServer(kit, server.model) as other:
+        address = address_of(connect.kind, other)
         client = connect(address)
         assert client.translate(["Ja."])
     with pytest.raises(ServerUnavailableError):
-        connect(address, deadline=0.5).translate(["Ja."])
+        connect(address, deadline=0.3).translate(["Ja."])
 
 
 def test_a_slow_answer_is_not_waited_for(connect, server):
-    server.seconds = 3.0
+    server.seconds = 1.0
     with pytest.raises(DeadlineExceededError, match=r"no answer within 0.3 seconds"):
         connect(deadline=0.3).translate(TEXTS)
 
 
 @pytest.mark.parametrize("code", ["INVALID_ARGUMENT", "NOT_FOUND", "INTERNAL"])
-def test_what_is_refused_is_not_asked_again(connect, server, code):
+def test_a_refused_request_is_not_repeated(connect, server, code):
     server.faults = [grpc.StatusCode[code]]
-    with pytest.raises(RequestRefusedError, match="a fault that was asked for"):
+    with pytest.raises(RequestRefusedError, match="a fault made on purpose"):
         connect().translate(TEXTS)
     assert server.num_requests == 1
 
 
 @pytest.mark.parametrize("options", [{"version": 9}, {"label": "beta"}])
-def test_what_is_not_served_is_named(connect, options):
+def test_a_version_that_is_not_served_is_named(connect, options):
     with pytest.raises(RequestRefusedError, match="Servable not found"):
         connect(**options).translate(TEXTS)
 
@@ -180,7 +180,7 @@ def test_an_unknown_signature_is_named(connect):
         connect().predict("summarize", text=["Ja."])
 
 
-def test_text_that_is_none_is_named(connect, server):
+def test_an_invalid_text_is_named(connect, server):
     client = connect()
     with pytest.raises(ValueError, match=r"`texts?\[1\]` must be a string of Unicode"):
         client.translate(["Ja.", "\ud83d"])
@@ -195,11 +195,11 @@ def test_text_that_is_none_is_named(connect, server):
     ("options", "message"),
     [
         ({"version": 1, "label": "stable"}, "`version` or `label`, not both"),
-        ({"deadline": 0}, "`deadline` must be a number of seconds that is positive"),
+        ({"deadline": 0}, "`deadline` must be a positive number of seconds"),
         ({"batch_size": 0}, "`batch_size` must be an integer from 1"),
     ],
 )
-def test_options_that_cannot_be_are_refused(connect, options, message):
+def test_impossible_options_are_refused(connect, options, message):
     with pytest.raises(ValueError, match=message):
         connect(**options)
 
@@ -209,7 +209,7 @@ def test_a_url_needs_its_scheme():
         RestClient("127.0.0.1:8501", "small")
 
 
-def test_another_server_is_not_taken_for_one_of_ours():
+def test_an_answer_of_a_different_server_is_refused():
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             self.send_response(200)
@@ -225,7 +225,7 @@ def test_another_server_is_not_taken_for_one_of_ours():
         try:
             client = RestClient(f"http://127.0.0.1:{other.server_port}", "small")
             with pytest.raises(
-                BadAnswerError, match="no JSON object with `outputs`: <html>Welcome"
+                BadAnswerError, match="not a JSON object with `outputs`: <html>Welcome"
             ):
                 client.translate(TEXTS)
             client.close()

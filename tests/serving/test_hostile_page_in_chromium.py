@@ -1,16 +1,20 @@
-"""The local page in a real browser when text, other requests or the server are not friendly."""
+"""The local page in a real browser with hostile texts, other requests or a failing server."""
 
 import dataclasses
 import threading
 
 import pytest
 
-from aiayn_keras.serving.local_page.application import MAX_WAITING
+from aiayn_keras.serving.local_page.server import MAX_WAITING
 from tests.browser import requested_urls
 from tests.claims.hostile_text import BROKEN_UTF8, EMOJI, RIGHT_TO_LEFT, SPACES, SYMBOLS
 from tests.serving.page_in_browser import PageInBrowser
-from tests.serving.page_server import FACTS, PageServer
-from tests.serving.translator_doubles import EchoTranslatorDouble, WaitingTranslatorDouble
+from tests.serving.page_server import (
+    FACTS,
+    EchoTranslatorDouble,
+    PageServer,
+    WaitingTranslatorDouble,
+)
 
 GIRL, MÄDCHEN = "The girl is happy.", "Das Mädchen ist glücklich."
 MARKUP = (
@@ -42,7 +46,7 @@ def open_page(browser):
 
 @pytest.fixture(scope="module")
 def echo():
-    """A server whose translations are the text, as a model may copy it."""
+    """A server that translates each text to itself, as a model might."""
     with PageServer(EchoTranslatorDouble(), FACTS) as server:
         yield server
 
@@ -54,7 +58,7 @@ def server(folder_translator):
 
 
 def assert_inert(page):
-    """No dialog is open, and the page has no element that the text would have made."""
+    """Asserts that no dialog is open and that the text has not created an element."""
     assert page.browser.execute_script("return document.title") == "demo – translate"
     assert page.all("#panes :not(#target) > script, img, svg, a, iframe, b") == []
     assert page.browser.get_log("browser") == []
@@ -234,7 +238,7 @@ def test_a_kit_explores_the_best_translation_only(open_page):
         page.all("#hypotheses label")[1].click()
         assert page.all("iframe") == []
         assert not page.find("#explore").is_enabled()
-        assert "best translation only" in page.text_of("#reason")
+        assert "only shows the attention of the best translation" in page.text_of("#reason")
         page.all("#hypotheses label")[0].click()
         page.wait(lambda: page.all("iframe"))
         assert page.find("#explore").is_enabled()

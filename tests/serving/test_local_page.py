@@ -6,11 +6,12 @@ import dataclasses
 import pytest
 
 from aiayn_keras.serving.local_page import PageFacts
-from aiayn_keras.serving.local_page.application import MAX_WAITING
-from tests.serving.page_server import FACTS, PageServer
-from tests.serving.translator_doubles import (
+from aiayn_keras.serving.local_page.server import MAX_WAITING
+from tests.serving.page_server import (
+    FACTS,
     EchoTranslatorDouble,
     FailingTranslatorDouble,
+    PageServer,
     WaitingTranslatorDouble,
 )
 
@@ -93,7 +94,7 @@ def test_every_answer_is_of_its_type_and_says_nothing_of_where_it_was(page, meth
 
 def test_facts_of_markup_are_inert(folder_translator):
     attack = "</script><script>alert(1)</script>"
-    facts = PageFacts(attack, None, attack, most_hypotheses=4, explores_any=True, shows_steps=True)
+    facts = PageFacts(attack, None, attack, max_hypotheses=4, explores_any=True, shows_steps=True)
     with PageServer(folder_translator, facts) as server:
         html = server.ask("/", method="GET").body.decode()
     assert html.count("</script>") == 2

@@ -66,7 +66,7 @@ def test_the_mouse_chooses_a_translation_and_explores_it(page):
     page.find("summary").click()
     scores = [each.text for each in page.all("#hypotheses .scores")]
     assert scores[0] == "score −0.27 · normalised −0.18"
-    assert len(scores) == FACTS.most_hypotheses
+    assert len(scores) == FACTS.max_hypotheses
     page.all("#hypotheses label")[1].click()
     assert page.text_of("#target") == OTHER
     page.find("#explore").click()

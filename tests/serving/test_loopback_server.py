@@ -1,4 +1,4 @@
-"""The test double keeps to the forms of the real server's REST API."""
+"""The test double speaks the real server's REST API."""
 
 import base64
 
@@ -25,7 +25,7 @@ def test_rows_are_answered_in_rows(ask, model):
 def test_bytes_come_in_base64(ask, model):
     raw = base64.b64encode(b"Half \xff past").decode()
     answer = ask("POST", ":predict", json={"inputs": {"text": [{"b64": raw}]}}).json()
-    # A byte that is no UTF-8 is an unknown character, as a snowman is.
+    # A byte that is not UTF-8 is an unknown character, like a snowman.
     assert answer["outputs"]["translation"] == [model.translate(["Half ☃ past"])[0].text]
 
 

@@ -1,4 +1,4 @@
-"""A sample of `python -m tests.claims.servers`: nothing falls through."""
+"""A sample of `python -m tests.claims.servers`: each case ends in an answer or a clear error."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -6,16 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 pytest.importorskip("tensorflow_serving")
-from tests.serving.lies import Case, make_cases
+from tests.serving.lies import Case, make_cases, wrong_arguments
 from tests.serving.lying_servers import ANSWERED, FALLEN, REFUSED, LyingServers, judge
-from tests.serving.wrong_arguments import wrong_arguments
 
 SAMPLE = 120
 
 
 @pytest.fixture(scope="module")
 def cases():
-    # Python leaves the socket of a TLS handshake that is reset to its garbage collector, and warns.
+    # Python leaves the socket of a reset TLS handshake to the garbage collector, which warns.
     light = [case for case in make_cases(800) if not case.is_heavy and case.protocol != "https"]
     return random.Random(0).sample(light, SAMPLE)
 

@@ -1,4 +1,4 @@
-"""The page's translators: a model folder and a kit say the same, as the model does."""
+"""The page's translators: a model folder and a kit answer as the model does."""
 
 import io
 import json
@@ -10,10 +10,9 @@ import sentencepiece
 
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.decoding.constraints import TokenAutomaton
-from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.serving.local_page import FolderTranslator, KitTranslator, find_version
-from aiayn_keras.serving.local_page.kit_translator import most_pieces
-from aiayn_keras.serving.local_page.sentences import PageTranslation
+from aiayn_keras.serving.local_page.kit_translator import bound_wordpieces
+from aiayn_keras.serving.local_page.requests import PageTranslation
 from tests.serving.page_server import SAVED_MODELS
 
 GIRL, MÄDCHEN = "The girl is happy.", "Das Mädchen ist glücklich."
@@ -33,12 +32,12 @@ def translator(request):
 
 
 def embedded(page):
-    """The object that the script of a page reads."""
+    """Returns the object that the script of a page reads."""
     (text,) = re.findall(r'<script type="application/json" id="\w+">(.*?)</script>', page, re.S)
     return json.loads(text)
 
 
-def test_sentences_are_translated_and_what_is_between_them_is_kept(translator):
+def test_sentences_are_translated_and_the_text_between_them_is_kept(translator):
     found = translator.translate(TEXT)
     assert found.text == TRANSLATION
     assert [sentence.source for sentence in found.sentences] == [GIRL, GIRL, "Paul works."]
@@ -49,7 +48,7 @@ def test_a_text_without_words_is_its_own_translation(folder_translator, text):
     assert folder_translator.translate(text) == PageTranslation(text, ())
 
 
-def test_hypotheses_are_those_of_the_model(translator, demo_model):
+def test_hypotheses_equal_the_models(translator, demo_model):
     (sentence,) = translator.translate(GIRL).sentences
     expected = demo_model.translate([GIRL], num_return_sequences=4)[0].hypotheses
     assert [each.text for each in sentence.hypotheses] == [each.text for each in expected]
@@ -58,7 +57,7 @@ def test_hypotheses_are_those_of_the_model(translator, demo_model):
     )
 
 
-def test_normalised_scores_are_those_of_the_served_graph(folder_translator, kit_translator):
+def test_normalised_scores_equal_those_of_the_served_graph(folder_translator, kit_translator):
     def scores(translator):
         (sentence,) = translator.translate(GIRL).sentences
         return [each.normalized_score for each in sentence.hypotheses]
@@ -83,14 +82,16 @@ def test_the_search_of_a_folder_is_shown_step_by_step(folder_translator, kit_tra
     assert not kit_translator.shows_steps
 
 
-def test_a_kit_explores_no_other_translation(kit_translator):
-    with pytest.raises(ValueError, match="best translation only"):
+def test_a_kit_explores_only_the_best_translation(kit_translator):
+    with pytest.raises(
+        ValueError, match="only shows the attention of a sentence's best translation"
+    ):
         kit_translator.explore(GIRL, "Das Mädchen hat glücklich.")
-    with pytest.raises(ValueError, match="without words"):
+    with pytest.raises(ValueError, match="text without words has no attention"):
         kit_translator.explore("", "")
 
 
-def test_a_sentence_longer_than_the_model_is_split_alike_and_no_part_is_lost(
+def test_an_overlong_sentence_is_split_the_same_way_and_no_part_is_lost(
     folder_translator, kit_translator
 ):
     text = "the girl knows that the old bus comes, " * 40
@@ -102,7 +103,7 @@ def test_a_sentence_longer_than_the_model_is_split_alike_and_no_part_is_lost(
     assert by_kit.text == by_folder.text
 
 
-def test_many_sentences_are_given_up_between_batches(translator):
+def test_a_translation_can_be_given_up_between_batches(translator):
     def give_up():
         raise InterruptedError
 
@@ -121,8 +122,8 @@ def test_the_newest_version_of_a_kit_is_found(tmp_path):
 
 
 @pytest.mark.parametrize("normalization", ["nmt_nfkc", "nfkc_cf", "identity"])
-def test_a_sentence_has_no_more_wordpieces_than_it_is_said_to_have_at_most(normalization):
-    """A vocabulary that falls back to bytes has the most: a character outside it is several."""
+def test_no_sentence_has_more_wordpieces_than_the_bound(normalization):
+    """The bound is tightest for byte fallback, which spells a character with several pieces."""
     written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(generate_demo_pairs(600, 0, "train").sources),
@@ -136,15 +137,18 @@ def test_a_sentence_has_no_more_wordpieces_than_it_is_said_to_have_at_most(norma
     processor = sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())
     texts = [chr(code) * 3 for code in range(1 << 17) if not 0xD800 <= code < 0xE000]
     for text, pieces in zip(texts, processor.encode(texts), strict=True):
-        assert len(pieces) <= most_pieces(text.encode()), text
+        assert len(pieces) <= bound_wordpieces(text.encode()), text
 
 
-def test_a_folder_s_search_is_compiled_before_the_first_text():
-    model = TransformerSeq2SeqLM.from_preset(str(SAVED_MODELS / "demo_en_de_keras"))
-    searched = []
-    model.translate = lambda *texts, translate=model.translate, **options: (
-        searched.append(texts) or translate(*texts, **options)
+def test_a_folder_s_search_is_compiled_before_the_first_text(demo_model, monkeypatch):
+    searched, translate = [], demo_model.translate
+    monkeypatch.setattr(
+        demo_model,
+        "translate",
+        lambda *texts, **options: searched.append(texts) or translate(*texts, **options),
     )
-    FolderTranslator(model).warm_up()
+    FolderTranslator(demo_model).warm_up()
     assert searched == [(["a"],)]
-    FolderTranslator(model, constraint=TokenAutomaton(((0, 9, 1),), (1,)), max_length=1).warm_up()
+    FolderTranslator(
+        demo_model, constraint=TokenAutomaton(((0, 9, 1),), (1,)), max_length=1
+    ).warm_up()

@@ -1,4 +1,4 @@
-"""The REST client with servers that have no model."""
+"""The REST client with servers that do not have a model."""
 
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +13,7 @@ from tests.serving.right_answers import TEXTS, ask, plain_reading, right_outputs
 
 @pytest.fixture
 def handler():
-    """A handler of HTTP that keeps paths and the number of connections, and answers right."""
+    """An HTTP handler that records paths and counts connections, and answers correctly."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -42,7 +42,7 @@ def handler():
 
 @pytest.fixture
 def connect(handler):
-    """Function of options that gives a client of a server of the handler."""
+    """Returns a function of options that makes a client for a server with the handler."""
     clients = []
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
@@ -60,7 +60,7 @@ def connect(handler):
         thread.join()
 
 
-def test_a_connection_is_used_again(connect, handler):
+def test_a_connection_is_reused(connect, handler):
     client = connect()
     for _ in range(3):
         assert ask(client, "translate") == plain_reading("translate", right_outputs("translate"))
@@ -95,7 +95,7 @@ def test_a_body_that_drips_is_not_waited_for(connect, handler):
             for byte in RIGHT:
                 time.sleep(0.05)
                 self.wfile.write(bytes([byte]))
-        except ConnectionError:  # of a client that has given up
+        except ConnectionError:  # the client has given up
             self.close_connection = True
 
     handler.answer = drip
@@ -103,18 +103,18 @@ def test_a_body_that_drips_is_not_waited_for(connect, handler):
         connect(deadline=0.3).translate(TEXTS)
 
 
-def test_the_greatest_answer_can_be_set(connect):
-    with pytest.raises(BadAnswerError, match="larger than 200 bytes; `max_answer_bytes` can be"):
-        connect(max_answer_bytes=200).translate(TEXTS)
+def test_the_maximum_size_of_an_answer_can_be_set(connect):
+    with pytest.raises(BadAnswerError, match="larger than 100 bytes; `max_answer_bytes` can be"):
+        connect(max_answer_bytes=100).translate(TEXTS)
     assert connect(max_answer_bytes=2000).translate(TEXTS)
 
 
-def test_outputs_of_unknown_signatures_are_as_they_came(connect):
+def test_outputs_of_unknown_signatures_are_returned_as_received(connect):
     outputs = connect().predict("summarize", text=["Ja."])
     assert outputs == right_outputs("translate")
 
 
-def test_inputs_that_are_no_json_are_refused(connect, handler):
+def test_inputs_that_json_cannot_hold_are_refused(connect, handler):
     with pytest.raises(ValueError, match="must be lists of strings or numbers"):
         connect().predict("summarize", text=[object()])
     assert handler.paths == []

@@ -23,7 +23,6 @@ RUNS = {
         "optimizer.gradient_accumulation_steps=2",
     ),
     "model_parallel": ("training.devices=model_parallel", "training.model_parallel_size=2"),
-    "mean_of_each_device": ("training.devices=data_parallel",),
 }
 
 
@@ -57,7 +56,6 @@ def trained(name):
     import keras
 
     from aiayn_keras.data import ProcessRows, UpdateBatches
-    from aiayn_keras.optimization import LabelSmoothedCrossEntropy
     from tests.runs import small_recipe
 
     recipe = small_recipe(
@@ -70,9 +68,6 @@ def trained(name):
     keras.utils.set_random_seed(5)
     with devices.scope():
         model = recipe.build_model(V)
-        if name == "mean_of_each_device":
-            model.compile(model.optimizer, LabelSmoothedCrossEntropy(0.1), jit_compile=False)
-            sequence = batches()
         history = model.fit(
             sequence.to_iter_dataset().map(ProcessRows(devices.num_models)),
             steps_per_epoch=count,

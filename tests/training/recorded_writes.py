@@ -27,6 +27,6 @@ def record_writes(folder, record):
 if __name__ == "__main__":
     folder, record, *arguments = sys.argv[1:]
     record_writes(folder, record)
-    from aiayn_keras.cli import main
+    from aiayn_keras_cli import main
 
     main(arguments)

@@ -101,6 +101,6 @@ def test_a_few_unknown_wordpieces_are_counted(initial, tmp_path, caplog):
 
 def test_shards_are_not_prepared_for_fine_tuning(initial, tmp_path):
     with pytest.raises(
-        RecipeError, match=r"`model\.initial`: prepared shards are not for fine-tun"
+        RecipeError, match=r"`model\.initial`: fine-tuning reads text, not prepared"
     ):
         prepare(recipe_from(initial), tmp_path / "shards")

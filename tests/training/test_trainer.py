@@ -127,6 +127,7 @@ def test_a_constraint_that_the_vocabulary_cannot_keep_is_found_before_the_traini
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     keras.config.backend() != "tensorflow",
     reason="Elsewhere the stopped training is one, and has the weights of the other.",

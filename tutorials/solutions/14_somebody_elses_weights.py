@@ -38,7 +38,7 @@ import numpy as np
 from keras import ops
 
 import aiayn_keras as ak
-from aiayn_keras.convert.safetensors_file import read_safetensors
+from aiayn_keras.convert.tensor_files import read_tensors
 
 # %% [markdown]
 # The folder, its tensors and the converted model, as in the lesson:
@@ -47,7 +47,7 @@ from aiayn_keras.convert.safetensors_file import read_safetensors
 ours = ak.TransformerSeq2SeqLM.from_preset("../../saved_models/tatoeba_en_es_keras")
 folder = Path(tempfile.mkdtemp()) / "marian_en_es"
 ours.export(folder, format="hf_marian")
-tensors = read_safetensors(folder / "model.safetensors")
+tensors = read_tensors(folder / "model.safetensors")
 converted = ak.TransformerSeq2SeqLM.from_preset(folder)
 weights = {weight.path: weight for weight in converted.backbone.weights}
 print(f"{len(tensors)} tensors there, {len(weights)} weights here")

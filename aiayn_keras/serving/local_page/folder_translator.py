@@ -1,31 +1,33 @@
-"""The model of a folder, as the page asks it."""
+"""A model folder as the page uses it."""
 
 import contextlib
 import dataclasses
 
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import NoTranslationError
-from aiayn_keras.serving.local_page.sentences import (
-    BATCH_SIZE,
+from aiayn_keras.serving.local_page.requests import (
     MAX_HYPOTHESES,
     PageSentence,
     PageTranslation,
 )
 from aiayn_keras.serving.translation_client import ServedTranslation
 
+BATCH_SIZE = 16
+"""Sentences translated together; the translation can be given up after each batch."""
+
 RECORDED_BEAMS, MAX_RECORDED_BEAMS = (1, 2, 3, 4, 5), 8
 RECORDED_ALPHAS = (0.0, 0.6, 1.0)
 
 
 class FolderTranslator:
-    """Translates and explains with a model of Keras.
+    """Translates and explains with a Keras model.
 
     Args:
         model: A `TransformerSeq2SeqLM`.
-        **options: Those of `SearchOptions` but `num_return_sequences`.
+        **options: Those of `SearchOptions`, except `num_return_sequences`.
 
     Attributes:
-        most_hypotheses: Number of translations that there are of a sentence.
+        max_hypotheses: Number of translations available for each sentence.
         explores_any: Whether attention can be shown for any translation of a sentence.
         shows_steps: Whether the search can be shown step by step.
     """
@@ -34,24 +36,24 @@ class FolderTranslator:
 
     def __init__(self, model, **options):
         num_beams = options.get("num_beams", SearchOptions.num_beams)
-        self.most_hypotheses = min(num_beams, MAX_HYPOTHESES)
+        self.max_hypotheses = min(num_beams, MAX_HYPOTHESES)
         self._model = model
-        self._options = SearchOptions(num_return_sequences=self.most_hypotheses, **options)
+        self._options = SearchOptions(num_return_sequences=self.max_hypotheses, **options)
 
     def warm_up(self):
-        """Compiles the search, so that the first text need not wait for it."""
-        with contextlib.suppress(NoTranslationError):  # a constraint may leave none
+        """Compiles the search, so that the first text does not have to wait for it."""
+        with contextlib.suppress(NoTranslationError):  # a constraint may allow none
             self.translate("a")
 
     def translate(self, text, report=None):
-        """Translates a text, sentence by sentence.
+        """Translates a text sentence by sentence.
 
         Args:
             text: A string.
-            report: Function called after each batch; what it raises ends the translation.
+            report: Function called after each batch; an exception from it ends the translation.
 
         Returns:
-            `PageTranslation`, each sentence of it with `most_hypotheses` hypotheses.
+            `PageTranslation` with `max_hypotheses` hypotheses for each sentence.
 
         Raises:
             ValueError: If a sentence has no probabilities, see `TransformerSeq2SeqLM.translate`.
@@ -62,13 +64,13 @@ class FolderTranslator:
             progress=report and (lambda _: report()),
             **dataclasses.asdict(self._options),
         )
-        hypotheses = [tuple(map(_shown, each.hypotheses)) for each in document.translations]
+        hypotheses = [tuple(map(_as_served, each.hypotheses)) for each in document.translations]
         return PageTranslation(
             document.text, tuple(map(PageSentence, document.sources, hypotheses))
         )
 
     def explore(self, source, target):
-        """The attention of the model when it writes a translation.
+        """Returns a page that shows the attention of the model as it writes a translation.
 
         Args:
             source: A sentence.
@@ -78,16 +80,16 @@ class FolderTranslator:
             `AttentionExplorer`.
 
         Raises:
-            ValueError: For a sentence that is too long for the model.
+            ValueError: If the sentence is too long for the model.
         """
         from aiayn_keras.plotting import attention_explorer
 
         return attention_explorer(self._model.attention_maps(source, target))
 
     def steps(self, source):
-        """The search for a sentence's translation, step by step.
+        """Returns a page that shows the search for a sentence's translation step by step.
 
-        Beside the model's own numbers of beams and exponent, a few others are recorded.
+        It also shows a few other numbers of beams and exponents than the model's own.
 
         Args:
             source: A sentence.
@@ -96,7 +98,7 @@ class FolderTranslator:
             `DecodingSteps`.
 
         Raises:
-            ValueError: For a sentence that is too long for the model.
+            ValueError: If the sentence is too long for the model.
         """
         from aiayn_keras.plotting import decoding_steps
 
@@ -108,5 +110,5 @@ class FolderTranslator:
         return decoding_steps(self._model.record_search(source, beams, alphas, **options))
 
 
-def _shown(hypothesis):
+def _as_served(hypothesis):
     return ServedTranslation(hypothesis.text, hypothesis.score, hypothesis.normalized_score)

@@ -1,4 +1,4 @@
-"""A serving kit, as the page asks it; without a server, and without Keras."""
+"""A serving kit as the page uses it, without a server and without Keras."""
 
 import itertools
 import unicodedata
@@ -11,8 +11,8 @@ import pydantic
 from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import check_checksums, read_bytes
 from aiayn_keras.serving.answers import check_outputs
-from aiayn_keras.serving.local_page.sentences import (
-    BATCH_SIZE,
+from aiayn_keras.serving.local_page.folder_translator import BATCH_SIZE
+from aiayn_keras.serving.local_page.requests import (
     MAX_HYPOTHESES,
     PageSentence,
     PageTranslation,
@@ -29,13 +29,13 @@ class _Options(pydantic.BaseModel):
     max_input_length: Annotated[int, pydantic.Field(ge=1)]
 
 
-class KitNotes(pydantic.BaseModel):
-    """The notes that the export keeps with a version, as far as the page shows them.
+class _KitNotes(pydantic.BaseModel):
+    """The part of a version's notes, written by the export, that the page shows.
 
     Attributes:
-        options: The options of the graph.
-        source_end: Whether the encoder reads an end token behind a source.
-        card: Facts of the model card.
+        options: Options of the graph.
+        source_end: Whether the encoder reads an end token after the source.
+        card: Facts from the model card.
     """
 
     options: _Options
@@ -44,13 +44,13 @@ class KitNotes(pydantic.BaseModel):
 
 
 def find_version(folder):
-    """The newest version of a kit, or the folder itself if it is a version.
+    """Finds the newest version of a kit; returns the folder itself if it is a version.
 
     Args:
         folder: `pathlib.Path`.
 
     Returns:
-        `pathlib.Path` of a folder with a `saved_model.pb`, or None if there is none.
+        `pathlib.Path` of a folder with a `saved_model.pb`, or None.
     """
     if (folder / "saved_model.pb").is_file():
         return folder
@@ -66,15 +66,15 @@ class KitTranslator:
         version: `pathlib.Path` of a version's folder.
 
     Attributes:
-        notes: `KitNotes`.
-        most_hypotheses: Number of translations that there are of a sentence.
-        explores_any: Whether attention can be shown for any translation of a sentence; a kit shows
-            that of the best one.
-        shows_steps: Whether the search can be shown step by step; the graph of a kit does not tell.
+        notes: `_KitNotes`.
+        max_hypotheses: Number of translations available for each sentence.
+        explores_any: Whether attention can be shown for any translation of a sentence. A kit only
+            shows that of the best one.
+        shows_steps: Whether the search can be shown step by step. A kit cannot show it.
 
     Raises:
         OSError: If a file is missing.
-        ValueError: If it is no SavedModel of this package, or a file of it is damaged.
+        ValueError: If it is not a SavedModel of this package, or one of its files is damaged.
         ImportError: If TensorFlow or TensorFlow Text is not installed.
     """
 
@@ -86,20 +86,20 @@ class KitTranslator:
 
         check_checksums(version)
         path = version / NOTES
-        remedy = "Export the model anew."
-        self.notes = parse(KitNotes, read_bytes(path, MAX_NOTES_BYTES), path, remedy)
+        remedy = "Export the model again."
+        self.notes = parse(_KitNotes, read_bytes(path, MAX_NOTES_BYTES), path, remedy)
         self._module = tf.saved_model.load(str(version))
         missing = [name for name in SIGNATURES if name not in self._module.signatures]
         if missing:
             raise ValueError(
-                f"{version} is no SavedModel of this package: it lacks {', '.join(missing)}. "
+                f"{version} is not a SavedModel of this package: it lacks {', '.join(missing)}. "
                 "`aiayn-keras export saved-model` writes one."
             )
         (hypotheses,) = self._find_hypotheses(["."])
-        self.most_hypotheses = len(hypotheses)
+        self.max_hypotheses = len(hypotheses)
 
     def translate(self, text, report=None):
-        """Translates a text, see `FolderTranslator.translate`."""
+        """Translates a text; see `FolderTranslator.translate`."""
         separators, sources = self._split(text)
         hypotheses = []
         for start in range(0, len(sources), BATCH_SIZE):
@@ -111,7 +111,7 @@ class KitTranslator:
         return PageTranslation("".join(parts), tuple(map(PageSentence, sources, hypotheses)))
 
     def explore(self, source, target):
-        """The attention of the model when it writes its best translation.
+        """Returns a page that shows the attention of the model as it writes its best translation.
 
         Args:
             source: A sentence.
@@ -121,15 +121,15 @@ class KitTranslator:
             `AttentionExplorer` of one matrix.
 
         Raises:
-            ValueError: For another translation, or a sentence without words.
+            ValueError: If the translation is not the best one, or the sentence has no words.
         """
         from aiayn_keras.plotting import attention_explorer
 
         aligned = self._align(source)
         if aligned["translation"] != target:
-            raise ValueError("A kit shows the attention of a sentence's best translation only.")
+            raise ValueError("A kit only shows the attention of a sentence's best translation.")
         if not aligned["target_tokens"]:
-            raise ValueError("There is no attention to show for a text without words.")
+            raise ValueError("A text without words has no attention to show.")
         maps = SimpleNamespace(
             source_tokens=aligned["source_tokens"],
             target_tokens=["<s>", *aligned["target_tokens"][:-1]],  # as the decoder reads them
@@ -140,7 +140,7 @@ class KitTranslator:
         return attention_explorer(maps, ALIGNMENT_TITLE)
 
     def _split(self, text):
-        """Separators and sentences, as the model itself splits the text."""
+        """Returns separators and sentences, split as by the model itself."""
         import tensorflow as tf
 
         from aiayn_keras.documents.splitting import split_texts
@@ -153,15 +153,14 @@ class KitTranslator:
         return (_decoded(part[0].numpy()).tolist() for part in split)
 
     def _count(self, sentence):
-        """A number that is above the limit if the wordpieces of a sentence, UTF-8, are.
+        """Counts the wordpieces of a sentence in UTF-8, exactly enough to compare with the limit.
 
-        A kit has no signature that counts them. A sentence that may have more than the limit is
-        aligned, which shows its wordpieces up to the limit; one that reaches the limit counts as
-        longer.
+        A kit has no signature that counts them. A sentence that may exceed the limit is aligned,
+        which returns its wordpieces up to the limit; if it reaches the limit, it counts as longer.
         """
         limit = self.notes.options.max_input_length
-        if (most := most_pieces(sentence)) <= limit:
-            return most
+        if (maximum := bound_wordpieces(sentence)) <= limit:
+            return maximum
         try:
             tokens = self._align(sentence)["source_tokens"]
             num_pieces = len(tokens) - int(self.notes.source_end)
@@ -170,7 +169,7 @@ class KitTranslator:
         return limit + 1 if num_pieces >= limit else num_pieces
 
     def _find_hypotheses(self, sources):
-        """A list of tuples of hypotheses, one for a sentence."""
+        """Returns a list with a tuple of hypotheses for each sentence."""
         answer = self._run("translate_nbest", sources)
         rows = zip(
             answer["translations"], answer["scores"], answer["normalized_scores"], strict=True
@@ -184,7 +183,7 @@ class KitTranslator:
         ]
 
     def _align(self, source):
-        """The outputs of the signature `align` for one sentence, without padding."""
+        """Returns the outputs of the signature `align` for one sentence, without padding."""
         answer = {name: rows[0] for name, rows in self._run("align", [source]).items()}
         for side in ("source_tokens", "target_tokens"):
             answer[side] = [token for token in answer[side] if token]
@@ -201,11 +200,11 @@ class KitTranslator:
         return check_outputs(signature, arrays, len(texts))
 
 
-def most_pieces(sentence):
-    """A bound of the wordpieces of a sentence, UTF-8: a piece has a byte at least.
+def bound_wordpieces(sentence):
+    """Returns an upper bound for the wordpieces of a sentence in UTF-8, one for each byte.
 
-    SentencePiece's normalization, NFKC with or without case folding, may make it longer, and puts a
-    space before it.
+    SentencePiece's normalization, NFKC with or without case folding, may make the sentence longer,
+    and puts a space before it.
     """
     text = sentence.decode("utf-8", errors="replace")
     normalized = unicodedata.normalize("NFKC", text).casefold()
@@ -213,7 +212,7 @@ def most_pieces(sentence):
 
 
 def _decoded(array):
-    """An array whose bytes are strings."""
+    """Returns the array with its bytes decoded to strings."""
     if array.dtype != object:
         return array
     texts = [text.decode("utf-8", errors="replace") for text in array.flat]

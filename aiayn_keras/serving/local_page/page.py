@@ -1,11 +1,21 @@
-"""The page as one HTML text, with the policy by which a browser runs its own parts alone."""
+"""The page as a WSGI application: its HTML, its routes, and errors as one sentence of JSON."""
 
+import json
+import logging
+import time
 from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import NamedTuple
 
 from aiayn_keras.plotting.interactive_page import InlinePage, read_page
-from aiayn_keras.serving.local_page.requests import MAX_CHARACTERS
+from aiayn_keras.serving.local_page import requests
+from aiayn_keras.serving.local_page.requests import RefusedError
+from aiayn_keras.serving.local_page.server import BusyError, GoneError, Turns
+
+LOG = logging.getLogger(__name__)
+
+SECONDS_UNTIL_RETRY = 1
+NO_CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
 @dataclass(frozen=True)
@@ -14,46 +24,162 @@ class PageFacts:
 
     Attributes:
         name: The model's name.
-        languages: Language codes of source and target, or None if they are not known.
-        deploy: The command, or the file, that leads to a server for production.
-        most_hypotheses: Number of translations that there are of a sentence.
-        explores_any: Whether attention can be shown for any of these, or for the best one alone.
+        languages: Language codes of source and target, or None if unknown.
+        deploy: The command or file that leads to a production server.
+        max_hypotheses: Number of translations available for each sentence.
+        explores_any: Whether attention can be shown for all of them, or only for the best one.
         shows_steps: Whether the search can be shown step by step.
-        most_characters: Greatest length of a text.
+        max_characters: Maximum length of a text.
     """
 
     name: str
     languages: tuple[str, str] | None
     deploy: str
-    most_hypotheses: int
+    max_hypotheses: int
     explores_any: bool
     shows_steps: bool
-    most_characters: int = MAX_CHARACTERS
+    max_characters: int = requests.MAX_CHARACTERS
 
 
-class Page(NamedTuple):
-    """The page, and its Content-Security-Policy."""
+class _Answer(NamedTuple):
+    status: str
+    content_type: str
+    body: str
+    headers: tuple[tuple[str, str], ...] = ()
 
-    html: str
-    policy: str
+
+class Application:
+    """Answers the page's requests with a translator.
+
+    Args:
+        translator: A `FolderTranslator` or `KitTranslator`; one thread at a time uses it.
+        facts: `PageFacts`.
+        port: Number of the port, which requests must name.
+    """
+
+    def __init__(self, translator, facts, port):
+        self._translator, self._port = translator, port
+        self._html, self._policy = _make_page(facts)
+        self._turns = Turns()
+        self._routes = {
+            ("GET", "/"): self._show,
+            ("POST", "/translate"): self._translate,
+            ("POST", "/explore"): self._explore,
+        }
+        if facts.shows_steps:
+            self._routes["POST", "/steps"] = self._steps
+
+    def __call__(self, environ, start_response):
+        answer = self._answer(environ)
+        body = answer.body.encode()
+        headers = {
+            "Content-Type": f"{answer.content_type}; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Cache-Control": "no-store",
+            "Content-Security-Policy": NO_CONTENT_POLICY,
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            **dict(answer.headers),
+        }
+        start_response(answer.status, list(headers.items()))
+        return [body]
+
+    def _answer(self, environ):
+        try:
+            requests.check_sender(environ, self._port)
+            return self._handler(environ)(environ)
+        except RefusedError as error:
+            return _problem(error.status, str(error), *error.headers)
+        except ValueError as error:
+            return _problem("422 Unprocessable Content", str(error))
+        except (BusyError, GoneError):
+            retry = ("Retry-After", str(SECONDS_UNTIL_RETRY))
+            return _problem(
+                "503 Service Unavailable", "Too many requests are waiting already.", retry
+            )
+        except Exception:
+            LOG.exception("A request from the page failed.")
+            reason = "The model failed; see the terminal that runs the page."
+            return _problem("500 Internal Server Error", reason)
+
+    def _handler(self, environ):
+        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        allowed = [known for known, route in self._routes if route == path]
+        if not allowed:
+            raise RefusedError("404 Not Found", "This page does not exist.")
+        if method not in allowed:
+            allow = ("Allow", ", ".join(allowed))
+            raise RefusedError("405 Method Not Allowed", f"Use {allow[1]}.", allow)
+        return self._routes[method, path]
+
+    def _show(self, environ):
+        policy = ("Content-Security-Policy", self._policy)
+        return _Answer("200 OK", "text/html", self._html, (policy,))
+
+    def _translate(self, environ):
+        request = requests.read_request(environ, requests.TranslateRequest)
+        requests.check_length(request.text, requests.MAX_CHARACTERS)
+        with self._turns.turn(_is_gone(environ)) as check_wanted:
+            start = time.perf_counter()
+            translation = self._translator.translate(request.text, check_wanted)
+            seconds = time.perf_counter() - start
+        sentences = [
+            {
+                "source": sentence.source,
+                "hypotheses": [
+                    asdict(hypothesis)
+                    for hypothesis in sentence.hypotheses[: request.num_hypotheses]
+                ],
+            }
+            for sentence in translation.sentences
+        ]
+        return _json({"translation": translation.text, "sentences": sentences, "seconds": seconds})
+
+    def _explore(self, environ):
+        request = requests.read_request(environ, requests.ExploreRequest)
+        requests.check_length(request.source, requests.MAX_EXPLORED)
+        requests.check_length(request.target, requests.MAX_EXPLORED)
+        with self._turns.turn(_is_gone(environ)):
+            explorer = self._translator.explore(request.source, request.target)
+        return _json({"page": explorer.page, "height": explorer.height})
+
+    def _steps(self, environ):
+        request = requests.read_request(environ, requests.StepsRequest)
+        requests.check_length(request.source, requests.MAX_WATCHED)
+        with self._turns.turn(_is_gone(environ)):
+            steps = self._translator.steps(request.source)
+        return _json({"page": steps.page, "height": steps.height})
 
 
-def make_page(facts):
-    """Makes the page of a model.
+def _make_page(facts):
+    """Returns the page of a model, and its Content-Security-Policy.
 
     Args:
         facts: `PageFacts`.
-
-    Returns:
-        `Page`.
     """
     page = InlinePage.read(resources.files("aiayn_keras.serving.local_page") / "page", "page")
     explorer, steps = read_page("explorer"), read_page("decoding_steps")
-    # The frames of the explorer and of the steps inherit this policy, beside their own.
+    # The frames of the explorer and of the steps inherit this policy in addition to their own.
     policy = (
         f"default-src 'none'; connect-src 'self'; img-src data:; "
         f"script-src {page.script_source} {explorer.script_source} {steps.script_source}; "
         f"style-src {page.style_source} {explorer.style_source} {steps.style_source}; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    return Page(page.filled(asdict(facts)), policy)
+    return page.filled(asdict(facts)), policy
+
+
+def _is_gone(environ):
+    """Returns Waitress's function that tells whether the client closed the connection."""
+    return environ.get("waitress.client_disconnected", lambda: False)
+
+
+def _json(content, status="200 OK", headers=()):
+    body = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return _Answer(status, "application/json", body, tuple(headers))
+
+
+def _problem(status, message, *headers):
+    return _json({"error": " ".join(message.split())}, status, headers)

@@ -1,27 +1,35 @@
-"""Requests to the page's server: who may send them, how large they are, and what they hold."""
+"""Requests to the page's server: the checks they must pass, their content and their answers."""
+
+from typing import NamedTuple
 
 import pydantic
 
 from aiayn_keras.common.checks import parse
-from aiayn_keras.serving.local_page.sentences import MAX_HYPOTHESES
+from aiayn_keras.serving.translation_client import ServedTranslation
 
-MAX_BYTES = 1 << 18
-"""Bound on the body of a request; the longest texts take less, even as escaped JSON."""
+MAX_REQUEST_BYTES = 1 << 18
+"""Maximum size of a request's body; the longest texts are shorter, even as escaped JSON."""
+
 MAX_CHARACTERS = 10_000
-"""Bound on a text to translate, about four pages."""
+"""Maximum length of a text to translate, about four pages."""
+
 MAX_EXPLORED = 1_000
-"""Bound on a sentence whose attention is shown, and on its translation."""
+"""Maximum characters of a sentence whose attention is shown, and of its translation."""
+
 MAX_WATCHED = 300
-"""Bound on a sentence whose search is shown: it is searched several times, step by step."""
+"""Maximum characters of a sentence whose search is shown: it is searched several times."""
+
+MAX_HYPOTHESES = 10
+"""Maximum number of translations shown for a sentence."""
 
 
 class RefusedError(Exception):
-    """A request that gets a status and one sentence instead of an answer.
+    """A request that is answered with a status and one sentence.
 
     Args:
         status: Number and reason, such as `"404 Not Found"`.
         message: The sentence.
-        *headers: Pairs of name and value to send with it.
+        *headers: Headers to send with it, as pairs of name and value.
     """
 
     def __init__(self, status, message, *headers):
@@ -34,59 +42,87 @@ class _Request(pydantic.BaseModel):
 
 
 class TranslateRequest(_Request):
-    """A text, and how many translations of each sentence are wanted."""
+    """A text to translate, and the number of translations wanted for each sentence."""
 
     text: str
     num_hypotheses: int = pydantic.Field(default=1, ge=1, le=MAX_HYPOTHESES)
 
 
 class ExploreRequest(_Request):
-    """A sentence, and the translation that the attention is shown for."""
+    """A sentence and the translation whose attention is to be shown."""
 
     source: str
     target: str
 
 
 class StepsRequest(_Request):
-    """A sentence, and the search for its translation is shown step by step."""
+    """A sentence whose search is to be shown step by step."""
 
     source: str
 
 
-def check_sender(environ, port):
-    """Refuses a request that is not for this machine, or that another site's page sends.
+class PageSentence(NamedTuple):
+    """A sentence of a text.
 
-    A foreign page reaches a loopback server by a name of its own that it lets point to 127.0.0.1;
-    its name then stands in `Host`.
+    Attributes:
+        source: The sentence, without surrounding space.
+        hypotheses: Tuple of `ServedTranslation`, best first.
+    """
+
+    source: str
+    hypotheses: tuple[ServedTranslation, ...]
+
+
+class PageTranslation(NamedTuple):
+    """The answer to a `TranslateRequest`.
+
+    Attributes:
+        text: The best translation, with the line breaks, blank lines and indents of the source.
+        sentences: Tuple of `PageSentence`, in order.
+    """
+
+    text: str
+    sentences: tuple[PageSentence, ...]
+
+
+def check_sender(environ, port):
+    """Refuses requests that are addressed elsewhere or sent by a page of another site.
+
+    A foreign site can let its own name point to 127.0.0.1 to reach this server; the name then
+    appears in the `Host` header.
 
     Args:
-        environ: Of WSGI.
-        port: Number of the port that the server listens to.
+        environ: WSGI environment.
+        port: Port that the server listens on.
     """
     hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
     if port == 80:
         hosts |= {"127.0.0.1", "localhost"}
     if environ.get("HTTP_HOST", "").lower() not in hosts:
-        raise RefusedError("403 Forbidden", f"This server answers to http://127.0.0.1:{port} only.")
+        raise RefusedError("403 Forbidden", f"This server only answers to http://127.0.0.1:{port}.")
     origin = environ.get("HTTP_ORIGIN")
     if origin is not None and origin.lower() not in {f"http://{host}" for host in hosts}:
-        raise RefusedError("403 Forbidden", "Pages of other sites may not ask this server.")
+        raise RefusedError("403 Forbidden", "Pages of other sites may not use this server.")
 
 
 def read_request(environ, schema):
-    """Reads the body of a POST as an object of a schema.
+    """Reads the body of a POST request.
 
     Args:
-        environ: Of WSGI.
+        environ: WSGI environment.
         schema: A class of this module, such as `TranslateRequest`.
+
+    Returns:
+        An object of that class.
     """
     content_type = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise RefusedError("415 Unsupported Media Type", "Send JSON, as application/json.")
     length = int(environ.get("CONTENT_LENGTH") or 0)
-    if length > MAX_BYTES:
+    if length > MAX_REQUEST_BYTES:
         raise RefusedError(
-            "413 Content Too Large", f"A request has at most {MAX_BYTES:,} bytes, not {length:,}."
+            "413 Content Too Large",
+            f"A request may have at most {MAX_REQUEST_BYTES:,} bytes. Received: {length:,} bytes.",
         )
     fields = ", ".join(f"`{name}`" for name in schema.model_fields)
     remedy = f"The fields are {fields}."
@@ -96,10 +132,10 @@ def read_request(environ, schema):
         raise RefusedError("400 Bad Request", str(error)) from error
 
 
-def check_length(text, most):
-    """Refuses a text of more than so many characters."""
-    if len(text) > most:
+def check_length(text, maximum):
+    """Refuses a text that has too many characters."""
+    if len(text) > maximum:
         raise RefusedError(
             "413 Content Too Large",
-            f"The text has {len(text):,} characters; this page takes at most {most:,} at once.",
+            f"The text has {len(text):,} characters; this page takes at most {maximum:,} at once.",
         )

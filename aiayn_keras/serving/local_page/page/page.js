@@ -1,18 +1,18 @@
 "use strict";
 
-const PAUSE = 200; // milliseconds without a key, after which a text is translated
-const TALLEST = 1200; // pixels of the explorer, which then scrolls
+const PAUSE = 200; // milliseconds without a keystroke after which a text is translated
+const MAX_HEIGHT = 1200; // pixels of the explorer, which scrolls beyond them
 const facts = JSON.parse(document.getElementById("facts").textContent);
 const element = (id) => document.getElementById(id);
 const [source, target] = [element("source"), element("target")];
 
-// `chosen` holds the index of the chosen hypothesis of every sentence, `current` that of a sentence,
-// `view` is the button of what is shown of it, "explore" or "watch", or null.
+// `chosen` holds the index of each sentence's chosen hypothesis, `current` the index of the current sentence;
+// `view` is the button whose view of it is open, "explore" or "watch", or null.
 const state = { sentences: [], chosen: [], current: 0, view: null };
-const running = { translation: null, exploration: null }; // an AbortController while one is asked for
+const running = { translation: null, exploration: null }; // an AbortController while a request is running
 let timer = 0;
 
-/** An element with children; a string becomes text, never markup. */
+/** Creates an element with children; a string becomes text, never markup. */
 function node(name, properties, ...children) {
   const created = Object.assign(document.createElement(name), properties);
   created.append(...children);
@@ -24,7 +24,7 @@ function node(name, properties, ...children) {
 class Problem extends Error {}
 class BusyProblem extends Problem {}
 
-/** Sends JSON and gives the answer; asking anew for the same thing ends the request before. */
+/** Sends JSON and returns the answer; a new request for the same thing aborts the previous one. */
 async function ask(thing, path, content) {
   running[thing]?.abort();
   const controller = running[thing] = new AbortController();
@@ -37,7 +37,7 @@ async function ask(thing, path, content) {
     throw response.status === 503 ? new BusyProblem(reason) : new Problem(reason);
   } catch (error) {
     if (error instanceof Problem || error.name === "AbortError") throw error;
-    throw new Problem("The server does not answer. Does `aiayn-keras serve` still run?");
+    throw new Problem("The server does not answer. Is `aiayn-keras serve` still running?");
   } finally {
     if (running[thing] === controller) running[thing] = null;
   }
@@ -60,20 +60,20 @@ async function translate() {
   const text = source.value.toWellFormed();
   remember(sessionStorage, "text", text);
   element("clear").hidden = !text;
-  if (!text.trim() || text.length > facts.most_characters) {
+  if (!text.trim() || text.length > facts.max_characters) {
     stop("translation");
     showTranslation({ translation: "", sentences: [] });
-    const [length, most] = [text.length, facts.most_characters].map((number) => number.toLocaleString("en"));
-    if (text.trim()) showProblem(`The text has ${length} characters; this page takes at most ${most} at once.`);
+    const [length, maximum] = [text.length, facts.max_characters].map((number) => number.toLocaleString("en"));
+    if (text.trim()) showProblem(`The text has ${length} characters; this page takes at most ${maximum} at once.`);
     return;
   }
   showBusy(true);
   try {
-    const answer = await ask("translation", "/translate", { text, num_hypotheses: facts.most_hypotheses });
+    const answer = await ask("translation", "/translate", { text, num_hypotheses: facts.max_hypotheses });
     showTranslation(answer);
     element("timing").textContent = `${answer.seconds.toFixed(2)} s`;
   } catch (error) {
-    if (error.name === "AbortError") return; // a newer request is under way, or nothing is wanted
+    if (error.name === "AbortError") return; // a newer request is running, or none is needed any more
     target.classList.add("stale");
     showProblem(error.message);
     if (error instanceof BusyProblem) translateSoon(1000);
@@ -106,7 +106,7 @@ function showTranslation({ translation, sentences }) {
   chooseSentence(Math.max(0, Math.min(state.current, sentences.length - 1)));
 }
 
-/** A translation as the texts between its sentences, and an element for each sentence. */
+/** Splits a translation into an element for each sentence and the texts between them. */
 function pieces(translation, sentences) {
   const found = [];
   let end = 0;
@@ -147,7 +147,7 @@ function chooseHypothesis(index) {
   state.chosen[state.current] = index;
   const span = target.querySelector(`[data-index="${state.current}"]`);
   if (span) span.textContent = state.sentences[state.current].hypotheses[index].text;
-  if (state.view !== "watch") explore(); // the search is that of all hypotheses
+  if (state.view !== "watch") explore(); // all hypotheses come from the same search
 }
 
 const VIEWS = {
@@ -155,7 +155,7 @@ const VIEWS = {
   watch: { open: "Watch the search", close: "Close the search", title: "Beam search, step by step" },
 };
 
-/** Shows the attention of the chosen translation, or the search for it, if one of them is open. */
+/** Shows the attention of the chosen translation, or the search for it, if either view is open. */
 async function explore() {
   const sentence = state.sentences[state.current];
   const hypothesis = state.chosen[state.current];
@@ -165,13 +165,13 @@ async function explore() {
     element(id).setAttribute("aria-expanded", state.view === id);
     element(id).textContent = state.view === id ? close : open;
   }
-  element("reason").textContent = !sentence || isPossible.explore ? "" : "A kit shows the attention of the best translation only.";
+  element("reason").textContent = !sentence || isPossible.explore ? "" : "A kit only shows the attention of the best translation.";
   element("explorer").hidden = !isPossible[state.view];
   stop("exploration");
   if (element("explorer").hidden) return element("explorer").replaceChildren();
   const content = { source: sentence.source };
   if (state.view === "explore") content.target = sentence.hypotheses[hypothesis].text;
-  else element("reason").textContent = "The model searches with several numbers of beams …";
+  else element("reason").textContent = "Searching with several numbers of beams …";
   try {
     showExplorer(await ask("exploration", state.view === "explore" ? "/explore" : "/steps", content));
     if (state.view === "watch") element("reason").textContent = "";
@@ -183,7 +183,7 @@ async function explore() {
   }
 }
 
-/** Puts the explorer in a frame of its own, which runs scripts and may do nothing else. */
+/** Puts the explorer into a frame of its own, which may run scripts and do nothing else. */
 function showExplorer({ page, height }) {
   const frame = node("iframe", { title: VIEWS[state.view].title, srcdoc: page });
   frame.sandbox = "allow-scripts";
@@ -191,19 +191,19 @@ function showExplorer({ page, height }) {
   element("explorer").replaceChildren(frame);
 }
 
-const setHeight = (frame, height) => frame.style.setProperty("--height", `${Math.min(height, TALLEST)}px`);
+const setHeight = (frame, height) => frame.style.setProperty("--height", `${Math.min(height, MAX_HEIGHT)}px`);
 
-/** The explorer tells the height that it needs, which the width of the page decides. */
-function heed({ source: sender, data }) {
+/** The explorer reports the height it needs, which depends on the width of the page. */
+function fitHeight({ source: sender, data }) {
   const frame = element("explorer").querySelector("iframe");
   if (frame && sender === frame.contentWindow && data?.height > 0) setHeight(frame, data.height);
 }
 
-// ---- What stays over a reload ----
+// ---- Kept across reloads ----
 
-/** Keeps a string; a browser may forbid it, or have no room. */
+/** Stores a string, unless the browser forbids it or has no room. */
 function remember(storage, name, value) {
-  try { storage.setItem(`aiayn-keras ${name}`, value); } catch { /* then a reload forgets it */ }
+  try { storage.setItem(`aiayn-keras ${name}`, value); } catch { /* a reload forgets it */ }
 }
 
 function recall(storage, name) {
@@ -223,7 +223,7 @@ function switchTheme() {
   showTheme();
 }
 
-// ---- Beginning ----
+// ---- Start ----
 
 function showFacts() {
   document.title = `${facts.name} – translate`;
@@ -233,7 +233,7 @@ function showFacts() {
   if (!facts.languages) return;
   const names = new Intl.DisplayNames(["en"], { type: "language" });
   const [from, to] = facts.languages.map((code) => {
-    try { return names.of(code); } catch { return code; } // of another form than codes have
+    try { return names.of(code); } catch { return code; } // not a valid language code
   });
   element("languages").textContent = `${from} → ${to}`;
   element("source-label").textContent = from;
@@ -245,7 +245,7 @@ async function copy() {
   try {
     await navigator.clipboard.writeText(target.textContent);
   } catch {
-    return showProblem("The browser does not let the page copy: select the translation, and copy it yourself.");
+    return showProblem("The browser does not allow the page to copy. Select the translation and copy it yourself.");
   }
   element("copy").textContent = "Copied";
   setTimeout(() => { element("copy").textContent = "Copy"; }, 1500);
@@ -265,7 +265,7 @@ for (const id of Object.keys(VIEWS)) {
 }
 element("theme").addEventListener("click", switchTheme);
 systemTheme.addEventListener("change", showTheme);
-addEventListener("message", heed);
+addEventListener("message", fitHeight);
 
 const theme = recall(localStorage, "theme");
 if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;

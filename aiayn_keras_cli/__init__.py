@@ -1,0 +1,45 @@
+"""The command `aiayn-keras`.
+
+Its modules import nothing of `aiayn_keras`, nor any other heavy package: functions do, when they
+run. So `--help` and wrong arguments are answered at once.
+"""
+
+import logging
+import sys
+
+import click
+
+from aiayn_keras_cli.convert import convert
+from aiayn_keras_cli.evaluate import evaluate, score
+from aiayn_keras_cli.export import export
+from aiayn_keras_cli.info import info
+from aiayn_keras_cli.request import request
+from aiayn_keras_cli.running import CommandGroup
+from aiayn_keras_cli.serve import serve
+from aiayn_keras_cli.train import average, prepare, train
+from aiayn_keras_cli.translate import translate
+
+__all__ = ["main"]
+
+_COMMANDS = (
+    prepare,
+    train,
+    convert,
+    translate,
+    score,
+    evaluate,
+    average,
+    export,
+    serve,
+    request,
+    info,
+)
+
+
+@click.group(cls=CommandGroup, commands=_COMMANDS)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.version_option(package_name="aiayn-keras")
+def main(debug):
+    """Train, evaluate, use and export Transformers for translation."""
+    logging.basicConfig(format="%(message)s", stream=sys.stderr)
+    logging.getLogger("aiayn_keras").setLevel(logging.INFO)

@@ -1,0 +1,102 @@
+"""`aiayn-keras evaluate` and `score`: a model compared with given translations."""
+
+import json
+from pathlib import Path
+
+import click
+
+from aiayn_keras_cli.options import BATCH_SIZE, MODEL_FOLDER, load_model, search_options
+from aiayn_keras_cli.running import KerasCommand
+from aiayn_keras_cli.streams import check_standard_output
+from aiayn_keras_cli.translate import translate_lines
+
+_SOURCE = click.option(
+    "--source", type=click.Path(path_type=Path), required=True, help="File of texts, one per line."
+)
+
+
+@click.command(cls=KerasCommand)
+@MODEL_FOLDER
+@_SOURCE
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File of their reference translations, line by line.",
+)
+@click.option(
+    "--tokenize",
+    "bleu_tokenizer",
+    default="13a",
+    show_default=True,
+    help="sacreBLEU's tokenizer; none for text that is tokenized already.",
+)
+@click.option("--lowercase", is_flag=True, help="Ignore case.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@BATCH_SIZE
+@search_options("num_return_sequences")
+def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json, **options):
+    """Translate a file and print its BLEU and chrF.
+
+    The model in DIR translates. The scores come with sacreBLEU's signatures.
+    """
+    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+
+    from aiayn_keras.data import read_parallel
+    from aiayn_keras.training.bleu import corpus_bleu, corpus_chrf, try_bleu_tokenizer
+
+    check_standard_output()
+    try_bleu_tokenizer(bleu_tokenizer)
+    pairs = read_parallel(source, reference)
+    model = load_model(model_folder, many_batches=len(pairs) > options["batch_size"])
+    with open_progress(SECONDS_BETWEEN_LINES, total=len(pairs), unit=" sentences") as bar:
+        translations = translate_lines(
+            model, pairs.sources, [str(source)], progress=bar.update, **options
+        )
+    texts, references = [translation.text for translation in translations], list(pairs.targets)
+    bleu = corpus_bleu(texts, references, tokenizer=bleu_tokenizer, lowercase=lowercase)
+    chrf = corpus_chrf(texts, references, lowercase)
+    if as_json:
+        figures = {"bleu": bleu.score, "details": bleu.details, "signature": bleu.signature}
+        figures |= {"chrf": chrf.score, "chrf_signature": chrf.signature}
+        click.echo(json.dumps({**figures, "sentences": len(pairs)}))
+    else:
+        click.echo(f"{bleu}\n{chrf}")
+
+
+@click.command(cls=KerasCommand)
+@MODEL_FOLDER
+@_SOURCE
+@click.option(
+    "--target",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File of their translations, line by line.",
+)
+@click.option(
+    "--per-token",
+    is_flag=True,
+    help="Print the log-probability of every wordpiece, and of the end token last.",
+)
+@BATCH_SIZE
+def score(model_folder, source, target, per_token, batch_size):
+    """Print log-probabilities of given translations.
+
+    The model in DIR scores them. The numbers are in nats, one line per translation.
+    """
+    from aiayn_keras.data import read_parallel
+    from aiayn_keras.models import TextTooLongError
+
+    check_standard_output()
+    pairs = read_parallel(source, target)
+    model = load_model(model_folder)
+    try:
+        scores = model.score(
+            list(pairs.sources), list(pairs.targets), per_token=True, batch_size=batch_size
+        )
+    except TextTooLongError as error:
+        name = source if error.argument == "sources" else target
+        raise ValueError(f"{name}, line {error.index + 1}: {error.reason}") from error
+    for log_probs in scores:
+        numbers = log_probs if per_token else [log_probs.sum()]
+        click.echo(" ".join(f"{number:.4f}" for number in numbers))

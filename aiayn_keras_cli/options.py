@@ -1,0 +1,189 @@
+"""Arguments and options that several commands take, and what they stand for."""
+
+import contextlib
+import functools
+import json
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from aiayn_keras_cli.quiet_start import quiet_start
+from aiayn_keras_cli.running import IS_VERBOSE
+
+MAX_TOKENS = 1 << 20
+"""Maximum of any length in tokens; a model's positions are usually far fewer."""
+
+SEARCH_OPTIONS = {
+    "num_beams": (4, 1, 1000, "Number of beams."),
+    "length_penalty": (
+        *(0.6, 0, 10),
+        "Exponent α of GNMT's length penalty ((5 + length) / 6)^α; 0 for none.",
+    ),
+    "length_penalty_offset": (
+        *(5, 0, 100),
+        "The 5 of the length penalty; 0 for length^α, as in Hugging Face and CTranslate2.",
+    ),
+    "coverage_penalty": (0.0, 0, 100, "Factor β of GNMT's coverage penalty; 0 for none."),
+    "no_repeat_ngram_size": (
+        *(0, 0, 100),
+        "Never repeat a sequence of this many wordpieces; 0 allows repetition.",
+    ),
+    "num_return_sequences": (1, 1, 1000, "Number of translations of each text."),
+    "min_length": (0, 0, MAX_TOKENS, "Minimum number of wordpieces in a translation."),
+    "max_length": (
+        *(None, 1, MAX_TOKENS),
+        "Maximum number of wordpieces in a translation. Default: the source's plus --extra-length.",
+    ),
+    "extra_length": (
+        *(50, 0, MAX_TOKENS),
+        "Number of wordpieces by which a translation may exceed its source.",
+    ),
+}
+"""Default, minimum, maximum and help text of the numbers in `aiayn_keras`' `SearchOptions`, which
+takes seconds to import; a test holds both equal. An option whose default is a float is a float."""
+
+_FLAGS = {"num_return_sequences": "--n-best"}
+_MAX_CONSTRAINT_BYTES = 1 << 26
+
+BATCH_SIZE = click.option(
+    "--batch-size",
+    type=click.IntRange(min=1, max=1 << 20),
+    default=64,
+    show_default=True,
+    help="Number of lines to compute together.",
+)
+
+
+def search_options(*left_out):
+    """Gives a command the options of a search, which it receives as fields of `SearchOptions`.
+
+    Args:
+        *left_out: Names of fields that the command does not take.
+    """
+
+    def decorate(command):
+        @functools.wraps(command)
+        def with_constraint(**options):
+            return command(**{**options, "constraint": _read_constraint(options["constraint"])})
+
+        constraint = click.option(
+            "--constraint",
+            metavar="NAME|FILE",
+            help="Rule that every translation must keep: brackets (trees), or a file NAME.json.",
+        )
+        decorated = constraint(with_constraint)
+        for name in reversed(SEARCH_OPTIONS):
+            if name not in left_out:
+                decorated = _search_option(name)(decorated)
+        return decorated
+
+    return decorate
+
+
+def is_given(name):
+    """Tells whether the user gave an option of the running command, by its argument's name."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source != ParameterSource.DEFAULT
+
+
+def engine_options(command):
+    """Gives a command the options `ray` and `workers`, the arguments of `quiet_engine`."""
+    workers = click.option(
+        "--workers",
+        type=click.IntRange(min=1, max=100_000),
+        help="Number of processes, or of workers in the cluster. Default: one for each core; to "
+        "translate on this machine, one.",
+    )
+    ray = click.option(
+        "--on-ray",
+        "ray",
+        is_flag=False,
+        flag_value="local",
+        metavar="[ADDRESS]",
+        help="Work on a Ray cluster: its address, or `auto` on one of its machines. With `local`, "
+        "or as the last option without an address: on a cluster of this machine alone.",
+    )
+    return ray(workers(command))
+
+
+def quiet_engine(workers, ray):
+    """Makes the `Engine` of a `KerasCommand`; workers start as quietly as the command did."""
+    from aiayn_keras.scale.engines import Engine
+
+    is_verbose = click.get_current_context().meta[IS_VERBOSE]
+    return Engine(workers, ray, starting=contextlib.nullcontext if is_verbose else quiet_start)
+
+
+def require_model_folder(folder):
+    """Raises a `FileNotFoundError` with the reason if a `pathlib.Path` is not a model folder."""
+    if not folder.exists():
+        reason = "it does not exist"
+    elif (folder / "checkpoints").is_dir() and not (folder / "evaluation.json").is_file():
+        reason = "its training is not finished: resume it with `aiayn-keras train`"
+    elif not (folder / "task.json").is_file():
+        reason = "it has no task.json; `aiayn-keras train` and `convert` create model folders"
+    else:
+        return
+    raise FileNotFoundError(f"{folder} is not a model folder: {reason}.")
+
+
+class _ModelFolderType(click.Path):
+    """A path that must be a model folder."""
+
+    def convert(self, value, param, ctx):
+        folder = super().convert(value, param, ctx)
+        require_model_folder(folder)
+        return folder
+
+
+MODEL_FOLDER_TYPE = _ModelFolderType(path_type=Path)
+MODEL_FOLDER = click.argument("model_folder", metavar="DIR", type=MODEL_FOLDER_TYPE)
+
+
+def load_model(folder, many_batches=False):
+    """Loads the model of a folder.
+
+    Args:
+        folder: Path of a model folder.
+        many_batches: Whether it will translate more than one batch; each batch then gets a core.
+
+    Returns:
+        A `TransformerSeq2SeqLM`.
+    """
+    from aiayn_keras.backend import use_one_core_per_batch
+    from aiayn_keras.models import TransformerSeq2SeqLM
+
+    if many_batches:
+        use_one_core_per_batch()
+    return TransformerSeq2SeqLM.from_preset(str(folder))
+
+
+def _read_constraint(value):
+    """Makes a `Constraint` of a name or of a JSON file with its `kind` and fields; None of None."""
+    if value is None:
+        return None
+    with quiet_start():
+        from aiayn_keras.common.files import read_bytes
+        from aiayn_keras.decoding.constraints import as_constraint
+
+    try:
+        if value.endswith(".json"):
+            return as_constraint(json.loads(read_bytes(value, _MAX_CONSTRAINT_BYTES)))
+        return as_constraint(value)
+    except (OSError, ValueError, RecursionError) as error:
+        context = click.get_current_context()
+        raise click.BadParameter(str(error), context, param_hint="'--constraint'") from error
+
+
+def _search_option(name):
+    default, minimum, maximum, text = SEARCH_OPTIONS[name]
+    number = click.FloatRange if isinstance(default, float) else click.IntRange
+    return click.option(
+        _FLAGS.get(name, "--" + name.replace("_", "-")),
+        name,
+        type=number(min=minimum, max=maximum),
+        default=default,
+        show_default=default is not None,
+        help=text,
+    )

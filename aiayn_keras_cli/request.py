@@ -1,0 +1,118 @@
+"""`aiayn-keras request`: translations by a server."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from aiayn_keras_cli.quiet_start import quiet_start
+from aiayn_keras_cli.streams import (
+    DOCUMENT,
+    check_standard_output,
+    open_standard_input,
+    read_available_lines,
+    read_document,
+)
+
+_DOCUMENT_CHARACTERS = 10_000
+"""Number of characters at which a request for a piece of a document ends."""
+
+
+@click.command()
+@click.argument("url")
+@click.argument("model")
+@click.option(
+    "--input",
+    "input_file",
+    type=click.Path(path_type=Path),
+    help="File to translate. Default: lines from standard input.",
+)
+@click.option(
+    "--version",
+    type=click.IntRange(min=1, max=2**63 - 1),
+    help="Number of a version. Default: the server's newest.",
+)
+@click.option("--label", help="Label of a version, such as stable.")
+@click.option(
+    "--n-best", is_flag=True, help="Print all hypotheses that the server returns, best first."
+)
+@DOCUMENT
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a JSON object for each line: source, and hypotheses with scores.",
+)
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=0, min_open=True, max=86_400),
+    default=60.0,
+    show_default=True,
+    help="Seconds allowed for a request, including retries.",
+)
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1, max=10_000),
+    default=64,
+    show_default=True,
+    help="Maximum number of lines in a request.",
+)
+def request(url, model, input_file, n_best, document, as_json, **options):
+    """Translate lines on a server.
+
+    MODEL, on the server at URL, translates each line of input to one line of output.
+
+    URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. With --n-best,
+    a line holds its translations, separated by tabs. With --document, the output is the input with
+    its sentences translated; the model must have been exported with --documents.
+    """
+    if document and (n_best or as_json):
+        raise click.UsageError("--document cannot be combined with --n-best or --json.")
+    if options["version"] is not None and options["label"] is not None:
+        raise click.UsageError("--version cannot be combined with --label.")
+    check_standard_output()
+    client = _client(url, model, options)
+    if document:
+        for text in read_document(input_file, _DOCUMENT_CHARACTERS):
+            click.echo(client.translate_documents([text])[0].text, nl=False)
+        return
+    ask = client.translate_nbest if n_best else lambda texts: [[t] for t in client.translate(texts)]
+    for lines in _input_lines(input_file):
+        for start in range(0, len(lines), client.batch_size):
+            sources = lines[start : start + client.batch_size]
+            for source, hypotheses in zip(sources, ask(sources), strict=True):
+                click.echo(_as_json(source, hypotheses) if as_json else _as_line(hypotheses))
+
+
+def _input_lines(input_file):
+    """Yields lists of lines, those of standard input as they arrive."""
+    if input_file is None:
+        return read_available_lines(open_standard_input())
+    with quiet_start():
+        from aiayn_keras.data import read_lines
+
+    return [read_lines(input_file)]
+
+
+def _as_json(source, hypotheses):
+    fields = {"source": source, "hypotheses": [asdict(each) for each in hypotheses]}
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _as_line(hypotheses):
+    from aiayn_keras.common.rows import without_breaks
+
+    return "\t".join(without_breaks(each.text) for each in hypotheses)
+
+
+def _client(url, model, options):
+    scheme, _, address = url.partition("://")
+    if scheme not in ("http", "https", "grpc"):
+        raise click.UsageError(f"URL must begin with http://, https:// or grpc://, not {url!r}.")
+    with quiet_start():  # gRPC's messages need TensorFlow
+        from aiayn_keras.serving import GrpcClient, RestClient
+
+        if scheme == "grpc":
+            return GrpcClient(address, model, **options)
+        return RestClient(url, model, **options)

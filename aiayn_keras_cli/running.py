@@ -1,0 +1,95 @@
+"""The way commands run: Keras loads quietly, and an error becomes one line."""
+
+import contextlib
+
+import click
+
+from aiayn_keras_cli.quiet_start import quiet_start
+
+IS_VERBOSE = "aiayn_keras_cli.is_verbose"
+"""Key of a running command's `click.Context.meta`: whether it has the option `--verbose`."""
+
+_FORESEEN = (ValueError, OSError, ImportError, RuntimeError)
+_UNFORESEEN = (RecursionError, NotImplementedError)
+"""Kinds of RuntimeError that no message of this package is about."""
+_MAX_CHARACTERS = 1_000
+
+
+class CommandGroup(click.Group):
+    """A group whose commands report any exception in one line and exit with 1."""
+
+    def make_context(self, *args, **kwargs):
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            raise
+        except OSError as error:  # Help is written while arguments are parsed.
+            raise click.ClickException(error_line(error)) from error
+
+    def invoke(self, ctx):
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = one_line(error.message)
+            raise
+        except (click.exceptions.Exit, click.exceptions.Abort):
+            raise
+        except BrokenPipeError:  # `| head` has read enough; click ends quietly.
+            raise
+        except Exception as error:
+            if ctx.params["debug"]:
+                raise
+            raise click.ClickException(error_line(error)) from error
+
+
+class KerasCommand(click.Command):
+    """A command that loads Keras, quietly, once its arguments have been checked.
+
+    Its option `--verbose` shows the messages of TensorFlow and other libraries.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        verbose = click.Option(
+            ["--verbose"], is_flag=True, help="Show messages of TensorFlow and other libraries."
+        )
+        self.params.append(verbose)
+
+    def invoke(self, ctx):
+        is_verbose = ctx.meta[IS_VERBOSE] = ctx.params.pop("verbose")
+        with contextlib.nullcontext() if is_verbose else quiet_start():
+            import aiayn_keras  # noqa: F401
+        return super().invoke(ctx)
+
+
+def error_line(error):
+    """Describes an exception in one printable line.
+
+    The message of an unforeseen kind of exception rarely says enough, so the line begins with its
+    type and ends with a hint at `--debug`.
+
+    Args:
+        error: An `Exception`.
+    """
+    text = one_line(str(error))
+    if isinstance(error, _FORESEEN) and not isinstance(error, _UNFORESEEN) and text:
+        return text
+    kind = type(error).__name__
+    reason = f"{kind}: {text.rstrip('.')}" if text else kind
+    return (
+        f"unexpected {reason}. To see where it was raised, run with --debug, as in "
+        "`aiayn-keras --debug info`."
+    )
+
+
+def one_line(message):
+    """Puts a message on one line of limited length.
+
+    Control characters, such as those that colour a terminal, are escaped.
+    """
+    line = " ".join(message[: 2 * _MAX_CHARACTERS].split())
+    printable = "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in line
+    )
+    is_short = len(message) <= 2 * _MAX_CHARACTERS and len(printable) <= _MAX_CHARACTERS
+    return printable if is_short else f"{printable[:_MAX_CHARACTERS]} …"

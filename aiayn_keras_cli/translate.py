@@ -1,0 +1,271 @@
+"""`aiayn-keras translate`: standard input, a file, a document, a conversation or a job."""
+
+import json
+from pathlib import Path
+
+import click
+
+from aiayn_keras_cli.conversation import Conversation, is_conversation
+from aiayn_keras_cli.options import (
+    BATCH_SIZE,
+    MODEL_FOLDER,
+    MODEL_FOLDER_TYPE,
+    engine_options,
+    is_given,
+    load_model,
+    quiet_engine,
+    search_options,
+)
+from aiayn_keras_cli.running import KerasCommand
+from aiayn_keras_cli.streams import (
+    DOCUMENT,
+    check_standard_output,
+    open_standard_input,
+    read_available_lines,
+    read_document,
+)
+
+
+@click.command(cls=KerasCommand)
+@MODEL_FOLDER
+@click.option(
+    "--input",
+    "input_file",
+    help="File to translate; with --output, a pattern of files, such as 's3://corpus/*.gz'. "
+    "Default: lines from standard input.",
+)
+@click.option("--output", metavar="FOLDER|URL", help="Folder for the translations of files.")
+@engine_options
+@click.option(
+    "--prefixes",
+    "prefix_file",
+    type=click.Path(path_type=Path),
+    help="File with the beginning of the translation of each line of --input.",
+)
+@click.option(
+    "--ensemble",
+    multiple=True,
+    metavar="DIR",
+    type=MODEL_FOLDER_TYPE,
+    help="Search with this model, too; its vocabulary must be the same. May be repeated.",
+)
+@DOCUMENT
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a JSON object for each line: source, and hypotheses with scores and wordpieces.",
+)
+@click.option(
+    "--alignments",
+    is_flag=True,
+    help="With --json, also print the attention from each wordpiece to the source.",
+)
+@BATCH_SIZE
+@search_options()
+def translate(
+    model_folder,
+    input_file,
+    output,
+    prefix_file,
+    ensemble,
+    document,
+    as_json,
+    alignments,
+    ray,
+    workers,
+    **options,
+):
+    """Translate lines with the model in DIR.
+
+    Each line of input gives one line of output. With --n-best, it holds the best translations,
+    separated by tabs. With --document, the output is the input with its sentences translated;
+    with --json too, an object for each sentence. On a terminal, without --input, --document and
+    --json, it is a conversation: type a text to read its translation, and :help for more.
+
+    With --output, any number of files of any size, plain, .gz or .parquet, are translated in
+    parts by processes of this machine or, with --on-ray, of a cluster. To resume a job that was
+    stopped, run the same command again.
+    """
+    if alignments and not as_json:
+        raise click.UsageError("--alignments needs --json.")
+    if prefix_file is not None and input_file is None:
+        raise click.UsageError("--prefixes needs --input.")
+    if output is not None:
+        if prefix_file or ensemble or document or as_json:
+            raise click.UsageError(
+                "--output is for lines and one model: omit --prefixes, --ensemble, --document and "
+                "--json."
+            )
+        if is_given("batch_size"):
+            raise click.UsageError(
+                "With --output, batches are limited by their tokens: omit --batch-size."
+            )
+        _run_job(model_folder, input_file, output, ray, workers, options)
+        return
+    if ray is not None or workers is not None:
+        raise click.UsageError("--on-ray and --workers need --output.")
+    check_standard_output()
+    input_file = None if input_file is None else Path(input_file)
+    write = _print_json if as_json else _print_texts
+    options.update(return_alignments=alignments)
+    if document:
+        if prefix_file is not None:
+            raise click.UsageError("--prefixes cannot be combined with --document.")
+        if options["num_return_sequences"] > 1 and not as_json:
+            raise click.UsageError(
+                "--document cannot be combined with --n-best unless with --json."
+            )
+        _translate_document(input_file, model_folder, ensemble, as_json, options)
+    elif input_file is None and not as_json and is_conversation():
+        models = [load_model(folder) for folder in (model_folder, *ensemble)]
+        Conversation(models[0], ensemble=models[1:], **options).run()
+    elif input_file is None:
+        _translate_standard_input(model_folder, ensemble, write, options)
+    else:
+        files = [input_file] if prefix_file is None else [input_file, prefix_file]
+        _translate_files(files, model_folder, ensemble, write, options)
+
+
+def translate_lines(model, texts, names, lines_before=0, **options):
+    """Translates lines; an error for one that cannot be translated names its file and line.
+
+    Args:
+        model: A `TransformerSeq2SeqLM`.
+        texts: List of strings.
+        names: List of the name of the file that they come from and, with prefixes, of theirs.
+        lines_before: Number of lines before them in the files.
+        **options: Of `TransformerSeq2SeqLM.translate`.
+
+    Returns:
+        List of `Translation`, one for each text.
+
+    Raises:
+        ValueError: For a text or prefix that cannot be used, or a text without a translation that
+            keeps the constraint.
+    """
+    from aiayn_keras.decoding.text_batches import TextError
+    from aiayn_keras.models import NoTranslationError
+
+    try:
+        return model.translate(texts, **options)
+    except TextError as error:
+        name, line = names[error.argument == "prefixes"], lines_before + error.index + 1
+        raise ValueError(f"{name}, line {line}: {error.reason}") from error
+    except NoTranslationError as error:
+        line = lines_before + error.rows[0] + 1
+        raise ValueError(
+            f"{names[0]}, line {line}: no translation keeps the constraint within --max-length and "
+            "the model's positions, and begins with the prefix if there is one."
+        ) from error
+
+
+def _run_job(model_folder, pattern, output, ray, workers, options):
+    """Translates files of any number and size in parts, and reports the result."""
+    from aiayn_keras.scale.translation import translate_files
+
+    if pattern is None:
+        raise click.UsageError("--output needs --input, the files.")
+    if options["num_return_sequences"] > 1:
+        raise click.UsageError("--output cannot be combined with --n-best.")
+    if ray is None:
+        workers = workers or 1
+    del options["batch_size"]
+    done = translate_files(
+        model_folder, pattern, output, engine=quiet_engine(workers, ray), **options
+    )
+    click.echo(f"{done.lines:,} lines are in {output}.")
+    if done.bad_lines:
+        click.echo(f"{done.bad_lines:,} lines are bad: see {output}/*.bad.jsonl.", err=True)
+
+
+def _translate_standard_input(model_folder, ensemble, write, options):
+    stream = open_standard_input()
+    model = load_model(model_folder)
+    options["ensemble"] = [load_model(folder) for folder in ensemble]
+    done = 0
+    for lines in read_available_lines(stream):
+        write(lines, translate_lines(model, lines, ["standard input"], done, **options))
+        done += len(lines)
+
+
+def _translate_files(files, model_folder, ensemble, write, options):
+    """Translates a file, with or without prefixes, a chunk of it at a time."""
+    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+
+    from aiayn_keras.common.rows import chunk_rows
+    from aiayn_keras.data import stream_lines
+
+    count = _count_lines(*files)
+    model = load_model(model_folder, many_batches=count > options["batch_size"])
+    options["ensemble"] = [load_model(folder) for folder in ensemble]
+    rows, done = zip(*map(stream_lines, files), strict=True), 0
+    with open_progress(SECONDS_BETWEEN_LINES, total=count, unit=" sentences") as bar:
+        for chunk in chunk_rows(rows):
+            lines, *prefixes = map(list, zip(*chunk, strict=True))
+            translations = translate_lines(
+                *(model, lines, files, done),
+                prefixes=prefixes[0] if prefixes else None,
+                progress=bar.update,
+                **options,
+            )
+            with bar.external_write_mode():
+                write(lines, translations)
+            done += len(lines)
+
+
+def _translate_document(input_file, model_folder, ensemble, as_json, options):
+    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+
+    if input_file is not None:
+        _count_lines(input_file)  # so that a damaged file is refused before any of it is printed
+    texts = read_document(input_file)
+    model = load_model(model_folder)
+    options["ensemble"] = [load_model(folder) for folder in ensemble]
+    with open_progress(SECONDS_BETWEEN_LINES, unit=" sentences") as bar:
+        for text in texts:
+            (document,) = model.translate_documents([text], progress=bar.update, **options)
+            with bar.external_write_mode():
+                if as_json:
+                    _print_json(document.sources, document.translations)
+                else:
+                    click.echo(document.text, nl=False)
+
+
+def _count_lines(input_file, prefix_file=None):
+    """Reads a file, and its prefixes, to the end, and returns the number of lines."""
+    from aiayn_keras.data import stream_lines
+
+    count = sum(1 for _ in stream_lines(input_file))
+    if prefix_file is not None:
+        prefixes = sum(1 for _ in stream_lines(prefix_file))
+        if prefixes != count:
+            raise ValueError(
+                f"{prefix_file} must have the same number of lines as {input_file}. "
+                f"Received: {prefixes} and {count}."
+            )
+    return count
+
+
+def _print_texts(_sources, translations):
+    from aiayn_keras.common.rows import without_breaks
+
+    for translation in translations:
+        click.echo("\t".join(without_breaks(each.text) for each in translation.hypotheses))
+
+
+def _print_json(sources, translations):
+    for source, translation in zip(sources, translations, strict=True):
+        hypotheses = [_as_dictionary(each) for each in translation.hypotheses]
+        fields = {"source": source, "hypotheses": hypotheses}
+        click.echo(json.dumps(fields, ensure_ascii=False))
+
+
+def _as_dictionary(hypothesis):
+    names = ("text", "score", "normalized_score", "tokens")
+    fields = {name: getattr(hypothesis, name) for name in names}
+    if hypothesis.alignment is not None:
+        fields["alignment"] = [
+            [round(weight, 4) for weight in row] for row in hypothesis.alignment.tolist()
+        ]
+    return fields
