@@ -33,9 +33,9 @@ def find_license(source):
     Returns:
         What `read_license` returns; None for a file, and if there is no README.
     """
-    from aiayn_keras.common.hub import download, is_address
+    from aiayn_keras.common.hub import download, is_hub_address
 
-    if is_address(source):
+    if is_hub_address(source):
         try:
             return read_license(download(str(source), [_README]))
         except FileNotFoundError:  # not every model has a README

@@ -28,7 +28,7 @@ NOT_RUN = {
     "aiayn-keras average": "needs the checkpoints of a training",
     "aiayn-keras convert": "needs the network; tests/convert runs it",
     "aiayn-keras evaluate": "seconds for each; tests/cli runs it",
-    "aiayn-keras export": "seconds for each; tests/cli/export runs it",
+    "aiayn-keras export": "seconds for each; tests/cli runs it",
     "aiayn-keras info transformer_big": "needs a gigabyte; tests/cli runs smaller ones",
     "aiayn-keras prepare": "needs the text of the reader",
     "aiayn-keras score": "seconds for each; tests/cli runs it",

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from aiayn_keras.common.files import read_bytes
-from aiayn_keras.common.hub import download, is_address
+from aiayn_keras.common.hub import download, is_hub_address
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.marian import (
     CONFIG,
@@ -70,12 +70,12 @@ def convert(preset, dtype=None):
         OSError: If a file is missing, or the hub cannot be reached.
         ValueError: If the format is not known, a file is damaged, or the architecture is not ours.
     """
-    if not is_address(preset) and not Path(preset).exists():
+    if not is_hub_address(preset) and not Path(preset).exists():
         raise FileNotFoundError(f"{preset} does not exist.")
     converter = _converter(preset)
     if converter is None:
         raise ValueError(f"{preset} is not a model that can be converted. Known are: {FORMATS}.")
-    if is_address(preset):
+    if is_hub_address(preset):
         preset = _download(str(preset))
     return converter(preset, dtype=dtype)
 
@@ -92,10 +92,10 @@ def _download(address):
 
 def _converter(preset):
     """The function that converts a folder or the files at an address, or None."""
-    folder = download(str(preset), [CONFIG]) if is_address(preset) else Path(preset)
+    folder = download(str(preset), [CONFIG]) if is_hub_address(preset) else Path(preset)
     if _is_marian(folder):
         return convert_marian
-    if not is_address(preset) and (folder / ENGINE_WEIGHTS).is_file():
+    if not is_hub_address(preset) and (folder / ENGINE_WEIGHTS).is_file():
         return convert_ctranslate2
     return None
 

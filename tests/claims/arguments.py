@@ -5,8 +5,8 @@ Run from the repository's root:
     python -m tests.claims.arguments [--cases N] [--seed S]
 
 Every argument of every public constructor, of `translate`, `score` and the exports gets values of
-wrong types and sizes, each in a process with limits. It must be refused by an error that names it,
-or there must be a right answer. Exits with 1 if any case falls through.
+wrong types and sizes, each in a process with limits. Either an error names the argument, or the
+answer is right. Exits with 1 if any case fails.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ TEXTS = (
     *([], [""], [" "], ["\x00"], ["x" * 100_000], ["\u202e" * 300], [SOURCE] * 3),
 )
 
-NO_NUMBERS = (
+_NOT_NUMBERS = (
     "activation",
     "attention_bias",
     "normalize_first",
@@ -46,11 +46,11 @@ NO_NUMBERS = (
     "constraint",
 )
 MESSAGES = {"hidden_dim": "hidden_dim|num_heads", "num_beams": "num_beams|num_return_sequences"}
-"""Names that a refusal may hold, where another argument is wrong beside this one."""
+"""Names that a refusal may contain, if a different argument becomes wrong through this one."""
 
 
 def refusing(function):
-    """A function whose `TypeError`s count as refusals, like its `ValueError`s."""
+    """Makes a function whose `TypeError`s count as refusals, like its `ValueError`s."""
 
     def run():
         try:
@@ -63,7 +63,7 @@ def refusing(function):
 
 
 def is_number(value):
-    """Whether a value may be right where a number is wanted; None may mean the default."""
+    """Tells whether a value may be valid where a number is expected; None may mean the default."""
     if value is None:
         return True
     real = isinstance(value, int | float | np.number) and not isinstance(value, bool)
@@ -71,7 +71,7 @@ def is_number(value):
 
 
 def constructor_cases():
-    """Every argument of the public constructors."""
+    """Yields cases for every argument of the public constructors."""
     import aiayn_keras
     from aiayn_keras.decoding.search_options import SearchOptions
     from aiayn_keras.export.serving_options import make_serving_options
@@ -103,7 +103,7 @@ def constructor_cases():
         for name in arguments:
             for value in VALUES:
                 run = refusing(functools.partial(function, **{name: value}))
-                expected = "either" if name in NO_NUMBERS or is_number(value) else "refusal"
+                expected = "either" if name in _NOT_NUMBERS or is_number(value) else "refusal"
                 message = MESSAGES.get(name, name)
                 yield Case(f"{label}", f"{name}={value!r:.30}", run, expected, message)
         run = refusing(functools.partial(function, nmae=1))
@@ -111,7 +111,7 @@ def constructor_cases():
 
 
 def use_model(method, /, *args, **options):
-    """Function that calls a method of the shipped model."""
+    """Makes a function that calls a method of the shipped model."""
 
     def run():
         from aiayn_keras import TransformerSeq2SeqLM
@@ -123,7 +123,7 @@ def use_model(method, /, *args, **options):
 
 
 def model_cases():
-    """Texts, and the arguments that are not `SearchOptions`."""
+    """Yields cases for texts and for arguments that are not `SearchOptions`."""
     for texts in TEXTS:
         run = use_model("translate", texts)
         yield Case("translate", f"texts={texts!r:.40}", run, "either", "texts|tokens")
@@ -150,7 +150,7 @@ def model_cases():
 
 
 def make_cases():
-    """All cases."""
+    """Makes all cases."""
     return [*constructor_cases(), *model_cases()]
 
 
@@ -159,7 +159,7 @@ def make_cases():
 @click.option("--seed", default=0, show_default=True)
 @click.option("--group", "groups", multiple=True, help="Only cases of this group; may be repeated.")
 def main(cases, seed, groups):
-    """Give impossible arguments to public functions, and see what they make of them."""
+    """Give impossible arguments to public functions, and count clear refusals."""
     from tqdm import tqdm
 
     import aiayn_keras.export  # noqa: F401 - imported once, for all cases

@@ -4,7 +4,7 @@ Run from the repository's root:
 
     python -m tests.claims.documents
 
-Exits with 1 if a text is split otherwise than `tests/decoding/hard_texts.py` says.
+Exits with 1 if a text is not split as `tests/decoding/hard_texts.py` says.
 """
 
 import sys
@@ -25,12 +25,10 @@ def main():
     for (name, wanted), sentences in zip(HARD_TEXTS.items(), found.to_list(), strict=True):
         sentences = tuple(sentence.decode() for sentence in sentences)
         num_wrong += sentences != wanted.sentences
-        limit = f" (known limit; one would wish: {wanted.limit})" if wanted.limit else ""
+        limit = f" (known limit; desired: {wanted.limit})" if wanted.limit else ""
         print(f"{name}: {wanted.text!r}{limit}\n    {' | '.join(sentences) or 'none'}")
     limits = sum(bool(each.limit) for each in HARD_TEXTS.values())
-    print(
-        f"{len(HARD_TEXTS)} texts, {limits} of them known limits, {num_wrong} otherwise than told"
-    )
+    print(f"{len(HARD_TEXTS)} texts, {limits} of them known limits, {num_wrong} split differently")
     return num_wrong > 0
 
 

@@ -24,7 +24,7 @@ from tests.claims.kills import run_or_kill
 MODELS = Path(__file__).parents[2] / "saved_models"
 NAME = "demo"
 COMMAND = [
-    *(sys.executable, "-m", "aiayn_keras", "export", "saved-model"),
+    *(sys.executable, "-m", "aiayn_keras_cli", "export", "saved-model"),
     *(str(MODELS / "demo_en_de_keras"), "--name", NAME, "--output"),
 ]
 

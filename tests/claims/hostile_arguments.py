@@ -1,4 +1,4 @@
-"""Command lines and standard input that nobody should give."""
+"""Invalid command lines and standard input."""
 
 import click
 
@@ -57,7 +57,7 @@ def argument_cases(rng, folder, model):
 
 
 def _complete_commands(model, good):
-    """Every command with the arguments that it needs."""
+    """Yields every command with the arguments that it needs."""
     yield "translate", (model, "--input", good)
     yield "evaluate", (model, "--source", good, "--reference", good)
     yield "score", (model, "--source", good, "--target", good)
@@ -76,7 +76,7 @@ def _command(name):
 
 
 def _wrong_options(command):
-    """Options of a command that are numbers or choices, each with values that it cannot have."""
+    """Yields the numeric options of a command with invalid values."""
     for option in command.params:
         if isinstance(option.type, click.types.FloatParamType):
             values = WRONG_FLOATS
@@ -89,7 +89,7 @@ def _wrong_options(command):
 
 
 def _wrong_commands(rng, model):
-    """Words that are no command, and commands with words that they do not take."""
+    """Yields unknown commands, and commands with unknown arguments."""
     words = ["--", "-", "", "\0", "\x1b[31m", "\udcff", "x" * 100_000, "--help=1", "--x", "-1", "ÿ"]
     commands = [*main.commands, "trian", "export nothing"]
     for number in range(60):
@@ -106,7 +106,7 @@ def _wrong_commands(rng, model):
 
 
 def _standard_inputs(folder, model):
-    """Streams that end in an error, and some that are odd and right."""
+    """Yields streams that must end in an error, and some that are odd but valid."""
     streams = {
         "giant line": (b"x" * (30 * MEGABYTE), "refusal", "line 1: .*1,000,000 bytes"),
         "giant second line": (b"\n" + bytes(5 * MEGABYTE), "refusal", "line 2: .*1,000,000 bytes"),
@@ -132,14 +132,14 @@ def _standard_inputs(folder, model):
 
 
 def _tokenizers(model, good):
-    """Tokenizers of sacreBLEU that are downloaded or need another package."""
+    """Yields tokenizers of sacreBLEU that need a download or a missing package."""
     for name in ("flores200", "flores101", "spm", "ja-mecab", "ko-mecab"):
         run = ("evaluate", model, "--source", good, "--reference", good, "--tokenize", name)
         yield Case("tokenizers", name, run, message="network|install")
 
 
 def _answers(folder, model, good):
-    """Input that is right, and its right answer."""
+    """Yields valid input with its right answer."""
     yield _answer("plain", ("translate", model, "--input", good), TRANSLATION)
     odd = folder / "odd.en"
     odd.write_bytes(b"\xef\xbb\xbf" + SENTENCE.strip().encode() + b"\r\n\n")

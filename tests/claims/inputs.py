@@ -1,8 +1,8 @@
 """Gives hostile files, recipes, shards and command lines to the package, and counts its answers.
 
 `python -m tests.claims.inputs` makes more than 1,500 cases from a seed, and runs each in a process
-with a limit of 3 GB and 30 seconds. Each must be answered rightly, or refused in one line that says
-why; exits with 1 if any is not. With `--cases 100` it runs a sample of them.
+with a limit of 3 GB and 30 seconds. Each must be answered correctly, or refused in one line that
+says why; exits with 1 if any is not. With `--cases 100` it runs a sample of them.
 """
 
 import itertools
@@ -62,7 +62,7 @@ def run_sample(count, seed, groups=(), show=lambda result: None):
 
 
 def _sample(cases, count, rng):
-    """Some cases, as many of each group as there are."""
+    """Draws cases evenly from all groups, as far as a group has enough."""
     groups = {}
     for case in rng.sample(cases, len(cases)):
         groups.setdefault(case.group, []).append(case)

@@ -44,7 +44,7 @@ def write_text(folder, lines):
 
 def command_of(job, files, folder, output):
     """The words of the command of a job."""
-    program = [sys.executable, "-m", "aiayn_keras", job]
+    program = [sys.executable, "-m", "aiayn_keras_cli", job]
     if job == "translate":
         options = ["--input", str(files[0]), "--num-beams", "1"]
         return [*program, str(MODEL), *options, "--workers", "2", "--output", str(output)]

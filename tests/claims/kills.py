@@ -90,7 +90,15 @@ def train(recipe, output, seconds=math.inf, stop_when=lambda: False):
     Raises:
         RuntimeError: If it failed.
     """
-    command = [sys.executable, "-m", "aiayn_keras", "train", str(recipe), "--output", str(output)]
+    command = [
+        sys.executable,
+        "-m",
+        "aiayn_keras_cli",
+        "train",
+        str(recipe),
+        "--output",
+        str(output),
+    ]
     return run_or_kill(command, output.with_suffix(".log"), seconds, stop_when)
 
 
