@@ -25,8 +25,13 @@ from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, first_of, s
 from aiayn_keras.scale.part_lines import BadLine, read_pairs
 from aiayn_keras.scale.parts import plan_parts
 from aiayn_keras.training.recipe import RecipeError
-from aiayn_keras.training.training_data import MAX_PAIRS as MAX_SAMPLED
-from aiayn_keras.training.training_data import load_named, origin_of, read_files, train_tokenizer
+from aiayn_keras.training.training_data import (
+    MAX_VOCABULARY_PAIRS,
+    load_named,
+    origin_of,
+    read_files,
+    train_tokenizer,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -134,7 +139,7 @@ def _tokenizer_of(job, section, engine):
     if TOKENIZER in sizes_in(job.output):
         return read_file(address, MAX_TOKENIZER_BYTES)
     logger.info("Learning the vocabulary from a sample of the pairs.")
-    wanted = -(-MAX_SAMPLED // len(job.parts))
+    wanted = -(-MAX_VOCABULARY_PAIRS // len(job.parts))
     results = engine.run(_SampleWork, (wanted,), job.parts)
     with (
         contextlib.closing(results),

@@ -9,10 +9,10 @@ from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
     load_checkpoint,
+    load_last_checkpoint,
     save_checkpoint,
 )
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
-from aiayn_keras.training.resume import load_last_checkpoint
 from aiayn_keras.training.run_folder import Evaluation, RunFolder, read_evaluation
 from aiayn_keras.training.trainer import TrainingResult, train
 

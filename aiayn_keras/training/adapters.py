@@ -1,11 +1,11 @@
-"""Adapters (LoRA, https://arxiv.org/abs/2106.09685): two thin matrices beside each adapted one.
+"""Adapters (LoRA, https://arxiv.org/abs/2106.09685): two thin matrices beside an adapted one.
 
 The kernel `W` of a projection stays as it is, and `W + A·B` is computed instead, where `A (D, r)`
-and `B (r, units)` are trained and `B` begins with zeros. As in that paper, and by KerasHub's
-`enable_lora`, the queries and values of all attentions are adapted. Biases are not trained.
+and `B (r, units)` are trained and `B` starts at zero. As in that paper, and through KerasHub's
+`enable_lora`, the queries and values of all attention layers are adapted. Biases are not trained.
 
-A file of adapters holds `A` and `B` by the names of their variables, and a fingerprint of the
-kernels that they belong to: adapters of another model are refused.
+A file of adapters holds `A` and `B` under the names of their variables, and a fingerprint of the
+kernels that they belong to: adapters for a different model are refused.
 """
 
 import hashlib
@@ -18,8 +18,8 @@ from aiayn_keras.common.files import atomic_path
 from aiayn_keras.common.weight_files import check_weight_file
 
 A, B = "/lora_kernel_a", "/lora_kernel_b"
-"""How the names of their variables end."""
-FINGERPRINT = "kernels_sha256"
+"""Endings of the names of their variables."""
+_FINGERPRINT = "kernels_sha256"
 
 
 def add_adapters(backbone, rank):
@@ -35,12 +35,12 @@ def add_adapters(backbone, rank):
 
 
 def has_adapters(model):
-    """Whether layers of a `keras.Model` have adapters."""
+    """Tells if layers of a `keras.Model` have adapters."""
     return any(variable.path.endswith(A) for variable in model.trainable_variables)
 
 
 def save_adapters(model, path):
-    """Writes the adapters of a model alone, as `merge_adapters` reads them."""
+    """Writes the adapters of a model to a file for `merge_adapters`."""
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         write_adapters(model, file)
 
@@ -48,13 +48,13 @@ def save_adapters(model, path):
 def write_adapters(model, group):
     """Writes the adapters of a model into a group of an HDF5 file."""
     arrays = {v.path: _array(v) for v in model.weights if v.path.endswith((A, B))}
-    group.attrs[FINGERPRINT] = _fingerprint(_kernels(model, arrays))
+    group.attrs[_FINGERPRINT] = _fingerprint(_kernels(model, arrays))
     for name, array in arrays.items():
         group[name] = array
 
 
 def read_adapters(model, group):
-    """Reads what `write_adapters` wrote into a model that has such adapters."""
+    """Reads what `write_adapters` wrote into a model whose adapters have the same shapes."""
     variables = {v.path: v for v in model.weights if v.path.endswith((A, B))}
     _check_fingerprint(group, _kernels(model, variables))
     for name, variable in variables.items():
@@ -66,11 +66,11 @@ def merge_adapters(model, path):
 
     Args:
         model: A `TransformerSeq2SeqLM` or its backbone, without adapters.
-        path: File of a fine-tuning, `adapters.h5` in its folder.
+        path: The file `adapters.h5` in the folder of a fine-tuning.
 
     Raises:
         OSError: If there is no such regular file.
-        ValueError: If it holds no adapters of this model, which stays as it was.
+        ValueError: If it does not hold adapters for this model, which stays as it was.
 
     Example:
         >>> model = TransformerSeq2SeqLM.from_preset("runs/general")  # doctest: +SKIP
@@ -87,14 +87,14 @@ def merge_adapters(model, path):
             ]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} holds no adapters of this model: {error.args[0]:.200}."
+            f"{path} does not hold adapters for this model: {error.args[0]:.200}."
         ) from error
     for kernel, array in zip(kernels.values(), merged, strict=True):
         kernel.assign(array)
 
 
 def merged_weights(backbone):
-    """Arrays for `set_weights` of a backbone without adapters: those of this one are merged."""
+    """Merges a backbone's adapters into arrays for `set_weights` of one without adapters."""
     arrays = {variable.path: _array(variable) for variable in backbone.weights}
     for name in [name.removesuffix(A) for name in arrays if name.endswith(A)]:
         arrays[f"{name}/kernel"] += arrays.pop(name + A) @ arrays.pop(name + B)
@@ -102,23 +102,23 @@ def merged_weights(backbone):
 
 
 def _array(variable):
-    """A variable as a NumPy array of its own."""
+    """Copies a variable to a NumPy array."""
     return np.array(keras.ops.convert_to_numpy(variable))
 
 
 def _names(group):
-    """The names of all arrays in a group."""
+    """Lists the names of all arrays in a group."""
     names = []
     group.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
     return names
 
 
 def _kernels(model, names):
-    """The kernels beside adapters of these names: a dictionary from a layer's to its variable."""
+    """Finds the kernels that adapters belong to: a dictionary from a layer's name to its kernel."""
     variables = {variable.path: variable for variable in model.weights}
     layers = sorted(name.removesuffix(A) for name in names if name.endswith(A))
     if 2 * len(layers) != len(names) or not layers:
-        raise ValueError("no pairs of matrices")
+        raise ValueError("it has no pairs of matrices")
     missing = [name for name in layers if f"{name}/kernel" not in variables]
     if missing:
         raise ValueError(f"there is no `{missing[0]}`")
@@ -126,7 +126,7 @@ def _kernels(model, names):
 
 
 def _fingerprint(kernels):
-    """SHA-256 of the kernels beside adapters."""
+    """Computes the SHA-256 of kernels."""
     digest = hashlib.sha256()
     for name, kernel in kernels.items():
         digest.update(f"{name} {tuple(kernel.shape)}\n".encode())
@@ -135,15 +135,17 @@ def _fingerprint(kernels):
 
 
 def _check_fingerprint(group, kernels):
-    if group.attrs.get(FINGERPRINT) != _fingerprint(kernels):
-        raise ValueError("they were trained beside other weights")
+    if group.attrs.get(_FINGERPRINT) != _fingerprint(kernels):
+        raise ValueError("its adapters were trained beside other weights")
 
 
 def _product(group, name, shape):
-    """`A·B` of a layer whose kernel has a shape."""
+    """Reads `A` and `B` of a layer and multiplies them to the shape of its kernel."""
     a, b = (group[name + end][()] for end in (A, B))
     if (*a.shape, *b.shape) != (shape[0], len(b), len(b), shape[1]):
-        raise ValueError(f"`{name}` has the shapes {a.shape} and {b.shape}, the kernel {shape}")
+        raise ValueError(
+            f"`{name}` has the shapes {a.shape} and {b.shape}, but its kernel has {shape}"
+        )
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise ValueError(f"`{name}` has numbers that are not finite")
     return a @ b

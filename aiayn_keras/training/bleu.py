@@ -1,4 +1,4 @@
-"""BLEU by sacreBLEU, never without its signature (https://aclanthology.org/W18-6319)."""
+"""BLEU and chrF by sacreBLEU, never without its signature (https://aclanthology.org/W18-6319)."""
 
 import dataclasses
 import logging
@@ -20,7 +20,7 @@ class BleuScore:
     Attributes:
         score: BLEU, 0 to 100.
         details: N-gram precisions, brevity penalty and lengths, as sacreBLEU prints them.
-        signature: sacreBLEU's signature; only scores with the same one are comparable.
+        signature: sacreBLEU's signature; only scores with the same signature are comparable.
     """
 
     score: float
@@ -31,31 +31,28 @@ class BleuScore:
         return f"{self.details} {self.signature}"
 
 
-def check_bleu_tokenizer(name):
-    """Returns the name of a tokenizer of sacreBLEU, or raises a ValueError that lists them."""
-    if name not in sacrebleu.BLEU.TOKENIZERS:
-        raise ValueError(
-            f"Unknown BLEU tokenizer {name!r}. sacreBLEU has: "
-            f"{', '.join(sacrebleu.BLEU.TOKENIZERS)}."
-        )
-    return name
+@dataclass(frozen=True)
+class ChrfScore:
+    """A corpus chrF2.
 
-
-def try_bleu_tokenizer(name):
-    """Uses a tokenizer of sacreBLEU once: some need packages, or files that they download.
-
-    Raises:
-        ValueError: If it is unknown or cannot be used; the message says why.
+    Attributes:
+        score: chrF2, 0 to 100: F-score of n-grams of 1 to 6 characters, with recall weighted twice.
+        signature: sacreBLEU's signature; only scores with the same signature are comparable.
     """
-    corpus_bleu(["a"], ["a"], tokenizer=name)
+
+    score: float
+    signature: str
+
+    def __str__(self):
+        return f"chrF2 = {self.score:.2f} {self.signature}"
 
 
 def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
-    """BLEU of translations against one reference each.
+    """Computes the BLEU of translations against one reference each.
 
     Args:
         hypotheses: List of strings.
-        references: List of strings, one for a hypothesis.
+        references: List of strings, one for each hypothesis, at least one.
         tokenizer: sacreBLEU's tokenizer, such as `"13a"`, or `"none"` for tokenised text.
         lowercase: Whether to ignore case.
 
@@ -63,7 +60,7 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
         A `BleuScore`.
 
     Raises:
-        ValueError: For lists of different lengths, empty ones, or a tokenizer that is unknown or
+        ValueError: If the lists are empty or differ in length, or the tokenizer is unknown or
             cannot be used.
     """
     check_sides(hypotheses, references)
@@ -76,6 +73,45 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
     )
 
 
+def corpus_chrf(hypotheses, references, lowercase=False):
+    """Computes the chrF2 of translations against one reference each.
+
+    Args:
+        hypotheses: List of strings.
+        references: List of strings, one for each hypothesis, at least one.
+        lowercase: Whether to ignore case.
+
+    Returns:
+        A `ChrfScore`.
+
+    Raises:
+        ValueError: If the lists are empty or differ in length.
+    """
+    check_sides(hypotheses, references)
+    chrf = sacrebleu.CHRF(lowercase=lowercase)
+    result = chrf.corpus_score(hypotheses, [references])
+    return ChrfScore(score=result.score, signature=str(chrf.get_signature()))
+
+
+def check_bleu_tokenizer(name):
+    """Returns the name of a sacreBLEU tokenizer, or raises a `ValueError` that lists them."""
+    if name not in sacrebleu.BLEU.TOKENIZERS:
+        raise ValueError(
+            f"Unknown BLEU tokenizer {name!r}. sacreBLEU has: "
+            f"{', '.join(sacrebleu.BLEU.TOKENIZERS)}."
+        )
+    return name
+
+
+def try_bleu_tokenizer(name):
+    """Uses a sacreBLEU tokenizer once: some need packages, or files that they download.
+
+    Raises:
+        ValueError: If it is unknown or cannot be used; the message says why.
+    """
+    corpus_bleu(["a"], ["a"], tokenizer=name)
+
+
 def _open_bleu(tokenizer, lowercase):
     try:
         # `force` only silences the warning that the text looks tokenised.
@@ -85,13 +121,13 @@ def _open_bleu(tokenizer, lowercase):
     except (ImportError, OSError, RuntimeError) as error:
         problem = " ".join(str(error).split())
     raise ValueError(
-        f"sacreBLEU's tokenizer {tokenizer!r} cannot be used: {problem}. Mend that, or choose "
-        "another, such as 13a or char."
+        f"sacreBLEU's tokenizer {tokenizer!r} cannot be used: {problem}. Remedy that, or choose "
+        "another one, such as 13a or char."
     )
 
 
 def evaluate_bleu(model, pairs, evaluation):
-    """BLEU of a model's translations of `ParallelText`, as an `EvaluationSection` says."""
+    """Computes the BLEU of a model on a `ParallelText`, as an `EvaluationSection` says."""
     return corpus_bleu(
         translate_as_recipe(model, pairs.sources, evaluation),
         list(pairs.targets),
@@ -101,57 +137,29 @@ def evaluate_bleu(model, pairs, evaluation):
 
 
 def translate_as_recipe(model, sources, evaluation):
-    """Translates sentences as an `EvaluationSection` says, to a list of strings.
+    """Translates sentences as an `EvaluationSection` says.
 
-    A sentence of which no translation keeps the constraint gets an empty one: of a training nothing
-    may be lost for it.
+    A sentence without a translation that keeps the constraint gets an empty one, with a warning: it
+    must not end a training.
+
+    Args:
+        model: A `TransformerSeq2SeqLM` that takes text.
+        sources: Sequence of strings.
+        evaluation: The `EvaluationSection`.
+
+    Returns:
+        List of strings.
     """
     options = dataclasses.asdict(evaluation.search_options())
     try:
         translations = model.translate(sources, **options)
     except NoTranslationError as error:
         logger.warning(
-            "%d of %d sentences have no translation that keeps `evaluation.constraint`, the first "
-            "is %.60r: empty ones are compared.",
+            "%d of %d sentences have no translation that keeps `evaluation.constraint`; the first "
+            "is %.60r. Empty translations are evaluated instead.",
             len(error.rows),
             len(sources),
             sources[error.rows[0]],
         )
         translations = error.translations
     return ["" if each is None else each.text for each in translations]
-
-
-@dataclass(frozen=True)
-class ChrfScore:
-    """A corpus chrF2.
-
-    Attributes:
-        score: chrF2, 0 to 100: F-score of n-grams of 1 to 6 characters, recall weighing twice.
-        signature: sacreBLEU's signature; only scores with the same one are comparable.
-    """
-
-    score: float
-    signature: str
-
-    def __str__(self):
-        return f"chrF2 = {self.score:.2f} {self.signature}"
-
-
-def corpus_chrf(hypotheses, references, lowercase=False):
-    """chrF2 of translations against one reference each.
-
-    Args:
-        hypotheses: List of strings.
-        references: List of strings, one for a hypothesis, at least one.
-        lowercase: Whether to ignore case.
-
-    Returns:
-        A `ChrfScore`.
-
-    Raises:
-        ValueError: For lists of different lengths, or empty ones.
-    """
-    check_sides(hypotheses, references)
-    chrf = sacrebleu.CHRF(lowercase=lowercase)
-    result = chrf.corpus_score(hypotheses, [references])
-    return ChrfScore(score=result.score, signature=str(chrf.get_signature()))

@@ -1,4 +1,8 @@
-"""The model that a fine-tuning begins with, instead of random weights and a learned vocabulary."""
+"""The model of a recipe: built with random weights, or loaded to be fine-tuned.
+
+A training works with two models: one takes token ids and is trained; the other, the translator,
+takes text and is measured and saved.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -10,19 +14,24 @@ from aiayn_keras.common.files import digest_of_file, read_bytes
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
 from aiayn_keras.models.architecture import OPTIONS, RATES
 from aiayn_keras.models.model_folder import MAX_JSON_BYTES, WEIGHTS, check_model_folder
-from aiayn_keras.training.adapters import add_adapters, has_adapters, save_adapters
+from aiayn_keras.training.adapters import (
+    add_adapters,
+    has_adapters,
+    merged_weights,
+    save_adapters,
+)
 from aiayn_keras.training.recipe import RecipeError, check_division
 
-CONFIG = "config.json"
+_CONFIG = "config.json"
 
 
 @dataclass(frozen=True)
 class InitialModel:
-    """The model of a recipe's `model.initial`.
+    """The model in the folder `model.initial` of a recipe.
 
     Attributes:
         model: The `TransformerSeq2SeqLM`, with its tokenizer.
-        weights: SHA-256 of its file of weights.
+        weights: SHA-256 of the file with its weights.
         config: SHA-256 of the file with its sizes.
     """
 
@@ -32,11 +41,11 @@ class InitialModel:
 
     @property
     def tokenizer(self):
-        """Its `TransformerTokenizer`."""
+        """The model's `TransformerTokenizer`."""
         return self.model.preprocessor.tokenizer
 
     def build(self, section, dtype):
-        """Makes a `TransformerBackbone` of these weights, and of the rates of a `ModelSection`."""
+        """Makes a `TransformerBackbone` with these weights and the rates of a `ModelSection`."""
         backbone = self.model.backbone
         options = {name: getattr(backbone, name) for name in OPTIONS}
         copy = TransformerBackbone(**{**options, **section.given_options}, dtype=dtype)
@@ -45,7 +54,7 @@ class InitialModel:
 
 
 def read_sizes(recipe):
-    """The options of the model that a recipe is about, without its weights.
+    """Reads the sizes of the model that a recipe describes, without its weights.
 
     Args:
         recipe: The `Recipe`.
@@ -54,9 +63,9 @@ def read_sizes(recipe):
         A dictionary of arguments of `TransformerBackbone`.
 
     Raises:
-        OSError: If `model.initial` is no folder, or lacks a file.
-        ValueError: If it holds no model, or none that is finished.
-        RecipeError: If the recipe contradicts its sizes.
+        OSError: If `model.initial` is not a folder, or lacks a file.
+        ValueError: If it does not hold a finished model.
+        RecipeError: If the recipe contradicts the sizes of that model.
     """
     section = recipe.model
     if section.initial is None:
@@ -66,7 +75,7 @@ def read_sizes(recipe):
     reason = reason if folder.is_dir() else "it does not exist"
     if reason:
         raise FileNotFoundError(
-            f"`model.initial`: {folder} is no model folder: {reason}. `aiayn-keras train` and "
+            f"`model.initial`: {folder} is not a model folder: {reason}. `aiayn-keras train` and "
             "`aiayn-keras convert` make model folders."
         )
     sizes = check_model_folder(folder)
@@ -76,12 +85,12 @@ def read_sizes(recipe):
 
 
 def read_initial(recipe):
-    """Loads the `InitialModel` of a recipe; `None` if it has none.
+    """Loads the `InitialModel` of a recipe; returns `None` if it has none.
 
     Raises:
         OSError: If a file is missing.
         ValueError: If the model is damaged, quantized, or has no tokenizer.
-        RecipeError: If the recipe asks for what does not go with it.
+        RecipeError: If the recipe asks for something that this model cannot do.
     """
     section = recipe.model
     if section.initial is None:
@@ -92,25 +101,29 @@ def read_initial(recipe):
     if model.preprocessor is None:
         raise ValueError(f"`model.initial`: {folder} has no tokenizer.")
     if not all(variable.dtype.startswith("float") for variable in model.weights):
-        raise ValueError(f"`model.initial`: {folder} is quantized: begin with the model it is of.")
+        raise ValueError(
+            f"`model.initial`: {folder} is quantized: begin with the model that it was made from."
+        )
     tokenizer = model.preprocessor.tokenizer
     if recipe.tokenizer.sampling_alpha is not None and tokenizer.of_targets() is not tokenizer:
         raise RecipeError(
-            f"leave out `tokenizer.sampling_alpha`: {folder} splits translations in another way "
-            "than sources."
+            f"Leave out `tokenizer.sampling_alpha`={recipe.tokenizer.sampling_alpha}: {folder} "
+            "(`model.initial`) splits sources and translations differently."
         )
-    return InitialModel(model, digest_of_file(folder / WEIGHTS), _digest_of_config(folder / CONFIG))
+    return InitialModel(
+        model, digest_of_file(folder / WEIGHTS), _digest_of_config(folder / _CONFIG)
+    )
 
 
 def _check_sizes(section, sizes):
-    """Refuses options of a recipe that would make another architecture, and too great ranks."""
+    """Refuses options that would make a different architecture, and ranks that are too large."""
     for name, value in section.given_options.items():
-        if name == "activation":  # some have two names
+        if name == "activation":  # some activations have two names
             value = keras.activations.serialize(keras.activations.get(value))
         if name not in RATES and value != sizes[name]:
             raise RecipeError(
                 f"`model.{name}`={value} contradicts `model.initial`: {section.initial} has "
-                f"{sizes[name]}. Leave it out: sizes are those of the model."
+                f"{sizes[name]}. Leave it out: the initial model determines the sizes."
             )
     if (section.lora_rank or 0) > sizes["hidden_dim"]:
         raise RecipeError(
@@ -124,7 +137,7 @@ def _digest_of_config(path):
 
 
 def build_model(recipe, tokenizer, initial=None):
-    """Makes the compiled model to train: new, or the initial one, with adapters if asked for.
+    """Makes the compiled model to train: a new or the initial one, with adapters if asked for.
 
     Args:
         recipe: The `Recipe`.
@@ -141,9 +154,9 @@ def build_model(recipe, tokenizer, initial=None):
 
 
 def build_translator(model, recipe, tokenizer, initial=None):
-    """Makes a model that takes text, of the weights in training or of a copy on one device.
+    """Makes the translator, which shares the weights in training or has a copy on one device.
 
-    Of a model with adapters it is a copy, too: `copy_weights` merges the adapters into it.
+    It also has a copy if the model has adapters: `copy_weights` merges them into it.
 
     Args:
         model: The model of `build_model`.
@@ -162,8 +175,17 @@ def build_translator(model, recipe, tokenizer, initial=None):
     return TransformerSeq2SeqLM(backbone, initial.model.preprocessor)
 
 
+def copy_weights(model, translator):
+    """Gives the translator the weights of the model in training, if it has a copy of them.
+
+    The copy has no adapters: they are merged into the weights.
+    """
+    if translator.backbone is not model.backbone:
+        translator.backbone.set_weights(merged_weights(model.backbone))
+
+
 def save_trained(model, translator, folder):
-    """Writes a translator as the model in a `RunFolder`, and the adapters of its model alone."""
+    """Writes the translator to a `RunFolder`, and beside it the adapters of the trained model."""
     if has_adapters(model):
         save_adapters(model, folder.adapters)
     translator.save_to_preset(str(folder.path))

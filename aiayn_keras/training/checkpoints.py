@@ -1,10 +1,12 @@
-"""Checkpoints: weights and optimizer state in one file, whose name holds update and checksum.
+"""Checkpoints: a model's weights and its optimizer's state in one file.
 
-Of a model with adapters (LoRA) they hold the adapters instead of the weights, which stay.
+The file's name holds the number of the update and a checksum. For a model with adapters (LoRA), the
+file holds the adapters instead of the weights, which do not change.
 """
 
 import functools
 import hashlib
+import logging
 import os
 import re
 from pathlib import Path
@@ -15,18 +17,28 @@ from aiayn_keras.common.files import publish, writing_folder
 from aiayn_keras.common.weight_files import check_room_for, check_weight_file
 from aiayn_keras.training.adapters import A, B, has_adapters, read_adapters, write_adapters
 
+logger = logging.getLogger(__name__)
+
 _NAME = re.compile(r"update-(\d{8})\.([0-9a-f]{16})\.weights\.h5")
 
 
 class DamagedCheckpointError(ValueError):
-    """Raised for a checkpoint whose content or update has changed since it was written."""
+    """Raised for a checkpoint that is not what was written under its name."""
 
 
 def save_checkpoint(model, folder, update):
-    """Writes weights and optimizer state as `folder/update-NNNNNNNN.DIGEST.weights.h5`.
+    """Writes a checkpoint as `folder/update-NNNNNNNN.DIGEST.weights.h5`.
+
+    Args:
+        model: A compiled `keras.Model` whose optimizer is built.
+        folder: The folder to write to.
+        update: Number of updates done.
+
+    Returns:
+        The checkpoint's path.
 
     Raises:
-        OSError: If it cannot be written, such as on a full disk; earlier checkpoints stay.
+        OSError: If it cannot be written, for instance to a full disk; earlier checkpoints stay.
     """
     folder = Path(folder)
     try:
@@ -35,37 +47,88 @@ def save_checkpoint(model, folder, update):
         with writing_folder(folder) as writing:
             temporary = writing / "new.weights.h5"
             _write(model, temporary)
-            path = folder / f"update-{update:08d}.{digest_of(temporary, update)}.weights.h5"
+            path = folder / f"update-{update:08d}.{_digest_of(temporary, update)}.weights.h5"
             publish(temporary, path)
-    except (OSError, RuntimeError) as error:  # h5py reports a full disk by either.
+    except (OSError, RuntimeError) as error:  # h5py raises either on a full disk.
         reason = " ".join(str(error).split())[:200]
         raise OSError(
             f"The checkpoint of update {update} cannot be written to {folder}: {reason}. Earlier "
-            "ones are kept: make room, and go on with the same command."
+            "ones are kept: make room, then run the same command again to go on."
         ) from error
     return path
-
-
-def digest_of(path, update):
-    """The first 16 hexadecimal digits of the SHA-256 of an update's number and its file."""
-    begun = functools.partial(hashlib.sha256, f"update {update}\n".encode())
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, begun).hexdigest()[:16]
 
 
 def load_checkpoint(model, path):
     """Reads what `save_checkpoint` wrote into a model of the same architecture.
 
+    Args:
+        model: A compiled `keras.Model`.
+        path: The checkpoint's path.
+
     Raises:
         DamagedCheckpointError: If the file is not what was written.
-        ValueError: If it is of another architecture.
+        ValueError: If the model has a different architecture.
     """
-    check_digest(path)
-    load_checked(model, path)
+    _check_digest(path)
+    _load_checked(model, path)
 
 
-def load_checked(model, path):
-    """Reads a checkpoint as `load_checkpoint` does, but computes no checksum."""
+def list_checkpoints(folder):
+    """Lists the checkpoints in a folder as pairs `(update, path)`, oldest first."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        return []
+    matches = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir())
+    return sorted((int(match[1]), path) for match, path in matches if match)
+
+
+def prune_checkpoints(folder, keep, best=None):
+    """Deletes all checkpoints but the last `keep` ones and the one of update `best`."""
+    for update, path in list_checkpoints(folder)[:-keep]:
+        if update != best and not path.is_dir():
+            path.unlink()
+
+
+def set_aside_damaged_checkpoints(folder):
+    """Renames the newest checkpoint, with a warning, until the newest one is undamaged."""
+    for _, path in reversed(list_checkpoints(folder)):
+        try:
+            _check_digest(path)
+            return
+        except DamagedCheckpointError as error:
+            aside = path.with_name(f"damaged-{path.name}")
+            path.rename(aside)
+            logger.warning(
+                "%s It is renamed to %s, and the one before it is used.", error, aside.name
+            )
+
+
+def load_last_checkpoint(model, folder):
+    """Loads the newest undamaged checkpoint; newer ones are renamed, with a warning.
+
+    Args:
+        model: The model that was saved.
+        folder: Folder with the checkpoints.
+
+    Returns:
+        The checkpoint's update; 0 if there is none, which leaves the model unchanged.
+    """
+    set_aside_damaged_checkpoints(folder)
+    return load_newest_checkpoint(model, folder)
+
+
+def load_newest_checkpoint(model, folder):
+    """Does what `load_last_checkpoint` does once the damaged ones have been set aside."""
+    checkpoints = list_checkpoints(folder)
+    if not checkpoints:
+        return 0
+    update, path = checkpoints[-1]
+    _load_checked(model, path)
+    return update
+
+
+def _load_checked(model, path):
+    """Reads a checkpoint whose checksum has been compared."""
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
     try:
@@ -73,7 +136,36 @@ def load_checked(model, path):
         _read(model, path)
     except (OSError, KeyError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path} is no checkpoint of this model: {reason}") from error
+        raise ValueError(f"{path} is not a checkpoint of this model: {reason}") from error
+
+
+def _check_digest(path):
+    """Refuses a file that is not named like a checkpoint, or whose checksum differs.
+
+    Raises:
+        DamagedCheckpointError: If the checksum is not the one in the name, or it is not a file.
+        ValueError: If the name holds no checksum.
+    """
+    path = Path(path)
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        raise ValueError(
+            f"{path} is not named like a checkpoint: update-NNNNNNNN.DIGEST.weights.h5."
+        )
+    if os.path.lexists(path) and not path.is_file():
+        raise DamagedCheckpointError(f"The checkpoint {path} is damaged: it is not a regular file.")
+    digest = _digest_of(path, int(match[1]))
+    if digest != match[2]:
+        raise DamagedCheckpointError(
+            f"The checkpoint {path} is damaged: its checksum is {digest}, not that in its name."
+        )
+
+
+def _digest_of(path, update):
+    """Returns 16 hexadecimal digits that stand for a file and the number of its update."""
+    begun = functools.partial(hashlib.sha256, f"update {update}\n".encode())
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, begun).hexdigest()[:16]
 
 
 def _write(model, path):
@@ -83,10 +175,10 @@ def _write(model, path):
     others = [v.path for v in model.trainable_variables if not v.path.endswith((A, B))]
     if others:
         raise ValueError(
-            f"Only adapters are kept of a model that has some, but {others[0]} is trained too: set "
-            "its `trainable` to False, as `add_adapters` does."
+            f"A checkpoint of a model with adapters holds nothing else, but {others[0]} is trained "
+            "too: set its `trainable` to False, as `add_adapters` does."
         )
-    # Keras would merge the adapters, and a training could not go on.
+    # `save_weights` would merge the adapters, and the training could not go on.
     with h5py.File(path, "w") as file:
         write_adapters(model, file.create_group("adapters"))
         model.optimizer.save_own_variables(file.create_group("optimizer"))
@@ -99,41 +191,3 @@ def _read(model, path):
     with h5py.File(path) as file:
         read_adapters(model, file["adapters"])
         model.optimizer.load_own_variables(file["optimizer"])
-
-
-def check_digest(path):
-    """Refuses a file that is not named as a checkpoint is, or whose checksum is another.
-
-    Raises:
-        DamagedCheckpointError: If the checksum is not that in the name, or it is no file.
-        ValueError: If the name holds none.
-    """
-    path = Path(path)
-    match = _NAME.fullmatch(path.name)
-    if match is None:
-        raise ValueError(
-            f"{path} is not named as a checkpoint is: update-NNNNNNNN.DIGEST.weights.h5."
-        )
-    if os.path.lexists(path) and not path.is_file():
-        raise DamagedCheckpointError(f"The checkpoint {path} is damaged: it is no regular file.")
-    digest = digest_of(path, int(match[1]))
-    if digest != match[2]:
-        raise DamagedCheckpointError(
-            f"The checkpoint {path} is damaged: its checksum is {digest}, not that in its name."
-        )
-
-
-def list_checkpoints(folder):
-    """Lists a folder's checkpoints, oldest first, as pairs of update and path."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        return []
-    matches = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir())
-    return sorted((int(match[1]), path) for match, path in matches if match)
-
-
-def prune_checkpoints(folder, keep, best=None):
-    """Deletes all but the last `keep` checkpoints and that of update `best`."""
-    for update, path in list_checkpoints(folder)[:-keep]:
-        if update != best and not path.is_dir():
-            path.unlink()

@@ -1,4 +1,8 @@
-"""The problems of a recipe, told in one line."""
+"""Recipes: descriptions of a whole training in YAML, read, checked and explained.
+
+A recipe consists of the sections of `recipe_sections`. `Recipe` adds the rules that concern several
+of them; `load_recipe` reports wrong fields in one line.
+"""
 
 import difflib
 import reprlib
@@ -11,11 +15,10 @@ from aiayn_keras.backend import DevicesError, compiles_by_default, open_devices
 from aiayn_keras.common.files import read_bytes
 from aiayn_keras.common.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
-from aiayn_keras.models.architecture import check_architecture
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
 from aiayn_keras.training.recipe_sections import (
     DEFAULT_PRESET,
-    MAX_PARAMETERS,
+    MAX_WEIGHTS,
     AugmentationSection,
     BatchesSection,
     CorpusSection,
@@ -27,69 +30,31 @@ from aiayn_keras.training.recipe_sections import (
     TrainingSection,
 )
 
-MAX_PROBLEMS = 3
-"""Greatest number of wrong fields that a message is about."""
-
-
-def explain(error, recipe_cls, origin):
-    """One line on the first fields that are wrong, in the words of a recipe.
-
-    Args:
-        error: A `pydantic.ValidationError`.
-        recipe_cls: The class of recipes, whose sections and fields are named.
-        origin: Name or path of the recipe.
-    """
-    problems = [_explain_one(problem, recipe_cls) for problem in error.errors()[:MAX_PROBLEMS]]
-    more = error.error_count() - len(problems)
-    problems += [f"And {more} more."] if more else []
-    return f"Recipe {origin}: {' '.join(problems)}"
-
-
-def _explain_one(problem, recipe_cls):
-    path = [str(part) for part in problem["loc"] if isinstance(part, str)]
-    where = ".".join(path) or "recipe"
-    received = f" Received: {shown(problem['input'])}."
-    if problem["type"] == "extra_forbidden":
-        allowed = _allowed_names(recipe_cls, path[:-1])
-        close = difflib.get_close_matches(path[-1][:100], allowed, n=1)
-        hint = f" Did you mean `{close[0]}`?" if close else ""
-        return f"unknown field `{where[:100]}`.{hint} Allowed: {', '.join(allowed)}."
-    if problem["type"] == "missing":
-        return f"field `{where}` is missing."
-    if problem["type"] == "model_type":
-        return f"`{where}`: must be a section of fields.{received}"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"`{where}`: {message}.{'' if isinstance(problem['input'], dict) else received}"
-
-
-def shown(value):
-    """A value for a message, shortened."""
-    try:
-        return _SHORT.repr(value)
-    except ValueError:  # Python refuses to write thousands of digits.
-        return "a huge number"
-
-
+_LEARNED = ("vocabulary_size", "model_type", "normalization", "whole_target_words")
+"""Fields of `tokenizer` that are only for a vocabulary that is learned."""
+_MAX_PROBLEMS = 3
+"""Maximum number of wrong fields in a message."""
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
 
 
-def _allowed_names(model, path):
-    for part in path:
-        model = model.model_fields[part].annotation
-    return list(model.model_fields)
-
-
-_LEARNED = ("vocabulary_size", "model_type", "normalization", "whole_target_words")
-"""Fields on a vocabulary that is learned."""
-
-
 class RecipeError(ValueError):
-    """Raised for a recipe that cannot be used; names the fields and their allowed values."""
+    """Raised for a recipe that cannot be used; names the wrong fields and the allowed values."""
 
 
 class Recipe(Section):
-    """Description of a whole training; see the sections."""
+    """Description of a whole training.
+
+    Attributes:
+        corpus: The `CorpusSection`.
+        augmentation: The `AugmentationSection`.
+        tokenizer: The `TokenizerSection`.
+        model: The `ModelSection`.
+        batches: The `BatchesSection`.
+        optimizer: The `OptimizerSection`.
+        training: The `TrainingSection`.
+        evaluation: The `EvaluationSection`.
+    """
 
     corpus: CorpusSection
     augmentation: AugmentationSection = AugmentationSection()
@@ -109,7 +74,7 @@ class Recipe(Section):
         return self
 
     def fields_of_text(self):
-        """The given fields that change text, which prepared shards do not hold, as a string."""
+        """Names the given fields that change text, which prepared shards do not hold."""
         fields = {
             "`tokenizer.sampling_alpha`": self.tokenizer.sampling_alpha is not None,
             "`augmentation`": self.augmentation != AugmentationSection(),
@@ -119,7 +84,7 @@ class Recipe(Section):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _tokenizer_of_initial(cls, fields):
-        """Lets the section of the tokenizer be left out where the model brings its own."""
+        """Makes the section `tokenizer` optional if the initial model brings its own."""
         model = fields.get("model") if isinstance(fields, dict) else None
         if isinstance(model, dict) and model.get("initial") is not None:
             return {"tokenizer": {}, **fields}
@@ -139,11 +104,11 @@ class Recipe(Section):
             )
         if self.corpus.shards is not None:
             raise ValueError(
-                "`model.initial` needs text, which its tokenizer splits: leave out `corpus.shards`"
+                "`model.initial` needs text for its own tokenizer: leave out `corpus.shards`"
             )
         if self.model.lora_rank is not None and self.training.devices == "model_parallel":
             raise ValueError(
-                "`model.lora_rank` does not go with `training.devices`=model_parallel: take "
+                "`model.lora_rank` cannot be combined with `training.devices`=model_parallel: use "
                 "data_parallel"
             )
         return self
@@ -159,22 +124,20 @@ class Recipe(Section):
     def _model_has_a_size(self):
         if self.model.initial is not None:
             return self
-        options = {**self.model.options, "vocabulary_size": self.tokenizer.vocabulary_size}
-        del options["activation"]
-        check_architecture(**options)
-        parameters = self.model.count_parameters(self.tokenizer.vocabulary_size)
-        if parameters > MAX_PARAMETERS:
+        weights = self.model.count_weights(self.tokenizer.vocabulary_size)
+        if weights > MAX_WEIGHTS:
             raise ValueError(
-                f"the sizes of `model` make {parameters:,} parameters, more than {MAX_PARAMETERS:,}"
+                f"the sizes of `model` make {weights:,} weights, more than {MAX_WEIGHTS:,}: choose "
+                "smaller ones"
             )
         return self
 
     def build_model(self, vocabulary_size):
-        """Makes the compiled `TransformerSeq2SeqLM` that takes token ids, with random weights."""
+        """Makes a compiled `TransformerSeq2SeqLM` that takes token ids, with random weights."""
         return self.compile_model(self.model.build(vocabulary_size, self.training.dtype))
 
     def compile_model(self, backbone):
-        """Makes a `TransformerSeq2SeqLM` of a backbone, compiled to be trained."""
+        """Makes a `TransformerSeq2SeqLM` from a backbone, compiled for training."""
         jit_compile = self.training.jit_compile
         label_smoothing = self.optimizer.label_smoothing
         if label_smoothing is None:
@@ -185,18 +148,19 @@ class Recipe(Section):
             optimizer=self.optimizer.build(backbone.hidden_dim),
             # A sum: the batches' weights already divide by the number of tokens (`UpdateBatches`).
             loss=LabelSmoothedCrossEntropy(label_smoothing, reduction="sum"),
-            # Accuracy and perplexity would each pass over all logits again, 40 % of a tiny
-            # model's time; perplexity is measured on the validation sentences instead.
+            # Accuracy and perplexity would each pass over all logits again, 40 % of the time of
+            # a tiny model; perplexity is measured on the validation sentences instead.
             weighted_metrics=[],
             jit_compile=compiles_by_default() if jit_compile is None else jit_compile,
         )
         return model
 
     def open_devices(self):
-        """The `Devices` to train on; see `aiayn_keras.backend.open_devices`.
+        """Opens the `Devices` to train on; see `aiayn_keras.backend.open_devices`.
 
         Raises:
-            DevicesError: Also for several processes that would draw wordpieces, each its own.
+            DevicesError: If they do not exist, or for `tokenizer.sampling_alpha` with several
+                processes.
         """
         devices = open_devices(
             self.training.devices,
@@ -205,13 +169,13 @@ class Recipe(Section):
         )
         if devices.num_processes > 1 and self.tokenizer.sampling_alpha is not None:
             raise DevicesError(
-                "`tokenizer.sampling_alpha` must be left out with several processes, each of which "
-                f"would draw other wordpieces. Received: {devices.num_processes} processes."
+                "`tokenizer.sampling_alpha` must be left out with several processes, which would "
+                f"draw different wordpieces. Received: {devices.num_processes} processes."
             )
         return devices
 
     def to_yaml(self):
-        """The whole recipe, defaults included, as YAML text."""
+        """Writes the whole recipe, defaults included, as YAML text."""
         exclude = None if self.model.initial is None else {"tokenizer": set(_LEARNED)}
         fields = self.model_dump(mode="json", exclude=exclude)
         sections = {name: _given(getattr(self, name), fields[name]) for name in fields}
@@ -219,7 +183,7 @@ class Recipe(Section):
 
 
 def _given(section, fields):
-    """Its dumped `fields`, without those that are `None` anyway unless something is given."""
+    """Leaves out the fields of a section that are `None` by default."""
     defaults = type(section).model_fields
     return {
         name: value
@@ -228,18 +192,26 @@ def _given(section, fields):
     }
 
 
-def check_division(sizes, devices):
-    """Raises a `ValueError` unless devices can share a model of these sizes, a dictionary."""
+def check_division(sizes, model_parallel_size):
+    """Refuses sizes of a model that cannot be divided among the devices that share it.
+
+    Args:
+        sizes: Dictionary of arguments of `TransformerBackbone`.
+        model_parallel_size: Number of devices, or `None`.
+
+    Raises:
+        ValueError: If a size is not a multiple of the number of devices.
+    """
     for name in ("num_heads", "intermediate_dim", "vocabulary_size"):
-        if sizes[name] % (devices or 1):
+        if sizes[name] % (model_parallel_size or 1):
             raise ValueError(
                 f"`{name}`={sizes[name]} must be a multiple of `training.model_parallel_size`="
-                f"{devices}, among which it is divided"
+                f"{model_parallel_size}, the number of devices that share it"
             )
 
 
 def recipe_names():
-    """Names of the recipes that ship with the package."""
+    """Lists the names of the recipes that ship with the package."""
     folder = resources.files("aiayn_keras.training") / "recipes"
     return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir())
 
@@ -249,15 +221,15 @@ def load_recipe(name_or_path, overrides=()):
 
     Args:
         name_or_path: A name of `recipe_names()`, or a path that ends in `.yaml` or `.yml`.
-        overrides: Strings `section.field=value`, the value in YAML.
+        overrides: Strings `section.field=value`, with the value in YAML.
 
     Returns:
         A `Recipe`.
 
     Raises:
-        RecipeError: For an unknown name, a file that is not a recipe, an unknown field or a wrong
-            value; the message lists what is allowed.
-        FileNotFoundError: For a path without a file.
+        RecipeError: If the name is unknown, the file is not a recipe, or a field or its value is
+            wrong; the message lists what is allowed.
+        FileNotFoundError: If the file does not exist.
     """
     fields = _parse(_read(name_or_path), name_or_path)
     if not isinstance(fields, dict):
@@ -269,11 +241,11 @@ def load_recipe(name_or_path, overrides=()):
     try:
         return Recipe.model_validate(fields)
     except pydantic.ValidationError as error:
-        raise RecipeError(explain(error, Recipe, name_or_path)) from None
+        raise RecipeError(_explain(error, name_or_path)) from None
 
 
 def _read(name_or_path):
-    """The bytes of a recipe."""
+    """Reads the bytes of a recipe."""
     if str(name_or_path).endswith((".yaml", ".yml")):
         try:
             return read_bytes(name_or_path, MAX_YAML_BYTES)
@@ -300,9 +272,50 @@ def _apply(fields, override):
     section, _, field = key.partition(".")
     if not (equals and section and field):
         raise RecipeError(
-            f"A setting must look like section.field=value. Received: {shown(override)}."
+            f"A setting must look like section.field=value. Received: {_shown(override)}."
         )
-    value = _parse(value, shown(override))
+    value = _parse(value, _shown(override))
     if not isinstance(fields.setdefault(section, {}), dict):
         raise RecipeError(f"`{section}` must be a section of fields.")
     fields[section][field] = value
+
+
+def _explain(error, origin):
+    """Explains a `pydantic.ValidationError` in one line, with the names of a recipe's fields."""
+    problems = [_explain_one(problem) for problem in error.errors()[:_MAX_PROBLEMS]]
+    more = error.error_count() - len(problems)
+    problems += [f"And {more} more."] if more else []
+    return f"Recipe {origin}: {' '.join(problems)}"
+
+
+def _explain_one(problem):
+    path = [str(part) for part in problem["loc"] if isinstance(part, str)]
+    where = ".".join(path) or "recipe"
+    received = f" Received: {_shown(problem['input'])}."
+    if problem["type"] == "extra_forbidden":
+        allowed = _allowed_names(path[:-1])
+        close = difflib.get_close_matches(path[-1][:100], allowed, n=1)
+        hint = f" Did you mean `{close[0]}`?" if close else ""
+        return f"unknown field `{where[:100]}`.{hint} Allowed: {', '.join(allowed)}."
+    if problem["type"] == "missing":
+        return f"field `{where}` is missing."
+    if problem["type"] == "model_type":
+        return f"`{where}`: must be a section of fields.{received}"
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"`{where}`: {message}.{'' if isinstance(problem['input'], dict) else received}"
+
+
+def _shown(value):
+    """Shortens a value for a message."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python refuses to write thousands of digits.
+        return "a huge number"
+
+
+def _allowed_names(path):
+    """Lists the fields of a section, or the sections."""
+    model = Recipe
+    for part in path:
+        model = model.model_fields[part].annotation
+    return list(model.model_fields)

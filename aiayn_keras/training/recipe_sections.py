@@ -1,6 +1,8 @@
-"""The limits of a recipe's numbers, far above all that is sensible, and types with limits.
+"""The sections of a recipe: every field with its type, its limits and its default.
 
-Those of a model's sizes are in `aiayn_keras.models.architecture`.
+The limits of numbers are far above all sensible values; those of a model's sizes are in
+`aiayn_keras.models.architecture`. To add a field, add it to its section: recipe files, `--set` and
+the messages for wrong values take it from there.
 """
 
 import contextlib
@@ -15,49 +17,44 @@ from aiayn_keras.backend import bfloat16_products
 from aiayn_keras.data import corpus_names
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
-from aiayn_keras.models.architecture import INTEGERS
+from aiayn_keras.models.architecture import INTEGERS, check_architecture, count_weights
 from aiayn_keras.models.transformer_backbone import BACKBONE_DEFAULTS
 from aiayn_keras.optimization import paper_adam
 from aiayn_keras.parsing.trees import TREE_LEAVES
 from aiayn_keras.training.bleu import check_bleu_tokenizer
 
-MAX_PARAMETERS = 20_000_000_000
-MAX_GENERATED = 1_000_000
-"""Greatest number of pairs that are made in memory."""
-MAX_TOKENS = 10_000_000
-"""Greatest number of positions of a batch."""
-MAX_SHAPES = 1_000
-MAX_BATCHES = 10_000
-"""Greatest number of batches of an update."""
-MAX_UPDATES = 1_000_000_000
+DEFAULT_PRESET = "transformer_base"
+MAX_WEIGHTS = 20_000_000_000
 MAX_CHECKPOINTS = 10_000
-"""Greatest number of checkpoints that are counted or averaged."""
-MAX_DEVICES = 10_000
-MAX_RATE = 10.0
-MAX_RATIO = 1_000.0
-MAX_SEED = 2**32 - 1
+"""Maximum number of checkpoints that are counted or averaged."""
+_MAX_GENERATED_PAIRS = 1_000_000
+_MAX_TOKENS_PER_BATCH = 10_000_000
+_MAX_SHAPES = 1_000
+_MAX_BATCHES_PER_UPDATE = 10_000
+_MAX_UPDATES = 1_000_000_000
+_MAX_DEVICES = 10_000
+_MAX_LEARNING_RATE = 10.0
+_MAX_LENGTH_RATIO = 1_000.0
+_MAX_SEED = 2**32 - 1
 
 
-def count(most, least=1):
-    """Makes the type of an integer from `least` to `most`."""
-    return Annotated[int, Field(strict=True, ge=least, le=most)]
+def _integer(maximum, minimum=1):
+    """Makes the type of an integer from `minimum` to `maximum`."""
+    return Annotated[int, Field(strict=True, ge=minimum, le=maximum)]
 
 
-def number(**bounds):
-    """Makes the type of a number within bounds, named as `pydantic.Field` names them."""
+def _number(**bounds):
+    """Makes the type of a number within bounds, named as in `pydantic.Field`."""
     return Annotated[float, BeforeValidator(_refuse_boolean), Field(**bounds)]
 
 
-def type_of_search_option(field):
-    """Makes the type of a field of `SearchOptions` from the limits in its metadata.
-
-    The constraint is a name or a dictionary here.
-    """
-    if field.name == "constraint":
+def _type_of_search_option(field):
+    """Makes the type of a field of `SearchOptions` from the limits in its metadata."""
+    if field.name == "constraint":  # in a recipe, a name or a dictionary
         return str | dict[str, Any] | None
     bounds = {"ge": field.metadata["minimum"], "le": field.metadata.get("maximum")}
     if field.type is float:
-        return number(**bounds)
+        return _number(**bounds)
     return Annotated[field.type, Field(strict=True, **bounds)]
 
 
@@ -74,12 +71,12 @@ def _one_or_two_files(value):
     return value
 
 
-Share = number(ge=0.0, lt=1.0)
-FilePair = Annotated[tuple[str, ...], BeforeValidator(_one_or_two_files)]
+_Share = _number(ge=0.0, lt=1.0)
+_Files = Annotated[tuple[str, ...], BeforeValidator(_one_or_two_files)]
 
 
 class Section(pydantic.BaseModel):
-    """Base of the sections: refuses unknown fields, infinite numbers, and checks the others."""
+    """Base of the sections, which refuses unknown fields and infinite numbers."""
 
     model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False
@@ -87,120 +84,122 @@ class Section(pydantic.BaseModel):
 
 
 class TokenizerSection(Section):
-    """The vocabulary, learned from both sides of the training text.
+    """The vocabulary, which is learned from both sides of the training text.
 
-    With `model.initial` nothing is learned: only `sampling_alpha` may be given then.
+    With `model.initial` nothing is learned, and only `sampling_alpha` may be given.
 
     Attributes:
         vocabulary_size: Number of tokens, the four special ones included.
         model_type: `"bpe"` or `"unigram"`.
-        normalization: Name of one of SentencePiece's normalizations.
-        whole_target_words: Whether every word of the targets is one token, for targets of few
+        normalization: Name of a SentencePiece normalization.
+        whole_target_words: Whether every word of the targets is one token, for targets with few
             distinct words, such as linearized trees; wordpieces are learned from the sources alone.
         sampling_alpha: If given, words of the training text are split anew in each epoch: the
             probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
 
-    vocabulary_size: count(INTEGERS["vocabulary_size"][1], least=8) | None = None
+    vocabulary_size: _integer(INTEGERS["vocabulary_size"][1], minimum=8) | None = None
     model_type: Literal["bpe", "unigram"] = "bpe"
     normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
     whole_target_words: bool = False
-    sampling_alpha: number(gt=0.0, lt=1.0) | None = None
+    sampling_alpha: _number(gt=0.0, lt=1.0) | None = None
 
 
 class AugmentationSection(Section):
-    """Other kinds of text made of the training pairs before anything else; see `augment`.
+    """Other kinds of text, made from the training pairs before anything else; see `augment`.
 
     Attributes:
-        joined: Share of the pairs that become parts of texts of two to four sentences.
+        joined: Share of the pairs that are joined to texts of two to four sentences.
         lower_cased: Share of the texts whose source is lower-cased.
         unpunctuated: Share of the texts that lose their final mark.
     """
 
-    joined: Share = 0.0
-    lower_cased: Share = 0.0
-    unpunctuated: Share = 0.0
+    joined: _Share = 0.0
+    lower_cased: _Share = 0.0
+    unpunctuated: _Share = 0.0
 
 
 class BatchesSection(Section):
     """Batches of similar lengths (paper 5.1), or of packed rows.
 
     Attributes:
-        tokens_per_batch: Most positions of a batch on either side, padding included.
-        max_shapes: Most distinct batch shapes, without packing.
-        packing: Whether several pairs share a row: one shape, least padding; see `PackedBatches`.
+        tokens_per_batch: Maximum number of positions in a batch on either side, with padding.
+        max_shapes: Maximum number of distinct batch shapes, without packing.
+        packing: Whether several pairs share a row, for one shape and little padding; see
+            `PackedBatches`.
         max_length: Pairs with a longer side, in tokens, are dropped.
-        max_ratio: Pairs with a greater ratio of lengths are dropped; see `filter_pairs`.
+        max_ratio: Pairs whose lengths have a larger ratio are dropped; see `filter_pairs`.
     """
 
-    tokens_per_batch: count(MAX_TOKENS) = 25_000
-    max_shapes: count(MAX_SHAPES) = 8
+    tokens_per_batch: _integer(_MAX_TOKENS_PER_BATCH) = 25_000
+    max_shapes: _integer(_MAX_SHAPES) = 8
     packing: bool = False
-    max_length: count(INTEGERS["max_sequence_length"][1]) = 250
-    max_ratio: number(ge=1.0, le=MAX_RATIO) | None = 3.0
+    max_length: _integer(INTEGERS["max_sequence_length"][1]) = 250
+    max_ratio: _number(ge=1.0, le=_MAX_LENGTH_RATIO) | None = 3.0
 
 
 class OptimizerSection(Section):
     """Adam with the warm-up schedule, and the loss (paper 5.3 and 5.4).
 
     Attributes:
-        warmup_steps: Updates until the peak of the learning rate.
+        warmup_steps: Number of updates until the learning rate reaches its peak.
         peak_learning_rate: The peak; `(hidden_dim · warmup_steps)^-0.5` if not given.
         label_smoothing: The paper's ε_ls; the preset's if not given.
-        gradient_accumulation_steps: Batches of an update. All other fields count updates.
+        gradient_accumulation_steps: Batches per update. All other fields count updates.
         ema_momentum: If given, validation and the final model use an exponential moving average
             (EMA) of the weights instead of the weights; each update keeps this share of it. It is
-            not debiased: the first weights still weigh 37 % after 1,000 updates at 0.999.
+            not debiased: after 1,000 updates at 0.999 the first weights still have a share of 37 %.
     """
 
-    warmup_steps: count(MAX_UPDATES) = 4000
-    peak_learning_rate: number(gt=0.0, le=MAX_RATE) | None = None
-    label_smoothing: number(ge=0.0, le=0.99) | None = None
-    gradient_accumulation_steps: count(MAX_BATCHES) = 1
-    ema_momentum: number(gt=0.0, lt=1.0) | None = None
+    warmup_steps: _integer(_MAX_UPDATES) = 4000
+    peak_learning_rate: _number(gt=0.0, le=_MAX_LEARNING_RATE) | None = None
+    label_smoothing: _number(ge=0.0, le=0.99) | None = None
+    gradient_accumulation_steps: _integer(_MAX_BATCHES_PER_UPDATE) = 1
+    ema_momentum: _number(gt=0.0, lt=1.0) | None = None
 
     def build(self, hidden_dim):
-        """Makes the optimizer for a model of width `hidden_dim`."""
+        """Makes the optimizer of a model whose width is `hidden_dim`."""
         return paper_adam(hidden_dim, **self.model_dump(exclude={"label_smoothing"}))
 
 
 class TrainingSection(Section):
-    """Length and precision of the training, its devices, and the choice of the model.
+    """The length and precision of the training, its devices, and the choice of the final model.
 
     Attributes:
         updates: Number of optimizer updates, a multiple of `checkpoint_every`.
         checkpoint_every: Updates between checkpoints, each with a validation loss.
-        bleu_every: Updates between validation BLEUs, a multiple of `checkpoint_every`.
-        average_checkpoints: The model is the mean of this many last checkpoints (paper 6.1).
-        monitor: Validation figure by which checkpoints are compared, `"loss"` or `"bleu"`.
-        patience: Number of measurements of `monitor` in a row without a better one after which the
-            training ends; endless if not given.
+        bleu_every: Updates between measurements of validation BLEU, a multiple of
+            `checkpoint_every`.
+        average_checkpoints: Number of last checkpoints whose mean is the model (paper 6.1).
+        monitor: Validation figure that compares checkpoints, `"loss"` or `"bleu"`.
+        patience: The training ends after this many measurements of `monitor` in a row without an
+            improvement; never, if not given.
         keep_best: Whether the model is the best checkpoint by `monitor` instead of the mean.
         precision: A Keras dtype policy; or `"bfloat16_products"`: float32, with matrix products
-            in bfloat16, which is fastest on CPUs with TensorFlow. `"mixed_float16"` leaves out
-            batches whose gradients overflow, so that the batches of an update
-            (`gradient_accumulation_steps`) begin one later for each.
+            in bfloat16, which is fastest on CPUs with TensorFlow. `"mixed_float16"` skips
+            batches whose gradients overflow; with `gradient_accumulation_steps`, each of them makes
+            the following updates begin one batch later.
         jit_compile: Whether XLA compiles the training step; if not given, on JAX only.
         devices: `"one"`; `"data_parallel"`: every device has the model and a share of each batch;
-            or `"model_parallel"`, on JAX: devices share a model as well. See docs/devices.md.
-        model_parallel_size: Devices that share a model, for `"model_parallel"`.
+            or `"model_parallel"`, on JAX: devices also share a model. See docs/devices.md.
+        model_parallel_size: Number of devices that share a model, for `"model_parallel"`.
         seed: Seed of the first weights, the order of batches and dropout.
     """
 
-    updates: count(MAX_UPDATES)
-    checkpoint_every: count(MAX_UPDATES)
-    bleu_every: count(MAX_UPDATES)
-    average_checkpoints: count(MAX_CHECKPOINTS) = 5
+    updates: _integer(_MAX_UPDATES)
+    checkpoint_every: _integer(_MAX_UPDATES)
+    bleu_every: _integer(_MAX_UPDATES)
+    average_checkpoints: _integer(MAX_CHECKPOINTS) = 5
     monitor: Literal["loss", "bleu"] = "loss"
-    patience: count(MAX_CHECKPOINTS) | None = None
+    patience: _integer(MAX_CHECKPOINTS) | None = None
     keep_best: bool = False
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16", "bfloat16_products"] = (
         "float32"
     )
     jit_compile: bool | None = None
     devices: Literal["one", "data_parallel", "model_parallel"] = "one"
-    model_parallel_size: count(MAX_DEVICES, least=2) | None = None
-    seed: count(MAX_SEED, least=0) = 1
+    model_parallel_size: _integer(_MAX_DEVICES, minimum=2) | None = None
+    seed: _integer(_MAX_SEED, minimum=0) = 1
 
     @property
     def dtype(self):
@@ -208,7 +207,7 @@ class TrainingSection(Section):
         return "float32" if self.precision == "bfloat16_products" else self.precision
 
     def matmul_precision(self):
-        """Context manager in which matrix products have the recipe's precision.
+        """Returns a context manager that gives matrix products the recipe's precision.
 
         Raises:
             ValueError: If the backend does not have it.
@@ -232,8 +231,8 @@ class TrainingSection(Section):
         decides = self.patience is not None or self.keep_best
         if self.monitor == "bleu" and decides and self.bleu_every > self.updates:
             raise ValueError(
-                f"`bleu_every`={self.bleu_every} must be at most `updates`={self.updates}, or BLEU "
-                "is never measured, by which `patience` and `keep_best` go"
+                f"`bleu_every`={self.bleu_every} must be at most `updates`={self.updates}: "
+                "`patience` and `keep_best` need BLEU, which would never be measured"
             )
         return self
 
@@ -241,8 +240,8 @@ class TrainingSection(Section):
     def _precision_without_xla(self):
         if self.precision == "bfloat16_products" and self.jit_compile:
             raise ValueError(
-                "`precision`=bfloat16_products does not go with `jit_compile`, since XLA would "
-                "compute in float32: leave out one of them"
+                "`precision`=bfloat16_products cannot be combined with `jit_compile`, since XLA "
+                "would compute in float32: leave out one of them"
             )
         return self
 
@@ -257,10 +256,10 @@ class TrainingSection(Section):
 
 
 class _EvaluationBase(Section):
-    """The search for translations (paper 6.1), by the fields of `SearchOptions`, and their BLEU.
+    """The search for translations (paper 6.1), with the fields of `SearchOptions`, and their BLEU.
 
     Attributes:
-        bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for text that is tokenised.
+        bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for tokenised text.
         lowercase: Whether BLEU ignores case.
     """
 
@@ -273,7 +272,7 @@ class _EvaluationBase(Section):
         return check_bleu_tokenizer(name)
 
     def search_options(self):
-        """Makes the `SearchOptions`, which refuse what does not go together."""
+        """Makes the `SearchOptions`, which refuse options that conflict."""
         return SearchOptions(**self.model_dump(exclude={"bleu_tokenizer", "lowercase"}))
 
     @pydantic.model_validator(mode="after")
@@ -286,21 +285,21 @@ EvaluationSection = pydantic.create_model(
     "EvaluationSection",
     __base__=_EvaluationBase,
     **{
-        field.name: (type_of_search_option(field), field.default)
+        field.name: (_type_of_search_option(field), field.default)
         for field in dataclasses.fields(SearchOptions)
         if field.name != "num_return_sequences"
     },
 )
 
 
-FIELDS_OF_CORPORA = {
+_FIELDS_OF_CORPORA = {
     "variant": "multi30k",
     "train_size": "demo",
     "validation_size": "demo",
     "test_size": "demo",
     "tree_leaves": "craft-parsing",
 }
-"""The beginning of the names of the corpora that a field is for."""
+"""Fields that only some corpora have, with the prefix of the names of these corpora."""
 
 
 class CorpusSection(Section):
@@ -310,29 +309,29 @@ class CorpusSection(Section):
         name: A name of `aiayn_keras.data.corpus_names()`.
         variant: Variant of Multi30k, `"tok"` or `"raw"`.
         train_size: Number of training pairs to generate for `demo`.
-        validation_size: Likewise, of validation pairs.
-        test_size: Likewise, of test pairs.
-        train: Two files, or one TSV file, plain or .gz; likewise `validation` and `test`.
-        validation: See `train`.
-        test: See `train`.
+        validation_size: Number of validation pairs to generate for `demo`.
+        test_size: Number of test pairs to generate for `demo`.
+        train: Two files, or one TSV file, plain or .gz.
+        validation: Like `train`.
+        test: Like `train`; the validation pairs if not given.
         source_language: Language code of the sources, kept with the recipe.
         target_language: Language code of the targets.
-        tree_leaves: If given, the text is constituency trees: `train`, `validation` and `test` are
-            lists of one file or folder of bracketed trees each (see `read_trees`), words are the
-            sources, and linearized trees the targets. Their leaves are `"XX"` or, with `"tags"`,
-            parts of speech. For a treebank by `name`, `"XX"` if not given.
-        shards: Folder that `aiayn-keras prepare` made of the training pairs, or its URL; their text
-            is then not read.
+        tree_leaves: If given, the text is constituency trees: `train`, `validation` and `test` each
+            list one file or folder of bracketed trees (see `read_trees`), whose words are the
+            sources and whose linearized trees are the targets. Their leaves are `"XX"` or, with
+            `"tags"`, parts of speech. For a treebank by `name`, `"XX"` if not given.
+        shards: Folder that `aiayn-keras prepare` made from the training pairs, or its URL; their
+            text is then not read.
     """
 
     name: str | None = None
     variant: Literal["tok", "raw"] | None = None
-    train_size: count(MAX_GENERATED) | None = None
-    validation_size: count(MAX_GENERATED) | None = None
-    test_size: count(MAX_GENERATED) | None = None
-    train: FilePair | None = None
-    validation: FilePair | None = None
-    test: FilePair | None = None
+    train_size: _integer(_MAX_GENERATED_PAIRS) | None = None
+    validation_size: _integer(_MAX_GENERATED_PAIRS) | None = None
+    test_size: _integer(_MAX_GENERATED_PAIRS) | None = None
+    train: _Files | None = None
+    validation: _Files | None = None
+    test: _Files | None = None
     source_language: str | None = None
     target_language: str | None = None
     tree_leaves: Literal[TREE_LEAVES] | None = None
@@ -347,13 +346,15 @@ class CorpusSection(Section):
         for field in ("validation", "test"):
             if self.name is not None and getattr(self, field) is not None:
                 raise ValueError(f"leave out `{field}`: a corpus by `name` brings its own")
-        for field, name in FIELDS_OF_CORPORA.items():
+        for field, name in _FIELDS_OF_CORPORA.items():
             if self.name is None:
                 is_other = field != "tree_leaves"
             else:
                 is_other = self.name in corpus_names() and not self.name.startswith(name)
             if is_other and getattr(self, field) is not None:
-                raise ValueError(f"leave out `{field}`: of the corpora by name it is for {name}")
+                raise ValueError(
+                    f"leave out `{field}`: it is only for corpora by name that begin with {name}"
+                )
         if self.train is not None and self.tree_leaves is not None:
             for split in ("train", "validation", "test"):
                 if len(getattr(self, split) or "1") != 1:
@@ -364,24 +365,21 @@ class CorpusSection(Section):
         return self
 
 
-DEFAULT_PRESET = "transformer_base"
-
-
 class _ModelBase(Section):
-    """The architecture: a preset and the options of `TransformerBackbone` that differ from it.
+    """The architecture: a preset, and the options of `TransformerBackbone` that differ from it.
 
-    Or the model that the training begins with (fine-tuning), which has sizes of its own.
+    In a fine-tuning, it is the model that the training begins with, which determines the sizes.
 
     Attributes:
         preset: A key of `TransformerBackbone.presets`; `transformer_base` if not given.
         initial: Model folder to begin with, instead of random weights.
-        lora_rank: If given, the weights of `initial` stay, and adapters of this rank are trained
-            beside them; see `aiayn_keras.training.adapters`.
+        lora_rank: If given, the weights of `initial` are frozen, and adapters of this rank are
+            trained beside them; see `aiayn_keras.training.adapters`.
     """
 
     preset: Literal[tuple(TRANSFORMER_PRESETS)] | None = None
     initial: Annotated[str, Field(min_length=1)] | None = None
-    lora_rank: count(INTEGERS["hidden_dim"][1]) | None = None
+    lora_rank: _integer(INTEGERS["hidden_dim"][1]) | None = None
 
     @pydantic.model_validator(mode="before")
     @classmethod
@@ -402,7 +400,7 @@ class _ModelBase(Section):
 
     @property
     def given_options(self):
-        """The options of the `TransformerBackbone` that the recipe gives."""
+        """Options of the `TransformerBackbone` that the recipe gives."""
         return self.model_dump(exclude=set(_ModelBase.model_fields), exclude_none=True)
 
     @property
@@ -411,18 +409,22 @@ class _ModelBase(Section):
         preset = TRANSFORMER_PRESETS[self.preset]["config"]
         return {**BACKBONE_DEFAULTS, **preset, **self.given_options}
 
-    def count_parameters(self, vocabulary_size):
-        """Numbers of the model that take memory, those of its tables of positions included."""
-        sizes = self.options
-        D, heads, F = (sizes[name] for name in ("hidden_dim", "num_heads", "intermediate_dim"))
-        head_dims = [sizes[name] or D // heads for name in ("key_dim", "value_dim")]
-        attention, feed_forward = 2 * D * heads * sum(head_dims), 2 * D * F
-        embeddings = D * (vocabulary_size + 2 * sizes["max_sequence_length"])
-        # A layer of the encoder has one attention, a layer of the decoder two.
-        return embeddings + sizes["num_layers"] * (3 * attention + 2 * feed_forward)
+    def count_weights(self, vocabulary_size):
+        """Counts the weights of a new model and the numbers in its two tables of positions.
+
+        Args:
+            vocabulary_size: Number of tokens.
+
+        Raises:
+            ValueError: If the sizes contradict each other.
+        """
+        sizes = {name: value for name, value in self.options.items() if name != "activation"}
+        options = check_architecture(**sizes, vocabulary_size=vocabulary_size)
+        positions = 2 * options["max_sequence_length"] * options["hidden_dim"]
+        return count_weights(options) + positions
 
     def build(self, vocabulary_size, dtype):
-        """Makes the `TransformerBackbone`, with random weights."""
+        """Makes the `TransformerBackbone` with random weights."""
         return TransformerBackbone(vocabulary_size, dtype=dtype, **self.options)
 
 
@@ -432,11 +434,11 @@ def _known_activation(name):
 
 
 _TYPE_OF_OPTION = {
-    **{name: count(most, least) for name, (least, most) in INTEGERS.items()},
+    **{name: _integer(maximum, minimum) for name, (minimum, maximum) in INTEGERS.items()},
     "activation": Annotated[str, AfterValidator(_known_activation)],
     "position_embedding": Literal["sinusoidal", "learned"],
 }
-_TYPE_OF_DEFAULT = {bool: bool, float: Share}
+_TYPE_OF_DEFAULT = {bool: bool, float: _Share}
 
 
 def _type_of_option(name):

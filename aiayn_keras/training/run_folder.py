@@ -1,4 +1,8 @@
-"""The folder of a training: names of its files, and which checkpoints are in it."""
+"""The folder of a training: names of its files, its history and its evaluation.
+
+`history.json` has a row of figures for each checkpoint and decides which one is the best;
+`evaluation.json` is written last and marks the training as finished.
+"""
 
 import itertools
 import json
@@ -17,10 +21,16 @@ from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import WRITING, atomic_path, read_bytes, write_text
 from aiayn_keras.common.folder_lock import lock_files
 
+logger = logging.getLogger(__name__)
+
+_MAX_HISTORY_BYTES = 1 << 26
+"""Maximum size of a history: some 300,000 checkpoints."""
+_MAX_EVALUATION_BYTES = 1 << 16
+
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Names of the files of a training; with the model's preset beside them, a model folder.
+    """Paths of the files of a training; once the model is saved beside them, a model folder.
 
     Attributes:
         path: The folder.
@@ -41,7 +51,7 @@ class RunFolder:
     evaluation = property(lambda self: self.path / "evaluation.json")
 
     def is_free(self):
-        """Whether nothing is there but a lock and what a killed process left half written."""
+        """Tells if it holds at most a lock and the half-written files of a killed process."""
         if not self.path.exists():
             return True
         return self.path.is_dir() and all(
@@ -50,7 +60,7 @@ class RunFolder:
         )
 
     def create(self, recipe, tokenizer, inputs):
-        """Makes the folder with what a resumed training needs; deletes half-written leftovers.
+        """Writes what a resumed training needs; deletes half-written files of killed processes.
 
         Args:
             recipe: The `Recipe`.
@@ -58,38 +68,32 @@ class RunFolder:
             inputs: The `RunInputs`.
 
         Raises:
-            OSError: If it cannot be written, or something else has a folder's name.
+            OSError: If it cannot be written, or a file stands where a folder belongs.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         for folder in (self.checkpoints, self.tensorboard):
             if os.path.lexists(folder) and not folder.is_dir():
-                raise NotADirectoryError(f"{folder} is no folder: move it elsewhere.")
+                raise NotADirectoryError(f"{folder} is not a folder: move it elsewhere.")
         write_text(self.recipe, recipe.to_yaml())
         inputs.write(self.inputs)
         self.checkpoints.mkdir(exist_ok=True)
-        if recipe.model.initial is None:  # which has a tokenizer
+        if recipe.model.initial is None:  # an initial model brings its own
             with atomic_path(self.tokenizer) as path:
                 path.write_bytes(tokenizer.proto)
         for leftover in self.path.rglob(f"{WRITING}*"):
             shutil.rmtree(leftover)
 
 
-logger = logging.getLogger(__name__)
-
-MAX_HISTORY_BYTES = 1 << 26
-"""Greatest size of a history: some 300,000 checkpoints."""
-
-
-class HistoryRow(pydantic.BaseModel):
-    """The figures of one checkpoint, as `history.json` holds them.
+class _HistoryRow(pydantic.BaseModel):
+    """The figures of one checkpoint in `history.json`.
 
     Attributes:
         updates: Number of updates done.
-        learning_rate: Rate of the next update.
-        loss: Mean training loss since the checkpoint before.
-        val_loss: Loss on the validation text.
-        val_perplexity: Perplexity per wordpiece on it.
-        val_bleu: BLEU on it, where it was due.
+        learning_rate: Learning rate of the next update.
+        loss: Mean training loss since the previous checkpoint, in nats per token.
+        val_loss: Loss on the validation text, in nats per token.
+        val_perplexity: Perplexity per wordpiece on the validation text.
+        val_bleu: BLEU on the validation text, 0 to 100, if it was measured.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -102,20 +106,23 @@ class HistoryRow(pydantic.BaseModel):
     val_bleu: float | None = None
 
 
-_ROWS = pydantic.TypeAdapter(list[HistoryRow])
+_ROWS = pydantic.TypeAdapter(list[_HistoryRow])
 
 
 def write_history(path, history):
-    """Writes a list of dictionaries, one for a checkpoint, as `read_history` reads it."""
+    """Writes a history: a list of dictionaries, one for each checkpoint, oldest first."""
     write_text(path, json.dumps(history, indent=1))
 
 
 def read_history(path, update):
-    """Reads the history up to an update: a list of dictionaries, one for a checkpoint.
+    """Reads the history up to an update.
 
     Args:
-        path: The `RunFolder`'s file `history`.
+        path: `RunFolder.history`.
         update: The last update to include.
+
+    Returns:
+        List of dictionaries, one for each checkpoint, oldest first; empty if there is no file.
 
     Raises:
         ValueError: If the file is not what `write_history` wrote.
@@ -124,28 +131,28 @@ def read_history(path, update):
     if not os.path.lexists(path):
         return []
     try:
-        rows = _ROWS.validate_json(read_bytes(path, MAX_HISTORY_BYTES))
+        rows = _ROWS.validate_json(read_bytes(path, _MAX_HISTORY_BYTES))
     except pydantic.ValidationError as error:
         problem = error.errors()[0]
         where = " ".join(str(part) for part in ("at", *problem["loc"])) if problem["loc"] else ""
         raise ValueError(f"{path} is damaged: {problem['msg']} {where}".rstrip() + ".") from None
     if any(row.updates >= later.updates for row, later in itertools.pairwise(rows)):
-        raise ValueError(f"{path} is damaged: its updates are not in order.")
+        raise ValueError(f"{path} is damaged: its updates are not in ascending order.")
     return [row.model_dump(exclude_none=True) for row in rows if row.updates <= update]
 
 
 def set_aside_damaged_history(path):
-    """Renames a history that cannot be read, with a warning."""
+    """Renames a damaged history, with a warning."""
     try:
         read_history(path, 0)
     except (ValueError, OSError) as error:
         aside = path.with_name(f"damaged-{path.name}")
         path.rename(aside)
-        logger.warning("%s It is %s now; the figures in it are left out.", error, aside.name)
+        logger.warning("%s It is renamed to %s, and its figures are not used.", error, aside.name)
 
 
 def as_columns(history):
-    """A list of dictionaries as a dictionary of lists, NaN where a value was not measured."""
+    """Turns a history into a dictionary of lists, with NaN where a value was not measured."""
     keys = dict.fromkeys(key for row in history for key in row)
     return {key: [row.get(key, math.nan) for row in history] for key in keys}
 
@@ -154,12 +161,12 @@ def best_update(history, monitor, among=None):
     """Finds the update with the lowest validation loss or the highest validation BLEU.
 
     Args:
-        history: List of dictionaries, one for a checkpoint, oldest first.
+        history: List of dictionaries, one for each checkpoint, oldest first.
         monitor: `"loss"` or `"bleu"`.
-        among: Updates to choose from, such as those whose checkpoints are there; all if not given.
+        among: Updates to choose from, for instance those whose checkpoints exist; defaults to all.
 
     Returns:
-        The update (the first one of equals), or `None` if there is no measurement.
+        The update, the earliest among equals; `None` if nothing was measured.
     """
     name, sign = f"val_{monitor}", -1 if monitor == "bleu" else 1
     rows = [row for row in history if name in row and (among is None or row["updates"] in among)]
@@ -167,12 +174,12 @@ def best_update(history, monitor, among=None):
 
 
 def is_out_of_patience(history, monitor, patience):
-    """Whether the last `patience` measurements were no better than the best one before them.
+    """Tells if none of the last `patience` measurements was better than the best one before them.
 
     Args:
-        history: List of dictionaries, one for a checkpoint, oldest first.
+        history: List of dictionaries, one for each checkpoint, oldest first.
         monitor: `"loss"` or `"bleu"`.
-        patience: Number of measurements, or `None` for endless patience.
+        patience: Number of measurements; `None` for endless patience.
     """
     best = best_update(history, monitor)
     if patience is None or best is None:
@@ -180,33 +187,31 @@ def is_out_of_patience(history, monitor, patience):
     return sum(f"val_{monitor}" in row and row["updates"] > best for row in history) >= patience
 
 
-MAX_EVALUATION_BYTES = 1 << 16
-
-Text = Annotated[str, Field(max_length=500)]
+_Text = Annotated[str, Field(max_length=500)]
 
 
 class Evaluation(pydantic.BaseModel):
-    """The content of `evaluation.json`, which is written when a training is finished.
+    """The content of `evaluation.json`, which a training writes when it is finished.
 
     Attributes:
-        test: Name of the test sentences.
-        sentences: Their number.
+        test: Name of the test text.
+        sentences: Number of its sentences.
         bleu: BLEU, 0 to 100.
         details: N-gram precisions, brevity penalty and lengths, as sacreBLEU prints them.
         signature: sacreBLEU's signature.
         chrf: chrF2, 0 to 100, if it was measured.
-        chrf_signature: sacreBLEU's signature of it.
+        chrf_signature: sacreBLEU's signature of chrF2.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True)
 
-    test: Text
+    test: _Text
     sentences: Annotated[int, Field(ge=1)]
     bleu: Annotated[float, Field(ge=0.0, le=100.1, allow_inf_nan=False)]
-    details: Text
-    signature: Text
+    details: _Text
+    signature: _Text
     chrf: Annotated[float, Field(ge=0.0, le=100.1, allow_inf_nan=False)] | None = None
-    chrf_signature: Text | None = None
+    chrf_signature: _Text | None = None
 
     def write(self, path):
         """Writes the file, whole or not at all."""
@@ -219,11 +224,11 @@ class Evaluation(pydantic.BaseModel):
 
 
 def read_evaluation(path):
-    """Reads an `Evaluation`.
+    """Reads an `Evaluation` from a file.
 
     Raises:
         OSError: If there is no such regular file.
-        ValueError: If it is not what a training writes, with the field.
+        ValueError: If it is not what a training writes; the message names the field.
     """
-    remedy = "It is no result of a training."
-    return parse(Evaluation, read_bytes(path, MAX_EVALUATION_BYTES), path, remedy)
+    remedy = "It is not the result of a training."
+    return parse(Evaluation, read_bytes(path, _MAX_EVALUATION_BYTES), path, remedy)

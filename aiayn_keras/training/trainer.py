@@ -1,4 +1,4 @@
-"""The training as a recipe says: from parallel text to a model folder."""
+"""A whole training, as a recipe describes it: from parallel text to a model folder."""
 
 import contextlib
 import logging
@@ -23,17 +23,19 @@ from aiayn_keras.training.bleu import (
 from aiayn_keras.training.building import (
     build_model,
     build_translator,
+    copy_weights,
     read_initial,
     read_sizes,
     save_trained,
 )
+from aiayn_keras.training.checkpoints import set_aside_damaged_checkpoints
 from aiayn_keras.training.fitting import TrainingRun, fit
 from aiayn_keras.training.resume import (
     check_folder,
     check_inputs,
-    inputs_of,
+    check_recipe,
+    digest_inputs,
     read_tokenizer,
-    set_aside_damaged_checkpoints,
 )
 from aiayn_keras.training.run_folder import Evaluation, RunFolder, set_aside_damaged_history
 from aiayn_keras.training.training_data import (
@@ -42,24 +44,23 @@ from aiayn_keras.training.training_data import (
     read_corpus,
     tokenize_pairs,
 )
-from aiayn_keras.training.validation import copy_weights
 
 logger = logging.getLogger(__name__)
 
-NUM_SAMPLES = 5
-SMALL_HIDDEN_DIM = 128
-"""Greatest width whose operations are so small that running them side by side is slower."""
+_NUM_SAMPLES = 5
+_SMALL_HIDDEN_DIM = 128
+"""Maximum width of a model whose operations are too small to be run in parallel."""
 
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """Result of a training.
+    """The result of a training.
 
     Attributes:
         model: The trained `TransformerSeq2SeqLM`.
         bleu: Its `BleuScore` on the test sentences.
-        chrf: Its `ChrfScore` on them.
-        samples: The first test sentences as tuples of source, translation and reference.
+        chrf: Its `ChrfScore` on the test sentences.
+        samples: The first test sentences, each a tuple of source, translation and reference.
     """
 
     model: TransformerSeq2SeqLM
@@ -69,15 +70,15 @@ class TrainingResult:
 
 
 def train(recipe, output):
-    """Trains a model as a recipe says, or goes on where an earlier call was stopped.
+    """Trains a model as a recipe says, or goes on where an interrupted training stopped.
 
     Args:
         recipe: A `Recipe`.
-        output: Folder to fill, one for all processes: the model's KerasHub preset, `recipe.yaml`,
-            `history.json`, `evaluation.json`, `learning_curves.png`, `attention.png`, the last
-            checkpoints and, of one process, TensorBoard logs; of a fine-tuning with LoRA
-            `adapters.h5` too, which are merged into the model. It must not exist, be empty, or hold
-            an unfinished training of the same recipe.
+        output: Folder to write to, shared by all processes: the model's KerasHub preset,
+            `recipe.yaml`, `history.json`, `evaluation.json`, `learning_curves.png`,
+            `attention.png`, the last checkpoints, TensorBoard logs if there is one process, and
+            after a fine-tuning with LoRA `adapters.h5`, which are also merged into the model. The
+            folder must not exist, be empty, or hold an unfinished training of the same recipe.
 
     Returns:
         A `TrainingResult`.
@@ -85,15 +86,15 @@ def train(recipe, output):
     Raises:
         FileExistsError: If `output` holds anything else.
         FolderInUseError: If another process works there.
-        CorpusError: For a corpus that cannot be read, or has changed since the training began.
-        OSError: If `model.initial` is no model folder.
-        DevicesError: If there are no such devices as the recipe says.
-        ValueError: For a precision that the backend does not have, a BLEU tokenizer that cannot
-            be used, or sizes that contradict `model.initial`.
+        CorpusError: If the corpus cannot be read, or has changed since the training began.
+        OSError: If `model.initial` is not a model folder.
+        DevicesError: If the devices that the recipe asks for do not exist.
+        ValueError: If the backend does not have the precision, the BLEU tokenizer cannot be used,
+            or sizes contradict `model.initial`.
     """
     folder = RunFolder(Path(output))
-    check_folder(folder, recipe)
-    if read_sizes(recipe)["hidden_dim"] <= SMALL_HIDDEN_DIM:
+    check_folder(folder)
+    if read_sizes(recipe)["hidden_dim"] <= _SMALL_HIDDEN_DIM:
         run_one_operation_at_a_time()
     with recipe.training.matmul_precision():
         devices = recipe.open_devices()
@@ -103,9 +104,9 @@ def train(recipe, output):
 
 
 def _train(recipe, folder, devices):
-    """Trains in a folder that no other training can come into."""
+    """Trains in a folder that is locked for other trainings."""
     run = _prepare(recipe, folder, devices)
-    # Only now, when every error in the input would have been found.
+    # Nothing is written before all input has been checked.
     _open_folder(run)
     with devices.scope():
         fit(run)
@@ -122,7 +123,7 @@ def _train(recipe, folder, devices):
         run.translator,
         bleu,
         corpus_chrf(texts, references, evaluation.lowercase),
-        tuple(zip(test.sources[:NUM_SAMPLES], texts, references, strict=False)),
+        tuple(zip(test.sources[:_NUM_SAMPLES], texts, references, strict=False)),
     )
     if devices.is_first:
         _write_model(run, result)
@@ -131,16 +132,16 @@ def _train(recipe, folder, devices):
 
 def _prepare(recipe, folder, devices):
     """Reads and checks all input and builds the model; writes nothing."""
-    check_folder(folder, recipe)  # again, as another process may have ended there meanwhile
+    check_recipe(folder, recipe)  # under the lock: no other process can write one now
     try_bleu_tokenizer(recipe.evaluation.bleu_tokenizer)
     initial = read_initial(recipe)
     tokenizer = initial.tokenizer if initial else read_tokenizer(folder)
-    devices.wait("all have looked at the folder")
+    devices.wait("every process has looked at the folder")
     corpus = read_corpus(recipe)
     if tokenizer is None:
         tokenizer = corpus.train.make_tokenizer()
     _check_constraint(recipe, tokenizer)
-    inputs = inputs_of(recipe, corpus, tokenizer, initial)
+    inputs = digest_inputs(recipe, corpus, tokenizer, initial)
     check_inputs(folder, recipe, inputs)
     keras.utils.set_random_seed(recipe.training.seed)
     with devices.scope():
@@ -168,25 +169,26 @@ def _prepare(recipe, folder, devices):
 
 
 def _check_constraint(recipe, tokenizer):
-    """Refuses a constraint that the vocabulary of the translations cannot keep."""
+    """Refuses a constraint that translations cannot keep with this vocabulary."""
     constraint = recipe.evaluation.search_options().constraint
     if constraint is not None:
         constraint.rules(tokenizer.of_targets())
 
 
 def _open_folder(run):
-    """Lets the first process make the folder, or that of an unfinished training ready to go on."""
+    """Makes the folder, or prepares that of an unfinished training; the first process does so."""
     folder = run.folder
     if run.devices.is_first:
         folder.create(run.recipe, run.translator.preprocessor.tokenizer, run.inputs)
         set_aside_damaged_history(folder.history)
         set_aside_damaged_checkpoints(folder.checkpoints)
     run.devices.wait("the folder is made")
-    check_inputs(folder, run.recipe, run.inputs)
+    if not run.devices.is_first:
+        check_inputs(folder, run.recipe, run.inputs)  # against those that the first has written
 
 
 def _write_model(run, result):
-    """Writes the model, a picture of its attention and, as the end of the training, its scores."""
+    """Writes the model, a picture of its attention and, last of all, its scores."""
     save_trained(run.model, run.translator, run.folder)
     _draw_attention(run)
     evaluation = Evaluation(
@@ -202,14 +204,14 @@ def _write_model(run, result):
 
 
 def _draw_attention(run):
-    """Draws the cross-attention of the last layer for an unseen sentence of about nine words."""
+    """Draws the cross-attention of the last layer for a test sentence of about nine words."""
     model, tokenizer = run.translator, run.translator.preprocessor.tokenizer
     source = min(run.corpus.test.sources, key=lambda text: abs(len(text.split()) - 9))
     (pieces,) = tokenizer([source])
     (translation,) = model.translate(
         [source],
         num_beams=run.recipe.evaluation.num_beams,
-        # A bad model writes without end, of which the beginning is enough.
+        # A bad model may never end its translation; the beginning is enough.
         max_length=min(2 * len(pieces) + 10, model.backbone.max_sequence_length - 1),
         return_alignments=True,
     )

@@ -1,5 +1,6 @@
-"""The vocabulary of a recipe, learned from training pairs."""
+"""The data of a recipe: its corpus, the vocabulary learned from it, tokens and batches."""
 
+import hashlib
 import itertools
 import logging
 from pathlib import Path
@@ -25,59 +26,20 @@ from aiayn_keras.data.shard_writer import copy_shards
 from aiayn_keras.data.token_shards import INDEX, MAX_INDEX_BYTES
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.parsing import read_trees
-from aiayn_keras.training.resume import digest_of_bytes, digest_of_text
-
-MAX_PAIRS = 500_000
-"""Pairs that a vocabulary is learned from; of a larger corpus, evenly spaced ones."""
-
-
-def train_tokenizer(section, sides, num_pairs):
-    """Learns the vocabulary of a recipe's `TokenizerSection` from both sides of a corpus.
-
-    Args:
-        section: The `TokenizerSection`.
-        sides: Two functions that give an iterator of the sentences, one for each side.
-        num_pairs: Number of pairs.
-
-    Raises:
-        CorpusError: If the targets have more words than tokens, where each is to be one.
-    """
-    step, words = -(-num_pairs // MAX_PAIRS), set()
-    if section.whole_target_words:
-        *sides, targets = sides
-        words = _distinct_words(targets(), section.vocabulary_size)
-    return TransformerTokenizer.train(
-        (text for side in sides for text in itertools.islice(side(), 0, None, step)),
-        vocabulary_size=section.vocabulary_size,
-        model_type=section.model_type,
-        normalization=section.normalization,
-        whole_words=sorted(words),
-    )
-
-
-def _distinct_words(texts, most):
-    """The set of the words of texts."""
-    words = set()
-    for line, text in enumerate(texts, start=1):
-        words.update(text.split())
-        if len(words) > most:
-            raise CorpusError(
-                f"Training text, target line {line}: the targets have more than the {most} words "
-                "of `tokenizer.vocabulary_size`. Raise it, or leave out "
-                "`tokenizer.whole_target_words`."
-            )
-    return words
-
 
 logger = logging.getLogger(__name__)
 
-MAX_UNKNOWN = 0.3
-"""Share of unknown wordpieces above which a text is refused; a word of an unknown script is two
-pieces, the space before it and one that is unknown."""
+MAX_VOCABULARY_PAIRS = 500_000
+"""Maximum number of pairs that a vocabulary is learned from; evenly spaced in a larger corpus."""
+_MAX_UNKNOWN = 0.3
+"""Maximum share of unknown wordpieces in a text. A word in an unknown script has a share of one
+half: it is two pieces, the space before it and an unknown one."""
+_DIGEST_CHUNK = 10_000
+"""Number of sentences that are hashed at a time."""
 
 
 class TrainingText:
-    """Training pairs as text: the vocabulary is learned from them, then they are tokenized.
+    """Training pairs as text, which a vocabulary is learned from before they are tokenized.
 
     Args:
         recipe: The `Recipe`.
@@ -93,8 +55,8 @@ class TrainingText:
         return train_tokenizer(self._recipe.tokenizer, sides, len(self._text))
 
     def digest(self):
-        """SHA-256 of the pairs in order."""
-        return digest_of_text(self._text)
+        """Computes the SHA-256 of the pairs in order."""
+        return digest_text(self._text)
 
     def pairs(self, tokenizer, max_sequence_length):
         """Tokenizes the text; see `tokenize_pairs`."""
@@ -104,7 +66,7 @@ class TrainingText:
 
 
 class TrainingShards:
-    """Training pairs that `aiayn-keras prepare` has tokenized: their text is not read.
+    """Training pairs that `aiayn-keras prepare` has tokenized; their text is not read.
 
     Args:
         recipe: A `Recipe` with `corpus.shards`.
@@ -116,25 +78,26 @@ class TrainingShards:
             self._folder = copy_shards(self._folder)
 
     def make_tokenizer(self):
-        """Gives the `TransformerTokenizer` that made the shards.
+        """Returns the `TransformerTokenizer` that made the shards.
 
         Raises:
-            ValueError: If the shards are of another corpus or tokenizer than the recipe's.
+            ValueError: If the shards were made from another corpus or tokenizer than the recipe's.
         """
         shards, wanted = TokenShards(self._folder), origin_of(self._recipe)
         if shards.origin != wanted:
             raise ValueError(
-                f"The shards in {self._folder} are made from {shards.origin}, the recipe says "
+                f"The shards in {self._folder} were made from {shards.origin}, but the recipe says "
                 f"{wanted}. Prepare them again, or change the recipe."
             )
         return TransformerTokenizer(proto=shards.tokenizer_proto)
 
     def digest(self):
-        """SHA-256 of the shards' index, which holds the digests of their files."""
-        return digest_of_bytes(read_bytes(Path(self._folder) / INDEX, MAX_INDEX_BYTES))
+        """Computes the SHA-256 of the shards' index, which holds the digests of their files."""
+        index = read_bytes(Path(self._folder) / INDEX, MAX_INDEX_BYTES)
+        return hashlib.sha256(index).hexdigest()
 
     def pairs(self, tokenizer, max_sequence_length):
-        """Opens the `TokenShards`, filtered as the recipe says; they hold tokens already."""
+        """Opens the `TokenShards`, filtered as the recipe says; they already hold tokens."""
         shards = TokenShards(self._folder, **_limits(self._recipe.batches, max_sequence_length))
         logger.info("%s: %s", self._folder, shards.report)
         return shards
@@ -145,7 +108,7 @@ class RecipeCorpus(NamedTuple):
 
     Attributes:
         train: `TrainingText` or `TrainingShards`.
-        validation: `ParallelText` to choose a model by.
+        validation: `ParallelText` to choose the model with.
         test: `ParallelText` to report BLEU on.
     """
 
@@ -176,13 +139,13 @@ def _check_trees_stay_whole(recipe):
     is_of_trees = corpus.tree_leaves is not None or corpus.name == "craft-parsing"
     if is_of_trees and (augmentation.joined or augmentation.unpunctuated):
         raise ValueError(
-            "Leave out `augmentation.joined` and `augmentation.unpunctuated`: a tree has a leaf "
-            "for each word of its sentence."
+            "Leave out `augmentation.joined` and `augmentation.unpunctuated`: they change the "
+            "number of words, and a tree has a leaf for each word of its sentence."
         )
 
 
 def read_files(section, paths):
-    """Reads the `ParallelText` of files of a recipe's `CorpusSection`: text, or trees."""
+    """Reads files that a `CorpusSection` names, text or trees, as a `ParallelText`."""
     if section.tree_leaves is None:
         return read_parallel(*paths)
     pairs = tree_pairs(read_trees(*paths), section.tree_leaves, name=Path(*paths).name)
@@ -192,27 +155,77 @@ def read_files(section, paths):
 
 
 def load_named(section):
-    """Loads the `Corpus` whose name and options a recipe's `CorpusSection` gives."""
+    """Loads the `Corpus` that a `CorpusSection` names."""
     names = {"variant", "tree_leaves", "train_size", "validation_size", "test_size"}
     options = section.model_dump(include=names, exclude_none=True)
     return load_corpus(section.name, **options)
 
 
 def origin_of(recipe):
-    """All that prepared shards depend on, as their index holds it."""
+    """Describes everything that prepared shards depend on, in the form stored in their index."""
     corpus = recipe.corpus.model_dump(
         mode="json",
         include={"name", "variant", "train_size", "train", "tree_leaves"},
         exclude_none=True,
     )
     tokenizer = recipe.tokenizer.model_dump(mode="json", exclude={"sampling_alpha"})
-    if not recipe.tokenizer.whole_target_words:  # Shards of before there was this field have none.
+    if not recipe.tokenizer.whole_target_words:  # Older shards lack this field.
         del tokenizer["whole_target_words"]
     return {"corpus": corpus, "tokenizer": tokenizer}
 
 
+def digest_text(text):
+    """Computes the SHA-256 of a `ParallelText`: its sentences and their order, not its name."""
+    digest = hashlib.sha256(f"{len(text)}\n".encode())
+    for side in (text.sources, text.targets):
+        for start in range(0, len(side), _DIGEST_CHUNK):
+            digest.update(("\n".join(side[start : start + _DIGEST_CHUNK]) + "\n").encode())
+    return digest.hexdigest()
+
+
+def train_tokenizer(section, sides, num_pairs):
+    """Learns the vocabulary of a recipe's `TokenizerSection` from both sides of a corpus.
+
+    Args:
+        section: The `TokenizerSection`.
+        sides: Two functions, one for each side, that return an iterator over its sentences.
+        num_pairs: Number of pairs.
+
+    Returns:
+        A `TransformerTokenizer`.
+
+    Raises:
+        CorpusError: If each target word is to be one token, but there are more words than tokens.
+    """
+    step, words = -(-num_pairs // MAX_VOCABULARY_PAIRS), set()
+    if section.whole_target_words:
+        *sides, targets = sides
+        words = _distinct_words(targets(), section.vocabulary_size)
+    return TransformerTokenizer.train(
+        (text for side in sides for text in itertools.islice(side(), 0, None, step)),
+        vocabulary_size=section.vocabulary_size,
+        model_type=section.model_type,
+        normalization=section.normalization,
+        whole_words=sorted(words),
+    )
+
+
+def _distinct_words(texts, max_words):
+    """Collects the distinct words of texts."""
+    words = set()
+    for line, text in enumerate(texts, start=1):
+        words.update(text.split())
+        if len(words) > max_words:
+            raise CorpusError(
+                f"Training text, target line {line}: the targets have more than the {max_words} "
+                "words of `tokenizer.vocabulary_size`. Raise it, or leave out "
+                "`tokenizer.whole_target_words`."
+            )
+    return words
+
+
 def check_lengths(pairs, tokenizer, max_sequence_length):
-    """Refuses sentences that the model cannot read: those to translate are not filtered.
+    """Refuses sentences that are too long for the model, in texts that are not filtered.
 
     Args:
         pairs: `ParallelText`.
@@ -220,7 +233,7 @@ def check_lengths(pairs, tokenizer, max_sequence_length):
         max_sequence_length: The model's number of positions.
 
     Raises:
-        CorpusError: For a side with more tokens, with its line.
+        CorpusError: If a sentence has more tokens; the message names its line.
     """
     sides = ("source", tokenizer, pairs.sources), ("target", tokenizer.of_targets(), pairs.targets)
     for side, tokenize, texts in sides:
@@ -234,24 +247,27 @@ def check_lengths(pairs, tokenizer, max_sequence_length):
 
 
 def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
-    """Tokenizes and filters pairs.
+    """Tokenizes pairs and drops those outside the recipe's limits.
 
     Args:
         text: `ParallelText`.
         tokenizer: `TransformerTokenizer`.
         recipe: The `Recipe`.
         max_sequence_length: The model's number of positions.
-        sampled: Whether words may be split anew in each epoch, if the recipe says so.
+        sampled: Whether words are split anew in each epoch if the recipe says so.
 
     Returns:
         `TokenPairs` or `SampledPairs`.
+
+    Raises:
+        CorpusError: If no pair is left, or the vocabulary does not know the text.
     """
     limits = _limits(recipe.batches, max_sequence_length)
     sides = tokenizer(list(text.sources)), tokenizer.of_targets()(list(text.targets))
     kept, report = filter_pairs(*([len(ids) for ids in side] for side in sides), **limits)
     logger.info("%s: %s", text.name, report)
     if not report.kept:
-        raise CorpusError(f"{text.name} has no pair to use: {report}.")
+        raise CorpusError(f"{text.name}: no pair is within the limits of `batches`: {report}.")
     check_known(text.name, sides, tokenizer)
     alpha = recipe.tokenizer.sampling_alpha
     if not sampled or alpha is None:
@@ -261,23 +277,23 @@ def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
 
 
 def check_known(name, sides, tokenizer):
-    """Says which share of a text is unknown to its vocabulary, if any is.
+    """Refuses a text that its vocabulary does not know; warns of single unknown wordpieces.
 
     Args:
         name: Name of the text.
-        sides: Lists of token ids of its sources, and of its targets.
-        tokenizer: Their `TransformerTokenizer`.
+        sides: The token ids of its sources and of its targets, each a list of lists.
+        tokenizer: The `TransformerTokenizer`.
 
     Raises:
-        CorpusError: If it is more than `MAX_UNKNOWN` of either side.
+        CorpusError: If more than 30 % of the wordpieces of either side are unknown.
     """
     for side, rows in zip(("source", "target"), sides, strict=True):
         unknown = sum(row.count(tokenizer.unk_token_id) for row in rows)
         share = unknown / max(1, sum(map(len, rows)))
-        if share > MAX_UNKNOWN:
+        if share > _MAX_UNKNOWN:
             raise CorpusError(
                 f"{name}: {share:.0%} of the {side} side's wordpieces are unknown to the "
-                "vocabulary: it is of other languages or another script. Choose a model whose "
+                "vocabulary: the text is in another language or script. Choose a model whose "
                 "tokenizer knows this text, or train a new one."
             )
         if unknown:
@@ -291,12 +307,12 @@ def check_known(name, sides, tokenizer):
 
 
 def make_batches(pairs, section, seed, source_end=True, shuffle=True):
-    """Batches of pairs.
+    """Makes batches of pairs.
 
     Args:
         pairs: `TokenPairs`, `SampledPairs` or `TokenShards`.
         section: The recipe's `BatchesSection`.
-        seed: Of the order.
+        seed: Seed of the order.
         source_end: Whether sources end with the end token.
         shuffle: Whether each epoch has an order of its own.
 
@@ -315,7 +331,7 @@ def make_batches(pairs, section, seed, source_end=True, shuffle=True):
 
 
 def _limits(section, max_sequence_length):
-    """Arguments of the filter."""
-    # The end token needs a position as well.
+    """Returns the limits of lengths, as arguments of `filter_pairs` and `TokenShards`."""
+    # The end token needs a position too.
     length = min(section.max_length, max_sequence_length - 1)
     return {"max_length": length, "max_ratio": section.max_ratio}

@@ -129,7 +129,7 @@ def test_debug_shows_the_traceback(broken):
         (("export", "ctranslate2", ".", "--output", "models"), ("not a model folder",)),
         (("serve", "nowhere"), ("nowhere is not a model folder", "does not exist")),
         (("serve", "."), ("not a model folder", "task.json", "saved_model.pb")),
-        (("average", ".", "--output", "mean"), ("is no training",)),
+        (("average", ".", "--output", "mean"), ("does not hold a training",)),
         (("prepare", "demo", "--output", "shards", "--workers", "2"), ("by workers",)),
     ],
 )

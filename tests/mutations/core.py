@@ -15,7 +15,6 @@ CORE = (
     "backend/kernels.py",
     "models/transformer_backbone.py",
     "training/averaging.py",
-    "training/validation.py",
     "data/pair_batches.py",
     "data/packed_batches.py",
     "data/token_batches.py",

@@ -75,7 +75,9 @@ def test_the_file_makes_the_adapted_model_of_the_initial_one_once(adapted, path,
     merge_adapters(model, path)
     scores = model.score(SOURCES, TARGETS)
     assert_close(scores, adapted.score(SOURCES, TARGETS), 1e-5, 1e-5)
-    with pytest.raises(ValueError, match=r"adapters\.h5 holds no adapters of .*beside other weigh"):
+    with pytest.raises(
+        ValueError, match=r"adapters\.h5 does not hold adapters for .*beside other weigh"
+    ):
         merge_adapters(model, path)
     assert_close(model.score(SOURCES, TARGETS), scores)
 
@@ -113,7 +115,7 @@ def test_damaged_adapters_leave_the_model_as_it_was(path, initial, tmp_path, dam
         damage(file)
     model = load(initial)
     before = model.get_weights()
-    with pytest.raises(ValueError, match=rf"adapters\.h5 holds no adapters.*{message}"):
+    with pytest.raises(ValueError, match=rf"adapters\.h5 does not hold adapters.*{message}"):
         merge_adapters(model, copy)
     for actual, expected in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(actual, expected)
@@ -122,5 +124,7 @@ def test_damaged_adapters_leave_the_model_as_it_was(path, initial, tmp_path, dam
 def test_a_file_of_something_else_is_named(initial, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"adapters\.h5"):
         merge_adapters(load(initial), tmp_path / "adapters.h5")
-    with pytest.raises(ValueError, match=r"model\.weights\.h5 holds no adapters of this model"):
+    with pytest.raises(
+        ValueError, match=r"model\.weights\.h5 does not hold adapters for this model"
+    ):
         merge_adapters(load(initial), initial / "model.weights.h5")

@@ -3,9 +3,11 @@ import math
 import pytest
 from sacrebleu.tokenizers import tokenizer_ja_mecab, tokenizer_spm
 
-from aiayn_keras.training import corpus_bleu, train
+from aiayn_keras.training import corpus_bleu, corpus_chrf, train
 from aiayn_keras.training.bleu import try_bleu_tokenizer
 from tests.runs import small_recipe
+
+# === BLEU ===
 
 
 def test_bleu_by_hand():
@@ -51,3 +53,33 @@ def test_a_tokenizer_that_needs_a_package_is_found_before_the_training(monkeypat
 def test_tokenizers_that_are_there_can_be_used():
     for name in ("13a", "zh", "char"):
         try_bleu_tokenizer(name)
+
+
+# === chrF ===
+
+
+def f2(precision, recall):
+    return 5 * precision * recall / (4 * precision + recall)
+
+
+def test_chrf_by_hand():
+    # n-grams of 1 to 3 characters: 2 of 3 are found, 1 of 2, none of 1. Longer ones do not exist.
+    expected = f2(*[(2 / 3 + 1 / 2 + 0) / 3] * 2)
+    assert corpus_chrf(["abx"], ["abc"]).score == pytest.approx(100 * expected)
+
+
+def test_chrf_ignores_case_if_asked():
+    assert corpus_chrf(["Ein Hund."], ["ein hund."], lowercase=True).score == pytest.approx(100)
+    assert corpus_chrf(["Ein Hund."], ["ein hund."]).score < 90
+
+
+@pytest.mark.parametrize("sides", [(["a", "b"], ["a"]), ([], [])])
+def test_chrf_refuses_unequal_lists(sides):
+    with pytest.raises(ValueError, match=r"equal length, at least 1\. Received: "):
+        corpus_chrf(*sides)
+
+
+def test_chrf_brings_its_signature():
+    score = corpus_chrf(["a b"], ["a b"])
+    assert "nc:6" in score.signature
+    assert score.signature in str(score)

@@ -9,8 +9,10 @@ import pytest
 
 from aiayn_keras.training import (
     DamagedCheckpointError,
+    checkpoints,
     list_checkpoints,
     load_checkpoint,
+    load_last_checkpoint,
     save_checkpoint,
 )
 from aiayn_keras.training.checkpoints import prune_checkpoints
@@ -20,6 +22,7 @@ from tests.helpers import assert_close
 def dense_model(units=3):
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(units)])
     model.compile(optimizer="adam", loss="mse")
+    model.optimizer.build(model.trainable_variables)
     return model
 
 
@@ -78,7 +81,7 @@ def test_a_checkpoint_renamed_to_another_update_is_damaged(tmp_path):
 def test_what_is_no_file_is_a_damaged_checkpoint(tmp_path, make):
     path = tmp_path / "update-00000001.0123456789abcdef.weights.h5"
     make(path)
-    with pytest.raises(DamagedCheckpointError, match="no regular file"):
+    with pytest.raises(DamagedCheckpointError, match="not a regular file"):
         load_checkpoint(dense_model(), path)
     prune_checkpoints(tmp_path, keep=1)
     assert list_checkpoints(tmp_path) == [(1, path)]
@@ -131,5 +134,65 @@ def test_the_best_checkpoint_is_not_pruned(tmp_path):
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     path = save_checkpoint(dense_model(), tmp_path, update=1)
-    with pytest.raises(ValueError, match="no checkpoint of this model"):
+    with pytest.raises(ValueError, match="not a checkpoint of this model"):
         load_checkpoint(dense_model(units=5), path)
+
+
+# === The newest one ===
+
+
+def weights_of(model):
+    return [keras.ops.convert_to_numpy(weight) for weight in model.weights]
+
+
+def spoil(path):
+    """Changes one bit in the middle of a file."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_the_newest_whole_checkpoint_is_used_and_damaged_ones_are_reported(tmp_path, caplog):
+    model = dense_model()
+    paths = [save_checkpoint(model, tmp_path, update) for update in (1, 2, 3)]
+    expected = weights_of(model)
+    spoil(paths[1])
+    paths[2].write_bytes(paths[2].read_bytes()[:-1])
+    other = dense_model()
+    assert load_last_checkpoint(other, tmp_path) == 1
+    for actual, weight in zip(other.weights, expected, strict=True):
+        np.testing.assert_array_equal(keras.ops.convert_to_numpy(actual), weight)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert paths[2].name in caplog.text
+    assert list_checkpoints(tmp_path) == [(1, paths[0])]
+    assert (tmp_path / f"damaged-{paths[1].name}").is_file()
+
+
+def test_without_a_whole_checkpoint_the_model_stays_as_it_is(tmp_path):
+    model = dense_model()
+    before = weights_of(model)
+    spoil(save_checkpoint(dense_model(), tmp_path, update=1))
+    assert load_last_checkpoint(model, tmp_path) == 0
+    assert load_last_checkpoint(model, tmp_path / "nowhere") == 0
+    for actual, weight in zip(model.weights, before, strict=True):
+        assert_close(actual, weight)
+
+
+@pytest.fixture(name="digested")
+def paths_whose_checksum_is_computed(monkeypatch):
+    """Paths in the order in which their checksums are computed."""
+    paths, digest_of = [], checkpoints._digest_of
+    monkeypatch.setattr(
+        checkpoints,
+        "_digest_of",
+        lambda path, update: (paths.append(path), digest_of(path, update))[1],
+    )
+    return paths
+
+
+def test_of_whole_checkpoints_the_newest_is_hashed_once_and_no_other(tmp_path, digested):
+    model = dense_model()
+    *_, newest = [save_checkpoint(model, tmp_path, update) for update in (1, 2, 3)]
+    digested.clear()
+    assert load_last_checkpoint(dense_model(), tmp_path) == 3
+    assert digested == [newest]

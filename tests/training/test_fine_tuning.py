@@ -116,7 +116,7 @@ def initial_model_of_other_weights(initial):
 @pytest.mark.usefixtures("of_other_weights")
 def test_a_stopped_training_is_refused_with_another_initial_model(stopped_run, tmp_path):
     before = {path: path.read_bytes() for path in stopped_run.rglob("*.*") if path.is_file()}
-    with pytest.raises(ValueError, match=r"the weights of .*initial \(`model.initial`\) have chan"):
+    with pytest.raises(ValueError, match=r"the weights of .*initial \(`model.initial`\) changed"):
         train(load_recipe(stopped_run / "recipe.yaml"), stopped_run)
     with pytest.raises(ValueError, match="a fine-tuning of another model"):
         write_average(stopped_run, tmp_path / "mean", last=1)

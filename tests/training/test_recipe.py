@@ -167,7 +167,7 @@ def test_an_unknown_recipe_gets_the_names():
         ("training.seed=99999999999", "`training.seed`: .*less than or equal to 4294967295"),
         ("corpus.train_size=99999999999999", "`corpus.train_size`: .*less than or equal to 10"),
         ("model.hidden_dim=1000000000", "`model.hidden_dim`: .*less than or equal to 65536"),
-        ("model.hidden_dim=64000", "the sizes of `model` make .* parameters, more than 20,000"),
+        ("model.hidden_dim=64000", "the sizes of `model` make .* weights, more than 20,000"),
         ("model.max_sequence_length=10000000000", "`model.max_sequence_length`: .*less than"),
         ("model.dropout=false", "`model.dropout`: .*valid number.*False"),
         ("model=3", "section.field=value"),
@@ -224,7 +224,7 @@ def test_what_is_for_corpora_by_name_is_refused_for_files(setting):
 
 def test_products_in_bfloat16_do_not_go_with_xla():
     settings = ("training.precision=bfloat16_products", "training.jit_compile=true")
-    with pytest.raises(RecipeError, match="does not go with `jit_compile`"):
+    with pytest.raises(RecipeError, match="cannot be combined with `jit_compile`"):
         load_recipe("demo", settings)
 
 
@@ -269,7 +269,7 @@ def test_hostile_yaml_is_refused_with_its_file(tmp_path, text, message):
 
 def test_a_recipe_is_a_regular_file_of_bounded_size(tmp_path):
     (tmp_path / "endless.yaml").symlink_to("/dev/zero")
-    with pytest.raises(OSError, match=r"endless\.yaml is no regular file"):
+    with pytest.raises(OSError, match=r"endless\.yaml is no(t a)? regular file"):
         load_recipe(tmp_path / "endless.yaml")
     large = write(tmp_path / "large.yaml", "#" * 1_000_001)
     with pytest.raises(ValueError, match=r"large\.yaml has more than 1,000,000 bytes"):
@@ -279,7 +279,7 @@ def test_a_recipe_is_a_regular_file_of_bounded_size(tmp_path):
 def test_the_size_of_a_model_is_known_before_it_is_built():
     recipe = load_recipe("demo", (*SMALL, "model.key_dim=3", "model.position_embedding=learned"))
     built = recipe.build_model(vocabulary_size=19).backbone.count_params()
-    counted = recipe.model.count_parameters(vocabulary_size=19)
+    counted = recipe.model.count_weights(vocabulary_size=19)
     assert counted == pytest.approx(built, rel=0.05)  # without biases and norms
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.training import list_checkpoints, train
-from aiayn_keras.training.fitting import Checkpoints
-from aiayn_keras.training.validation import Validation
+from aiayn_keras.training.fitting import Checkpoints, Validation
 from tests.helpers import assert_close
 from tests.runs import small_recipe
 
@@ -97,7 +96,7 @@ def test_a_finished_training_is_not_overwritten(trained_run):
 
 def test_a_folder_of_something_else_is_not_touched(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
-    with pytest.raises(FileExistsError, match="is no training"):
+    with pytest.raises(FileExistsError, match="does not hold a training"):
         train(small_recipe(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 

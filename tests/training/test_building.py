@@ -50,7 +50,7 @@ def test_a_training_begins_with_the_scores_of_the_initial_model(initial, setting
                 "training.devices=model_parallel",
                 "training.model_parallel_size=2",
             ],
-            "`model.lora_rank` does not go with `training.devices`=model_parallel",
+            "`model.lora_rank` cannot be combined with `training.devices`=model_parallel",
         ),
     ],
 )

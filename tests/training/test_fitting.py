@@ -1,0 +1,258 @@
+import contextlib
+import json
+import logging
+import os
+import signal
+import threading
+
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.training import (
+    RunFolder,
+    average_checkpoints,
+    list_checkpoints,
+    save_checkpoint,
+    train,
+)
+from aiayn_keras.training.fitting import (
+    Checkpoints,
+    Progress,
+    SeedDropout,
+    find_start,
+    watch_interrupts,
+)
+from aiayn_keras.training.run_folder import write_history
+from tests.helpers import assert_close
+from tests.runs import small_recipe
+
+# === The start ===
+
+
+def dense_model(units=3):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(units)])
+    model.compile(optimizer="adam", loss="mse")
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def test_a_place_to_go_on_from_follows_from_the_newest_checkpoint(tmp_path, caplog):
+    folder = RunFolder(tmp_path)
+    folder.checkpoints.mkdir()
+    model = dense_model()
+    start = find_start(model, folder)
+    assert (start.updates, start.history, start.is_measured) == (0, [], False)
+
+    for update in (20, 40):
+        save_checkpoint(model, folder.checkpoints, update)
+    figures = {"learning_rate": 0.001, "loss": 3.0, "val_loss": 2.0, "val_perplexity": 9.0}
+    rows = [{"updates": update, **figures} for update in (20, 40, 60)]
+    write_history(folder.history, rows)
+    start = find_start(dense_model(), folder)
+    assert start.updates == 40
+    # A row is written before its checkpoint: that of update 60 was being written.
+    assert start.history == rows[:2]
+    assert start.is_measured
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+    write_history(folder.history, rows[:1])
+    start = find_start(dense_model(), folder)
+    assert (start.updates, start.history, start.is_measured) == (40, rows[:1], False)
+    assert "does not have the figures of update 40" in caplog.text
+
+
+class MaskOfEachEpoch(keras.callbacks.Callback):
+    """Notes the mask that dropout would draw for the first batch of each epoch."""
+
+    def __init__(self):
+        super().__init__()
+        self.masks = []
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == 0:
+            generator = self.model.layers[0].seed_generator
+            mask = keras.random.dropout(keras.ops.ones(40), 0.5, seed=generator)
+            self.masks.append(keras.ops.convert_to_numpy(mask).tolist())
+
+
+def masks_of_epochs(epochs, initial_epoch=0):
+    keras.utils.set_random_seed(7)
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dropout(0.5), keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse", jit_compile=False)
+    ones, notes = np.ones((3, 2)), MaskOfEachEpoch()
+    callbacks = [
+        SeedDropout(small_recipe("training.checkpoint_every=3", "training.bleu_every=3")),
+        notes,
+    ]
+    options = {"initial_epoch": initial_epoch, "callbacks": callbacks, "verbose": 0}
+    model.fit(ones, ones[:, :1], batch_size=1, epochs=epochs, **options)
+    return notes.masks
+
+
+def test_dropout_depends_on_the_epoch_and_not_on_where_a_training_began():
+    masks = masks_of_epochs(3)
+    assert masks[0] != masks[1] != masks[2] != masks[0]
+    assert masks_of_epochs(3, initial_epoch=1) == masks[1:]
+    assert masks_of_epochs(3, initial_epoch=2) == masks[2:]
+
+
+# === Checkpoints ===
+
+
+def test_a_loss_that_is_not_a_number_stops_the_training_and_keeps_what_was(tmp_path):
+    recipe = small_recipe("training.updates=40", "training.bleu_every=40")
+    folder = tmp_path / "run"
+
+    class Diverge(keras.callbacks.Callback):
+        """Test double of a learning rate that is too high."""
+
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 1:
+                for variable in self.model.trainable_variables:
+                    variable.assign(variable * np.nan)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoints, "on_epoch_begin", Diverge.on_epoch_begin)
+        with pytest.raises(ValueError, match=r"loss became nan before update 40.*peak_learning"):
+            train(recipe, folder)
+    assert [update for update, _ in list_checkpoints(folder / "checkpoints")] == [20]
+
+
+def test_a_training_without_progress_ends_early_with_its_best_weights(tmp_path):
+    settings = (
+        "training.updates=300",
+        "training.checkpoint_every=10",
+        "training.bleu_every=50",
+        "training.average_checkpoints=1",
+        "training.patience=2",
+        "training.keep_best=true",
+        "optimizer.peak_learning_rate=0.5",  # so high that it soon gets worse
+        "optimizer.ema_momentum=0.5",
+        "optimizer.gradient_accumulation_steps=2",
+    )
+    result = train(small_recipe(*settings), tmp_path)
+    history = json.loads((tmp_path / "history.json").read_text())
+    losses = [row["val_loss"] for row in history]
+    best = int(np.argmin(losses))
+    assert len(losses) == best + 3 < 30
+    kept = dict(list_checkpoints(tmp_path / "checkpoints"))
+    assert list(kept) == [history[best]["updates"], history[-1]["updates"]]
+    expected = small_recipe(*settings).build_model(200)
+    average_checkpoints(expected, [kept[history[best]["updates"]]])
+    for actual, weight in zip(
+        result.model.trainable_variables, expected.trainable_variables, strict=True
+    ):
+        assert_close(actual, weight)
+
+
+# === Progress ===
+
+
+@pytest.fixture(name="clock")
+def time_by_hand(monkeypatch):
+    """A list of one number: the time that tqdm sees."""
+    clock = [1000.0]
+    monkeypatch.setattr("tqdm.std.time", lambda: clock[0])
+    return clock
+
+
+def show(clock, seconds_per_update, progress, updates):
+    """Calls a `Progress` as `fit` does, for epochs of 10 updates."""
+    progress.on_train_begin()
+    for update in range(updates):
+        clock[0] += seconds_per_update
+        progress.on_train_batch_end(update % 10, {"loss": 3.0})
+        if update % 10 == 9:
+            progress.on_epoch_end(update // 10, {"loss": 3.0, "val_loss": 2.0})
+    progress.close()
+
+
+def test_without_a_terminal_there_is_a_line_every_ten_seconds(clock, capsys):
+    show(clock, 0.5, Progress(updates=70, tokens_per_update=100), 60)
+    text = capsys.readouterr().err
+    assert "\r" not in text
+    assert text.endswith("\n")
+    lines = text.splitlines()
+    assert all(lines)
+    shown = [int(line.partition("/")[0]) for line in lines if "update/s" in line]
+    # At the start, after 10, 20 and 30 seconds, and at the end.
+    assert shown == [0, 20, 40, 60, 60]
+    assert "40/70 [00:20<00:15,  2.00update/s, loss 3.000, 200 tokens/s]" in lines
+    figures = [line for line in lines if "val_loss" in line]
+    assert figures == [f"update {n}: loss 3.000, val_loss 2.000" for n in (10, 20, 30, 40, 50, 60)]
+
+
+def test_a_training_that_goes_on_shows_the_updates_of_all(clock, capsys):
+    progress = Progress(updates=30, tokens_per_update=1, done=20, batches_per_update=5)
+    show(clock, 1, progress, 10)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("20/30 ")
+    assert lines[-1].startswith("22/30 ")
+
+
+def test_what_never_began_can_be_closed():
+    Progress(updates=1, tokens_per_update=1).close()
+
+
+# === Interruption ===
+
+
+class SwallowInterrupt(keras.callbacks.Callback):
+    """Test double of a library that loses the exception of Ctrl-C."""
+
+    def __init__(self, moment):
+        super().__init__()
+        self.updates = 0
+        setattr(self, moment, self.press)
+
+    def press(self, *_, logs=None):
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.updates += 1
+
+
+def fit(*callbacks):
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse", jit_compile=False)
+    ones = np.ones((4, 1))
+    model.fit(ones, ones, batch_size=1, verbose=0, callbacks=list(callbacks))
+
+
+@pytest.mark.parametrize(
+    ("moment", "updates"), [("on_train_batch_end", 1), ("on_epoch_end", 4), ("on_train_end", 4)]
+)
+def test_an_interrupt_that_a_callback_swallows_ends_the_training(moment, updates):
+    double = SwallowInterrupt(moment)
+    with pytest.raises(KeyboardInterrupt), watch_interrupts() as watch:
+        fit(watch, double)
+    assert double.updates == updates
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_is_raised():
+    with pytest.raises(KeyboardInterrupt), watch_interrupts():
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_other_handlers_and_threads_are_left_alone():
+    def handler(number, frame):
+        pass
+
+    usual = signal.signal(signal.SIGINT, handler)
+    try:
+        with watch_interrupts():
+            assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    watches = []
+
+    def in_a_thread():
+        with watch_interrupts() as watch:
+            watches.append((watch, signal.getsignal(signal.SIGINT)))
+
+    thread = threading.Thread(target=in_a_thread)
+    thread.start()
+    thread.join()
+    assert watches[0][1] is usual
