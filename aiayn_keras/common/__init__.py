@@ -1,1 +1,1 @@
-"""Helpers that several parts of the package share."""
+"""Tools used throughout the package: files, addresses, checks, child processes, progress bars."""

@@ -1,4 +1,4 @@
-"""Files at addresses: paths of this machine, or `s3://`, `gs://` and others that fsspec knows."""
+"""Files at addresses: local paths, or URLs such as `s3://` and `gs://` that fsspec supports."""
 
 import contextlib
 import glob
@@ -14,12 +14,12 @@ INSTALL = "pip install aiayn-keras[scale]"
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file as it was found.
+    """A file and its state when it was found.
 
     Attributes:
-        address: Its path or URL.
-        bytes: Its size.
-        version: What changes when its content does: an object store's tag, or a time.
+        address: Path or URL.
+        bytes: Size in bytes.
+        version: An object store's tag or the modification time, to detect changes of the contents.
     """
 
     address: str
@@ -28,11 +28,11 @@ class FoundFile:
 
 
 def file_system(address):
-    """The fsspec file system of an address, and the path in it.
+    """Returns the fsspec file system of an address, and the path in that file system.
 
     Raises:
-        ImportError: If fsspec, or its part for this kind of address, is not installed.
-        ValueError: For a kind of address that it does not know.
+        ImportError: If fsspec, or its extension for this kind of address, is not installed.
+        ValueError: If fsspec does not support this kind of address.
     """
     try:
         from fsspec.core import url_to_fs
@@ -42,13 +42,13 @@ def file_system(address):
         raise ImportError(f"{address} cannot be read: {error}. Install it: {INSTALL}") from error
 
 
-def is_address(folder):
-    """Whether a path is the address of something that is not of this machine, such as `s3://`."""
-    return "://" in str(folder)
+def is_url(address):
+    """Returns whether an address is a URL such as `s3://bucket/corpus`, not a local path."""
+    return "://" in str(address)
 
 
 def absolute(folder):
-    """The address of a folder, which another process may use that works elsewhere."""
+    """Returns an address that is valid in processes with a different working directory."""
     kind, mark, rest = str(folder).partition("://")
     if kind in ("file", "local"):
         return os.path.abspath(file_system(folder)[1])
@@ -56,33 +56,33 @@ def absolute(folder):
 
 
 def is_in(address, folder):
-    """Whether a file, as `find_files` gives it, lies in a folder, as `absolute` gives it."""
-    if is_address(address) != is_address(folder):
+    """Returns whether a file found by `find_files` is inside a folder returned by `absolute`."""
+    if is_url(address) != is_url(folder):
         return False
-    if is_address(folder):
-        folder = _address(*file_system(folder))  # as `find_files` spells it
-    else:  # a link may lead there
+    if is_url(folder):
+        folder = _address(*file_system(folder))  # in the spelling of `find_files`
+    else:  # resolve links into the folder
         address, folder = os.path.realpath(address), os.path.realpath(folder)
     return address.startswith(f"{folder.rstrip('/')}/")
 
 
 def find_files(pattern):
-    """The files of a pattern such as `s3://corpus/part-*.gz`, in the order of their names.
+    """Finds the files that match a pattern such as `s3://corpus/part-*.gz`, sorted by name.
 
     Args:
-        pattern: A path or URL, in which `*`, `?` and `[...]` stand for parts of names and `**` for
+        pattern: A path or URL in which `*`, `?` and `[...]` match parts of names and `**` matches
             folders.
 
     Returns:
-        List of at least one `FoundFile`.
+        Non-empty list of `FoundFile`s.
 
     Raises:
-        FileNotFoundError: If there is none, or one is a link that leads nowhere.
+        FileNotFoundError: If no file matches, or a match is a broken link.
     """
     system, path = file_system(pattern)
     with _its_errors(pattern):
-        is_pattern = _has_magic(path) and not system.isfile(path)  # a name may have a bracket in it
-    if is_pattern and _is_local(system):  # fsspec's own patterns leave out links
+        is_pattern = _has_magic(path) and not system.isfile(path)  # names may contain brackets
+    if is_pattern and _is_local(system):  # fsspec's own patterns skip links
         found = {name: _facts(system, name, name) for name in glob.glob(path, recursive=True)}
     elif is_pattern:
         with _its_errors(pattern):
@@ -105,53 +105,55 @@ def _facts(system, path, address):
 
 
 def join(folder, name):
-    """The address of a file in a folder."""
+    """Returns the address of a file in a folder."""
     return f"{str(folder).rstrip('/')}/{name}"
 
 
 def sizes_in(folder):
-    """Bytes of the files in a folder, by their names; empty if there is no such folder."""
+    """Returns the sizes of the files in a folder by name; empty if the folder does not exist."""
     return {name: facts["size"] for name, facts in _entries(folder) if facts["type"] == "file"}
 
 
 def folders_in(folder):
-    """Names of the folders in a folder; empty if there is no such folder."""
+    """Returns the names of the subfolders of a folder; empty if the folder does not exist."""
     return {name for name, facts in _entries(folder) if facts["type"] == "directory"}
 
 
 def _entries(folder):
-    """Tuples of a name in a folder, and what the file system says of it."""
+    """Returns tuples of each name in a folder and the file system's information about it."""
     system, path = file_system(folder)
     system.invalidate_cache()
     try:
         found = system.ls(path, detail=True)
     except FileNotFoundError:
         return []
-    # An object store marks a folder by an empty object of its name.
+    # An object store may represent the folder itself by an empty object.
     others = (each for each in found if each["name"].rstrip("/") != path.rstrip("/"))
     return [(each["name"].rstrip("/").rsplit("/", 1)[-1], each) for each in others]
 
 
 def read_file(address, max_bytes):
-    """The bytes of a file of at most so many bytes.
+    """Reads a file of at most `max_bytes` bytes.
 
     Raises:
-        FileNotFoundError: If there is none.
-        ValueError: If it is larger.
+        FileNotFoundError: If the file does not exist.
+        ValueError: If the file is larger.
     """
     system, path = file_system(address)
     with _its_errors(address), system.open(path, "rb") as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
-        raise ValueError(f"{address} has more than {max_bytes:,} bytes, too many for such a file.")
+        raise ValueError(
+            f"{address} has more than {max_bytes:,} bytes, too many for this kind of file."
+        )
     return content
 
 
 def copy_file(address, path):
-    """Copies a file to a path of this machine.
+    """Copies a file to a local path.
 
     Raises:
-        FileNotFoundError: If there is none.
+        FileNotFoundError: If the file does not exist.
     """
     system, source = file_system(address)
     with _its_errors(address):
@@ -159,25 +161,25 @@ def copy_file(address, path):
 
 
 def delete_file(address):
-    """Deletes a file, if it is there."""
+    """Deletes a file if it exists."""
     system, path = file_system(address)
     with _its_errors(address), contextlib.suppress(FileNotFoundError):
-        if system.exists(path):  # who may not delete need not, if there is nothing
+        if system.exists(path):  # a missing file needs no permission to delete
             system.rm_file(path)
 
 
 @contextlib.contextmanager
 def whole_file(address):
-    """Gives a path to write, whose content is at the address when the block ends without an error.
+    """Provides a temporary file, which is moved to an address if the block ends without an error.
 
-    On this machine the file is renamed into its place; an object store shows an object when all of
-    it has arrived.
+    A local file is renamed into place; an object store shows an object once it has been received
+    in full. So the file appears complete or not at all.
 
     Yields:
-        A `pathlib.Path`.
+        `pathlib.Path` of the temporary file.
 
     Raises:
-        OSError: If it cannot be written, with the address.
+        OSError: If the file cannot be written; the message names the address.
     """
     system, path = file_system(address)
     if _is_local(system):
@@ -186,8 +188,8 @@ def whole_file(address):
             with atomic_path(path) as temporary:
                 yield temporary
         except OSError as error:
-            if error.filename is None:  # as of a disk that is full
-                raise OSError(f"While {address} was written: {error}") from error
+            if error.filename is None:  # for example if the disk is full
+                raise OSError(f"Could not write {address}: {error}") from error
             raise
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -199,13 +201,13 @@ def whole_file(address):
 
 @contextlib.contextmanager
 def _its_errors(address):
-    """Names the address in errors of a file system, which often name a key alone."""
+    """Adds the address to errors of a file system, which often name only the key."""
     try:
         yield
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {address}.") from None
     except PermissionError as error:
-        raise PermissionError(f"{address} may not be read or written: {error}") from error
+        raise PermissionError(f"No permission to read or write {address}: {error}") from error
 
 
 def _is_local(system):

@@ -1,4 +1,4 @@
-"""Checks of arguments, and of untrusted values through schemas."""
+"""Checks of arguments, and of data from files by means of schemas."""
 
 import numbers
 from collections.abc import Sequence
@@ -7,17 +7,17 @@ import pydantic
 
 
 def check_integer(name, value, minimum, maximum):
-    """Gives an argument back as an `int`, if it is an integer within bounds.
+    """Returns an argument as an `int` if it is an integer within bounds.
 
     Args:
         name: Name of the argument, for the error.
-        value: Its value; NumPy's integers are taken, booleans are not.
-        minimum: Least value.
-        maximum: Greatest value.
+        value: Value of the argument; NumPy integers are accepted, booleans are not.
+        minimum: Minimum value.
+        maximum: Maximum value.
 
     Raises:
-        TypeError: If it is no integer.
-        ValueError: If it is out of bounds.
+        TypeError: If the value is not an integer.
+        ValueError: If the value is out of bounds.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"`{name}` must be an integer. Received: {name}={value!r:.60}.")
@@ -26,7 +26,7 @@ def check_integer(name, value, minimum, maximum):
 
 
 def check_number(name, value, minimum, maximum):
-    """Gives an argument back as a `float`, if it is a number within bounds; see `check_integer`."""
+    """Returns an argument as a `float` if it is a number within bounds; see `check_integer`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"`{name}` must be a number. Received: {name}={value!r:.60}.")
     _check_bounds(name, value, minimum, maximum)
@@ -34,7 +34,7 @@ def check_number(name, value, minimum, maximum):
 
 
 def _check_bounds(name, value, minimum, maximum):
-    if not minimum <= value <= maximum:  # NaN is in no bounds
+    if not minimum <= value <= maximum:  # also true for NaN
         raise ValueError(
             f"`{name}` must be at least {minimum} and at most {maximum}. "
             f"Received: {name}={value!r:.60}."
@@ -42,14 +42,14 @@ def _check_bounds(name, value, minimum, maximum):
 
 
 def check_texts(name, texts):
-    """Copies a list of texts.
+    """Returns a copy of a list of texts.
 
     Args:
         name: Name of the argument, for the error.
         texts: List or tuple of strings.
 
     Raises:
-        ValueError: If it is anything else, or a string cannot be written in UTF-8.
+        ValueError: If `texts` is anything else, or a string cannot be encoded in UTF-8.
     """
     texts = check_list(name, texts, "strings")
     for i, text in enumerate(texts):
@@ -61,14 +61,14 @@ def check_texts(name, texts):
 
 
 def check_list(name, values, content):
-    """Copies a list or tuple; raises `ValueError` for anything else, strings included."""
+    """Returns a list or tuple as a new list; raises `ValueError` for anything else."""
     if not isinstance(values, Sequence) or isinstance(values, str | bytes | bytearray):
         raise ValueError(f"`{name}` must be a list of {content}. Received: {values!r:.60}.")
     return list(values)
 
 
 def is_unicode(text):
-    """Whether something is a string that can be written in UTF-8."""
+    """Returns whether a value is a string that can be encoded in UTF-8."""
     try:
         return isinstance(text, str) and text.encode("utf-8") is not None
     except UnicodeEncodeError:
@@ -76,16 +76,19 @@ def is_unicode(text):
 
 
 def parse(schema, content, origin, remedy):
-    """Makes an object of a schema from JSON, or from a dictionary of it.
+    """Validates JSON, or a dictionary, against a schema.
 
     Args:
-        schema: A `pydantic.BaseModel`.
-        content: Bytes of JSON, or a dictionary.
+        schema: A subclass of `pydantic.BaseModel`.
+        content: JSON as bytes, or a dictionary.
         origin: Path of the file, for the error.
-        remedy: Sentence that ends the error.
+        remedy: Sentence at the end of the error.
+
+    Returns:
+        An instance of `schema`.
 
     Raises:
-        ValueError: With the file and the first field that is wrong.
+        ValueError: If `content` is invalid; the message names the file and the first invalid field.
     """
     is_json = isinstance(content, bytes)
     try:
@@ -99,7 +102,7 @@ def parse(schema, content, origin, remedy):
 
 
 def check_sides(hypotheses, references):
-    """Raises a ValueError unless there are as many hypotheses as references, at least one."""
+    """Raises a `ValueError` unless the two lists have the same length, at least 1."""
     if len(hypotheses) != len(references) or not references:
         raise ValueError(
             "`hypotheses` and `references` must be of equal length, at least 1. "

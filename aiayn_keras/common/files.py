@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, and are checked when they are read."""
+"""Files and folders: written completely or not at all, and verified when they are read."""
 
 import contextlib
 import errno
@@ -9,18 +9,18 @@ import tempfile
 from pathlib import Path
 
 WRITING = ".writing-"
-"""Prefix of temporary folders; a killed process leaves them behind."""
+"""Prefix of temporary folders, which a killed process leaves behind."""
 
 
 @contextlib.contextmanager
 def atomic_path(path):
-    """Gives a temporary file to write, which becomes `path` when the block ends without an error.
+    """Provides a temporary file, which is moved to `path` if the block ends without an error.
 
     Args:
-        path: The file to write. Its folder must exist.
+        path: File to write, in an existing folder.
 
     Yields:
-        A `pathlib.Path` with the same name in a temporary folder.
+        `pathlib.Path` with the same name in a temporary folder.
     """
     path = Path(path)
     with writing_folder(path.parent) as folder:
@@ -30,24 +30,23 @@ def atomic_path(path):
 
 
 def check_is_new(path):
-    """Raises a `FileExistsError` if there is a file or folder at `path`."""
+    """Raises a `FileExistsError` if `path` already exists."""
     if Path(path).exists():
-        raise FileExistsError(f"{path} exists already: choose another name, or delete it.")
+        raise FileExistsError(f"{path} exists already: choose a different name, or delete it.")
 
 
 @contextlib.contextmanager
 def new_folder(path):
-    """Gives a temporary folder to fill, which becomes `path` when the block ends without an error.
+    """Provides a temporary folder, which is moved to `path` if the block ends without an error.
 
     Args:
-        path: The folder to make. Folders above it are made too.
+        path: Folder to create, along with any missing parent folders.
 
     Yields:
-        A `pathlib.Path` with the same name. The folder that it stands in is temporary too, and
-        holds nothing else.
+        `pathlib.Path` with the same name, alone in a temporary parent folder.
 
     Raises:
-        FileExistsError: If there is a file or folder at `path`.
+        FileExistsError: If `path` already exists.
     """
     path = Path(path)
     check_is_new(path)
@@ -62,27 +61,27 @@ def new_folder(path):
         try:
             folder.rename(path)
         except OSError:
-            check_is_new(path)  # it may have come meanwhile
+            check_is_new(path)  # it may have been created in the meantime
             raise
         _flush(path.parent)
 
 
 @contextlib.contextmanager
 def writing_folder(parent):
-    """Gives a temporary folder inside `parent`, which is deleted after the block."""
+    """Provides a temporary folder inside `parent`, which is deleted after the block."""
     with tempfile.TemporaryDirectory(prefix=WRITING, dir=parent) as folder:
         yield Path(folder)
 
 
 def publish(temporary, path):
-    """Moves a file from a `writing_folder` to its place, so that a crash cannot undo it."""
+    """Moves a file out of a `writing_folder` to `path`; a crash cannot undo it."""
     _flush(temporary)
     temporary.replace(path)
     _flush(path.parent)
 
 
 def _flush(path):
-    """Waits until a file, or the list of a folder's files, is on the disk."""
+    """Waits until a file, or the directory entry of a folder, has been written to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -91,71 +90,73 @@ def _flush(path):
 
 
 def write_text(path, text):
-    """Writes a UTF-8 file that appears whole or not at all."""
+    """Writes a UTF-8 file, which appears complete or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def check_room(folder, num_bytes):
-    """Raises an `OSError` if a folder's disk, or the user's quota on it, has no room.
+    """Raises an `OSError` if there is too little room on a disk or in the user's quota.
 
-    HDF5 may crash the process where the disk fills up, so room is looked for before it writes.
+    HDF5 may crash the process when the disk is full, so free space is checked before it writes.
 
     Args:
-        folder: An existing folder.
-        num_bytes: Number of bytes that are going to be written.
+        folder: An existing folder on the disk.
+        num_bytes: Number of bytes to be written.
     """
     free = shutil.disk_usage(folder).free
     if free < num_bytes:
         raise OSError(
             errno.ENOSPC,
-            f"No space left on device: {num_bytes / 1e6:.1f} MB are needed, {free / 1e6:.1f} MB "
-            f"are free in {folder}",
+            f"No space left on device: {num_bytes / 1e6:.1f} MB are needed, but only "
+            f"{free / 1e6:.1f} MB are free in {folder}",
         )
-    if hasattr(os, "posix_fallocate"):  # not on macOS; a quota is seen by asking for the room only
+    if hasattr(os, "posix_fallocate"):  # not on macOS; only an allocation reveals a quota
         with tempfile.TemporaryFile(dir=folder) as file:
             os.posix_fallocate(file.fileno(), 0, num_bytes)
 
 
 def check_regular_file(path):
-    """Raises an `OSError` unless `path` is a file, or a link to one: no pipe, device or folder."""
+    """Raises an `OSError` unless `path` is a regular file or a link to one."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
     if not path.is_file():
-        raise OSError(f"{path} is no regular file.")
+        raise OSError(f"{path} is not a regular file.")
 
 
 def read_bytes(path, max_bytes):
-    """Reads a regular file of at most so many bytes.
+    """Reads a regular file of at most `max_bytes` bytes.
 
     Raises:
-        OSError: If there is no such file, or it is a pipe, a device or a folder.
-        ValueError: If it is larger.
+        OSError: If the file does not exist, or is a pipe, a device or a folder.
+        ValueError: If the file is larger.
     """
     check_regular_file(path)
     with Path(path).open("rb") as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
-        raise ValueError(f"{path} has more than {max_bytes:,} bytes, too many for such a file.")
+        raise ValueError(
+            f"{path} has more than {max_bytes:,} bytes, too many for this kind of file."
+        )
     return content
 
 
 CHECKSUMS = "SHA256SUMS"
-"""Name of the file with the checksums of a folder's files, as `sha256sum --check` reads it."""
+"""Name of the file with the checksums of a folder, in the format of `sha256sum --check`."""
 
 
 def write_checksums(folder):
-    """Writes the SHA-256 of every file in a folder and its subfolders."""
+    """Writes the SHA-256 checksums of all files in a folder and its subfolders."""
     files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
     lines = [f"{digest_of_file(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
     (Path(folder) / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
 
 
 def check_checksums(folder):
-    """Raises a `ValueError` that names a file whose checksum is not the one in the folder's list.
+    """Raises a `ValueError` that names the first file with a checksum mismatch.
 
-    A folder without a list passes.
+    A folder without a list of checksums passes.
     """
     path = Path(folder) / CHECKSUMS
     if not path.exists():
@@ -167,12 +168,12 @@ def check_checksums(folder):
         check_regular_file(Path(folder) / name)
         if digest_of_file(Path(folder) / name) != digest:
             raise ValueError(
-                f"{Path(folder) / name} is not what was written: its checksum is not that in "
-                f"{CHECKSUMS}. Copy it again, or, if it was changed on purpose, delete {CHECKSUMS}."
+                f"{Path(folder) / name} is not what was written: its checksum differs from that in "
+                f"{CHECKSUMS}. Copy it again or, if the change is intended, delete {CHECKSUMS}."
             )
 
 
 def digest_of_file(path):
-    """The SHA-256 of a file, in hexadecimal."""
+    """Returns the SHA-256 checksum of a file, in hexadecimal."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Text files, plain or compressed, read line by line within limits."""
+"""Text files, plain or compressed, read line by line and with limits on their size."""
 
 import codecs
 import gzip
@@ -11,35 +11,35 @@ from collections.abc import Iterator
 from aiayn_keras.common.files import check_regular_file
 
 MAX_LINE_BYTES = 1_000_000
-"""Greatest size of a line, its end included."""
+"""Maximum size of a line, in bytes, including the line end."""
 MAX_LINES = 10_000_000
-"""Greatest number of lines that are held in memory."""
-MAX_EXPANSION = 200
-"""Times that a compressed file may grow; text grows by 3 to 20, a gzip bomb by 1,000."""
+"""Maximum number of lines kept in memory."""
+_MAX_EXPANSION = 200
+"""Maximum ratio of unpacked to compressed size; that of text is 3 to 20, of a gzip bomb 1,000."""
 FREE_BYTES = 2_000_000
-"""Unpacked bytes up to which a file may grow more than that."""
+"""Unpacked bytes that are allowed at any ratio."""
 
 
 class CorpusError(ValueError):
-    """A corpus file that cannot be used; the message names the file and, if known, the line."""
+    """An invalid corpus file; the message names the file and, if known, the line."""
 
 
 def read_lines(
     path, *, max_line_bytes: int = MAX_LINE_BYTES, max_lines: int = MAX_LINES
 ) -> list[str]:
-    """Reads the lines of `stream_lines` into a list.
+    """Reads the lines of a text file into a list; see `stream_lines`.
 
     Args:
         path: The file.
-        max_line_bytes: Greatest size of a line.
-        max_lines: Greatest number of lines.
+        max_line_bytes: Maximum size of a line, in bytes.
+        max_lines: Maximum number of lines.
 
     Returns:
-        The lines without their line ends; an empty list for an empty file.
+        List of the lines without their line ends.
 
     Raises:
-        CorpusError: If the file has more lines, or as `stream_lines` does.
-        OSError: As `stream_lines` does.
+        CorpusError: If the file has more lines, and for the reasons given in `stream_lines`.
+        OSError: If the file does not exist or is not a regular file.
     """
     lines = list(itertools.islice(stream_lines(path, max_line_bytes=max_line_bytes), max_lines + 1))
     check_number_of_lines(len(lines), path, max_lines)
@@ -47,37 +47,37 @@ def read_lines(
 
 
 def check_number_of_lines(found, path, max_lines):
-    """Raises a `CorpusError` if a file has more lines than are held in memory."""
+    """Raises a `CorpusError` if a file has too many lines to keep in memory."""
     if found > max_lines:
         raise CorpusError(
-            f"{path}, line {max_lines + 1}: a file that is held in memory must have at most "
-            f"{max_lines:,} lines. Split it; a training text of any size can be read by "
-            "`aiayn-keras prepare`."
+            f"{path}, line {max_lines + 1}: a file that is read into memory must have at most "
+            f"{max_lines:,} lines. Split it, or use `aiayn-keras prepare` for a training text of "
+            "any size."
         )
 
 
 def stream_lines(
     path, *, max_line_bytes: int = MAX_LINE_BYTES, keep_ends: bool = False
 ) -> Iterator[str]:
-    r"""Gives the lines of a UTF-8 text file, plain or `.gz`, one at a time.
+    r"""Reads a UTF-8 text file, plain or `.gz`, one line at a time.
 
-    Lines end at `\n` only, so that characters such as U+2028 or U+0085 inside a sentence do not
-    shift the two sides of a corpus against each other. The `\r` of a `\r\n` and a byte order mark
-    at the start of the file are removed.
+    Only `\n` ends a line, so characters such as U+2028 or U+0085 inside a sentence do not shift the
+    two sides of a corpus relative to each other. A byte order mark at the beginning of the file and
+    the `\r` in `\r\n` are removed.
 
     Args:
-        path: The file, a regular one. A name that ends in `.gz` is decompressed.
-        max_line_bytes: Greatest size of a line in bytes, its end included.
-        keep_ends: Whether to give the lines with their line ends.
+        path: A regular file, which is decompressed if its name ends in `.gz`.
+        max_line_bytes: Maximum size of a line, in bytes, including the line end.
+        keep_ends: Whether to keep the line ends.
 
     Yields:
-        The lines without their line ends, if these are not kept.
+        Lines, without their line ends unless `keep_ends` is true.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        OSError: If it is no regular file.
-        CorpusError: When the line is reached: if it is not UTF-8 or too long, or the compression
-            is damaged or that of a gzip bomb.
+        FileNotFoundError: If the file does not exist.
+        OSError: If it is not a regular file.
+        CorpusError: If a line is not UTF-8 or is too long, or the compressed data are corrupt or a
+            gzip bomb. It is raised when the line is reached.
     """
     path, number = pathlib.Path(path), 0
     _check_corpus_file(path)
@@ -113,12 +113,12 @@ def _check_corpus_file(path):
 def _too_long(place, max_line_bytes):
     return (
         f"{place}: a line must have at most {max_line_bytes:,} bytes. "
-        "Write one sentence a line, or split the text."
+        "Write one sentence per line, or split the text."
     )
 
 
 class Unpacked(io.RawIOBase):
-    """The decompressed bytes of an open `.gz` file, refused where they are too many for text."""
+    """The decompressed bytes of an open `.gz` file; a gzip bomb raises a `CorpusError`."""
 
     def __init__(self, file, path):
         self._file, self._path, self._bytes = file, path, 0
@@ -126,7 +126,7 @@ class Unpacked(io.RawIOBase):
 
     @classmethod
     def open(cls, file, path):
-        """The bytes as a buffered file, whose lines can be read."""
+        """Returns the bytes as a buffered file that can be read line by line."""
         return io.BufferedReader(cls(file, path), 2**17)
 
     def readable(self):
@@ -135,9 +135,9 @@ class Unpacked(io.RawIOBase):
     def readinto(self, buffer):
         count = self._gzip.readinto(buffer)
         self._bytes += count
-        if self._bytes > FREE_BYTES and self._bytes > MAX_EXPANSION * self._file.tell():
+        if self._bytes > FREE_BYTES and self._bytes > _MAX_EXPANSION * self._file.tell():
             raise CorpusError(
-                f"{self._path}: unpacked, the file is more than {MAX_EXPANSION} times as large, "
-                "which no text is. If it is one, unpack it and give the unpacked file."
+                f"{self._path}: the unpacked file is over {_MAX_EXPANSION} times as large, which "
+                "is unusual for text. If it really is text, unpack it and use the unpacked file."
             )
         return count

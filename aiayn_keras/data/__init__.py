@@ -1,13 +1,14 @@
-"""Parallel text: corpora, reading, filtering, and batches for training."""
+"""Parallel text for training: corpora, readers, filters, token shards and batches."""
 
 from aiayn_keras.common.text_files import CorpusError, read_lines, stream_lines
+from aiayn_keras.data.augmentation import augment
 from aiayn_keras.data.corpora import Corpus, corpus_names, load_corpus
 from aiayn_keras.data.demo import generate_demo_pairs
-from aiayn_keras.data.filtering import FilterReport, augment, filter_pairs
+from aiayn_keras.data.filtering import FilterReport, filter_pairs
 from aiayn_keras.data.packed_batches import PackedBatches
 from aiayn_keras.data.pair_batches import BatchSequence, PairBatches
 from aiayn_keras.data.parallel_text import ParallelText, read_parallel, stream_parallel
-from aiayn_keras.data.shard_writer import write_shards
+from aiayn_keras.data.shard_folders import write_shards
 from aiayn_keras.data.token_batches import TokenBatches
 from aiayn_keras.data.token_pairs import SampledPairs, TokenPairs
 from aiayn_keras.data.token_shards import TokenShards

@@ -1,4 +1,4 @@
-"""The corpora this package knows by name."""
+"""Corpora that can be loaded by name."""
 
 import dataclasses
 import itertools
@@ -9,8 +9,8 @@ from aiayn_keras.data.parallel_text import SPLITS, ParallelText, read_parallel, 
 from aiayn_keras.data.treebanks import load_craft, tree_pairs
 from aiayn_keras.parsing.trees import LEAF
 
-# Share of Tatoeba's connected components for validation, and again for test.
-TATOEBA_HELD_OUT = 0.02
+# Share of Tatoeba's connected components held out for validation, and the same share for test.
+_TATOEBA_HELD_OUT = 0.02
 LANGUAGES = {
     "demo": ("en", "de"),
     "multi30k-en-de": ("en", "de"),
@@ -22,15 +22,15 @@ LANGUAGES = {
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A parallel corpus with its three splits.
+    """A parallel corpus, divided into training, validation and test text.
 
     Args:
-        name: The corpus' name, as `load_corpus` takes it.
+        name: Name of the corpus, as passed to `load_corpus`.
         source_language: Two-letter code, such as `"en"`.
         target_language: Two-letter code, such as `"de"`; or `"trees"`.
-        train: Text to train on.
-        validation: Text to choose a model by.
-        test: Text to report BLEU on.
+        train: Text for training.
+        validation: Text for selecting a model.
+        test: Text for the final scores.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Corpus:
 
 
 def corpus_names() -> tuple[str, ...]:
-    """Names that `load_corpus` knows.
+    """Names of the corpora that `load_corpus` can load.
 
     Example:
     >>> corpus_names()
@@ -63,44 +63,45 @@ def load_corpus(
     test_size: int = 1_000,
     seed: int = 0,
 ) -> Corpus:
-    """Load a corpus by name.
+    """Loads a corpus by name.
 
-    - `demo`: made on the spot by a grammar (see `generate_demo_pairs`); needs no file.
-    - `multi30k-en-de`, `multi30k-en-fr`: image captions, task 1; 29,000 training pairs, 1,014 for
-      validation, test set 2016 (1,000). For research use; see the data set's README.
+    - `demo`: generated on the spot by a grammar (see `generate_demo_pairs`); needs no files.
+    - `multi30k-en-de`, `multi30k-en-fr`: image captions (task 1); 29,000 training pairs, 1,014
+      validation pairs and the 1,000 pairs of the 2016 test set. For research use; see the data
+      set's README.
     - `tatoeba-en-es`: 118,964 short sentences, CC-BY 2.0 FR (tatoeba.org, manythings.org/anki). It
-      has no official split: about 2 % each go to validation and test, by connected components, so
-      that no sentence of theirs, English or Spanish, is in the training text: not even with other
-      capitals, spaces or punctuation. See `splits_by_component`.
+      has no official split, so whole connected components are held out, about 2 % each for
+      validation and test. None of their sentences, English or Spanish, occurs in the training
+      text, not even with different capitalization, spacing or punctuation; see
+      `splits_by_component`.
+    - `craft-parsing`: English sentences from 97 biomedical articles with their linearized
+      constituency trees; see `load_craft` and `tree_pairs`. `normalization` does not apply.
 
-    - `craft-parsing`: English sentences and their linearized constituency trees, of 97 biomedical
-      articles; see `load_craft` and `tree_pairs`. The words stay as they are, whatever
-      `normalization` says.
-
-    Files are read from `data_dir`, or the folder that the variable AIAYN_KERAS_DATA names, laid
-    out as `multi30k/raw/train.en`, `multi30k/tok/train.lc.norm.tok.en`, `tatoeba-spa-eng/spa.txt`
-    and so on. They may be newer than ours, so their checksums are not compared. With neither
-    folder the files are downloaded once from their public homes and checked by sha256.
+    Files are read from `data_dir`, or from the folder named by the environment variable
+    AIAYN_KERAS_DATA. The folder contains `multi30k/raw/train.en`,
+    `multi30k/tok/train.lc.norm.tok.en`, `tatoeba-spa-eng/spa.txt` and so on. Its files may be newer
+    releases, so their checksums are not verified. Without such a folder, the files are downloaded
+    once from their public addresses and verified by SHA-256.
 
     Args:
         name: One of `corpus_names()`.
-        data_dir: Folder with the files; comes before AIAYN_KERAS_DATA.
-        variant: For Multi30k: `"tok"` (lower-cased, normalised, tokenised; published BLEU figures
-            use it) or `"raw"`. Other corpora have no variants and leave it aside.
-        normalization: Unicode normal form of the text; see `read_parallel`.
-        tree_leaves: For `craft-parsing`: `"XX"` or `"tags"`; see `linearize`.
-        train_size: Number of training pairs of `demo`. Other corpora are loaded whole.
-        validation_size: Number of validation pairs of `demo`.
-        test_size: Number of test pairs of `demo`.
-        seed: Seed of `demo`.
+        data_dir: Folder with the files; takes precedence over AIAYN_KERAS_DATA.
+        variant: For Multi30k, `"tok"` (lower-cased, normalized, tokenized; used for published BLEU
+            scores) or `"raw"`. Ignored for other corpora.
+        normalization: Unicode normalization form of the text; see `stream_parallel`.
+        tree_leaves: For `craft-parsing`, `"XX"` or `"tags"`; see `linearize`.
+        train_size: Number of training pairs for `demo`. Other corpora are loaded whole.
+        validation_size: Number of validation pairs for `demo`.
+        test_size: Number of test pairs for `demo`.
+        seed: Seed for `demo`.
 
     Returns:
         A `Corpus`.
 
     Raises:
-        ValueError: If `name`, `variant` or `tree_leaves` is not known.
+        ValueError: If `name`, `variant` or `tree_leaves` is unknown.
         FileNotFoundError: If a file is missing from `data_dir` or AIAYN_KERAS_DATA.
-        CorpusError: If a file is damaged or cannot be downloaded.
+        CorpusError: If a file is corrupt or cannot be downloaded.
 
     Example:
     >>> corpus = load_corpus("demo", train_size=100, validation_size=5, test_size=5)
@@ -134,8 +135,8 @@ def load_corpus(
 
 
 def _split(text, name):
-    """The texts of the three splits."""
-    splits = splits_by_component(text, TATOEBA_HELD_OUT)
+    """Divides a text into the texts of the three splits."""
+    splits = splits_by_component(text, _TATOEBA_HELD_OUT)
     texts = []
     for split in SPLITS:
         own = [each == split for each in splits]

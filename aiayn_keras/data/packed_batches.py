@@ -1,25 +1,30 @@
-"""Several pairs in one row: first-fit packing of two lengths at once."""
+"""Batches with one shape and several pairs in each row.
+
+Grain can pack too (`FirstFitPackIterDataset`), but it packs while it reads and keeps no index. A
+run could not resume in the middle of an epoch with exactly the batches that were due next, so this
+package packs pairs itself.
+"""
 
 import numpy as np
 
 from aiayn_keras.data.pair_batches import PairBatches
 from aiayn_keras.data.token_pairs import ragged_places
 
-CHUNK = 2**15
-"""Pairs that are packed together: a chunk looks through its own open rows only."""
+_CHUNK = 2**15
+"""Number of pairs packed together: a pair is only placed in rows opened by its own chunk."""
 
 
 def first_fit(source_lengths, target_lengths, source_room: int, target_room: int) -> np.ndarray:
-    """Puts every pair into the first row that has room for both sides, long pairs first.
+    """Assigns each pair to the first row with room for both sides, longest pairs first.
 
     Args:
         source_lengths: Integer array `(pairs,)`, in tokens, end ids included.
-        target_lengths: The same for the target side.
-        source_room: Source tokens that a row holds, at least the longest source.
-        target_room: Target tokens that a row holds, at least the longest target.
+        target_lengths: The same for the targets.
+        source_room: Number of source tokens that fit into a row; no source may be longer.
+        target_room: Number of target tokens that fit into a row; no target may be longer.
 
     Returns:
-        Int32 array `(pairs,)` of each pair's row, counted from 0.
+        Int32 array `(pairs,)`: the row of each pair, counted from 0.
 
     Example:
     >>> first_fit(np.array([3, 2, 1]), np.array([3, 4, 1]), source_room=4, target_room=5).tolist()
@@ -27,8 +32,8 @@ def first_fit(source_lengths, target_lengths, source_room: int, target_room: int
     """
     rows = np.empty(len(source_lengths), dtype=np.int32)
     num_rows = 0
-    for start in range(0, len(rows), CHUNK):
-        chunk = slice(start, start + CHUNK)
+    for start in range(0, len(rows), _CHUNK):
+        chunk = slice(start, start + _CHUNK)
         sides = source_lengths[chunk], target_lengths[chunk]
         rows[chunk] = num_rows + _pack(*sides, source_room, target_room)
         num_rows = int(rows[chunk].max()) + 1
@@ -36,7 +41,7 @@ def first_fit(source_lengths, target_lengths, source_room: int, target_room: int
 
 
 def _pack(source_lengths, target_lengths, source_room, target_room):
-    """The rows of one chunk."""
+    """Assigns the pairs of one chunk to rows."""
     pairs = len(source_lengths)
     source_left = np.zeros(pairs, dtype=np.int32)
     target_left = np.zeros(pairs, dtype=np.int32)
@@ -58,18 +63,19 @@ def _pack(source_lengths, target_lengths, source_room, target_room):
     return rows
 
 
-ROW_MULTIPLE = 64
+_ROW_MULTIPLE = 64
 
 
 class PackedBatches(PairBatches):
-    """Training batches of one shape, rows filled with pairs: little padding, one compilation.
+    """Training batches with several pairs per row: little padding, and one shape to compile.
 
-    A row holds several pairs, one after the other; the masks number them 1, 2, 3 …, by which the
-    model keeps them apart. A row is as long as the next multiple of 64 above the longest side, in
-    proportion to the corpus' tokens on the other side.
+    The pairs in a row follow one another, and the masks number them 1, 2, 3 …, so that the model
+    can keep them apart. The longer side of a row has the length of the longest sequence, rounded up
+    to a multiple of 64. The other side is shorter in proportion to its number of tokens in the
+    corpus.
 
-    The pairs' lengths are packed once. Each epoch gives the pairs of equal lengths each other's
-    places and shuffles the rows. Arguments, attributes and errors are those of `PairBatches`.
+    Pairs are packed once. In each epoch, pairs with equal lengths swap places at random, and the
+    rows are shuffled. Arguments, attributes and errors are those of `PairBatches`.
 
     Example:
     >>> from aiayn_keras.data import TokenPairs
@@ -84,8 +90,8 @@ class PackedBatches(PairBatches):
         row_of_pair = first_fit(source_lengths, target_lengths, S, T)
         rows = int(row_of_pair.max()) + 1
         steps = -(-rows // (tokens_per_batch // max(S, T)))
-        B = -(-rows // steps)  # Few rows of the last batch are empty.
-        # Pairs in the order of rows. A place in this order is for a pair of the same lengths.
+        B = -(-rows // steps)  # leaves few empty rows in the last batch
+        # Pairs ordered by row. Only pairs with the same lengths may swap places in this order.
         self._pairs = np.argsort(row_of_pair, kind="stable").astype(np.int32)
         self._row_starts = np.searchsorted(
             row_of_pair[self._pairs], np.arange(steps * B + 1)
@@ -94,7 +100,7 @@ class PackedBatches(PairBatches):
         return ((B, S, T),), (steps,)
 
     def _lay_out(self, epoch):
-        """The pair of every place, and the order of the rows."""
+        """Returns the pair in each place, and the order of the rows."""
         pairs, rows = self._pairs, np.arange(len(self._row_starts) - 1, dtype=np.int32)
         if self.shuffle:
             rng = np.random.default_rng([self.seed, epoch])
@@ -110,7 +116,7 @@ class PackedBatches(PairBatches):
         return 0, pairs[ragged_places(starts, counts)], np.repeat(np.arange(B), counts)
 
     def _swapped_pairs(self, rng):
-        """Another pair of the same lengths for every place."""
+        """Shuffles pairs among the places of pairs with the same lengths."""
         by_lengths = np.argsort(self._lengths, kind="stable")
         shuffled = rng.permutation(len(by_lengths))
         shuffled = shuffled[np.argsort(self._lengths[shuffled], kind="stable")]
@@ -120,11 +126,11 @@ class PackedBatches(PairBatches):
 
 
 def _row_lengths(source_lengths, target_lengths, tokens_per_batch):
-    """Source and target positions of a row."""
+    """Computes the number of source and target positions in a row."""
     longest = np.array([source_lengths.max(), target_lengths.max()], dtype=np.int64)
-    row = -(-longest.max() // ROW_MULTIPLE) * ROW_MULTIPLE
+    row = -(-longest.max() // _ROW_MULTIPLE) * _ROW_MULTIPLE
     tokens = np.array([source_lengths.sum(), target_lengths.sum()], dtype=np.float64)
     lengths = np.ceil(row * tokens / tokens.max()).astype(np.int64)
-    # Neighbouring lengths differ too little to be worth an odd shape.
+    # Multiples of 8 are enough: a finer choice of length would hardly save padding.
     lengths = -(-lengths // 8) * 8
     return tuple(int(n) for n in np.clip(lengths, longest, min(row, tokens_per_batch)))

@@ -1,4 +1,9 @@
-"""From token ids and their places to the arrays that the model is trained on."""
+"""Base classes of all batches: access by index, and the arrays for the model.
+
+`BatchSequence` is an endless, indexed sequence of batches, also available as a Grain data set.
+`PairBatches` adds the conversion of token pairs to padded arrays. Its subclasses, `TokenBatches`
+and `PackedBatches`, decide which pairs form a batch.
+"""
 
 import abc
 import functools
@@ -11,24 +16,24 @@ import numpy as np
 from aiayn_keras.data.token_pairs import Pairs, Tokens, ragged_places
 
 
-def make_batch(shape, sides, rows, *, start_id, end_id, pad_id, source_end=True):
-    """Arranges pairs in rows: one pair in a row, or several one after the other.
+def _make_batch(shape, sides, rows, *, start_id, end_id, pad_id, source_end=True):
+    """Arranges pairs in rows, with one pair or several consecutive pairs in each row.
 
-    The encoder reads the source ids and the end id; the decoder reads the start id and the target
-    ids; the labels are the target ids and the end id. Masks number the pairs of a row from 1.
+    The encoder reads the source ids and the end id, the decoder reads the start id and the target
+    ids, and the labels are the target ids and the end id. Masks number the pairs in a row from 1.
 
     Args:
         shape: Tuple `(B, S, T)`.
         sides: Source and target `Tokens` of the pairs.
-        rows: Integer array `(pairs,)`, ascending: the row of each pair.
-        start_id: Id that starts every decoder input.
-        end_id: Id that ends every source and all labels.
+        rows: Ascending integer array `(pairs,)`: the row of each pair.
+        start_id: First id of each target in the decoder input.
+        end_id: Last id of each source and of its labels.
         pad_id: Id at padded positions.
         source_end: Whether the encoder reads the end id.
 
     Returns:
-        A tuple `(x, y, sample_weight)`: the dictionary of the model's four inputs, labels `(B, T)`,
-        all int32, and float32 weights `(B, T)`, 1 on labels and 0 on padding.
+        A tuple `(x, y, sample_weight)`: the dictionary of the model's four inputs and the labels
+        `(B, T)`, all int32, and float32 weights `(B, T)`, 1 for labels and 0 for padding.
     """
     B, S, T = shape
     source = _with_end(sides[0], end_id) if source_end else sides[0]
@@ -37,7 +42,7 @@ def make_batch(shape, sides, rows, *, start_id, end_id, pad_id, source_end=True)
     numbers = np.arange(len(rows)) - first + 1
     encoder_ids, encoder_mask, _ = _scatter(source, rows, first, numbers, (B, S), pad_id)
     labels, decoder_mask, places = _scatter(target, rows, first, numbers, (B, T), pad_id)
-    # The decoder reads the labels one position later, from the start id on.
+    # The decoder input is the labels, shifted right by one position to begin with the start id.
     decoder_ids = np.full_like(labels, pad_id)
     begins = np.cumsum(target.lengths) - target.lengths
     shifted = np.roll(target.ids, 1)
@@ -53,7 +58,7 @@ def make_batch(shape, sides, rows, *, start_id, end_id, pad_id, source_end=True)
 
 
 def _with_end(tokens, end_id):
-    """The sequences, each with the end id."""
+    """Appends the end id to each sequence."""
     lengths = tokens.lengths.astype(np.int64) + 1
     ends = np.cumsum(lengths) - 1
     ids = np.full(lengths.sum(), end_id, dtype=np.int32)
@@ -64,7 +69,7 @@ def _with_end(tokens, end_id):
 
 
 def _scatter(tokens, rows, first, numbers, shape, pad_id):
-    """Ids and mask of `shape` with the tokens in their rows, and the flat places of the tokens."""
+    """Returns ids and mask of `shape` with the tokens in place, and the tokens' flat indices."""
     before = np.cumsum(tokens.lengths) - tokens.lengths
     columns = before - before[first]
     places = ragged_places(rows * shape[1] + columns, tokens.lengths)
@@ -76,53 +81,57 @@ def _scatter(tokens, rows, first, numbers, shape, pad_id):
 
 
 class BatchSequence(abc.ABC):
-    """Batches by their index: `i` is step `i % steps_per_epoch` of epoch `i // steps_per_epoch`.
+    """An endless sequence of batches, accessed by index.
 
-    A subclass gives `batch(index)`, which must not depend on what was asked before.
+    Index `i` is step `i % steps_per_epoch` of epoch `i // steps_per_epoch`. A subclass defines
+    `batch(index)`, whose result must not depend on earlier calls.
 
     Attributes:
-        steps_per_epoch: Batches per epoch.
+        steps_per_epoch: Number of batches per epoch.
     """
 
     steps_per_epoch: int
 
     @abc.abstractmethod
     def batch(self, index: int):
-        """The batch `(x, y, sample_weight)` of an index that is not negative."""
+        """Computes the batch `(x, y, sample_weight)` with a non-negative index."""
 
     def __len__(self) -> int:
-        """Batches per epoch. An index may go beyond: the epochs follow each other without end."""
+        """Number of batches per epoch; larger indices continue with the following epochs."""
         return self.steps_per_epoch
 
     def __iter__(self) -> Iterator:
-        """The batches of the first epoch."""
+        """Iterates over the batches of the first epoch."""
         return (self[step] for step in range(self.steps_per_epoch))
 
     def __getitem__(self, index: int):
-        """The batch `(x, y, sample_weight)` of step `index`, counted from the first epoch on."""
-        return self.batch(checked_index(index))
+        """The batch `(x, y, sample_weight)` at step `index`, counted from the first epoch."""
+        return self.batch(_checked_index(index))
 
     def to_iter_dataset(self, start_step: int = 0, num_steps: int | None = None, prefetch: int = 2):
-        """These batches as a Grain data set.
+        """Returns these batches as a Grain data set.
 
-        For `model.fit(dataset, steps_per_epoch=batches.steps_per_epoch, shuffle=False)`: Keras
-        warns that it cannot shuffle a Grain data set unless told not to.
+        Pass it to `model.fit(dataset, steps_per_epoch=batches.steps_per_epoch, shuffle=False)`:
+        without `shuffle=False` Keras warns that it cannot shuffle a Grain data set.
 
-        The state of its iterators (`get_state`, `set_state`) counts batches since `start_step`;
-        an iterator that is given a state goes on with exactly the batches that were to come.
-        `to_iter_dataset(start_step=n)` does the same without a state. On TensorFlow Keras takes the
-        dimensions on which the first two batches agree to be the same for all: of `TokenBatches`
-        with a shape in the majority, start at the beginning of an epoch.
+        The state of an iterator (`get_state`, `set_state`) is the number of batches since
+        `start_step`. An iterator with a restored state continues with exactly the batches that were
+        due next; `to_iter_dataset(start_step=n)` does the same without a state. With the TensorFlow
+        backend, Keras treats every dimension in which the first two batches agree as static. If one
+        shape of `TokenBatches` has the majority of batches, start at the beginning of an epoch.
 
         Args:
-            start_step: The batch to start with, counted from the first epoch on.
-            num_steps: Number of batches to give; `None` for no end.
-            prefetch: Batches that a thread prepares ahead; 0 for none.
+            start_step: Index of the first batch, counted from the first epoch.
+            num_steps: Number of batches; `None` for an endless data set.
+            prefetch: Number of batches that a thread prepares in advance; 0 for none.
 
         Returns:
             A `grain.IterDataset` of `(x, y, sample_weight)`.
+
+        Raises:
+            ValueError: If `start_step` or `prefetch` is negative.
         """
-        import grain  # with JAX, where that is installed: workers that tokenize need neither
+        import grain  # also loads JAX if it is installed; workers that tokenize need neither
 
         if start_step < 0 or prefetch < 0:
             raise ValueError(
@@ -135,8 +144,8 @@ class BatchSequence(abc.ABC):
         return steps.map(self.batch).to_iter_dataset(options)
 
 
-def checked_index(index):
-    """An index as an int, if it is not negative."""
+def _checked_index(index):
+    """Returns an index as an int, or raises an `IndexError` if it is negative."""
     index = operator.index(index)
     if index < 0:
         raise IndexError(f"A batch index must not be negative. Received: {index}.")
@@ -144,38 +153,38 @@ def checked_index(index):
 
 
 class PairBatches(BatchSequence):
-    """Training batches of token pairs, each epoch in an order of its own.
+    """Training batches of token pairs, in a different order in each epoch.
 
-    Every batch is `(x, y, sample_weight)` as `keras.Model.fit` takes it. The encoder reads the
-    source pieces and the end id; the decoder reads the start id and the target pieces; the labels
-    `y` are the target pieces and the end id. Padding has mask 0 and weight 0.
+    Every batch is a tuple `(x, y, sample_weight)`, as `keras.Model.fit` expects. The encoder reads
+    the source ids and the end id, the decoder reads the start id and the target ids, and the labels
+    `y` are the target ids and the end id. Padding has mask 0 and weight 0.
 
-    Each epoch holds every pair exactly once, in an order that depends on `(seed, epoch)` alone.
+    Each epoch contains every pair exactly once, in an order that depends only on `(seed, epoch)`.
 
-    A subclass plans the shapes once (`_plan`), lays out each epoch (`_lay_out`) and finds a batch
-    in that layout (`_locate`).
+    A subclass plans the shapes once (`_plan`), lays out each epoch (`_lay_out`) and looks up single
+    batches in that layout (`_locate`).
 
     Args:
         pairs: `TokenPairs`, `TokenShards` or `SampledPairs`.
-        tokens_per_batch: Largest number of positions of a batch per side, padding included:
+        tokens_per_batch: Maximum number of positions per side of a batch, padding included:
             `B * max(S, T) <= tokens_per_batch`. The paper uses about 25,000.
-        seed: Seed of the order, not negative.
-        start_id: Id that starts the decoder input.
-        end_id: Id that ends the encoder input and the labels.
+        seed: Non-negative seed of the order.
+        start_id: First id of each target in the decoder input.
+        end_id: Last id of each source and of its labels.
         pad_id: Id at padded positions.
         source_end: Whether the encoder reads the end id.
-        shuffle: Whether each epoch has an order of its own. Without, all epochs are alike.
+        shuffle: Whether each epoch has a different order; if not, all epochs are the same.
 
     Attributes:
-        shapes: Tuple of the `(B, S, T)` in use, short ones first.
-        steps_per_epoch: Batches per epoch.
+        shapes: Tuple of the shapes `(B, S, T)` in use, shortest first.
+        steps_per_epoch: Number of batches per epoch.
         padding_share: Share of encoder and decoder positions that are padding, in [0, 1).
-        real_source_tokens: Encoder tokens per epoch that are not padding.
-        real_target_tokens: Labels per epoch that are not padding, end ids included.
+        real_source_tokens: Number of encoder tokens per epoch, padding excluded.
+        real_target_tokens: Number of labels per epoch, padding excluded and end ids included.
 
     Raises:
-        ValueError: If a pair (with its end id) is longer than `tokens_per_batch`, or an argument is
-            out of range.
+        ValueError: If a pair (including its end id) is longer than `tokens_per_batch`, or `seed` is
+            negative.
     """
 
     def __init__(
@@ -195,7 +204,7 @@ class PairBatches(BatchSequence):
         self.pairs, self.seed, self.shuffle = pairs, seed, shuffle
         self._options = {"start_id": start_id, "end_id": end_id, "pad_id": pad_id}
         self._options["source_end"] = source_end
-        # With the end id.
+        # End ids included.
         lengths = [
             np.asarray(pairs.source_lengths, dtype=np.int32) + int(source_end),
             np.asarray(pairs.target_lengths, dtype=np.int32) + 1,
@@ -206,29 +215,29 @@ class PairBatches(BatchSequence):
         self.real_source_tokens, self.real_target_tokens = (int(side.sum()) for side in lengths)
         positions = sum(n * B * (S + T) for n, (B, S, T) in zip(steps, self.shapes, strict=True))
         self.padding_share = 1 - (self.real_source_tokens + self.real_target_tokens) / positions
-        # Prefetching reaches one epoch ahead: two are enough.
+        # Prefetching may already read the next epoch while this one is in use.
         self._epoch = functools.lru_cache(maxsize=2)(self._lay_out)
 
     @abc.abstractmethod
     def _plan(self, source_lengths, target_lengths, tokens_per_batch):
-        """The shapes `(B, S, T)`, and how many batches of an epoch have each, as ints."""
+        """Returns the shapes `(B, S, T)` and the number of batches per epoch of each, as ints."""
 
     @abc.abstractmethod
     def _lay_out(self, epoch):
-        """The order of an epoch, in any form that `_locate` understands."""
+        """Returns the order of an epoch, in the form that `_locate` expects."""
 
     @abc.abstractmethod
     def _locate(self, layout, step):
-        """The shape number of a batch, its pair numbers, and the row of each pair."""
+        """Returns the index of a batch's shape, its pair numbers, and the row of each pair."""
 
     def batch(self, index: int):
         shape, numbers, rows = self._find(index)
         sides = self.pairs.read(numbers, index // self.steps_per_epoch)
-        return make_batch(self.shapes[shape], sides, rows, **self._options)
+        return _make_batch(self.shapes[shape], sides, rows, **self._options)
 
     def pair_numbers(self, index: int) -> np.ndarray:
-        """Numbers of the pairs in batch `index`, row by row."""
-        return self._find(checked_index(index))[1]
+        """Returns the numbers of the pairs in batch `index`, row by row."""
+        return self._find(_checked_index(index))[1]
 
     def _find(self, index):
         epoch, step = divmod(index, self.steps_per_epoch)
@@ -243,14 +252,14 @@ class PairBatches(BatchSequence):
 
 
 def _check_lengths(source_lengths, target_lengths, tokens_per_batch):
-    """Refuses a pair that alone, end ids included, is more than a batch."""
+    """Raises a `ValueError` for a pair that does not fit into a batch, end ids included."""
     longest = np.maximum(source_lengths, target_lengths)
     if longest.max() > tokens_per_batch:
         pair = int((longest > tokens_per_batch).argmax())
         raise ValueError(
-            "`tokens_per_batch` must hold every pair. "
+            "`tokens_per_batch` must be large enough for every pair. "
             f"Received: tokens_per_batch={tokens_per_batch}, but pair {pair} (counted from 0) has "
             f"{source_lengths[pair]} source and {target_lengths[pair]} target tokens, end ids "
-            "included. Raise `tokens_per_batch`, or drop long pairs: with `filter_pairs`, or by "
-            "`batches.max_length` of a recipe."
+            "included. Increase `tokens_per_batch`, or drop long pairs with `filter_pairs` or with "
+            "`batches.max_length` in a recipe."
         )

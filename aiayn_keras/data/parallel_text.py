@@ -1,4 +1,4 @@
-"""Parallel text, and how it is read: two aligned files, or one file of tab-separated pairs."""
+"""Parallel text: aligned sentences, read from one or two files and divided into splits."""
 
 import dataclasses
 import hashlib
@@ -15,20 +15,20 @@ from aiayn_keras.common.text_files import (
     stream_lines,
 )
 
-NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
+_NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class ParallelText:
-    """Aligned sentences of two languages.
+    """Aligned sentences in two languages.
 
     Args:
-        sources: The source sentences, in order.
-        targets: The target sentences; `targets[i]` translates `sources[i]`.
-        name: Name of this text in messages and logs.
+        sources: Source sentences.
+        targets: Target sentences; `targets[i]` translates `sources[i]`.
+        name: Name of the text, used in messages and logs.
 
     Raises:
-        CorpusError: If the two sides do not have the same number of sentences.
+        CorpusError: If the numbers of source and target sentences differ.
 
     Example:
     >>> text = ParallelText(["a cat", "a dog"], ["eine Katze", "ein Hund"], name="pets")
@@ -43,7 +43,7 @@ class ParallelText:
     name: str = "text"
 
     def __post_init__(self):
-        """Freeze both sides and compare their lengths."""
+        """Freezes both sides and compares their lengths."""
         object.__setattr__(self, "sources", tuple(self.sources))
         object.__setattr__(self, "targets", tuple(self.targets))
         if len(self.sources) != len(self.targets):
@@ -60,7 +60,7 @@ class ParallelText:
         return zip(self.sources, self.targets, strict=True)
 
     def __getitem__(self, index):
-        """The pair at `index`, or a `ParallelText` for a slice."""
+        """Returns the pair at `index`, or a `ParallelText` for a slice."""
         if isinstance(index, slice):
             return ParallelText(self.sources[index], self.targets[index], self.name)
         return self.sources[index], self.targets[index]
@@ -77,18 +77,21 @@ def read_parallel(
     max_line_bytes: int = MAX_LINE_BYTES,
     max_lines: int = MAX_LINES,
 ) -> ParallelText:
-    """Reads the pairs of `stream_parallel` into a `ParallelText` named after the source file.
+    """Reads a corpus that fits into memory; the text is named after the source file.
 
     Args:
         source_path: As in `stream_parallel`.
         target_path: As in `stream_parallel`.
         normalization: As in `stream_parallel`.
         max_line_bytes: As in `stream_parallel`.
-        max_lines: Greatest number of pairs.
+        max_lines: Maximum number of pairs.
+
+    Returns:
+        A `ParallelText`.
 
     Raises:
-        CorpusError: If there is no line at all or more than `max_lines`, or as `stream_parallel`
-            does.
+        CorpusError: If the corpus is empty or has more than `max_lines` pairs, and for the reasons
+            given in `stream_parallel`.
     """
     options = {"normalization": normalization, "max_line_bytes": max_line_bytes}
     sources, targets = [], []
@@ -105,32 +108,33 @@ def read_parallel(
 def stream_parallel(
     source_path, target_path=None, *, normalization="NFC", max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator:
-    """Gives aligned sentences one pair at a time, for corpora larger than memory.
+    """Reads aligned sentences one pair at a time, from corpora of any size.
 
-    No line is dropped, empty ones included: see `filter_pairs`.
+    All lines are kept, including empty ones; `filter_pairs` can drop them later.
 
     Args:
         source_path: File with one source sentence per line, plain or `.gz`. Without `target_path`,
-            a file with at least two tab-separated columns: source, target. Further columns (the
-            attribution of a Tatoeba export) are left out.
-        target_path: File with the translations, line by line, or `None`.
-        normalization: Unicode normal form of both sides: `"NFC"`, `"NFKC"`, `"NFD"`, `"NFKD"`,
-            or `None` to leave the text as it is.
-        max_line_bytes: Greatest size of a line in bytes.
+            a file with at least two tab-separated columns: source and target. Further columns, such
+            as the attribution in an export from Tatoeba, are ignored.
+        target_path: File with the translation of each line, or `None`.
+        normalization: Unicode normalization form of both sides: `"NFC"`, `"NFKC"`, `"NFD"` or
+            `"NFKD"`; `None` leaves the text unchanged.
+        max_line_bytes: Maximum size of a line, in bytes.
 
     Yields:
         Tuples of source and target sentence.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        OSError: If a file is no regular file.
-        CorpusError: When the line is reached: if the two files differ in their number of lines, a
-            line of a tab-separated file has no tab, or `stream_lines` cannot read a file.
-        ValueError: If `normalization` is not known.
+        OSError: If a file is not a regular file.
+        CorpusError: If the two files have different numbers of lines, a line in a tab-separated
+            file has no tab, or a file cannot be read by `stream_lines`. It is raised when the line
+            is reached.
+        ValueError: If `normalization` is unknown.
     """
-    if normalization is not None and normalization not in NORMALIZATIONS:
+    if normalization is not None and normalization not in _NORMALIZATIONS:
         raise ValueError(
-            f"`normalization` must be None or one of {', '.join(NORMALIZATIONS)}. "
+            f"`normalization` must be None or one of {', '.join(_NORMALIZATIONS)}. "
             f"Received: normalization={normalization!r}."
         )
     paths = [path for path in (source_path, target_path) if path is not None]
@@ -147,7 +151,7 @@ def stream_parallel(
 
 
 def _columns(path, lines):
-    """The first two tab-separated columns of a file."""
+    """Yields the first two tab-separated columns of each line."""
     for number, line in enumerate(lines, start=1):
         columns = line.split("\t")
         if len(columns) < 2:
@@ -159,7 +163,7 @@ def _columns(path, lines):
 
 
 def _aligned(paths, files):
-    """The lines of two files, side by side."""
+    """Yields the lines of two files as pairs."""
     for number, pair in enumerate(itertools.zip_longest(*files), start=1):
         if None in pair:
             counts = [
@@ -177,13 +181,14 @@ SPLITS = ("train", "validation", "test")
 
 
 def split_of(sentence: str, held_out: float) -> str:
-    """The split a sentence belongs to, by BLAKE2b of its letters and digits.
+    """Assigns a sentence to a split by the BLAKE2b hash of its letters and digits.
 
-    Case, spaces and punctuation do not count: "Hello!" and "hello" fall into the same split.
+    Every machine computes the same split, without a seed. Case, spaces and punctuation are ignored:
+    "Hello!" and "hello" belong to the same split.
 
     Args:
         sentence: The sentence.
-        held_out: Share of sentences for validation, and again for test, in [0, 0.5].
+        held_out: Share of sentences for validation, and the same share for test, in [0, 0.5].
 
     Returns:
         `"train"`, `"validation"` or `"test"`.
@@ -196,24 +201,24 @@ def split_of(sentence: str, held_out: float) -> str:
 
 
 def splits_by_component(pairs, held_out: float) -> list[str]:
-    """The split of every pair, such that no two splits share a sentence on either side.
+    """Assigns pairs to splits such that no two splits share a sentence on either side.
 
-    Pairs are connected if they have the same source or the same target, by letters and digits. The
-    connected components of this graph stay whole. The first source of a component, in the order of
-    its letters, decides its split: pairs that are not connected to a component do not move it.
+    Two pairs are connected if their sources, or their targets, have the same letters and digits.
+    Each connected component goes to one split as a whole, which is the split of its alphabetically
+    first source. So pairs outside a component have no influence on its split.
 
     Args:
         pairs: Iterable of tuples of source and target sentence.
-        held_out: Share of components for validation, and again for test, in [0, 0.5].
+        held_out: Share of components for validation, and the same share for test, in [0, 0.5].
 
     Returns:
-        `"train"`, `"validation"` or `"test"` for each pair, in order.
+        List of `"train"`, `"validation"` or `"test"`, one for each pair.
 
     Example:
     >>> splits_by_component([("Go!", "Ve."), ("go", "Vete."), ("Leave!", "Vete")], 0.25)
     ['validation', 'validation', 'validation']
     """
-    # Union-find. A node is `(side, letters)`; the root of a tree is its smallest node, a source.
+    # Union-find. A node is `(side, letters)`; the root of each tree is its first node, a source.
     parents = {}
 
     def root_of(node):
@@ -230,5 +235,5 @@ def splits_by_component(pairs, held_out: float) -> list[str]:
 
 
 def letters_of(sentence: str) -> str:
-    """The letters and digits of a sentence, in lower case."""
+    """Returns the letters and digits of a sentence, in lower case."""
     return "".join(filter(str.isalnum, sentence.casefold()))

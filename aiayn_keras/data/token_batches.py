@@ -1,4 +1,8 @@
-"""The shapes of batches: a few that waste little padding, their rows, and their order."""
+"""Batches of pairs with similar lengths and few different shapes (paper 5.1).
+
+`choose_shapes` finds lengths to pad to, `batch_sizes` the rows of each shape, and `interleave` an
+order in which neighbouring batches differ; `TokenBatches` combines them.
+"""
 
 import itertools
 
@@ -7,26 +11,26 @@ import numpy as np
 from aiayn_keras.data.pair_batches import PairBatches
 from aiayn_keras.data.token_pairs import Pairs
 
-MAX_GRID = 64
+_MAX_GRID = 64
 
 
 def choose_shapes(source_lengths, target_lengths, max_shapes: int):
-    """Pick source and target lengths to pad to, and a shape for every pair.
+    """Chooses source and target lengths to pad to, and assigns a shape to every pair.
 
-    A pair of lengths `(s, t)` fits a shape `(S, T)` if `s <= S` and `t <= T`, and then costs
-    `S + T` positions. S and T are free of each other. One shape after the other is added where it
-    saves most positions; then each is taken out and put back at the best place, until nothing
-    improves. No two shapes share an S or a T: Keras looks at the first two batches of a data set
-    and takes every dimension that agrees for static.
+    A pair with lengths `(s, t)` fits a shape `(S, T)` if `s <= S` and `t <= T`; it then takes up
+    `S + T` positions. S and T are chosen independently. Shapes are added one at a time, each where
+    it saves the most positions. Then each shape in turn is removed and added again at the best
+    place, until the number of positions no longer falls. No two shapes share an S or a T, because
+    Keras treats every dimension in which the first two batches of a data set agree as static.
 
     Args:
         source_lengths: Integer array `(pairs,)`, in tokens.
         target_lengths: Integer array `(pairs,)`, in tokens.
-        max_shapes: Most shapes to use, at least 1.
+        max_shapes: Maximum number of shapes, at least 1.
 
     Returns:
-        Shapes as an integer array `(shapes, 2)`, short ones first, and an integer array `(pairs,)`
-        with each pair's shape number.
+        Integer array `(shapes, 2)` of the shapes, shortest first, and integer array `(pairs,)` of
+        the index of each pair's shape.
     """
     sources, counts_s = _grid(source_lengths)
     targets, counts_t = _grid(target_lengths)
@@ -41,16 +45,16 @@ def choose_shapes(source_lengths, target_lengths, max_shapes: int):
 
 
 def _grid(lengths):
-    """Upper edges of at most MAX_GRID length bins, and each length's bin."""
+    """Divides lengths into at most `_MAX_GRID` bins; returns upper edges and each length's bin."""
     edges = np.unique(lengths)
-    if len(edges) > MAX_GRID:
-        quantiles = np.quantile(lengths, np.linspace(0, 1, MAX_GRID), method="higher")
+    if len(edges) > _MAX_GRID:
+        quantiles = np.quantile(lengths, np.linspace(0, 1, _MAX_GRID), method="higher")
         edges = np.unique(quantiles)
     return edges, np.searchsorted(edges, lengths)
 
 
 def _search(counts, sources, targets, max_shapes):
-    """Corners `(i, j)` of the shapes on the grid; the first one covers everything."""
+    """Finds the corners `(i, j)` of the shapes on the grid; the first shape fits every pair."""
 
     def with_best_corner(others, place):
         corner = _best_corner(counts, sources, targets, others)
@@ -75,7 +79,7 @@ def _search(counts, sources, targets, max_shapes):
 
 
 def _cell_costs(sources, targets, corners):
-    """Positions a pair of each grid cell costs in the cheapest shape that holds it."""
+    """Computes the positions that a pair in each grid cell takes up in the cheapest shape."""
     cost = np.full((len(sources), len(targets)), float(sources[-1] + targets[-1]))
     for i, j in corners:
         block = cost[: i + 1, : j + 1]
@@ -84,10 +88,11 @@ def _cell_costs(sources, targets, corners):
 
 
 def _best_corner(counts, sources, targets, others):
-    """The corner `(i, j)`, no row or column shared with `others`, that saves most beside them.
+    """Finds the corner `(i, j)` that saves the most positions in addition to `others`.
 
-    All corners with the same `S + T` save the same amount per cell, so one two-way running sum
-    over the grid prices all of them. The largest shape again if no free corner saves anything.
+    It shares no row or column with them. All corners with the same `S + T` save the same amount per
+    cell, so a single cumulative sum over both axes of the grid evaluates all of them. Returns the
+    largest shape again if no free corner saves anything.
     """
     cost = _cell_costs(sources, targets, others)
     positions = sources[:, None] + targets[None, :]
@@ -104,7 +109,7 @@ def _best_corner(counts, sources, targets, others):
 
 
 def _assign(source_lengths, target_lengths, shapes):
-    """Give each pair its cheapest shape, then shrink the shapes to what they hold."""
+    """Assigns each pair to its cheapest shape, then shrinks the shapes to fit their pairs."""
     positions = shapes.sum(axis=1)
     member = np.full(len(source_lengths), -1)
     for k in np.argsort(-positions, kind="stable"):
@@ -117,9 +122,9 @@ def _assign(source_lengths, target_lengths, shapes):
 
 
 def _make_distinct(shapes):
-    """Raise equal lengths by as little as possible.
+    """Increases lengths that are equal until all differ, by as little as possible.
 
-    Shrinking alone can make two lengths equal, so none is raised beyond what it was before.
+    Only shrinking can make two lengths equal, so none grows beyond its value before shrinking.
     """
     shapes = shapes.copy()
     for side in (0, 1):
@@ -130,19 +135,19 @@ def _make_distinct(shapes):
 
 
 def batch_sizes(shapes, members, tokens_per_batch: int):
-    """Rows per batch and batches per epoch of each shape.
+    """Computes the rows per batch and the batches per epoch for each shape.
 
-    A shape needs `ceil(pairs / largest batch)` batches; spreading its pairs evenly over them
-    leaves fewer empty rows than there are batches. No two shapes get the same number of rows (see
-    `choose_shapes`) unless the budget leaves no choice.
+    A shape needs `ceil(pairs / maximum rows)` batches. Dividing its pairs evenly among them leaves
+    fewer empty rows than there are batches. No two shapes get the same number of rows (for the
+    reason given in `choose_shapes`), unless the token budget makes it unavoidable.
 
     Args:
         shapes: Integer array `(shapes, 2)` of S and T.
-        members: Integer array `(shapes,)`: how many pairs each shape holds.
-        tokens_per_batch: Upper limit of rows times `max(S, T)`.
+        members: Integer array `(shapes,)`: the number of pairs with each shape.
+        tokens_per_batch: Maximum of rows times `max(S, T)`.
 
     Returns:
-        Two integer arrays `(shapes,)`: rows per batch, batches per epoch.
+        Two integer arrays `(shapes,)`: rows per batch and batches per epoch.
     """
     rows = np.zeros(len(shapes), dtype=np.int64)
     for k in np.argsort(members, kind="stable"):
@@ -154,13 +159,13 @@ def batch_sizes(shapes, members, tokens_per_batch: int):
 
 
 def interleave(counts, rng) -> np.ndarray:
-    """A random order of `counts[k]` items of each kind `k` without equal neighbours.
+    """Draws a random order of `counts[k]` items of each kind `k` without equal neighbours.
 
-    Where one kind has more than half of the items that cannot be; then the order is random but
-    for the second item, which differs from the first.
+    If more than half of the items are of one kind, there is no such order. The order is then random
+    except that the second item differs from the first.
 
     Args:
-        counts: Integer array `(kinds,)`, all positive.
+        counts: Integer array `(kinds,)` of positive numbers.
         rng: A `numpy.random.Generator`.
 
     Returns:
@@ -191,26 +196,27 @@ def interleave(counts, rng) -> np.ndarray:
 
 
 class TokenBatches(PairBatches):
-    """Training batches by approximate sequence length, as in the paper's section 5.1.
+    """Training batches of pairs with similar lengths, as in section 5.1 of the paper.
 
-    At most `max_shapes` different shapes occur, so that a compiled training step is compiled at
-    most that often. Rows that a shape's last batch lacks are empty. Without shuffling, pairs of one
-    shape keep their order.
+    There are at most `max_shapes` different shapes, so a training step is compiled at most that
+    many times. The last batch of a shape is filled up with empty rows. Without shuffling, pairs
+    with the same shape stay in corpus order.
 
-    Neighbouring batches differ in every dimension where the counts allow, over the edges of epochs
-    as well, and the first two of an epoch always do. With the TensorFlow backend Keras takes a
-    dimension for static if the first two batches of a data set agree in it, so start where they
-    differ: with no shape in the majority that is everywhere, and else at the start of any epoch.
+    Neighbouring batches differ in every dimension where the counts permit it, also across the end
+    of an epoch; the first two batches of an epoch always do. With the TensorFlow backend, Keras
+    treats every dimension in which the first two batches of a data set agree as static. So start a
+    data set where two batches differ: anywhere if no shape has the majority of batches, otherwise
+    at the beginning of an epoch.
 
     Args:
         pairs: `TokenPairs`, `TokenShards` or `SampledPairs`.
-        tokens_per_batch: Largest number of positions of a batch per side, padding included.
-        max_shapes: Most different `(B, S, T)` to use. More shapes, less padding.
-        **options: `seed`, `shuffle` and the special ids; see `PairBatches`, also for the
-            attributes.
+        tokens_per_batch: Maximum number of positions per side of a batch, padding included.
+        max_shapes: Maximum number of different shapes `(B, S, T)`; more shapes need less padding.
+        **options: `seed`, `shuffle` and the special ids, as in `PairBatches`, which also describes
+            the attributes.
 
     Raises:
-        ValueError: If `max_shapes` is below 1, or as `PairBatches` does.
+        ValueError: If `max_shapes` is less than 1, and for the reasons given in `PairBatches`.
 
     Example:
     >>> from aiayn_keras.data import TokenPairs
@@ -231,14 +237,14 @@ class TokenBatches(PairBatches):
 
     def _plan(self, source_lengths, target_lengths, tokens_per_batch):
         sides, member = choose_shapes(source_lengths, target_lengths, self.max_shapes)
-        # Pair numbers of every shape, in corpus order.
+        # Numbers of the pairs with each shape, in corpus order.
         self._members = [np.flatnonzero(member == k).astype(np.int32) for k in range(len(sides))]
         rows, self._steps = batch_sizes(sides, np.bincount(member), tokens_per_batch)
         shapes = np.column_stack([rows, sides]).tolist()
         return tuple(map(tuple, shapes)), self._steps.tolist()
 
     def _lay_out(self, epoch):
-        """Shape of every step, its place among that shape's batches, and the shuffled pairs."""
+        """Returns each step's shape, its count among that shape's batches, and shuffled pairs."""
         rng = np.random.default_rng([self.seed, epoch])
         members = self._members
         if self.shuffle:
@@ -257,15 +263,15 @@ class TokenBatches(PairBatches):
         return shape, numbers, np.arange(len(numbers))
 
     def _order(self, epoch, rng):
-        """The shape of every step: not that of the step before, over an epoch's edge as well."""
+        """Draws the shapes of all steps, none the same as the one before, even across epochs."""
         last, before = self._last_shape(epoch), self._last_shape(epoch - 1) if epoch else -1
-        for _ in range(200):  # One in about `max_shapes` fits; without a majority one is found.
+        for _ in range(200):  # about one in `max_shapes` fits, so without a majority one is found
             order = interleave(self._steps, rng)
             if len(self._steps) == 1 or (order[-1] == last and order[0] != before):
                 break
         return order
 
     def _last_shape(self, epoch):
-        """The shape that ends an epoch, drawn before its order."""
+        """Draws the last shape of an epoch, before its order is drawn."""
         weights = self._steps / self._steps.sum()
         return np.random.default_rng([self.seed, epoch, 1]).choice(len(weights), p=weights)

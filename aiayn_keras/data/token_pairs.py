@@ -1,4 +1,8 @@
-"""Tokenized pairs as batches read them: lengths known for all, ids fetched for a few."""
+"""Sources of token ids for batches: every length is known in advance, ids are read on demand.
+
+`TokenPairs` keeps fixed ids in memory; `SampledPairs` draws a new segmentation in each epoch.
+`TokenShards`, in its own file, reads fixed ids from disk.
+"""
 
 import functools
 from collections.abc import Sequence
@@ -9,11 +13,11 @@ import sentencepiece
 
 
 class Tokens(NamedTuple):
-    """Several sequences of token ids, one after the other.
+    """Several sequences of token ids, concatenated.
 
     Attributes:
-        ids: Int32 array of all ids, without special ids.
-        lengths: Integer array of the number of ids of each sequence.
+        ids: Int32 array of all ids, special ids excluded.
+        lengths: Integer array `(sequences,)`: the number of ids in each sequence.
     """
 
     ids: np.ndarray
@@ -21,31 +25,31 @@ class Tokens(NamedTuple):
 
 
 class Pairs(Protocol):
-    """The pairs that batches are made of: `TokenPairs`, `TokenShards` or `SampledPairs`.
+    """Interface of the pairs in batches: `TokenPairs`, `TokenShards` and `SampledPairs`.
 
     Attributes:
-        source_lengths: Integer array `(pairs,)`, the greatest number of ids that `read` gives for
-            a pair, without special ids.
-        target_lengths: The same for the target side.
+        source_lengths: Integer array `(pairs,)`: the maximum number of ids that `read` returns for
+            each source, special ids excluded.
+        target_lengths: The same for the targets.
     """
 
     source_lengths: np.ndarray
     target_lengths: np.ndarray
 
     def read(self, numbers: np.ndarray, epoch: int) -> tuple[Tokens, Tokens]:
-        """The source and target ids of some pairs, as they are in an epoch."""
+        """Reads the source and target ids of the pairs with the given numbers in an epoch."""
 
 
 class TokenPairs:
-    """Pairs of token ids in memory, the same in every epoch.
+    """Pairs of token ids in memory; every epoch reads the same ids.
 
     Args:
-        source_ids: One sequence of token ids per pair (lists or 1-D integer arrays), without
-            special ids.
-        target_ids: The same for the target side.
+        source_ids: One sequence of token ids per pair (lists or 1-D integer arrays), special ids
+            excluded.
+        target_ids: The same for the targets.
 
     Raises:
-        ValueError: If the sides differ in number, or there is no pair.
+        ValueError: If the numbers of sources and targets differ, or there are no pairs.
 
     Example:
     >>> pairs = TokenPairs([[5, 6], [7]], [[8], [9, 9]])
@@ -71,7 +75,7 @@ class TokenPairs:
         return len(self.source_lengths)
 
     def read(self, numbers: np.ndarray, epoch: int) -> tuple[Tokens, Tokens]:
-        """The source and target ids of some pairs; all epochs are alike."""
+        """Reads the source and target ids of the pairs with the given numbers, in that order."""
         sides = []
         for side, starts in zip((self._source, self._target), self._starts, strict=True):
             lengths = side.lengths[numbers]
@@ -80,11 +84,11 @@ class TokenPairs:
 
 
 def ragged_places(starts, lengths):
-    """Places `start, start + 1, …` of every sequence, one sequence after the other.
+    """Computes the indices `start, start + 1, …` of several runs, concatenated.
 
     Args:
-        starts: Integer array: the place of each sequence's first element.
-        lengths: Integer array: the number of each sequence's places.
+        starts: Integer array: the first index of each run.
+        lengths: Integer array: the number of indices in each run.
 
     Returns:
         Int64 array `(sum(lengths),)`.
@@ -99,37 +103,38 @@ def _flatten(sequences):
     return Tokens(np.concatenate(parts), np.array([len(part) for part in parts], dtype=np.int32))
 
 
-ROOM_DRAWS = 4
-TRIES = 8
+_ROOM_DRAWS = 4
+_TRIES = 8
 
 
 class SampledPairs:
-    """Pairs whose wordpieces are drawn anew in each epoch.
+    """Pairs with a new random segmentation into wordpieces in each epoch.
 
-    With a BPE model it is BPE dropout (https://arxiv.org/abs/1910.13267): each merge is left out
-    with probability `alpha`. With a unigram model it is subword regularisation
-    (https://arxiv.org/abs/1804.10959) with the smoothing `alpha`.
+    With a BPE model this is BPE dropout (https://arxiv.org/abs/1910.13267): each merge is skipped
+    with probability `alpha`. With a unigram model it is subword regularization
+    (https://arxiv.org/abs/1804.10959) with smoothing parameter `alpha`.
 
-    Within a process, a segmentation depends on `(seed, epoch, pair)` alone. Another process gets
-    other segmentations and rooms for the same seed (SentencePiece 0.2.3 mixes in a random number
-    of the process), so a run that goes on in a new process does not repeat the old one's batches.
+    Within one process, a segmentation depends only on `(seed, epoch, pair)`. A different process
+    draws different segmentations and computes different rooms from the same seed, because
+    SentencePiece 0.2.3 mixes in a random number for each process. So a run that is resumed in a
+    new process does not repeat the batches of the old one.
 
-    Batches are laid out before an epoch is drawn, so each side has a fixed room: its longest
-    segmentation among the plain one and 4 drawn ones, at most `max_length`. A longer segmentation
-    is drawn again, up to 8 times, and then is the plain one. A segmentation shorter than its room
-    is padded.
+    Batches are laid out before the segmentations of an epoch are drawn. Each side of a pair
+    therefore has a fixed room, in tokens: the maximum length of its plain segmentation and 4 drawn
+    ones, but not more than `max_length`. A longer segmentation is drawn again; after 8 attempts the
+    plain one is used. A shorter one is padded.
 
     Args:
         sources: List of source sentences.
         targets: List of target sentences.
         proto: Bytes of a SentencePiece model.
-        alpha: See above, in (0, 1).
-        seed: Seed of the segmentations, not negative.
-        max_length: Greatest room of a side, in tokens; every plain segmentation fits.
+        alpha: Dropout probability or smoothing parameter (see above), in (0, 1).
+        seed: Non-negative seed of the segmentations.
+        max_length: Maximum room of a side, in tokens; no plain segmentation may be longer.
 
     Attributes:
-        source_lengths: Integer array `(pairs,)`, the rooms.
-        target_lengths: Integer array `(pairs,)`, the rooms.
+        source_lengths: Integer array `(pairs,)`: the rooms of the sources.
+        target_lengths: Integer array `(pairs,)`: the rooms of the targets.
 
     Raises:
         ValueError: If `alpha` is not in (0, 1) or `seed` is negative.
@@ -152,7 +157,7 @@ class SampledPairs:
         return len(self.source_lengths)
 
     def read(self, numbers: np.ndarray, epoch: int) -> tuple[Tokens, Tokens]:
-        """The source and target ids of some pairs, as they are drawn for an epoch."""
+        """Draws the source and target ids of the pairs with the given numbers for an epoch."""
         sides = []
         for texts, rooms, seeds in zip(self._sides, self._rooms, self._seeds(epoch), strict=True):
             drawn = [self._draw(texts[n], rooms[n], int(seeds[n])) for n in numbers]
@@ -161,13 +166,13 @@ class SampledPairs:
         return tuple(sides)
 
     def _draw_seeds(self, epoch):
-        """A seed for each side and pair, small enough for SentencePiece, tries included."""
+        """Draws a seed per side and pair; adding the attempts stays in SentencePiece's range."""
         random = np.random.default_rng([self.seed, epoch])
-        return random.integers(0, 2**31 - TRIES, (2, len(self)), dtype=np.int64)
+        return random.integers(0, 2**31 - _TRIES, (2, len(self)), dtype=np.int64)
 
     def _draw(self, text, room, seed):
-        """A segmentation that fits its room."""
-        for attempt in range(TRIES):
+        """Draws a segmentation that fits its room."""
+        for attempt in range(_TRIES):
             ids = self._sample(text, seed + attempt)
             if len(ids) <= room:
                 return ids
@@ -178,10 +183,10 @@ class SampledPairs:
         return self._processor.encode(text, enable_sampling=True, alpha=self.alpha, nbest_size=-1)
 
     def _measure(self, texts, max_length):
-        """The room of each sentence of a side."""
+        """Computes the room of each sentence on one side."""
         rooms = []
         for number, text in enumerate(texts):
-            seeds = range(ROOM_DRAWS * number, ROOM_DRAWS * (number + 1))
+            seeds = range(_ROOM_DRAWS * number, _ROOM_DRAWS * (number + 1))
             drawn = [self._processor.encode(text), *(self._sample(text, seed) for seed in seeds)]
             rooms.append(max(map(len, drawn)))
         return np.minimum(rooms, max_length).astype(np.int32)

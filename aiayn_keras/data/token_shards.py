@@ -1,4 +1,8 @@
-"""The index of a folder of token shards: its fields, and how it is read."""
+"""Token shards: pairs that were tokenized once and are read from disk when a batch needs them.
+
+A folder of shards contains an index, a tokenizer, and two files for each shard, an ArrayRecord file
+of the ids and a NumPy array of their numbers. `shard_folders` writes such folders.
+"""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,8 +20,8 @@ from aiayn_keras.data.token_pairs import Tokens
 VERSION = 1
 INDEX = "index.json"
 MAX_INDEX_BYTES = 64_000_000
-MAX_PAIRS = 2**31 - 1
-MAX_FILE_BYTES = 2**50
+_MAX_PAIRS = 2**31 - 1
+_MAX_FILE_BYTES = 2**50
 
 
 class _Fields(pydantic.BaseModel):
@@ -27,50 +31,50 @@ class _Fields(pydantic.BaseModel):
 
 
 class FileFacts(_Fields):
-    """Facts by which a file of a shard is known.
+    """Size and checksum of a file, for verification.
 
     Attributes:
-        bytes: Its size.
-        sha256: Its checksum, in hexadecimal.
+        bytes: Size in bytes.
+        sha256: Checksum, in hexadecimal.
     """
 
-    bytes: Annotated[int, Field(ge=0, le=MAX_FILE_BYTES)]
+    bytes: Annotated[int, Field(ge=0, le=_MAX_FILE_BYTES)]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 def facts_of(path):
-    """The `FileFacts` of a file."""
+    """Computes the `FileFacts` of a file."""
     return FileFacts(bytes=path.stat().st_size, sha256=digest_of_file(path))
 
 
-class ShardFiles(_Fields):
-    """The two files of a shard, by their ending."""
+class _ShardFiles(_Fields):
+    """The `FileFacts` of the two files of a shard, named after their endings."""
 
     array_record: FileFacts
     lengths: Annotated[FileFacts, Field(alias="lengths.npy")]
 
 
 class Shard(_Fields):
-    """One shard.
+    """A shard, as described in the index.
 
     Attributes:
-        name: Name of its files without their ending.
-        pairs: Number of its pairs.
-        files: `ShardFiles`.
+        name: Name of its files, without the ending.
+        pairs: Number of pairs.
+        files: Size and checksum of its two files.
     """
 
     name: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]
-    pairs: Annotated[int, Field(ge=1, le=MAX_PAIRS)]
-    files: ShardFiles
+    pairs: Annotated[int, Field(ge=1, le=_MAX_PAIRS)]
+    files: _ShardFiles
 
 
-class ShardIndex(_Fields):
-    """The file `index.json` that `write_shards` writes.
+class _ShardIndex(_Fields):
+    """Contents of the file `index.json`.
 
     Attributes:
-        version: Of the format.
-        dtype: NumPy's name of the type of the ids.
-        origin: Description of the corpus and tokenizer.
+        version: Version of the format.
+        dtype: NumPy name of the type of the ids.
+        origin: Description of the corpus and the tokenizer.
         shards: At least one `Shard`.
     """
 
@@ -84,27 +88,27 @@ class ShardIndex(_Fields):
     def _names_differ(cls, shards):
         if len({shard.name for shard in shards}) < len(shards):
             raise ValueError("two shards have the same name")
-        if sum(shard.pairs for shard in shards) > MAX_PAIRS:
-            raise ValueError(f"all shards together must have at most {MAX_PAIRS:,} pairs")
+        if sum(shard.pairs for shard in shards) > _MAX_PAIRS:
+            raise ValueError(f"all shards together must have at most {_MAX_PAIRS:,} pairs")
         return shards
 
 
 def read_index(folder):
-    """Reads the `ShardIndex` of a folder.
+    """Reads the index of a folder of shards.
 
     Args:
         folder: Path of the folder.
 
     Raises:
         FileNotFoundError: If the folder has no index.
-        CorpusError: For an index that cannot be used; the message names its first wrong field.
+        CorpusError: If the index is invalid; the message names the first invalid field.
     """
     path = Path(folder) / INDEX
     try:
         return parse_index(read_bytes(path, MAX_INDEX_BYTES), path)
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{folder} holds no prepared corpus: it has no {INDEX}. Make one with "
+            f"{folder} does not contain a prepared corpus: there is no {INDEX}. Prepare one with "
             "`aiayn-keras prepare`."
         ) from None
     except CorpusError:
@@ -114,17 +118,17 @@ def read_index(folder):
 
 
 def parse_index(content, path):
-    """Reads the `ShardIndex` of a file's bytes.
+    """Parses the contents of an index.
 
     Args:
-        content: The bytes.
-        path: The file's path or URL, for messages.
+        content: Bytes of the file.
+        path: Path or URL of the file, used in messages.
 
     Raises:
-        CorpusError: As `read_index`.
+        CorpusError: If the index is invalid; the message names the first invalid field.
     """
     try:
-        return ShardIndex.model_validate_json(content)
+        return _ShardIndex.model_validate_json(content)
     except pydantic.ValidationError as error:
         raise CorpusError(_explain(error, path)) from None
 
@@ -134,7 +138,7 @@ def _explain(error, path):
     version = problems.get(("version",))
     if version is not None and version["type"] != "missing":
         return (
-            f"{path} has version {version['input']!r:.40}, this package reads {VERSION}. "
+            f"{path} has version {version['input']!r:.40}, this package reads version {VERSION}. "
             "Prepare the corpus again."
         )
     place, problem = next(iter(problems.items()))
@@ -150,26 +154,27 @@ MAX_TOKENIZER_BYTES = 100_000_000
 
 
 class TokenShards:
-    """The folder that `aiayn-keras prepare` writes, as the pairs of batches.
+    """Pairs of token ids in a folder written by `aiayn-keras prepare`.
 
-    The ids stay on disk, in ArrayRecord files that are read at random. In memory are about fifteen
-    bytes for each pair: its number, its two lengths, and where its record begins.
+    The ids stay on disk, in ArrayRecord files with random access. Each pair takes about fifteen
+    bytes of memory for its number, its two lengths and the position of its record.
 
     Args:
-        folder: The folder.
-        max_length: As in `filter_pairs`, in tokens without special ids.
-        max_ratio: As in `filter_pairs`.
+        folder: Path of the folder.
+        max_length: Maximum length of a side, as in `filter_pairs`.
+        max_ratio: Maximum ratio of the lengths, as in `filter_pairs`.
 
     Attributes:
-        source_lengths: Integer array `(pairs,)` of the kept pairs.
-        target_lengths: Integer array `(pairs,)` of the kept pairs.
-        report: `FilterReport`.
-        tokenizer_proto: Bytes of the SentencePiece model that made the ids.
-        origin: Description of the corpus and tokenizer, as `write_shards` was given it.
+        source_lengths: Integer array `(pairs,)` of the lengths of the kept sources.
+        target_lengths: Integer array `(pairs,)` of the lengths of the kept targets.
+        report: `FilterReport` with the numbers of kept and dropped pairs.
+        tokenizer_proto: Bytes of the SentencePiece model that produced the ids.
+        origin: Description of the corpus and the tokenizer, as passed to `write_shards`.
 
     Raises:
-        FileNotFoundError: If there is no such folder.
-        CorpusError: If a file is missing, damaged or does not fit the others, or no pair is left.
+        FileNotFoundError: If the folder does not exist or is not a prepared corpus.
+        CorpusError: If a file is missing, corrupt or inconsistent with the others, or if no pairs
+            are left.
     """
 
     def __init__(self, folder, *, max_length: int | None = 256, max_ratio: float | None = None):
@@ -181,7 +186,7 @@ class TokenShards:
         if self._vocabulary_size > np.iinfo(self._dtype).max + 1:
             raise CorpusError(
                 f"{self._folder / TOKENIZER} has {self._vocabulary_size:,} tokens, more than "
-                f"`dtype`={index.dtype} of the index can number. Prepare the corpus again."
+                f"ids of the index's type, `dtype`={index.dtype}. Prepare the corpus again."
             )
         self.report, first, parts = FilterReport(), 0, []
         for shard in index.shards:
@@ -202,10 +207,10 @@ class TokenShards:
         return len(self.source_lengths)
 
     def read(self, numbers: np.ndarray, epoch: int) -> tuple[Tokens, Tokens]:
-        """The source and target ids of some pairs; all epochs are alike.
+        """Reads the source and target ids of the pairs with the given numbers, in that order.
 
         Raises:
-            CorpusError: If a record is damaged.
+            CorpusError: If a record is corrupt.
         """
         lengths = np.stack([self.source_lengths[numbers], self.target_lengths[numbers]], axis=1)
         lengths = lengths.astype(np.int64)
@@ -213,11 +218,11 @@ class TokenShards:
             records = self._records.__getitems__(self._numbers[numbers].tolist())
             sizes = np.array([len(record) for record in records])
             if (sizes != lengths.sum(axis=1) * self._dtype.itemsize).any():
-                raise ValueError("a record is not as long as the index says")
+                raise ValueError("the length of a record does not match the index")
             ids = np.frombuffer(b"".join(records), self._dtype)
             if ids.max(initial=0) >= self._vocabulary_size:
                 raise ValueError(
-                    f"a record holds the id {ids.max()}, the tokenizer has "
+                    f"a record contains the id {ids.max()}, but the tokenizer has "
                     f"{self._vocabulary_size} tokens"
                 )
         except (RuntimeError, ValueError, IndexError) as error:
@@ -230,13 +235,13 @@ class TokenShards:
 def _damaged(folder, error):
     reason = " ".join(str(error).split())[:200]
     return CorpusError(
-        f"The shards in {folder} are damaged: {reason}. Prepare the corpus again, or delete the "
-        "folder if it is the copy of shards at a URL: it is copied anew."
+        f"The shards in {folder} are damaged: {reason}. Prepare the corpus again or, if the folder "
+        "is a local copy of shards at a URL, delete it to copy them again."
     )
 
 
 def _read_tokenizer(path):
-    """The bytes of the SentencePiece model."""
+    """Returns the bytes of the SentencePiece model."""
     try:
         return read_bytes(path, MAX_TOKENIZER_BYTES)
     except (OSError, ValueError) as error:
@@ -244,21 +249,21 @@ def _read_tokenizer(path):
 
 
 def _count_tokens(path, proto):
-    """The number of tokens of a SentencePiece model."""
+    """Returns the number of tokens in a SentencePiece model."""
     processor = sentencepiece.SentencePieceProcessor()
     try:
         processor.LoadFromSerializedProto(proto)
         return processor.vocab_size()
     except (RuntimeError, OSError) as error:
         raise CorpusError(
-            f"{path} is no SentencePiece model: {' '.join(str(error).split())[:200]}. "
+            f"{path} is not a SentencePiece model: {' '.join(str(error).split())[:200]}. "
             "Copy the folder again, or prepare it again."
         ) from None
 
 
 def _open_records(folder, shards):
-    """All records of the shards, to be read at random."""
-    import grain  # with JAX, where that is installed: workers that tokenize need neither
+    """Opens the records of all shards for random access."""
+    import grain  # also loads JAX if it is installed; workers that tokenize need neither
 
     paths = [
         _check_file(folder, f"{shard.name}.array_record", shard.files.array_record)
@@ -271,12 +276,12 @@ def _open_records(folder, shards):
     except (RuntimeError, ValueError, IndexError) as error:
         raise _damaged(folder, error) from error
     if found != wanted:
-        raise _damaged(folder, f"they hold {found:,} pairs instead of {wanted:,}")
+        raise _damaged(folder, f"they contain {found:,} pairs instead of {wanted:,}")
     return records
 
 
 def _check_file(folder, name, facts):
-    """Path of a shard's file, if it has the size it should have."""
+    """Returns the path of a shard's file, or raises a `CorpusError` if its size is wrong."""
     path = folder / name
     found = path.stat().st_size if path.is_file() else None
     if found != facts.bytes:
@@ -288,23 +293,23 @@ def _check_file(folder, name, facts):
 
 
 def _read_lengths(folder, shard):
-    """The lengths of a shard's pairs, uint32 `(pairs, 2)`, mapped into memory."""
+    """Maps the lengths of a shard's pairs into memory: uint32 `(pairs, 2)`."""
     path = _check_file(folder, f"{shard.name}.lengths.npy", shard.files.lengths)
     if digest_of_file(path) != shard.files.lengths.sha256:
-        raise CorpusError(f"{path} is damaged: its checksum is another. Prepare the corpus again.")
+        raise CorpusError(f"{path} is damaged: checksum mismatch. Prepare the corpus again.")
     try:
         lengths = np.lib.format.open_memmap(path, mode="r")
     except (ValueError, OSError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise CorpusError(f"{path} is no array: {reason}. Prepare the corpus again.") from None
+        raise CorpusError(f"{path} is not an array: {reason}. Prepare the corpus again.") from None
     if lengths.shape != (shard.pairs, 2) or lengths.dtype != np.dtype("<u4"):
         raise CorpusError(
-            f"{path} must hold {shard.pairs:,} pairs of <u4, as the index says. It holds "
+            f"{path} must contain {shard.pairs:,} pairs of <u4 by the index, but contains "
             f"{lengths.dtype.str} of shape {lengths.shape}. Prepare the corpus again."
         )
     return lengths
 
 
 def _compact(lengths):
-    """The lengths in the smallest integer type that holds them."""
+    """Converts lengths to the smallest integer type that can represent them."""
     return np.asarray(lengths, dtype=np.min_scalar_type(int(lengths.max(initial=0))))

@@ -1,4 +1,4 @@
-"""Treebanks as parallel text: words as sources, linearized trees as targets (paper 6.3)."""
+"""Treebanks as parallel text: sentences as sources, linearized trees as targets (paper 6.3)."""
 
 from typing import NamedTuple
 
@@ -8,11 +8,11 @@ from aiayn_keras.data.parallel_text import SPLITS, ParallelText
 from aiayn_keras.parsing.bracket_files import read_trees
 from aiayn_keras.parsing.trees import LEAF, linearize
 
-CRAFT_SPLITS = dict(zip(SPLITS, ("train", "dev", "test"), strict=True))
+_CRAFT_SPLITS = dict(zip(SPLITS, ("train", "dev", "test"), strict=True))
 
 
 class Treebank(NamedTuple):
-    """The trees of a treebank's three splits, lists of `Tree`s as `read_trees` gives them."""
+    """Trees of the three splits of a treebank: lists of `Tree`s as returned by `read_trees`."""
 
     train: list
     validation: list
@@ -20,22 +20,23 @@ class Treebank(NamedTuple):
 
 
 def load_craft(data_dir=None) -> Treebank:
-    """Loads the treebank of CRAFT: 97 biomedical articles, 30,830 sentences (CC BY 3.0).
+    """Loads the CRAFT treebank: 30,830 sentences from 97 biomedical articles (CC BY 3.0).
 
     Verspoor et al. 2012 (https://doi.org/10.1186/1471-2105-13-207), release 5 of
-    https://github.com/UCDenver-ccp/CRAFT. The split by article is the official one: 60 articles to
-    train on, 7 for validation, 30 for test.
+    https://github.com/UCDenver-ccp/CRAFT. The articles are divided by the official split: 60 for
+    training, 7 for validation and 30 for test.
 
     Args:
-        data_dir: Folder with the folder `craft`; by default that of AIAYN_KERAS_DATA, or else the
-            files are downloaded once from their public home and checked by sha256.
+        data_dir: Folder that contains the folder `craft`. The default is the one named by the
+            variable AIAYN_KERAS_DATA; without it, the files are downloaded once from their public
+            address and verified by SHA-256.
 
     Raises:
         FileNotFoundError: If a file is missing from the folder.
-        CorpusError: If a file is damaged or cannot be downloaded, or the split names an article
-            that CRAFT does not have.
+        CorpusError: If a file is corrupt or cannot be downloaded, or if the split lists an unknown
+            article.
     """
-    return Treebank(*(_craft_trees(split, data_dir) for split in CRAFT_SPLITS.values()))
+    return Treebank(*(_craft_trees(split, data_dir) for split in _CRAFT_SPLITS.values()))
 
 
 def _craft_trees(split, data_dir):
@@ -50,15 +51,15 @@ def _craft_trees(split, data_dir):
 
 
 def tree_pairs(trees, tree_leaves=LEAF, name="trees") -> ParallelText:
-    """Makes parallel text of trees: words, separated by spaces, and the linearized tree.
+    """Builds parallel text from trees: the words, separated by spaces, and the linearized tree.
 
     Args:
         trees: Iterable of `Tree`s.
         tree_leaves: `"XX"` or `"tags"`; see `linearize`.
-        name: Name of the text in messages.
+        name: Name of the text, used in messages.
 
     Raises:
-        ValueError: For another `tree_leaves`.
+        ValueError: If `tree_leaves` is unknown.
 
     Example:
         >>> from aiayn_keras.parsing.trees import Tree

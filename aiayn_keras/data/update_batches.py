@@ -1,4 +1,8 @@
-"""Batches for one update of several processes or steps."""
+"""Batches divided among processes or accumulated over steps, as one optimizer update.
+
+`UpdateBatches` weights every token for a mean over the whole update; `ProcessRows` then takes the
+rows of one process.
+"""
 
 import dataclasses
 import functools
@@ -10,22 +14,23 @@ from aiayn_keras.data.pair_batches import BatchSequence
 
 @dataclasses.dataclass(frozen=True)
 class ProcessRows:
-    """Takes one process's rows of a batch, the rows of all processes a multiple of the devices.
+    """Selects the rows of a batch for one process; for Grain's `map`.
 
-    For Grain's `map`. A batch gets empty rows at its end (ids, masks and weights 0) until its rows
-    divide; then each process has an equal run of neighbouring rows. The real rows stay in their
-    order, so a training sees the same batches on any number of devices.
+    Empty rows (ids, masks and weights 0) are appended until the number of rows is a multiple of the
+    number of devices. Each process then gets the same number of consecutive rows. The real rows
+    stay in order, so training sees the same batches with any number of devices.
 
-    Weights are taken as they are. `UpdateBatches`, which divides by a batch's real tokens, comes
-    first, since it must see the rows of all processes.
+    Weights are not changed. Apply `UpdateBatches` first, since it divides by the number of real
+    tokens and must see the rows of all processes.
 
     Args:
-        num_devices: Devices of all processes among which rows are divided.
-        num_processes: Processes; it divides `num_devices`.
+        num_devices: Total number of devices in all processes.
+        num_processes: Number of processes, a divisor of `num_devices`.
         process: Number of this process, counted from 0.
 
     Raises:
-        ValueError: If `num_processes` does not divide `num_devices`, or `process` is out of range.
+        ValueError: If `num_devices` is not a multiple of `num_processes`, or `process` is out of
+            range.
 
     Example:
     >>> from aiayn_keras.data import TokenBatches, TokenPairs
@@ -41,16 +46,17 @@ class ProcessRows:
     process: int = 0
 
     def __post_init__(self):
-        """Compare the numbers."""
+        """Checks the numbers."""
         if self.num_devices % self.num_processes or not 0 <= self.process < self.num_processes:
             raise ValueError(
-                "`num_devices` must be a multiple of `num_processes`, and `process` below it. "
+                "`num_devices` must be a multiple of `num_processes`, and `process` less than "
+                "`num_processes`. "
                 f"Received: num_devices={self.num_devices}, num_processes={self.num_processes}, "
                 f"process={self.process}."
             )
 
     def __call__(self, batch):
-        """The process's rows of a batch `(x, y, sample_weight)`."""
+        """Returns the rows of a batch `(x, y, sample_weight)` for this process."""
         x, y, sample_weight = batch
         x = {name: self._own_rows(array) for name, array in x.items()}
         return x, self._own_rows(y), self._own_rows(sample_weight)
@@ -63,21 +69,21 @@ class ProcessRows:
 
 
 class UpdateBatches(BatchSequence):
-    """The same batches, weighted for a loss that sums.
+    """Batches with weights that make a summed loss the mean over an update's real tokens.
 
-    An update's gradient shall be the mean over all real tokens of its batches, however they are
-    spread: over batches whose gradients an optimizer accumulates (Keras gives each batch the same
-    weight, real tokens or not) and over devices (each sees only its rows). So no batch may divide
-    by its own tokens. Here every real token has the weight `batches_per_update` over the update's
-    real tokens, for a loss whose reduction is `"sum"` and an optimizer that averages over
-    `batches_per_update` gradients.
+    The gradient of an update should be the mean over all of its real tokens, however they are
+    distributed: among batches whose gradients are accumulated (Keras gives each batch the same
+    weight, regardless of its number of real tokens) and among devices (each sees only its own
+    rows). So a batch must not be divided by its own number of tokens. Instead, the weight of every
+    real token is `batches_per_update` divided by the number of real tokens in the update. This is
+    for a loss with reduction `"sum"` and an optimizer that averages `batches_per_update` gradients.
 
     Args:
-        batches: A `BatchSequence` of `(x, y, sample_weight)`, weights 1 and 0.
+        batches: A `BatchSequence` of `(x, y, sample_weight)` with weights 1 and 0.
         batches_per_update: The optimizer's `gradient_accumulation_steps`, or 1.
 
     Attributes:
-        steps_per_epoch: Batches, not updates, per epoch.
+        steps_per_epoch: Number of batches (not updates) per epoch.
 
     Example:
     >>> from aiayn_keras.data import TokenBatches, TokenPairs
@@ -102,7 +108,7 @@ class UpdateBatches(BatchSequence):
         return self._last_update(update)[place]
 
     def _weighted(self, update):
-        """The batches of an update with their new weights."""
+        """Returns the batches of an update with their new weights."""
         start = update * self.batches_per_update
         group = [self.batches[start + place] for place in range(self.batches_per_update)]
         real_tokens = sum(float(weight.sum()) for _, _, weight in group)

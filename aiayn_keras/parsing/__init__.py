@@ -1,4 +1,7 @@
-"""Constituency trees (paper 6.3): as data, read from files, scored and drawn."""
+"""Constituency trees (paper 6.3): the data structure, files, scores and drawings.
+
+`drawing` and `scores` are imported as modules, so that reading trees does not load Matplotlib.
+"""
 
 from aiayn_keras.parsing.bracket_files import read_trees
 from aiayn_keras.parsing.trees import (

@@ -1,4 +1,4 @@
-"""Files of constituency trees in the brackets of the Penn Treebank, read tree by tree."""
+"""Files of constituency trees in the bracket notation of the Penn Treebank."""
 
 import re
 from collections.abc import Iterator
@@ -7,67 +7,57 @@ from pathlib import Path
 from aiayn_keras.common.text_files import CorpusError, stream_lines
 from aiayn_keras.parsing.trees import MAX_DEPTH, ROOT_LABELS, Tree, clean_tree
 
-SUFFIXES = (".tree", ".mrg", ".parse", ".ptb", ".txt")
-"""Endings of the files with trees in a folder."""
+_SUFFIXES = (".tree", ".mrg", ".parse", ".ptb", ".txt")
+"""Endings of the files in a folder that are read as trees."""
 _TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")
 _WORD_MARK = "▁"
 
 
 def read_trees(path) -> list[Tree]:
-    """Reads the trees of a file, or of a folder's files in the order of their names, cleaned.
+    """Reads and cleans the trees in a file, or in all files of a folder sorted by name.
 
     Args:
-        path: A file of trees such as `(S (NP-SBJ (NNS Cats)) (VP (VBP sleep)))`, plain or `.gz`,
-            each on one line or several, with or without brackets around it that have no label
-            (or the labels `TOP`, `ROOT` or `S1`). Or a folder with such files, whose names end in
-            `.tree`, `.mrg`, `.parse`, `.ptb` or `.txt`, in itself or its subfolders.
+        path: A file of trees such as `(S (NP-SBJ (NNS Cats)) (VP (VBP sleep)))`, plain or `.gz`. A
+            tree may extend over several lines and may be enclosed in a pair of brackets without a
+            label, or with the label `TOP`, `ROOT` or `S1`. Or a folder that contains such files,
+            directly or in subfolders, with names that end in `.tree`, `.mrg`, `.parse`, `.ptb` or
+            `.txt`.
 
     Returns:
-        List of `Tree`s as `clean_tree` makes them, without a root of no label, `TOP`, `ROOT` or
-        `S1`. Trees that have only traces are left out.
+        List of `Tree`s, cleaned by `clean_tree` and without the enclosing brackets. Trees that
+        consist only of traces are omitted.
 
     Raises:
-        FileNotFoundError: If there is no such file or folder, or no file of trees in it.
-        CorpusError: For a malformed tree, with its file and line; and as `stream_lines` does.
+        FileNotFoundError: If the file or folder does not exist, or the folder contains no trees.
+        CorpusError: If a tree is malformed (the message names the file and the line), and for the
+            reasons given in `stream_lines`.
     """
     return [
-        tree for file in _files(Path(path)) for tree in map(clean_tree, stream_trees(file)) if tree
+        tree for file in _files(Path(path)) for tree in map(clean_tree, _stream_trees(file)) if tree
     ]
 
 
 def _files(path):
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
     if not files:
         raise FileNotFoundError(
-            f"There is no file of trees in the folder {str(path)!r}: no name ends in "
-            f"{', '.join(SUFFIXES)}."
+            f"There is no file of trees in the folder {str(path)!r}: file names must end in "
+            f"{', '.join(_SUFFIXES)}."
         )
     return files
 
 
-def stream_trees(path) -> Iterator[Tree]:
-    """Gives the trees of one file as they are, without a root that has no name of its own.
-
-    Args:
-        path: The file; see `read_trees`.
-
-    Yields:
-        `Tree`s.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        CorpusError: When it is reached: for a malformed tree, with its file and line; and as
-            `stream_lines` does.
-    """
+def _stream_trees(path) -> Iterator[Tree]:
+    """Yields the trees of one file, uncleaned but without enclosing brackets."""
     stack, place = [], None
     for number, line in enumerate(stream_lines(path), start=1):
         place = f"{path}, line {number}"
         for token in _TOKEN.findall(line):
             if token == "(":
                 if len(stack) == MAX_DEPTH:
-                    raise CorpusError(f"{place}: brackets open more than {MAX_DEPTH} deep.")
+                    raise CorpusError(f"{place}: brackets are nested more than {MAX_DEPTH} deep.")
                 stack.append([place])
             elif not stack:
                 raise CorpusError(f"{place}: {token[:50]!r} is outside all brackets.")
@@ -80,11 +70,11 @@ def stream_trees(path) -> Iterator[Tree]:
                 else:
                     yield tree
     if stack:
-        raise CorpusError(f"{stack[0][0]}: this tree's brackets are not all closed.")
+        raise CorpusError(f"{stack[0][0]}: the brackets of this tree are not all closed.")
 
 
 def _close(parts, is_root, place):
-    """The tree of the parts between two brackets: where they open, strings and trees."""
+    """Builds the tree between two brackets from its parts: its place, then strings and trees."""
     label, children = "", parts[1:]
     if children and isinstance(children[0], str):
         label, *children = children
@@ -98,17 +88,17 @@ def _close(parts, is_root, place):
     if not children or len(trees) != len(children):
         found = " ".join(map(str, children))[:50]
         raise CorpusError(
-            f"{place}: `({label}` must hold one word, or constituents. Received: {found!r}."
+            f"{place}: `({label}` must contain one word or constituents. Received: {found!r}."
         )
     return Tree(label, tuple(trees))
 
 
 def _word(token, place):
-    """A word without the spaces of Unicode inside it, which would split it in a sentence."""
+    """Removes Unicode spaces from a word, because they would split it in a sentence."""
     word = "".join(token.split())
     if not word or _WORD_MARK in word:
         raise CorpusError(
-            f"{place}: {token!r} is no word: it is only spaces, or has SentencePiece's word mark "
-            f"{_WORD_MARK}. Write another character."
+            f"{place}: {token!r} is not a word: it consists of spaces or contains SentencePiece's "
+            f"word mark {_WORD_MARK}. Use a different character."
         )
     return word

@@ -1,27 +1,27 @@
-"""Constituency trees: a reference and another tree of the same words, on either side of them."""
+"""Drawings of two constituency trees for the same sentence, above and below its words."""
 
 import textwrap
 from collections import Counter
 
 from aiayn_keras.plotting.figures import COLORS, finish, new_figure, plain, visible
 
-CHARACTER, GAP, LEVEL = 0.085, 0.14, 0.36  # inches: a letter, the space of words, a tree's level
-MIN_WIDTH = 0.36  # inches: the room of a word, in which a label must stand
+_CHARACTER, _GAP, _LEVEL = 0.085, 0.14, 0.36  # inches: a letter, a space, a level of the tree
+_MIN_WIDTH = 0.36  # inches: a word, with room for a label above it
 SHARED, OWN = COLORS[0], COLORS[1]
 
 
 def plot_tree_pair(reference, tree, path=None, title=None, names=("reference", "model")):
-    """Draw two trees of one sentence: the reference above its words, the other below them.
+    """Draws two trees for one sentence: the reference above its words, the other one below.
 
-    Constituents that both trees have, with label and words, are blue; those of one tree alone are
-    red, in bold letters, with broken lines.
+    Constituents with the same label and words in both trees are blue. Those in only one tree are
+    red, with bold labels and dashed lines.
 
     Args:
-        reference: A tree: an object with a `label` and a tuple of `children`, which are trees; a
-            word is a tree whose only child is a string, see `aiayn_keras.data.Tree`.
-        tree: Another tree of the same words.
+        reference: A tree, that is, an object with a `label` and a tuple of `children`, which are
+            trees; a word is a tree whose only child is a string. See `aiayn_keras.data.Tree`.
+        tree: A second tree with the same words.
         path: PNG file to write, or `None`.
-        title: Line above the figure, or `None`.
+        title: Title of the figure, or `None`.
         names: Names of the two trees.
 
     Returns:
@@ -40,11 +40,11 @@ def plot_tree_pair(reference, tree, path=None, title=None, names=("reference", "
     upper, lower = _Layout(reference), _Layout(tree)
     if upper.words != lower.words:
         raise ValueError(
-            "`tree` must have the words of `reference`. "
+            "`tree` must have the same words as `reference`. "
             f"Received: {' '.join(lower.words)!r:.60} and {' '.join(upper.words)!r:.60}."
         )
     centres, width = _centres(upper.words)
-    height = (upper.height + lower.height + 1.4) * LEVEL
+    height = (upper.height + lower.height + 1.4) * _LEVEL
     lines = textwrap.wrap(title or "", int(11 * max(width, 4.0)))
     figure = new_figure(max(width, 4.0) + 0.3, height + 0.22 * len(lines) + 0.2)
     axes = figure.subplots()
@@ -63,9 +63,9 @@ def plot_tree_pair(reference, tree, path=None, title=None, names=("reference", "
 
 
 class _Layout:
-    """The constituents of a tree, `(label, first, last, height, children)`, children first.
+    """Constituents of a tree as a list of `(label, first, last, height, children)`, children first.
 
-    A child is its place in the list, or of a word its negative number, -1 for the first.
+    A child is an index into this list, or a negative number for a word, -1 for the first word.
     """
 
     def __init__(self, tree):
@@ -85,17 +85,17 @@ class _Layout:
 
 
 def _centres(words):
-    """Horizontal centre of every word, and the width of all, in inches."""
+    """Returns the horizontal center of each word and the total width, in inches."""
     centres, place = [], 0.0
     for word in words:
-        room = max(MIN_WIDTH, CHARACTER * len(visible(word)))
+        room = max(_MIN_WIDTH, _CHARACTER * len(visible(word)))
         centres.append(place + room / 2)
-        place += room + GAP
+        place += room + _GAP
     return centres, place
 
 
 def _matched(layout, other):
-    """Whether each constituent is in the other tree too, as often as there."""
+    """Returns a list: whether each constituent has a counterpart in the other tree."""
     left = Counter(node[:3] for node in other.nodes)
     found = []
     for node in layout.nodes:
@@ -111,7 +111,7 @@ def _draw(axes, layout, centres, matched, direction):
         ends = [places[c] if c >= 0 else (centres[-c - 1], 0.25 * direction) for c in children]
         x, y = (ends[0][0] + ends[-1][0]) / 2, height * direction
         color, line = (SHARED, "-") if is_shared else (OWN, "--")
-        # Right angles: a straight line to a far child would cross what lies between.
+        # Right angles, because a straight line to a distant child would cross other parts.
         for end_x, end_y in ends:
             axes.plot([x, end_x, end_x], [y, y, end_y], line, color=color, linewidth=1.0, zorder=1)
         weight = "normal" if is_shared else "bold"

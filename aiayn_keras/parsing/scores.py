@@ -1,8 +1,8 @@
-"""Labelled bracketing scores of constituency trees, by the rules of evalb with COLLINS.prm.
+"""Labelled bracketing scores of constituency trees, computed like evalb with COLLINS.prm.
 
-Evalb (https://nlp.cs.nyu.edu/evalb) compares constituents by label and words: punctuation is left
-out, with constituents that hold nothing else; the root `TOP` is no constituent; `PRT` counts as
-`ADVP`. A constituent that is in a tree twice, one inside the other, counts twice.
+Evalb (https://nlp.cs.nyu.edu/evalb) compares constituents by label and words. It ignores
+punctuation, constituents that contain nothing else, and the root `TOP`, and treats `PRT` as `ADVP`.
+A constituent that occurs twice in a tree, one inside the other, counts twice.
 """
 
 from collections import Counter
@@ -22,16 +22,16 @@ EQUAL_LABELS = {"PRT": "ADVP"}
 
 @dataclass(frozen=True)
 class BracketScores:
-    """Figures of trees against reference trees, in percent but for the counts.
+    """Scores of trees compared with reference trees; all but the counts are percentages.
 
     Attributes:
         f1: Harmonic mean of precision and recall of labelled constituents.
-        precision: Share of the constituents that are in the reference.
-        recall: Share of the reference's constituents that are found.
-        exact_match: Share of the sentences whose constituents are all those of the reference.
-        well_formed: Share of the sentences that have a tree.
+        precision: Percentage of constituents that occur in the reference.
+        recall: Percentage of reference constituents that were found.
+        exact_match: Percentage of sentences with exactly the constituents of the reference.
+        well_formed: Percentage of sentences that have a tree.
         sentences: Number of sentences.
-        reference_brackets: Number of constituents of the references.
+        reference_brackets: Number of constituents in the references.
     """
 
     f1: float
@@ -48,15 +48,15 @@ def brackets(tree, is_punctuation=None):
 
     Args:
         tree: A `Tree`.
-        is_punctuation: List of a boolean for each word, for trees that have no parts of speech; by
-            default those of the tree's own.
+        is_punctuation: List with a boolean for each word; the default uses the parts of speech in
+            the tree.
 
     Returns:
-        `Counter` of tuples `(label, start, end)` in words without punctuation.
+        `Counter` of tuples `(label, start, end)`, with positions in words, punctuation excluded.
     """
     found = Counter()
     if is_punctuation is None:
-        is_punctuation = punctuation_of(tree)
+        is_punctuation = _punctuation_of(tree)
     places = iter(is_punctuation)
 
     def measure(node, start):
@@ -73,30 +73,30 @@ def brackets(tree, is_punctuation=None):
     return found
 
 
-def punctuation_of(tree):
-    """List of a boolean for each word of a tree: whether it is punctuation by its part of speech.
+def _punctuation_of(tree):
+    """Returns a boolean for each word: whether its part of speech is punctuation.
 
-    Brackets, hyphens and symbols have parts of speech of their own and are words.
+    Brackets, hyphens and symbols have other parts of speech and count as words.
     """
     return [leaf.label in PUNCTUATION_TAGS for leaf in tree.leaves()]
 
 
 def score_trees(trees, references):
-    """Labelled bracketing scores of trees.
+    """Computes labelled bracketing scores.
 
     Args:
-        trees: List of `Tree`s of the references' words, with any parts of speech; `None` for a
-            sentence without a tree, which then has no constituent: its reference's are not found.
-            (Evalb leaves such sentences out, which would reward a model that fails on the hard
-            ones.)
-        references: List of `Tree`s with their parts of speech, as many and at least one.
+        trees: List of `Tree`s with the same words as the references and any parts of speech, or
+            `None` for a sentence without a tree. In such a sentence, no constituent of the
+            reference is found. (Evalb skips these sentences, which would reward a model for failing
+            on the difficult ones.)
+        references: Non-empty list of `Tree`s with parts of speech, one for each tree.
 
     Returns:
         `BracketScores`.
 
     Raises:
-        ValueError: For lists of different lengths, empty ones, or a tree of other words than its
-            reference.
+        ValueError: If the lists are empty or differ in length, or a tree and its reference have
+            different words.
     """
     check_sides(trees, references)
     matched = found = wanted = exact = 0
@@ -107,16 +107,16 @@ def score_trees(trees, references):
             continue
         if tree.words() != reference.words():
             raise ValueError(
-                f"`trees[{number}]` must have the words of its reference, "
+                f"`trees[{number}]` must have the same words as its reference, "
                 f"{' '.join(reference.words())!r:.60}. Received: {' '.join(tree.words())!r:.60}."
             )
-        tree_brackets = brackets(tree, punctuation_of(reference))
+        tree_brackets = brackets(tree, _punctuation_of(reference))
         matched += (tree_brackets & reference_brackets).total()
         found += tree_brackets.total()
         exact += tree_brackets == reference_brackets
     sentences = len(references)
     return BracketScores(
-        # Of two empty sides the ratio is 0, as in evalb.
+        # If both sides are empty, the ratio is 0, as in evalb.
         f1=200 * matched / max(1, found + wanted),
         precision=100 * matched / max(1, found),
         recall=100 * matched / max(1, wanted),
@@ -128,15 +128,15 @@ def score_trees(trees, references):
 
 
 def read_outputs(texts, references, repair=False):
-    """Trees of a model's outputs for the sentences of reference trees.
+    """Parses a model's outputs for the sentences of reference trees.
 
     Args:
         texts: List of linearized trees.
-        references: List of `Tree`s, one for a text.
-        repair: Whether lines that are no tree are read by `repair_linearized`.
+        references: List of `Tree`s, one for each text.
+        repair: Whether malformed texts are parsed by `repair_linearized`.
 
     Returns:
-        List of `Tree`s, `None` for a line that is no tree of its sentence.
+        List of `Tree`s, with `None` for texts that are malformed and not repaired.
     """
     trees = []
     for text, reference in zip(texts, references, strict=True):

@@ -1,30 +1,31 @@
-"""Constituency trees: cleaned, written as a line of tokens, and read back (paper 6.3).
+"""Constituency trees and their linear form, a line of tokens that a model can write (paper 6.3).
 
-A tree is linearized as in Vinyals et al. 2015 (https://arxiv.org/abs/1412.7449): every constituent
-is an opening and a closing bracket with its label, every word one leaf. Tokens are separated by
-spaces, so that `(S (NP (NNS Cats)) (VP (VBP sleep)))` becomes `(S (NP XX )NP (VP XX )VP )S`.
+Trees are linearized as in Vinyals et al. 2015 (https://arxiv.org/abs/1412.7449): a constituent
+becomes an opening and a closing bracket with its label, and a word becomes a leaf. Tokens are
+separated by spaces, so `(S (NP (NNS Cats)) (VP (VBP sleep)))` becomes
+`(S (NP XX )NP (VP XX )VP )S`.
 """
 
 import re
 from typing import NamedTuple
 
 LEAF = "XX"
-"""The leaf of every word where part-of-speech tags are not kept."""
+"""The leaf for every word if parts of speech are not kept."""
 TREE_LEAVES = (LEAF, "tags")
 ROOT_LABELS = frozenset(["", "TOP", "ROOT", "S1"])
-"""Labels of a root that says nothing but that it is one."""
-EMPTY_TAG = "-NONE-"
-"""Tag of a trace, which stands for no word."""
+"""Labels of brackets that only enclose a tree and are not constituents."""
+_EMPTY_TAG = "-NONE-"
+"""Part of speech of a trace, which does not represent a word."""
 MAX_DEPTH = 200
-"""Greatest depth of a tree that is read; those of sentences stay below 50."""
+"""Maximum depth of a tree; those of real sentences stay below 50."""
 
 
 class Tree(NamedTuple):
     """A constituent, or a word with its part of speech.
 
     Attributes:
-        label: The constituent's label, such as `"NP"`; a word's part of speech, such as `"NN"`.
-        children: Tuple of the constituent's `Tree`s; of a word, the tuple of one string.
+        label: Label of a constituent, such as `"NP"`, or part of speech of a word, such as `"NN"`.
+        children: Tuple of the `Tree`s in a constituent; for a word, a tuple of one string.
     """
 
     label: str
@@ -32,17 +33,17 @@ class Tree(NamedTuple):
 
     @property
     def is_word(self):
-        """Whether this is a word with its part of speech."""
+        """True for a word with its part of speech."""
         return isinstance(self.children[0], str)
 
     def leaves(self):
-        """List of the words with their parts of speech, `Tree`s, in order."""
+        """Returns the words with their parts of speech, in order: a list of `Tree`s."""
         if self.is_word:
             return [self]
         return [leaf for child in self.children for leaf in child.leaves()]
 
     def words(self):
-        """List of the words, strings, in order."""
+        """Returns the words, in order: a list of strings."""
         return [leaf.children[0] for leaf in self.leaves()]
 
     def __str__(self):
@@ -50,16 +51,16 @@ class Tree(NamedTuple):
 
 
 def clean_tree(tree):
-    """Removes traces and what is empty without them; cuts functions and indices from labels.
+    """Removes traces and constituents without words, and functions and indices from labels.
 
-    `NP-SBJ-1` and `NP=2` become `NP`; labels that begin with a hyphen (`-LRB-`) and tags stay as
-    they are, and so do chains of constituents with one child.
+    `NP-SBJ-1` and `NP=2` become `NP`. Labels that begin with a hyphen (`-LRB-`), parts of speech
+    and chains of constituents with a single child do not change.
 
     Args:
         tree: A `Tree`.
 
     Returns:
-        A `Tree`, or `None` for one that has only traces.
+        A `Tree`, or `None` if there are only traces.
 
     Example:
         >>> noun, trace = Tree("NP-SBJ-1", (Tree("NN", ("it",)),)), Tree("-NONE-", ("*",))
@@ -67,7 +68,7 @@ def clean_tree(tree):
         '(S (NP (NN it)))'
     """
     if tree.is_word:
-        return None if tree.label == EMPTY_TAG else tree
+        return None if tree.label == _EMPTY_TAG else tree
     children = tuple(child for child in map(clean_tree, tree.children) if child is not None)
     return Tree(_plain_label(tree.label), children) if children else None
 
@@ -81,13 +82,13 @@ def linearize(tree, tree_leaves=LEAF):
 
     Args:
         tree: A `Tree`.
-        tree_leaves: `"XX"`: every word is `XX`; `"tags"`: a word is its part of speech.
+        tree_leaves: `"XX"` writes every word as `XX`; `"tags"` writes its part of speech.
 
     Returns:
         A string.
 
     Raises:
-        ValueError: For another `tree_leaves`.
+        ValueError: If `tree_leaves` is unknown.
 
     Example:
         >>> linearize(Tree("NP", (Tree("DT", ("a",)), Tree("NN", ("cat",)))), "tags")
@@ -111,23 +112,23 @@ def _tokens(tree, keep_tags):
 
 
 class MalformedTreeError(ValueError):
-    """A line that is no linearized tree of its sentence; the message says why."""
+    """A line that is not a linearized tree for its sentence; the message gives the reason."""
 
 
 def parse_linearized(text, words):
-    """Reads the tree of a sentence from its linearized form.
+    """Parses the linearized tree of a sentence.
 
     Args:
-        text: A line as `linearize` writes it.
-        words: The words of the sentence, a list of strings.
+        text: A line as written by `linearize`.
+        words: List of the words in the sentence.
 
     Returns:
-        A `Tree` whose leaves are the words, with the leaf's token as their part of speech.
+        A `Tree` whose leaves are the words, with the tokens in the line as their parts of speech.
 
     Raises:
-        MalformedTreeError: If brackets are not balanced or their labels differ, a constituent is
-            empty, there is not one root, there are not as many leaves as words, or the tree is
-            deeper than `MAX_DEPTH`.
+        MalformedTreeError: If brackets are unbalanced or have different labels, a constituent is
+            empty, there is not exactly one root, the numbers of leaves and words differ, or the
+            tree is deeper than `MAX_DEPTH`.
 
     Example:
         >>> str(parse_linearized("(S (NP XX )NP )S", ["Cats"]))
@@ -163,20 +164,21 @@ def parse_linearized(text, words):
 
 
 def repair_linearized(text, words, root="S"):
-    """Reads a tree from any line of tokens, as near to what is written as can be.
+    """Parses any line of tokens as a tree that is as close to the line as possible.
 
-    A closing bracket closes the innermost open constituent of its label and all inside it, or is
-    left out. Leaves beyond the words are left out, words without a leaf are added to the root, and
-    what is open at the end is closed there. Constituents without a word, or deeper than
-    `MAX_DEPTH`, are left out. Several trees become children of one root.
+    A closing bracket closes the innermost open constituent with its label, and everything open
+    inside it; without such a constituent, it is ignored. Surplus leaves are ignored, words without
+    a leaf are added to the root, and open constituents are closed at the end. Constituents without
+    a word, or deeper than `MAX_DEPTH`, are omitted. Several trees become children of one root.
 
     Args:
         text: A line of brackets and leaves.
-        words: The words of the sentence, a list of at least one string.
-        root: Label of the root where the line has not one root.
+        words: Non-empty list of the words in the sentence.
+        root: Label of the root if the line does not have exactly one.
 
     Returns:
-        A `Tree` whose leaves are the words; of a well-formed line, that of `parse_linearized`.
+        A `Tree` whose leaves are the words. For a well-formed line, it is the same as that from
+        `parse_linearized`.
 
     Example:
         >>> str(repair_linearized("(S (NP XX )S XX", ["Cats", "sleep"]))

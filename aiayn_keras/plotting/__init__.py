@@ -1,9 +1,9 @@
-"""Figures: learning curves, attention, the schedule and masks; and two pages to explore.
+"""Figures of learning curves, schedules, attention and masks, and two interactive pages.
 
-Every function `plot_...` returns a `matplotlib.figure.Figure` and, given a `path`, also writes it
-there as a PNG. Nothing touches pyplot: no display is needed and no figure stays open behind the
-caller's back. In a notebook the returned figure shows itself. Matplotlib is imported on the first
-plot. `attention_explorer` and `decoding_steps` return interactive pages, which need no network.
+Every `plot_...` function returns a `matplotlib.figure.Figure` and, if `path` is given, also writes
+it as a PNG. Figures do not use pyplot, so they need no display and never stay open unnoticed.
+A notebook displays the returned figure. `attention_explorer` and `decoding_steps` return
+interactive pages, which work without a network.
 """
 
 from aiayn_keras.plotting.curves import plot_learning_curves, plot_schedule

@@ -1,28 +1,28 @@
-"""Lines over the updates: learning curves and the learning-rate schedule."""
+"""Line plots over updates: learning curves and learning-rate schedules."""
 
 import numpy as np
 
 from aiayn_keras.plotting.figures import COLORS, DASHES, finish, new_figure
 
-CURVES = {"loss": "training", "val_loss": "validation"}
-PANEL_COLORS = {"BLEU": COLORS[2:], "learning rate": ["#555555"]}
+_CURVES = {"loss": "training", "val_loss": "validation"}
+_PANEL_COLORS = {"BLEU": COLORS[2:], "learning rate": ["#555555"]}
 
 
 def plot_learning_curves(history, path=None):
-    """Draw loss, BLEU and learning rate, as far as the history has them.
+    """Draws the loss, BLEU and learning rate, if they are in the history.
 
     Args:
-        history: Dictionary of equally long lists, such as `model.fit(...).history`. Drawn are
-            `loss` and `val_loss` (nats per token), every name that ends in `bleu`, and
-            `learning_rate`; they share an x axis: `updates` if the history has it (optimizer
-            updates), else the number of the epoch. NaN is not drawn.
+        history: Dictionary of lists with equal lengths, such as `model.fit(...).history`. The
+            figure shows `loss` and `val_loss` (nats per token), every name that ends in `bleu`,
+            and `learning_rate`. The x axis shows `updates` (optimizer updates) if the history
+            contains them, otherwise epochs. NaN values are skipped.
         path: PNG file to write, or `None`.
 
     Returns:
-        A Figure with one panel for each of the three that the history has.
+        A Figure with a panel for each of loss, BLEU and learning rate in the history.
 
     Raises:
-        ValueError: If the history has nothing to draw, or lists of different lengths.
+        ValueError: If the history contains none of them, or lists with different lengths.
 
     Example:
         >>> figure = plot_learning_curves({"loss": [5.1, 3.0], "val_loss": [4.0, 2.9]})
@@ -45,18 +45,18 @@ def plot_learning_curves(history, path=None):
     x = history.get("updates", range(1, max(lengths.values()) + 1))
     if set(lengths.values()) != {len(x)}:
         raise ValueError(
-            "`history` needs lists of one length. "
+            "All lists in `history` must have the same length. "
             f"Received the lengths: {lengths}, and {len(x)} for `{x_label}`."
         )
 
     figure = new_figure(3.6 * len(panels), 2.9)
     for axes, (label, names) in zip(_row(figure, len(panels)), panels.items(), strict=True):
-        _tell_lines_apart(axes, PANEL_COLORS.get(label, COLORS))
+        _tell_lines_apart(axes, _PANEL_COLORS.get(label, COLORS))
         marker = "o" if len(x) <= 30 else None
         for name in names:
             measured = [(a, b) for a, b in zip(x, history[name], strict=True) if b == b]  # not NaN
             xy = np.reshape(measured, (-1, 2)).T
-            axes.plot(*xy, label=CURVES.get(name, name), marker=marker, markersize=3.5)
+            axes.plot(*xy, label=_CURVES.get(name, name), marker=marker, markersize=3.5)
         _tidy(axes, x_label, label)
         if len(names) > 1:
             axes.legend(frameon=False)
@@ -66,11 +66,11 @@ def plot_learning_curves(history, path=None):
 
 
 def plot_schedule(schedule, steps, path=None):
-    """Draw the learning rate of each optimizer update (paper 5.3, equation 3).
+    """Draws the learning rate for each optimizer update (paper 5.3, equation 3).
 
     Args:
-        schedule: A `keras.optimizers.schedules.LearningRateSchedule`, or another function of the
-            0-based step; or a dictionary from names to such functions, to compare them.
+        schedule: A `keras.optimizers.schedules.LearningRateSchedule` or any other function of the
+            step, counted from 0. To compare several, pass a dictionary from names to functions.
         steps: Number of updates, at least 2.
         path: PNG file to write, or `None`.
 
@@ -105,7 +105,7 @@ def _row(figure, panels):
 
 
 def _tell_lines_apart(axes, colors):
-    """Gives each line its colour and its dashes: lines that lie on each other stay visible."""
+    """Gives each line its own color and dashes, so that overlapping lines stay visible."""
     axes.set_prop_cycle(color=colors, linestyle=DASHES[: len(colors)])
 
 
@@ -121,7 +121,7 @@ def _tidy(axes, x_label, y_label):
 
 
 def _mark_best(axes, x, values):
-    """Write the highest value beside its point."""
+    """Writes the maximum value next to its point."""
     if np.all(np.isnan(values)):
         return
     best = int(np.nanargmax(values))

@@ -1,4 +1,4 @@
-"""A page that plays a beam search step by step, from a record of it."""
+"""An interactive page that replays a recorded beam search step by step."""
 
 import base64
 import math
@@ -8,7 +8,7 @@ import numpy as np
 from aiayn_keras.plotting.figures import visible
 from aiayn_keras.plotting.interactive_page import InteractivePage, offline_page
 
-ATTRIBUTES = (
+_ATTRIBUTES = (
     "source",
     "source_tokens",
     "searches",
@@ -17,26 +17,26 @@ ATTRIBUTES = (
     "key_dim",
     "cache_width",
 )
-FATES = ("lives", "finishes", "is dropped")
-LEVELS = 65535  # 16 bits between the smallest and the largest score
-DIGITS = 5  # of log-probabilities, behind the point
-HEIGHT = 860
+_FATES = ("lives", "finishes", "is dropped")
+_LEVELS = 65535  # 16 bits between the smallest and the largest score
+_DIGITS = 5  # decimal places of log-probabilities
+_HEIGHT = 860
 
 
 class DecodingSteps(InteractivePage):
-    """An interactive page of a beam search; a notebook shows it as a cell's last line."""
+    """An interactive page of a beam search, displayed by notebooks."""
 
     frame_title = "Beam search, step by step"
 
 
 def decoding_steps(record, title=None):
-    """Makes an interactive page that plays a translation step by step (paper 3.2, 6.1).
+    """Creates an interactive page that replays a translation step by step (paper 3.2, 6.1).
 
-    Every step shows the live hypotheses, how they are extended, which finish and which are dropped;
-    the cross-attention of one of them, and the keys and values in the cache. A slider chooses the
-    number of beams among the recorded searches. One for α ranks the finished hypotheses anew, and
-    chooses the recorded search of the nearest α. One for the divisor of the scores, √d_k in the
-    paper, computes the weights of attention anew.
+    Every step shows the live hypotheses, their extensions, the hypotheses that finish and those
+    that are dropped, the cross-attention of a selected hypothesis, and the keys and values in the
+    cache. One slider selects the number of beams from the recorded searches. A second changes α: it
+    ranks the finished hypotheses again and selects the recorded search with the closest α. A third
+    changes the divisor of the scores, √d_k in the paper, and recomputes the attention weights.
 
     ```python
     steps = decoding_steps(model.record_search(source))
@@ -44,25 +44,25 @@ def decoding_steps(record, title=None):
     ```
 
     Args:
-        record: What `model.record_search(source)` returns, a `SearchRecord` of
-            `aiayn_keras.decoding.recording`, or another object with its attributes.
-        title: Heading of the page, or `None` for the source.
+        record: The `SearchRecord` returned by `model.record_search(source)`, or any object with the
+            same attributes.
+        title: Heading of the page; `None` for the source.
 
     Returns:
-        `DecodingSteps`: a notebook shows it, `save(path)` writes it.
+        A `DecodingSteps`, which notebooks display and `save(path)` writes to a file.
 
     Raises:
-        TypeError: If `record` lacks one of these attributes.
-        ValueError: If it holds no search, or scores that are not finite.
+        TypeError: If an attribute is missing from `record`.
+        ValueError: If `record` contains no searches, or scores that are not finite.
     """
-    missing = [name for name in ATTRIBUTES if not hasattr(record, name)]
+    missing = [name for name in _ATTRIBUTES if not hasattr(record, name)]
     if missing:
         raise TypeError(
-            "`record` must be what `model.record_search(source)` returns. "
+            "`record` must be the result of `model.record_search(source)`. "
             f"Received: {type(record).__name__}, which lacks {', '.join(missing)}."
         )
     if not record.searches:
-        raise ValueError("`record` must have at least one search. Received: none.")
+        raise ValueError("`record` must contain at least one search. Received: none.")
     pieces, scores = _Numbering(), _Numbering()
     searches = [_packed_search(search, pieces, scores) for search in record.searches]
     data = {
@@ -76,17 +76,17 @@ def decoding_steps(record, title=None):
         "scores": _packed_scores(np.stack(scores.values)),
         "searches": searches,
     }
-    return DecodingSteps(page=offline_page("decoding_steps", data), height=HEIGHT)
+    return DecodingSteps(page=offline_page("decoding_steps", data), height=_HEIGHT)
 
 
 class _Numbering:
-    """Numbers for things that occur many times, by their keys."""
+    """Assigns consecutive numbers to values, with the same number for the same key."""
 
     def __init__(self):
         self.values, self._numbers = [], {}
 
     def of(self, key, value):
-        """The number of the key, which gets the value when it is new."""
+        """Returns the number of a key, and stores the value if the key is new."""
         if key not in self._numbers:
             self._numbers[key] = len(self.values)
             self.values.append(value)
@@ -94,7 +94,7 @@ class _Numbering:
 
 
 def _packed_search(search, pieces, scores):
-    """A `RecordedSearch` for JSON; hypotheses with the same wordpieces share their scores."""
+    """Converts a `RecordedSearch` for JSON; equal hypotheses share their scores."""
     steps = [
         {
             "scores": [
@@ -102,14 +102,14 @@ def _packed_search(search, pieces, scores):
                 for hypothesis, row in zip(step.hypotheses, step.scores, strict=True)
             ],
             "candidates": [
-                [beam, pieces.of(token, token), round(log_prob, DIGITS), FATES.index(fate)]
+                [beam, pieces.of(token, token), round(log_prob, _DIGITS), _FATES.index(fate)]
                 for beam, token, log_prob, fate in step.candidates
             ],
         }
         for step in search.steps
     ]
     finished = [
-        [each.step, each.text, len(each.tokens) + 1, round(each.log_prob, DIGITS)]
+        [each.step, each.text, len(each.tokens) + 1, round(each.log_prob, _DIGITS)]
         for each in search.finished
     ]
     recorded = [
@@ -125,11 +125,11 @@ def _packed_search(search, pieces, scores):
 
 
 def _packed_scores(scores):
-    """Scores `(M, N, H, S)` as 16-bit whole numbers between their extremes."""
+    """Quantizes scores `(M, N, H, S)` to 16-bit integers between their minimum and maximum."""
     low, high = float(scores.min()), float(scores.max())
     if not math.isfinite(low) or not math.isfinite(high):
         raise ValueError(f"The scores of `record` must be finite. Received: {low} to {high}.")
     span = (high - low) or 1.0
-    whole = np.rint((scores.astype("float64") - low) * (LEVELS / span)).astype("<u2")
+    whole = np.rint((scores.astype("float64") - low) * (_LEVELS / span)).astype("<u2")
     values = base64.b64encode(whole.tobytes()).decode("ascii")
     return {"shape": scores.shape, "low": low, "span": span, "values": values}

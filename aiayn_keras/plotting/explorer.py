@@ -1,8 +1,8 @@
-"""A page to explore attention: a reader chooses layer, head and word.
+"""An interactive page to explore attention by layer, head and word.
 
-The page is plain DOM and SVG, about 200 lines of JavaScript: lines between two columns of words
-need no drawing library, and D3, Vega or Plotly would add 0.3 to 4 MB to every page; BertViz loads
-its libraries from the network, and CircuitsVis (1.3 MB) draws one sentence that looks at itself.
+The page consists of plain DOM and SVG with about 200 lines of JavaScript. Lines between two columns
+of words do not need a drawing library: D3, Vega or Plotly would add 0.3 to 4 MB to every page,
+BertViz loads its libraries from the network, and CircuitsVis (1.3 MB) only draws self-attention.
 """
 
 import base64
@@ -13,7 +13,7 @@ import numpy as np
 from aiayn_keras.plotting.figures import visible
 from aiayn_keras.plotting.interactive_page import InteractivePage, offline_page
 
-KINDS = (
+_KINDS = (
     {
         "attribute": "encoder",
         "name": "Encoder self-attention",
@@ -39,29 +39,29 @@ KINDS = (
         "note": "To write a target word, the decoder looks at the source; it has read those above.",
     },
 )
-ATTRIBUTES = ("source_tokens", "target_tokens", *(kind["attribute"] for kind in KINDS))
+_ATTRIBUTES = ("source_tokens", "target_tokens", *(kind["attribute"] for kind in _KINDS))
 
-END = "</s>"
-SPECIAL = re.compile("<.+>")
-LARGEST = 65535  # a weight of 1 in the page: 16 bits, more than the three digits it shows
-ROW_PIXELS, LAYER_PIXELS, OTHER_PIXELS, HIGHEST_FRAME = 28, 50, 430, 960
+_END = "</s>"
+_SPECIAL = re.compile("<.+>")
+_FULL_WEIGHT = 65535  # represents a weight of 1, in 16 bits; the page shows three digits
+_ROW_PIXELS, _LAYER_PIXELS, _OTHER_PIXELS, _MAX_FRAME_PIXELS = 28, 50, 430, 960
 
 
 class AttentionExplorer(InteractivePage):
-    """An interactive page of attention weights; a notebook shows it as a cell's last line."""
+    """An interactive page of attention weights, displayed by notebooks."""
 
     frame_title = "Attention explorer"
 
 
 def attention_explorer(maps, title=None):
-    """Makes an interactive page of a sentence pair's attention (paper, figures 3 to 5).
+    """Creates an interactive page of the attention in a sentence pair (paper, figures 3 to 5).
 
-    The page offers the kind of attention, the layer, and the mean of the heads, one of them, or
-    several in colours; a small map of every layer and head chooses it. A word that is pointed at,
-    tapped or reached with the keyboard shows the words it looks at, or, on the other side, the
-    words that look at it, with their weights. Lines below a weight that the reader sets are left
-    out. Wordpieces can be joined to words: weights to the pieces of a word are summed, weights of
-    pieces that look are averaged.
+    The reader selects the kind of attention and the layer, and either one head, several heads in
+    different colors, or the mean of all heads. A small map for each layer and head can also be
+    selected. Pointing at a word, tapping it or reaching it with the keyboard shows the words it
+    attends to or, on the other side, the words that attend to it, with their weights. Lines below
+    an adjustable weight are hidden. Wordpieces can be merged into words: the weights of attended
+    pieces are added, and the weights of attending pieces are averaged.
 
     ```python
     translation = model.translate([source])[0]
@@ -70,18 +70,18 @@ def attention_explorer(maps, title=None):
     ```
 
     Args:
-        maps: What `model.attention_maps(source, target)` returns, or another object with its
+        maps: The result of `model.attention_maps(source, target)`, or any object with the same
             attributes: `source_tokens` (S strings), `target_tokens` (T strings), and the weights
-            `encoder (N, H, S, S)`, `decoder (N, H, T, T)` and `cross (N, H, T, S)`. Weights that
-            are None are left out, but there must be some.
-        title: Heading of the page, or `None` for the pair of texts.
+            `encoder (N, H, S, S)`, `decoder (N, H, T, T)` and `cross (N, H, T, S)`. Weights may be
+            `None`, but not all of them.
+        title: Heading of the page; `None` for the two texts.
 
     Returns:
-        An `AttentionExplorer`: a notebook shows it, `save(path)` writes it.
+        An `AttentionExplorer`, which notebooks display and `save(path)` writes to a file.
 
     Raises:
-        TypeError: If `maps` lacks one of these attributes.
-        ValueError: If weights are not of that shape, or not from 0 to 1.
+        TypeError: If an attribute is missing from `maps`.
+        ValueError: If weights have a different shape or are not between 0 and 1.
 
     Example:
         >>> from types import SimpleNamespace
@@ -94,38 +94,42 @@ def attention_explorer(maps, title=None):
         ... )
         >>> attention_explorer(maps).save("attention.html")
     """
-    missing = [name for name in ATTRIBUTES if not hasattr(maps, name)]
+    missing = [name for name in _ATTRIBUTES if not hasattr(maps, name)]
     if missing:
         raise TypeError(
-            "`maps` must be what `model.attention_maps(source, translation.text)` returns. "
+            "`maps` must be the result of `model.attention_maps(source, translation.text)`. "
             f"Received: {type(maps).__name__}, which lacks {', '.join(missing)}."
         )
     words = {
         side: [visible(token) for token in getattr(maps, f"{side}_tokens")]
         for side in ("source", "target")
     }
-    # As in `plot_attention` of a translation, the row of a word is where the decoder looks for it.
-    words["written"] = [*words["target"][1:], END]
+    # As in `plot_attention`, the row for a word shows the attention while the decoder writes it.
+    words["written"] = [*words["target"][1:], _END]
     kinds = [
         {**kind, **_packed(weights, kind, words)}
-        for kind in KINDS
+        for kind in _KINDS
         if (weights := getattr(maps, kind["attribute"])) is not None
     ]
     if not kinds:
-        raise ValueError("`maps` must have weights of at least one kind. Received: None of each.")
+        raise ValueError(
+            "`maps` must contain at least one kind of weights. Received: None for each."
+        )
     longest = max(map(len, words.values()))
     layers = max(kind["shape"][0] for kind in kinds)
     title = str(title) if title else _pair(maps)
     return AttentionExplorer(
         page=offline_page("explorer", {"title": title, "words": words, "kinds": kinds}),
-        height=min(OTHER_PIXELS + LAYER_PIXELS * layers + ROW_PIXELS * longest, HIGHEST_FRAME),
+        height=min(
+            _OTHER_PIXELS + _LAYER_PIXELS * layers + _ROW_PIXELS * longest, _MAX_FRAME_PIXELS
+        ),
     )
 
 
 def _pair(maps):
-    """Source and target as texts, for a title."""
+    """Joins the source and target texts as a title."""
     texts = (
-        "".join(token for token in map(str, tokens) if not SPECIAL.fullmatch(token))
+        "".join(token for token in map(str, tokens) if not _SPECIAL.fullmatch(token))
         .replace("▁", " ")
         .strip()
         for tokens in (maps.source_tokens, maps.target_tokens)
@@ -134,19 +138,19 @@ def _pair(maps):
 
 
 def _packed(weights, kind, words):
-    """Shape and base64 of weights `(N, H, T, S)` as 16-bit whole numbers, lowest byte first."""
+    """Quantizes weights `(N, H, T, S)` to little-endian 16-bit integers, in base64."""
     weights = np.asarray(weights, dtype="float32")
     expected = (len(words[kind["queries"]]), len(words[kind["keys"]]))
     if weights.ndim != 4 or weights.shape[2:] != expected or 0 in weights.shape:
         raise ValueError(
             f"`maps.{kind['attribute']}` must have the shape (N, H, {expected[0]}, {expected[1]}) "
-            f"of layers, heads and tokens, none of them 0. Received: {weights.shape}."
+            f"of layers, heads and tokens, all at least 1. Received: {weights.shape}."
         )
-    # Sums in half precision may pass 1 by a little; NaN passes no comparison.
+    # Sums in half precision may exceed 1 slightly. NaN fails every comparison.
     if not np.all((weights >= 0) & (weights <= 1.01)):
         raise ValueError(
-            f"`maps.{kind['attribute']}` must be weights from 0 to 1. "
+            f"`maps.{kind['attribute']}` must be weights between 0 and 1. "
             f"Received: {weights.min()} to {weights.max()}."
         )
-    whole = np.rint(np.minimum(weights, 1) * LARGEST).astype("<u2")
+    whole = np.rint(np.minimum(weights, 1) * _FULL_WEIGHT).astype("<u2")
     return {"shape": weights.shape, "weights": base64.b64encode(whole.tobytes()).decode("ascii")}

@@ -1,4 +1,4 @@
-"""Grids of cells: attention weights and masks."""
+"""Heat maps of attention weights and masks."""
 
 import math
 import textwrap
@@ -7,8 +7,11 @@ import numpy as np
 
 from aiayn_keras.plotting.figures import finish, new_figure, plain, visible
 
-MAX_TOKEN = 16  # characters shown; a longer token ends in an ellipsis
-CELL, WIDEST = 0.22, 8.0  # inches: one weight of a heat map; a row of them, legible in a notebook
+_MAX_TOKEN = 16  # characters shown; a longer token ends in an ellipsis
+_CELL, _MAX_WIDTH = (
+    0.22,
+    8.0,
+)  # inches: a cell of a heat map; a row of maps that is legible in a notebook
 
 
 def plot_attention(
@@ -20,24 +23,24 @@ def plot_attention(
     x_label="keys",
     y_label="queries",
 ):
-    """Draw attention weights as heat maps, one for each head.
+    """Draws attention weights as heat maps, one for each head.
 
     Args:
-        weights: Array `(T, S)`, or `(H, T, S)` for several heads; row t is how target position t
-            spreads its attention over the source.
-        source_tokens: The S tokens that are looked at.
-        target_tokens: The T tokens that look.
+        weights: Array `(T, S)`, or `(H, T, S)` for several heads; row t contains the attention
+            weights of target position t over the source.
+        source_tokens: The S tokens that are attended to.
+        target_tokens: The T tokens that attend.
         path: PNG file to write, or `None`.
-        title: Line above the figure, or `None`.
-        x_label: Name of the columns.
-        y_label: Name of the rows; `"written piece"`, say, where a row is named by the piece that
-            the decoder writes next and not by the one whose query it is.
+        title: Title of the figure, or `None`.
+        x_label: Label of the columns.
+        y_label: Label of the rows, for example `"written piece"` if rows are named after the pieces
+            that the decoder writes next instead of the pieces it has read.
 
     Returns:
-        A Figure with H heat maps on one colour scale.
+        A Figure with H heat maps and a common color scale.
 
     Raises:
-        ValueError: If the shape of `weights` does not fit the tokens.
+        ValueError: If the shape of `weights` does not match the tokens.
 
     Example:
         >>> figure = plot_attention([[0.9, 0.1]], ["▁a", "▁house"], ["▁Haus"])
@@ -49,7 +52,7 @@ def plot_attention(
     heads = weights[None] if single else weights
     if heads.shape[1:] != (len(target_tokens), len(source_tokens)) or 0 in heads.shape:
         raise ValueError(
-            "`weights` must have the shape (T, S) or (H, T, S) of the tokens, none of them 0. "
+            "`weights` must have the shape (T, S) or (H, T, S) of the tokens, all at least 1. "
             f"Received: {weights.shape}, T={len(target_tokens)}, S={len(source_tokens)}."
         )
     names = [""] if single else [f"head {head + 1}" for head in range(len(heads))]
@@ -66,20 +69,20 @@ def plot_attention(
 
 
 def plot_masks(masks, path=None, title=None, source_tokens=None, target_tokens=None):
-    """Draw masks as grids: a filled square is a position that may be looked at.
+    """Draws masks as grids; a filled square is a position that may be attended to.
 
     Args:
-        masks: Dictionary from a name to a boolean array `(T, S)`; all of one shape.
+        masks: Dictionary from names to boolean arrays `(T, S)`, all with the same shape.
         path: PNG file to write, or `None`.
-        title: Line above the figure, or `None`.
-        source_tokens: The S tokens that are looked at; by default their positions.
-        target_tokens: The T tokens that look; by default their positions.
+        title: Title of the figure, or `None`.
+        source_tokens: The S tokens that are attended to; the default is their positions.
+        target_tokens: The T tokens that attend; the default is their positions.
 
     Returns:
         A Figure with one grid for each mask.
 
     Raises:
-        ValueError: If there is no mask, or one is not a matrix, or their shapes differ.
+        ValueError: If there are no masks, a mask is not a matrix, or the shapes differ.
 
     Example:
         >>> figure = plot_masks({"causal": [[True, False], [True, True]]})
@@ -89,7 +92,9 @@ def plot_masks(masks, path=None, title=None, source_tokens=None, target_tokens=N
     grids = [np.asarray(mask).astype("float32") for mask in masks.values()]
     shapes = {name: grid.shape for name, grid in zip(masks, grids, strict=True)}
     if len(set(shapes.values())) != 1 or grids[0].ndim != 2 or not grids[0].size:
-        raise ValueError(f"`masks` must be matrices (T, S) of one shape. Received: {shapes}.")
+        raise ValueError(
+            f"`masks` must be matrices (T, S) with the same shape. Received: {shapes}."
+        )
     length, source_length = grids[0].shape
     return _heat_maps(
         np.stack(grids),
@@ -111,12 +116,12 @@ def _heat_maps(
     scale=None,
     axis_labels=("keys", "queries"),
 ):
-    """Draw `maps (N, T, S)` side by side; `scale` names the colour bar, `None` leaves it out."""
+    """Draws `maps (N, T, S)` side by side; `scale` is the label of the color bar, if any."""
     keys, queries = _labels(key_tokens), _labels(query_tokens)
     longest_key, longest_query = max(map(len, keys)), max(map(len, queries))
-    width = max(1.6, CELL * len(keys))
-    height = max(1.6, CELL * len(queries)) + 0.085 * longest_key + 0.5
-    rows = math.ceil(len(maps) / max(1, int(WIDEST / width)))
+    width = max(1.6, _CELL * len(keys))
+    height = max(1.6, _CELL * len(queries)) + 0.085 * longest_key + 0.5
+    rows = math.ceil(len(maps) / max(1, int(_MAX_WIDTH / width)))
     columns = math.ceil(len(maps) / rows)
     total_width = columns * (width + 0.15) + 0.085 * longest_query + 0.4 + (0.9 if scale else 0.0)
     title_lines = textwrap.wrap(title or "", int(13 * total_width))
@@ -146,12 +151,14 @@ def _heat_maps(
         figure.colorbar(image, ax=drawn, label=scale, shrink=0.8, aspect=30, pad=0.02)
     if title_lines:
         figure.suptitle(plain("\n".join(title_lines)), fontsize=11)
-        figure.get_layout_engine().set(h_pad=0.08)  # inches, away from the names of the maps
+        figure.get_layout_engine().set(
+            h_pad=0.08
+        )  # inches, to keep the title away from the names of the maps
     return finish(figure, path)
 
 
 def _labels(tokens):
-    """Tokens for an axis: nothing invisible, the word mark as `_`, long ones cut."""
+    """Prepares tokens for an axis: visible, with `_` as word mark, and shortened."""
     labels = [visible(token).replace("▁", "_") for token in tokens]
-    cut = MAX_TOKEN - 1
-    return [plain(f"{label[:cut]}…" if len(label) > MAX_TOKEN else label) for label in labels]
+    cut = _MAX_TOKEN - 1
+    return [plain(f"{label[:cut]}…" if len(label) > _MAX_TOKEN else label) for label in labels]

@@ -1,4 +1,4 @@
-"""Pages of one HTML text that load nothing else: markup with its style, script and data in it."""
+"""Interactive pages: self-contained HTML with style, script and data, for notebooks and files."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ class InlinePage(NamedTuple):
     """The parts of a page.
 
     Attributes:
-        markup: HTML in which `$style`, `$script` and `$data` stand for the other parts.
+        markup: HTML with the placeholders `$style`, `$script` and `$data`.
         style: CSS.
         script: JavaScript.
     """
@@ -28,7 +28,7 @@ class InlinePage(NamedTuple):
 
     @classmethod
     def read(cls, folder, *names):
-        """Reads the files `name.css` and `name.js` of all names, and `name.html` of the last."""
+        """Reads `name.css` and `name.js` for all names, and `name.html` for the last one."""
 
         def joined(kind):
             return "".join((folder / f"{name}.{kind}").read_text("utf-8") for name in names)
@@ -38,22 +38,22 @@ class InlinePage(NamedTuple):
 
     @property
     def script_source(self):
-        """The script in a Content-Security-Policy, which then runs it and no other."""
+        """Source expression for a Content-Security-Policy that allows only this script."""
         return _digest(self.script)
 
     @property
     def style_source(self):
-        """The style in a Content-Security-Policy."""
+        """Source expression for a Content-Security-Policy that allows only this style."""
         return _digest(self.style)
 
     def filled(self, data, **values):
-        """The HTML text.
+        """Fills in the placeholders and returns the HTML text.
 
         Args:
-            data: Object that becomes JSON.
-            **values: Strings for other names in the markup.
+            data: Data for the script, any JSON value.
+            **values: Strings for further placeholders in the markup.
         """
-        # In a script element only "<" could begin a tag that ends it, or a comment.
+        # Only "<" could begin a comment or a tag that ends the script element.
         data = json.dumps(data).replace("<", r"\u003c")
         return Template(self.markup).substitute(
             values, style=self.style, script=self.script, data=data
@@ -67,11 +67,11 @@ def _digest(text):
 
 @dataclass(frozen=True)
 class InteractivePage:
-    """A page; a notebook shows it as a cell's last line.
+    """An interactive page, displayed by notebooks.
 
     Attributes:
-        page: The page as one HTML text that loads nothing else.
-        height: Pixels that it takes in a notebook.
+        page: Self-contained HTML text.
+        height: Height in a notebook, in pixels.
     """
 
     page: str
@@ -79,17 +79,17 @@ class InteractivePage:
     frame_title: ClassVar[str]
 
     def save(self, path):
-        """Writes the page, in full or not at all; any browser opens it, without a network.
+        """Writes the page to a file, which any browser can open without a network.
 
         Args:
-            path: HTML file to write.
+            path: HTML file to write; it appears complete or not at all.
         """
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, self.page)
 
     def _repr_html_(self):
-        """The page in a frame of its own, where its style meets no other."""
+        """Embeds the page in a frame, isolated from the styles of the notebook."""
         return (
             f'<iframe title="{self.frame_title}" sandbox="allow-scripts" '
             f'style="width: 100%; height: {self.height}px; border: 0" '
@@ -102,16 +102,16 @@ class InteractivePage:
 
 
 def read_page(name):
-    """Reads the parts of one of the pages of this package, an `InlinePage`."""
+    """Reads the `InlinePage` with this name in `plotting/pages`."""
     return InlinePage.read(resources.files("aiayn_keras.plotting") / "pages", "shared", name)
 
 
 def offline_page(name, data):
-    """The HTML text of a page; its policy runs our script alone and lets nothing be fetched.
+    """Returns the HTML text of a page; its policy allows only our script, and no network access.
 
     Args:
-        name: Name of the page's files.
-        data: Object that its script reads as JSON.
+        name: Name of the files in `plotting/pages`.
+        data: Data for the script, any JSON value.
     """
     page = read_page(name)
     policy = (

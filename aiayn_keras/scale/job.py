@@ -15,7 +15,7 @@ import pydantic
 from aiayn_keras.common.addresses import (
     delete_file,
     folders_in,
-    is_address,
+    is_url,
     join,
     read_file,
     sizes_in,
@@ -106,7 +106,7 @@ class Job:
         parts = [asdict(part) for part in self.parts]
         wanted = {"version": _VERSION, **description, "parts": parts}
         wanted = json.loads(json.dumps(wanted))
-        is_local = not is_address(self.output)
+        is_local = not is_url(self.output)
         with hold_lock(Path(self.output) / _LOCK) if is_local else contextlib.nullcontext():
             self._begin(wanted)
             yield
@@ -126,7 +126,7 @@ class Job:
         if not differing:
             return
         # Another process may be working at a URL.
-        is_free = names == {_JOB} and not is_address(self.output)
+        is_free = names == {_JOB} and not is_url(self.output)
         if not is_free and (differing != ["files"] or self._uses(there["files"], wanted, names)):
             remedy = (
                 ", or delete this one: none of its parts is finished" if names == {_JOB} else ""
@@ -194,7 +194,7 @@ class Job:
 
     def clean(self):
         """Deletes temporary files that killed processes left on this machine."""
-        if not is_address(self.output):
+        if not is_url(self.output):
             for folder in Path(self.output).glob(f"{WRITING}*"):
                 with contextlib.suppress(OSError):
                     shutil.rmtree(folder)

@@ -7,13 +7,13 @@ import operator
 
 import sentencepiece
 
-from aiayn_keras.common.addresses import absolute, is_address, join, read_file, sizes_in, whole_file
+from aiayn_keras.common.addresses import absolute, is_url, join, read_file, sizes_in, whole_file
 from aiayn_keras.common.files import check_is_new
 from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.data import CorpusError, write_shards
-from aiayn_keras.data.shard_writer import (
+from aiayn_keras.data.shard_folders import (
     ENDINGS,
-    MAX_PAIRS,
+    MAX_PAIRS_PER_SHARD,
     dtype_of,
     index_text,
     split_into_shards,
@@ -39,7 +39,7 @@ _PART_BYTES = 16_000_000
 """Size of a part of the sources: some 150,000 pairs."""
 
 
-def prepare(recipe, output, engine=None, *, part_bytes=_PART_BYTES, most_pairs=MAX_PAIRS):
+def prepare(recipe, output, engine=None, *, part_bytes=_PART_BYTES, most_pairs=MAX_PAIRS_PER_SHARD):
     """Learns a recipe's vocabulary and writes its training pairs as token shards.
 
     Files are cut into parts, and workers tokenize them: first the shards of a part are written,
@@ -114,7 +114,7 @@ def _prepare_parts(job, recipe, engine, most_pairs):
 
 def _prepare_in_memory(recipe, output, engine):
     """Writes the shards of a corpus that is read into memory."""
-    if engine != Engine() or is_address(output):
+    if engine != Engine() or is_url(output):
         raise RecipeError(
             "Workers and URLs are only for files of aligned or tab-separated text, or of Parquet. "
             "Prepare this corpus without them."

@@ -17,12 +17,20 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 
-from aiayn_keras.backend import Devices, with_free_shapes
+from aiayn_keras.backend import Devices, seed_torch_dropout, with_free_shapes
 from aiayn_keras.common.progress import open_progress
 from aiayn_keras.data import BatchSequence, ProcessRows, UpdateBatches
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_learning_curves
-from aiayn_keras.training.checkpoints import list_checkpoints, prune_checkpoints, save_checkpoint
+from aiayn_keras.training.averaging import ValidateEMA, ema_weights
+from aiayn_keras.training.bleu import evaluate_bleu
+from aiayn_keras.training.building import copy_weights
+from aiayn_keras.training.checkpoints import (
+    list_checkpoints,
+    load_newest_checkpoint,
+    prune_checkpoints,
+    save_checkpoint,
+)
 from aiayn_keras.training.recipe import Recipe
 from aiayn_keras.training.resume import RunInputs
 from aiayn_keras.training.run_folder import (

@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import NamedTuple
 
-from aiayn_keras.common.addresses import is_address
+from aiayn_keras.common.addresses import is_url
 from aiayn_keras.common.files import read_bytes
 from aiayn_keras.data import (
     CorpusError,
@@ -22,7 +22,7 @@ from aiayn_keras.data import (
     read_parallel,
     tree_pairs,
 )
-from aiayn_keras.data.shard_writer import copy_shards
+from aiayn_keras.data.shard_folders import copy_shards
 from aiayn_keras.data.token_shards import INDEX, MAX_INDEX_BYTES
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.parsing import read_trees
@@ -74,7 +74,7 @@ class TrainingShards:
 
     def __init__(self, recipe):
         self._recipe, self._folder = recipe, recipe.corpus.shards
-        if is_address(self._folder):
+        if is_url(self._folder):
             self._folder = copy_shards(self._folder)
 
     def make_tokenizer(self):

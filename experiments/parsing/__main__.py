@@ -54,7 +54,6 @@ def parse_with_model(model, evaluation, sentences, search):
     A sentence of which the search finds no tree has an empty text.
     """
     from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
-
     from aiayn_keras.decoding.translating import NoTranslationError
 
     options = dataclasses.asdict(search_options(evaluation, search))
@@ -71,7 +70,6 @@ def parse_with_model(model, evaluation, sentences, search):
 def parse_with_baseline(baseline, train, sentences):
     """The name of a baseline with what it learned, its trees, and the seconds that they took."""
     from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
-
     from experiments.parsing.pcfg import Pcfg
     from experiments.parsing.right_branching import RightBranching
 

@@ -160,7 +160,7 @@ def test_a_file_is_read_to_its_end_before_anything_is_translated(trained_run, tm
 def test_a_named_pipe_is_refused(trained_run, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     result = run("translate", trained_run, "--input", tmp_path / "pipe")
-    assert_one_clear_line(result, "pipe is no regular file")
+    assert_one_clear_line(result, "pipe is not a regular file")
 
 
 @pytest.mark.parametrize(

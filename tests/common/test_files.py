@@ -66,7 +66,7 @@ def test_an_interruption_leaves_no_folder(tmp_path):
 def test_a_new_folder_takes_the_place_of_nothing(tmp_path, make):
     path = tmp_path / "run"
     make(path)
-    with pytest.raises(FileExistsError, match="run exists already: choose another name"):
+    with pytest.raises(FileExistsError, match="run exists already: choose a different name"):
         new_folder(path).__enter__()
     assert list(tmp_path.iterdir()) == [path]
 
@@ -96,7 +96,7 @@ def test_only_regular_files_are_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "device").symlink_to("/dev/zero")
     for name in ("pipe", "device", "."):
-        with pytest.raises(OSError, match="is no regular file"):
+        with pytest.raises(OSError, match="is not a regular file"):
             read_bytes(tmp_path / name, 10)
     with pytest.raises(FileNotFoundError, match=r"There is no file .*none"):
         read_bytes(tmp_path / "none", 10)

@@ -45,5 +45,5 @@ def test_a_small_file_may_repeat_itself(tmp_path):
 
 def test_a_named_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match=r"pipe is no regular file"):
+    with pytest.raises(OSError, match=r"pipe is not a regular file"):
         read_lines(tmp_path / "pipe")

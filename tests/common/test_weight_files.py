@@ -51,11 +51,11 @@ def bomb(file):
     [
         (external_link, "layers/other: a link"),
         (soft_link, "layers/other: a link"),
-        (virtual_array, "layers/other: no array that is in this file"),
-        (external_array, "layers/other: no array that is in this file"),
-        (objects, "layers/other: no numbers"),
+        (virtual_array, "layers/other: not an array stored in this file"),
+        (external_array, "layers/other: not an array stored in this file"),
+        (objects, "layers/other: not numbers"),
         (circle, "too deep"),
-        (bomb, "asks for 4,000,000,000,048 bytes"),
+        (bomb, "would require 4,000,000,000,048 bytes"),
     ],
 )
 def test_what_is_no_array_of_numbers_is_refused(path, add, message):

@@ -62,7 +62,7 @@ def test_failed_request_is_tried_again(server, tmp_path):
         ("text.de", None, None, "404"),
         ("text.gz", gzip.compress(TEXT)[:-9], None, "/text.gz: "),
         ("text.zip", zipped()[:40], "inner/text.de", "not a zip file"),
-        ("text.zip", zipped("other"), "inner/text.de", "holds no inner/text.de"),
+        ("text.zip", zipped("other"), "inner/text.de", "does not contain inner/text.de"),
     ],
     ids=["other bytes", "not there", "cut gz", "cut zip", "zip of other files"],
 )

@@ -28,7 +28,7 @@ lengths = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12)), min_size=1
 def test_no_row_is_overfull_or_empty(lengths, room, chunk):
     source, target = np.array(lengths).T
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packed_batches, "CHUNK", chunk)
+        patch.setattr(packed_batches, "_CHUNK", chunk)
         rows = first_fit(source, target, room, room + 1)
     for side, most in ((source, room), (target, room + 1)):
         filled = np.bincount(rows, weights=side)

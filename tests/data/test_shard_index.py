@@ -34,8 +34,8 @@ def test_an_index_is_read(tmp_path):
         ('{"version": 1, "origin": ' + "[" * 100_000, "is damaged: Invalid JSON"),
         ("[]", "is damaged: Input should be an object"),
         ("null", "is damaged: Input should be an object"),
-        ({**INDEX, "version": "1"}, "has version '1', this package reads 1"),
-        ({**INDEX, "version": True}, "has version True, this package reads 1"),
+        ({**INDEX, "version": "1"}, "has version '1', this package reads version 1"),
+        ({**INDEX, "version": True}, "has version True, this package reads version 1"),
         ({**INDEX, "dtype": "O"}, "`dtype`: Input should be '<u2' or '<u4'"),
         ({**INDEX, "shards": []}, "`shards`: List should have at least 1 item"),
         ({**INDEX, "shards": {}}, "`shards`: Input should be a valid array"),
@@ -67,5 +67,5 @@ def test_a_wrong_index_is_refused_with_its_field(tmp_path, index, message):
 
 def test_an_index_that_is_a_named_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "index.json")
-    with pytest.raises(CorpusError, match=r"index\.json is no regular file"):
+    with pytest.raises(CorpusError, match=r"index\.json is not a regular file"):
         read_index(tmp_path)

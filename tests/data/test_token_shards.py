@@ -122,11 +122,11 @@ def array_bytes(array):
 @pytest.mark.parametrize(
     ("lengths", "message"),
     [
-        (b"", "is no array"),
-        (b"\x93NUMPY" + bytes(100), "is no array"),
+        (b"", "is not an array"),
+        (b"\x93NUMPY" + bytes(100), "is not an array"),
         (array_bytes(np.zeros((1300, 2), "<u8")), r"1,300 pairs of <u4.*It holds <u8"),
         (array_bytes(np.zeros((1301, 2), "<u4")), r"shape \(1301, 2\)"),
-        (array_bytes(np.zeros((1300, 2), "<u4"))[:-8], "is no array"),
+        (array_bytes(np.zeros((1300, 2), "<u4"))[:-8], "is not an array"),
     ],
 )
 def test_lengths_that_are_none_are_refused(copy, lengths, message):
@@ -151,7 +151,7 @@ def test_ids_beyond_the_vocabulary_are_refused(copy):
     index = json.loads((copy / "index.json").read_text())
     index["shards"] = [{**index["shards"][0], "pairs": 1}]
     (copy / "index.json").write_text(json.dumps(index))
-    with pytest.raises(CorpusError, match="holds the id 200, the tokenizer has 200 tokens"):
+    with pytest.raises(CorpusError, match="contains the id 200, but the tokenizer has 200 tokens"):
         TokenShards(copy).read(np.array([0]), 0)
 
 
@@ -159,7 +159,7 @@ def test_other_numbers_of_pairs_than_the_index_says_are_refused(copy):
     first, second = (copy / f"train-0000{n}.array_record" for n in (0, 1))
     replace_file(copy, "array_record", second.read_bytes())
     assert first.read_bytes() == second.read_bytes()
-    with pytest.raises(CorpusError, match="they hold 2,000 pairs instead of 2,300"):
+    with pytest.raises(CorpusError, match="they contain 2,000 pairs instead of 2,300"):
         TokenShards(copy)
 
 
@@ -193,7 +193,7 @@ def test_a_folder_without_or_with_another_index(copy, tmp_path):
         TokenShards(tmp_path)
     index = json.loads((copy / "index.json").read_text())
     (copy / "index.json").write_text(json.dumps({**index, "version": 9}))
-    with pytest.raises(CorpusError, match="version 9, this package reads 1"):
+    with pytest.raises(CorpusError, match="version 9, this package reads version 1"):
         TokenShards(copy)
     (copy / "index.json").write_text("{")
     with pytest.raises(CorpusError, match=r"index\.json is damaged"):

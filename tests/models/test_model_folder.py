@@ -272,7 +272,7 @@ def test_an_endless_vocabulary_is_not_read(folder):
     path = folder / "assets" / "tokenizer" / "vocabulary.spm"
     path.unlink()
     path.symlink_to("/dev/zero")
-    with pytest.raises(OSError, match=r"vocabulary\.spm is no regular file"):
+    with pytest.raises(OSError, match=r"vocabulary\.spm is not a regular file"):
         load(folder)
 
 

@@ -42,18 +42,22 @@ def test_spaces_of_unicode_inside_a_word_are_left_out_since_a_sentence_is_split_
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("\n(S (NP (NN a))", 2, "brackets are not all closed"),
+        ("\n(S (NP (NN a))", 2, "are not all closed"),
         ("(S (NN a)))", 1, "'\\)' is outside all brackets"),
         ("(NP (NN a))\nb", 2, "'b' is outside all brackets"),
-        ("(S\n(NN a b))", 2, r"`\(NN` must hold one word, or constituents. Received: 'a b'"),
-        ("(S (NP a (NN b)))", 1, r"`\(NP` must hold one word, or constituents"),
-        ("(S (NP))", 1, r"`\(NP` must hold one word"),
+        (
+            "(S\n(NN a b))",
+            2,
+            r"`\(NN` must contain one word or constituents. Received: 'a b'",
+        ),
+        ("(S (NP a (NN b)))", 1, r"`\(NP` must contain one word or constituents"),
+        ("(S (NP))", 1, r"`\(NP` must contain either one word"),
         ("(S ((NN a)))", 1, "a constituent has no label"),
         ("()", 1, "a constituent has no label"),
         ("( (S (NN a)) (S (NN b)) )", 1, "a constituent has no label"),
-        ("(NN a▁b)", 1, "'a▁b' is no word"),
-        ("(NN \u2009)", 1, "is no word"),
-        ("(S " * 201, 1, "brackets open more than 200 deep"),
+        ("(NN a▁b)", 1, "'a▁b' is not a word"),
+        ("(NN \u2009)", 1, "is not a word"),
+        ("(S " * 201, 1, "brackets are nested more than 200 deep"),
     ],
 )
 def test_a_malformed_tree_is_named_with_file_and_line(tmp_path, text, line, problem):

@@ -58,5 +58,5 @@ def test_parents_stand_above_their_children_and_words_in_their_order():
 
 def test_trees_of_other_words_are_refused():
     other = parse_linearized("(S XX )S", ["you"])
-    with pytest.raises(ValueError, match=r"`tree` must have the words of `reference`.*'you'"):
+    with pytest.raises(ValueError, match=r"`tree` must have the same words as `reference`.*'you'"):
         plot_tree_pair(REFERENCE, other)

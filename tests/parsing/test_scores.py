@@ -63,7 +63,7 @@ def test_outputs_that_are_no_trees_have_no_constituents_unless_they_are_repaired
 
 def test_trees_of_other_words_or_another_number_are_refused(parse):
     gold = parse(GOLD)
-    with pytest.raises(ValueError, match=r"`trees\[0\]` must have the words.*Received: 'a'"):
+    with pytest.raises(ValueError, match=r"`trees\[0\]` must have the same words.*Received: 'a'"):
         score_trees([Tree("NN", ("a",))], [gold])
     with pytest.raises(ValueError, match="0 hypotheses, 1 references"):
         score_trees([], [gold])

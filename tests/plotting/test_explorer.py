@@ -134,7 +134,7 @@ def test_weights_that_do_not_fit_the_tokens_are_refused(maps, shape):
 @pytest.mark.parametrize("value", [-0.1, 1.1, np.nan, np.inf])
 def test_numbers_that_are_no_weights_are_refused(maps, value):
     maps.decoder[1, 2, 3, 1] = value
-    with pytest.raises(ValueError, match=r"`maps\.decoder` must be weights from 0 to 1"):
+    with pytest.raises(ValueError, match=r"`maps\.decoder` must be weights between 0 and 1"):
         attention_explorer(maps)
 
 

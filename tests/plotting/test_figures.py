@@ -163,7 +163,7 @@ def test_masks_show_true_as_filled():
 
 @pytest.mark.parametrize("masks", [{}, {"a": [True]}, {"a": [[True]], "b": [[True, True]]}])
 def test_masks_of_different_shapes_are_refused(masks):
-    with pytest.raises(ValueError, match=r"of one shape\. Received"):
+    with pytest.raises(ValueError, match=r"with the same shape\. Received"):
         plotting.plot_masks(masks)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from aiayn_keras.common.addresses import find_files, read_file, sizes_in, whole_file
 from aiayn_keras.data import CorpusError, TokenShards
-from aiayn_keras.data.shard_writer import copy_shards
+from aiayn_keras.data.shard_folders import copy_shards
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.scale.translation import translate_files

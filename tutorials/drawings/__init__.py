@@ -1,6 +1,6 @@
 """Drawings of the architecture for the lessons, as SVG.
 
-Every function `draw_...` returns an `SvgDrawing`, a picture of the architecture and not of data.
+Every `draw_...` function returns an `SvgDrawing`, which notebooks display.
 """
 
 from drawings.architecture import draw_architecture

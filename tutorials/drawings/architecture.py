@@ -1,4 +1,4 @@
-"""The paper's Figure 1 with shapes on its arrows, and Figure 2 in its empty corner."""
+"""A drawing of the paper's Figure 1 with shapes on its arrows, and of Figure 2 in one corner."""
 
 from drawings.svg import (
     INK,
@@ -11,7 +11,7 @@ from drawings.svg import (
     Canvas,
 )
 
-# The paper's colours, paler; a drawing with a lit part shows all others in grey.
+# Pale versions of the paper's colors; if parts are highlighted, all others are gray.
 EMBEDDING, ATTENTION, NORM, DENSE = "#F9DBDF", "#FDE3C0", "#F2F0B8", "#CBE5F4"
 PROJECTION, SOFTMAX, PLAIN, FRAME = "#DEDBF1", "#CFEAD3", "#FFFFFF", "#A9B4BF"
 
@@ -60,12 +60,12 @@ BOTTOM = 964  # of both stacks
 
 
 def draw_architecture(*lit):
-    """Draw the encoder-decoder of the paper's Figure 1, with the shapes on its arrows.
+    """Draws the encoder and decoder of the paper's Figure 1, with shapes on the arrows.
 
-    Data flows upwards, as in the paper. The upper left corner shows the steps of its Figure 2.
+    Data flows upwards, as in the paper. The upper left corner shows the steps of Figure 2.
 
     Args:
-        *lit: Names of parts that stand out, the others are grey: `"source_ids"`, `"target_ids"`,
+        *lit: Names of parts to highlight; the others are gray: `"source_ids"`, `"target_ids"`,
             `"source_embedding"`, `"target_embedding"`, `"source_positions"`,
             `"target_positions"`, `"encoder_self_attention"`, `"encoder_add_norm"`,
             `"encoder_feed_forward"`, `"decoder_self_attention"`, `"cross_attention"`,
@@ -73,13 +73,13 @@ def draw_architecture(*lit):
             `"softmax"`, `"search"`; inside each attention `"heads"`, `"scores"`, `"mask"`,
             `"weights"`, `"weighted_values"`, `"joined_heads"`. Several at once: `"encoder"`,
             `"decoder"`, `"token_ids"`, `"embedding"`, `"positions"`, `"feed_forward"`,
-            `"add_norm"`, `"attention"`. Without a name all have their colours.
+            `"add_norm"`, `"attention"`. Without names, all parts are colored.
 
     Returns:
-        An `SvgDrawing`, which a notebook shows.
+        An `SvgDrawing`, which notebooks display.
 
     Raises:
-        ValueError: If there is no part of a name.
+        ValueError: If a name is unknown.
 
     Example:
         >>> draw_architecture("encoder_self_attention", "cross_attention").title
@@ -108,19 +108,19 @@ def draw_architecture(*lit):
 
 
 class _Colors:
-    """Colours of parts: lit, grey, or their own where nothing is lit."""
+    """Colors of parts: highlighted, gray, or their own if no part is highlighted."""
 
     def __init__(self, lit):
         self.lit = lit
 
     def box(self, part, own):
-        """Fill and text of a box."""
+        """Returns the fill and text color of a box."""
         if part in self.lit:
             return LIT, ON_LIT
         return (PANEL, SOFT_INK) if self.lit else (own, INK)
 
     def arrow(self, part):
-        """Colour and width of an arrow."""
+        """Returns the color and width of an arrow."""
         return {"color": LIT, "width": 3} if part in self.lit else {}
 
 
@@ -129,7 +129,7 @@ class _Stack:
 
     Attributes:
         y: Height of the top so far.
-        outwards: Side of the residual connections, -1 for the left, 1 for the right.
+        outwards: Side of the residual connections: -1 for left, 1 for right.
     """
 
     def __init__(self, canvas, colors, length, centre, outwards):
@@ -138,7 +138,7 @@ class _Stack:
         self.edge = centre + outwards * BOX / 2
 
     def box(self, part, lines, own):
-        """Puts a box on top; returns the height of its middle."""
+        """Adds a box at the top; returns the height of its middle."""
         height = 12 + LINE_HEIGHT * len(lines)
         self.y -= height
         fill, color = self.colors.box(part, own)
@@ -147,7 +147,7 @@ class _Stack:
         return self.y + height / 2
 
     def arrow(self, shape=None, gap=GAP, label_at=GAP / 2):
-        """Puts an arrow on top, with the shape of what flows along it on its inner side."""
+        """Adds an arrow at the top, with the shape of the data on its inner side."""
         below, self.y = self.y, self.y - gap
         self.canvas.arrow((self.centre, below), (self.centre, self.y))
         if shape is not None:
@@ -156,9 +156,9 @@ class _Stack:
             self.canvas.text(x, below - label_at, shape, SOFT_INK, anchor)
 
     def sublayer(self, side, part, lines, own, is_first=False):
-        """Puts a sublayer and its Add & Norm on top, with the residual connection around it.
+        """Adds a sublayer and its Add & Norm at the top, with the residual connection around it.
 
-        Below the first are the frame's edge and the fork into queries, keys and values.
+        Below the first sublayer are the edge of the frame and the fork into queries, keys, values.
         """
         branch = self.y - (38 if is_first else 4)
         self.arrow(f"(B, {self.length}, D)", 64 if is_first else GAP)
@@ -175,7 +175,7 @@ class _Stack:
         return middle
 
     def inputs(self, side, name):
-        """Puts token ids, embedding and positions at the bottom."""
+        """Adds token ids, embedding and positions at the bottom."""
         self.box(f"{side}_ids", [name], PLAIN)
         self.arrow(f"(B, {self.length})")
         self.box(f"{side}_embedding", ["Embedding × √D"], EMBEDDING)
@@ -183,7 +183,7 @@ class _Stack:
         self.box(f"{side}_positions", ["+ Positions"], PLAIN)
 
     def frame(self, bottom, name):
-        """Frames what stands between `bottom` and the top, N layers."""
+        """Draws a frame around everything between `bottom` and the top: N layers."""
         x, y = self.centre - 112 + 12 * self.outwards, self.y - 10
         self.canvas.rectangle(x, y, 224, bottom - y, "none", FRAME, radius=12)
         anchor = "start" if self.outwards < 0 else "end"
@@ -222,7 +222,7 @@ def _draw_decoder(stack):
 
 
 def _draw_memory(canvas, colors, encoder, cross_attention):
-    """Draws the way of the encoder's output to the decoder's keys and values, two arrows."""
+    """Draws two arrows from the encoder's output to the decoder's keys and values."""
     style = colors.arrow("memory")
     top, lane, box = encoder.y - 36, WIDTH / 2, 348 - BOX / 2
     keys, values = cross_attention - 10, cross_attention + 10
@@ -242,7 +242,7 @@ STEPS = (
 
 
 def _draw_attention(canvas, colors):
-    """Draws the steps of an attention, the paper's Figure 2, from below upwards too."""
+    """Draws the steps of attention, from bottom to top (the paper's Figure 2)."""
     x, centre, width, y = 40, 132, BOX, 410
     canvas.text(centre, 26, "Inside each attention", INK, bold=True)
     lines = ["Project, split:", "Q (B, H, T, K)", "K, V (B, H, S, K)"]

@@ -1,4 +1,4 @@
-"""A decision tree of masks: who looks at whom, and how many positions at once."""
+"""A decision tree that shows the mask for each attention, in training and in search."""
 
 from drawings.svg import (
     CARD,
@@ -17,7 +17,7 @@ QUESTION, ANSWER = "#FDE3C0", "#CBE5F4"
 # Rows of a batch as their padding masks: 0 is padding, other numbers are sentences.
 SOURCE, TARGET = (1, 1, 1, 1, 0), (1, 1, 1, 0, 0)
 PACKED_SOURCE, PACKED_TARGET = (1, 1, 2, 2, 2), (1, 1, 1, 2, 2)
-# Slots that W = 2 hypotheses have come through in L = 4 positions: both began in the first.
+# Slots of the ancestors of W = 2 hypotheses in L = 4 positions: both began in the first slot.
 SLOTS = ((0, 0, 0, 0), (0, 0, 1, 1))
 
 
@@ -34,7 +34,7 @@ def _slot_mask(slots):
     return [[slot == own for slot in row for own in range(len(slots))] for row in slots]
 
 
-# Of each answer: its text, the mask's shape, and pictures `(name, lines beside it, mask)`.
+# Each answer has a text, the shape of the mask, and pictures `(name, lines beside it, mask)`.
 ENCODER = (
     "Encoder self-attention",
     "(B, S, S)",
@@ -97,13 +97,13 @@ DESCRIPTION = (
 
 
 def draw_mask_choice():
-    """Draw a decision tree of masks: the mask of each attention, in training and in search.
+    """Draws a decision tree with the mask for each attention, in training and in search.
 
-    Small pictures show the masks of one row of a batch; the shapes of the masks stand beside them.
-    A filled square is True: the query may look at the key.
+    Small pictures show the masks for one row of a batch, next to the shapes of the masks. A filled
+    square is True: the query may attend to the key.
 
     Returns:
-        An `SvgDrawing`, which a notebook shows.
+        An `SvgDrawing`, which notebooks display.
 
     Example:
         >>> draw_mask_choice().title
@@ -129,7 +129,7 @@ def draw_mask_choice():
 
 
 def _box(canvas, x, y, lines, fill):
-    """Draws a box as wide as its text; returns the height of its lower edge."""
+    """Draws a box with the width of its text; returns the height of its lower edge."""
     width = max(map(text_width, lines)) + 20
     height = 12 + LINE_HEIGHT * len(lines)
     canvas.box(x, y, width, height, lines, fill)
@@ -144,7 +144,7 @@ def _branch(canvas, x, top, heights, end):
 
 
 def _answer(canvas, x, y, answer):
-    """Draws an answer, its mask's shape and its pictures; returns the height below them."""
+    """Draws an answer, the shape of its mask and its pictures; returns the height below them."""
     text, shape, pictures = answer
     bottom = _box(canvas, x, y, [text], ANSWER)
     canvas.text(x + text_width(text) + 32, y + 15, shape, INK, anchor="start", bold=True)
@@ -158,7 +158,7 @@ def _answer(canvas, x, y, answer):
 
 
 def _grid(canvas, x, y, name, mask):
-    """Draws a mask: a filled square for True."""
+    """Draws a mask, with filled squares for True."""
     group = canvas.group(name)
     for row, values in enumerate(mask):
         for column, value in enumerate(values):
@@ -167,7 +167,7 @@ def _grid(canvas, x, y, name, mask):
 
 
 def _legend(canvas, y):
-    """Explains the squares; returns the height of the card."""
+    """Draws an explanation of the squares; returns the height of the card."""
     for x, fill, text in ((MARGIN, LIT, "True: may look"), (170, CARD, "False: hidden")):
         canvas.rectangle(x, y + 8, CELL, CELL, fill, LINE)
         canvas.text(x + CELL + 8, y + 14, text, SOFT_INK, anchor="start")

@@ -9,20 +9,20 @@ BOX_HEIGHT, ROW_HEIGHT, PADDING = 32, 62, 10
 
 
 def draw_shapes(*steps):
-    """Draw shapes in boxes, and on the arrows between them the operations that change them.
+    """Draws shapes in boxes, connected by arrows with the operations that change them.
 
-    The strip goes from left to right and breaks into rows where a phone's width ends.
+    The strip runs from left to right, in rows that fit the width of a phone.
 
     Args:
-        *steps: Strings, a shape and an operation in turn, a shape first and last. A name may go
-            before a shape.
+        *steps: Strings: a shape, an operation, a shape, and so on, ending with a shape. A shape may
+            follow a name.
 
     Returns:
-        An `SvgDrawing`, which a notebook shows.
+        An `SvgDrawing`, which notebooks display.
 
     Raises:
-        ValueError: If the strings are not a shape, then pairs of an operation and a shape, or one
-            is empty or too long for a row.
+        ValueError: If the number of strings is even or less than three, or a string is empty or too
+            long for a row.
 
     Example:
         >>> strip = draw_shapes("x (B, T, D)", "reshape", "(B, T, H, K)", "transpose",
@@ -32,8 +32,8 @@ def draw_shapes(*steps):
     """
     if len(steps) < 3 or len(steps) % 2 == 0:
         raise ValueError(
-            "`steps` must be a shape, an operation, a shape, and so on, at least three strings, a "
-            f"shape last. Received: {len(steps)} strings."
+            "`steps` must be a shape, an operation, a shape, and so on, at least 3 strings that "
+            f"end with a shape. Received: {len(steps)} strings."
         )
     rows = _rows(steps)
     pairs = zip(steps[1::2], steps[2::2], strict=True)
@@ -51,14 +51,14 @@ def draw_shapes(*steps):
 
 
 def _rows(steps):
-    """Places `(operation, shape, start, left end of the box, right end of it)` in rows."""
+    """Arranges tuples `(operation, shape, start, left of the box, right of the box)` in rows."""
     place, rows = MARGIN, [[]]
     for operation, shape in zip([None, *steps[1::2]], steps[::2], strict=True):
         arrow = 0 if operation is None else _width(operation)
         room = arrow + _width(shape)
         if MARGIN + room > WIDTH - MARGIN:
             raise ValueError(
-                f"`steps` must be short enough for a row. Received: {operation!r}, {shape!r}."
+                f"Each of `steps` must fit into a row. Received: {operation!r}, {shape!r}."
             )
         if place + room > WIDTH - MARGIN:
             place = MARGIN
@@ -70,5 +70,5 @@ def _rows(steps):
 
 def _width(text):
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"`steps` must be strings that are not empty. Received: {text!r:.60}.")
+        raise ValueError(f"`steps` must be non-empty strings. Received: {text!r:.60}.")
     return text_width(text) + 2 * PADDING

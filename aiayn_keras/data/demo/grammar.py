@@ -1,7 +1,7 @@
-"""The grammar of the demo corpus: the same clause in English and in German.
+"""The grammar of the demo language: phrases and clauses in English and German.
 
-English puts the verb second and its objects after it. German puts the finite verb second in a main
-clause, first in a question and last in a subordinate clause, and everything else of the verb at
+In English, the verb is second and its objects follow. In German, the finite verb is second in a
+main clause, first in a question and last in a subordinate clause, and the rest of the verb is at
 the end: `hat ... gekauft`, `kann ... kaufen`, `kommt ... an`.
 """
 
@@ -22,44 +22,44 @@ from aiayn_keras.data.demo.lexicon import (
 from aiayn_keras.data.demo.numbers import english_number, german_number
 
 # By case, then gender; "p" is the plural.
-ARTICLES = {
+_ARTICLES = {
     "nominative": {"m": "der", "f": "die", "n": "das", "p": "die"},
     "accusative": {"m": "den", "f": "die", "n": "das", "p": "die"},
     "dative": {"m": "dem", "f": "der", "n": "dem", "p": "den"},
 }
 # Endings of ein, kein and the possessives.
-EIN_ENDINGS = {
+_EIN_ENDINGS = {
     "nominative": {"m": "", "f": "e", "n": "", "p": "e"},
     "accusative": {"m": "en", "f": "e", "n": "", "p": "e"},
     "dative": {"m": "em", "f": "er", "n": "em", "p": "en"},
 }
 # Endings of an adjective after der/die/das, after ein/kein/mein, and without either (plural).
-WEAK_ENDINGS = {
+_WEAK_ENDINGS = {
     "nominative": {"m": "e", "f": "e", "n": "e", "p": "en"},
     "accusative": {"m": "en", "f": "e", "n": "e", "p": "en"},
     "dative": {"m": "en", "f": "en", "n": "en", "p": "en"},
 }
-MIXED_ENDINGS = {
+_MIXED_ENDINGS = {
     "nominative": {"m": "er", "f": "e", "n": "es", "p": "en"},
     "accusative": {"m": "en", "f": "e", "n": "es", "p": "en"},
     "dative": {"m": "en", "f": "en", "n": "en", "p": "en"},
 }
-STRONG_ENDINGS = {"nominative": {"p": "e"}, "accusative": {"p": "e"}, "dative": {"p": "en"}}
-EIN_STEMS = {"a": "ein", "no": "kein", **dict(POSSESSIVES)}
-CONTRACTIONS = {"in dem": "im", "in das": "ins"}
-PAST_OF_SEIN = ("war", "war", "waren")
+_STRONG_ENDINGS = {"nominative": {"p": "e"}, "accusative": {"p": "e"}, "dative": {"p": "en"}}
+_EIN_STEMS = {"a": "ein", "no": "kein", **dict(POSSESSIVES)}
+_CONTRACTIONS = {"in dem": "im", "in das": "ins"}
+_PAST_OF_SEIN = ("war", "war", "waren")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NounPhrase:
-    """A noun with its company: `the three old men`, `die drei alten Männer`.
+    """A noun phrase, such as `the three old men` and `die drei alten Männer`.
 
     Args:
         noun: The noun.
         determiner: `"the"`, `"a"`, a possessive, or `""` (plural only).
         adjective: English word and German stem, or `None`.
-        plural: Whether there are several.
-        count: How many, or `None`; a count goes with the plural.
+        plural: Whether the noun is in the plural.
+        count: A number before the noun, or `None`; a number requires the plural.
     """
 
     noun: Noun
@@ -70,12 +70,12 @@ class NounPhrase:
 
     @property
     def agreement(self) -> int:
-        """The verb form this goes with as a subject."""
+        """The form of a verb with this subject."""
         return PLURAL if self.plural else THIRD
 
     @property
     def definite(self) -> bool:
-        """Whether German puts this before `nicht` and adverbs such as `oft`."""
+        """True if German puts this before `nicht` and adverbs such as `oft`."""
         return self.determiner not in ("", "a")
 
     def english(self) -> str:
@@ -93,12 +93,12 @@ class NounPhrase:
         gender = "p" if self.plural else self.noun.gender
         determiner = "no" if negated and not self.definite else self.determiner
         if determiner == "the":
-            article, endings = ARTICLES[case][gender], WEAK_ENDINGS
+            article, endings = _ARTICLES[case][gender], _WEAK_ENDINGS
         elif determiner:
-            article = EIN_STEMS[determiner] + EIN_ENDINGS[case][gender]
-            endings = MIXED_ENDINGS
+            article = _EIN_STEMS[determiner] + _EIN_ENDINGS[case][gender]
+            endings = _MIXED_ENDINGS
         else:
-            article, endings = "", STRONG_ENDINGS
+            article, endings = "", _STRONG_ENDINGS
         count = german_number(self.count) if self.count is not None else ""
         adjective = self.adjective[1] + endings[case][gender] if self.adjective else ""
         return _join(article, count, adjective, self._german_noun(case))
@@ -110,17 +110,17 @@ class NounPhrase:
         return noun + "n" if case == "dative" and noun[-1] not in "ns" else noun
 
 
-def english_object(phrase: NounPhrase | Pronoun) -> str:
+def _english_object(phrase: NounPhrase | Pronoun) -> str:
     """A phrase or pronoun as an English object."""
     return phrase.english_object if isinstance(phrase, Pronoun) else phrase.english()
 
 
-def english_subject(phrase: NounPhrase | Pronoun) -> str:
+def _english_subject(phrase: NounPhrase | Pronoun) -> str:
     """A phrase or pronoun as an English subject."""
     return phrase.english if isinstance(phrase, Pronoun) else phrase.english()
 
 
-def german_phrase(phrase: NounPhrase | Pronoun, case: str, negated: bool = False) -> str:
+def _german_phrase(phrase: NounPhrase | Pronoun, case: str, negated: bool = False) -> str:
     """A phrase or pronoun in German."""
     if not isinstance(phrase, Pronoun):
         return phrase.german(case, negated)
@@ -131,30 +131,30 @@ def german_phrase(phrase: NounPhrase | Pronoun, case: str, negated: bool = False
 def prepositional_phrase(preposition, phrase: NounPhrase | Pronoun) -> tuple[str, str]:
     """A preposition `(English, German, case)` with its phrase, in English and German."""
     english, german, case = preposition
-    german = f"{german} {german_phrase(phrase, case)}"
-    for long, short in CONTRACTIONS.items():
+    german = f"{german} {_german_phrase(phrase, case)}"
+    for long, short in _CONTRACTIONS.items():
         if german.startswith(long + " "):
             german = short + german.removeprefix(long)
-    return f"{english} {english_object(phrase)}", german
+    return f"{english} {_english_object(phrase)}", german
 
 
 @dataclasses.dataclass(slots=True)
 class Clause:
-    """One clause, before it has an order.
+    """The parts of a clause, from which sentences with different word order are built.
 
     Args:
-        subject: Who does it.
-        verb: What is done, or `None` for "to be" with `predicate`.
+        subject: The subject.
+        verb: The verb, or `None` for "to be" with `predicate`.
         tense: `"present"`, `"past"` (German perfect, but `war`), `"perfect"`, `"future"`, or a
             modal verb of `MODALS`.
         indirect: The dative object of a verb of giving.
         direct: The object, in the case that the verb governs.
         predicate: Adjective after "to be": English, German.
         adverb: `often`, `already` and the like: English, German.
-        time: When: English, German.
+        time: Time: English, German.
         company: `with my brother`: English, German.
-        place: Where, or where to: English, German.
-        negated: Whether it is denied.
+        place: Place or destination: English, German.
+        negated: Whether the clause is negated.
     """
 
     subject: NounPhrase | Pronoun
@@ -173,9 +173,9 @@ class Clause:
         """The clause in English, as a `"statement"` (or subordinate) or a `"question"`."""
         question = order == "question"
         auxiliary, main = self._english_verb(support=question or self.negated)
-        subject = english_subject(self.subject)
+        subject = _english_subject(self.subject)
         start = (auxiliary, subject) if question else (subject, auxiliary)
-        objects = [english_object(phrase) for phrase in (self.indirect, self.direct) if phrase]
+        objects = [_english_object(phrase) for phrase in (self.indirect, self.direct) if phrase]
         negation = "not" if self.negated else ""
         tail = (self.company[0], self.place[0], self.time[0])
         return _join(*start, negation, self.adverb[0], main, *objects, *tail)
@@ -185,9 +185,9 @@ class Clause:
 
         Args:
             order: `"statement"` (verb second after the subject), `"question"` (verb first; also
-                what follows a fronted adverbial) or `"subordinate"` (verb last).
+                after a fronted adverbial) or `"subordinate"` (verb last).
         """
-        subject = german_phrase(self.subject, "nominative")
+        subject = _german_phrase(self.subject, "nominative")
         finite, rest = self._german_verb()
         middle = self._german_middle()
         if order == "statement":
@@ -199,7 +199,7 @@ class Clause:
         return _join(subject, *middle, rest, finite)
 
     def _english_verb(self, support):
-        """The auxiliary (`do` where `support` asks for it) and the main verb."""
+        """Returns the auxiliary (`do` if `support` requires it) and the main verb."""
         agreement, verb = self.subject.agreement, self.verb
         third = agreement == THIRD
         if verb is None:
@@ -220,10 +220,10 @@ class Clause:
         return (("does" if third else "do"), base) if support else ("", finite)
 
     def _german_verb(self):
-        """The finite verb, and what of the verb comes at the end."""
+        """Returns the finite verb, and the rest of the verb at the end of the clause."""
         agreement, verb = self.subject.agreement, self.verb
         if verb is None:
-            forms = FORMS_OF_SEIN if self.tense == "present" else PAST_OF_SEIN
+            forms = FORMS_OF_SEIN if self.tense == "present" else _PAST_OF_SEIN
             return forms[agreement], self.predicate[1]
         if self.tense == "present":
             return verb.german[agreement], verb.prefix
@@ -234,13 +234,13 @@ class Clause:
         return forms[agreement], verb.prefix + verb.german[PLURAL]
 
     def _german_middle(self):
-        """Between the verb's two parts: pronouns, time, definite, adverb, indefinite, the rest."""
+        """Returns the words between the parts of the verb, in the order of German grammar."""
         pronouns, definite, indefinite = [], [], []
         negation = "nicht" if self.negated else ""
         for phrase, case in ((self.indirect, "dative"), (self.direct, None)):
             if phrase is None:
                 continue
-            words = german_phrase(phrase, case or self.verb.case, self.negated)
+            words = _german_phrase(phrase, case or self.verb.case, self.negated)
             if isinstance(phrase, Pronoun):
                 pronouns.append(words)
             elif phrase.definite:

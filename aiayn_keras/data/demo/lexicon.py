@@ -1,10 +1,10 @@
-"""The nouns, adjectives and small words of the demo corpus, one German word for each."""
+"""The words of the demo language, each with exactly one German translation."""
 
 from typing import NamedTuple
 
 
 class Noun(NamedTuple):
-    """A noun; `oblique` is the accusative and dative singular where it differs (n-declension)."""
+    """A noun; `oblique` is its accusative and dative singular, for the n-declension."""
 
     english: str
     english_plural: str
@@ -15,7 +15,7 @@ class Noun(NamedTuple):
 
 
 class Pronoun(NamedTuple):
-    """A pronoun or a name as subject or object."""
+    """A pronoun or name, as a subject or object."""
 
     english: str
     english_object: str
@@ -26,7 +26,7 @@ class Pronoun(NamedTuple):
 
 
 # Agreement of a verb with its subject.
-FIRST, THIRD, PLURAL = 0, 1, 2
+_FIRST, THIRD, PLURAL = 0, 1, 2
 
 
 def _nouns(table):
@@ -121,7 +121,7 @@ NOUNS["living"] = NOUNS["people"] + NOUNS["animals"]
 NOUNS["any"] = NOUNS["living"] + NOUNS["goods"]
 
 # English and the German stem that endings are added to.
-ADJECTIVES = {
+_ADJECTIVES = {
     "people": (("old", "alt"), ("young", "jung"), ("happy", "glücklich"), ("small", "klein")),
     "animals": (("old", "alt"), ("young", "jung"), ("black", "schwarz"), ("small", "klein")),
     "food": (("small", "klein"), ("big", "groß"), ("good", "gut"), ("cheap", "billig")),
@@ -134,10 +134,10 @@ ADJECTIVES = {
     "places": (("old", "alt"), ("new", "neu"), ("big", "groß"), ("beautiful", "schön")),
     "vehicles": (("old", "alt"), ("new", "neu"), ("red", "rot"), ("blue", "blau")),
 }
-ADJECTIVES_OF = {noun.english: ADJECTIVES[kind] for kind in ADJECTIVES for noun in NOUNS[kind]}
+ADJECTIVES_OF = {noun.english: _ADJECTIVES[kind] for kind in _ADJECTIVES for noun in NOUNS[kind]}
 
 PRONOUNS = (
-    Pronoun("I", "me", "ich", "mich", "mir", FIRST),
+    Pronoun("I", "me", "ich", "mich", "mir", _FIRST),
     Pronoun("he", "him", "er", "ihn", "ihm", THIRD),
     Pronoun("she", "her", "sie", "sie", "ihr", THIRD),
     Pronoun("we", "us", "wir", "uns", "uns", PLURAL),
@@ -184,10 +184,10 @@ COMPANY_PREPOSITIONS = (
 
 
 class Verb(NamedTuple):
-    """A verb. German present forms go by agreement: ich, er/sie, wir/sie (the infinitive).
+    """A verb, with its German present forms for ich, er/sie and wir/sie (the infinitive).
 
-    `prefix` is the separable one (`an` of `ankommen`), `case` the one its object takes and
-    `objects` the kind of noun that makes sense there.
+    `prefix` is a separable prefix (`an` in `ankommen`), `case` the case of the object, and
+    `objects` the kind of nouns that make sense as objects.
     """
 
     english: str

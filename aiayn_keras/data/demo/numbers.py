@@ -2,28 +2,28 @@
 
 MAX_NUMBER = 999_999
 
-ENGLISH_ONES = (
+_ENGLISH_ONES = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
     *("ten", "eleven", "twelve", "thirteen", "fourteen"),
     *("fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
-ENGLISH_TENS = (
+_ENGLISH_TENS = (
     *("", "", "twenty", "thirty", "forty", "fifty"),
     *("sixty", "seventy", "eighty", "ninety"),
 )
-GERMAN_ONES = (
+_GERMAN_ONES = (
     *("null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"),
     *("zehn", "elf", "zwölf", "dreizehn", "vierzehn"),
     *("fünfzehn", "sechzehn", "siebzehn", "achtzehn", "neunzehn"),
 )
-GERMAN_TENS = (
+_GERMAN_TENS = (
     *("", "", "zwanzig", "dreißig", "vierzig", "fünfzig"),
     *("sechzig", "siebzig", "achtzig", "neunzig"),
 )
 
 
 def english_number(number: int) -> str:
-    """A whole number from 0 to 999,999 in English words, with the British "and".
+    """Spells a whole number from 0 to 999,999 in English, with the British "and".
 
     Example:
     >>> english_number(42_705)
@@ -31,13 +31,13 @@ def english_number(number: int) -> str:
     """
     _check_number(number)
     if number < 20:
-        return ENGLISH_ONES[number]
+        return _ENGLISH_ONES[number]
     if number < 100:
         tens, ones = divmod(number, 10)
-        return ENGLISH_TENS[tens] + (f"-{ENGLISH_ONES[ones]}" if ones else "")
+        return _ENGLISH_TENS[tens] + (f"-{_ENGLISH_ONES[ones]}" if ones else "")
     if number < 1000:
         hundreds, rest = divmod(number, 100)
-        words = f"{ENGLISH_ONES[hundreds]} hundred"
+        words = f"{_ENGLISH_ONES[hundreds]} hundred"
         return f"{words} and {english_number(rest)}" if rest else words
     thousands, rest = divmod(number, 1000)
     words = f"{english_number(thousands)} thousand"
@@ -47,7 +47,7 @@ def english_number(number: int) -> str:
 
 
 def german_number(number: int) -> str:
-    """A whole number from 0 to 999,999 as the one German word it is, ones before tens.
+    """Spells a whole number from 0 to 999,999 as a single German word, with ones before tens.
 
     Example:
     >>> german_number(42_705)
@@ -55,17 +55,17 @@ def german_number(number: int) -> str:
     """
     _check_number(number)
     if number < 20:
-        return GERMAN_ONES[number]
+        return _GERMAN_ONES[number]
     if number < 100:
         tens, ones = divmod(number, 10)
-        return (f"{_german_stem(ones)}und" if ones else "") + GERMAN_TENS[tens]
+        return (f"{_german_stem(ones)}und" if ones else "") + _GERMAN_TENS[tens]
     size, unit = (1000, "tausend") if number >= 1000 else (100, "hundert")
     count, rest = divmod(number, size)
     return _german_stem(count) + unit + (german_number(rest) if rest else "")
 
 
 def _german_stem(number):
-    """A number as the front part of a longer one: `ein`, `einhundertein`, `zwei`."""
+    """Spells a number as the first part of a longer word: `ein`, `einhundertein`, `zwei`."""
     word = german_number(number)
     return word.removesuffix("s") if number % 100 == 1 else word
 
@@ -76,7 +76,7 @@ def _check_number(number):
 
 
 def english_time(hour: int, minute: int) -> str:
-    """A time of day in spoken English.
+    """Returns a time of day in spoken English.
 
     Args:
         hour: From 1 to 12.
@@ -97,7 +97,7 @@ def english_time(hour: int, minute: int) -> str:
 
 
 def german_time(hour: int, minute: int) -> str:
-    """A time of day in spoken German, where half past three is half four.
+    """Returns a time of day in spoken German, in which half past three is "half four".
 
     Args:
         hour: From 1 to 12.

@@ -1,4 +1,4 @@
-"""Random sentences of the demo grammar, each in English and in German."""
+"""Random sentences of the demo language, in English and German."""
 
 import random
 
@@ -12,25 +12,68 @@ from aiayn_keras.data.demo.numbers import (
     german_number,
     german_time,
 )
+from aiayn_keras.data.parallel_text import SPLITS, ParallelText, split_of
 
-POSSESSIVES = tuple(english for english, _ in lexicon.POSSESSIVES)
-MINUTES = (0, 0, 5, 10, 15, 15, 20, 30, 30, 40, 45, 45, 50, 55)
-TIMES = {
+# Share of all sentences held out for validation, and the same share for test.
+_HELD_OUT = 0.05
+_POSSESSIVES = tuple(english for english, _ in lexicon.POSSESSIVES)
+_MINUTES = (0, 0, 5, 10, 15, 15, 20, 30, 30, 40, 45, 45, 50, 55)
+_TIMES = {
     "present": lexicon.TIMES_PRESENT,
     "past": lexicon.TIMES_PAST + lexicon.TIMES_PRESENT[2:],
     "future": lexicon.TIMES_FUTURE + lexicon.TIMES_PRESENT[2:],
 }
 
 
-class SentenceWriter:
-    """Writes random sentence pairs; the same seed writes the same ones on every machine.
+def generate_demo_pairs(count: int, seed: int = 0, split: str = "train") -> ParallelText:
+    """Generates English sentences and their German translations.
+
+    There are short main clauses, questions, subordinate clauses with the verb at the end, numbers
+    up to 999,999, times of day, and three genders and three cases, with about 160 lemmas. The
+    German sentence is determined by the English one: each source has exactly one correct
+    translation, so a model can reach nearly 100 BLEU. There are more than 10^9 different sentences.
+
+    A hash of the English sentence determines its split, independently of the seed, so no sentence
+    is ever in two splits. All sources of a call are different, and the pairs for a smaller `count`
+    are the first pairs for a larger one.
 
     Args:
-        seed: Anything `random.Random` takes.
+        count: Number of pairs.
+        seed: Seed of the sentences.
+        split: `"train"`, `"validation"` or `"test"`.
+
+    Returns:
+        A `ParallelText` of `count` pairs.
+
+    Raises:
+        ValueError: If `count` is negative or `split` is unknown.
+
+    Example:
+    >>> generate_demo_pairs(3, seed=1)
+    ParallelText(name='demo-train', pairs=3)
+    """
+    if split not in SPLITS:
+        raise ValueError(f"`split` must be one of {', '.join(SPLITS)}. Received: split={split!r}.")
+    if count < 0:
+        raise ValueError(f"`count` must not be negative. Received: count={count}.")
+    writer = SentenceWriter(f"aiayn_keras demo {seed} {split}")
+    pairs = {}
+    while len(pairs) < count:
+        english, german = writer.sentence()
+        if split_of(english, _HELD_OUT) == split:
+            pairs[english] = german
+    return ParallelText(pairs.keys(), pairs.values(), name=f"demo-{split}")
+
+
+class SentenceWriter:
+    """Generates random sentence pairs, the same ones on every machine for the same seed.
+
+    Args:
+        seed: Any seed that `random.Random` accepts.
     """
 
     def __init__(self, seed):
-        # Only `random()` is promised to stay the same in every Python version.
+        # Only `random()` is guaranteed to return the same numbers in every Python version.
         self._random = random.Random(seed).random
         kinds = (
             (self._statement, 38),
@@ -47,7 +90,7 @@ class SentenceWriter:
         self._kinds = [kind for kind, weight in kinds for _ in range(weight)]
 
     def sentence(self) -> tuple[str, str]:
-        """One English sentence and its German translation."""
+        """Returns an English sentence and its German translation."""
         english, german, stop = self._pick(self._kinds)()
         return english[0].upper() + english[1:] + stop, german[0].upper() + german[1:] + stop
 
@@ -60,13 +103,13 @@ class SentenceWriter:
     # === Phrases ===
 
     def _number(self, largest):
-        """A number from 2, as often in [10, 100) as in [100, 1000); small ones more often."""
+        """Draws a number of at least 2, equally often in [10, 100) and [100, 1000)."""
         if self._chance(0.5):
             largest = min(largest, 100)
         return min(int(2 * (largest / 2) ** self._random()), largest)
 
     def _count(self, largest):
-        """A number that takes a plural noun in both languages: not 21 x 100 + 1 or the like."""
+        """Draws a number that takes a plural noun in both languages, unlike 101 or 2,101."""
         number = self._number(largest)
         return number + 1 if number % 100 == 1 else number
 
@@ -82,7 +125,7 @@ class SentenceWriter:
         elif draw < 0.75:
             determiner = "" if plural else "a"
         else:
-            determiner = self._pick(POSSESSIVES)
+            determiner = self._pick(_POSSESSIVES)
         return NounPhrase(noun, determiner, adjective, plural)
 
     def _subject(self, kind="people"):
@@ -96,7 +139,7 @@ class SentenceWriter:
     def _object(self, kind, subject):
         if kind in ("people", "living") and self._chance(0.35):
             phrase = self._pick(lexicon.PRONOUNS + lexicon.NAMES)
-            # "I see me" and "we help me" are no English.
+            # "I see me" and "we help me" are not English.
             both = {phrase.english, getattr(subject, "english", "")}
             if len(both) == 2 and both != {"I", "we"}:
                 return phrase
@@ -104,9 +147,9 @@ class SentenceWriter:
 
     def _time(self, tense):
         if self._chance(0.25):
-            hour, minute = 1 + int(self._random() * 12), self._pick(MINUTES)
+            hour, minute = 1 + int(self._random() * 12), self._pick(_MINUTES)
             return f"at {english_time(hour, minute)}", f"um {german_time(hour, minute)}"
-        return self._pick(TIMES.get(tense, lexicon.TIMES_PRESENT))
+        return self._pick(_TIMES.get(tense, lexicon.TIMES_PRESENT))
 
     def _place(self):
         if self._chance(0.2):
@@ -135,7 +178,7 @@ class SentenceWriter:
         return "future" if draw < 0.82 else self._pick(tuple(lexicon.MODALS))
 
     def _clause(self, tense=None, timed=True, deniable=True):
-        """A clause; `timed` ones may say when, `deniable` ones may say not."""
+        """Draws a clause, which may contain a time if `timed` and a negation if `deniable`."""
         tense = tense or self._tense()
         draw = self._random()
         if draw < 0.12 and tense in ("present", "past"):
@@ -168,10 +211,10 @@ class SentenceWriter:
         return Clause(subject, tense=tense, predicate=predicate)
 
     def _decorate(self, clause, timed, deniable):
-        """Add when, where, how often, with whom, or a negation."""
+        """Adds a time, a place, a frequency, company or a negation."""
         verb, tense = clause.verb, clause.tense
         if tense == "past" and verb and verb.english_past == verb.english:
-            # "they read": English does not show the past, so German could not be right.
+            # In "they read", the English tense is ambiguous, so the German one is undetermined.
             clause.tense = tense = "perfect"
         if tense == "perfect":
             clause.adverb = lexicon.ALREADY
@@ -262,7 +305,7 @@ class SentenceWriter:
 
     def _age(self):
         person = self._pick(NOUNS["people"])
-        subject = NounPhrase(person, self._pick(("the", *POSSESSIVES)))
+        subject = NounPhrase(person, self._pick(("the", *_POSSESSIVES)))
         years = 18 + int(self._random() * 82)
         return (
             f"{subject.english()} is {english_number(years)} years old",
@@ -279,5 +322,5 @@ class SentenceWriter:
         )
 
     def _clock(self):
-        hour, minute = 1 + int(self._random() * 12), self._pick(MINUTES)
+        hour, minute = 1 + int(self._random() * 12), self._pick(_MINUTES)
         return f"it is {english_time(hour, minute)}", f"es ist {german_time(hour, minute)}", "."

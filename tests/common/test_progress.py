@@ -3,6 +3,7 @@ import re
 import sys
 
 import pytest
+
 from aiayn_keras.common.progress import open_progress
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from aiayn_keras.data import CorpusError, TokenShards, generate_demo_pairs, write_shards
-from aiayn_keras.data.shard_writer import dtype_of, split_into_shards
+from aiayn_keras.data.shard_folders import dtype_of, split_into_shards
 
 ORIGIN = {"corpus": "demo"}
 

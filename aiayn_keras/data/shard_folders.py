@@ -1,4 +1,7 @@
-"""Pairs tokenized once and written as shards of bounded size."""
+"""Folders of token shards: written from tokenized pairs, or copied from a URL.
+
+`token_shards` describes the format and reads it.
+"""
 
 import array
 import hashlib
@@ -27,20 +30,21 @@ from aiayn_keras.data.token_shards import (
     parse_index,
 )
 
-MAX_PAIRS = 1 << 18
-"""Pairs of a shard. A writer keeps some 60 bytes for each of them until the shard is whole."""
+MAX_PAIRS_PER_SHARD = 1 << 18
+"""Maximum number of pairs in a shard, each of which takes the writer some 60 bytes of memory."""
 ENDINGS = ("array_record", "lengths.npy")
-CHUNK = 1000
-"""Pairs that are tokenized together."""
+"""Endings of the two files of a shard: its ids and their numbers."""
+_CHUNK = 1000
+"""Number of pairs tokenized together."""
 
 
 def dtype_of(vocabulary_size):
-    """NumPy's name of the smallest type of the ids of a vocabulary, as an index holds it."""
+    """Returns the NumPy name of the smallest type for the ids of a vocabulary."""
     return "<u2" if vocabulary_size <= 2**16 else "<u4"
 
 
-def split_into_shards(pairs: Iterable, most_pairs=MAX_PAIRS):
-    """Gives an iterator of pairs for each shard, which must be read to its end before the next."""
+def split_into_shards(pairs: Iterable, most_pairs=MAX_PAIRS_PER_SHARD):
+    """Yields an iterator of pairs for each shard; each must be exhausted before the next."""
     pairs = iter(pairs)
     for first in pairs:
         yield itertools.chain([first], itertools.islice(pairs, most_pairs - 1))
@@ -52,18 +56,18 @@ def write_shard(pairs: Iterable, processor, dtype, records_path, lengths_path) -
     Args:
         pairs: Iterable of tuples of source and target sentence.
         processor: A `sentencepiece.SentencePieceProcessor`.
-        dtype: NumPy's name of the type of the ids.
-        records_path: File for ArrayRecord: a record for a pair, the source ids and then the target
-            ids.
-        lengths_path: File for NumPy's uint32 array `(pairs, 2)` of the numbers of ids.
+        dtype: NumPy name of the type of the ids.
+        records_path: ArrayRecord file to write, with one record per pair: the source ids followed
+            by the target ids.
+        lengths_path: NumPy file to write, with a uint32 array `(pairs, 2)` of the numbers of ids.
 
     Returns:
         Number of pairs.
     """
     lengths, pairs = array.array("I"), iter(pairs)
-    # With one record a group, each can be read alone.
+    # With one record per group, each record can be read alone.
     writer = ArrayRecordWriter(str(records_path), "group_size:1")
-    while chunk := list(itertools.islice(pairs, CHUNK)):
+    while chunk := list(itertools.islice(pairs, _CHUNK)):
         sides = [processor.encode(list(side)) for side in zip(*chunk, strict=True)]
         for source, target in zip(*sides, strict=True):
             writer.write(np.array(source + target, dtype=dtype).tobytes())
@@ -73,26 +77,38 @@ def write_shard(pairs: Iterable, processor, dtype, records_path, lengths_path) -
     return len(lengths) // 2
 
 
+def index_text(dtype, origin, shards):
+    """Returns the JSON text of the index for a list of `Shard`s."""
+    shards = [shard.model_dump(mode="json", by_alias=True) for shard in shards]
+    index = {"version": VERSION, "dtype": dtype, "origin": origin, "shards": shards}
+    return json.dumps(index, indent=1)
+
+
 def write_shards(
-    folder, pairs: Iterable, tokenizer_proto: bytes, vocabulary_size, origin, most_pairs=MAX_PAIRS
+    folder,
+    pairs: Iterable,
+    tokenizer_proto: bytes,
+    vocabulary_size,
+    origin,
+    most_pairs=MAX_PAIRS_PER_SHARD,
 ) -> int:
-    """Writes a folder for `TokenShards`, which appears when it is whole.
+    """Tokenizes pairs into a new folder for `TokenShards`, which appears complete or not at all.
 
     Args:
-        folder: Path of the folder to make.
-        pairs: Iterable of tuples of source and target sentence; it is read once, in order.
-        tokenizer_proto: A SentencePiece model.
-        vocabulary_size: Its number of tokens.
-        origin: Description of the corpus and tokenizer, kept in the index: any JSON value.
-        most_pairs: Greatest number of pairs of a shard.
+        folder: Path of the new folder.
+        pairs: Iterable of tuples of source and target sentence, which is read once and in order.
+        tokenizer_proto: Bytes of a SentencePiece model.
+        vocabulary_size: Number of its tokens.
+        origin: Description of the corpus and the tokenizer, any JSON value; stored in the index.
+        most_pairs: Maximum number of pairs per shard.
 
     Returns:
         Number of pairs.
 
     Raises:
-        FileExistsError: If there is such a folder.
-        ValueError: If there is no pair.
-        RuntimeError: If the tokenizer is no SentencePiece model.
+        FileExistsError: If the folder already exists.
+        ValueError: If there are no pairs.
+        RuntimeError: If `tokenizer_proto` is not a SentencePiece model.
     """
     dtype, shards = dtype_of(vocabulary_size), []
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer_proto)
@@ -110,30 +126,23 @@ def write_shards(
     return sum(shard.pairs for shard in shards)
 
 
-def index_text(dtype, origin, shards):
-    """The text of the index of a list of `Shard`s."""
-    shards = [shard.model_dump(mode="json", by_alias=True) for shard in shards]
-    index = {"version": VERSION, "dtype": dtype, "origin": origin, "shards": shards}
-    return json.dumps(index, indent=1)
-
-
 def copy_shards(address, cache_dir=None) -> Path:
-    """Finds the copy of a folder of shards on this machine; files that are missing are copied.
+    """Copies a folder of shards to this machine, except for files that were copied before.
 
-    The copy is kept by the checksum of the shards' index, so that shards which were prepared anew
-    are copied anew. Each file appears whole and with the checksum that the index says. Batches
-    read pairs of all shards in any order, so every machine of a training has all of them.
+    The local folder is named after the checksum of the index, so shards that have been prepared
+    again are copied again. Each file appears complete and with the checksum recorded in the index.
+    Every machine in a training run needs all shards, because batches read pairs in any order.
 
     Args:
-        address: URL of a folder that `aiayn-keras prepare` wrote.
-        cache_dir: Folder for the copies; the user's cache folder for `aiayn_keras` by default.
+        address: URL of a folder written by `aiayn-keras prepare`.
+        cache_dir: Folder for the copies; the default is the user's cache folder for `aiayn_keras`.
 
     Returns:
-        Path of the copy, for `TokenShards`.
+        Path of the local folder, for `TokenShards`.
 
     Raises:
-        FileNotFoundError: If a file is missing there.
-        CorpusError: If a file is damaged.
+        FileNotFoundError: If a file is missing at the URL.
+        CorpusError: If a file is corrupt.
     """
     content = read_file(join(address, INDEX), MAX_INDEX_BYTES)
     index = parse_index(content, join(address, INDEX))
@@ -169,9 +178,7 @@ def _copy(address, path, sha256):
     with atomic_path(path) as temporary:
         copy_file(address, temporary)
         if digest_of_file(temporary) != sha256:
-            raise CorpusError(
-                f"{address} is damaged: its checksum is another. Prepare the corpus again."
-            )
+            raise CorpusError(f"{address} is damaged: checksum mismatch. Prepare the corpus again.")
 
 
 def _size(path):
