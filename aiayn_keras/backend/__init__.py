@@ -5,8 +5,13 @@ from aiayn_keras.backend.compilation import (
     build_optimizer,
     compile_inference,
     compiles_by_default,
+    in_parallel,
+    rare_cond,
+    run_one_operation_at_a_time,
     shapes_may_change,
+    use_one_core_per_batch,
     variable_ids,
+    while_loop,
     with_free_shapes,
 )
 from aiayn_keras.backend.devices import Devices, DevicesError, open_devices
@@ -22,14 +27,8 @@ from aiayn_keras.backend.kernels import (
     take,
     take_in_rows,
 )
-from aiayn_keras.backend.loops import rare_cond, while_loop
 from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
 from aiayn_keras.backend.randomness import drop, seed_torch_dropout
-from aiayn_keras.backend.threads import (
-    in_parallel,
-    run_one_operation_at_a_time,
-    use_one_core_per_batch,
-)
 
 __all__ = [
     "CompiledFunctions",

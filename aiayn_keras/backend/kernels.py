@@ -10,7 +10,8 @@ def bfloat16_products():
     """A context in which TensorFlow compiles matrix products, and nothing else, in bfloat16.
 
     On CPUs with fast bfloat16 products this is the best precision: sums, normalization and softmax
-    gain nothing from bfloat16. Weights and results stay float32. XLA ignores it.
+    gain nothing from bfloat16. Weights and results stay float32. XLA ignores it, and so does
+    TensorFlow on processors without AVX-512.
 
     Raises:
         ValueError: On backends other than TensorFlow, whose compilers have no such option.
