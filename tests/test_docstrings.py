@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "aiayn_keras"
+ROOT = Path(__file__).parents[1]
+FILES = sorted(
+    path for name in ("aiayn_keras", "aiayn_keras_cli") for path in (ROOT / name).rglob("*.py")
+)
 MODULES = [
-    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-    for path in sorted(PACKAGE.rglob("*.py"))
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in FILES
     if ">>> " in path.read_text("utf-8")
 ]
 
@@ -42,7 +45,7 @@ def begins_with_a_question_word(line):
     return re.match(r"(What|Which|Where|When|Who|Whom|How|Why)\b", line) is not None
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_docstrings_begin_with_a_noun_or_a_verb(path):
     lines = first_lines(path.read_text("utf-8"))
     riddles = [(name, line) for name, line in lines if begins_with_a_question_word(line)]

@@ -67,37 +67,38 @@ class RestClient(TranslationClient):
             raise ValueError(f"The inputs must be lists of strings or numbers: {error}.") from error
         with Deadline(seconds) as deadline:
             try:
-                answer = self._send(body, seconds)
-                deadline.seconds_left()  # a socket that was shut down may look like a body's end
+                answer = self._send(body, deadline)
             except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
                 raise self._failure(error, deadline.is_over) from error
         return self._outputs(*answer)
 
-    def _send(self, body, seconds):
+    def _send(self, body, deadline):
         """Returns the status, the encoding and the body of the answer."""
         response = self._pool.request(
             "POST",
             self.url,
             body=body,
             headers={"Content-Type": "application/json"},
-            timeout=urllib3.Timeout(total=seconds),
+            timeout=urllib3.Timeout(total=deadline.seconds_left()),
             redirect=False,
             preload_content=False,
             decode_content=False,
         )
         encoding = response.headers.get("Content-Encoding", "identity")
-        return response.status, encoding, self._read(response)
+        return response.status, encoding, self._read(response, deadline)
 
-    def _read(self, response):
+    def _read(self, response, deadline):
         body = bytearray()
         try:
             while piece := response.read1(PIECE_BYTES):  # one read of the socket
+                deadline.seconds_left()  # what was received before is still there to read
                 body += piece
                 if len(body) > self.max_answer_bytes:
                     raise BadAnswerError(
                         f"the answer is larger than {self.max_answer_bytes} bytes; "
                         "`max_answer_bytes` can be raised."
                     )
+            deadline.seconds_left()  # a socket that was shut down may look like a body's end
         finally:
             response.close()  # which keeps the connection if all was read
             response.release_conn()

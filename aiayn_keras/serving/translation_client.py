@@ -286,7 +286,7 @@ def _checked_deadline(value):
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or math.isnan(value) or not 0 < value <= MAX_DEADLINE:
         raise ValueError(
-            "`deadline` must be a positive number of seconds, at most "
+            "`deadline` must be a number of seconds above 0 and at most "
             f"{MAX_DEADLINE:g}. Received: deadline={value!r:.60}."
         )
     return float(value)

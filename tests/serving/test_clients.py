@@ -195,7 +195,7 @@ def test_an_invalid_text_is_named(connect, server):
     ("options", "message"),
     [
         ({"version": 1, "label": "stable"}, "`version` or `label`, not both"),
-        ({"deadline": 0}, "`deadline` must be a positive number of seconds"),
+        ({"deadline": 0}, "`deadline` must be a number of seconds above 0"),
         ({"batch_size": 0}, "`batch_size` must be an integer from 1"),
     ],
 )

@@ -81,7 +81,7 @@ def listen(port):
         is_in_use = error.errno == errno.EADDRINUSE
         reason = "another program uses it" if is_in_use else error.strerror
         raise OSError(
-            f"Cannot open port {port} of this machine: {reason}. Choose a different one with "
+            f"Port {port} of this machine cannot be opened: {reason}. Choose a different one with "
             "--port, or any free one with --port 0."
         ) from error
 
