@@ -75,7 +75,7 @@ def _open_model_folder(folder, options):
         name=folder.resolve().name,
         languages=_languages(corpus),
         deploy=f"aiayn-keras export saved-model {shlex.quote(str(folder))} --output models",
-        most_hypotheses=translator.most_hypotheses,
+        max_hypotheses=translator.max_hypotheses,
         explores_any=translator.explores_any,
         shows_steps=translator.shows_steps,
     )
@@ -96,7 +96,7 @@ def _open_kit(folder, version):
         name=f"{kit.resolve().name}/{version.resolve().name}",
         languages=_languages(corpus),
         deploy=f"see {kit / 'README.md'}",
-        most_hypotheses=translator.most_hypotheses,
+        max_hypotheses=translator.max_hypotheses,
         explores_any=translator.explores_any,
         shows_steps=translator.shows_steps,
     )

@@ -69,7 +69,7 @@ def test_write_average_refuses_what_it_cannot_do(trained_run, tmp_path):
         write_average(trained_run, tmp_path / "mean", last=3)
     with pytest.raises(FileExistsError, match="exists"):
         write_average(trained_run, trained_run)
-    with pytest.raises(FileNotFoundError, match="no training"):
+    with pytest.raises(FileNotFoundError, match="does not hold a training"):
         write_average(tmp_path, tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
 
@@ -144,7 +144,7 @@ def test_the_best_is_chosen_of_those_that_are_there_and_measured(folder, caplog)
     assert not caplog.records
     path_of(folder, 40).unlink()
     assert chosen_checkpoints(folder, training) == [path_of(folder, 60)]
-    assert "not there any more" in caplog.text
+    assert "no longer exists" in caplog.text
     folder.history.unlink()
     assert chosen_checkpoints(folder, training) == [path_of(folder, 80)]
 
