@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from aiayn_keras_cli.quiet_start import quiet_start
-from aiayn_keras_cli.running import IS_VERBOSE
+from aiayn_keras_cli.running import IS_VERBOSE, quiet_start
 
 MAX_TOKENS = 1 << 20
 """Maximum of any length in tokens; a model's positions are usually far fewer."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras_cli.quiet_start import quiet_start
+from aiayn_keras_cli.running import quiet_start
 from aiayn_keras_cli.streams import (
     DOCUMENT,
     check_standard_output,
@@ -101,7 +101,7 @@ def _as_json(source, hypotheses):
 
 
 def _as_line(hypotheses):
-    from aiayn_keras.common.rows import without_breaks
+    from aiayn_keras.common.text_files import without_breaks
 
     return "\t".join(without_breaks(each.text) for each in hypotheses)
 

@@ -1,10 +1,10 @@
 """The way commands run: Keras loads quietly, and an error becomes one line."""
 
 import contextlib
+import os
+import tempfile
 
 import click
-
-from aiayn_keras_cli.quiet_start import quiet_start
 
 IS_VERBOSE = "aiayn_keras_cli.is_verbose"
 """Key of a running command's `click.Context.meta`: whether it has the option `--verbose`."""
@@ -13,6 +13,34 @@ _FORESEEN = (ValueError, OSError, ImportError, RuntimeError)
 _UNFORESEEN = (RecursionError, NotImplementedError)
 """Kinds of RuntimeError that no message of this package is about."""
 _MAX_CHARACTERS = 1_000
+_STDERR = 2
+
+
+@contextlib.contextmanager
+def quiet_start():
+    """Hides what libraries write to stderr in the block; if the block fails, shows it.
+
+    TensorFlow's first messages come from C++ before it reads any setting, so the file descriptor is
+    redirected to a file. Later messages are switched off, unless the environment already sets
+    `TF_CPP_MIN_LOG_LEVEL`; errors still come as Python exceptions.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        stderr = os.dup(_STDERR)
+    except OSError:  # The process was started without stderr.
+        yield
+        return
+    with tempfile.TemporaryFile() as messages:
+        os.dup2(messages.fileno(), _STDERR)
+        try:
+            yield
+        except Exception:
+            messages.seek(0)
+            os.write(stderr, messages.read())
+            raise
+        finally:
+            os.dup2(stderr, _STDERR)
+            os.close(stderr)
 
 
 class CommandGroup(click.Group):

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from aiayn_keras_cli.options import is_given, load_model, require_model_folder, search_options
-from aiayn_keras_cli.quiet_start import quiet_start
+from aiayn_keras_cli.running import quiet_start
 
 
 @click.command()

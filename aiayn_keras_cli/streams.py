@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from aiayn_keras_cli.quiet_start import quiet_start
+from aiayn_keras_cli.running import quiet_start
 
 _MAX_READ_BYTES = 1 << 16
 """Maximum number of bytes that are read, and whose lines are answered, together."""
@@ -86,7 +86,7 @@ def read_document(input_file, max_characters=200_000):
         Strings that, joined, are the text.
     """
     with quiet_start():
-        from aiayn_keras.common.rows import chunk_rows
+        from aiayn_keras.common.text_files import chunk_rows
         from aiayn_keras.data import stream_lines
 
     if input_file is None:

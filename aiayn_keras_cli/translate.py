@@ -192,8 +192,7 @@ def _translate_standard_input(model_folder, ensemble, write, options):
 def _translate_files(files, model_folder, ensemble, write, options):
     """Translates a file, with or without prefixes, a chunk of it at a time."""
     from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
-
-    from aiayn_keras.common.rows import chunk_rows
+    from aiayn_keras.common.text_files import chunk_rows
     from aiayn_keras.data import stream_lines
 
     count = _count_lines(*files)
@@ -248,7 +247,7 @@ def _count_lines(input_file, prefix_file=None):
 
 
 def _print_texts(_sources, translations):
-    from aiayn_keras.common.rows import without_breaks
+    from aiayn_keras.common.text_files import without_breaks
 
     for translation in translations:
         click.echo("\t".join(without_breaks(each.text) for each in translation.hypotheses))

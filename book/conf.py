@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 def import_quietly():
     """Imports the package without the start-up messages of TensorFlow."""
-    from aiayn_keras_cli.quiet_start import quiet_start
+    from aiayn_keras_cli.running import quiet_start
 
     with quiet_start():
         import aiayn_keras.models  # noqa: F401

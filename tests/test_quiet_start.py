@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from aiayn_keras_cli.quiet_start import quiet_start
+from aiayn_keras_cli.running import quiet_start
 from tests.cli.command import SOURCES, run_in_fresh_process
 
 MESSAGES = re.compile("TensorFlow|absl|oneDNN|I0000|cuda")
@@ -93,7 +93,7 @@ def test_messages_are_hidden_unless_the_block_fails(capfd):
 
 def test_a_process_without_a_stderr_starts_too():
     program = (
-        "from aiayn_keras_cli.quiet_start import quiet_start\nwith quiet_start(): print('started')"
+        "from aiayn_keras_cli.running import quiet_start\nwith quiet_start(): print('started')"
     )
     result = subprocess.run(
         ["bash", "-c", '"$0" -c "$1" 2>&-', sys.executable, program],

@@ -2,7 +2,14 @@
 
 from aiayn_keras.common.text_files import CorpusError, read_lines, stream_lines
 from aiayn_keras.data.augmentation import augment
-from aiayn_keras.data.corpora import Corpus, corpus_names, load_corpus
+from aiayn_keras.data.corpora import (
+    Corpus,
+    Treebank,
+    corpus_names,
+    load_corpus,
+    load_craft,
+    tree_pairs,
+)
 from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.data.filtering import FilterReport, filter_pairs
 from aiayn_keras.data.packed_batches import PackedBatches
@@ -12,7 +19,6 @@ from aiayn_keras.data.shard_folders import write_shards
 from aiayn_keras.data.token_batches import TokenBatches
 from aiayn_keras.data.token_pairs import SampledPairs, TokenPairs
 from aiayn_keras.data.token_shards import TokenShards
-from aiayn_keras.data.treebanks import Treebank, load_craft, tree_pairs
 from aiayn_keras.data.update_batches import ProcessRows, UpdateBatches
 from aiayn_keras.parsing.bracket_files import read_trees
 from aiayn_keras.parsing.trees import (

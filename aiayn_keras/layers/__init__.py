@@ -1,13 +1,12 @@
 """The parts of the model, one file per idea of the paper's section 3."""
 
-from aiayn_keras.layers.add_norm import AddNorm, add_and_norm
+from aiayn_keras.layers.add_norm import AddNorm, Dropout, add_and_norm
 from aiayn_keras.layers.attention import (
     MultiHeadAttention,
     attention_weights,
     scaled_dot_product_attention,
 )
 from aiayn_keras.layers.decoder_block import DecoderBlock, decoder_layer
-from aiayn_keras.layers.dropout import Dropout
 from aiayn_keras.layers.encoder_block import EncoderBlock, encoder_layer
 from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
 from aiayn_keras.layers.masks import (

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from aiayn_keras.backend import float32_matmul_transposed, project_together
-from aiayn_keras.layers.dropout import Dropout
+from aiayn_keras.layers.add_norm import Dropout
 
 # Finite, so that a fully masked row stays finite, in float16 too.
 MASKED_SCORE = -3e4

@@ -2,7 +2,7 @@
 
 import keras
 
-from aiayn_keras.layers.transformer_block import TransformerBlock
+from aiayn_keras.layers.encoder_block import TransformerBlock
 
 
 def decoder_layer(block, x, attend_to_self, attend_to_memory):

@@ -1,8 +1,109 @@
-"""One layer of the encoder (paper 3.1, the left half of Figure 1)."""
+"""One layer of the encoder (paper 3.1, the left half of Figure 1).
+
+`TransformerBlock` holds the parts that it shares with the decoder's layer.
+"""
 
 import keras
 
-from aiayn_keras.layers.transformer_block import TransformerBlock
+from aiayn_keras.layers.add_norm import AddNorm
+from aiayn_keras.layers.attention import MultiHeadAttention
+from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
+
+
+class TransformerBlock(keras.layers.Layer):
+    """Self-attention and a feed-forward network, each with its `AddNorm`.
+
+    The base of `EncoderBlock`, which describes the arguments, and of `DecoderBlock`.
+    `encoder_layer` and `decoder_layer` state the order of the sublayers.
+    """
+
+    attention_cls, add_norm_cls = MultiHeadAttention, AddNorm
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        intermediate_dim,
+        value_dim=None,
+        activation="relu",
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        attention_bias=False,
+        normalize_first=False,
+        layer_norm_epsilon=1e-6,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim
+        self.intermediate_dim = intermediate_dim
+        self.activation = keras.activations.get(activation)
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
+        self.attention_bias = attention_bias
+        self.normalize_first = normalize_first
+        self.layer_norm_epsilon = layer_norm_epsilon
+
+        # === Layers ===
+        self.self_attention = self._attention("self_attention")
+        self.self_attention_add_norm = self._add_norm("self_attention_add_norm")
+        self.feed_forward = PositionwiseFeedForward(
+            intermediate_dim,
+            activation=activation,
+            dropout=activation_dropout,
+            dtype=self.dtype_policy,
+            name="feed_forward",
+        )
+        self.feed_forward_add_norm = self._add_norm("feed_forward_add_norm")
+
+    def _attention(self, name):
+        return self.attention_cls(
+            self.num_heads,
+            self.key_dim,
+            value_dim=self.value_dim,
+            use_bias=self.attention_bias,
+            dropout=self.attention_dropout,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def _add_norm(self, name):
+        return self.add_norm_cls(
+            dropout=self.dropout,
+            epsilon=self.layer_norm_epsilon,
+            normalize_first=self.normalize_first,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def build(self, x_shape):
+        self.self_attention.build(x_shape, x_shape)
+        self.self_attention_add_norm.build(x_shape)
+        self.feed_forward.build(x_shape)
+        self.feed_forward_add_norm.build(x_shape)
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            {
+                "num_heads": self.num_heads,
+                "key_dim": self.key_dim,
+                "value_dim": self.value_dim,
+                "intermediate_dim": self.intermediate_dim,
+                "activation": keras.activations.serialize(self.activation),
+                "dropout": self.dropout,
+                "attention_dropout": self.attention_dropout,
+                "activation_dropout": self.activation_dropout,
+                "attention_bias": self.attention_bias,
+                "normalize_first": self.normalize_first,
+                "layer_norm_epsilon": self.layer_norm_epsilon,
+            }
+        )
+        return config
 
 
 def encoder_layer(block, x, attend_to_self):

@@ -2,7 +2,7 @@
 
 import keras
 
-from aiayn_keras.layers.dropout import Dropout
+from aiayn_keras.layers.add_norm import Dropout
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from aiayn_keras.layers.dropout import Dropout
+from aiayn_keras.layers.add_norm import Dropout
 from aiayn_keras.layers.masks import sentence_positions
 
 

@@ -7,7 +7,7 @@ from aiayn_keras.decoding.translating import (
     NoTranslationError,
     Translation,
 )
-from aiayn_keras.models.presets import TRANSFORMER_PRESETS
+from aiayn_keras.models.architecture import TRANSFORMER_PRESETS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm import TransformerSeq2SeqLM
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (

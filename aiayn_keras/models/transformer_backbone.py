@@ -19,15 +19,19 @@ from aiayn_keras.layers import (
     make_attention_mask,
     make_decoder_masks,
 )
-from aiayn_keras.models.architecture import BLOCK_OPTIONS, OPTIONS, check_architecture
+from aiayn_keras.models.architecture import (
+    BLOCK_OPTIONS,
+    OPTIONS,
+    TRANSFORMER_PRESETS,
+    check_architecture,
+)
 from aiayn_keras.models.model_folder import (
+    BACKBONE_CLASS,
     OF_BACKBONE,
     check_backbone_folder,
     checking_checksums,
     find_preset,
 )
-from aiayn_keras.models.preset_schemas import BACKBONE_CLASS
-from aiayn_keras.models.presets import TRANSFORMER_PRESETS
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")

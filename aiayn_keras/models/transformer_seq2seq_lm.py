@@ -30,6 +30,7 @@ from aiayn_keras.documents.translation import translate_documents
 from aiayn_keras.models.model_folder import (
     OF_TASK,
     TASK,
+    TASK_CLASS,
     WEIGHTS,
     check_dtype,
     check_model_folder,
@@ -38,7 +39,6 @@ from aiayn_keras.models.model_folder import (
     load_preset,
     write_model_folder,
 )
-from aiayn_keras.models.preset_schemas import TASK_CLASS
 from aiayn_keras.models.training_steps import TrainingSteps
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (

@@ -11,7 +11,7 @@ import numpy as np
 
 from aiayn_keras.common.addresses import file_system, find_files, is_in
 from aiayn_keras.common.text_files import CorpusError
-from aiayn_keras.scale.parquet_files import is_parquet, row_groups
+from aiayn_keras.scale.part_lines import is_parquet, row_groups
 
 PART_BYTES = 1_000_000
 """Size of a part of plain text: some 10,000 sentences."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aiayn_keras.common.addresses import absolute, is_in, join, whole_file
 from aiayn_keras.common.files import digest_of_file
-from aiayn_keras.common.rows import chunk_rows, without_breaks
+from aiayn_keras.common.text_files import chunk_rows, without_breaks
 from aiayn_keras.data.token_shards import facts_of
 from aiayn_keras.decoding.translating import NoTranslationError
 from aiayn_keras.models import TransformerSeq2SeqLM

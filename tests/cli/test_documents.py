@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from aiayn_keras.common import rows
+from aiayn_keras.common import text_files
 from tests.cli.command import assert_one_clear_line, run
 from tests.helpers import assert_close
 
@@ -39,13 +39,13 @@ def test_standard_input_is_a_document(trained_run, expected):
 def test_reading_in_pieces_changes_nothing(trained_run, document_file, expected, monkeypatch):
     pieces = []
 
-    def chunk_rows(rows, max_characters):
-        for chunk in row_chunks_of(rows, max_characters=9):
+    def chunk_rows(text_files, max_characters):
+        for chunk in row_chunks_of(text_files, max_characters=9):
             pieces.append(chunk)
             yield chunk
 
-    row_chunks_of = rows.chunk_rows
-    monkeypatch.setattr(rows, "chunk_rows", chunk_rows)
+    row_chunks_of = text_files.chunk_rows
+    monkeypatch.setattr(text_files, "chunk_rows", chunk_rows)
     result = run("translate", trained_run, "--document", "--input", document_file)
     assert result.stdout_bytes == expected.text.encode()
     assert len(pieces) > 2

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from aiayn_keras.common import rows
+from aiayn_keras.common import text_files
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras_cli import main
 from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
@@ -133,8 +133,8 @@ def test_json_holds_scores_tokens_and_alignments(trained_run, source_file, model
 
 
 def test_a_file_is_translated_a_chunk_at_a_time(trained_run, model, tmp_path, monkeypatch):
-    two_rows = functools.partial(rows.chunk_rows, max_rows=2)
-    monkeypatch.setattr(rows, "chunk_rows", two_rows)
+    two_rows = functools.partial(text_files.chunk_rows, max_rows=2)
+    monkeypatch.setattr(text_files, "chunk_rows", two_rows)
     lines, prefixes = [*SOURCES, "", "Half past three."], ["", "Jeden", "", ""]
     source = write_lines(tmp_path / "source.en", lines)
     options = ("--input", source, "--prefixes", write_lines(tmp_path / "prefixes", prefixes))

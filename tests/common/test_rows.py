@@ -1,4 +1,4 @@
-from aiayn_keras.common.rows import chunk_rows, without_breaks
+from aiayn_keras.common.text_files import chunk_rows, without_breaks
 
 
 def test_rows_are_cut_by_number_and_by_characters():

@@ -2,9 +2,9 @@ import hashlib
 
 import pytest
 
-from aiayn_keras.data import CorpusError, load_corpus, load_craft, treebanks
+from aiayn_keras.data import CorpusError, corpora, load_corpus, load_craft
+from aiayn_keras.data.corpora import CRAFT
 from aiayn_keras.data.corpus_files import RemoteFile
-from aiayn_keras.data.treebanks import CRAFT
 
 PENN = "craft/structural-annotation/treebank/penn"
 ARTICLES = {"train": "11532192", "dev": "17194222", "test": "11319941"}
@@ -49,7 +49,7 @@ def test_craft_is_downloaded_where_no_folder_is_named(server, tmp_path, monkeypa
         url = server.serve(name, path.read_bytes())
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         files[name.removeprefix("craft/")] = RemoteFile(name, digest, (url,))
-    monkeypatch.setattr(treebanks, "CRAFT", files)
+    monkeypatch.setattr(corpora, "CRAFT", files)
     assert [tree.words() for tree in load_craft().test] == [["the", "test"]]
 
 
