@@ -131,7 +131,7 @@ class BatchSequence(abc.ABC):
         Raises:
             ValueError: If `start_step` or `prefetch` is negative.
         """
-        import grain  # also loads JAX if it is installed; workers that tokenize need neither
+        import grain  # slow: also loads JAX if it is installed
 
         if start_step < 0 or prefetch < 0:
             raise ValueError(

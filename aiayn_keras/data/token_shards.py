@@ -263,7 +263,7 @@ def _count_tokens(path, proto):
 
 def _open_records(folder, shards):
     """Opens the records of all shards for random access."""
-    import grain  # also loads JAX if it is installed; workers that tokenize need neither
+    import grain  # slow: also loads JAX if it is installed
 
     paths = [
         _check_file(folder, f"{shard.name}.array_record", shard.files.array_record)

@@ -1,4 +1,4 @@
-"""A serving kit as the page uses it, without a server and without Keras."""
+"""A serving kit as the page uses it, without a server."""
 
 import itertools
 import unicodedata
