@@ -20,9 +20,13 @@ def is_tensorflow(module):
 
 
 def may_use_tensorflow(path):
-    """`path` is relative to the repository: backends, exporters, sentences, clients."""
+    """`path` is relative to the repository: backends, exporters, sentences, clients, readers."""
     folders = ("backend", "export", "documents")
-    files = ("serving/grpc_client.py", "serving/local_page/kit_translator.py")
+    files = (
+        "convert/child_readers.py",
+        "serving/grpc_client.py",
+        "serving/local_page/kit_translator.py",
+    )
     path, library = PurePosixPath(path), PurePosixPath("aiayn_keras")
     return any(path.is_relative_to(library / each) for each in (*folders, *files))
 
