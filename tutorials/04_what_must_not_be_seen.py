@@ -45,6 +45,7 @@ from aiayn_keras import layers
 from aiayn_keras.plotting import plot_masks
 from drawings import draw_architecture, draw_mask_choice, draw_shapes
 
+# %%
 draw_architecture("mask")
 
 # %% [markdown]

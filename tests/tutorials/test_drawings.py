@@ -242,9 +242,9 @@ def test_a_short_strip_is_a_narrow_row():
         ((), "Received: 0 strings"),
         (("(B, T)", "embed"), "Received: 2 strings"),
         (("(B, T)", "embed", "(B, T, D)", "transpose"), "Received: 4 strings"),
-        (("(B, T)", " ", "(B, T, D)"), "not empty. Received: ' '"),
+        (("(B, T)", " ", "(B, T, D)"), "non-empty strings. Received: ' '"),
         (("(B, T)", "embed", 3), "Received: 3"),
-        (("(B, T)", "an operation that does not end " * 3, "(B, T, D)"), "short enough"),
+        (("(B, T)", "an operation that does not end " * 3, "(B, T, D)"), "must fit into a row"),
     ],
 )
 def test_what_is_no_strip_is_refused(steps, message):
