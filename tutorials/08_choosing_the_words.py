@@ -332,6 +332,7 @@ for W in (1, 2, 3):
 # `ForeignCache({})`. W and α are given as `SearchOptions`.
 
 # %%
+from aiayn_keras.decoding.beam_search import SearchInputs
 from aiayn_keras.decoding.beam_search import beam_search as package_beam_search
 from aiayn_keras.decoding.decoder_step import ForeignCache
 from aiayn_keras.decoding.search_options import SearchOptions
@@ -346,7 +347,7 @@ def package_search(W, alpha, max_words=4, table=log_table):
     prompt = np.array([[START] + [PAD] * (max_words + 1)], "int32")  # (B, L), B = 1
     options = SearchOptions(num_beams=W, length_penalty=alpha, num_return_sequences=W)
     start = (next_token, ForeignCache({}), prompt, prompt == START, options, END)
-    ids, scores = package_beam_search(*start, forbidden_token_ids=(PAD, START))
+    ids, scores = package_beam_search(SearchInputs(*start, forbidden_token_ids=(PAD, START)))
     return np.array(ids)[0], np.array(scores)[0]
 
 

@@ -271,7 +271,7 @@ assert grows < 0.1 * fixed
 
 # %%
 from aiayn_keras.backend import compile_inference
-from aiayn_keras.decoding.beam_search import beam_search
+from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
 from aiayn_keras.decoding.decoder_step import ForeignCache
 from aiayn_keras.decoding.search_options import SearchOptions
 
@@ -287,7 +287,8 @@ def slow_next(token_ids, cache, index):
 def write(next_token, cache, prompt):
     options, end = SearchOptions(num_beams=1, length_penalty=0.0), tokenizer.end_token_id
     forbidden = {"forbidden_token_ids": (tokenizer.pad_token_id, end)}
-    return beam_search(next_token, cache, prompt, prompt > 0, options, end, **forbidden)
+    inputs = SearchInputs(next_token, cache, prompt, prompt > 0, options, end, **forbidden)
+    return beam_search(inputs)
 
 
 # %% [markdown]

@@ -196,7 +196,7 @@ def while_loop(cond, body, loop_vars, is_small=False):
         return ops.while_loop(cond, _keep_shapes(body), loop_vars)
 
 
-def rare_cond(pred, true_fn, false_fn):
+def cond_without_lowering(pred, true_fn, false_fn):
     """`keras.ops.cond` for a branch that is rarely taken; a TensorFlow graph does not lower it."""
     with _whole():
         return ops.cond(pred, true_fn, false_fn)

@@ -1,4 +1,4 @@
-"""Beam search as a sampler of KerasHub's, for `generate`."""
+"""`generate`: prompts extended by a KerasHub sampler, and beam search as such a sampler."""
 
 import functools
 
@@ -6,8 +6,8 @@ import keras
 import keras_hub
 from keras import ops, tree
 
-from aiayn_keras.decoding.beam_search import beam_search
-from aiayn_keras.decoding.decoder_step import DecoderCache, ForeignCache
+from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
+from aiayn_keras.decoding.decoder_step import DecoderCache, ForeignCache, start_decoding
 from aiayn_keras.decoding.search_options import SearchOptions
 
 
@@ -72,7 +72,8 @@ class BeamSampler(keras_hub.samplers.Sampler):
         step = next
         if not isinstance(cache, DecoderCache):
             step, cache = self._with_foreign_cache(next, cache)
-        token_ids, _ = beam_search(step, cache, prompt, mask, self.options, stop_token_ids[0])
+        inputs = SearchInputs(step, cache, prompt, mask, self.options, stop_token_ids[0])
+        token_ids, _ = beam_search(inputs)
         # A prompt that leaves no room for an end is no hypothesis, and stays as it is.
         return ops.where(ops.cast(mask, "bool"), prompt, token_ids[:, 0])
 
@@ -99,3 +100,58 @@ class BeamSampler(keras_hub.samplers.Sampler):
             "no_repeat_ngram_size": self.options.no_repeat_ngram_size,
             "length_penalty_offset": self.options.length_penalty_offset,
         }
+
+
+def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):
+    """Extends prompts by a sampler of KerasHub's kind.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        sampler: A `keras_hub.samplers.Sampler`.
+        inputs: Dictionary of four integer tensors, those of the encoder `(B, S)` and those of the
+            decoder `(B, L)`.
+        stop_token_ids: Tuple of the ids that end a text.
+        model: Handed to the sampler.
+
+    Returns:
+        Token ids `(B, L)`.
+
+    Raises:
+        ValueError: If L is more than the backbone's positions.
+    """
+    prompt = inputs["decoder_token_ids"]
+    length, limit = prompt.shape[1], backbone.max_sequence_length
+    if length is not None and length > limit:
+        raise ValueError(
+            f"`max_length` must be at most {limit}, the positions of the model. "
+            f"Received: max_length={length}."
+        )
+    # The beams of a sentence share one cache; other samplers repeat and gather its rows.
+    shared = isinstance(sampler, BeamSampler)
+    next_token, cache = start_decoding(
+        backbone,
+        inputs["encoder_token_ids"],
+        inputs["encoder_padding_mask"],
+        ops.shape(prompt)[1],
+        sampler.options.num_beams if shared else None,
+        track_coverage=shared and bool(sampler.options.coverage_penalty),
+    )
+    return sampler(
+        next=next_token,
+        prompt=prompt,
+        cache=cache,
+        index=1,
+        mask=inputs["decoder_padding_mask"],
+        stop_token_ids=stop_token_ids,
+        model=model,
+    )
+
+
+def until_end(token_ids, stop_token_ids, prompt_mask):
+    """True up to and including the first stop token behind the prompt."""
+    is_end = ops.zeros_like(token_ids)
+    for stop_token_id in stop_token_ids:
+        is_end = ops.logical_or(is_end, ops.equal(token_ids, stop_token_id))
+    is_end = ops.logical_and(is_end, ops.logical_not(ops.cast(prompt_mask, "bool")))
+    is_end = ops.cast(is_end, "int32")
+    return ops.equal(ops.cumsum(is_end, axis=1) - is_end, 0)

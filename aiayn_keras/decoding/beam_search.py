@@ -1,137 +1,131 @@
-"""Beam search (paper 6.1; GNMT, https://arxiv.org/abs/1609.08144, section 7)."""
+"""Beam search (paper 6.1; GNMT, https://arxiv.org/abs/1609.08144, section 7).
 
+`beam_search` is the loop; `BeamSearch` is one step of it, `draw` and then `grow`; `BeamState` is
+what a step hands to the next one.
+"""
+
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from keras import ops, tree
 
-from aiayn_keras.backend import shapes_may_change, take, take_in_rows, while_loop
-from aiayn_keras.decoding.beam_state import (
-    NEVER,
-    BeamState,
-    Sentences,
-    drop_finished,
-    drop_now,
-    initial_state,
-    store_results,
+from aiayn_keras.backend import (
+    cond_without_lowering,
+    shapes_may_change,
+    take,
+    take_in_rows,
+    while_loop,
 )
-from aiayn_keras.decoding.candidates import TokenLimits
-from aiayn_keras.decoding.search_options import length_penalty
+from aiayn_keras.decoding.candidates import NEVER, TokenLimits
+from aiayn_keras.decoding.search_options import SearchOptions, length_penalty
 
 
-def beam_search(
-    next_token,
-    cache,
-    prompt,
-    mask,
-    options,
-    end_token_id,
-    max_lengths=None,
-    min_length=None,
-    forbidden_token_ids=(),
-    rules=None,
-    rule_state=(),
-):
+@dataclass(frozen=True)
+class SearchInputs:
+    """The model, the sentences and the limits of a beam search.
+
+    Attributes:
+        next_token: Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden
+            states, cache)`: the distribution of the token at `index`, given those before it.
+        cache: The cache of `next_token` for W hypotheses per sentence, see
+            `aiayn_keras.decoding.decoder_step`.
+        prompt: Integer tensor `(B, L)`; L is the length limit, start and end included. If B is
+            known to be 1, the TensorFlow graph is made for small tensors.
+        mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced; True at
+            position 0, the start token.
+        options: `SearchOptions`; `max_lengths` takes the place of its `max_length`.
+        end_token_id: The token that finishes a hypothesis.
+        max_lengths: Integer tensor `(B,)`, the maximum number of tokens between start and end of
+            each sentence, at most `L - 2`, which is the default. It takes precedence over a
+            minimum.
+        min_length: Integer scalar that replaces the `min_length` of `options` if that is not 0.
+        forbidden_token_ids: Tokens that are never chosen unless forced. Their probability is not
+            given to the others.
+        rules: The `Rules` of a constraint, if there is one. They take precedence over all other
+            limits: a hypothesis that cannot go on, or that would be forced to break them, is
+            dropped.
+        rule_state: The state of the rules before the first token.
+    """
+
+    next_token: Any
+    cache: Any
+    prompt: Any
+    mask: Any
+    options: SearchOptions
+    end_token_id: int
+    max_lengths: Any = None
+    min_length: Any = None
+    forbidden_token_ids: tuple = ()
+    rules: Any = None
+    rule_state: Any = ()
+
+
+def beam_search(inputs):
     """Finds the best hypotheses of every sentence.
 
     - Each step draws 2·W candidates from W live hypotheses, so that W of them are unfinished.
-    - A candidate among the best W that ends is finished: nothing later changes its score. The N
-      finished hypotheses with the best `log-probability / length penalty` are kept.
-    - A sentence is done when no live hypothesis can beat its worst kept finished one, whatever
-      would follow.
-    - At the length limit every hypothesis must end, so all returned ones are finished.
+    - A candidate that ends and is among the best W is finished: nothing changes its score later.
+      The N finished hypotheses with the best `log-probability / length penalty` are kept.
+    - A sentence is done when no live hypothesis can beat the worst finished one that it keeps,
+      whatever would follow.
+    - At the length limit every hypothesis must end, so all those returned are finished.
 
     With one beam and α = 0 this is greedy search.
 
     Args:
-        next_token: Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden
-            states, cache)`: the distribution of the token at `index` given those before.
-        cache: The cache of `next_token` for W hypotheses each, see
-            `aiayn_keras.decoding.decoder_step`.
-        prompt: Integer tensor `(B, L)`; L is the length limit, start and end included. Where B is
-            known to be 1, a TensorFlow graph is made for small tensors.
-        mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced; True at
-            position 0, the start token.
-        options: `SearchOptions`; its `max_length` is not read, `max_lengths` is.
-        end_token_id: The token that finishes a hypothesis.
-        max_lengths: Integer tensor `(B,)`, a limit for every sentence on the tokens between start
-            and end, at most `L - 2`, which is the default. It goes before a minimum.
-        min_length: Integer scalar in place of a `min_length` of `options` that is not 0.
-        forbidden_token_ids: Tokens that are never chosen, unless forced. Their probability is not
-            given to the others.
-        rules: The `Rules` of a constraint, if there is one. It goes before all other limits: a
-            hypothesis that may not go on, or that would be forced to break it, is dropped.
-        rule_state: Their state before the first token.
+        inputs: `SearchInputs`.
 
     Returns:
         Token ids `(B, N, L)`, best first, 0 after the end, and float32 log-probabilities `(B, N)`
-        in nats of everything after the start token. Order is by log-probability over length
-        penalty plus coverage bonus; a hypothesis that does not exist has zeros and
+        in nats of everything after the start token. They are ordered by log-probability over
+        length penalty plus coverage bonus; a hypothesis that does not exist has zeros and
         log-probability -inf.
     """
-    search, state = start_search(
-        next_token,
-        cache,
-        prompt,
-        mask,
-        options,
-        end_token_id,
-        max_lengths,
-        min_length,
-        forbidden_token_ids,
-        rules,
-        rule_state,
-    )
-    is_single = prompt.shape[0] == 1
-    may_drop = cache.sentences_may_leave and shapes_may_change() and not is_single
+    search, state = start_search(inputs)
+    is_single = inputs.prompt.shape[0] == 1
+    may_drop = inputs.cache.sentences_may_leave and shapes_may_change() and not is_single
 
     def is_unfinished(*loop_vars):
         return search.is_unfinished(BeamState(*loop_vars))
 
     def step(*loop_vars):
         state = search.grow(*search.draw(BeamState(*loop_vars)))
-        return tuple(drop_finished(state) if may_drop else state)
+        return tuple(_drop_finished(state) if may_drop else state)
 
     if may_drop:  # A no-op that makes TensorFlow's batch dimension variable.
-        state = drop_now(state)
+        state = _drop_done_sentences(state)
     state = BeamState(*while_loop(is_unfinished, step, tuple(state), is_single))
-    token_ids, log_probs = store_results(state)
+    token_ids, log_probs = _store_results(state)
     # Hypotheses that do not exist are all equal, and top_k may return any of them.
     exists = ops.expand_dims(log_probs > NEVER, axis=2)
     return ops.where(exists, token_ids, ops.zeros_like(token_ids)), log_probs
 
 
-def start_search(
-    next_token,
-    cache,
-    prompt,
-    mask,
-    options,
-    end_token_id,
-    max_lengths=None,
-    min_length=None,
-    forbidden_token_ids=(),
-    rules=None,
-    rule_state=(),
-):
-    """A `BeamSearch` and the `BeamState` that it begins with; arguments as of `beam_search`."""
+def start_search(inputs):
+    """Makes the `BeamSearch` of `SearchInputs` and the `BeamState` that it begins with."""
+    prompt, options = inputs.prompt, inputs.options
+    max_lengths = inputs.max_lengths
     if max_lengths is None:
         max_lengths = ops.zeros_like(prompt[:, 0]) + (ops.shape(prompt)[1] - 2)
+    min_length = inputs.min_length
     if min_length is None or not options.min_length:
         min_length = options.min_length
     limits = TokenLimits(
-        end_token_id, min_length, forbidden_token_ids, options.no_repeat_ngram_size
+        inputs.end_token_id,
+        min_length,
+        inputs.forbidden_token_ids,
+        options.no_repeat_ngram_size,
     )
     sentences = Sentences(
         row=ops.arange(ops.shape(prompt)[0]),
         prompt=prompt,
-        mask=ops.cast(mask, "bool"),
+        mask=ops.cast(inputs.mask, "bool"),
         max_lengths=max_lengths,
         limit_penalty=_length_penalty(max_lengths + 1, options),
     )
-    state = initial_state(
-        sentences, options.num_beams, options.num_return_sequences, cache, rule_state
-    )
-    return BeamSearch(next_token, options, limits, rules, ops.shape(prompt)[1]), state
+    state = _initial_state(sentences, options, inputs.cache, inputs.rule_state)
+    search = BeamSearch(inputs.next_token, options, limits, inputs.rules, ops.shape(prompt)[1])
+    return search, state
 
 
 class BeamSearch(NamedTuple):
@@ -159,7 +153,7 @@ class BeamSearch(NamedTuple):
         """Draws the best continuations of the live hypotheses; α plays no part in it.
 
         Returns:
-            The state with the cache of this step, and its `Candidates`.
+            The state with the cache of this step, and the `_Candidates`.
         """
         flat_ids = ops.reshape(state.live_ids, (-1, self.length))
         logits, _, cache = self.next_token(flat_ids, state.cache, state.index)
@@ -184,7 +178,7 @@ class BeamSearch(NamedTuple):
         return state._replace(index=state.index + 1)
 
 
-class Candidates(NamedTuple):
+class _Candidates(NamedTuple):
     """The best 2·W continuations of a sentence's hypotheses, best first.
 
     Attributes:
@@ -215,7 +209,7 @@ def _best_candidates(state, tokens, log_probs, end_token_id):
     ids = take_in_rows(state.live_ids, beams)  # --> (B, 2W, L)
     is_index = ops.equal(ops.arange(ops.shape(ids)[2]), state.index)
     ids = ops.where(is_index, ops.expand_dims(tokens, axis=2), ids)
-    return Candidates(ids, log_probs, beams, ops.equal(tokens, end_token_id))
+    return _Candidates(ids, log_probs, beams, ops.equal(tokens, end_token_id))
 
 
 def _grow_finished(state, candidates, options):
@@ -264,3 +258,131 @@ def _grow_live(state, candidates, options, rules):
 def _length_penalty(length, options):
     """The length penalty of an integer tensor."""
     return length_penalty(ops.cast(length, "float32"), options)
+
+
+class Sentences(NamedTuple):
+    """The fixed side of B sentences.
+
+    Attributes:
+        row: Integer tensor `(B,)`, the row of the sentence in the results of the search.
+        prompt: Integer tensor `(B, L)`, the start token and forced tokens.
+        mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced.
+        max_lengths: Integer tensor `(B,)`, most tokens between start and end.
+        limit_penalty: Float32 tensor `(B,)`, the length penalty of a hypothesis at the limit; no
+            shorter one's is greater.
+    """
+
+    row: Any
+    prompt: Any
+    mask: Any
+    max_lengths: Any
+    limit_penalty: Any
+
+
+class BeamState(NamedTuple):
+    """The hypotheses of B sentences, W live and N finished each.
+
+    Attributes:
+        index: Integer scalar, the position that the next step fills. Position 0 is the start.
+        live_ids: Integer tensor `(B, W, L)`, unfinished hypotheses, best first, 0 beyond `index`.
+        live_log_probs: Float32 tensor `(B, W)`, their log-probabilities; -inf where there is none.
+        finished_ids: Integer tensor `(B, N, L)`, hypotheses with their end token, best first.
+        finished_log_probs: Float32 tensor `(B, N)`, their log-probabilities.
+        finished_scores: Float32 tensor `(B, N)`, log-probabilities over length penalties, by which
+            they are ordered; -inf where there is none yet.
+        can_improve: Boolean tensor `(B,)`, False where the finished hypotheses are the best ones.
+        sentences: The `Sentences` that are in the batch.
+        results: Tuple of token ids `(B, N, L)` and log-probabilities `(B, N)` for all sentences
+            that were there at the start, filled in for those that have left.
+        cache: The cache of the live hypotheses, see `aiayn_keras.decoding.decoder_step`.
+        rule_state: The state of the live hypotheses in the rules of a constraint, nested tensors
+            `(B, W, ...)`; an empty tuple where there is none.
+    """
+
+    index: Any
+    live_ids: Any
+    live_log_probs: Any
+    finished_ids: Any
+    finished_log_probs: Any
+    finished_scores: Any
+    can_improve: Any
+    sentences: Any
+    results: Any
+    cache: Any
+    rule_state: Any = ()
+
+
+def _initial_state(sentences, options, cache, rule_state):
+    """The state in which every sentence has one live hypothesis, its prompt."""
+    num_beams, num_finished = options.num_beams, options.num_return_sequences
+    prompt = ops.where(sentences.mask, sentences.prompt, ops.zeros_like(sentences.prompt))
+    prompt = ops.expand_dims(prompt, axis=1)
+    # Sums keep W and N known where B and L are not.
+    no_ids = ops.zeros_like(prompt) + ops.zeros((num_finished, 1), dtype=prompt.dtype)
+    zero = ops.zeros_like(prompt[:, 0, :1], dtype="float32")  # (B, 1)
+    nothing = zero + ops.full((num_finished,), NEVER, dtype="float32")
+    return BeamState(
+        index=ops.convert_to_tensor(1, dtype="int32"),
+        live_ids=prompt + ops.zeros((num_beams, 1), dtype=prompt.dtype),
+        live_log_probs=zero + ops.where(ops.equal(ops.arange(num_beams), 0), 0.0, NEVER),
+        finished_ids=no_ids,
+        finished_log_probs=nothing,
+        finished_scores=nothing,
+        can_improve=ops.ones_like(sentences.row, dtype="bool"),
+        sentences=sentences,
+        results=(no_ids, nothing),
+        cache=cache,
+        rule_state=rule_state,
+    )
+
+
+def _store_results(state):
+    """The results of all sentences, with the hypotheses found so far by those in `state`."""
+    rows = ops.expand_dims(state.sentences.row, axis=1)
+    token_ids, log_probs = state.results
+    return (
+        ops.scatter_update(token_ids, rows, state.finished_ids),
+        ops.scatter_update(log_probs, rows, state.finished_log_probs),
+    )
+
+
+def _drop_finished(state):
+    """Leaves out the sentences that are done, if they are at least an eighth of all.
+
+    Fewer are not worth the copy of everybody's cache.
+
+    Args:
+        state: A `BeamState`.
+
+    Returns:
+        A `BeamState`. The results of the sentences that left are in its `results`.
+    """
+    num_left = ops.sum(ops.cast(state.can_improve, "int32"))
+    are_few = 8 * num_left <= 7 * ops.shape(state.can_improve)[0]
+    return cond_without_lowering(
+        ops.logical_and(are_few, num_left > 0),
+        lambda: _drop_done_sentences(state),
+        lambda: state,
+    )
+
+
+def _drop_done_sentences(state):
+    """Leaves out the sentences that are done."""
+    results = _store_results(state)
+    sentences = ops.cast(ops.nonzero(state.can_improve)[0], "int32")
+
+    def keep(x):
+        return take(x, sentences)
+
+    return state._replace(
+        live_ids=keep(state.live_ids),
+        live_log_probs=keep(state.live_log_probs),
+        finished_ids=keep(state.finished_ids),
+        finished_log_probs=keep(state.finished_log_probs),
+        finished_scores=keep(state.finished_scores),
+        can_improve=keep(state.can_improve),
+        sentences=tree.map_structure(keep, state.sentences),
+        results=results,
+        cache=state.cache.keep(sentences),
+        rule_state=tree.map_structure(keep, state.rule_state),
+    )

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from aiayn_keras.backend import take, take_in_rows
-from aiayn_keras.decoding.beam_state import NEVER
+
+NEVER = float("-inf")
+"""Log-probability of what may not be chosen, and of a hypothesis that does not exist."""
 
 
 def repeats_ngram(token_ids, index, ngram_size):

@@ -17,7 +17,6 @@ import numpy as np
 from keras import ops, tree
 
 from aiayn_keras.backend import append_position, initial_length, take, take_in_rows
-from aiayn_keras.decoding.beam_state import gather_rows
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
 from aiayn_keras.layers import attention_weights, decoder_layer, scaled_dot_product_attention
 
@@ -177,7 +176,13 @@ class ForeignCache(NamedTuple):
     sentences_may_leave = False
 
     def reorder(self, beams):
-        return ForeignCache(tree.map_structure(lambda leaf: gather_rows(leaf, beams), self.rows))
+        return ForeignCache(tree.map_structure(lambda leaf: _gather_rows(leaf, beams), self.rows))
+
+
+def _gather_rows(x, beams):
+    """Picks beams of a tensor whose first axis is B·W: indices `(B, W)` give `(B·W, ...)`."""
+    first_rows = ops.arange(ops.shape(beams)[0], dtype=beams.dtype) * beams.shape[1]
+    return take(x, ops.reshape(ops.expand_dims(first_rows, axis=1) + beams, (-1,)))
 
 
 def start_decoding(

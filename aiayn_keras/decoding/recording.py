@@ -1,5 +1,6 @@
 """A record of a beam search: every step of it, for several numbers of beams and exponents α."""
 
+import dataclasses
 import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,8 +11,8 @@ from keras import ops
 from aiayn_keras.decoding.attention_maps import cross_attention_scores
 from aiayn_keras.decoding.beam_search import start_search
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
-from aiayn_keras.decoding.generation import search_inputs
 from aiayn_keras.decoding.text_batches import pad_batch, tokenize
+from aiayn_keras.decoding.translating import TranslationSearch
 
 LIVES, FINISHES, IS_DROPPED = "lives", "finishes", "is dropped"
 """Fates of a candidate."""
@@ -211,16 +212,13 @@ def _row(x):
 
 def _trace(backbone, tokenizer, encoder_ids, options, decoder):
     """Runs the searches of several α together, as they differ only in when they end."""
-    inputs = search_inputs(
-        (backbone,),
-        tokenizer,
-        encoder_ids,
-        ops.ones_like(encoder_ids),
-        options[0],
-        decoders=(decoder,),
-    )
-    running = {each.length_penalty: start_search(**{**inputs, "options": each}) for each in options}
-    trace = _Trace(options[0].num_beams, int(inputs["max_lengths"][0]) + 1)
+    search = TranslationSearch((backbone,), tokenizer, options[0], (decoder,))
+    inputs = search.inputs(encoder_ids, ops.ones_like(encoder_ids))
+    running = {
+        each.length_penalty: start_search(dataclasses.replace(inputs, options=each))
+        for each in options
+    }
+    trace = _Trace(options[0].num_beams, int(inputs.max_lengths[0]) + 1)
     while running:
         search, state = next(iter(running.values()))
         state, candidates = search.draw(state)

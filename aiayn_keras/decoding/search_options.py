@@ -112,22 +112,25 @@ class SearchOptions:
                 "`min_length` must be from 0 to `max_length`. "
                 f"Received: min_length={self.min_length}, max_length={self.max_length}."
             )
+        if self.constraint is None:
+            return
         object.__setattr__(self, "constraint", as_constraint(self.constraint))
-        for name in () if self.constraint is None else self.constraint.excludes:
+        for name in self.constraint.excludes:
             if getattr(self, name) != getattr(type(self), name):
                 raise ValueError(
                     f"`{name}` and `constraint` do not go together. Received: "
                     f"{name}={getattr(self, name)}, constraint={self.constraint!r:.60}."
                 )
 
-    def without_limits(self):
-        """The same options for any `min_length` (that is not 0) and any greatest length.
+    def compilation_key(self):
+        """The key of a compiled search, which takes its limits as inputs.
 
-        A compiled search takes these as inputs, see `search_translations`.
+        Options that differ only in `max_length`, `extra_length` and a `min_length` above 0 have
+        the same one, see `TranslationSearch.inputs`.
         """
-        return dataclasses.replace(
-            self, min_length=min(self.min_length, 1), max_length=None, extra_length=EXTRA_LENGTH
-        )
+        limits = ("min_length", "max_length", "extra_length")
+        names = (field.name for field in dataclasses.fields(self) if field.name not in limits)
+        return (self.min_length > 0, *(getattr(self, name) for name in names))
 
 
 def _checked(field, value):
@@ -138,7 +141,7 @@ def _checked(field, value):
     return check(field.name, value, field.metadata["minimum"], field.metadata["maximum"])
 
 
-def most_pieces(num_pieces, options):
+def max_pieces(num_pieces, options):
     """Most wordpieces of the translation of so many wordpieces, integers or tensors."""
     if options.max_length is None:
         return num_pieces + options.extra_length

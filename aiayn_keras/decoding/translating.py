@@ -1,14 +1,21 @@
-"""Hypotheses and translations: the results of a search as users see them."""
+"""Translations of texts: to batches of token ids, through a search, and back.
+
+`translate_in_batches` is the way of the texts, `TranslationSearch` that of a batch of token ids, a
+pure function of tensors that is compiled or exported.
+"""
 
 import functools
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import in_parallel
 from aiayn_keras.common.checks import check_integer
-from aiayn_keras.decoding.search_options import length_penalty, most_pieces
+from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
+from aiayn_keras.decoding.decoder_step import start_decoding_together
+from aiayn_keras.decoding.search_options import SearchOptions, length_penalty, max_pieces
 from aiayn_keras.decoding.text_batches import (
     LENGTH_MULTIPLE,
     MAX_TEXTS,
@@ -76,12 +83,199 @@ class DocumentTranslation:
         return sum(translation.score for translation in self.translations)
 
 
-def as_translation(hypotheses):
+class NoTranslationError(ValueError):
+    """No translation of some texts keeps the constraint.
+
+    Attributes:
+        rows: List of the texts' positions.
+        translations: List with the `Translation` (or `DocumentTranslation`) of every other text,
+            and `None` for these.
+    """
+
+    def __init__(self, translations):
+        self.rows = [row for row, found in enumerate(translations) if found is None]
+        self.translations = translations
+        super().__init__(
+            f"There is no translation of `texts[{self.rows[0]}]`: `constraint` "
+            "allows none that begins with its prefix and is within `max_length` and the model's "
+            "positions, or weights of the model are not finite."
+        )
+
+
+def translate_in_batches(
+    texts, search, find, *, batch_size, prefixes=None, align=None, progress=None
+):
+    """Translates texts in batches of similar length; see `TransformerSeq2SeqLM.translate`.
+
+    Args:
+        texts: List of strings.
+        search: A `TranslationSearch`.
+        find: Its `find`, compiled: a function `(token ids (B, S), padding mask (B, S), prompts
+            (B, L), maximum lengths (B,), minimum length ()) -> (token ids (B, N, L),
+            log-probabilities (B, N))`.
+        batch_size: Number of texts searched together.
+        prefixes: List of strings that the translations begin with, if any.
+        align: Function of encoder ids and mask `(B, S)`, decoder ids and mask `(B, T)` that gives
+            alignments `(B, T, S)`, if they are wanted.
+        progress: Function called with the number of texts done: first those without words, then
+            those of each batch.
+
+    Returns:
+        List of `Translation`.
+
+    Raises:
+        NoTranslationError: If no translation of a text satisfies the constraint.
+    """
+    batch_size = check_integer("batch_size", batch_size, 1, MAX_TEXTS)
+    tokenizer, options = search.tokenizer, search.options
+    sources = tokenize(texts, "texts", tokenizer, search.max_sequence_length)
+    prompts = _Prompts(sources, prefixes, search)
+
+    def find_batch(rows):  # Called in threads, so that two batches share the cores.
+        inputs = pad_batch([sources[i] for i in rows])
+        outputs = find(*inputs, *prompts.batch(rows, *inputs[0].shape))
+        token_ids, log_probs = (ops.convert_to_numpy(output)[: len(rows)] for output in outputs)
+        if options.constraint is None:
+            _check_finite(log_probs)
+        alignments = None if align is None else _align(align, inputs, token_ids)
+        return token_ids, log_probs, alignments
+
+    # A text without words has only empty translations.
+    empty = _as_translation([Hypothesis("", 0.0, 0.0, ())] * options.num_return_sequences)
+    translations = [empty] * len(sources)
+    with_words = [i for i, source in enumerate(sources) if len(source) > tokenizer.source_end]
+    batches = [
+        [with_words[i] for i in batch]
+        for batch in batch_by_length([sources[i] for i in with_words], batch_size)
+    ]
+    if progress is not None and len(with_words) < len(sources):
+        progress(len(sources) - len(with_words))
+    as_token = functools.cache(tokenizer.of_targets().id_to_token)
+    for rows, results in zip(batches, in_parallel(find_batch, batches), strict=True):
+        found = _read_hypotheses(
+            tokenizer.of_targets(),
+            as_token,
+            [sources[i] for i in rows],
+            options,
+            *results,
+        )
+        for row, hypotheses in zip(rows, found, strict=True):
+            translations[row] = _as_translation(hypotheses) if hypotheses else None
+        if progress is not None:
+            progress(len(rows))
+    if any(found is None for found in translations):
+        raise NoTranslationError(translations)
+    return translations
+
+
+def _check_finite(log_probs):
+    """Refuses `(B, N)` log-probabilities if there is a text for which nothing was found."""
+    if not np.isfinite(log_probs[:, 0]).all():
+        raise ValueError(
+            "The model gives no probabilities, so there is no translation: weights of it are not "
+            "finite, or `no_repeat_ngram_size` leaves no token to write."
+        )
+
+
+def _align(align, sources, token_ids):
+    """Alignments `(B, N, T, S)` of hypotheses `(B, N, L)`, T the longest's length, rounded up."""
+    # Behind it is padding alone, for all of which the model may have no positions.
+    width = int((token_ids != 0).sum(axis=2).max()) - 1
+    token_ids = token_ids[:, :, : width + -width % LENGTH_MULTIPLE + 1]
+    num_rows, num_hypotheses, length = token_ids.shape
+    decoder_ids = token_ids[:, :, :-1].reshape(-1, length - 1)
+    encoder_ids, encoder_mask = (
+        np.repeat(array[:num_rows], num_hypotheses, axis=0) for array in sources
+    )
+    decoder_mask = (token_ids[:, :, 1:] != 0).astype("int32").reshape(decoder_ids.shape)
+    weights = ops.convert_to_numpy(align(encoder_ids, encoder_mask, decoder_ids, decoder_mask))
+    return weights.reshape(num_rows, num_hypotheses, length - 1, -1)
+
+
+class _Prompts:
+    """Start tokens, prefixes and limits of the translations of some texts.
+
+    Args:
+        sources: List of lists of token ids, as `tokenize` gives them.
+        prefixes: List of strings that the translations begin with, or None.
+        search: The `TranslationSearch`.
+
+    Raises:
+        ValueError: For prefixes that do not match the texts in number.
+        TextError: For a prefix with characters that the vocabulary has not.
+        TextTooLongError: For a prefix that is longer than the translation may be.
+    """
+
+    def __init__(self, sources, prefixes, search):
+        tokenizer, options = search.tokenizer, search.options
+        self._options = options
+        self._max_pieces = search.max_sequence_length - 1
+        self._num_ends = len(tokenizer.source_ids)
+        self._limits = [
+            min(max_pieces(len(source) - self._num_ends, options), self._max_pieces)
+            for source in sources
+        ]
+        pieces = [()] * len(sources)
+        if prefixes is not None:
+            pieces = [ids[:-1] for ids in tokenize(prefixes, "prefixes", tokenizer.of_targets())]
+            check_equal_lengths(texts=sources, prefixes=prefixes)
+            _check_known(pieces, tokenizer, prefixes)
+            _check_room(pieces, self._limits, prefixes)
+        self._starts = [[tokenizer.start_token_id, *ids] for ids in pieces]
+
+    def batch(self, rows, batch_size, source_length):
+        """Arrays for a batch of texts.
+
+        Args:
+            rows: List of the texts' positions.
+            batch_size: Number of rows B to fill; rows beyond the texts repeat the first.
+            source_length: Number of tokens S that the batch's sources are padded to.
+
+        Returns:
+            Int32 arrays: prompts `(B, L)` as `TranslationSearch.inputs` takes them,
+            maximum lengths `(B,)` and the minimum length `()`.
+        """
+        room = max_pieces(source_length - self._num_ends, self._options)
+        if self._options.max_length is not None:  # Few shapes to compile, whatever users choose.
+            room = min(room, self._max_pieces)
+            room += -(room + 2) % LENGTH_MULTIPLE
+        rows = [*rows, *rows[:1] * (batch_size - len(rows))]
+        token_ids = np.zeros((batch_size, room + 2), dtype="int32")
+        for prompt, row in zip(token_ids, rows, strict=True):
+            prompt[: len(self._starts[row])] = self._starts[row]
+        limits = np.array([self._limits[row] for row in rows], dtype="int32")
+        return token_ids, limits, np.array(self._options.min_length, dtype="int32")
+
+
+def _check_known(prefixes, tokenizer, texts):
+    for i, prefix in enumerate(prefixes):
+        if tokenizer.unk_token_id in prefix:
+            raise TextError(
+                "prefixes",
+                i,
+                "the prefix must be made of characters that the model's vocabulary has: no "
+                f"translation can begin with others. Received: {texts[i][:40]!r}.",
+            )
+
+
+def _check_room(prefixes, limits, texts):
+    for i, (prefix, limit) in enumerate(zip(prefixes, limits, strict=True)):
+        if len(prefix) > limit:
+            raise TextTooLongError(
+                "prefixes",
+                i,
+                f"the prefix has {len(prefix)} wordpieces, but the translation may have at most "
+                f"{limit} (`max_length`, or the text's plus `extra_length`, within the model's "
+                f"positions). It begins with {texts[i][:40]!r}.",
+            )
+
+
+def _as_translation(hypotheses):
     """The `Translation` of a text from all its hypotheses, best first."""
     return Translation(**vars(hypotheses[0]), hypotheses=tuple(hypotheses))
 
 
-def read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs, alignments):
+def _read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs, alignments):
     """The hypotheses of a batch, a tuple for every source; empty if nothing was found.
 
     Args:
@@ -125,198 +319,114 @@ def _length_penalties(pieces, options):
     return length_penalty(np.array([len(each) + 1 for each in pieces], "float32"), options)
 
 
-class Prompts:
-    """Start tokens, prefixes and limits of the translations of some texts.
-
-    Args:
-        sources: List of lists of token ids, as `tokenize` gives them.
-        prefixes: List of strings that the translations begin with, or None.
-        options: `SearchOptions`.
-        tokenizer: A `TransformerTokenizer`.
-        max_sequence_length: Most tokens of a text, the end token included.
-
-    Raises:
-        ValueError: For prefixes that do not match the texts in number.
-        TextError: For a prefix with characters that the vocabulary has not.
-        TextTooLongError: For a prefix that is longer than the translation may be.
-    """
-
-    def __init__(self, sources, prefixes, options, tokenizer, max_sequence_length):
-        self._options = options
-        self._max_pieces = max_sequence_length - 1
-        self._num_ends = len(tokenizer.source_ids)
-        self._limits = [
-            min(most_pieces(len(source) - self._num_ends, options), self._max_pieces)
-            for source in sources
-        ]
-        pieces = [()] * len(sources)
-        if prefixes is not None:
-            pieces = [ids[:-1] for ids in tokenize(prefixes, "prefixes", tokenizer.of_targets())]
-            check_equal_lengths(texts=sources, prefixes=prefixes)
-            _check_known(pieces, tokenizer, prefixes)
-            _check_room(pieces, self._limits, prefixes)
-        self._starts = [[tokenizer.start_token_id, *ids] for ids in pieces]
-
-    def batch(self, rows, batch_size, source_length):
-        """Arrays for a batch of texts.
-
-        Args:
-            rows: List of the texts' positions.
-            batch_size: Number of rows B to fill; rows beyond the texts repeat the first.
-            source_length: Number of tokens S that the batch's sources are padded to.
-
-        Returns:
-            Int32 arrays: prompts `(B, L)` as `search_translations` takes them, greatest lengths
-            `(B,)` and the least length `()`.
-        """
-        room = most_pieces(source_length - self._num_ends, self._options)
-        if self._options.max_length is not None:  # Few shapes to compile, whatever users choose.
-            room = min(room, self._max_pieces)
-            room += -(room + 2) % LENGTH_MULTIPLE
-        rows = [*rows, *rows[:1] * (batch_size - len(rows))]
-        token_ids = np.zeros((batch_size, room + 2), dtype="int32")
-        for prompt, row in zip(token_ids, rows, strict=True):
-            prompt[: len(self._starts[row])] = self._starts[row]
-        limits = np.array([self._limits[row] for row in rows], dtype="int32")
-        return token_ids, limits, np.array(self._options.min_length, dtype="int32")
-
-
-def _check_known(prefixes, tokenizer, texts):
-    for i, prefix in enumerate(prefixes):
-        if tokenizer.unk_token_id in prefix:
-            raise TextError(
-                "prefixes",
-                i,
-                "the prefix must be made of characters that the model's vocabulary has: no "
-                f"translation can begin with others. Received: {texts[i][:40]!r}.",
-            )
-
-
-def _check_room(prefixes, limits, texts):
-    for i, (prefix, limit) in enumerate(zip(prefixes, limits, strict=True)):
-        if len(prefix) > limit:
-            raise TextTooLongError(
-                "prefixes",
-                i,
-                f"the prefix has {len(prefix)} wordpieces, but the translation may have at most "
-                f"{limit} (`max_length`, or the text's plus `extra_length`, within the model's "
-                f"positions). It begins with {texts[i][:40]!r}.",
-            )
-
-
-class NoTranslationError(ValueError):
-    """No translation of some texts keeps the constraint.
+@dataclass(frozen=True)
+class TranslationSearch:
+    """A search for the translations of batches of token ids.
 
     Attributes:
-        rows: List of the texts' positions.
-        translations: List with the `Translation` (or `DocumentTranslation`) of every other text,
-            and `None` for these.
-    """
-
-    def __init__(self, translations):
-        self.rows = [row for row, found in enumerate(translations) if found is None]
-        self.translations = translations
-        super().__init__(
-            f"There is no translation of `texts[{self.rows[0]}]`: `constraint` "
-            "allows none that begins with its prefix and is within `max_length` and the model's "
-            "positions, or weights of the model are not finite."
-        )
-
-
-def translate_texts(
-    texts,
-    *,
-    tokenizer,
-    search,
-    max_sequence_length,
-    options,
-    batch_size,
-    prefixes=None,
-    align=None,
-    progress=None,
-):
-    """Translates texts in batches of similar length; see `TransformerSeq2SeqLM.translate`.
-
-    Args:
-        texts: List of strings.
+        backbones: Tuple of one `TransformerBackbone`, or of several whose probabilities are
+            averaged.
         tokenizer: A `TransformerTokenizer`.
-        search: Function `(token ids (B, S), padding mask (B, S), prompts (B, L), greatest lengths
-            (B,), least length ()) -> (token ids (B, N, L), log-probabilities (B, N))`.
-        max_sequence_length: Most tokens of a text, the end token included.
-        options: The `SearchOptions` of `search`.
-        batch_size: Number of texts searched together.
-        prefixes: List of strings that the translations begin with, if any.
-        align: Function of encoder ids and mask `(B, S)`, decoder ids and mask `(B, T)` that gives
-            alignments `(B, T, S)`, if they are wanted.
-        progress: Function called with the number of texts done: those without words, and after
-            each batch its own.
-
-    Returns:
-        List of `Translation`.
-
-    Raises:
-        NoTranslationError: If no translation of a text keeps the constraint.
+        options: `SearchOptions`.
+        decoders: The `FrozenDecoder`s of the backbones, if they exist already.
     """
-    batch_size = check_integer("batch_size", batch_size, 1, MAX_TEXTS)
-    sources = tokenize(texts, "texts", tokenizer, max_sequence_length)
-    prompts = Prompts(sources, prefixes, options, tokenizer, max_sequence_length)
 
-    def search_batch(rows):
-        inputs = pad_batch([sources[i] for i in rows])
-        outputs = search(*inputs, *prompts.batch(rows, *inputs[0].shape))
-        token_ids, log_probs = (ops.convert_to_numpy(output)[: len(rows)] for output in outputs)
-        if options.constraint is None:
-            _check_finite(log_probs)
-        alignments = None if align is None else _align(align, inputs, token_ids)
-        return token_ids, log_probs, alignments
+    backbones: tuple
+    tokenizer: Any
+    options: SearchOptions
+    decoders: tuple | None = None
 
-    # A text without words has only empty translations.
-    empty = as_translation([Hypothesis("", 0.0, 0.0, ())] * options.num_return_sequences)
-    translations = [empty] * len(sources)
-    with_words = [i for i, source in enumerate(sources) if len(source) > tokenizer.source_end]
-    batches = [
-        [with_words[i] for i in batch]
-        for batch in batch_by_length([sources[i] for i in with_words], batch_size)
-    ]
-    if progress is not None and len(with_words) < len(sources):
-        progress(len(sources) - len(with_words))
-    as_token = functools.cache(tokenizer.of_targets().id_to_token)
-    for rows, results in zip(batches, in_parallel(search_batch, batches), strict=True):
-        found = read_hypotheses(
-            tokenizer.of_targets(),
-            as_token,
-            [sources[i] for i in rows],
-            options,
-            *results,
+    def find(self, *tensors):
+        """Finds the best translations of a batch; pure, to be compiled or exported.
+
+        Args:
+            *tensors: See `inputs`.
+
+        Returns:
+            Token ids `(B, N, L)`, best first, padded with 0 behind the end token, and
+            log-probabilities `(B, N)` in nats.
+        """
+        return beam_search(self.inputs(*tensors))
+
+    def find_one(self, encoder_token_ids, encoder_padding_mask, *limits):
+        """`find` for a batch of one: TensorFlow then knows the size and makes use of it."""
+        sources = (ops.reshape(x, (1, -1)) for x in (encoder_token_ids, encoder_padding_mask))
+        if limits:
+            prompt, max_lengths, *rest = limits
+            limits = ops.reshape(prompt, (1, -1)), ops.reshape(max_lengths, (1,)), *rest
+        return self.find(*sources, *limits)
+
+    def inputs(
+        self,
+        encoder_token_ids,
+        encoder_padding_mask,
+        prompt=None,
+        max_lengths=None,
+        min_length=None,
+    ):
+        """Makes the `SearchInputs` of a batch.
+
+        Limits that are not given as tensors are those of the options; given as tensors, they may
+        differ from one call of a compiled function to the next.
+
+        Args:
+            encoder_token_ids: Integer tensor `(B, S)`, each row as `tokenize` gives it.
+            encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
+            prompt: Integer tensor `(B, L)`, the start token and the wordpieces that a translation
+                begins with, padded with the padding token. L is the maximum length, start and end
+                included.
+            max_lengths: Integer tensor `(B,)`, maximum number of tokens between start and end, at
+                most `L - 2`.
+            min_length: Integer scalar, minimum number of tokens between start and end. It is
+                read unless `options.min_length` is 0.
+        """
+        tokenizer, options = self.tokenizer, self.options
+        if prompt is None:
+            num_tokens = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1)
+            num_pieces = num_tokens - len(tokenizer.source_ids)
+            max_positions = self.max_sequence_length
+            max_lengths = ops.minimum(max_pieces(num_pieces, options), max_positions - 1)
+            max_sources = ops.shape(encoder_token_ids)[1] - len(tokenizer.source_ids)
+            length = max_sources + options.extra_length + 2
+            if options.max_length is not None:
+                length = min(options.max_length, max_positions - 1) + 2
+            is_start = ops.equal(ops.arange(length), 0)
+            start = ops.expand_dims(ops.zeros_like(num_pieces) + tokenizer.start_token_id, axis=1)
+            prompt = ops.where(is_start, start, tokenizer.pad_token_id)
+        rules, rule_state = None, ()
+        if options.constraint is not None:
+            rules = options.constraint.rules(tokenizer)
+            rule_state = rules.initial_state(
+                encoder_token_ids, encoder_padding_mask, options.num_beams
+            )
+        next_token, cache = start_decoding_together(
+            self.backbones,
+            encoder_token_ids,
+            encoder_padding_mask,
+            ops.shape(prompt)[1],
+            options.num_beams,
+            track_coverage=bool(options.coverage_penalty),
+            decoders=self.decoders,
         )
-        for row, hypotheses in zip(rows, found, strict=True):
-            translations[row] = as_translation(hypotheses) if hypotheses else None
-        if progress is not None:
-            progress(len(rows))
-    if any(found is None for found in translations):
-        raise NoTranslationError(translations)
-    return translations
-
-
-def _check_finite(log_probs):
-    """Refuses `(B, N)` log-probabilities if there is a text for which nothing was found."""
-    if not np.isfinite(log_probs[:, 0]).all():
-        raise ValueError(
-            "The model gives no probabilities, so there is no translation: weights of it are not "
-            "finite, or `no_repeat_ngram_size` leaves no token to write."
+        return SearchInputs(
+            next_token,
+            cache,
+            prompt,
+            mask=ops.not_equal(prompt, tokenizer.pad_token_id),
+            options=options,
+            end_token_id=tokenizer.end_token_id,
+            max_lengths=max_lengths,
+            min_length=min_length,
+            forbidden_token_ids=(
+                tokenizer.pad_token_id,
+                tokenizer.unk_token_id,
+                tokenizer.start_token_id,
+            ),
+            rules=rules,
+            rule_state=rule_state,
         )
 
-
-def _align(align, sources, token_ids):
-    """Alignments `(B, N, T, S)` of hypotheses `(B, N, L)`, T the longest's length, rounded up."""
-    # Behind it is padding alone, for all of which the model may have no positions.
-    width = int((token_ids != 0).sum(axis=2).max()) - 1
-    token_ids = token_ids[:, :, : width + -width % LENGTH_MULTIPLE + 1]
-    num_rows, num_hypotheses, length = token_ids.shape
-    decoder_ids = token_ids[:, :, :-1].reshape(-1, length - 1)
-    encoder_ids, encoder_mask = (
-        np.repeat(array[:num_rows], num_hypotheses, axis=0) for array in sources
-    )
-    decoder_mask = (token_ids[:, :, 1:] != 0).astype("int32").reshape(decoder_ids.shape)
-    weights = ops.convert_to_numpy(align(encoder_ids, encoder_mask, decoder_ids, decoder_mask))
-    return weights.reshape(num_rows, num_hypotheses, length - 1, -1)
+    @property
+    def max_sequence_length(self):
+        """Maximum number of tokens of a text: the positions that all backbones have."""
+        return min(backbone.max_sequence_length for backbone in self.backbones)

@@ -8,7 +8,7 @@ from aiayn_keras.decoding.translating import DocumentTranslation, NoTranslationE
 from aiayn_keras.documents.splitting import split_strings
 
 
-def translate_documents(texts, translate, tokenizer, max_sequence_length):
+def translate_by_sentence(texts, translate, tokenizer, max_sequence_length):
     """Translates texts sentence by sentence, see `TransformerSeq2SeqLM.translate_documents`.
 
     Args:

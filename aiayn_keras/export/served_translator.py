@@ -7,9 +7,9 @@ import hashlib
 from typing import Any, NamedTuple
 
 from aiayn_keras.decoding.attention_maps import alignments
-from aiayn_keras.decoding.generation import search_one_translation, search_translations
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.decoding.search_options import length_penalty
+from aiayn_keras.decoding.translating import TranslationSearch
 from aiayn_keras.documents.splitting import join_texts, piece_counter, split_texts
 from aiayn_keras.export.served_weights import PackedDecoder, SharedTables
 
@@ -137,7 +137,7 @@ BATCH_SIZE = 32
 """Number of sentences searched together, so that a long text takes no more memory."""
 
 
-def translate_documents(text, translate, tokenizer, max_input_length):
+def _translate_by_sentence(text, translate, tokenizer, max_input_length):
     """Translates texts `(B,)` as `model.translate_documents` does.
 
     Args:
@@ -303,17 +303,18 @@ class _ServedSearch:
         token_ids = tf.TensorSpec([None, None], tf.int32)
 
         @tf.function(input_signature=[token_ids, token_ids], autograph=False)
-        def search(token_ids, padding_mask):
+        def find(token_ids, padding_mask):
             with self.scope():
-                arguments = (self.backbone,), self.tokenizer, token_ids, padding_mask, options
-                decoders = (self.decoder.read(),)
+                search = TranslationSearch(
+                    (self.backbone,), self.tokenizer, options, (self.decoder.read(),)
+                )
                 return tf.cond(
                     tf.equal(tf.shape(token_ids)[0], 1),
-                    lambda: search_one_translation(*arguments, decoders=decoders),
-                    lambda: search_translations(*arguments, decoders=decoders),
+                    lambda: search.find_one(token_ids, padding_mask),
+                    lambda: search.find(token_ids, padding_mask),
                 )
 
-        return search
+        return find
 
     def translate(self, text, num_hypotheses):
         """Finds the N best translations of texts `(B,)`, and their scores, `(B, N)` each."""
@@ -338,7 +339,7 @@ class _ServedSearch:
             found = self.translate(sentences, 1)
             return found["texts"][:, 0], found["scores"][:, 0]
 
-        return translate_documents(text, translate, self.text.op, self.options.max_input_length)
+        return _translate_by_sentence(text, translate, self.text.op, self.options.max_input_length)
 
     def align(self, text):
         """Finds the best translation in wordpieces, and the attention weights of each."""

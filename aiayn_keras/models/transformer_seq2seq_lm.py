@@ -14,19 +14,12 @@ from aiayn_keras.common.weight_files import (
     halve_weight_file,
 )
 from aiayn_keras.decoding.attention_maps import alignments, compute_attention_maps
-from aiayn_keras.decoding.beam_sampler import BeamSampler
-from aiayn_keras.decoding.generation import (
-    generate_tokens,
-    longest_sequence,
-    search_one_translation,
-    search_translations,
-    until_end,
-)
+from aiayn_keras.decoding.beam_sampler import BeamSampler, generate_tokens, until_end
 from aiayn_keras.decoding.recording import record_search
 from aiayn_keras.decoding.scoring import score_texts, token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.translating import translate_texts
-from aiayn_keras.documents.translation import translate_documents
+from aiayn_keras.decoding.translating import TranslationSearch, translate_in_batches
+from aiayn_keras.documents.translation import translate_by_sentence
 from aiayn_keras.models.model_folder import (
     OF_TASK,
     TASK,
@@ -229,29 +222,25 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
         models = (self, *ensemble)
-        backbones = tuple(model.backbone for model in models)
         _check_one_vocabulary(models)
-
-        def search(token_ids, *inputs):
-            find = search_one_translation if len(token_ids) == 1 else search_translations
-
-            def function(token_ids, padding_mask, *limits):
-                return find(backbones, self._tokenizer, token_ids, padding_mask, options, *limits)
-
-            key = find, options.without_limits()
-            return self._compiled_functions.get(key, function, *models)(token_ids, *inputs)
-
-        return translate_texts(
+        search = TranslationSearch(
+            tuple(model.backbone for model in models), self._tokenizer, options
+        )
+        return translate_in_batches(
             texts,
-            tokenizer=self._tokenizer,
-            search=search,
-            max_sequence_length=longest_sequence(backbones),
-            options=options,
+            search,
+            functools.partial(self._find_batch, models, search),
             batch_size=batch_size,
             prefixes=prefixes,
             align=self._compiled("align", alignments) if return_alignments else None,
             progress=progress,
         )
+
+    def _find_batch(self, models, search, token_ids, *tensors):
+        """Runs the `find` of a `TranslationSearch`, compiled once for its options."""
+        find = search.find_one if len(token_ids) == 1 else search.find
+        key = find.__name__, search.options.compilation_key()
+        return self._compiled_functions.get(key, find, *models)(token_ids, *tensors)
 
     def translate_documents(self, texts, *, ensemble=(), **options):
         """Translates texts of any length, sentence by sentence.
@@ -277,12 +266,11 @@ class TransformerSeq2SeqLM(TrainingSteps):
         if "prefixes" in options:
             raise TypeError("`prefixes` belong to sentences: give them to `translate`.")
         ensemble = tuple(ensemble)
-        backbones = [model.backbone for model in (self, *ensemble)]
-        return translate_documents(
+        return translate_by_sentence(
             texts,
             lambda sentences: self.translate(sentences, ensemble=ensemble, **options),
             self._tokenizer,
-            longest_sequence(backbones),
+            min(model.backbone.max_sequence_length for model in (self, *ensemble)),
         )
 
     def score(self, sources, targets, *, per_token=False, batch_size=64):

@@ -176,25 +176,26 @@ def _lower_search(configuration, model, placement):
     import jax
     import keras
 
-    from aiayn_keras.decoding.generation import search_one_translation, search_translations
     from aiayn_keras.decoding.search_options import SearchOptions
+    from aiayn_keras.decoding.translating import TranslationSearch
     from benchmarks.random_models import word_tokenizer
 
     tokenizer = word_tokenizer(configuration.vocabulary_size)
     options = SearchOptions(configuration.num_beams)
     B = configuration.rows * configuration.num_copies
-    find = search_one_translation if B == 1 else search_translations
+    search = TranslationSearch((model.backbone,), tokenizer, options)
+    find = search.find_one if B == 1 else search.find
 
-    def search(values, token_ids, padding_mask, *limits):
+    def lowered(values, *tensors):
         mapping = zip(model.variables, values, strict=True)
         with keras.StatelessScope(state_mapping=mapping, initialize_variables=False):
-            return find((model.backbone,), tokenizer, token_ids, padding_mask, options, *limits)
+            return find(*tensors)
 
     source = placement.rows((B, configuration.source_length), "int32")
     prompt = placement.rows((B, configuration.target_length), "int32")
     limits = prompt, placement.rows((B,), "int32"), placement.scalar("int32")
     values = [placement.variable(variable) for variable in model.variables]
-    return jax.jit(search).lower(values, source, source, *limits)
+    return jax.jit(lowered).lower(values, source, source, *limits)
 
 
 def virtual_devices(configurations):

@@ -19,7 +19,7 @@ from aiayn_keras.backend import (
     CompiledFunctions,
     bfloat16_products,
     compile_inference,
-    rare_cond,
+    cond_without_lowering,
     while_loop,
     with_free_shapes,
 )
@@ -246,7 +246,7 @@ def collatz(number, is_small=True):
     """Steps from a number down to 1, by a loop with a branch."""
 
     def step(number, count):
-        halved_or_tripled = rare_cond(
+        halved_or_tripled = cond_without_lowering(
             ops.equal(number % 2, 0), lambda: number // 2, lambda: 3 * number + 1
         )
         return halved_or_tripled, count + 1

@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import take_in_rows
-from aiayn_keras.decoding.beam_search import beam_search
+from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
 from aiayn_keras.decoding.search_options import SearchOptions
 from tests.helpers import B, assert_close
 
@@ -148,7 +148,7 @@ class RandomModel:
             prompt = np.zeros((len(self.initial), length), "int32")
             prompt[:, 0] = START
             mask = prompt == START
-        ids, log_probs = beam_search(
+        inputs = SearchInputs(
             self.next,
             self.cache(options.num_beams, cache_type),
             ops.convert_to_tensor(prompt),
@@ -159,6 +159,7 @@ class RandomModel:
             forbidden_token_ids=forbidden_token_ids,
             **rules,
         )
+        ids, log_probs = beam_search(inputs)
         return ops.convert_to_numpy(ids), ops.convert_to_numpy(log_probs)
 
 

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from aiayn_keras.backend import compile_inference
-from aiayn_keras.decoding.beam_search import beam_search
+from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
 from tests.decoding.random_model import (
     END,
     PAD,
@@ -96,7 +96,8 @@ def test_a_short_finished_hypothesis_does_not_stop_a_long_one_that_will_win():
     for alpha, expected in ((0.0, [START, END]), (2.0, [START, *[3] * 10, END])):
         options = beams(num_beams=1, length_penalty=alpha)
         cache = StateCache(ops.zeros((1, 1, 1)))
-        ids, _ = beam_search(next_token, cache, prompt, ops.equal(prompt, START), options, END)
+        mask = ops.equal(prompt, START)
+        ids, _ = beam_search(SearchInputs(next_token, cache, prompt, mask, options, END))
         assert ops.convert_to_numpy(ids)[0, 0, : len(expected)].tolist() == expected
 
 
@@ -283,7 +284,7 @@ def test_compiled_equals_eager():
     def search(prompt, limits):
         mask = ops.equal(prompt, START)
         return beam_search(
-            model.next, model.cache(3), prompt, mask, options, END, max_lengths=limits
+            SearchInputs(model.next, model.cache(3), prompt, mask, options, END, limits)
         )
 
     ids, log_probs = compile_inference(search, keras.Sequential())(prompt, limits)

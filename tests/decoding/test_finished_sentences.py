@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from aiayn_keras.backend import compile_inference
-from aiayn_keras.decoding.beam_search import beam_search
+from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
 from tests.decoding.random_model import END, START, RandomModel, StateCache, StayingCache, beams
 
 NUM_SENTENCES = 13
@@ -62,9 +62,8 @@ def test_they_leave_a_compiled_search_too(num_sentences):
     prompt[:, 0] = START
 
     def search(prompt):
-        return beam_search(
-            model.next, model.cache(3), prompt, ops.equal(prompt, START), options, END
-        )
+        mask = ops.equal(prompt, START)
+        return beam_search(SearchInputs(model.next, model.cache(3), prompt, mask, options, END))
 
     token_ids, log_probs = map(
         ops.convert_to_numpy, compile_inference(search, keras.Sequential())(prompt)

@@ -3,11 +3,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.decoding import generation
+from aiayn_keras.decoding import translating
+from aiayn_keras.decoding.beam_sampler import until_end
 from aiayn_keras.decoding.decoder_step import start_decoding_together
-from aiayn_keras.decoding.generation import search_translations, until_end
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.translating import TranslationSearch
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
 
@@ -66,7 +67,7 @@ def add_to_logits(monkeypatch):
 
             return changed, cache
 
-        monkeypatch.setattr(generation, "start_decoding_together", start)
+        monkeypatch.setattr(translating, "start_decoding_together", start)
 
     return add
 
@@ -83,13 +84,9 @@ def test_a_translation_is_at_most_so_many_tokens_longer_than_its_source(
     never_ending = np.zeros(tokenizer.vocabulary_size(), "float32")
     never_ending[END] = -1e4
     add_to_logits(never_ending)
-    token_ids, _ = search_translations(
-        (model.backbone,),
-        tokenizer,
-        encoder_ids,
-        encoder_mask,
-        SearchOptions(num_beams=1, **options),
-    )
+    options = SearchOptions(num_beams=1, **options)
+    search = TranslationSearch((model.backbone,), tokenizer, options)
+    token_ids, _ = search.find(encoder_ids, encoder_mask)
     token_ids = keras.ops.convert_to_numpy(token_ids)[:, 0]
     np.testing.assert_array_equal((token_ids == END).argmax(axis=1), num_pieces + extra + 1)
 
@@ -102,9 +99,8 @@ def test_no_special_token_is_written_however_much_the_model_wants_it(
     wish[wanted] = 30.0
     add_to_logits(wish)
     encoder_ids, encoder_mask = map(ops.convert_to_tensor, encoded(tokenizer, ["eins zwei"], 4))
-    token_ids, _ = search_translations(
-        (model.backbone,), tokenizer, encoder_ids, encoder_mask, SearchOptions(num_beams=2)
-    )
+    search = TranslationSearch((model.backbone,), tokenizer, SearchOptions(num_beams=2))
+    token_ids, _ = search.find(encoder_ids, encoder_mask)
     for row in keras.ops.convert_to_numpy(token_ids)[0].tolist():
         assert row[0] == START
         assert not {PAD, UNKNOWN, START} & set(row[1 : row.index(END)])

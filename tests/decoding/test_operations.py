@@ -6,8 +6,8 @@ import keras
 import pytest
 
 from aiayn_keras import TransformerBackbone
-from aiayn_keras.decoding.generation import search_one_translation, search_translations
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.translating import TranslationSearch
 from tests.number_words_model import tokenizer
 
 __all__ = ["tokenizer"]
@@ -15,7 +15,7 @@ __all__ = ["tokenizer"]
 PER_LAYER = 68
 """Operations of a step for every decoder layer; constants are not counted."""
 
-BESIDE = {search_one_translation: 97, search_translations: 107}
+BESIDE = {"find_one": 97, "find": 107}
 """Operations of a step beside the layers."""
 
 MAX_SHAPES = 2
@@ -30,11 +30,10 @@ def operations_of_a_step(find, tokenizer, num_layers):
         tokenizer.vocabulary_size(), num_layers, num_heads=2, hidden_dim=8, intermediate_dim=16
     )
 
-    @tf.function(input_signature=2 * [tf.TensorSpec([None, None], tf.int32)], autograph=False)
-    def search(token_ids, padding_mask):
-        return find((backbone,), tokenizer, token_ids, padding_mask, SearchOptions())
-
-    graph = search.get_concrete_function().graph.as_graph_def()
+    search = TranslationSearch((backbone,), tokenizer, SearchOptions())
+    signature = 2 * [tf.TensorSpec([None, None], tf.int32)]
+    traced = tf.function(getattr(search, find), input_signature=signature, autograph=False)
+    graph = traced.get_concrete_function().graph.as_graph_def()
     (loop,) = (node for node in graph.node if node.op in ("While", "StatelessWhile"))
     functions = {function.signature.name: function for function in graph.library.function}
     body = functions[loop.attr["body"].func.name]

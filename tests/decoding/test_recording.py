@@ -8,9 +8,9 @@ import pytest
 from keras import ops
 
 from aiayn_keras import TransformerSeq2SeqLM
-from aiayn_keras.decoding.generation import search_translations
 from aiayn_keras.decoding.recording import FINISHES, LIVES
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.translating import TranslationSearch
 from tests.helpers import assert_close
 from tests.random_parser import SOURCES as PARSED
 from tests.random_parser import build_random_parser
@@ -34,9 +34,8 @@ def searched(model, num_beams, alpha):
     """Wordpieces and log-probability of the best hypothesis, by the search of `translate`."""
     tokenizer = model.preprocessor.tokenizer
     ids = ops.convert_to_tensor([[*tokenizer([SOURCE])[0], tokenizer.end_token_id]])
-    token_ids, log_probs = search_translations(
-        (model.backbone,), tokenizer, ids, ops.ones_like(ids), SearchOptions(num_beams, alpha)
-    )
+    search = TranslationSearch((model.backbone,), tokenizer, SearchOptions(num_beams, alpha))
+    token_ids, log_probs = search.find(ids, ops.ones_like(ids))
     found = [int(i) for i in ops.convert_to_numpy(token_ids)[0, 0] if i]
     log_prob = float(ops.convert_to_numpy(log_probs)[0, 0])
     return tuple(map(tokenizer.id_to_token, found[1:-1])), log_prob

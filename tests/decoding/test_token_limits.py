@@ -1,7 +1,7 @@
 import numpy as np
 from keras import ops
 
-from aiayn_keras.decoding.beam_state import Sentences
+from aiayn_keras.decoding.beam_search import Sentences
 from aiayn_keras.decoding.candidates import TokenLimits
 
 NUM_BEAMS, VOCABULARY_SIZE, END = 2, 50, 3

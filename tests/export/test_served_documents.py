@@ -30,10 +30,10 @@ def served(version_folder):
 @pytest.fixture(scope="module")
 def expected(model):
     """The translations of a model of as few positions as the export takes wordpieces."""
-    from aiayn_keras.documents.translation import translate_documents
+    from aiayn_keras.documents.translation import translate_by_sentence
 
     tokenizer = model.preprocessor.tokenizer
-    return translate_documents(
+    return translate_by_sentence(
         TEXTS, lambda sentences: model.translate(sentences, num_beams=2), tokenizer, 61
     )
 

@@ -34,7 +34,7 @@ from itertools import pairwise, product
 import keras
 import numpy as np
 
-from aiayn_keras.decoding.beam_search import beam_search
+from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
 from aiayn_keras.decoding.decoder_step import ForeignCache
 from aiayn_keras.decoding.search_options import SearchOptions
 
@@ -73,7 +73,7 @@ def search(W, alpha, max_words=4):
     prompt = np.array([[START] + [PAD] * (max_words + 1)], "int32")
     options = SearchOptions(num_beams=W, length_penalty=alpha, num_return_sequences=W)
     start = (next_token, ForeignCache({}), prompt, prompt == START, options, END)
-    ids, scores = beam_search(*start, forbidden_token_ids=(PAD, START))
+    ids, scores = beam_search(SearchInputs(*start, forbidden_token_ids=(PAD, START)))
     return np.array(ids)[0], np.array(scores)[0]
 
 
