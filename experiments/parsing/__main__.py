@@ -10,9 +10,9 @@ Parses the test sentences as the recipe's `evaluation` says, freely and (`balanc
 constraint that only trees of the sentence can be written, and writes into the new folder:
 `scores.json`, `scores.md`, the linearized trees of each search (`free.txt`, `balanced.txt`), and
 pictures of five sentences. A free output that is not a tree counts as a sentence without
-constituents; `free, repaired` reads a tree from it as `repair_linearized` does. The baselines are right-branching
-trees and a probabilistic context-free grammar (`pcfg`), both from the same training trees; run
-alone, they need only `recipe.yaml` from the model folder.
+constituents; `free, repaired` reads a tree from it as `repair_linearized` does. The baselines are
+right-branching trees and a probabilistic context-free grammar (`pcfg`), both from the same training
+trees; run alone, they need only `recipe.yaml` from the model folder.
 """
 
 import dataclasses
