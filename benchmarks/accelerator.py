@@ -1,4 +1,4 @@
-"""Training speed on the devices that are here: a check of the projections for TPUs in five minutes.
+"""Training speed on this machine's devices: a five-minute check of the projections for TPUs.
 
 Run from the repository's root, where `aiayn_keras` is installed, with the backend of your choice:
 
@@ -7,9 +7,9 @@ Run from the repository's root, where `aiayn_keras` is installed, with the backe
     KERAS_BACKEND=jax python -m benchmarks.accelerator --devices data_parallel --tokens 24576
     KERAS_BACKEND=tensorflow python -m benchmarks.accelerator --jit-compile
 
-The paper's model of random weights is trained on random tokens in full rows, by
-`fit` as `aiayn-keras train` calls it. The first step is timed alone: it compiles. MFU is the share
-of the devices' published peak in half precision that the model's own matrix products make up.
+The paper's model is trained from random weights on random tokens in full rows, by `fit` as
+`aiayn-keras train` calls it. The first step compiles and is timed separately. MFU is the share
+of the devices' published peak in half precision that the model's own matrix products use.
 """
 
 import json
@@ -60,15 +60,15 @@ def count_devices(kind):
 
 
 def full_batch(tokens, row, vocabulary_size):
-    """A batch of rows without padding; that each holds one sentence changes no shape.
+    """A batch of rows without padding; each holds one sentence, which changes no shape.
 
     Args:
-        tokens: Positions of either side.
+        tokens: Positions on each side.
         row: Positions of a row, a multiple of 64.
         vocabulary_size: Number of tokens.
 
     Returns:
-        `(x, y, sample_weight)`, weighted as a training weights them.
+        `(x, y, sample_weight)`, weighted as in a training.
     """
     import numpy as np
 
@@ -99,7 +99,7 @@ def time_training(model, batch, steps, num_devices):
 @click.command()
 @click.option("--preset", default="base", show_default=True)
 @click.option("--tokens", type=click.IntRange(min=8), default=6144, show_default=True,
-              help="Positions of a batch on either side, on all devices.")  # fmt: skip
+              help="Positions of a batch on each side, over all devices.")  # fmt: skip
 @click.option("--row", type=click.IntRange(min=8), default=256, show_default=True,
               help="Positions of a packed row.")  # fmt: skip
 @click.option("--steps", type=click.IntRange(min=1), default=100, show_default=True)
@@ -113,7 +113,7 @@ def time_training(model, batch, steps, num_devices):
 def main(
     preset, tokens, row, steps, precision, devices, vocabulary_size, num_layers, jit_compile, output
 ):
-    """Measure a training on the devices that are here."""
+    """Measure a training on the devices of this machine."""
     if tokens % row or row % 64:
         raise click.UsageError("--tokens must be a multiple of --row, and --row of 64.")
     recipe = training_recipe(

@@ -1,4 +1,4 @@
-"""Resident memory of processes, as Linux tells it."""
+"""Resident memory of processes, as reported by Linux."""
 
 import contextlib
 import threading
@@ -11,11 +11,11 @@ def resident_bytes(field, process="self"):
     """Memory of a process.
 
     Args:
-        field: `"VmRSS"` for its memory now, `"VmHWM"` for its peak.
+        field: `"VmRSS"` for its present memory, `"VmHWM"` for its peak.
         process: Its number.
 
     Returns:
-        Bytes; 0 where the system does not tell, or if the process has ended.
+        Bytes; 0 if the system does not report it or the process has ended.
     """
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
@@ -25,14 +25,14 @@ def resident_bytes(field, process="self"):
 
 
 class PeakMemory:
-    """Greatest resident memory since it was last asked for."""
+    """Peak resident memory since the last call."""
 
     def __init__(self):
         self.start = resident_bytes("VmRSS")
         self.growth()
 
     def growth(self):
-        """Bytes of the peak above the memory at the start, or None where it cannot be reset."""
+        """Bytes of the peak above the memory at the start, or None if it cannot be reset."""
         peak = resident_bytes("VmHWM")
         try:
             Path("/proc/self/clear_refs").write_text("5")
@@ -46,7 +46,7 @@ def peak_of_children(interval=0.2):
     """A context that watches this process' children.
 
     Yields:
-        List whose only element is the greatest peak of any child so far, in bytes.
+        List whose only element is the highest peak of any child so far, in bytes.
     """
     peak, ended = [0], threading.Event()
     own_command = _command("self")

@@ -10,21 +10,21 @@ ROOT = Path(__file__).parents[1]
 
 
 class WorkerError(Exception):
-    """A process that could not be started, or failed; the message says why, in one line."""
+    """A process that could not be started or failed; the message gives the reason in one line."""
 
 
 class Worker:
-    """A process that calls functions when asked.
+    """A process that calls functions on request.
 
     Args:
-        log: Path of a file for whatever the process prints.
-        backend: Keras backend; None where Keras is not used.
+        log: Path of a file for the output of the process.
+        backend: Keras backend; None if Keras is not used.
         checkout: Folder with another version of `aiayn_keras` to import.
-        python: The interpreter, if it is another one.
+        python: The interpreter, if it is a different one.
 
     Attributes:
-        idle_cpu_seconds: CPU time that it used while nothing was asked of it.
-        peak_bytes: Its greatest resident memory.
+        idle_cpu_seconds: CPU time that it used while idle.
+        peak_bytes: Its peak resident memory.
     """
 
     def __init__(self, log, backend=None, checkout=None, python=None):
@@ -48,11 +48,11 @@ class Worker:
             )
 
     def call(self, function, **arguments):
-        """Calls a function, or a method of what was kept last.
+        """Calls a function, or a method of the object kept last.
 
         Args:
             function: `"module:name"` of a function, or the name of a method.
-            **arguments: What JSON can hold.
+            **arguments: Values that JSON can hold.
 
         Returns:
             Its result.
@@ -63,7 +63,7 @@ class Worker:
         return self._ask({"function": function, "arguments": arguments})
 
     def keep(self, function, **arguments):
-        """Calls a function whose result stays in the process, instead of what stayed there."""
+        """Calls a function whose result is kept in the process and replaces what was kept."""
         self._ask({"function": function, "arguments": arguments, "keep": True})
 
     def _ask(self, message):

@@ -1,4 +1,4 @@
-"""Models of random weights, and texts of random words for them."""
+"""Models with random weights, and texts of random words for them."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ def build_random_model(preset, vocabulary_size=32_000, seed=1, **options):
     Args:
         preset: A key of `TransformerBackbone.presets`.
         vocabulary_size: Number of tokens.
-        seed: Of the weights.
+        seed: Seed of the weights.
         **options: Other arguments of `TransformerBackbone`.
 
     Returns:
@@ -43,6 +43,6 @@ def word_tokenizer(vocabulary_size):
 
 
 def random_texts(num_texts, num_words, vocabulary_size=32_000, seed=0):
-    """Texts of the words of `word_tokenizer`."""
+    """Texts from the words of `word_tokenizer`."""
     rows = np.random.default_rng(seed).integers(4, vocabulary_size, size=(num_texts, num_words))
     return [" ".join(f"t{i}" for i in row) for row in rows]

@@ -21,12 +21,12 @@ def markdown_table(heads, rows, alignment=None):
 
 
 def digits(number):
-    """A speed with as many digits as mean anything."""
+    """Formats a speed with its meaningful digits."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
 
 
 def machine():
-    """Processor, and versions of what is measured."""
+    """Processor, and versions of the measured packages."""
     packages = ("keras", "tensorflow", "jax", "torch", "ctranslate2", "transformers")
     versions = [
         f"{package} {importlib.metadata.version(package)}"

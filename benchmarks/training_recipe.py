@@ -1,10 +1,10 @@
-"""The paper's training as its recipe describes it, of any preset and size."""
+"""The paper's training as its recipe describes it, for any preset and size."""
 
 import json
 
 
 def training_recipe(preset, vocabulary_size, num_layers=0, **training):
-    """The recipe by which `aiayn-keras train` builds and lays out a model; no text is read.
+    """The recipe by which `aiayn-keras train` builds and lays out a model, without reading text.
 
     Args:
         preset: Name of an architecture without `transformer_`.

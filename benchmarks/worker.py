@@ -1,10 +1,10 @@
 """A process that calls functions when asked: `python -m benchmarks.worker [CHECKOUT]`.
 
-Started by `benchmarks.processes`. Reads a JSON object a line from standard input and answers with
-one on standard output; ends with its input. `{"function": "module:name", "arguments": {...}}` calls
-a function; with `"keep": true` its result stays here, and `{"function": "name"}` calls a method of
-what was kept last. Only the standard library is imported here, so that a system may run in an
-environment of its own.
+Started by `benchmarks.processes`. Reads JSON objects, one per line, from standard input and answers
+each with one on standard output; ends with its input. `{"function": "module:name", "arguments":
+{...}}` calls a function; with `"keep": true` its result is kept here, and `{"function": "name"}`
+calls a method of the object kept last. Only the standard library is imported here, so that a system
+may run in its own environment.
 
 CHECKOUT is a folder whose `aiayn_keras` is imported instead of the one beside `benchmarks`.
 """
@@ -20,13 +20,13 @@ from benchmarks.memory import resident_bytes
 
 
 class Worker:
-    """The object that was kept last, and calls to it or to functions."""
+    """The object kept last, and calls to it or to functions."""
 
     def __init__(self):
         self.kept = None
 
     def answer(self, function, arguments, keep=False):
-        """Calls a function of a module or a method of what is kept."""
+        """Calls a function of a module or a method of the kept object."""
         if keep:
             self.kept = None
             gc.collect()

@@ -2,12 +2,12 @@
 
 | file | content |
 |---|---|
-| `sources` | the pages that are in the repository, and where each stands in the book |
-| `links` | links of pages: kept, or led to the repository; and the check of those of a built book |
+| `sources` | the pages in the repository, and the place of each in the book |
+| `links` | links in pages, kept or redirected to the repository; the check of a built book |
 | `lessons` | a notebook as the book shows it |
 | `api` | the pages of the reference, one for each public package |
 | `live` | pages that a reader can play with, made by the package |
-| `stage` | writes all of it into one folder, which Sphinx reads |
-| `conf`, `mathml` | settings of Sphinx, and formulas without a script |
-| `index.md`, `how_to.md` | the pages that are the book's own |
+| `stage` | writes everything into one folder, which Sphinx reads |
+| `conf`, `mathml` | settings for Sphinx, and formulas without a script |
+| `index.md`, `how_to.md` | the book's own pages |
 """

@@ -12,11 +12,11 @@ INTERNAL = {
     "aiayn_keras.backend": "differences between TensorFlow, JAX and PyTorch, for the package alone",
     "aiayn_keras.serving.local_page": "the page of `aiayn-keras serve`",
 }
-"""Packages whose names are not for users, and why."""
+"""Packages whose names are not for users, with the reason."""
 
 
 def public_packages():
-    """Names of the packages that state their public names in `__all__`, the whole one first."""
+    """Names of the packages that have an `__all__`, the top level first."""
     folder = Path(importlib.import_module(PACKAGE).__file__).parent
     names = [
         ".".join([PACKAGE, *path.parent.relative_to(folder).parts])
@@ -34,12 +34,12 @@ def public_names(package):
 
 
 def page_name(package):
-    """File of a package's page in the book."""
+    """Name of the file of a package's page in the book."""
     return f"api/{package}.md"
 
 
 def pages():
-    """Dictionary of the pages' files and Markdown texts; the first is the list of the others."""
+    """Dictionary from the pages' files to Markdown texts; the first lists the others."""
     packages = public_packages()
     table = [f"| [`{p}`]({p}.md) | {_first_line(importlib.import_module(p))} |" for p in packages]
     contents = "\n".join(
@@ -100,7 +100,7 @@ def _directive(package, name):
 
 
 def _docstring_of_data(package, name):
-    """The string below an assignment, in the module from which the package imports the name."""
+    """The string below an assignment in the module from which the package imports the name."""
     tree = ast.parse(Path(importlib.import_module(package).__file__).read_text("utf-8"))
     (module,) = (
         node.module

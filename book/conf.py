@@ -1,4 +1,4 @@
-"""Settings of Sphinx, which reads them by name; the sources of the book are staged first."""
+"""Settings for Sphinx, which reads them by name; stages the book's sources first."""
 
 import importlib.metadata
 import re
@@ -87,7 +87,7 @@ python_maximum_signature_line_length = 80
 nitpick_ignore_regex = [
     # Backticks hold any code; where it is a public name, it becomes a link to it.
     ("py:obj", "(?s).*"),
-    # Of other libraries, whose lists of names would come from the network.
+    # Names from other libraries, whose lists would come from the network.
     ("py:class", r"(keras|keras_hub|numpy|pathlib|tensorflow)\..*"),
 ]
 
@@ -108,13 +108,13 @@ def read_markdown(app, what, name, obj, options, lines):
 
 
 def part_letter(code):
-    """Marks the end of `code` that a letter follows, as in the plural of a class."""
+    """Marks the end of `code` followed by a letter, as in the plural of a class."""
     letter = code["letter"]
     return f"{code[0].removesuffix(letter)}\\ {letter}" if letter else code[0]
 
 
 def sign_classes(app, what, name, obj, options, signature, returned):
-    """Signs a class with the arguments of its `__init__`; Keras' layers have a `__new__` of any."""
+    """Gives a class the signature of its `__init__`; Keras layers' `__new__` takes anything."""
     if what != "class" or signature != "(*args, **kwargs)":
         return None
     arguments = inspect.signature(obj.__init__, bound_method=True)
@@ -128,7 +128,7 @@ def skip_fields_of_tuples(app, what, name, obj, skip, options):
 
 
 def setup(app):
-    """Registers what the settings cannot say."""
+    """Registers what settings cannot express."""
     app.add_html_math_renderer(
         "mathml", (mathml.visit_math, None), (mathml.visit_displayed_math, None)
     )

@@ -14,11 +14,11 @@ def lesson(path, staged):
     """The notebook as a text, in JSON.
 
     Cells with the tag `solution`, and all code of `tutorials/solutions`, are folded; so is the cell
-    that sets up Colab. The badge, a picture from the network, becomes words.
+    that sets up Colab. The badge, an image from the network, becomes text.
 
     Args:
         path: The notebook's path in the repository.
-        staged: Set of the paths that are in the book.
+        staged: Set of the paths in the book.
     """
     notebook = nbformat.read(ROOT / path, as_version=4)
     for cell in notebook.cells:

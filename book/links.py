@@ -1,4 +1,4 @@
-"""Links: of a page on its way into the book, and those of the book that was built.
+"""Links, of a page on its way into the book and of the built book.
 
 python -m book.links build/book/html     # a line for each link that leads nowhere
 """
@@ -17,7 +17,7 @@ LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
 
 
 def lead_out(text, page, staged):
-    """Leads the links of a Markdown text to files that are not in the book to the repository.
+    """Redirects links to files that are not in the book to the repository.
 
     Args:
         text: Markdown. Fenced blocks of code stay as they are.
@@ -64,16 +64,16 @@ class _Page(HTMLParser):
 
 
 def html_pages(folder):
-    """Paths of a built book's pages, sorted; the theme's own files in `_static` are none."""
+    """Paths of a built book's pages, sorted; the theme's own files in `_static` are left out."""
     paths = (path for path in folder.rglob("*.html") if "_static" not in path.parts)
     return sorted(paths)
 
 
 def broken_links(folder):
-    """Lists `page: link` for every link inside of a built book that leads nowhere.
+    """Lists `page: link` for every link within a built book that leads nowhere.
 
     Args:
-        folder: Folder of HTML pages. Addresses with a scheme or a host are not looked at.
+        folder: Folder of HTML pages. Addresses with a scheme or a host are ignored.
     """
     pages = {path: _Page(path.read_text("utf-8")) for path in html_pages(folder)}
     return [

@@ -1,4 +1,4 @@
-"""Pages that a reader can play with: the package makes them, the book shows them in a frame."""
+"""Pages to play with, made by the package and shown by the book in a frame."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class LivePage:
         file: Name of its HTML file.
         title: Heading in the book.
         text: Markdown above the frame.
-        make: Function of a model that makes an object with `page`, an HTML text, and `height` in
+        make: Function from a model to an object with `page`, an HTML text, and `height` in
             pixels, such as an `AttentionExplorer`.
     """
 
@@ -67,7 +67,7 @@ LIVE_PAGES = (
 
 
 def live_files():
-    """Texts by file: the page of the book, and the pages that it shows in frames."""
+    """Texts by file: the book's page, and the pages that it shows in frames."""
     from aiayn_keras import TransformerSeq2SeqLM
 
     model = TransformerSeq2SeqLM.from_preset(str(MODEL))

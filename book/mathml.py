@@ -11,7 +11,7 @@ def visit_math(translator, node):
 
 
 def visit_displayed_math(translator, node):
-    """Writes a formula that stands alone."""
+    """Writes a formula on a line of its own."""
     formula = tex2mathml(node.astext(), as_block=True)
     translator.body.append(f'<div class="math">{formula}</div>')
     raise nodes.SkipNode

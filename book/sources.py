@@ -1,4 +1,4 @@
-"""Pages of the repository that are in the book; each keeps its place in the folders."""
+"""Pages of the repository that are in the book; each keeps its folder."""
 
 import tomllib
 from pathlib import Path
@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
 STAGED = ROOT / "build/book/source"
 OWN_PAGES = {"index.md": "book/index.md", "docs/index.md": "book/how_to.md"}
-"""Place in the book, and file, of pages that are nothing but the book's."""
+"""Places in the book and files of the book's own pages."""
 
 PAGES = ("docs/*.md", "tutorials/README.md")
 LESSONS = "tutorials/[0-9][0-9]_*.ipynb"
@@ -16,13 +16,13 @@ PICTURES = "docs/*.png"
 
 
 def repository():
-    """Address of the repository, which `pyproject.toml` states."""
+    """Reads the address of the repository in `pyproject.toml`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     return project["urls"]["Repository"]
 
 
 def found(*patterns):
-    """Paths in the repository that match the patterns, as `docs/serving.md`, in their order."""
+    """Paths in the repository, such as `docs/serving.md`, that match the patterns, in order."""
     return [
         path.relative_to(ROOT).as_posix()
         for pattern in patterns
@@ -31,5 +31,5 @@ def found(*patterns):
 
 
 def shared_files():
-    """Files that stand in the book where they stand in the repository."""
+    """Files that have the same place in the book as in the repository."""
     return found(*PAGES, LESSONS, SOLUTIONS, PICTURES)

@@ -1,4 +1,4 @@
-"""Writes all pages of the book into one folder, in which the links among them hold."""
+"""Writes all pages of the book into one folder, where the links between them work."""
 
 from pathlib import Path
 
@@ -18,11 +18,11 @@ from book.sources import (
 LIST_OF_LESSONS = "tutorials/README.md"
 LIST_OF_SOLUTIONS = "tutorials/solutions/index.md"
 REPOSITORY = "{{repository}}"
-"""What stands for the repository's address in the book's own pages."""
+"""Placeholder for the repository's address in the book's own pages."""
 
 
 def text_pages():
-    """Dictionary of the text pages and lessons, as they stand in the book: path to text."""
+    """Dictionary of the text pages and lessons in the book: path to text."""
     shared, solutions = shared_files(), found(SOLUTIONS)
     files = [path for path in shared if not path.endswith(".png")]
     staged = {*shared, *OWN_PAGES, *([LIST_OF_SOLUTIONS] if solutions else [])}
@@ -47,7 +47,7 @@ def text_pages():
 
 
 def contents(files, hidden=True):
-    """A table of contents in MyST, which the theme shows in its own place if it is hidden."""
+    """A table of contents in MyST; if hidden, the theme shows it in its own place."""
     option = ":hidden:\n" if hidden else ""
     return f"\n```{{toctree}}\n{option}\n" + "\n".join(files) + "\n```\n"
 

@@ -12,7 +12,7 @@ CODE = ("aiayn_keras", "aiayn_keras_cli", "experiments")
 
 
 def commit():
-    """The commit that runs, with "-changed" where its code is not the one in the files."""
+    """The running commit, with "-changed" if the code has uncommitted changes."""
     head = _git("rev-parse", "HEAD")
     if not head:
         return "unknown"

@@ -1,4 +1,4 @@
-"""The section on Multi30k of docs/reproduction.md."""
+"""The section of docs/reproduction.md on Multi30k."""
 
 import statistics
 from pathlib import Path
@@ -16,7 +16,7 @@ COMMAND = f"""python -m experiments.table3 --base {RECIPE} --row base --runs run
 
 
 def read(folder):
-    """The result files of a folder, a list of `Result` in the order of their seeds."""
+    """Reads the result files in a folder: a list of `Result` in the order of their seeds."""
     row = ROWS[0]
     recipe = Path(__file__).parents[1] / RECIPE
     return read_results(folder, {row.name: fingerprint(row, recipe)}).get(row.name, [])
@@ -26,18 +26,18 @@ def section(german, french, results):
     """Markdown of the section.
 
     Args:
-        german: Command and BLEU of the training that docs/benchmarks.md has, as strings.
-        french: The same of English to French.
-        results: List of `Result` of English to German, one for each seed.
+        german: Command and BLEU of the training in docs/benchmarks.md, as strings.
+        french: The same for English to French.
+        results: List of `Result` for English to German, one per seed.
     """
     rows = [
         ["English to German", german[0], german[1], "41.02"],
         ["English to French", french[0], french[1], "61.80"],
     ]
     heads = ["", "command", "test 2016", "Wu et al. 2021"]
-    text = """As [benchmarks.md](benchmarks.md) has them, one training each, by an earlier version:
-    8,000 updates, mean of the last 10 checkpoints, beam 5 and α 1 on lower-cased, tokenised text
-    (sacreBLEU `tok:none`). Sizes, beam and α are those of
+    text = """The figures of [benchmarks.md](benchmarks.md), from one training each with an earlier
+    version: 8,000 updates, mean of the last 10 checkpoints, beam 5 and α 1 on lower-cased,
+    tokenised text (sacreBLEU `tok:none`). Sizes, beam and α are those of
     [Wu et al. 2021](https://aclanthology.org/2021.acl-long.480), not chosen here; their toolkit
     divides scores by |y|^α, ours by the paper's ((5 + |y|) / 6)^α."""
     parts = [markdown_table(heads, rows, "llrr"), paragraph(text), _seeds(results)]
@@ -51,7 +51,7 @@ def _seeds(results):
         )
     missing = "" if len(results) >= SEEDS else f", **of {SEEDS} wanted**"
     one = results[0]
-    text = f"""English to German once more, with {len(results)} seed{"s" * (len(results) > 1)} of
+    text = f"""English to German again, with {len(results)} seed{"s" * (len(results) > 1)} of
     first weights, order of batches and dropout{missing}: `{COMMAND}`, in
     {core_hours_in_words(results)}, on {one.machine}; BLEU is sacreBLEU's
     `{one.bleu_signature}`, chrF `{one.chrf_signature}`. The recipe's own seed is 1."""

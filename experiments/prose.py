@@ -8,7 +8,7 @@ JOINT = "\N{NO-BREAK SPACE}"
 
 
 def paragraph(text):
-    """Lays words out anew in lines of `WIDTH` characters; longer words, and code, stay whole."""
+    """Rewraps text into lines of `WIDTH` characters; longer words and code stay whole."""
     words = " ".join(text.split())
     words = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", JOINT), words)
     lines = textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)

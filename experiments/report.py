@@ -1,4 +1,4 @@
-"""The page docs/reproduction.md, made of the result files in the repository.
+"""The page docs/reproduction.md, made from the result files in the repository.
 
 Run from the repository's root, with the development tools installed:
 
@@ -27,15 +27,16 @@ SEARCH = ROOT / "tutorials" / "data" / "multi30k_en_de_search.json"
 
 NOTICE = "<!-- Made by `python -m experiments.report`: change the result files, not this page. -->"
 HEAD = """Everything here is made from files in this repository by `python -m experiments.report`;
-each section names the command that makes its files. Figures of speed are in
+each section names the command that produces its files. Figures on speed are in
 [benchmarks.md](benchmarks.md)."""
 
 PARSING_NOT_RUN = paragraph("""No trained parser has been scored on the test sentences yet.
-[parsing.md](parsing.md) has the two commands, and what was tried. The `scores.json` of the second
-one goes into `experiments/results/parsing`, under any name.""")
-PARSING_RULES = """Labelled bracketing by the rules of evalb with COLLINS.prm; the paper's 91.3 (WSJ
-only) and 92.7 (semi-supervised) are of another treebank, not comparable. [parsing.md](parsing.md)
-has the commands, and the validation figures that decided beam, α and checkpoints."""
+[parsing.md](parsing.md) has the two commands and the settings that were tried. Put the
+`scores.json` of the second into `experiments/results/parsing`, under any name.""")
+PARSING_RULES = """Labelled bracketing scores by the rules of evalb with COLLINS.prm. The paper's
+91.3 (WSJ only) and 92.7 (semi-supervised) are for a different treebank and not comparable.
+[parsing.md](parsing.md) has the commands, and the validation figures that decided beam, α and
+checkpoints."""
 
 
 def page():
@@ -62,10 +63,10 @@ def page():
 
 
 def parsing(folder):
-    """Markdown of the results of parsing, if there are any: one table, best parser last.
+    """Markdown of the parsing results, if there are any: one table, best parser last.
 
     Args:
-        folder: Folder of files `scores.json` of `experiments.parsing`, under any name.
+        folder: Folder of `scores.json` files from `experiments.parsing`, under any name.
     """
     results = {path: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
     rows = [row for result in results.values() for row in result["rows"]]
@@ -94,7 +95,7 @@ def _scores(rows):
 
 
 def _origin(result, path):
-    """A point of a list: the file of some scores, and what made it."""
+    """A list item: a file of scores, and how it was made."""
     evaluation, parsers = result["recipe"]["evaluation"], ", ".join(result["seconds"])
     model = f"""; model `{result["model"]}`, beam {evaluation["num_beams"]}, α
     {evaluation["length_penalty"]}"""
@@ -106,7 +107,7 @@ def _origin(result, path):
 
 
 def benchmark(begin, further=0):
-    """Command and figure of a row of docs/benchmarks.md.
+    """Reads the command and figure in a row of docs/benchmarks.md.
 
     Args:
         begin: The beginning of the row's first cell.
@@ -141,11 +142,11 @@ def search(path):
     ]
     heads = ["beams", *(f"α {alpha}" for alpha in alphas)]
     name = path.relative_to(ROOT).as_posix()
-    text = f"""BLEU of the model of Multi30k English-German on its {result["sentences"]:,} test
+    text = f"""BLEU of the model for Multi30k English-German on its {result["sentences"]:,} test
     sentences, `{result["signature"]}`, on {result["machine"]};
     `python -m benchmarks.quality.search --model DIR --source FILE --reference FILE --output JSON`,
-    [`{name}`](../{name}). To look at, not to choose by: the beam and the α of every figure above
-    were fixed before."""
+    [`{name}`](../{name}). These figures are for information only: the beam and the α of every
+    figure above were fixed beforehand."""
     return f"{markdown_table(heads, rows)}\n\n{paragraph(text)}"
 
 

@@ -1,4 +1,4 @@
-"""Recipe cards of the paper's own experiment, WMT14 English-German, which was not run here."""
+"""Recipe cards for the paper's own experiment, WMT14 English-German, which was not run here."""
 
 from aiayn_keras.training import load_recipe
 from benchmarks.report import markdown_table
@@ -6,13 +6,13 @@ from benchmarks.tpu.chips import PEAK_FLOPS
 from experiments.prose import paragraph
 
 PAPER_FLOPS = {"base": 3.3e18, "big": 2.3e19}
-"""Operations of a training by the paper's Table 2, English to German."""
+"""Operations per training in the paper's Table 2, English to German."""
 
 P100 = 9.5e12
-"""Operations a second that the paper takes a P100 to sustain (footnote 5)."""
+"""Operations per second that the paper assumes a P100 sustains (footnote 5)."""
 
 SHARE_OF_PEAK = 0.3
-"""Share of its peak in half precision that a newer device is taken to sustain."""
+"""Assumed share of its half-precision peak that a newer device sustains."""
 
 DEVICES = {
     "8 NVIDIA P100, the paper's": 8 * P100,
@@ -25,7 +25,7 @@ DEVICES = {
 
 
 def hours(size, device):
-    """Hours of a training by the paper's operations.
+    """Computes the hours of a training from the paper's operations.
 
     Args:
         size: "base" or "big".
@@ -38,7 +38,7 @@ def section(cpu_tokens_per_second):
     """Markdown of both cards.
 
     Args:
-        cpu_tokens_per_second: Target tokens a second of the base model's training on a CPU.
+        cpu_tokens_per_second: Target tokens per second when training the base model on a CPU.
     """
     cards = {size: _card(size) for size in PAPER_FLOPS}
     fields = [[name, *(card[name] for card in cards.values())] for name in cards["base"]]
@@ -49,21 +49,20 @@ def section(cpu_tokens_per_second):
     recipe = load_recipe("wmt14_en_de_base")
     tokens = recipe.training.updates * recipe.batches.tokens_per_batch
     days = tokens / cpu_tokens_per_second / 86_400
-    first = """**Not run**: there is neither the corpus nor a device for it where this was written.
-    What both need: the 4.5 million sentence pairs of WMT14 English-German (statmt.org/wmt14),
-    newstest2013 to choose by and newstest2014 to report, as plain text in the files that the
-    recipes name; and time. The paper's Table 2 puts a training at 3.3·10¹⁸ (base) and 2.3·10¹⁹
-    operations (big), its hours times what its GPUs sustain: an upper bound, as the model's own
-    products are fewer, which [devices.md](devices.md) counts."""
-    second = f"""Hours by those operations, with the paper's 9.5 TFLOPS for a P100. For the other
-    devices {SHARE_OF_PEAK:.0%} of their published peak in half precision, which is an
-    assumption:"""
-    third = f"""On two CPU cores, at the measured {cpu_tokens_per_second:,} target tokens a second
-    ([benchmarks.md](benchmarks.md)), base would take {days:.0f} days at most: the tokens of its
-    batches are counted with their padding. [devices.md](devices.md) projects 3 to 6 times fewer
-    hours than this table for v5e (big on 4 chips: 5.6 to 8.9): its step has two to three times
-    fewer operations than are counted here, and reaches 35 to 64 % of the peak in place of
-    {SHARE_OF_PEAK:.0%}. Neither was run."""
+    first = """**Not run**: neither the corpus nor a suitable device was available where this was
+    written. Both recipes need the 4.5 million sentence pairs of WMT14 English-German
+    (statmt.org/wmt14), newstest2013 for choosing settings and newstest2014 for reporting, as plain
+    text in the files that the recipes name; and time. The paper's Table 2 gives 3.3·10¹⁸ (base)
+    and 2.3·10¹⁹ operations (big) per training, its hours times what its GPUs sustain. This is an
+    upper bound: the model's own products, counted in [devices.md](devices.md), are fewer."""
+    second = f"""Hours for that many operations, with the paper's 9.5 TFLOPS for a P100 and, for the
+    other devices, an assumed {SHARE_OF_PEAK:.0%} of their published peak in half precision:"""
+    third = f"""On two CPU cores, at the measured {cpu_tokens_per_second:,} target tokens per second
+    ([benchmarks.md](benchmarks.md)), base would take at most {days:.0f} days, counting the padding
+    in its batches. For v5e, [devices.md](devices.md) projects 3 to 6 times fewer hours than this
+    table (big on 4 chips: 5.6 to 8.9): its step has two to three times fewer operations than are
+    counted here, and reaches 35 to 64 % of the peak instead of {SHARE_OF_PEAK:.0%}. Neither was
+    run."""
     cards_table = markdown_table(["recipe card", *PAPER_FLOPS], fields)
     words = (paragraph(first), paragraph(second), table, paragraph(third), cards_table)
     return "\n\n".join(words)
@@ -77,7 +76,7 @@ def _card(size):
         "architecture": f"`{recipe.model.preset}`",
         "vocabulary": f"{recipe.tokenizer.vocabulary_size:,}",
         "updates": f"{training.updates:,}",
-        "positions a batch, a side": f"{recipe.batches.tokens_per_batch:,}",
+        "positions per batch and side": f"{recipe.batches.tokens_per_batch:,}",
         "warm-up, updates": f"{recipe.optimizer.warmup_steps:,}",
         "mean of last checkpoints": str(training.average_checkpoints),
         "beam, α": f"{evaluation.num_beams}, {evaluation.length_penalty}",

@@ -1,1 +1,1 @@
-"""Growth of time and memory with the size of what is translated or prepared."""
+"""Growth of time and memory with the size of translated or prepared text."""

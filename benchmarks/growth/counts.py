@@ -1,4 +1,4 @@
-"""Memory of a search, from shapes, and the number of its compilations."""
+"""Memory of a search, computed from shapes, and the number of its compilations."""
 
 from unittest import mock
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def cache_bytes(backbone, num_beams, source_length, target_length):
-    """Bytes that the search remembers of one sentence at the end.
+    """Bytes that the search holds for one sentence at its end.
 
     Args:
         backbone: A `TransformerBackbone`.
@@ -24,13 +24,13 @@ def cache_bytes(backbone, num_beams, source_length, target_length):
 def count_compilations(model, texts, batch_sizes):
     """Translates texts in calls of many sizes and counts how often the search is traced.
 
-    Every search encodes once, in Python. TensorFlow and JAX run its Python for every graph they
-    make, PyTorch, which compiles nothing, for every batch.
+    Every search encodes once, in Python. TensorFlow and JAX run this Python code for every graph
+    that they make; PyTorch, which compiles nothing, for every batch.
 
     Args:
         model: A `TransformerSeq2SeqLM`, not used before.
         texts: List of strings.
-        batch_sizes: Numbers of texts of a call; each goes through all texts.
+        batch_sizes: Numbers of texts per call; each goes through all texts.
 
     Returns:
         Dictionary of the number of `calls`, of `traces`, and of different `shapes` that were
@@ -53,7 +53,7 @@ def count_compilations(model, texts, batch_sizes):
 
 
 def texts_of_many_lengths(num_texts, longest, seed=0):
-    """Texts of 1 to `longest` words of `benchmarks.random_models.word_tokenizer`."""
+    """Texts with 1 to `longest` words from `benchmarks.random_models.word_tokenizer`."""
     random = np.random.default_rng(seed)
     lengths = random.integers(1, longest + 1, size=num_texts)
     return [" ".join(["t4"] * length) for length in lengths]

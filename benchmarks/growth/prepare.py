@@ -2,9 +2,9 @@
 
     python -m benchmarks.growth.prepare 50000 500000 5000000
 
-writes a corpus of that many made-up pairs, prepares it as `aiayn-keras prepare` does, reads every
-batch of one epoch, and prints the peak resident memory of each step. Each step is a process of its
-own; what it needs before it sees any pair is the first row, of 2,000 pairs.
+writes a corpus with that many generated pairs, prepares it as `aiayn-keras prepare` does, reads
+every batch of one epoch, and prints the peak resident memory of each step. Each step runs in its
+own process; the first row, for 2,000 pairs, shows the memory needed before any pair is read.
 """
 
 import tempfile
@@ -49,7 +49,7 @@ def write_corpus(folder, pairs, seed=0):
 
 
 def write_recipe(folder, files, vocabulary_size):
-    """A recipe for the corpus; its path."""
+    """Writes a recipe for the corpus and returns its path."""
     fields = {
         "corpus": {"train": files, "validation": list(files)},
         "tokenizer": {"vocabulary_size": vocabulary_size},
@@ -61,7 +61,7 @@ def write_recipe(folder, files, vocabulary_size):
 
 
 def prepare(recipe, output):
-    """Tokenizes; seconds, and the greatest peak of its own processes."""
+    """Tokenizes; returns seconds and the maximum peak memory of its processes."""
     from aiayn_keras.scale.preparation import prepare as run
     from aiayn_keras.training import load_recipe
 
@@ -72,7 +72,7 @@ def prepare(recipe, output):
 
 
 def read_epoch(recipe, shards, packing):
-    """Reads all batches of one epoch; seconds until they are ready, speed and padding."""
+    """Reads all batches of one epoch; returns seconds until they are ready, speed and padding."""
     from aiayn_keras.training import load_recipe
     from aiayn_keras.training.training_data import TrainingShards, make_batches
 
@@ -89,14 +89,14 @@ def read_epoch(recipe, shards, packing):
 
 
 def run_step(log, function, **arguments):
-    """Runs a function of this module in a process of its own; its result with its peak memory."""
+    """Runs a function of this module in its own process; returns its result and peak memory."""
     with Worker(log, "tensorflow") as worker:
         result = worker.call(f"benchmarks.growth.prepare:{function}", **arguments)
         return {**result, "peak": worker.peak_bytes / MEGABYTE}
 
 
 def measure(pairs, folder):
-    """The row of one corpus."""
+    """The row for one corpus."""
     files = write_corpus(folder, pairs)
     recipe = str(write_recipe(folder, files, 2000 if pairs == SMALL else 16_000))
     shards, log = folder / "shards", folder / "log"
@@ -116,7 +116,7 @@ def measure(pairs, folder):
 @click.command()
 @click.argument("sizes", type=click.IntRange(min=1), nargs=-1)
 def main(sizes):
-    """Measure preparing and reading corpora of SIZES pairs, as Markdown."""
+    """Measure the preparation and reading of corpora of SIZES pairs, as Markdown."""
     rows = []
     for pairs in (SMALL, *sizes):
         with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:

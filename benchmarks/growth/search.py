@@ -1,4 +1,4 @@
-"""How our decoding time, memory and number of compilations grow.
+"""Growth of our decoding time, memory and number of compilations.
 
 Run from the repository's root, where `aiayn_keras` is installed with its extras:
 
@@ -6,10 +6,10 @@ Run from the repository's root, where `aiayn_keras` is installed with its extras
     python -m benchmarks.growth.search --backend jax --architecture transformer_tiny --output FOLDER
 
 Writes `scaling.png`, `scaling.json` and `scaling.md`. Random weights translate random words into
-translations of a fixed length. One of batch size, beams, source length and output length varies,
-the others stay at 16 sentences, 4 beams, 32 and 32 tokens. Times are medians of runs after a first
-one that is not counted, for a whole batch. Growth of peak memory is over that with one sentence; on
-JAX it holds what the compiler needed for the new shape.
+translations of a fixed length. One of batch size, beams, source length and output length varies
+while the others stay at 16 sentences, 4 beams, 32 and 32 tokens. Times are for a whole batch, the
+medians of runs after a first one that is not counted. Growth of peak memory is relative to one
+sentence; on JAX it includes the compiler's memory for the new shape.
 """
 
 import json
@@ -158,7 +158,7 @@ def _megabytes(number):
 
 
 def compilations(backend):
-    """Counts on a model of the smallest size, whose texts have 1 to 100 words."""
+    """Counts compilations on the smallest model, with texts of 1 to 100 words."""
     model = build_random_model(
         "transformer_tiny", 64, num_layers=1, hidden_dim=16, intermediate_dim=16
     )
@@ -183,7 +183,7 @@ def compilations(backend):
     multiple=True,
     default=list(VOCABULARY_SIZES),
 )
-@click.option("--largest", type=click.IntRange(min=1), default=256, help="Leave out what is more.")
+@click.option("--largest", type=click.IntRange(min=1), default=256, help="Leave out larger values.")
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder.")
 def main(backend, architectures, largest, output):
     """Measure how decoding grows with batch, beams and lengths."""

@@ -5,9 +5,9 @@ Run from the repository's root, where `aiayn_keras` is installed:
     python -m benchmarks.growth.serving_memory saved_models/tatoeba_en_es/1 --word ha
 
 It loads the version with TensorFlow, runs its warm-up requests, and then searches for full batches
-of the longest texts, as many at once as a pod has cores. The texts repeat one word, of which the
-model should make as long a translation. Python and its modules are in the figures, and TensorFlow
-Serving is not: there was none.
+of the longest texts, one per core of a pod at once. The texts repeat one word, which the model
+should translate at the same length. The figures include Python and its modules but not TensorFlow
+Serving, which was not available.
 """
 
 import json

@@ -1,14 +1,14 @@
-"""Whether a model translates all sentences of a text of several, or drops some.
+"""A count of the sentences that a model drops from texts of several sentences.
 
 Run from the repository's root, where `aiayn_keras` is installed:
 
     python -m benchmarks.quality.dropped_sentences --model DIR --corpus tatoeba-en-es
 
-Joins single sentences of the test text at random to items of one, two and three (500 each, a fixed
+Randomly joins single sentences of the test text into items of one, two and three (500 each, a fixed
 seed), translates each item as one text, and prints for each number of sentences: how many
-translations have as many sentences as their source, chrF2 against the joined references, and chrF2
-of the same sentences translated one by one. Sentences are counted by their final marks, so items
-are made only of pairs with one final mark on either side, at the end.
+translations have the same number of sentences as their source, chrF2 against the joined references,
+and chrF2 of the same sentences translated one by one. Sentences are counted by their final marks,
+so items are made only of pairs with one final mark on either side, at the end.
 """
 
 import json
@@ -31,7 +31,7 @@ def count_sentences(text):
 
 
 def single_sentences(pairs):
-    """The pairs with one final mark on either side, at the end."""
+    """The pairs with exactly one final mark on each side, at the end."""
     return [
         pair
         for pair in pairs
@@ -46,7 +46,7 @@ def make_items(pairs, size, number, seed=0):
 
 
 def measure(model, items):
-    """The row of items of one size."""
+    """The row for items of one size."""
     from aiayn_keras.training import corpus_chrf
 
     sources, references = (

@@ -1,10 +1,10 @@
-"""The models of Keras' two tutorials on English to Spanish, as peers of quality.
+"""The models of Keras' two English-to-Spanish tutorials, for a comparison of quality.
 
 - `tutorial`: https://keras.io/examples/nlp/neural_machine_translation_with_transformer/
 - `kerashub`: https://keras.io/examples/nlp/neural_machine_translation_with_keras_hub/
 
-With their sizes: one layer on either side, width 256, 2,048 inside, 8 heads, 15,000 words or
-wordpieces of each language, learned positions, dropout 0.5 before a softmax of its own, RMSprop,
+They keep their sizes: one layer on each side, width 256, 2,048 inside, 8 heads, 15,000 words or
+wordpieces per language, learned positions, dropout 0.5 before a separate softmax, RMSprop,
 batches of 64, greedy search. `tutorial` strips punctuation and case and cuts at 20 words,
 `kerashub` strips case and cuts at 40 wordpieces.
 """
@@ -39,7 +39,7 @@ class Tutorial(NamedTuple):
 
 
 def load_tutorial(pairs):
-    """Makes `tutorial` with the vocabularies of some training pairs."""
+    """Makes `tutorial` with vocabularies from training pairs."""
     length = 20
     sources = _make_word_ids([_plain(source) for source, _ in pairs], length)
     targets = _make_word_ids([f"[start] {_plain(target)} [end]" for _, target in pairs], length + 1)
@@ -55,7 +55,7 @@ def load_tutorial(pairs):
 
 
 def load_kerashub(pairs):
-    """Makes `kerashub` with the vocabularies of some training pairs."""
+    """Makes `kerashub` with vocabularies from training pairs."""
     import keras_hub
 
     length = 40
@@ -79,7 +79,7 @@ def load_kerashub(pairs):
 
 
 def translate(tutorial, texts, batch_size=256):
-    """Translates by greedy search, all positions anew at every step, as the tutorials do."""
+    """Translates by greedy search, recomputing all positions at every step as the tutorials do."""
     translations = []
     for begin in range(0, len(texts), batch_size):
         sources = tutorial.encode_sources(texts[begin : begin + batch_size])
@@ -128,7 +128,7 @@ def _make_word_pieces(texts):
 
 
 def _tutorial_layers(length):
-    """Inputs and last hidden states of the model that builds everything of Keras' layers."""
+    """Inputs and last hidden states of the model built entirely from Keras layers."""
     import keras
     from keras import layers, ops
 
@@ -161,7 +161,7 @@ def _tutorial_layers(length):
 
 
 def _kerashub_layers(length):
-    """Inputs and last hidden states of the model of KerasHub's layers; it has no padding mask."""
+    """Inputs and last hidden states of the model from KerasHub's layers, without a padding mask."""
     import keras
     import keras_hub
 

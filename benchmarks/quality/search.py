@@ -6,8 +6,8 @@ Run from the repository's root, where `aiayn_keras` is installed:
 
 Translates FILE with every pair of `BEAMS` and `ALPHAS` (paper 6.1: beam 4, α = 0.6) and writes the
 machine, sacreBLEU's signature and a row for each pair: `num_beams`, `length_penalty`, `bleu`,
-`length_ratio` (words of the translations for a word of the references) and `seconds` for the whole
-file. The text is taken as tokenised already. Each search first translates a few sentences, which
+`length_ratio` (words in the translations per word in the references) and `seconds` for the whole
+file. The text must already be tokenised. Each search first translates a few sentences, which
 compiles it; that is not counted.
 """
 
@@ -66,7 +66,7 @@ def table(rows):
 @click.option("--source", type=click.Path(exists=True, path_type=Path), required=True)
 @click.option("--reference", type=click.Path(exists=True, path_type=Path), required=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), required=True)
-@click.option("--limit", type=click.IntRange(min=1), help="Take the first lines alone.")
+@click.option("--limit", type=click.IntRange(min=1), help="Use only the first lines.")
 def main(folder, source, reference, output, limit):
     """Measure BLEU and time of every beam size and length penalty."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -6,11 +6,11 @@ Run from the repository's root, where `aiayn_keras` is installed:
 
 Trains each peer of `benchmarks.quality.keras_tutorials` on the split of the recipe `tatoeba_en_es`
 until its validation loss has not fallen for two epochs, or for the CPU time that ours took, to the
-end of the epoch. Keeps the epoch with the least loss, translates the test text, and prints a table
-of all systems on the same sentences. The peers lose case, and one of them punctuation: so the
-scores are given twice, on the text as it is and on lower-cased text without punctuation. A training
-that is interrupted goes on after its last whole epoch; a peer whose translations are in FOLDER
-already is not trained again.
+end of the epoch. Keeps the epoch with the lowest loss, translates the test text, and prints a table
+of all systems on the same sentences. The peers lose case, and one of them punctuation, so the
+scores are given twice, on the text as it is and on lower-cased text without punctuation. An
+interrupted training continues after its last complete epoch; a peer whose translations are already
+in FOLDER is not trained again.
 """
 
 import csv
@@ -69,7 +69,7 @@ def _arrays(peer, text):
 def _watch(log, best, cpu_seconds):
     """A callback that counts CPU time, keeps the best weights and ends the training in time.
 
-    Keras' own callbacks for this forget the epochs before an interruption; `log` has them.
+    Keras' own callbacks for this forget the epochs before an interruption; `log` keeps them.
     """
     import keras
 
@@ -103,7 +103,7 @@ def _column(log, name):
 
 
 def translate_ours(folder, corpus):
-    """The dictionary of our model, trained by its recipe."""
+    """The dictionary for our model, trained by its recipe."""
     from aiayn_keras import TransformerSeq2SeqLM
 
     model = TransformerSeq2SeqLM.from_preset(str(folder))
@@ -145,7 +145,7 @@ def _plain(text):
 )
 @click.option("--systems", default=",".join(PEERS), show_default=True)
 def main(cpu_seconds, folder, model, systems):
-    """Train the peers and compare all on the test text."""
+    """Train the peers and compare all models on the test text."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from aiayn_keras.data import load_corpus
 

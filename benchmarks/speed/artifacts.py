@@ -1,6 +1,6 @@
 """Models that systems load: random weights and exports.
 
-Each maker runs in a process of its own, so that no measured process holds a second framework.
+Each maker runs in its own process, so that no measured process holds a second framework.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ def make_artifact(kind, model, target, checkout=None):
         kind: A key of `BACKENDS`.
         model: A model folder; for `"random_model"` the name of an architecture.
         target: The folder to make.
-        checkout: Folder of another version of this package that makes it.
+        checkout: Folder of a different version of this package that makes it.
 
     Raises:
         WorkerError: If it fails.

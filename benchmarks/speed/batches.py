@@ -7,14 +7,14 @@ def map_by_length(function, items, lengths, batch_size, threads=1):
     """Calls a function with batches, longest items first, and puts the results back in order.
 
     Args:
-        function: From a list of items to a list of as many results.
+        function: Function from a list of items to a list of results of equal length.
         items: List.
         lengths: List of an item's lengths, by which batches are made.
-        batch_size: Most items in a batch.
+        batch_size: Maximum number of items in a batch.
         threads: Number of batches under way at once.
 
     Returns:
-        List of results, one for an item.
+        List of results, one per item.
     """
     order = sorted(range(len(items)), key=lambda i: -lengths[i])
     results = [None] * len(items)

@@ -1,6 +1,6 @@
 """Batches of requests for the stand-in server, made by the scheduler that TensorFlow Serving uses.
 
-TensorFlow has it as an op, `BatchFunction`; it gets what the kit's `batching.config` says.
+TensorFlow has it as an operation, `BatchFunction`, set up from the kit's `batching.config`.
 """
 
 import os
@@ -17,7 +17,7 @@ class BatchingFront:
     """A `ServedModel` of the stand-in server that runs several requests as one batch.
 
     Args:
-        model: The `ServedModel`. Other signatures than `serving_default` are left as they are.
+        model: The `ServedModel`. Signatures other than `serving_default` are left unchanged.
         kit: Its folder, with a `batching.config`.
     """
 

@@ -1,16 +1,16 @@
-"""Cost of a constraint in the search: its time over that of the same search without one.
+"""Cost of a constraint in the search: its time relative to the same search without one.
 
 Run from the repository's root, where `aiayn_keras` is installed:
 
     python -m benchmarks.speed.constraint
 
-Models of random weights (the paper's base, and tiny) translate sentences of 30 words to exactly 32
-wordpieces with 4 beams, in one batch and one after another: without a constraint by `min_length`
-and `max_length`, and as trees over the words, of which 32 wordpieces leave room for flat ones
-alone. A third search is that without again, with a forced vocabulary of all wordpieces. All do as
-many steps with as many rows. They run in turn, every other round in reverse order, after a first
-run that compiles. A ratio, of time and of the processor's time, which is steadier where other
-programs run, is the median of the ratios of the rounds.
+Models with random weights (the paper's base, and tiny) translate sentences of 30 words into exactly
+32 wordpieces with 4 beams, in one batch and one at a time: without a constraint, by `min_length`
+and `max_length`, and as trees over the words, where 32 wordpieces leave room only for flat ones.
+A third search repeats the first with a forced vocabulary of all wordpieces. All take the same
+number of steps with the same number of rows. They run in turn, every other round in reverse order,
+after a first run that compiles. Ratios are medians of the ratios of the rounds, for wall-clock time
+and for CPU time, which is steadier when other programs run.
 """
 
 import os
@@ -60,7 +60,7 @@ def searches(model):
 
 
 def take_turns(model, batches, rounds):
-    """Seconds of every search for all batches by name, and the processor's, for each round."""
+    """Wall-clock and CPU seconds of every search for all batches, by name, for each round."""
     options = searches(model)
     seconds = {name: [] for name in options}
     for turn in range(rounds + 1):

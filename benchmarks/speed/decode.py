@@ -9,19 +9,19 @@ Run from the repository's root, where `aiayn_keras` is installed with its extras
     python -m benchmarks.speed.decode --systems ours-tensorflow-float32 \
         --systems savedmodel-float32 --against OTHER_CHECKOUT
 
-Workloads, all with 4 beams and no length penalty, so that all systems look for the same thing:
+Workloads, all with 4 beams and no length penalty, so that all systems search for the same thing:
 
 - `file`: a trained model translates a file, from strings to strings, in batches of 64, and its
-  first 100 lines one after another. Unit: sentences/s. With --reference, BLEU of what was measured.
+  first 100 lines one at a time. Unit: sentences/s. With --reference, BLEU of what was measured.
   Without --model and --source it is the demo model with 1,000 sentences of the demo language.
 - `base`: the paper's base model with random weights and 32,000 tokens translates 32 tokens to
-  exactly 30, in one batch of 32, and 5 sentences one after another. Unit: target tokens/s. Ours
-  also scores the end token, one step more, for which a translation in thirty is another.
+  exactly 30, in one batch of 32, and 5 sentences one at a time. Unit: target tokens/s. Ours
+  also scores the end token, one more step, so one translation in thirty differs.
 
-Every system has a process of its own, with its model loaded; the others are idle while one runs.
-Systems run in turn, every other round in reverse order. A first run of each is not counted: there
-shapes are compiled. A ratio is the median of the ratios of the rounds. A system that cannot run,
-such as one that is not installed, is left out and the reason printed.
+Every system has its own process, with its model loaded; the others are idle while one runs. Systems
+run in turn, every other round in reverse order. The first run of each is not counted, since it
+compiles shapes. A ratio is the median of the ratios of the rounds. A system that cannot run, such
+as one that is not installed, is left out, and the reason is printed.
 """
 
 import contextlib
@@ -76,7 +76,7 @@ class Case(NamedTuple):
 
 
 def file_cases(model, source, reference, batch_sizes, limit):
-    """The cases of a trained model and a text file, or of the demo."""
+    """The cases for a trained model and a text file, or for the demo."""
     references = None
     if reference is not None:
         references = Path(reference).read_text(encoding="utf-8").splitlines()[:limit]
@@ -95,7 +95,7 @@ def file_cases(model, source, reference, batch_sizes, limit):
 
 
 def base_cases(model, batch_sizes):
-    """The cases of the base model with random weights."""
+    """The cases for the base model with random weights."""
     for batch_size in batch_sizes or (32, 1):
         texts = random_texts(5 if batch_size == 1 else batch_size, SOURCE_LENGTH - 1)
         name = f"base, random weights, {len(texts)} sentences, {_how(batch_size)}"
@@ -127,7 +127,7 @@ class Laboratory:
         return self.workers[name]
 
     def artifact(self, kind, model, checkout=None):
-        """Path of a converted model, or None for no kind."""
+        """Path of a converted model, or None without a kind."""
         if kind is None:
             return None
         key = kind, model, checkout
@@ -155,7 +155,7 @@ class Laboratory:
 
 
 def agreement(measurement, other):
-    """Share of translations that are equal to another's."""
+    """Share of translations equal to those of another system."""
     ours, theirs = (m.facts["translations"] for m in (measurement, other))
     return sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(ours)
 
@@ -168,7 +168,7 @@ def bleu(translations, references):
 
 
 def case_table(case, measurements, reference, checkout):
-    """The Markdown table of one case."""
+    """The Markdown table for one case."""
 
     def notes(measurement):
         others = sum(sum(m.seconds) for m in measurements if m is not measurement)
@@ -201,7 +201,7 @@ def differences_list(case, measurements, reference, limit):
 
 
 def report(case, measurements, baseline, show_differences, checkout):
-    """The Markdown of one case."""
+    """The Markdown for one case."""
     reference = reference_of(measurements, baseline)
     table = case_table(case, measurements, reference, checkout)
     found = differences_list(case, measurements, reference, show_differences)
@@ -233,10 +233,16 @@ def make_cases(workloads, laboratory, model, source, reference, batch_sizes, lim
 )
 @click.option("--model", type=click.Path(exists=True, file_okay=False), help="Model folder.")
 @click.option("--source", type=click.Path(exists=True, dir_okay=False), help="Text to translate.")
-@click.option("--reference", type=click.Path(exists=True, dir_okay=False), help="For BLEU.")
-@click.option("--limit", type=click.IntRange(min=1), help="Read only so many lines.")
+@click.option(
+    "--reference",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Reference translations for BLEU.",
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Number of lines to read.")
 @click.option("--batch-size", "batch_sizes", type=click.IntRange(min=1), multiple=True)
-@click.option("--show-differences", type=int, default=0, help="Print so many of every system.")
+@click.option(
+    "--show-differences", type=int, default=0, help="Number of differences to print per system."
+)
 @measuring_options
 def main(
     workloads,

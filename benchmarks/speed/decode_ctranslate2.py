@@ -7,7 +7,7 @@ from benchmarks.speed.decode_systems import EXTRA_LENGTH, NUM_BEAMS, Translator
 
 
 def load_ctranslate2(task):
-    """CTranslate2 with the threads that are fastest here: for small batches one may beat two."""
+    """CTranslate2 with the fastest number of threads here: for small batches one may beat two."""
     import ctranslate2
 
     supported = ctranslate2.get_supported_compute_types("cpu")
@@ -25,7 +25,7 @@ def load_ctranslate2(task):
 
 
 def build_translator(task, **threads):
-    """A `Translator` with so many threads."""
+    """A `Translator` with this number of threads."""
     import ctranslate2
     import sentencepiece
 

@@ -53,7 +53,7 @@ def load_marian(task):
 
 
 def build_marian(backbone):
-    """A `MarianMTModel` with the weights of a `TransformerBackbone` of its shape, in float32."""
+    """A `MarianMTModel` in float32 with the weights of a `TransformerBackbone` of its shape."""
     import keras
     import transformers
 

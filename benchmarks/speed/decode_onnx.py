@@ -1,4 +1,4 @@
-"""ONNX Runtime on the same weights, with a beam search in NumPy, as the format has none."""
+"""ONNX Runtime on the same weights, with a beam search in NumPy, since the format has none."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def _sessions(folder):
 
 
 class Search:
-    """A beam search for a batch; sentences that are done leave it.
+    """A beam search for a batch; finished sentences leave it.
 
     Args:
         encoder: Session of the encoder.
@@ -90,7 +90,7 @@ class Search:
         return logits
 
     def _candidates(self, log_probs):
-        """The best 2·W ways to go on: scores, beams and tokens, each `(B, 2·W)`, best first."""
+        """The best 2·W continuations: scores, beams and tokens, each `(B, 2·W)`, best first."""
         size = log_probs.shape[-1]
         scores = log_probs.reshape(*self.scores.shape, size) + self.scores[..., None]
         scores = scores.reshape(len(scores), -1)

@@ -1,6 +1,6 @@
 """This package as a system: in memory, as a SavedModel, and through KerasHub's `generate`.
 
-Only public names of the package are used, so that another version of it can run here.
+Only public names of the package are used, so that a different version of it can run here.
 """
 
 import os

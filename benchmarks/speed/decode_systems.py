@@ -17,13 +17,13 @@ class DecodeTask:
 
     Attributes:
         model: A model folder of `aiayn_keras`.
-        artifact: What `benchmarks.speed.artifacts` made of it for this system, or None.
-        precision: What the system computes in, such as `"bfloat16"`.
+        artifact: The conversion by `benchmarks.speed.artifacts` for this system, or None.
+        precision: Precision of the system, such as `"bfloat16"`.
         texts: The sources.
-        batch_size: Texts searched together. With 1, texts come one after another, as requests to a
-            server do; else all at once.
-        forced_length: Number of tokens every translation must have, the end token not counted;
-            None for as many as the model likes.
+        batch_size: Texts searched together. With 1, texts arrive one after another, like requests
+            to a server; otherwise all at once.
+        forced_length: Number of tokens that every translation must have, without the end token;
+            None for any number.
     """
 
     model: str
@@ -35,7 +35,7 @@ class DecodeTask:
 
     @property
     def has_many_batches(self):
-        """Whether several batches may be under way at once."""
+        """True if several batches may be under way at once."""
         return len(self.texts) > self.batch_size > 1
 
 
@@ -44,7 +44,7 @@ class Translator(NamedTuple):
 
     Attributes:
         translate: Function from a list of strings to a list of strings.
-        note: What is worth knowing about how it runs.
+        note: A remark on the way it runs.
     """
 
     translate: Any
@@ -52,7 +52,7 @@ class Translator(NamedTuple):
 
 
 class LoadedTask:
-    """A task and the system that does it, kept in the system's process.
+    """A task and the system for it, kept in the system's process.
 
     Args:
         loader: `module:function`, from a `DecodeTask` to a `Translator`.
@@ -65,11 +65,11 @@ class LoadedTask:
         self.translator = getattr(importlib.import_module(module), function)(self.task)
 
     def note(self):
-        """What the system says of itself."""
+        """The system's remark about itself."""
         return self.translator.note
 
     def run(self):
-        """Translates all texts; seconds and translations."""
+        """Translates all texts; returns seconds and translations."""
         texts = self.task.texts
         requests = [[text] for text in texts] if self.task.batch_size == 1 else [texts]
         start = time.perf_counter()

@@ -1,8 +1,8 @@
-"""Seconds of loading a model folder and of translating a file, against another checkout.
+"""Seconds to load a model folder and to translate a file, against a different checkout.
 
     python -m benchmarks.speed.loading --model DIR --source FILE --against OTHER_CHECKOUT
 
-Both versions do both in turn, in two processes (TensorFlow backend); printed are medians and the
+Both versions do both in turn, in two processes (TensorFlow backend); the output is medians and the
 ratio of this version to the other.
 """
 
@@ -17,7 +17,7 @@ from benchmarks.processes import Worker
 
 
 def load(folder):
-    """Seconds until the model of a folder is there."""
+    """Seconds until the model in a folder is loaded."""
     from aiayn_keras import TransformerSeq2SeqLM
 
     start = time.perf_counter()
@@ -44,7 +44,7 @@ class Translator:
 @click.command()
 @click.option("--model", required=True, help="A model folder that both versions load.")
 @click.option("--source", required=True, help="File of texts.")
-@click.option("--against", required=True, help="Another checkout of this package.")
+@click.option("--against", required=True, help="A different checkout of this package.")
 @click.option("--rounds", type=click.IntRange(min=1), default=7, show_default=True)
 def main(model, source, against, rounds):
     """Load a model folder and translate a file with two versions of the package, in turn."""

@@ -4,12 +4,12 @@ Run from the repository's root, where `aiayn_keras` is installed with its extras
 
     python -m benchmarks.speed.serving_load --model DIR --source SENTENCES --output FOLDER
 
-Writes `load.md`, `load.json` and `load.png`. Every system runs in a process of its own, in turn for
+Writes `load.md`, `load.json` and `load.png`. Every system runs in its own process, in turn for
 each point, and translates the same sentences with beam 4 and no length penalty: through REST and
 gRPC from the loopback server of the tests (a stand-in for TensorFlow Serving, which makes no
 batches), and through gRPC with batches of requests made by TensorFlow's `BatchFunction`; by
 calling the SavedModel, `model.translate`, and CTranslate2 in process. Clients are threads, each
-with one request under way. `--kit` serves kits that exist, such as an earlier one and a new one.
+with one request under way. `--kit` serves existing kits, such as an earlier one and a new one.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def list_systems(systems, kits, output):
 
 
 def measure_points(workers, batch_sizes, clients, seconds):
-    """Yields rows point by point, the systems in turn, so that disturbances hit all alike."""
+    """Yields rows point by point, the systems in turn, so that disturbances affect all alike."""
     for batch_size, num_clients in itertools.product(batch_sizes, clients):
         point = {"batch_size": batch_size, "num_clients": num_clients}
         for worker in workers.values():
@@ -79,7 +79,7 @@ def load_table(rows):
 
 
 def plot_load(rows):
-    """Median latency and throughput over batch sizes, for the fewest clients and the most."""
+    """Median latency and throughput over batch sizes, for the fewest and the most clients."""
     from matplotlib.figure import Figure
 
     all_clients = sorted({row["clients"] for row in rows})
@@ -116,7 +116,7 @@ def plot_load(rows):
 @click.option("--batch-size", "batch_sizes", type=int, multiple=True, default=BATCH_SIZES)
 @click.option("--clients", type=int, multiple=True, default=NUM_CLIENTS)
 def main(model, source, output, seconds, systems, kits, batch_sizes, clients):
-    """Measure latency and throughput of a model served."""
+    """Measure latency and throughput of a served model."""
     artifacts = output / "artifacts"
     texts = source.read_text(encoding="utf-8").splitlines()
     task = DecodeTask(model, "", "float32", texts, batch_size=max(batch_sizes))

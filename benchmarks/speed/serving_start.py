@@ -4,8 +4,8 @@ Run from the repository's root, where `aiayn_keras` is installed with its extras
 
     python -m benchmarks.speed.serving_start --model DIR --source SENTENCES --output FOLDER
 
-Each step is a process of its own. The model is exported under TensorFlow, JAX and PyTorch. Then
-each kit is loaded without this package, as by a server that starts, and answers one text, first
+Each step is a separate process. The model is exported under TensorFlow, JAX and PyTorch. Then
+each kit is loaded without this package, as by a starting server, and answers one text, first
 without and then after its warm-up requests; at last it translates all sentences in batches of 64,
 and translations that differ from those of the TensorFlow backend's kit are counted.
 """
@@ -25,7 +25,7 @@ NUM_WARM = 20
 
 
 def export(model, folder):
-    """Exports the model; the seconds of it, without those of importing and loading."""
+    """Exports the model; returns its seconds, without importing and loading."""
     from aiayn_keras import TransformerSeq2SeqLM
 
     model = TransformerSeq2SeqLM.from_preset(model)
@@ -35,7 +35,7 @@ def export(model, folder):
 
 
 def serve(folder, source):
-    """Loads version 1, warms it up, and translates; seconds of each, and the translations."""
+    """Loads version 1, warms it up and translates; returns the seconds and the translations."""
     seconds = {}
 
     def timed(name, function):
@@ -68,7 +68,7 @@ def serve(folder, source):
 
 
 def replay_warmup(version, signatures):
-    """Asks what the server asks on loading."""
+    """Sends the requests that a server sends on loading."""
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2
 
@@ -89,7 +89,7 @@ def tree(folder):
 
 
 def run_step(log, backend, function, **arguments):
-    """Calls a function of this module in a process of its own."""
+    """Calls a function of this module in its own process."""
     with Worker(log, backend) as worker:
         return worker.call(f"benchmarks.speed.serving_start:{function}", **arguments)
 
@@ -120,7 +120,7 @@ def report(model, source, output):
 @click.option("--source", type=click.Path(exists=True, dir_okay=False), required=True)
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder.")
 def main(model, source, output):
-    """Measure the way from a model folder to the first answer."""
+    """Measure the time from a model folder to the first answer."""
     try:
         report(model, source, output)
     except WorkerError as error:

@@ -1,4 +1,4 @@
-"""Ways of asking a served model, and their latencies with several clients at once."""
+"""Ways of querying a served model, and their latencies with several clients at once."""
 
 import itertools
 import os
@@ -16,14 +16,14 @@ PERCENTILES = (50, 95, 99)
 
 
 def measure(translate, texts, batch_size, num_clients, seconds):
-    """Lets clients ask for some time.
+    """Lets clients send requests for some time.
 
     Args:
         translate: Function from a list of strings to their translations, called by all clients.
         texts: List of strings, taken in turn.
-        batch_size: Texts of a request.
+        batch_size: Texts per request.
         num_clients: Number of threads.
-        seconds: How long requests are begun.
+        seconds: Time during which requests are begun.
 
     Returns:
         Dictionary of the seconds of each request, and of all.
@@ -70,11 +70,11 @@ def summarize(system, batch_size, num_clients, measured):
 
 
 class LoadedClient:
-    """A way of asking the model, kept in the process of its clients.
+    """A way of querying the model, kept in the process of its clients.
 
     Args:
         system: A key of `LOADERS`.
-        name: Name of it in the table.
+        name: Its name in the table.
         task: Attributes of a `DecodeTask`, whose artifact is a folder of `kit` and `ctranslate2`.
     """
 
@@ -142,7 +142,7 @@ _SERVERS = []  # that end with this process
 
 
 class LoadedServer:
-    """The loopback server of the tests, kept in a process of its own."""
+    """The loopback server of the tests, kept in its own process."""
 
     def __init__(self, kit, batching):
         from tests.serving.loopback_server import LoopbackServer

@@ -1,4 +1,4 @@
-"""Systems that are measured, each in a process of its own."""
+"""Systems that are measured, each in its own process."""
 
 import fnmatch
 import importlib.util
@@ -17,13 +17,13 @@ class System(NamedTuple):
 
     Attributes:
         loader: `module:function`, run in its process.
-        precision: What it computes in, such as `"bfloat16"`.
-        packages: Python packages that must be there.
-        backend: Keras backend, or None where Keras is not used.
+        precision: Its precision, such as `"bfloat16"`.
+        packages: Required Python packages.
+        backend: Keras backend, or None if Keras is not used.
         artifact: Name of a function of `benchmarks.speed.artifacts` that converts the model for it.
-        is_ours: Whether it runs this package, so that another checkout can take its place.
-        checkout: Folder of another checkout of this package, or None.
-        python: The interpreter, if it is another one.
+        is_ours: True if it runs this package, so that a different checkout can replace it.
+        checkout: Folder of a different checkout of this package, or None.
+        python: The interpreter, if it is a different one.
     """
 
     loader: str
@@ -53,8 +53,8 @@ def choose_systems(patterns, systems, checkout=None):
     Args:
         patterns: Such as `"ours-*"`.
         systems: Dictionary of `System`.
-        checkout: Folder of another checkout of this package. Every system of ours is followed by
-            the same of that checkout, whose name ends in `@` and the folder's name.
+        checkout: Folder of a different checkout of this package. Every system of ours is followed
+            by the same system from that checkout, whose name ends in `@` and the folder's name.
 
     Returns:
         Dictionary of `System`.
@@ -75,7 +75,7 @@ def choose_systems(patterns, systems, checkout=None):
 
 
 def name_in(checkout, name):
-    """Name of a system of ours in another checkout."""
+    """Name of a system of ours in a different checkout."""
     return f"{name}@{Path(checkout).name}"
 
 
@@ -96,11 +96,11 @@ def measuring_options(command):
             "--against",
             type=click.Path(exists=True, file_okay=False, path_type=Path),
             callback=_is_checkout,
-            help="Another checkout of this package, measured in turn.",
+            help="A different checkout of this package, measured in turn.",
         ),
-        click.option("--baseline", help="System of ratio 1. Default: the first one."),
+        click.option("--baseline", help="System with ratio 1. Default: the first one."),
         click.option(
-            "--systems", "patterns", multiple=True, default=["*"], help="Such as 'ours-*'."
+            "--systems", "patterns", multiple=True, default=["*"], help="Pattern such as 'ours-*'."
         ),
     ):
         command = option(command)

@@ -11,16 +11,16 @@ Run from the repository's root, where `aiayn_keras` is installed with its extras
 
 Workloads:
 
-- `tiny`: 4+4 layers of width 128, 10,000 wordpieces, 12 batches of at most 4,096 positions a side
-  from a text file, sentences of similar length together; `-packed` is the same text in packed rows.
-  Without --source and --target it is random tokens, in sentences of 3 to 40.
+- `tiny`: 4+4 layers of width 128, 10,000 wordpieces, 12 batches of at most 4,096 positions per side
+  from a text file, with sentences of similar length together; `-packed` is the same text in packed
+  rows. Without --source and --target it is random tokens, in sentences of 3 to 40.
 - `base`: the paper's base model, 32,000 tokens, 4 batches of 32 times 32 random tokens.
 
 All have dropout 0.1, label smoothing 0.1, tied embeddings and Adam; `kerashub` has no smoothing,
-`tutorial` neither that nor tied embeddings. Every system has a process of its own; systems run in
-turn, every other round in reverse order. The first pass is not counted: there shapes are compiled.
-Speed is in target tokens per second that are not padding. JoeyNMT pins other versions: give the
-Python of an environment where `pip install joeynmt importlib_metadata` was run.
+and `tutorial` has neither smoothing nor tied embeddings. Every system has its own process; systems
+run in turn, every other round in reverse order. The first pass, which compiles shapes, is not
+counted. Speed is in target tokens per second, without padding. JoeyNMT pins different versions:
+give the Python of an environment where `pip install joeynmt importlib_metadata` was run.
 """
 
 import contextlib
@@ -86,7 +86,7 @@ def random_pairs(vocabulary_size, lengths):
 
 
 def read_pairs(source, target, vocabulary_size):
-    """Pairs of wordpieces of two text files."""
+    """Pairs of wordpieces from two text files."""
     from aiayn_keras import TransformerTokenizer
     from aiayn_keras.data import TokenPairs, read_parallel
 
@@ -124,7 +124,7 @@ COLUMNS = {
     type=click.IntRange(min=1),
     default=12,
     show_default=True,
-    help="Of a pass of the workload `tiny`.",
+    help="Batches per pass of the workload `tiny`.",
 )
 @click.option("--joeynmt-python", help="Python of an environment with JoeyNMT.")
 @measuring_options

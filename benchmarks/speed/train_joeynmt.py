@@ -1,4 +1,4 @@
-"""JoeyNMT, in an environment of its own; see `benchmarks.speed.train`."""
+"""JoeyNMT, in its own environment; see `benchmarks.speed.train`."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ UNK, PAD, BOS, EOS = range(4)
 
 
 def _swap_first_ids(batch):
-    """JoeyNMT has the unknown word at 0 and padding at 1, our batches have them the other way."""
+    """JoeyNMT has the unknown word at 0 and padding at 1; our batches have the opposite."""
     swapped = np.arange(2)[::-1]
     for name in ("encoder_token_ids", "decoder_token_ids", "labels"):
         ids = batch[name]

@@ -1,11 +1,11 @@
-"""Models as users of Keras build them: of KerasHub's layers, and Keras' tutorial's."""
+"""Models as users of Keras build them: from KerasHub's layers, and as in Keras' tutorial."""
 
 from benchmarks.speed.train_ours import fit_trainer
 from benchmarks.speed.train_systems import DROPOUT, load_batches
 
 
 def load_kerashub(task):
-    """A model of KerasHub's `TransformerEncoder` and `TransformerDecoder`.
+    """A model from KerasHub's `TransformerEncoder` and `TransformerDecoder`.
 
     It has no label smoothing, which makes its loss cheaper, and learned positions.
     """
@@ -40,10 +40,10 @@ def load_kerashub(task):
 
 
 def load_tutorial(task):
-    """The model of Keras' tutorial on translation, made as deep as the others.
+    """The model of Keras' translation tutorial, with the same depth as the others.
 
     After https://keras.io/examples/nlp/neural_machine_translation_with_transformer/: heads of the
-    whole width, learned positions, no padding masks, a softmax of its own matrix, no label
+    full width, learned positions, no padding masks, a softmax with its own matrix, no label
     smoothing.
     """
     import keras
@@ -78,7 +78,7 @@ def load_tutorial(task):
 
 
 def _batches_and_inputs(task):
-    """Batches, the inputs of a model for them, and their greatest length."""
+    """Batches, the inputs of a model for them, and their maximum length."""
     import keras
 
     batches = load_batches(task.batches)

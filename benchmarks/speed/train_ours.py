@@ -1,6 +1,6 @@
 """This package's training step, as `aiayn-keras train` runs it.
 
-Only public names of the package are used, so that another version of it can run here.
+Only public names of the package are used, so that a different version of it can run here.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ def load_packed(task):
 
 
 def load_products(task):
-    """Float32 but for the matrix products."""
+    """Float32 except for the matrix products."""
     return _in_bfloat16_products(_load(replace(task, precision="float32"), task.batches))
 
 

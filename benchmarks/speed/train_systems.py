@@ -24,14 +24,14 @@ class TrainTask:
     """A pass over some batches.
 
     Attributes:
-        batches: Path of a file of `save_batches`.
+        batches: Path of a file from `save_batches`.
         packed_batches: The same sentences in packed rows.
         vocabulary_size: Number of tokens.
         num_layers: Layers of the encoder and of the decoder.
         num_heads: Heads.
         hidden_dim: Width.
         intermediate_dim: Width of the feed-forward layers.
-        precision: Such as `"bfloat16"`.
+        precision: Precision, such as `"bfloat16"`.
     """
 
     batches: str
@@ -50,7 +50,7 @@ class Trainer(NamedTuple):
     Attributes:
         run: Function without arguments that trains on every batch once and returns the last loss.
         batches: List of dictionaries of arrays that it trains on.
-        count_compilations: Function without arguments; None where nothing is compiled.
+        count_compilations: Function without arguments; None if nothing is compiled.
     """
 
     run: Any
@@ -68,7 +68,7 @@ def save_batches(path, batches):
 
 
 def load_batches(path):
-    """The batches of a file of `save_batches`, as dictionaries."""
+    """The batches in a file from `save_batches`, as dictionaries."""
     with np.load(path) as arrays:
         count = len(arrays.files) // len(FIELDS)
         return [{name: arrays[f"{i}/{name}"] for name in FIELDS} for i in range(count)]
@@ -87,7 +87,7 @@ class LoadedTask:
         self.trainer = getattr(importlib.import_module(module), function)(TrainTask(**task))
 
     def describe(self):
-        """Size of a pass: target tokens that are not padding, and shapes of batches."""
+        """Size of a pass: target tokens without padding, and shapes of batches."""
         batches = self.trainer.batches
         return {
             "tokens": sum(int((batch["decoder_padding_mask"] > 0).sum()) for batch in batches),

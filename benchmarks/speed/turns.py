@@ -1,4 +1,4 @@
-"""Systems run in turn, and the tables of it."""
+"""Systems run in turn, and the tables of their results."""
 
 import time
 from statistics import median
@@ -17,16 +17,16 @@ class Measurement:
     """One system's runs.
 
     Args:
-        name: The system's.
+        name: Name of the system.
         worker: A `benchmarks.processes.Worker` that keeps an object with a method `run`, which
-            returns a dictionary with `seconds`, and whatever else is worth knowing.
-        work: Number of units, such as sentences, of a run.
-        **facts: What else is known of it.
+            returns a dictionary with `seconds` and other facts.
+        work: Number of units, such as sentences, per run.
+        **facts: Other facts about it.
 
     Attributes:
         first_seconds: Time of the first run, in which shapes are compiled.
         seconds: Time of every later run.
-        facts: Dictionary of what is known of it, with the answer of the last run.
+        facts: Dictionary of facts about it, with the answer of the last run.
     """
 
     def __init__(self, name, worker, work, **facts):
@@ -74,7 +74,7 @@ def take_turns(names, start, rounds, title):
         names: List of names.
         start: Function from a name to a `Measurement`.
         rounds: Number of rounds after the first run.
-        title: Of the progress bar.
+        title: Title of the progress bar.
 
     Returns:
         List of `Measurement`, and a dictionary of reasons for the systems left out.
@@ -101,7 +101,7 @@ def take_turns(names, start, rounds, title):
 
 
 def reference_of(measurements, baseline):
-    """The measurement of ratio 1: the baseline's, or the first if it is not there."""
+    """The measurement with ratio 1: the baseline, or the first if it is missing."""
     return next((m for m in measurements if m.name == baseline), measurements[0])
 
 
@@ -110,10 +110,10 @@ def speed_table(measurements, reference, unit, columns, checkout=None):
 
     Args:
         measurements: List of `Measurement`.
-        reference: The one that others are compared with.
-        unit: Of speed.
+        reference: The one with which the others are compared.
+        unit: Unit of speed.
         columns: Dictionary of heads, and functions from a `Measurement` to a cell.
-        checkout: The folder given by `--against`; ratios to its systems are another column.
+        checkout: The folder given by `--against`; ratios to its systems form an extra column.
     """
     names = {m.name: m for m in measurements}
     cells = {
@@ -128,7 +128,7 @@ def speed_table(measurements, reference, unit, columns, checkout=None):
 
 
 def _ratio(measurement, reference):
-    """Median of the ratios of the rounds, with the least and the greatest."""
+    """Median of the ratios of the rounds, with minimum and maximum."""
     if reference is None:
         return ""
     ratios = measurement.ratios(reference)

@@ -1,7 +1,7 @@
 """Projections of training and search on TPUs, from programs compiled for them on a CPU.
 
-No TPU is needed, but the package `libtpu`, which is for Linux. `make tpu-environment` makes an
-environment with it. Run with its Python from the repository's root:
+No TPU is needed, only the package `libtpu`, which is for Linux. `make tpu-environment` makes an
+environment with it. Run with its Python, from the repository's root:
 
     python -m benchmarks.tpu train --preset base --topology v5e:2x2 --output runs/tpu
     python -m benchmarks.tpu train --preset big --topology v5e:4x4 --model-parallel 4 \
@@ -9,13 +9,13 @@ environment with it. Run with its Python from the repository's root:
     python -m benchmarks.tpu search --preset base --topology v5e:1x1 --output runs/tpu
     python -m benchmarks.tpu report runs/tpu
 
-An option that is given several times makes a configuration for each of its values. A
+An option given several times makes a configuration for each value. A
 configuration's results are a JSON file in the output folder and are not computed again. A training
-step of the base model takes some minutes to compile on one core.
+step of the base model takes several minutes to compile on one core.
 
 The programs are the package's own: the training step as Keras' trainer compiles it for `fit` with
 packed rows, forward, backward and Adam, laid out over the chips by the package's layouts; and the
-search behind `translate`. Of the compiled program the tool counts the operations of matrix
+search behind `translate`. In the compiled program the tool counts the operations of matrix
 products, the bytes that go to and from the chip's main memory, the exchanges between chips and the
 memory that a chip needs, and projects a time from published figures of the chips. It is a
 projection: nothing was run on a TPU. `python -m benchmarks.accelerator` checks it on real ones.
@@ -43,7 +43,7 @@ ENVIRONMENT = {
     "TPU_WORKER_HOSTNAMES": "localhost",
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
 }
-"""Variables by which JAX runs on the CPU and `libtpu` neither looks for TPUs nor reserves them."""
+"""Variables that make JAX run on the CPU and keep `libtpu` from looking for TPUs."""
 
 
 def prepare(configurations):
@@ -102,7 +102,7 @@ def main():
 @main.command()
 @click.option(
     "--tokens", type=click.IntRange(min=1), default=6144, show_default=True,
-    help="Positions of either side on a chip, or on the chips that share a model.",
+    help="Positions on each side per chip, or per group of chips that share a model.",
 )  # fmt: skip
 @click.option(
     "--row", type=click.IntRange(min=8), default=256, show_default=True,
@@ -112,7 +112,9 @@ def main():
     "--model-parallel", "sizes", type=click.IntRange(min=1), multiple=True, default=[1],
     show_default=True, help="Chips that share a model.",
 )  # fmt: skip
-@click.option("--largest-batch", is_flag=True, help="Find how many tokens fit; many compilations.")
+@click.option(
+    "--largest-batch", is_flag=True, help="Find how many tokens fit; takes many compilations."
+)
 @common_options
 def train(tokens, row, sizes, largest_batch, presets, topologies, keep_text, output, **options):
     """Project training steps."""

@@ -1,4 +1,4 @@
-"""Published figures of accelerators, with which times are projected."""
+"""Published figures of accelerators, used to project times."""
 
 import math
 from typing import NamedTuple
@@ -10,12 +10,12 @@ class Chip(NamedTuple):
     """One TPU chip (https://cloud.google.com/tpu/docs/system-architecture-tpu-vm), or one GPU.
 
     Attributes:
-        flops: Matrix operations a second in bfloat16; a product and its sum are two.
+        flops: Matrix operations per second in bfloat16; a product and its sum count as two.
         memory: Bytes of its memory (HBM).
-        bandwidth: Bytes a second from or to this memory.
-        link_bandwidth: Bytes a second that one link to a neighbour carries in one direction; of a
-            GPU, all that it sends through the switch between GPUs.
-        clock: Cycles a second of its matrix units, `flops` over what they do in a cycle.
+        bandwidth: Bytes per second from or to this memory.
+        link_bandwidth: Bytes per second that one link to a neighbour carries in one direction; for
+            a GPU, all that it sends through the switch between GPUs.
+        clock: Cycles per second of its matrix units, `flops` over their operations per cycle.
     """
 
     flops: float
@@ -43,11 +43,11 @@ PEAK_FLOPS = {
     "NVIDIA L4": 121e12,
     "Tesla T4": 65e12,
 }
-"""Matrix operations a second in half precision, dense, by what the name of a device begins with."""
+"""Dense matrix operations per second in half precision, by the prefix of a device's name."""
 
 
 class Topology(NamedTuple):
-    """Chips in a grid, or GPUs at a switch, whose grid has one side.
+    """Chips in a grid, or GPUs on a switch, whose grid has one side.
 
     Attributes:
         kind: A key of `CHIPS`.
@@ -66,10 +66,10 @@ class Topology(NamedTuple):
 
     @property
     def link_bandwidth(self):
-        """Bytes a second that a chip can send: a side of two chips has one link, longer ones two.
+        """Bytes per second that a chip can send: a side of two chips has one link, longer ones two.
 
-        A chip at the end of a side that is not closed to a ring has one link fewer, and its
-        neighbours pass on what it lacks; all chips are counted like those inside.
+        A chip at the end of a side that is not a closed ring has one link fewer, and its
+        neighbours make up for it; all chips are counted like those inside.
         """
         if self.is_gpu:
             return self.chip.link_bandwidth
@@ -80,7 +80,7 @@ def read_topology(text):
     """Reads `v5e:4x4`.
 
     Raises:
-        ValueError: For another form, or an unknown chip.
+        ValueError: If the form is different or the chip unknown.
     """
     kind, _, sides = text.partition(":")
     if kind not in CHIPS or not sides or not all(side.isdigit() for side in sides.split("x")):

@@ -12,7 +12,7 @@ class Collective(NamedTuple):
 
     Attributes:
         kind: One of `OPCODES`.
-        num_bytes: Bytes that a chip brings to it.
+        num_bytes: Bytes that a chip contributes.
         group_size: Chips that take part together.
         label: Name of the operation in the program.
     """
@@ -24,7 +24,7 @@ class Collective(NamedTuple):
 
     @property
     def sent_bytes(self):
-        """Bytes that a chip sends, by the algorithms that send least."""
+        """Bytes that a chip sends, using the algorithms that send the fewest."""
         others = self.group_size - 1
         return (
             self.num_bytes
@@ -39,7 +39,7 @@ class Collective(NamedTuple):
 
 
 def collectives_of(instruction, computation, program, num_chips):
-    """The exchanges in an instruction, no loop, and in what it runs.
+    """The exchanges in an instruction other than a loop, and in what it runs.
 
     Args:
         instruction: An `Instruction` of `computation`.

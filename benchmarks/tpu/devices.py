@@ -1,4 +1,4 @@
-"""Devices that are not there, as JAX describes them to a compiler."""
+"""Devices that are not present, as JAX describes them to a compiler."""
 
 import importlib.util
 import math

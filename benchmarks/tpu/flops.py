@@ -1,4 +1,4 @@
-"""Matrix operations: those of the model, and those of a compiled program."""
+"""Matrix operations of the model and of a compiled program."""
 
 import math
 import re
@@ -7,8 +7,8 @@ import re
 def forward_flops(backbone, rows, source_length, target_length):
     """Operations of the model's matrix products forward, padding included.
 
-    Two for each weight and token, and two products of queries, keys and values for each pair of
-    positions of an attention; nothing is left out for the mask.
+    Two for each weight and token, and the two products of attention for each pair of positions;
+    masked positions count too.
 
     Args:
         backbone: A `TransformerBackbone`.
@@ -33,7 +33,7 @@ def training_flops(backbone, *shape):
 
 
 def matrix_flops(instruction, computation, program):
-    """Operations of the products in an instruction, no loop, and in what it runs.
+    """Operations of the products in an instruction other than a loop, and in what it runs.
 
     Args:
         instruction: An `Instruction` of `computation`.
@@ -59,7 +59,7 @@ def _dot_flops(dot, computation):
 
 
 def _library_flops(call, computation):
-    """A call of cuBLAS, which gives a product and then its scratch memory."""
+    """A call of cuBLAS, which returns a product and then its scratch memory."""
     contracted = re.search(r'"lhs_contracting_dimensions":\[([^\]]*)\]', call.text)
     return _product_flops(call, re.findall(r"\d+", contracted[1]), computation)
 
@@ -73,8 +73,7 @@ def _product_flops(product, contracted, computation):
 def _convolution_flops(convolution, computation):
     """XLA writes products as convolutions for TPUs, batch dimensions as spatial ones.
 
-    Only places of the window that lie on a number are counted, neither padding nor the gaps of a
-    dilation.
+    Only positions of the window that meet a number count, not padding or the gaps of a dilation.
     """
     left, right, out = re.match(r"(\w+)_(\w+)->(\w+)", convolution.attribute("dim_labels")).groups()
     arrays = [computation[name].results[0] for name in convolution.operands]
@@ -101,7 +100,7 @@ def _read_window(text):
 
 
 def _products_along(base, kernel, result, sizes):
-    """Pairs of a result and a place of the window that meet a number of the base."""
+    """Pairs of a result and a position of the window that meet a number of the base."""
     (stride,), (gap,), (spread,) = (
         sizes.get(name, (1,)) for name in ("stride", "lhs_dilate", "rhs_dilate")
     )

@@ -17,10 +17,10 @@ VECTOR_MEMORY = "S(1)"
 
 
 class Array(NamedTuple):
-    """An array as it lies in memory.
+    """An array as laid out in memory.
 
     Attributes:
-        dtype: As XLA writes it, such as `bf16`.
+        dtype: The dtype as XLA writes it, such as `bf16`.
         dims: Tuple of lengths.
         layout: The text between braces behind the lengths.
     """
@@ -50,8 +50,8 @@ class Instruction(NamedTuple):
 
     Attributes:
         name: Its name.
-        opcode: Such as `fusion`.
-        results: List of `Array`s, more than one where it returns a tuple.
+        opcode: Its kind, such as `fusion`.
+        results: List of `Array`s, more than one if it returns a tuple.
         operands: Names of the instructions it reads.
         called: Names of the computations it runs.
         text: Its whole line.
@@ -68,13 +68,13 @@ class Instruction(NamedTuple):
 
     @property
     def label(self):
-        """The name that the program has for it: layers and operation."""
+        """Its name in the program: layers and operation."""
         found = re.search(r'op_name="([^"]*)"', self.text)
         return found[1] if found else self.name
 
     @property
     def estimated_cycles(self):
-        """Cycles that the compiler of TPUs expects, or None."""
+        """Cycles that the TPU compiler expects, or None."""
         found = re.search(r'"estimated_cycles":"(\d+)"', self.text)
         return int(found[1]) if found else None
 
@@ -96,7 +96,7 @@ class Program(NamedTuple):
     computations: dict
 
     def rounds(self, instruction):
-        """Rounds of a loop that counts to a constant; 1 of any other, and of no loop."""
+        """Rounds of a loop that counts to a constant; 1 for any other loop or instruction."""
         found = re.search(r'"known_trip_count":(\{[^}]*\})', instruction.text)
         if found:
             return int(json.loads(found[1])["n"])
@@ -109,7 +109,7 @@ class Program(NamedTuple):
 
 
 def read_program(text):
-    """Reads the text that `jax.stages.Compiled.as_text` gives."""
+    """Reads the text returned by `jax.stages.Compiled.as_text`."""
     computations, entry, current = {}, None, None
     for line in text.splitlines():
         head = _COMPUTATION.match(line)
@@ -144,7 +144,7 @@ def _read_instruction(line):
 
 
 def _closing(text):
-    """Place of the parenthesis that closes the one which `text` begins with."""
+    """Position of the parenthesis that closes the one at the beginning of `text`."""
     depth = 0
     for place, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

@@ -1,4 +1,4 @@
-"""The programs of the package, lowered for chips that need not be there."""
+"""The programs of the package, lowered for chips that need not be present."""
 
 import math
 from typing import Literal, NamedTuple
@@ -17,12 +17,12 @@ class Configuration(NamedTuple):
         preset: Name of an architecture without `transformer_`.
         topology: Chips, such as `v5e:2x2`.
         model_parallel: Chips that share a model; the others have copies of it.
-        rows: Rows of a batch a copy of the model.
+        rows: Rows of a batch per copy of the model.
         source_length: Positions of a row's sources.
-        target_length: Positions of a row's targets; of a search, its greatest length.
+        target_length: Positions of a row's targets; for a search, its maximum length.
         vocabulary_size: Number of tokens.
         precision: A Keras dtype policy.
-        num_layers: Layers of encoder and decoder in place of the preset's, 0 for the preset's.
+        num_layers: Layers of encoder and decoder instead of the preset's; 0 keeps the preset's.
         num_beams: Beams of a search.
     """
 
@@ -116,7 +116,7 @@ class Placement:
         self._batch_axis = BATCH
 
     def variable(self, variable):
-        """Shape of a variable of a model of `build_model`, laid out as there."""
+        """Shape of a variable of a model from `build_model`, laid out as there."""
         import jax
 
         spec = getattr(variable.value.sharding, "spec", jax.sharding.PartitionSpec())
@@ -149,7 +149,7 @@ def lower(configuration, model):
 
 
 def _lower_training_step(configuration, model, placement):
-    """The step of `fit`, compiled as Keras' JAX trainer does: the state is given away."""
+    """The step of `fit`, compiled like Keras' JAX trainer, which donates the state."""
     import jax
 
     B = configuration.rows * configuration.num_copies
@@ -201,8 +201,8 @@ def _lower_search(configuration, model, placement):
 def virtual_devices(configurations):
     """CPU devices that `build_model` needs.
 
-    A model that is shared is built on all of them, as often as it finds room; with many chips,
-    project shared models and copies in runs of their own.
+    A shared model is built on all of them, as often as it fits; with many chips, project shared
+    models and copies in separate runs.
     """
     copies = (one.num_copies for one in configurations if one.model_parallel == 1)
     shared = math.lcm(*(one.model_parallel for one in configurations))

@@ -1,4 +1,4 @@
-"""The projection of one configuration: compiled, counted, and kept as a file."""
+"""The projection for one configuration, compiled, counted and stored as a file."""
 
 import json
 import time
@@ -14,7 +14,7 @@ REFUSALS = ("RESOURCE_EXHAUSTED", "UNIMPLEMENTED", "INVALID_ARGUMENT")
 
 
 def project(configuration, folder, keep_text=False):
-    """Gives the results of a configuration; those in the folder are not computed again.
+    """Returns the results for a configuration; those in the folder are not computed again.
 
     Args:
         configuration: A `Configuration`.
@@ -22,8 +22,8 @@ def project(configuration, folder, keep_text=False):
         keep_text: Whether the compiled program is written there as well.
 
     Returns:
-        Dictionary of the configuration's fields and of results; with `refusal`, the compiler's
-        words, in place of results if it does not compile.
+        Dictionary of the configuration's fields and of results; if it does not compile, with
+        `refusal`, the compiler's message, instead of results.
     """
     path = folder / f"{configuration.name}.json"
     if path.exists():
@@ -54,13 +54,13 @@ def project(configuration, folder, keep_text=False):
 
 
 def is_refusal(error):
-    """Whether the compiler says that the chips cannot run the program, as for lack of memory."""
+    """True if the compiler says that the chips cannot run the program, for lack of memory say."""
     is_xla = type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError")
     return is_xla and str(error).startswith(REFUSALS)
 
 
 def memory_of(analysis):
-    """Bytes on a chip: of arguments, temporary ones, and the peak, with the program itself."""
+    """Bytes on a chip: arguments, temporary arrays, and the peak including the program itself."""
     arguments, temporary = analysis.argument_size_in_bytes, analysis.temp_size_in_bytes
     results = analysis.output_size_in_bytes - analysis.alias_size_in_bytes
     peak = arguments + temporary + results + analysis.generated_code_size_in_bytes
@@ -104,7 +104,7 @@ def count_host_callbacks(text):
 
 
 def _largest(costs, seconds):
-    """The largest costs by name; what runs beside others is not among them."""
+    """The largest costs by name, without what runs beside other work."""
     totals = Counter()
     for cost in costs:
         if not cost.starts:
@@ -113,7 +113,7 @@ def _largest(costs, seconds):
 
 
 def largest_rows(configuration, folder):
-    """The most rows a copy of the model with which a program fits, to an eighth; many compilations.
+    """The maximum rows per copy of the model that fit, to an eighth; needs many compilations.
 
     Args:
         configuration: A `Configuration` that fits.
@@ -127,7 +127,7 @@ def largest_rows(configuration, folder):
 
 
 def bisect_largest(fits, start):
-    """The greatest number that fits, to an eighth of it, given one that does.
+    """The maximum number that fits, to an eighth of it, starting from one that does.
 
     Args:
         fits: Function of a positive integer that is true up to a number, and false above.

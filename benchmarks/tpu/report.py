@@ -17,7 +17,7 @@ NOTICE = (
 
 
 def training_table(records):
-    """A Markdown table of training steps, a row for a configuration."""
+    """A Markdown table of training steps, one row per configuration."""
     heads = [
         "model, chips", "tokens a chip", "MFU, roofline", "MFU, compiler", "target tokens/s",
         "hours for the paper's steps", "useful FLOPs", "HBM, GB: state, temporary, peak",
@@ -48,7 +48,7 @@ def _training_row(record):
 
 
 def search_table(records):
-    """A Markdown table of searches, a row for a configuration."""
+    """A Markdown table of searches, one row per configuration."""
     heads = [
         "model, chips", "sentences a chip", "source, target", "beams",
         "µs to encode and make a step, roofline",
@@ -74,12 +74,12 @@ def _search_row(record):
 
 
 def mfu(record, seconds):
-    """Share of the chip's peak that the model's own operations make up in this time."""
+    """Share of the chip's peak that the model's own operations use in this time."""
     return record["model_flops"] / seconds / read_topology(record["topology"]).chip.flops
 
 
 def paper_hours(configuration, seconds):
-    """Hours for as many target tokens as the paper's training, padding not counted."""
+    """Hours for the number of target tokens in the paper's training, not counting padding."""
     tokens = PAPER_STEPS.get(configuration.preset, PAPER_STEPS["base"]) * PAPER_TOKENS
     return tokens / configuration.target_tokens * seconds / 3600
 

@@ -32,13 +32,13 @@ class Cost(NamedTuple):
     awaits: str | None = None
 
     def seconds(self, topology):
-        """The longest of what products, memory and exchanges need."""
+        """The longest of the times for products, memory and exchanges."""
         chip = topology.chip
         work = max(self.flops / chip.flops, self.num_bytes / chip.bandwidth)
         return self.rounds * (work + self._exchange_seconds(topology))
 
     def expected_seconds(self, topology):
-        """The compiler's own estimate, or `seconds` where it has none."""
+        """The compiler's own estimate, or `seconds` if it has none."""
         if self.cycles is None:
             return self.seconds(topology)
         work = self.cycles / topology.chip.clock
@@ -52,8 +52,8 @@ class Cost(NamedTuple):
 def duration(costs, topology, seconds):
     """Seconds of a program.
 
-    Instructions follow one another. What is started runs beside them until something waits for it,
-    copies one after another, and so do exchanges.
+    Instructions follow one another. Started work runs beside them until something waits for it;
+    copies run one after another, and so do exchanges.
 
     Args:
         costs: The `Cost`s of a program in order.
@@ -115,7 +115,7 @@ def _cost(instruction, computation, program, num_chips, rounds):
 
 
 def short_label(label):
-    """The layers and the operation, equal for equal layers, backward ones marked."""
+    """Names the layers and the operation: the same for equal layers, with a mark for backward."""
     backward = "transpose(jvp" in label
     label = re.sub(r"jit\(train_step\)/|jvp\((\w*)\)", r"\1", label)
     label = re.sub(r"transpose\((\w*)\)", r"\1", label)

@@ -11,7 +11,7 @@ FREE = {
     "replica-id",
     "tuple",
 }
-"""Instructions that only name what is there, or make it on the chip."""
+"""Instructions that only name existing arrays, or make them on the chip."""
 
 _VIEWS = ('custom_call_target="ConcatBitcast"', 'custom_call_target="AssumeGatherIndicesInBound"')
 
@@ -19,8 +19,8 @@ _VIEWS = ('custom_call_target="ConcatBitcast"', 'custom_call_target="AssumeGathe
 def memory_bytes(instruction, computation, program):
     """Bytes read from main memory and written to it.
 
-    What lies in vector memory is not counted, a copy that runs beside other work once, where it
-    starts. Of an array of which an instruction reads or writes a slice, the slice is counted.
+    Arrays in vector memory are not counted. A copy that runs beside other work counts once, where
+    it starts. If an instruction reads or writes a slice of an array, only the slice counts.
 
     Args:
         instruction: An `Instruction` of `computation` that runs no loop or branch.
@@ -45,7 +45,7 @@ def _in_main_memory(instruction, num_bytes):
 
 
 def _whole(instruction):
-    """Bytes of an instruction's results that lie in main memory, scratch memory left out."""
+    """Bytes of an instruction's results in main memory, without scratch memory."""
     is_library = "__cublas" in instruction.text
     results = instruction.results[:1] if is_library else instruction.results
     return sum(array.num_bytes for array in results if array.in_main_memory)
@@ -64,7 +64,7 @@ def _copied(start, computation):
 
 
 def _read(user, place, computation, program):
-    """Bytes that an instruction reads of its operand at `place`."""
+    """Bytes that an instruction reads from its operand at `place`."""
     whole = _size(computation[user.operands[place]])
     if user.opcode in ("dynamic-slice", "slice", "gather") and place == 0:
         return min(whole, _size(user))
@@ -78,7 +78,7 @@ def _read(user, place, computation, program):
 
 
 def _read_by_users(name, computation, program):
-    """Bytes that the instructions of a fusion read of one of them."""
+    """Bytes that the instructions of a fusion read from one of them."""
     total = 0
     for user in computation.values():
         for place, operand in enumerate(user.operands):
@@ -92,7 +92,7 @@ def _read_by_users(name, computation, program):
 
 
 def _written(instruction, computation, program):
-    """Bytes that an instruction writes: of an update in place only the update."""
+    """Bytes that an instruction writes; for an update in place, only the update."""
     if instruction.opcode == "dynamic-update-slice":
         return _in_main_memory(instruction, _size(computation[instruction.operands[1]]))
     if instruction.opcode != "fusion":

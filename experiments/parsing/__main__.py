@@ -1,7 +1,7 @@
 """Scores of a trained parser beside baselines, and drawn trees (paper 6.3).
 
-Run from the repository's root, where `aiayn_keras` is installed, with a model folder of a training
-whose corpus are trees:
+Run from the repository's root, where `aiayn_keras` is installed, with the model folder of a
+training on trees:
 
     AIAYN_KERAS_DATA=DIR aiayn-keras train craft_parsing_small --output runs/craft_parsing
     AIAYN_KERAS_DATA=DIR python -m experiments.parsing runs/craft_parsing --output runs/parsing
@@ -9,10 +9,10 @@ whose corpus are trees:
 Parses the test sentences as the recipe's `evaluation` says, freely and (`balanced`) with the
 constraint that only trees of the sentence can be written, and writes into the new folder:
 `scores.json`, `scores.md`, the linearized trees of each search (`free.txt`, `balanced.txt`), and
-pictures of five sentences. A free output that is no tree counts as a sentence without constituents;
-`free, repaired` reads a tree from it as `repair_linearized` does. The baselines are right-branching
-trees and a probabilistic context-free grammar (`pcfg`), both of the same training trees; alone,
-they need no more of the model's folder than its `recipe.yaml`.
+pictures of five sentences. A free output that is not a tree counts as a sentence without
+constituents; `free, repaired` reads a tree from it as `repair_linearized` does. The baselines are
+right-branching trees and a probabilistic context-free grammar (`pcfg`), both from the same training
+trees; run alone, they need only `recipe.yaml` from the model folder.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ SEED = 1
 
 
 def read_trees_of(section):
-    """The training, validation and test trees that a recipe's `CorpusSection` names."""
+    """Reads the training, validation and test trees named by a recipe's `CorpusSection`."""
     from aiayn_keras.data import Treebank, load_craft
     from aiayn_keras.parsing import read_trees
 
@@ -51,7 +51,7 @@ def search_options(evaluation, search):
 def parse_with_model(model, evaluation, sentences, search):
     """Linearized trees of sentences, lists of words, and the seconds that they took.
 
-    A sentence of which the search finds no tree has an empty text.
+    A sentence for which the search finds no tree has an empty text.
     """
     from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
     from aiayn_keras.decoding.translating import NoTranslationError
@@ -68,7 +68,7 @@ def parse_with_model(model, evaluation, sentences, search):
 
 
 def parse_with_baseline(baseline, train, sentences):
-    """The name of a baseline with what it learned, its trees, and the seconds that they took."""
+    """The name and settings of a baseline, its trees, and the seconds that they took."""
     from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
     from experiments.parsing.pcfg import Pcfg
     from experiments.parsing.right_branching import RightBranching
@@ -87,7 +87,7 @@ def parse_with_baseline(baseline, train, sentences):
 
 
 def draw(references, trees, names, folder):
-    """Draws sentences chosen by chance, of a length that fits on a page."""
+    """Draws randomly chosen sentences that are short enough for a page."""
     from aiayn_keras.parsing.drawing import plot_tree_pair
     from aiayn_keras.parsing.scores import score_trees
 
@@ -134,7 +134,7 @@ def main(model_folder, output, split, limit, parsers, settings):
     references = references[:: -(-len(references) // (limit or len(references)))]
     sentences = [tree.words() for tree in references]
     searches = [name for name in SEARCHES if name in parsers]
-    for search in searches:  # before any work: options that do not go together are refused
+    for search in searches:  # before any work, to refuse options that cannot be combined
         search_options(recipe.evaluation, search)
     model = TransformerSeq2SeqLM.from_preset(str(model_folder)) if searches else None
     rows, seconds = [], {}

@@ -1,10 +1,10 @@
-"""A baseline that needs no download: a probabilistic context-free grammar of the training trees.
+"""A baseline that needs no download: a probabilistic context-free grammar from the training trees.
 
 Rules with their relative frequencies, as in chapter 18 of Jurafsky and Martin's Speech and Language
 Processing (https://web.stanford.edu/~jurafsky/slp3). As in Klein and Manning 2003
 (https://aclanthology.org/P03-1054), a constituent knows its parent, and long rules are split into
-pairs that know the last two sisters. The best tree is found exactly, by the algorithm of Cocke,
-Kasami and Younger.
+pairs that know the last two sisters. The search for the best tree is exact (the algorithm of
+Cocke, Kasami and Younger).
 """
 
 import re
@@ -17,9 +17,9 @@ from aiayn_keras.parsing import Tree
 SISTERS = 2
 """Sisters that the rest of a long rule remembers."""
 RARE = 1
-"""Words of at most so many occurrences are learned as their shape, for words that are new."""
+"""Maximum number of occurrences of words that are also learned as shapes, for unseen words."""
 MAX_ROUNDS = 6
-"""Greatest length of a chain of constituents with one child."""
+"""Maximum length of a chain of constituents with one child."""
 NEVER = np.float32(-1e30)
 
 
@@ -64,7 +64,7 @@ class Pcfg:
 
     @property
     def num_rules(self):
-        """Number of rules that are no words."""
+        """Number of rules other than words."""
         return len(self._unary[0]) + len(self._binary[0])
 
     def parse(self, words):
@@ -74,7 +74,7 @@ class Pcfg:
             words: List of at least one word.
 
         Returns:
-            A tuple of the `Tree` and nats; of `(None, -inf)` where the grammar has no tree.
+            A tuple of the `Tree` and nats, or `(None, -inf)` if the grammar has no tree.
         """
         length, size = len(words), len(self.symbols)
         chart = np.full((length, length + 1, size), NEVER)
@@ -99,7 +99,7 @@ class Pcfg:
         )
 
     def _pairs(self, chart, start, end):
-        """Log-probabilities `(splits, rules)` of all pairs under a cell."""
+        """Log-probabilities `(splits, rules)` of all pairs below a cell."""
         _, lefts, rights, log_probs = self._binary
         left, right = chart[start, start + 1 : end], chart[start + 1 : end, end]
         # --> the rules whose children both are somewhere below
@@ -113,7 +113,7 @@ class Pcfg:
             np.maximum.at(cell, self._binary[0][rules], scores.max(axis=0))
 
     def _close(self, cell):
-        """Adds the constituents with one child, best first, to a cell."""
+        """Adds constituents with one child to a cell, best first."""
         parents, children, log_probs = self._unary
         for _ in range(MAX_ROUNDS):
             before = cell.copy()
@@ -165,7 +165,7 @@ class Pcfg:
 
 
 def _with_parents(tree, parent=""):
-    """A tree whose constituents have their parent's label behind their own."""
+    """Appends the parent's label to every constituent's own."""
     if tree.is_word:
         return tree
     children = tuple(_with_parents(child, tree.label) for child in tree.children)

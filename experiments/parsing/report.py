@@ -7,7 +7,7 @@ from benchmarks.report import markdown_table
 from experiments.machine import commit, processor, versions
 
 SHORT = 40
-"""Words of the sentences that are reported apart, as the field does."""
+"""Maximum number of words in the sentences that are also reported separately, as is customary."""
 NOTE = (
     "Labelled bracketing by the rules of evalb with COLLINS.prm. The paper's F1 of 91.3 (WSJ only) "
     "and 92.7 (semi-supervised) are of another treebank, not comparable."

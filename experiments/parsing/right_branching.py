@@ -1,4 +1,4 @@
-"""A baseline that reads nothing but the number of words: all constituents end with the sentence."""
+"""A baseline that uses only the number of words: all constituents end with the sentence."""
 
 from collections import Counter
 
@@ -7,13 +7,13 @@ from aiayn_keras.parsing.scores import score_trees
 from aiayn_keras.parsing.trees import LEAF
 
 SAMPLE = 1000
-"""Training trees, evenly spaced, on which the label is chosen."""
+"""Number of evenly spaced training trees on which the label is chosen."""
 
 
 class RightBranching:
     """Trees `(ROOT w1 (LABEL w2 (LABEL w3 w4)))`; both labels are chosen on training trees.
 
-    The root's is the most frequent one of a root, the other that with the best F1.
+    The root's label is the most frequent root; the other is the one with the best F1.
 
     Args:
         trees: List of `Tree`s with parts of speech.

@@ -5,10 +5,10 @@ Run from the repository's root, with the development tools installed:
     python -m experiments.table3
 
 trains every row with every seed, for the same number of tokens, on two CPU cores for hours, which
-are told first. Seed 1 of all rows comes first, so that a sweep that is stopped is a table. The same
-command goes on: a run that was killed from its last checkpoint, and a run with a result file is
-never repeated. Results are written to `experiments/results/table3`; `python -m experiments.report`
-makes a page of them.
+are reported first. Seed 1 of all rows comes first, so that an interrupted sweep still gives a
+table. The same command continues: a killed run resumes from its last checkpoint, and a run with a
+result file is never repeated. Results are written to `experiments/results/table3`;
+`python -m experiments.report` makes a page from them.
 """
 
 import logging
@@ -16,7 +16,7 @@ import os
 import sys
 from pathlib import Path
 
-# All rows on one backend: they are compared.
+# All rows run on one backend, since they are compared.
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -48,7 +48,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "table3"
     help="Folder for the result files. Default: experiments/results/table3.",
 )
 def main(seeds, names, base, folder, results):
-    """Make every result of Table 3 in small that is not there yet."""
+    """Make every missing result of Table 3 in small."""
     import keras
 
     from aiayn_keras.backend import run_one_operation_at_a_time
@@ -67,7 +67,9 @@ def main(seeds, names, base, folder, results):
     if unknown := set(names) - {row.name for row in ROWS}:
         known = ", ".join(row.name for row in ROWS)
         raise click.BadParameter(f"no row {', '.join(sorted(unknown))}. Rows are: {known}.")
-    runs = open_runs(rows, seeds, base, results)  # refuses damaged results, before any folder goes
+    runs = open_runs(
+        rows, seeds, base, results
+    )  # refuses damaged results before any folder is deleted
     remove_leftovers(rows, seeds, folder, results)
     done = len(rows) * seeds - len(runs)
     click.echo(f"{done} of {done + len(runs)} runs have a result.", err=True)

@@ -1,12 +1,13 @@
 """Rows of Table 3 in small compared with the base model, over seeds.
 
-The unit is a training, so the test is over seeds. Dunnett's compares every row with the base by one
-pooled variance, and its p-values hold for all comparisons together
-(https://doi.org/10.1080/01621459.1955.10501294). That presumes that all rows spread alike, which
-trainings that fail do not: one of less than half the base's mean BLEU is said not to have trained,
-and its row is not tested and has no part in the pooled variance. (At first the row's mean decided;
-then 6+6 layers gave 12.4 BLEU with one seed and 21.5 with the next.) sacreBLEU's paired bootstrap
-compares two trained models on one text; of the next two trainings it says nothing.
+The unit is a training, so the test is over seeds. Dunnett's test compares every row with the base
+using one pooled variance, and its p-values hold for all comparisons together
+(https://doi.org/10.1080/01621459.1955.10501294). It assumes that all rows have the same spread,
+which failed trainings violate: a training with less than half the base's mean BLEU counts as one
+that did not train, and its row is not tested and is excluded from the pooled variance. (At first
+the row's mean decided; then 6+6 layers gave 12.4 BLEU with one seed and 21.5 with the next.)
+sacreBLEU's paired bootstrap compares two trained models on one text; it says nothing about the
+next two trainings.
 """
 
 import statistics
@@ -20,9 +21,9 @@ from experiments.table3.rows import PAPER_BASE, ROWS, Row
 
 MIN_SEEDS = 2
 LEVEL = 0.05
-"""Greatest p-value of a difference that is said to be there."""
+"""Maximum p-value of a difference that counts as seen."""
 TRAINED = 0.5
-"""Least share of the base's mean BLEU that a model which trained has."""
+"""Minimum share of the base's mean BLEU for a model that counts as trained."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,14 @@ class ComparedRow:
         bleu: Mean BLEU.
         deviation: Standard deviation of BLEU over seeds, None for one seed.
         perplexity: Mean perplexity.
-        difference: Mean BLEU less the base model's.
+        difference: Mean BLEU minus the base model's.
         error: Standard error of the difference, None if it or the base has one seed.
-        p_value: Of Dunnett's test of BLEU; None for the base, where either has one seed, and for
-            a row of which a training failed.
-        perplexity_difference: Mean perplexity less the base model's.
-        perplexity_p_value: The same of perplexity.
+        p_value: From Dunnett's test of BLEU; None for the base, if either has one seed, and for
+            a row with a failed training.
+        perplexity_difference: Mean perplexity minus the base model's.
+        perplexity_p_value: The same for perplexity.
         num_failed: Number of trainings that have not learned to translate.
-        paper_difference: The paper's difference in BLEU, None where it has no such row.
+        paper_difference: The paper's difference in BLEU, None if it has no such row.
         paper_perplexity_difference: The same in perplexity.
     """
 
@@ -62,7 +63,7 @@ class ComparedRow:
 
     @property
     def failures(self):
-        """How many of its trainings failed, a text."""
+        """The number of its failed trainings, as text."""
         number = len(self.results)
         return (
             "did not train"
@@ -77,7 +78,7 @@ class ComparedRow:
         return self.difference, self.p_value
 
     def verdict(self, claim):
-        """The outcome for a `Claim` of its row, a text."""
+        """The outcome for a `Claim` about its row, as text."""
         if self.num_failed:
             return self.failures
         difference, p_value = self.tested(claim.figure)
@@ -132,14 +133,14 @@ def compare(results):
 
 
 class Spread(NamedTuple):
-    """How far trainings of one row lie apart, over the rows that trained with the base's seeds.
+    """Spread of the trainings within a row, over the rows that trained with the base's seeds.
 
     Attributes:
         pooled: Standard deviation of BLEU within a row.
-        without_seeds: The same without what a seed does to all rows: they share the order of the
-            batches. Dunnett's test presumes independent trainings, and takes `pooled`.
-        best_seed: The seed that is the best of its row most often.
-        times_best: How often.
+        without_seeds: The same without the effect of a seed on all rows, which share the order of
+            the batches. Dunnett's test assumes independent trainings and uses `pooled`.
+        best_seed: The seed that is most often the best in its row.
+        times_best: Number of rows in which it is the best.
         rows: Number of the rows.
     """
 
@@ -153,7 +154,7 @@ class Spread(NamedTuple):
 def spread_of_seeds(compared):
     """The `Spread` of a list of `ComparedRow`, the base first; None without two rows to compare.
 
-    Rows count that have the base's seeds, and none that failed.
+    Only rows with the base's seeds and without a failed training count.
     """
     seeds = [result.seed for result in compared[0].results]
     whole = [
@@ -178,14 +179,14 @@ def spread_of_seeds(compared):
 
 
 def dunnett_by_means(compared):
-    """Dunnett's test of BLEU, had a row's mean decided whether it trained.
+    """Dunnett's test of BLEU if a row's mean decided whether it trained.
 
     Args:
         compared: List of `ComparedRow`, the base first.
 
     Returns:
         The pooled standard deviation within a row, and the labels of the rows that then differ from
-        the base; None where nothing can be tested.
+        the base; None if nothing can be tested.
     """
     least = TRAINED * compared[0].bleu
     bleu = {
@@ -201,7 +202,7 @@ def dunnett_by_means(compared):
 
 
 def _pooled(rows):
-    """Standard deviation within rows of values, which may be of several lengths."""
+    """Standard deviation within rows of values, which may differ in length."""
     squares = sum(((np.array(row) - np.mean(row)) ** 2).sum() for row in rows)
     return float(np.sqrt(squares / sum(len(row) - 1 for row in rows)))
 
@@ -228,6 +229,6 @@ def _dunnett(figures):
     test = scipy.stats.dunnett(
         *(np.array(figures[name]) for name in names),
         control=np.array(figures[base]),
-        rng=np.random.default_rng(0),  # of the integration: the page is the same each time
+        rng=np.random.default_rng(0),  # for the integration, so that the page is always the same
     )
     return dict(zip(names, map(float, test.pvalue), strict=True))

@@ -1,4 +1,4 @@
-"""The figure of Table 3 in small: differences from the base model, the paper's and ours."""
+"""The figure for Table 3 in small: differences from the base model, the paper's and ours."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from aiayn_keras.plotting.figures import finish, new_figure
 OURS, PAPERS = COLORS[:2]
 ROW_INCHES = 0.3
 SPREAD = 0.16
-"""Distance of the two points of a row from its middle."""
+"""Distance of a row's two points from its middle."""
 WIDEST = 6.0
-"""Greatest difference drawn to scale, in BLEU: one broken model must not hide all others."""
+"""Maximum difference drawn to scale, in BLEU, so that a broken model does not hide the others."""
 
 
 def plot_differences(compared, path=None):

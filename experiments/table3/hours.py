@@ -17,15 +17,14 @@ from experiments.table3.rows import ROWS
 
 TIMED_UPDATES = 10
 SENTENCE = 16
-"""Tokens of a sentence, for the operations of attention."""
+"""Tokens per sentence, for the operations of attention."""
 
 
 def expected_hours(runs, base, results):
-    """Estimates the CPU time of runs; such small models keep hardly more than a core busy.
+    """Estimates the CPU time of runs; such small models keep little more than one core busy.
 
-    The rate follows from the CPU time of the results which this kind of processor has made, or
-    else of a few updates of the base model now. Rows differ by the operations of their matrix
-    products.
+    The rate comes from the CPU time of results made on this kind of processor, or otherwise from
+    timing a few updates of the base model. Rows differ in the operations of their matrix products.
 
     Args:
         runs: List of tuples of a `Row` and a seed.
@@ -79,7 +78,7 @@ def seconds_per_update(recipe):
 
 
 def _operations(recipe):
-    """Operations of a training's matrix products for a sentence in each update."""
+    """Operations in a training's matrix products, for one sentence in each update."""
     options = recipe.model.options
     head_dim = options["hidden_dim"] // options["num_heads"]
     widths = {name: options[name] or head_dim for name in ("key_dim", "value_dim")}

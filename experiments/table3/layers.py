@@ -1,6 +1,6 @@
 """Models that lack one part, for rows that the paper's Table 3 does not have.
 
-Only the part that is named differs. Training, scoring and the search run the same code as ever, so
+Only the named part differs. Training, scoring and the search run the usual code, so
 a subclass changes what both the layers and the search's frozen decoder read. For the TensorFlow
 backend: on JAX the loss reads the embedding matrix past the layer's `call`.
 """
@@ -25,7 +25,7 @@ registered = keras.saving.register_keras_serializable(package="experiments")
 
 @registered
 class MultipliedDense(keras.layers.Dense):
-    """A `Dense` layer whose kernel is a constant times the matrix that is trained.
+    """A `Dense` layer whose kernel is a constant times the trained matrix.
 
     Args:
         units: Width of the output.

@@ -1,4 +1,4 @@
-"""Result files of Table 3 in small: one for a row and seed, in the repository."""
+"""Result files of Table 3 in small: one per row and seed, in the repository."""
 
 from typing import Annotated
 
@@ -26,7 +26,7 @@ class Scores(_Strict):
 
     Attributes:
         text: Name of the text.
-        sentences: Their number.
+        sentences: Number of its sentences.
         bleu: BLEU, 0 to 100.
         chrf: chrF2, 0 to 100.
         perplexity: Perplexity per wordpiece.
@@ -58,9 +58,9 @@ class Result(_Strict):
         commit: The commit that ran.
         versions: Versions of Python and packages.
         machine: Number of cores and the processor's name.
-        resumed_from: The update from which the last of several processes went on, 0 of one.
+        resumed_from: The update from which the last of several processes continued, else 0.
         seconds: Wall-clock time of the last process, training and measuring.
-        cpu_seconds: CPU time of that.
+        cpu_seconds: CPU time of the same.
     """
 
     row: Text
@@ -99,19 +99,20 @@ def read_result(path, fingerprint):
 
     Args:
         path: The file.
-        fingerprint: The fingerprint that its row has now.
+        fingerprint: The present fingerprint of its row.
 
     Raises:
         OSError: If there is no such regular file.
-        ValueError: If it is no result, or one of other settings or another name.
+        ValueError: If it is not a result, or its settings or name differ.
     """
-    result = parse(Result, read_bytes(path, MAX_BYTES), path, "It is no result of Table 3.")
+    result = parse(Result, read_bytes(path, MAX_BYTES), path, "It is not a result of Table 3.")
     if path.stem != f"{result.row}-{result.seed}":
         raise ValueError(f"{path} is the result of {result.row}-{result.seed}: rename it.")
     if result.fingerprint != fingerprint:
         raise ValueError(
-            f"{path} was made with other settings than the row {result.row} has now: results of "
-            "different settings do not go into one table. Move it elsewhere, and it is made anew."
+            f"{path} was made with settings that differ from the present ones of the row "
+            f"{result.row}, and cannot be put in the same table. Move it elsewhere to have it made "
+            "again."
         )
     return result
 
@@ -128,7 +129,7 @@ def read_results(folder, fingerprints):
         without results are left out.
 
     Raises:
-        ValueError: For a file that is no result of these rows.
+        ValueError: If a file is not a result of these rows.
     """
     results = {}
     for row in ROWS:
@@ -142,13 +143,13 @@ def read_results(folder, fingerprints):
 def core_hours(results):
     """Hours of one core that a list of `Result` took, training and measuring.
 
-    Of a training that was killed they have the last process alone.
+    For a training that was killed, they include only the last process.
     """
     return sum(result.cpu_seconds for result in results) / 3600
 
 
 def core_hours_in_words(results):
-    """`core_hours`, and how many of a list of `Result` they have in part."""
+    """`core_hours`, and for how many of a list of `Result` they are incomplete."""
     num_resumed = sum(result.resumed_from > 0 for result in results)
     runs = "run" if num_resumed == 1 else "runs"
     without = f" (without the killed processes of {num_resumed} resumed {runs})"

@@ -1,4 +1,4 @@
-"""The recipe of one run: the base model's, what its row changes, and a seed."""
+"""The recipe of one run: the base model's with its row's changes and a seed."""
 
 import hashlib
 from pathlib import Path
@@ -12,8 +12,8 @@ from aiayn_keras.training.recipe_sections import ModelSection, OptimizerSection
 def row_recipe(row, base, seed):
     """Makes the `Recipe` of a row.
 
-    The recipe of a row whose model or schedule is of another class differs from its YAML text in
-    that alone: the folder of such a training is gone on with by this package only.
+    A row whose model or schedule has a class of its own differs from its YAML text only in that
+    class, so only this package can continue such a training.
 
     Args:
         row: A `Row`.
@@ -38,7 +38,7 @@ def row_recipe(row, base, seed):
 
 
 def fingerprint(row, base):
-    """SHA-256 of all that makes a row's figures but the seed: its results belong together."""
+    """SHA-256 of everything but the seed that determines a row's figures."""
     settings = yaml.safe_load(Path(base).read_text("utf-8"))
     classes = [each and each.__name__ for each in (row.backbone_cls, row.schedule_cls)]
     return hashlib.sha256(repr((settings, row.settings, classes)).encode()).hexdigest()

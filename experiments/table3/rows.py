@@ -1,4 +1,4 @@
-"""The rows of Table 3 in small: what differs from the base model, and the paper's row beside it."""
+"""The rows of Table 3 in small: their differences from the base model, and the paper's rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ class PaperRow(NamedTuple):
     """A row of the paper's Table 3: English to German, newstest2013, no averaging of checkpoints.
 
     Attributes:
-        label: What it changes.
+        label: The change.
         perplexity: Perplexity per wordpiece.
         bleu: BLEU.
     """
@@ -32,12 +32,12 @@ PAPER_BASE = PaperRow("base", 4.92, 25.8)
 
 
 class Claim(NamedTuple):
-    """What the paper says of a row.
+    """A claim of the paper about a row.
 
     Attributes:
         text: The section and the claim.
-        figure: What it is about, "bleu" or "perplexity".
-        expected: Sign of the row's difference from the base model that follows; 0 for none.
+        figure: Figure that it is about, "bleu" or "perplexity".
+        expected: Expected sign of the row's difference from the base model; 0 for none.
     """
 
     text: str
@@ -54,10 +54,10 @@ class Row:
         group: The paper's letter, or "–" for a row that the paper does not have.
         label: What differs from the base model.
         settings: Settings of the recipe, `section.field=value`.
-        backbone_cls: The model's class, if it is another one.
-        schedule_cls: The learning-rate schedule's class, if it is another one.
+        backbone_cls: The model's class, if it differs.
+        schedule_cls: The learning-rate schedule's class, if it differs.
         paper: The `PaperRow`, if the paper has the row.
-        claims: Tuple of `Claim`s, what the paper says of it.
+        claims: Tuple of the paper's `Claim`s about it.
     """
 
     name: str
@@ -88,8 +88,8 @@ SCALE = Claim("3.2.1 suspects: large dot products make the softmax's gradients s
 DEEPER = Claim("6.2: bigger models are better", "perplexity", -1)
 
 # The base model here has 4+4 layers, 4 heads of 32, widths 128 and 256; the paper's 6+6, 8 of 64,
-# 512 and 2048. Beside a row stands the paper's of the same factor, or the nearest one. Another
-# d_model changes the learning rate as in equation 3, by the inverse of its root.
+# 512 and 2048. Each row is compared with the paper's row of the same factor, or the nearest. A
+# different d_model changes the learning rate as in equation 3, by the inverse of its root.
 ROWS = (
     Row("base", "base", "4+4 layers, 4 heads, d_model 128, d_ff 256", paper=PAPER_BASE),
     _paper_row("h1", "A", "1 head of 128", "model.num_heads=1",

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def run(row, seed, base, folder, result_path):
-    """Trains, measures and writes one result; goes on where an earlier call was killed.
+    """Trains, measures and writes one result; continues where an earlier call was killed.
 
     Args:
         row: The `Row`.
@@ -30,11 +30,12 @@ def run(row, seed, base, folder, result_path):
         result_path: Path of the result file.
 
     Raises:
-        ValueError: If the training diverges, or the folder holds a finished one of another recipe.
-        FileExistsError: If the folder holds an unfinished one of another recipe.
+        ValueError: If the training diverges, or the folder holds a finished one with a different
+            recipe.
+        FileExistsError: If the folder holds an unfinished one with a different recipe.
     """
     start, cpu_start = time.monotonic(), time.process_time()
-    code = commit()  # of now: another may be checked out meanwhile
+    code = commit()  # now, since another may be checked out during the training
     recipe, files = row_recipe(row, base, seed), RunFolder(folder)
     resumed_from = 0
     if files.checkpoints.is_dir():
@@ -42,7 +43,7 @@ def run(row, seed, base, folder, result_path):
     if not files.evaluation.is_file():
         train(recipe, folder)
     elif files.recipe.read_text("utf-8") != recipe.to_yaml():
-        raise ValueError(f"{folder} holds a training of another recipe: delete it.")
+        raise ValueError(f"{folder} holds a training with a different recipe: delete it.")
     model, corpus = _load(recipe, files), read_corpus(recipe)
     validation, bleu, chrf = _measure(model, corpus.validation, recipe.evaluation)
     test, *_ = _measure(model, corpus.test, recipe.evaluation)
@@ -98,7 +99,7 @@ def _measure(model, text, evaluation):
 
 
 def _target_tokens(recipe, corpus, model):
-    """Real target tokens of the recipe's updates: the mean of an update times their number."""
+    """Real target tokens in the recipe's updates: the mean per update times their number."""
     tokenizer = model.preprocessor.tokenizer
     pairs = corpus.train.pairs(tokenizer, model.backbone.max_sequence_length)
     batches = make_batches(pairs, recipe.batches, recipe.training.seed, tokenizer.source_end)

@@ -1,4 +1,4 @@
-"""The section on Table 3 in small of docs/reproduction.md."""
+"""The section of docs/reproduction.md on Table 3 in small."""
 
 import itertools
 from pathlib import Path
@@ -17,7 +17,7 @@ NOT_RUN = f"Not run yet: `{COMMAND}` makes it.\n"
 
 
 def read(folder):
-    """The result files of a folder, a dictionary of lists of `Result` by row name."""
+    """Reads the result files in a folder: a dictionary of lists of `Result` by row name."""
     return read_results(folder, {row.name: fingerprint(row, BASE_RECIPE) for row in ROWS})
 
 
@@ -26,7 +26,7 @@ def section(results, figure):
 
     Args:
         results: Dictionary of lists of `Result` by row name.
-        figure: Path of the figure, as the page names it.
+        figure: Path of the figure, as written in the page.
     """
     if ROWS[0].name not in results:
         return NOT_RUN
@@ -44,37 +44,37 @@ def _introduction(results):
     so_far = "so far " if len(every) < wanted else ""
     unfinished = (
         f" **Unfinished: {wanted - len(every)} of {wanted} trainings are to come**, so rows are "
-        f"missing, or have fewer than {SEEDS} seeds. The same command goes on with those that have "
-        "no file, after it has said how many hours they take; then `python -m experiments.report` "
-        "makes this page anew."
+        f"missing, or have fewer than {SEEDS} seeds. The same command continues with those that "
+        "have no file, after reporting how many hours they will take; then `python -m "
+        "experiments.report` renews this page."
         if len(every) < wanted
         else ""
     )
     machines = " and ".join(f"{name}" for name in sorted({result.machine for result in every}))
     commits = ", ".join(sorted({f"`{result.commit[:12]}`" for result in every}))
     base = Path(BASE_RECIPE).relative_to(Path(__file__).parents[2]).as_posix()
-    first = f"""The question of the paper's Table 3, what each part is worth, at a size that two CPU
-    cores answer in hours, and with a spread over seeds, which the paper does not give. `{COMMAND}`
-    makes every figure; the files are in
+    first = f"""The paper's Table 3 asks what each part is worth. Here the question is asked at a
+    size that two CPU cores can answer in hours, and with the spread over seeds, which the paper
+    does not give. `{COMMAND}` produces every figure; the files are in
     [`experiments/results/table3`](../experiments/results/table3): {so_far}{len(every)} of
     {wanted} trainings, in {core_hours_in_words(every)}, on
     {machines} (TensorFlow {one.versions["tensorflow"]}, Keras {one.versions["keras"]}; commits
     {commits}).{unfinished}"""
     second = f"""Every row is the base model ([`{base}`](../{base})) with one change, trained on
     Multi30k English-German ([training.md](training.md) says where it is read from) for the same
-    {one.updates:,} updates, {one.target_tokens / 1e6:.1f}
+    {one.updates:,} updates, or {one.target_tokens / 1e6:.1f}
     million target tokens. That is 1/{_share(recipe):.0f} of the training of
-    `multi30k_en_de_tiny` below, so these models are compared early in their training, where
-    regularization has little to do. The paper trains 100,000 updates on a corpus 150 times as
+    `multi30k_en_de_tiny` below, so these models are compared early in their training, when
+    regularization matters little. The paper trains for 100,000 updates on a corpus 150 times as
     large."""
-    third = f"""Nothing was tuned but one rate (see below): dropout 0.1, label smoothing 0.1,
-    beam {one.num_beams}, α {one.length_penalty} and no averaging of checkpoints are the paper's,
-    the sizes and the peak of the learning rate are those of the recipe `multi30k_en_de_tiny`,
-    and the number of updates, with a batch and a warm-up to suit, is what fits into some minutes.
-    Another d_model changes the peak by the inverse of its root, as in equation 3; this was added
-    after two runs at the base's peak, which were thrown away. **The validation text
-    decides**; the test text is shown beside it. BLEU is sacreBLEU's `{one.bleu_signature}`, chrF
-    `{one.chrf_signature}`, perplexity per wordpiece."""
+    third = f"""Nothing was tuned except one learning rate (see below). Dropout 0.1, label smoothing
+    0.1, beam {one.num_beams}, α {one.length_penalty} and the absence of checkpoint averaging follow
+    the paper; the sizes and the peak learning rate are those of the recipe `multi30k_en_de_tiny`;
+    and the number of updates, with a suitable batch and warm-up, is what fits into a few minutes.
+    A different d_model scales the peak by the inverse of its root, as in equation 3; this was added
+    after two runs with the base model's peak, which were discarded. **The validation text
+    decides**; the test text is shown beside it. BLEU is sacreBLEU's `{one.bleu_signature}`, chrF is
+    `{one.chrf_signature}`, and perplexity is per wordpiece."""
     return "\n\n".join(map(paragraph, (first, second, third)))
 
 
@@ -140,38 +140,39 @@ def _claim_cells(each, claim):
 
 
 def _changed_afterwards(compared):
-    """A paragraph on what was decided when results were known."""
+    """A paragraph on the decisions made after results were known."""
     by_means, spread = dunnett_by_means(compared), spread_of_seeds(compared)
     matters = ""
     if by_means is not None and spread is not None:
         deviation, seen = by_means
-        matters = f""" By the first rule, a training's standard deviation within its row would be
-        {deviation:.2f} BLEU in place of {spread.pooled:.2f}, and a difference in BLEU would be seen
-        in these rows only: {", ".join(seen) or "none"}."""
+        matters = f""" Under the first rule, the standard deviation within a row would be
+        {deviation:.2f} BLEU instead of {spread.pooled:.2f}, and only these rows would show a
+        difference in BLEU: {", ".join(seen) or "none"}."""
     return paragraph(f"""**Changed after results were seen.** Dunnett's test and the paper's
-    sentences were chosen before the first training, the rest was not. The rule on models that did
-    not train came when there were such models. At first a row was left out if its mean was below
-    half the base's. Then one of three trainings of 6+6 layers failed, while the row's mean stayed
-    above; since then one failed training leaves its row out.{matters} Three more changes came with
-    52 of 60 trainings done. The sentence on label smoothing was split into one claim on BLEU and
-    one on perplexity. 6+6 layers are asked for perplexity and no longer for BLEU, since the paper's
-    own deeper row has the lower BLEU. And beside 2+2 layers stands the paper's 4+4 (-0.5), the
-    nearest factor, in place of its 2+2 (-2.1).""")
+    claims were chosen before the first training, the rest later. The rule on models that did not
+    train was added once there were such models. At first a row was excluded if its mean was below
+    half the base's. Then one of three trainings of 6+6 layers failed while the row's mean stayed
+    above; since then a single failed training excludes its row.{matters} Three more changes came
+    when 52 of 60 trainings were done. The claim about label smoothing was split into one on BLEU
+    and one on perplexity. 6+6 layers are tested on perplexity and no longer on BLEU, since the
+    paper's own deeper row has the lower BLEU. And 2+2 layers are compared with the paper's 4+4
+    (-0.5), the nearest factor, instead of its 2+2 (-2.1).""")
 
 
 def _verdicts(compared):
     rows = [_claim_cells(each, claim) for each in compared for claim in each.row.claims]
     heads = ["the paper says", "row", "difference", "p", "at this size"]
-    text = f"""± is the standard deviation over seeds, p Dunnett's test of every row's BLEU against
-    the base model's over seeds, with one pooled variance and corrected for all rows together; it,
-    and not sacreBLEU's paired bootstrap, since that compares two trained models, and the question
-    is about what another training would give. A difference is said to be there if p < {LEVEL}; with
-    {SEEDS} seeds only large ones are seen, so "not seen" and "no difference seen" are not "not
-    there". Where the paper speaks of perplexity, it is tested in the same way. A training of less
-    than half the base's BLEU is one that *did not train* in this budget: its row is not tested, and
-    has no part in the pooled variance, which presumes that all rows spread alike. The paper's
-    figures are on newstest2013 (base {PAPER_BASE.bleu}), one for each row; its row is the one of
-    the same factor, or the nearest."""
+    text = f"""± is the standard deviation over seeds. p comes from Dunnett's test, which compares
+    every row's BLEU with the base model's over seeds, with one pooled variance and corrected for
+    all rows together. It is used instead of sacreBLEU's paired bootstrap, which compares two
+    trained models, because the question is what a new training would give. A difference counts as
+    seen if p < {LEVEL}; with {SEEDS} seeds only large differences are seen, so "not seen" and "no
+    difference seen" do not mean that there is none. Where the paper makes a claim about perplexity,
+    it is tested in the same way. A training with less than half the base's BLEU *did not train*
+    within this budget: its row is not tested and is excluded from the pooled variance, which
+    assumes that all rows have the same spread. The paper's figures are for newstest2013 (base
+    {PAPER_BASE.bleu}), one per row; each row stands beside the paper's row with the same factor, or
+    the nearest."""
     parts = [
         paragraph(text),
         _changed_afterwards(compared),
@@ -182,7 +183,7 @@ def _verdicts(compared):
 
 
 def _seen_afterwards(compared):
-    """Paragraphs on what was not asked before the results were there."""
+    """Paragraphs on differences that were looked for only after the results were known."""
     parts, spread = [], spread_of_seeds(compared)
     different = ", ".join(
         f"{each.row.label} {each.perplexity_difference:+.2f}"
@@ -191,16 +192,16 @@ def _seen_afterwards(compared):
     )
     if different:
         text = f"""**Seen afterwards.** Only label smoothing and 6+6 layers have a claim on
-        perplexity. By perplexity, which spreads less over seeds than BLEU, more rows
+        perplexity. Perplexity varies less over seeds than BLEU, and with it more rows
         differ from the base with p < {LEVEL}: {different}."""
         parts.append(paragraph(text))
     if spread is not None:
-        text = f"""All rows share their seeds, hence the order of their batches and, where shapes
-        are equal, first weights; a seed that is good for one row is good for others: seed
-        {spread.best_seed} is the best of {spread.times_best} of the {spread.rows} rows that trained
-        with every seed. Within a row BLEU has a standard deviation of {spread.pooled:.2f}, without
-        what a seed does to all rows {spread.without_seeds:.2f}. Dunnett's test presumes independent
-        trainings, so here it is conservative; a comparison seed by seed would see smaller
-        differences. The test was chosen before, and stays."""
+        text = f"""All rows share their seeds, and therefore the order of their batches and, where
+        shapes are equal, their initial weights, so a seed that is good for one row is good for
+        others: seed {spread.best_seed} is the best in {spread.times_best} of the {spread.rows} rows
+        that trained with every seed. The standard deviation of BLEU within a row is
+        {spread.pooled:.2f}, or {spread.without_seeds:.2f} without the effect that a seed has on all
+        rows. Dunnett's test assumes independent trainings, so it is conservative here; a comparison
+        seed by seed would see smaller differences. The test was chosen beforehand and is kept."""
         parts.append(paragraph(text))
     return parts

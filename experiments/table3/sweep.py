@@ -1,4 +1,4 @@
-"""All runs of Table 3 in small, in an order in which a stopped sweep is a table already."""
+"""All runs of Table 3 in small, in an order that makes an interrupted sweep a table."""
 
 import itertools
 import logging
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 def open_runs(rows, seeds, base, results):
-    """The runs that have no result yet: seed 1 of all rows, then seed 2.
+    """Lists the runs without a result: seed 1 of all rows, then seed 2.
 
     Args:
         rows: List of `Row`.
@@ -25,7 +25,7 @@ def open_runs(rows, seeds, base, results):
         List of tuples of a row and a seed.
 
     Raises:
-        ValueError: If a result file is damaged, or of other settings.
+        ValueError: If a result file is damaged or has different settings.
     """
     runs = []
     for seed, row in itertools.product(range(1, seeds + 1), rows):
@@ -38,12 +38,12 @@ def open_runs(rows, seeds, base, results):
 
 
 def sweep(runs, base, folder, results):
-    """Makes the results of runs, one after the other, under a progress bar.
+    """Makes the results of runs, one after another, with a progress bar.
 
     Args:
         runs: List of tuples of a row and a seed.
         base: Path of the base model's recipe.
-        folder: Folder for the trainings, each in one of its own.
+        folder: Folder for the trainings, each in its own subfolder.
         results: Folder for the result files.
 
     Returns:

@@ -36,4 +36,4 @@ def test_the_texts_around_the_table_are_those_of_the_stored_file():
     text = (ROOT / "docs" / "devices.md").read_text("utf-8")
     assert STORED["compiler"] in text.replace("\n", " ")
     assert f"rows of {STORED['row']}" in text
-    assert f"{STORED['tokens_per_chip']:,} tokens of either side a chip" in text
+    assert f"{STORED['tokens_per_chip']:,} tokens on each side per chip" in text

@@ -89,7 +89,7 @@ def test_a_result_of_other_settings_is_refused(tmp_path):
     path = write_made_up_result(tmp_path, BASE, 1, bleu=3.0, base=base)
     assert read_result(path, fingerprint(BASE, base)).validation.bleu == 3.0
     base.write_text(base.read_text("utf-8").replace("warmup_steps: 8", "warmup_steps: 9"), "utf-8")
-    with pytest.raises(ValueError, match=r"base-1\.json was made with other settings"):
+    with pytest.raises(ValueError, match=r"base-1\.json was made with settings that differ"):
         open_runs([BASE], 1, base, tmp_path)
 
 
