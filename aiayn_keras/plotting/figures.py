@@ -1,28 +1,9 @@
 """Tools for all figures: a canvas without a display, colors, PNG files, and visible tokens."""
 
-import io
 import unicodedata
 from pathlib import Path
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-
 from aiayn_keras.common.files import atomic_path
-
-
-class NotebookFigure(Figure):
-    """A figure that needs no display and is displayed by notebooks, even without pyplot."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        FigureCanvasAgg(self)
-
-    def _repr_png_(self):
-        """Draws the figure for IPython, which displays plain figures only if pyplot is loaded."""
-        picture = io.BytesIO()
-        self.savefig(picture, format="png")
-        return picture.getvalue()
-
 
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 """Line colors that color-blind readers can distinguish, by Okabe and Ito, in order of use."""
@@ -31,6 +12,8 @@ DASHES = ["-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1))]
 
 def new_figure(width, height):
     """Returns an empty figure of the given size in inches, which needs no display."""
+    from aiayn_keras.plotting.notebook_figure import NotebookFigure
+
     return NotebookFigure(figsize=(width, height), dpi=120, layout="constrained")
 
 

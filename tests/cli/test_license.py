@@ -37,7 +37,7 @@ def test_the_license_is_the_field_of_the_readme(tmp_path, readme, expected):
         ("license: [mit, [gpl]]", "`license` must be a short name, or a list of short names"),
         ("license: []", "`license` must be a short name, or a list of short names"),
         ("license: " + "[" + ", ".join(["mit"] * 50) + "]", "`license` must be a short name"),
-        ("license: mit\nlicense: gpl", "README.md, line 3: the key 'license' is there twice"),
+        ("license: mit\nlicense: gpl", "README.md, line 3: the key 'license' appears twice"),
         ('license: "a\\nb"', "`license` must be a short name"),
         ("license: " + "a" * 300, "`license` must be a short name"),
         ("a: 1\nlicense: !!python/name:os.system", "README.md, line 3: tags are not allowed"),

@@ -130,7 +130,10 @@ def test_debug_shows_the_traceback(broken):
         (("serve", "nowhere"), ("nowhere is not a model folder", "does not exist")),
         (("serve", "."), ("not a model folder", "task.json", "saved_model.pb")),
         (("average", ".", "--output", "mean"), ("does not hold a training",)),
-        (("prepare", "demo", "--output", "shards", "--workers", "2"), ("by workers",)),
+        (
+            ("prepare", "demo", "--output", "shards", "--workers", "2"),
+            ("Workers and URLs are only for files",),
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_line_and_leaves_nothing(arguments, parts, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import keras_hub
 import pytest
 import safetensors
 from click.testing import CliRunner
+from huggingface_hub.errors import EntryNotFoundError
 
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.convert import convert
@@ -77,19 +78,17 @@ def test_the_license_is_that_of_the_option_else_those_of_the_readme(
 
 @pytest.fixture
 def hub_double(folder, monkeypatch):
-    """A double of KerasHub's download, which finds the files of the folder; gives their names."""
-    from keras_hub.src.utils import preset_utils
-
+    """A double of the Hugging Face Hub that serves the folder; gives the names of the files."""
     found = []
 
-    def get_file_double(address, name):
-        assert address == ADDRESS
+    def download_double(handle, name):
+        assert f"hf://{handle}" == ADDRESS
         if not (folder / name).exists():
-            raise FileNotFoundError(name)
+            raise EntryNotFoundError(name)
         found.append(name)
         return str(folder / name)
 
-    monkeypatch.setattr(preset_utils, "get_file", get_file_double)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download_double)
     return found
 
 
@@ -125,7 +124,7 @@ def test_the_license_of_a_model_on_the_hub_is_found(folder, hub_double):
     ("name", "message"),
     [
         ("model.safetensors", "neither model.safetensors nor .*index.json nor pytorch_model.bin"),
-        ("vocab.json", "vocab.json Or the hub cannot be reached"),
+        ("vocab.json", "vocab.json. Or the hub cannot be reached"),
     ],
 )
 def test_what_is_missing_on_the_hub_is_named(folder, hub_double, name, message):

@@ -148,7 +148,7 @@ def test_the_command_converts_the_newest_checkpoint_of_a_folder(theirs, options,
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--num-heads", "3"], "are for checkpoints with a --vocabulary"),
+        (["--num-heads", "3"], "--target-space need --vocabulary"),
         (["--vocabulary", "source.vocab"], "give --num-heads"),
         (["--vocabulary", "source.vocab"] * 3, "at most twice"),
         (["--vocabulary", "source.vocab", "--dictionary", "source.vocab"], "is for fairseq"),

@@ -51,7 +51,7 @@ def test_spaces_of_unicode_inside_a_word_are_left_out_since_a_sentence_is_split_
             r"`\(NN` must contain one word or constituents. Received: 'a b'",
         ),
         ("(S (NP a (NN b)))", 1, r"`\(NP` must contain one word or constituents"),
-        ("(S (NP))", 1, r"`\(NP` must contain either one word"),
+        ("(S (NP))", 1, r"`\(NP` must contain one word"),
         ("(S ((NN a)))", 1, "a constituent has no label"),
         ("()", 1, "a constituent has no label"),
         ("( (S (NN a)) (S (NN b)) )", 1, "a constituent has no label"),
