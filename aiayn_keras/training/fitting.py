@@ -146,7 +146,7 @@ class StartingPoint:
 
     @property
     def is_measured(self):
-        """Whether the last row of the history belongs to the checkpoint to go on from."""
+        """True if the last row of the history belongs to the checkpoint to go on from."""
         return bool(self.history) and self.history[-1]["updates"] == self.updates
 
 
