@@ -34,7 +34,7 @@ NUMERICAL_CORE := tests/fidelity tests/layers tests/optimization tests/backend t
 	decoder_step finished_sentences length_penalty repetition token_limits))
 # For `make test-all`, with what is built on these: models, translations, trainings.
 EVERYTHING_ON_A_BACKEND := tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
-	$(addprefix tests/training/test_,$(addsuffix .py,accumulation damaged_runs ema kills many_devices packing \
+	$(addprefix tests/training/test_,$(addsuffix .py,accumulation averaging damaged_runs fitting kills many_devices packing \
 	resume trainer two_processes))
 # Programs of proof that take minutes each; `tests/claims/__init__.py` says what they claim.
 CLAIMS := kills runs folders arguments inputs servers documents

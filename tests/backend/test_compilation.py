@@ -135,7 +135,7 @@ def test_searches_with_other_options_are_no_retracing(model, caplog):
 
 
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="nothing else has such threads")
-@pytest.mark.parametrize("already_computing", [False, True])
+@pytest.mark.parametrize("already_computing", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_threads_are_set_unless_it_is_too_late(already_computing):
     script = f"""
         import keras

@@ -18,6 +18,8 @@ from tests.random_parser import build_random_parser
 SPANISH = Path(__file__).parents[2] / "saved_models" / "tatoeba_en_es_keras"
 SOURCE = "It is raining cats and dogs, but we will go for a walk anyway."
 BEAMS, ALPHAS = (1, 2, 3, 5), (0.0, 0.6, 1.0)
+SEARCHED = (1, 0.0), (3, 1.0), (5, 0.6)
+"""Each number of beams and each length penalty takes seconds; `make test-all` tries the others."""
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +43,14 @@ def searched(model, num_beams, alpha):
     return tuple(map(tokenizer.id_to_token, found[1:-1])), log_prob
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("num_beams", BEAMS)
+@pytest.mark.parametrize(
+    ("num_beams", "alpha"),
+    [
+        pytest.param(beams, alpha, marks=[pytest.mark.slow] * ((beams, alpha) not in SEARCHED))
+        for beams in BEAMS
+        for alpha in ALPHAS
+    ],
+)
 def test_every_search_ends_as_the_search_of_the_package(spanish, record, num_beams, alpha):
     search = record.searches[BEAMS.index(num_beams)]
     assert search.num_beams == num_beams

@@ -27,6 +27,7 @@ BASE, *OTHERS = ROWS
 NO_RESIDUALS = next(row for row in ROWS if row.name == "no_residuals")
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on_to_the_same_results(tmp_path):
     base = write_small_recipe(tmp_path)
     killed = tmp_path / "killed"
@@ -103,6 +104,7 @@ def test_a_result_under_another_name_or_damaged_is_refused(tmp_path):
         read_result(moved, "irrelevant")
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_recipe_ends_no_sweep(tmp_path):
     base = write_small_recipe(tmp_path)
     train(row_recipe(BASE, base, 1), tmp_path / "runs" / "base-1")

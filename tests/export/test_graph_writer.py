@@ -21,6 +21,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.slow
 def test_bfloat16_is_the_models_own(trained_run, model, tmp_path):
     served = Served(model.export(tmp_path / "small", precision="bfloat16"))
     variables = {variable.dtype.name for variable in served.loaded.model_variables}

@@ -25,7 +25,7 @@ def test_its_readme_asks_for_the_ids_that_the_model_reads(seed, tmp_path):
     assert abs(ended - expected) > 0.01
 
 
-@pytest.mark.parametrize("source_end", [True, False])
+@pytest.mark.parametrize("source_end", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_the_page_of_its_kit_leaves_nothing_of_a_long_text_out(source_end, seed, tmp_path):
     pytest.importorskip("tensorflow_serving")
     tokenizer = TransformerTokenizer(train_tokenizer().proto, source_end=source_end)

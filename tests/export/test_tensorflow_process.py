@@ -30,8 +30,13 @@ def main():
     ("arguments", "message"),
     [
         ({"signal": signal.SIGKILL}, "was killed by signal 9, perhaps for want of memory"),
-        ({"words": "first\nlast"}, "could not export the model: last$"),
-        ({"long_text": "a" * 1_000_000}, "could not export the model: read 1,000,000$"),
+        pytest.param(
+            *({"words": "first\nlast"}, "could not export the model: last$"), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            *({"long_text": "a" * 1_000_000}, "could not export the model: read 1,000,000$"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_it_is_told_how_the_process_ended(arguments, message):

@@ -2,6 +2,7 @@
 
 import functools
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -12,6 +13,11 @@ from aiayn_keras.models import transformer_backbone
 from tests.fidelity import cases
 from tests.fidelity.against_torch_models import BASE_SIZE
 from tests.fidelity.registry import COMPARISONS
+
+pytestmark = pytest.mark.skipif(
+    keras.config.backend() != "tensorflow",
+    reason="The comparisons are the same on every backend; one is enough to see them fail.",
+)
 
 BY_REFERENCE = {comparison.reference: comparison for comparison in COMPARISONS}
 

@@ -129,6 +129,7 @@ def test_a_preset_holds_adapters_merged_into_the_matrices_beside_them(adapted, t
     assert_close(other.score(*texts), adapted.model.score(*texts), 1e-4, 1e-4)
 
 
+@pytest.mark.slow
 def test_a_keras_file_holds_adapters_merged_and_no_optimizer_state(adapted, texts, tmp_path):
     adapted.model.save(tmp_path / "model.keras")
     with pytest.warns(UserWarning, match="Skipping variable loading for optimizer"):
@@ -202,6 +203,7 @@ def test_8_bit_translations_have_the_scores_of_scoring_them(quantized, texts):
     assert_close([translation.score for translation in translations], scores, 0.1, 0.1)
 
 
+@pytest.mark.slow
 def test_a_quantized_backbone_is_noticed(quantized, model, texts):
     copy = copy_of(model)
     assert_close(copy.score(*texts), quantized.scores)
@@ -209,7 +211,7 @@ def test_a_quantized_backbone_is_noticed(quantized, model, texts):
     assert_close(copy.score(*texts), quantized.model.score(*texts))
 
 
-@pytest.mark.parametrize("form", ["preset", "keras file"])
+@pytest.mark.parametrize("form", ["preset", pytest.param("keras file", marks=pytest.mark.slow)])
 def test_8_bit_weights_are_saved_as_they_are(quantized, texts, form, tmp_path):
     if form == "preset":
         quantized.model.save_to_preset(tmp_path)
@@ -231,6 +233,7 @@ def test_8_bit_weights_are_served_in_no_other_precision(quantized, tmp_path):
     assert not (tmp_path / "served").exists()
 
 
+@pytest.mark.slow
 def test_adapters_can_be_trained_beside_8_bit_weights(quantized, texts):
     copy = quantized.model  # The last test of the file: it may change.
     scores = copy.score(*texts)
