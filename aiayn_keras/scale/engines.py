@@ -28,7 +28,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 
@@ -70,7 +70,7 @@ class Engine:
 
     workers: int | None = None
     ray: str | None = None
-    starting: Callable = contextlib.nullcontext
+    starting: Callable = field(default=contextlib.nullcontext, compare=False)
 
     def run(self, work_class, arguments, parts, *, uses_accelerator=False):
         """Works on parts while the generator is open; closing it ends the workers.
