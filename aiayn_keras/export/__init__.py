@@ -1,4 +1,4 @@
-"""Exports: the model as files for use without this package, one file here for each format."""
+"""Exports: the model as files for use without this package, one file per format."""
 
 from aiayn_keras.export.ctranslate2 import export_ctranslate2
 from aiayn_keras.export.hf_marian import export_hf_marian

@@ -1,4 +1,4 @@
-"""The tokens of a model in the files of transformers' `MarianTokenizer`."""
+"""A folder for transformers' `MarianMTModel`: tokens, permuted weights and configuration."""
 
 import json
 import math
@@ -231,7 +231,7 @@ def export_hf_marian(model, filepath, license=None):
         FileExistsError: If the folder exists already.
         ImportError: If `safetensors` is not installed.
         ValueError: For a model without preprocessor, or one that Marian cannot be: pre-norm, heads
-            whose width is not `hidden_dim / num_heads`, another activation than ReLU, swish (SiLU)
+            whose width is not `hidden_dim / num_heads`, an activation other than ReLU, swish (SiLU)
             and GELU, an output matrix of its own, positions that are not the paper's sinusoids, a
             `layer_norm_epsilon` above 1e-5, or sources without an end token.
     """
@@ -318,5 +318,5 @@ def _generation_config(backbone, tokenizer):
 
 
 def _further_ids(tokenizer):
-    """Tokens for which transformers would take another model's, unless they are given."""
+    """Tokens that transformers would fill with another model's defaults unless they are given."""
     return {"bos_token_id": tokenizer.start_token_id, "forced_eos_token_id": None}

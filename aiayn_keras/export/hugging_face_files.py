@@ -1,7 +1,4 @@
-"""A SentencePiece model as `tokenizer.json`, as Hugging Face's libraries read it.
-
-`tokenizers` (Python, Rust) and transformers.js split text by such a file.
-"""
+"""Files that Hugging Face's libraries read: `tokenizer.json`, configuration and README."""
 
 import json
 
@@ -29,7 +26,7 @@ def write_tokenizers(folder, tokenizer):
 
 
 def has_other_targets(tokenizer):
-    """Whether translations have other tokens, not only another way to split text into them."""
+    """True if translations have different tokens, not only a different way of splitting text."""
     return tokenizer.of_targets().get_vocabulary() != tokenizer.get_vocabulary()
 
 
@@ -92,7 +89,7 @@ def _model(model):
 
 
 def _merges(pieces):
-    """Pairs of pieces in the order in which BPE joins them: by the score of what they make."""
+    """Pairs of pieces in the order in which BPE merges them: by the score of the result."""
     scores = {piece.piece: piece.score for piece in pieces if piece.type == Piece.NORMAL}
     merges = [
         (score, whole[:i], whole[i:])

@@ -1,4 +1,4 @@
-"""The folder `kubernetes` of a kit: manifests, and the image that they run."""
+"""The folder `kubernetes` of a kit: manifests, and the image they run."""
 
 import hashlib
 import math
@@ -27,11 +27,11 @@ def kubernetes_files(name, labels, flags, batching_config, memory):
     """Writes the texts of the folder.
 
     Args:
-        name: Name by which the model is served.
+        name: Name under which the model is served.
         labels: Dictionary from a label to a version's number.
         flags: List of flags of the server in Docker.
         batching_config: Text of `batching.config`, or None if the server does not batch requests.
-        memory: Greatest memory of a pod, in bytes.
+        memory: Memory limit of a pod, in bytes.
 
     Returns:
         Dictionary from a path in the kit to the text of the file, or to None for a file that must
@@ -86,7 +86,7 @@ def image_tag(labels):
 
 
 def memory_limit(notes, weight_bytes):
-    """Greatest memory of a pod whose cores each search for a full batch of the longest texts.
+    """Memory limit of a pod whose cores each search a full batch of texts of maximum length.
 
     A process of TensorFlow takes 1 GiB, and each graph, warmed up, 0.75 GiB. What a search
     remembers grows with beams, length and width, and weights with the square of the width: hence
@@ -109,7 +109,7 @@ def memory_limit(notes, weight_bytes):
 
 
 def _longest(options):
-    """Greatest number of wordpieces of a translation."""
+    """Maximum number of wordpieces in a translation."""
     return options["max_length"] or options["max_input_length"] + options["extra_length"]
 
 

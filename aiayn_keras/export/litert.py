@@ -200,9 +200,9 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
     Args:
         model: A `TransformerSeq2SeqLM` with a preprocessor.
         filepath: The folder to make.
-        max_input_length: Greatest number of wordpieces of a text. The time of `encode` grows with
+        max_input_length: Maximum number of wordpieces in a text. The time of `encode` grows with
             it, whatever the text's own length is. Defaults to 64, or to the model's limit.
-        max_length: Greatest number of wordpieces of a translation. Defaults to
+        max_length: Maximum number of wordpieces in a translation. Defaults to
             `max_input_length + 50`, or to the model's limit.
         weights: Number format of the matrices in the file: `"float32"`; `"float16"`, which halves
             them and from which loading makes float32; or `"int8"`, a quarter, with which LiteRT
@@ -215,7 +215,7 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
         FileExistsError: If the folder exists already.
         ImportError: If TensorFlow is not installed.
         RuntimeError: If the TensorFlow process that other backends need fails, with its last line.
-        TypeError: For a length that is no integer.
+        TypeError: For a length that is not an integer.
         ValueError: For a length above the model's positions, unknown `weights` or a weight that
             float16 does not have, a model without preprocessor, one that Keras has quantized, or
             an activation that LiteRT does not have.

@@ -1,4 +1,4 @@
-"""The README of a kit: the model, its versions, and how to run the server and ask it."""
+"""The README of a kit: the model, its versions, and how to run the server and query it."""
 
 import dataclasses
 import re
@@ -14,11 +14,11 @@ def model_card(name, versions, labels, flags, batched):
     """Writes the text of a kit's README.
 
     Args:
-        name: Name by which the model is served.
+        name: Name under which the model is served.
         versions: Dictionary from a version's number to its `VersionNotes`.
         labels: Dictionary from a label to a version's number.
         flags: List of flags of the server.
-        batched: Whether the server makes batches of requests.
+        batched: Whether the server batches requests.
 
     Returns:
         Markdown.
@@ -102,5 +102,5 @@ def _table(heads, rows):
 
 
 def _plain(text):
-    """Text that Markdown shows as it is, in one line: no markup, links or HTML of others."""
+    """Escapes text so that Markdown shows it verbatim, in one line: no markup, links or HTML."""
     return re.sub(r"([\\`*\[\]<>|~&#]|_(?=\W|$)|(?<!\w)_)", r"\\\1", " ".join(text.split()))

@@ -1,4 +1,7 @@
-"""The layers of the model as ONNX operators, with the arithmetic of `aiayn_keras.layers`."""
+"""A folder for ONNX Runtime: encoder and cached decoder step as two graphs.
+
+The operators do the arithmetic of `aiayn_keras.layers`.
+"""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The author of an ONNX graph: operators and weights, in the order in which they are asked for."""
+"""A builder of ONNX graphs: operators and weights, in the order of the calls."""
 
 import contextlib
 
@@ -7,13 +7,13 @@ import numpy as np
 OPSET = 17
 """Version of the operators: the first with layer normalization; all runtimes have it."""
 IR_VERSION = 8
-"""Version of the file that goes with it."""
+"""Version of the file format for that operator set."""
 
-MAX_BYTES = 2_000_000_000
-"""Greatest size of a file's weights: Protocol Buffers hold less than 2 GiB."""
+_MAX_BYTES = 2_000_000_000
+"""Maximum size of a file's weights: Protocol Buffers hold less than 2 GiB."""
 
 HIGHEST = 63
-"""Greatest number of an int8 matrix. CPUs without VNNI add two products in 16 bits, which a
+"""Maximum value in an int8 matrix. CPUs without VNNI add two products in 16 bits, which a
 product with ±127 overflows; hence the seven bits that ONNX Runtime calls a reduced range."""
 
 
@@ -158,10 +158,10 @@ class OnnxAuthor:
         from onnx import helper, numpy_helper
 
         num_bytes = sum(array.nbytes for array in self.weights.values())
-        if num_bytes > MAX_BYTES:
+        if num_bytes > _MAX_BYTES:
             raise ValueError(
                 f"{path.name} would have {num_bytes / 1e9:.1f} GB, and an ONNX file holds at most "
-                f'{MAX_BYTES / 1e9:.0f} GB: export with `weights="int8"`, or a smaller model.'
+                f'{_MAX_BYTES / 1e9:.0f} GB: export with `weights="int8"`, or a smaller model.'
             )
         graph = helper.make_graph(
             self._nodes,

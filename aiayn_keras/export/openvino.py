@@ -1,4 +1,7 @@
-"""A folder for OpenVINO, an engine for CPUs, GPUs and NPUs of Intel, and for ARM."""
+"""A folder for OpenVINO, an engine for CPUs, GPUs and NPUs by Intel, and for ARM.
+
+It stands alone as one format of its own; its graphs are converted from the ONNX ones.
+"""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Steps that several exports share: preconditions, float32 weights, text templates."""
+"""Steps shared by several exports: preconditions, float32 weights, text templates."""
 
 import importlib.resources
 import importlib.util
@@ -8,15 +8,15 @@ import numpy as np
 from keras import ops
 
 INTEROP = "'aiayn-keras[interop]'"
-"""The extra with the packages of other engines, as pip takes it."""
+"""The extra with the packages of other engines, as an argument for pip."""
 
 
 def check_packages(*modules, install=INTEROP):
-    """Raises an `ImportError` that says what to install, unless all the packages are there.
+    """Raises an `ImportError` that says what to install if a package is missing.
 
     Args:
         *modules: Names to import.
-        install: What pip installs them by.
+        install: The argument for `pip install`.
     """
     for module in modules:
         if importlib.util.find_spec(module) is None:
@@ -27,7 +27,7 @@ def check_packages(*modules, install=INTEROP):
 
 
 def is_quantized(model):
-    """Whether Keras has quantized layers of a model."""
+    """True if Keras has quantized layers of a model."""
     layers = model.backbone._flatten_layers()
     return any(getattr(layer, "quantization_mode", None) for layer in layers)
 

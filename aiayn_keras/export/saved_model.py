@@ -1,4 +1,4 @@
-"""A process of its own with the TensorFlow backend, for what only TensorFlow writes."""
+"""The SavedModel: written here or in a TensorFlow process, and checked."""
 
 import importlib.metadata
 import json
@@ -73,7 +73,7 @@ WEIGHTS = {"float32": WholeWeights, "float16": HalfPrecisionWeights}
 def write_graph(model, path, options, precision=None, weights="float32"):
     """Writes a SavedModel without warm-up requests and notes.
 
-    With the JAX or PyTorch backend, or for another precision than the model's, the model is saved
+    With the JAX or PyTorch backend, or for a precision other than the model's, the model is saved
     and a TensorFlow process loads and writes it.
 
     Args:
@@ -141,7 +141,7 @@ def export_saved_model(
     Args:
         model: A `TransformerSeq2SeqLM` with a preprocessor.
         filepath: The folder `<name>`, TensorFlow Serving's `model_base_path`; made if missing.
-        version: Integer; defaults to the one after the greatest there is, from 1 on.
+        version: Integer; defaults to the highest existing version plus one, starting at 1.
         precision: `"float32"` or `"bfloat16"`; the model's own if not given, as it must not be
             for a quantized model.
         weights: Number format of a float32 model's matrices in the files: `"float16"` halves them,
@@ -151,7 +151,7 @@ def export_saved_model(
         card: Dictionary of strings for the model card, such as data, BLEU, limits and license.
         **options: The fields of `ServingOptions`, which are fixed in the graph: those of
             `SearchOptions`, where `num_return_sequences` is that of `translate_nbest` and defaults
-            to `num_beams`; `max_input_length`, the greatest number of wordpieces of a text; and
+            to `num_beams`; `max_input_length`, the maximum number of wordpieces in a text; and
             `long_text`, `"truncate"` to translate the beginning of a longer one or `"error"` to
             refuse the request; `documents`, True for the signature `translate_document`, which
             translates texts of any length as `model.translate_documents` does.
@@ -187,8 +187,8 @@ def export_saved_model(
     _check_weights(weights, precision or model.backbone.compute_dtype)
     warmup_texts = check_texts("warmup_texts", warmup_texts)
     folder = Path(filepath)
-    greatest = max(check_kit(folder), default=0)
-    version = greatest + 1 if version is None else check_integer("version", version, 1, 2**62)
+    newest = max(check_kit(folder), default=0)
+    version = newest + 1 if version is None else check_integer("version", version, 1, 2**62)
     target = folder / str(version)
     notes = parse(
         VersionNotes,

@@ -1,4 +1,4 @@
-"""Text to padded token ids and back, in a TensorFlow graph."""
+"""The served module: text to text in a TensorFlow graph, and its signatures."""
 
 import contextlib
 import dataclasses
@@ -54,7 +54,7 @@ class ServedText:
 
         Args:
             text: String tensor `(B,)`.
-            limit: Greatest number of wordpieces.
+            limit: Maximum number of wordpieces.
             name: Name of the input, for the error.
             is_target: Whether the texts are translations.
         """
@@ -65,7 +65,7 @@ class ServedText:
         lengths = tf.cast(pieces.row_lengths(), tf.int32)
         if self.source_end or is_target:
             ends = tf.fill([tf.size(text), 1], self.end)
-        else:  # padding, so that there is something to look at
+        else:  # padding, so that attention has something to look at
             ends = tf.fill([tf.size(text), 1], self.pad)
         token_ids = tf.concat([pieces, ends], axis=1).to_tensor()
         return TokenBatch(
@@ -77,7 +77,7 @@ class ServedText:
 
         Args:
             token_ids: Int32 tensor `(B, S)`.
-            limit: Greatest number of wordpieces.
+            limit: Maximum number of wordpieces.
 
         Returns:
             Token ids and their padding mask, int32 tensors `(B, min(S, limit + 1))`.
@@ -144,7 +144,7 @@ def _translate_by_sentence(text, translate, tokenizer, max_input_length):
         text: String tensor `(B,)`.
         translate: Function of sentences `(N,)` that gives their translations and scores `(N,)`.
         tokenizer: A `tensorflow_text.SentencepieceTokenizer`.
-        max_input_length: Greatest number of wordpieces of a sentence.
+        max_input_length: Maximum number of wordpieces in a sentence.
 
     Returns:
         Dictionary of `translation`, `score` and `sentences`, `(B,)` each.
@@ -186,7 +186,7 @@ def _in_batches(translate, sentences):
 
 
 NO_SCORE = -1e30
-"""Score of a hypothesis that there is not, as under a constraint; JSON has no infinity."""
+"""Score of a missing hypothesis, for example under a constraint; JSON has no infinity."""
 
 
 def build_served_translator(model, options, weights):

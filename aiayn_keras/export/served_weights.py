@@ -1,4 +1,4 @@
-"""Weights of a served graph: shared, packed and halved."""
+"""The weights of a served graph: shared tables, packed decoders, halved matrices."""
 
 import contextlib
 import functools
@@ -68,7 +68,7 @@ class SharedTables:
 
     @contextlib.contextmanager
     def scope(self):
-        """Context manager in which the model's layers, traced, read the shared tables."""
+        """Context manager in which the model's layers read the shared tables when traced."""
         for layer, table in self._own:
             layer.table = self._shared[table.tobytes()]
         try:
@@ -168,7 +168,7 @@ class HalfPrecisionWeights:
         self._matrices = matrices
 
     def scope(self):
-        """Context manager in which the model's layers, traced, read the restored weights."""
+        """Context manager in which the model's layers read the restored weights when traced."""
         return self._mapping(restored.read() for restored in self.restored)
 
     def loading_scope(self):

@@ -1,4 +1,4 @@
-"""The versions of TensorFlow Serving that a kit names, and the ops that each of them has."""
+"""The versions of TensorFlow Serving that a kit names, and the ops of each."""
 
 from dataclasses import dataclass
 from importlib import resources
@@ -95,7 +95,7 @@ def _remedy(graph):
 def used_ops(graph):
     """The ops of a GraphDef and its functions, each with its attributes, as sets by name.
 
-    Calls of functions are no ops. Attributes that begin with `_` are hints, which any server takes.
+    Function calls are not ops. Attributes that begin with `_` are hints that any server accepts.
     """
     functions = graph.library.function
     nodes = [*graph.node, *(node for function in functions for node in function.node_def)]

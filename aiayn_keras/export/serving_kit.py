@@ -1,4 +1,4 @@
-"""The files beside a model's versions: configuration of TensorFlow Serving, and the model card."""
+"""The files beside a model's versions: TensorFlow Serving's configuration and the model card."""
 
 import re
 
@@ -26,7 +26,7 @@ def check_name(name):
 
 
 def check_kit(folder):
-    """Checks that a folder's name and what is in it will do for another version.
+    """Checks that a folder's name and content are fit for another version.
 
     Args:
         folder: `pathlib.Path` of the folder `<name>`; it need not exist.
@@ -35,7 +35,7 @@ def check_kit(folder):
         The numbers of the versions that are there, in ascending order.
 
     Raises:
-        FileExistsError: For a folder with files, none of which is of a kit.
+        FileExistsError: For a folder with files that do not belong to a kit.
         FileNotFoundError: For a version without notes.
         ValueError: For notes or a `models.config` that are not what the export writes.
     """
@@ -88,7 +88,7 @@ def write_kit(folder):
     """Writes all files beside the versions in `folder`; each appears whole or not at all.
 
     The newest version gets the label `canary`. The label `stable` stays where `models.config` has
-    it, and is the oldest version's if there is no `models.config`; it is moved by hand.
+    it, and belongs to the oldest version if there is no `models.config`; it is moved by hand.
 
     Args:
         folder: `pathlib.Path` of the folder `<name>` with at least one version.
@@ -122,7 +122,7 @@ def server_flags(base_path, batched):
 
     Args:
         base_path: Path of the folder `<name>` on the server.
-        batched: Whether the server makes batches of requests.
+        batched: Whether the server batches requests.
 
     Returns:
         List of strings.

@@ -1,4 +1,4 @@
-"""The options that are fixed in a served graph."""
+"""The options fixed in a served graph, and the notes that record them in each version."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ class ServingOptions(SearchOptions):
     Those of the search are `SearchOptions`'; `num_return_sequences` is that of `translate_nbest`.
 
     Attributes:
-        max_input_length: Greatest number of wordpieces of a text, the end token not counted.
+        max_input_length: Maximum number of wordpieces in a text, without the end token.
         long_text: Treatment of a longer text: `"truncate"` translates its first `max_input_length`
             wordpieces, `"error"` refuses the whole request (INVALID_ARGUMENT) and names its rows.
         documents: Whether there is the signature `translate_document`, which splits texts of any
@@ -31,7 +31,7 @@ class ServingOptions(SearchOptions):
     """
 
     max_input_length: int | None = number_option(
-        None, 1, MAX_TOKENS, "Greatest number of wordpieces of a text. Default: the model's limit."
+        None, 1, MAX_TOKENS, "Maximum number of wordpieces in a text. Default: the model's limit."
     )
     long_text: str = "truncate"
     documents: bool = False
@@ -52,7 +52,7 @@ def make_serving_options(max_sequence_length, **options):
     Raises:
         ValueError: For numbers out of range, an unknown `long_text`, or a constraint that has no
             name.
-        TypeError: For an option that does not exist, or of another type than its default.
+        TypeError: For an unknown option, or one whose type differs from its default's.
     """
     given = {name: value for name, value in options.items() if value is not None}
     num_beams = given.get("num_beams", SearchOptions.num_beams)
@@ -81,8 +81,8 @@ def make_serving_options(max_sequence_length, **options):
 VERSION_FILE = "assets.extra/export.json"
 """Path of the notes in a version's folder."""
 
-MAX_BYTES = 1 << 26
-"""Greatest size of the notes; the largest automaton of a constraint has 38 MB."""
+MAX_NOTES_BYTES = 1 << 26
+"""Maximum size of the notes; the largest automaton of a constraint has 38 MB."""
 
 Text = Annotated[str, Field(max_length=2000)]
 
@@ -94,7 +94,7 @@ class VersionNotes(pydantic.BaseModel):
         options: The fields of `ServingOptions`.
         precision: Number format of the arithmetic.
         weights: Number format of a float32 model's matrices in the files.
-        source_end: Whether the encoder reads an end token behind a source.
+        source_end: Whether the encoder reads an end token after a source.
         tensorflow: Version of TensorFlow that wrote the graph.
         card: Facts for the model card.
     """
@@ -125,8 +125,8 @@ def read_notes(path):
     """Reads the notes of a version.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it is not what the export writes, with the field.
     """
     remedy = "Export into another folder, or move that version away."
-    return parse(VersionNotes, read_bytes(path, MAX_BYTES), path, remedy)
+    return parse(VersionNotes, read_bytes(path, MAX_NOTES_BYTES), path, remedy)

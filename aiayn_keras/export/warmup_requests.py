@@ -1,4 +1,4 @@
-"""Warm-up requests, which a server runs when it loads a model, before it answers others."""
+"""Warm-up requests, which a server runs when it loads a model."""
 
 import itertools
 
@@ -19,7 +19,7 @@ def write_warmup(folder, model_name, tokenizer, texts, options):
 
     Args:
         folder: `pathlib.Path` of a SavedModel.
-        model_name: Name by which it is served.
+        model_name: Name under which it is served.
         tokenizer: Its `TransformerTokenizer`.
         texts: List of typical texts; if it is empty, texts are made of words of the vocabulary.
         options: The `ServingOptions`. Where a long text is an error, which would keep the server

@@ -34,7 +34,7 @@ def test_more_lines_than_memory_should_hold_are_refused(tmp_path):
 
 def test_a_gzip_bomb_is_refused(tmp_path):
     path = write(tmp_path / "bomb.gz", gzip.compress((b"x" * 999 + b"\n") * (FREE_BYTES // 900)))
-    with pytest.raises(CorpusError, match=r"bomb\.gz: the unpacked .*200 times as large.*unpack it"):
+    with pytest.raises(CorpusError, match=r"bomb\.gz: the unpacked .*200 times as.*unpack it"):
         sum(1 for _ in stream_lines(path))
 
 

@@ -6,13 +6,13 @@ import pytest
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras.decoding.constraints.token_automaton import MAX_NUMBER, MAX_TRANSITIONS
 from aiayn_keras.export.serving_options import (
-    MAX_BYTES,
+    MAX_NOTES_BYTES,
     VERSION_FILE,
     VersionNotes,
     make_serving_options,
     read_notes,
 )
-from aiayn_keras.serving.local_page.kit_translator import MAX_NOTES_BYTES
+from aiayn_keras.serving.local_page import kit_translator
 
 
 def test_notes_are_read(tmp_path, note_version):
@@ -49,5 +49,5 @@ def test_notes_hold_the_largest_automaton():
     notes = VersionNotes(
         options=dataclasses.asdict(options), precision="float32", tensorflow="2", card={}
     )
-    assert 30_000_000 < len(notes.to_json()) * share < MAX_BYTES
-    assert MAX_NOTES_BYTES == MAX_BYTES
+    assert 30_000_000 < len(notes.to_json()) * share < MAX_NOTES_BYTES
+    assert kit_translator.MAX_NOTES_BYTES == MAX_NOTES_BYTES
