@@ -19,7 +19,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
         num_beams: Number of beams W.
         length_penalty: The exponent α of the length penalty, 0 or greater; 0 is none.
         coverage_penalty: The factor β of the GNMT coverage penalty, 0 or greater; 0 is none. Only
-            models of this package say what their attention has covered.
+            models of this package report what their attention has covered.
         no_repeat_ngram_size: No n-gram of this size is written twice; 0 allows all.
         length_penalty_offset: 5 for GNMT's length penalty, 0 for that of Hugging Face and
             CTranslate2, see `SearchOptions`.
@@ -74,7 +74,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
             step, cache = self._with_foreign_cache(next, cache)
         inputs = SearchInputs(step, cache, prompt, mask, self.options, stop_token_ids[0])
         token_ids, _ = beam_search(inputs)
-        # A prompt that leaves no room for an end is no hypothesis, and stays as it is.
+        # A prompt that leaves no room for an end is not a hypothesis, and stays as it is.
         return ops.where(ops.cast(mask, "bool"), prompt, token_ids[:, 0])
 
     def _with_foreign_cache(self, next, cache):
@@ -117,7 +117,7 @@ def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):
         Token ids `(B, L)`.
 
     Raises:
-        ValueError: If L is more than the backbone's positions.
+        ValueError: If L exceeds the backbone's positions.
     """
     prompt = inputs["decoder_token_ids"]
     length, limit = prompt.shape[1], backbone.max_sequence_length

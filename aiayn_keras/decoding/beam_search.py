@@ -267,7 +267,7 @@ class Sentences(NamedTuple):
         row: Integer tensor `(B,)`, the row of the sentence in the results of the search.
         prompt: Integer tensor `(B, L)`, the start token and forced tokens.
         mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced.
-        max_lengths: Integer tensor `(B,)`, most tokens between start and end.
+        max_lengths: Integer tensor `(B,)`, maximum number of tokens between start and end.
         limit_penalty: Float32 tensor `(B,)`, the length penalty of a hypothesis at the limit; no
             shorter one's is greater.
     """

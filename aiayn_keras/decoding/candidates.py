@@ -76,7 +76,7 @@ def top_log_probs(logits, k, selectable=None):
 
     Returns:
         Float32 log-probabilities `(N, k)`, best first, int32 token ids `(N, k)`, and the
-        logarithm of what softmax divides by, `(N, 1)`: a log-probability is a logit less it.
+        logarithm of what softmax divides by, `(N, 1)`: a log-probability is a logit minus it.
     """
     probabilities = ops.softmax(logits, axis=-1)
     if selectable is None:
@@ -93,15 +93,15 @@ def top_log_probs(logits, k, selectable=None):
 
 
 def top_candidates(logits, k, block_sizes=BLOCK_SIZES):
-    """The k greatest logits of every row, in three stages.
+    """The k largest logits of every row, in three stages.
 
-    The k greatest lie in the k blocks of tokens with the greatest maxima, so only those blocks
+    The k largest lie in the k blocks of tokens with the largest maxima, so only those blocks
     are searched, again by the maxima of smaller blocks.
 
     Args:
         logits: Float tensor `(N, V)`, V known.
         k: Number of candidates, at most V.
-        block_sizes: Sizes of the blocks of each stage but the last.
+        block_sizes: Block sizes of all stages but the last.
 
     Returns:
         Float tensor `(N, k)`, best first, and their int32 token ids `(N, k)`.

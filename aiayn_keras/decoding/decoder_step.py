@@ -32,7 +32,7 @@ class DecoderCache(NamedTuple):
         visible: Boolean tensor `(B, W, L·W)`, True at the slots that a hypothesis has come
             through, one at each position.
         coverage: Float32 tensor `(B, W, S)`, the attention that each source token has had from
-            what a hypothesis has written; an empty tuple where nobody asks.
+            what a hypothesis has written; an empty tuple if it is not tracked.
     """
 
     memory: Any
@@ -75,7 +75,7 @@ class DecoderCache(NamedTuple):
         )
 
     def append_slots(self, num_beams, index):
-        """Notes that each of W hypotheses writes position `index` into its own slot.
+        """Marks the slot that each of W hypotheses writes at position `index`.
 
         Returns:
             The cache, and the boolean mask `(B, W, L·W)` of the slots that each hypothesis has
@@ -200,7 +200,7 @@ def start_decoding(
         backbone: A `TransformerBackbone`.
         encoder_token_ids: Integer tensor `(B, S)`.
         encoder_padding_mask: Integer tensor `(B, S)`.
-        length: Greatest length of a target, start and end included.
+        length: Maximum length of a target, start and end included.
         num_beams: Number of beams W that share a `DecoderCache`. If not given, the cache is a
             `RowCache`, for KerasHub's samplers.
         track_coverage: Whether the cache sums up the attention of every source token.

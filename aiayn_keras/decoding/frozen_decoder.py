@@ -13,7 +13,7 @@ from keras import ops
 from aiayn_keras.backend import float32_matmul, pack_kernel, swap_heads, take
 
 
-class Dense(NamedTuple):
+class _FrozenDense(NamedTuple):
     """A packed matrix `(D_in, D_out)` in the compute dtype, and a float32 bias `(D_out,)`."""
 
     kernel: Any
@@ -24,7 +24,7 @@ class Dense(NamedTuple):
         return x if self.bias is None else x + self.bias
 
 
-class LayerNorm(NamedTuple):
+class _FrozenLayerNorm(NamedTuple):
     """A layer normalization in float32, in the operations that TensorFlow makes one of."""
 
     gamma: Any
@@ -37,29 +37,29 @@ class LayerNorm(NamedTuple):
         return centered * (ops.rsqrt(variance + self.epsilon) * self.gamma) + self.beta
 
 
-class AddNorm(NamedTuple):
+class _FrozenAddNorm(NamedTuple):
     """An `AddNorm` without dropout."""
 
     join: Callable
-    layer_norm: LayerNorm
+    layer_norm: _FrozenLayerNorm
     normalize_first: bool
 
     def __call__(self, x, sublayer):
         return self.join(x, sublayer, self.layer_norm, self.normalize_first)
 
 
-class FeedForward(NamedTuple):
+class _FrozenFeedForward(NamedTuple):
     """A `PositionwiseFeedForward` without dropout."""
 
-    hidden: Dense
+    hidden: _FrozenDense
     activation: Callable
-    output: Dense
+    output: _FrozenDense
 
     def __call__(self, x):
         return self.output(self.activation(self.hidden(x)))
 
 
-class Attention(NamedTuple):
+class _FrozenAttention(NamedTuple):
     """The projections of an attention.
 
     Attributes:
@@ -72,8 +72,8 @@ class Attention(NamedTuple):
         dtype: The compute dtype, in which heads are multiplied.
     """
 
-    input: Dense
-    output: Dense
+    input: _FrozenDense
+    output: _FrozenDense
     num_heads: int
     key_dim: int
     value_dim: int
@@ -102,15 +102,15 @@ class Attention(NamedTuple):
         return swap_heads(ops.reshape(x, (-1, num_beams, x.shape[-1] // head_dim, head_dim)))
 
 
-class FrozenBlock(NamedTuple):
+class _FrozenBlock(NamedTuple):
     """A `DecoderBlock`."""
 
-    self_attention: Attention
-    self_attention_add_norm: AddNorm
-    cross_attention: Attention
-    cross_attention_add_norm: AddNorm
-    feed_forward: FeedForward
-    feed_forward_add_norm: AddNorm
+    self_attention: _FrozenAttention
+    self_attention_add_norm: _FrozenAddNorm
+    cross_attention: _FrozenAttention
+    cross_attention_add_norm: _FrozenAddNorm
+    feed_forward: _FrozenFeedForward
+    feed_forward_add_norm: _FrozenAddNorm
 
 
 class FrozenDecoder(NamedTuple):
@@ -119,7 +119,7 @@ class FrozenDecoder(NamedTuple):
     Attributes:
         embeddings: Float tensor `(V, D)`.
         positions: Float tensor, array or variable `(L, D)`.
-        blocks: A `FrozenBlock` for every layer.
+        blocks: A `_FrozenBlock` for every layer.
         norm: The last normalization of a pre-norm model, else None.
         logits: Function of float32 rows `(N, D)` that gives float32 logits `(N, V)`.
     """
@@ -127,8 +127,8 @@ class FrozenDecoder(NamedTuple):
     embeddings: Any
     positions: Any
     blocks: list
-    norm: LayerNorm | None
-    logits: Dense
+    norm: _FrozenLayerNorm | None
+    logits: _FrozenDense
 
     def embed(self, token_ids, index):
         """Float32 rows `(B·W, D)` of tokens `(B, W)` at position `index` (paper 3.4, 3.5)."""
@@ -154,7 +154,7 @@ def freeze_decoder(backbone):
 def _freeze_output(embedding, dtype):
     """The output projection of a `ReversibleEmbedding`."""
     bias = None if embedding.logits_bias is None else ops.cast(embedding.logits_bias, "float32")
-    return Dense(pack_kernel(ops.cast(embedding.output_kernel(), dtype)), bias)
+    return _FrozenDense(pack_kernel(ops.cast(embedding.output_kernel(), dtype)), bias)
 
 
 def _freeze_block(block, dtype):
@@ -165,18 +165,18 @@ def _freeze_block(block, dtype):
     )
     sizes = attention.num_heads, attention.key_dim, attention.value_dim, dtype
     inputs = attention.query_dense, attention.key_dense, attention.value_dense
-    return FrozenBlock(
-        self_attention=Attention(
+    return _FrozenBlock(
+        self_attention=_FrozenAttention(
             _freeze_dense(dtype, *inputs), _freeze_dense(dtype, attention.output_dense), *sizes
         ),
         self_attention_add_norm=_freeze_add_norm(block.self_attention_add_norm),
-        cross_attention=Attention(
+        cross_attention=_FrozenAttention(
             _freeze_dense(dtype, cross.query_dense),
             _freeze_dense(dtype, cross.output_dense),
             *sizes,
         ),
         cross_attention_add_norm=_freeze_add_norm(block.cross_attention_add_norm),
-        feed_forward=FeedForward(
+        feed_forward=_FrozenFeedForward(
             _freeze_dense(dtype, feed_forward.hidden_dense),
             feed_forward.activation,
             _freeze_dense(dtype, feed_forward.output_dense),
@@ -192,7 +192,7 @@ def _freeze_dense(dtype, *layers):
     bias = None
     if layers[0].use_bias:
         bias = ops.concatenate([ops.cast(layer.bias, "float32") for layer in layers])
-    return Dense(pack_kernel(kernel), bias)
+    return _FrozenDense(pack_kernel(kernel), bias)
 
 
 def _kernel(layer):
@@ -204,9 +204,9 @@ def _kernel(layer):
 
 
 def _freeze_add_norm(layer):
-    return AddNorm(layer.join, _freeze_norm(layer.layer_norm), layer.normalize_first)
+    return _FrozenAddNorm(layer.join, _freeze_norm(layer.layer_norm), layer.normalize_first)
 
 
 def _freeze_norm(layer):
     gamma, beta = (ops.cast(weight, "float32") for weight in (layer.gamma, layer.beta))
-    return LayerNorm(gamma, beta, layer.epsilon)
+    return _FrozenLayerNorm(gamma, beta, layer.epsilon)

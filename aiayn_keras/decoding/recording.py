@@ -74,8 +74,8 @@ class FinishedHypothesis:
 class RecordedSearch:
     """A search with W beams.
 
-    The exponent α has no part in which candidates there are and which of them live on: it ranks the
-    finished hypotheses, and with them decides when the search is over.
+    The exponent α does not affect the candidates, nor their survival: it ranks the finished
+    hypotheses, and so decides when the search is over.
 
     Attributes:
         num_beams: Number of beams W.
@@ -100,7 +100,7 @@ class SearchRecord:
         source: The text.
         source_tokens: What the encoder reads, S wordpieces with the end token.
         searches: A `RecordedSearch` for each number of beams.
-        longest: Most wordpieces that a translation may have, the end token included.
+        longest: Maximum number of wordpieces of a translation, the end token included.
         length_penalty_offset: The k of the length penalty `((k + |y|) / (k + 1))^α`, by which a
             log-probability is divided; |y| counts the end token.
         key_dim: Width d_k of a head's queries and keys.
@@ -129,7 +129,7 @@ def record_search(backbone, tokenizer, source, options):
         tokenizer: A `TransformerTokenizer`.
         source: A string.
         options: List of lists of `SearchOptions`. Those of one list differ in `length_penalty`
-            alone; each list has another `num_beams`.
+            alone; each list has a different `num_beams`.
 
     Returns:
         `SearchRecord`.
@@ -163,7 +163,7 @@ class _Trace:
 
     Attributes:
         num_beams: Number of beams W.
-        longest: Most tokens of a translation, the end token included.
+        longest: Maximum number of tokens of a translation, the end token included.
         steps: List of triples: live hypotheses (tuples of ids), their log-probabilities, and the
             candidates as `(beam, token id, log-probability, fate)`.
         finished: Dictionary of hypotheses that ended, from ids to step and log-probability.

@@ -49,15 +49,15 @@ def score_texts(sources, targets, *, tokenizer, token_log_probs, max_sequence_le
 
     Args:
         sources: List of strings.
-        targets: List of strings, one for a source.
+        targets: List of strings, one for each source.
         tokenizer: A `TransformerTokenizer`.
         token_log_probs: Function of encoder ids and mask `(B, S)`, decoder ids, mask and labels
             `(B, T)` that gives log-probabilities `(B, T)`.
-        max_sequence_length: Most tokens of a text, the end token included.
+        max_sequence_length: Maximum number of tokens of a text, the end token included.
         batch_size: Number of pairs scored together.
 
     Returns:
-        List of one float32 array for a pair, the log-probability in nats of every token of the
+        List of one float32 array for each pair, the log-probability in nats of every token of the
         target and of the end token.
     """
     batch_size = check_integer("batch_size", batch_size, 1, MAX_TEXTS)

@@ -1,4 +1,7 @@
-"""The length penalty, which makes hypotheses of different lengths comparable."""
+"""The options of a search, and the length penalty that two of them define.
+
+The penalty makes hypotheses of different lengths comparable.
+"""
 
 import dataclasses
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ def length_penalty(length, options):
 
     Args:
         length: Number of tokens |y|, the end token included: a float32 tensor or array.
-        options: `SearchOptions`, of which `length_penalty` is α and `length_penalty_offset` k.
+        options: `SearchOptions`: its `length_penalty` is α, its `length_penalty_offset` k.
 
     Returns:
         Float32 tensor or array of `length`'s shape.
@@ -55,17 +58,17 @@ class SearchOptions:
         no_repeat_ngram_size: No n-gram of this many wordpieces is written twice; 0 allows all.
         num_return_sequences: Number of hypotheses N to find for a sentence, at most `num_beams`.
             The fewer, the sooner the search is done.
-        min_length: Least number of wordpieces of a translation.
-        max_length: Greatest number of wordpieces; None for the source's plus `extra_length`.
+        min_length: Minimum number of wordpieces of a translation.
+        max_length: Maximum number of wordpieces; None for the source's plus `extra_length`.
         extra_length: Where there is no `max_length`, number of wordpieces that a translation may
             have more than its source: 50 to translate (paper 6.1), 300 to parse (6.3).
-        constraint: A `Constraint` that every hypothesis keeps, such as `BalancedBrackets`, or what
-            `as_constraint` makes one of: `"brackets"`, or a dictionary.
+        constraint: A `Constraint` that every hypothesis satisfies, such as `BalancedBrackets`, or a
+            value that `as_constraint` converts to one: `"brackets"`, or a dictionary.
 
     Raises:
         ValueError: For a number out of its bounds, more sequences than beams, a `min_length` above
-            `max_length`, or a constraint that there is not or that another option does not go with.
-        TypeError: For something that is no number, or no integer where one is needed.
+            `max_length`, an unknown constraint, or one that conflicts with another option.
+        TypeError: For a value that is not a number, or not an integer where one is needed.
 
     Example:
         >>> SearchOptions(num_beams=5, length_penalty=1.0).max_length is None
@@ -134,7 +137,7 @@ class SearchOptions:
 
 
 def _checked(field, value):
-    """Gives the value of a field of `SearchOptions` in its type, if it is in its bounds."""
+    """Converts the value of a field of `SearchOptions` to its type and checks its bounds."""
     if value is None and field.default is None:
         return None
     check = check_number if field.type is float else check_integer
@@ -142,7 +145,7 @@ def _checked(field, value):
 
 
 def max_pieces(num_pieces, options):
-    """Most wordpieces of the translation of so many wordpieces, integers or tensors."""
+    """Maximum number of wordpieces of the translation of `num_pieces`, integers or tensors."""
     if options.max_length is None:
         return num_pieces + options.extra_length
     return num_pieces * 0 + options.max_length

@@ -41,13 +41,13 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
         texts: List of strings.
         argument: Its name, for errors.
         tokenizer: A `TransformerTokenizer`.
-        max_sequence_length: Most tokens of a text, an end token included, if there is a limit.
+        max_sequence_length: Maximum number of tokens of a text, the end token included.
 
     Returns:
         List of lists of token ids.
 
     Raises:
-        ValueError: For a single string, or something that is no sequence of strings in Unicode.
+        ValueError: For a single string, or anything but a sequence of Unicode strings.
         TextTooLongError: For a text with too many tokens.
     """
     texts = check_texts(argument, texts.tolist() if isinstance(texts, np.ndarray) else texts)
@@ -93,7 +93,7 @@ def pad_batch(sequences, length=None):
 
     Args:
         sequences: Non-empty list of lists of token ids.
-        length: Least width of the arrays, the greatest length if not given.
+        length: Minimum width of the arrays; by default that of the longest sequence.
 
     Returns:
         Int32 arrays `(B, S)`, token ids and padding mask. B is the next power of two, rows beyond

@@ -55,8 +55,8 @@ class Translation(Hypothesis):
     """The best translation of a text, and the runners-up.
 
     Attributes:
-        hypotheses: `num_return_sequences` hypotheses, or as many as there are (under a constraint,
-            or of very short translations), best first; the first repeats this one. They differ in
+        hypotheses: `num_return_sequences` hypotheses, or fewer if fewer exist (under a constraint,
+            or for very short translations), best first; the first repeats this one. They differ in
             wordpieces; two of them may spell one text.
     """
 
@@ -84,12 +84,12 @@ class DocumentTranslation:
 
 
 class NoTranslationError(ValueError):
-    """No translation of some texts keeps the constraint.
+    """Some texts have no translation that satisfies the constraint.
 
     Attributes:
         rows: List of the texts' positions.
-        translations: List with the `Translation` (or `DocumentTranslation`) of every other text,
-            and `None` for these.
+        translations: List with the `Translation` (or `DocumentTranslation`) of each text, `None`
+            for those without one.
     """
 
     def __init__(self, translations):
@@ -169,7 +169,7 @@ def translate_in_batches(
 
 
 def _check_finite(log_probs):
-    """Refuses `(B, N)` log-probabilities if there is a text for which nothing was found."""
+    """Refuses log-probabilities `(B, N)` if nothing was found for one of the texts."""
     if not np.isfinite(log_probs[:, 0]).all():
         raise ValueError(
             "The model gives no probabilities, so there is no translation: weights of it are not "
@@ -179,7 +179,7 @@ def _check_finite(log_probs):
 
 def _align(align, sources, token_ids):
     """Alignments `(B, N, T, S)` of hypotheses `(B, N, L)`, T the longest's length, rounded up."""
-    # Behind it is padding alone, for all of which the model may have no positions.
+    # Only padding follows, and it may exceed the positions of the model.
     width = int((token_ids != 0).sum(axis=2).max()) - 1
     token_ids = token_ids[:, :, : width + -width % LENGTH_MULTIPLE + 1]
     num_rows, num_hypotheses, length = token_ids.shape
@@ -201,8 +201,8 @@ class _Prompts:
         search: The `TranslationSearch`.
 
     Raises:
-        ValueError: For prefixes that do not match the texts in number.
-        TextError: For a prefix with characters that the vocabulary has not.
+        ValueError: If the numbers of prefixes and texts differ.
+        TextError: For a prefix with characters that are not in the vocabulary.
         TextTooLongError: For a prefix that is longer than the translation may be.
     """
 
@@ -276,11 +276,11 @@ def _as_translation(hypotheses):
 
 
 def _read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs, alignments):
-    """The hypotheses of a batch, a tuple for every source; empty if nothing was found.
+    """The hypotheses of a batch, a tuple for each source, empty if nothing was found.
 
     Args:
         tokenizer: A `TransformerTokenizer`.
-        as_token: Its `id_to_token`, or what gives the same sooner.
+        as_token: Its `id_to_token`, or a faster equivalent.
         sources: List of B lists of token ids.
         options: The `SearchOptions`.
         token_ids: Integer array `(B, N, L)`.
@@ -297,7 +297,7 @@ def _read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs
         hypotheses = []
         for n in range(num_hypotheses):
             flat = row * num_hypotheses + n
-            if not np.isfinite(log_probs[row, n]):  # so few there are
+            if not np.isfinite(log_probs[row, n]):  # no further ones exist
                 break
             alignment = None
             if alignments is not None:
@@ -315,7 +315,7 @@ def _read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs
 
 
 def _length_penalties(pieces, options):
-    """The length penalty of each hypothesis, whose end token is none of its pieces."""
+    """The length penalty of each hypothesis, which counts the end token beside its pieces."""
     return length_penalty(np.array([len(each) + 1 for each in pieces], "float32"), options)
 
 

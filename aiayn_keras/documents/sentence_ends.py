@@ -1,4 +1,8 @@
-"""Strings to parts at given bytes."""
+"""The ends of sentences: lines cut behind them, with the string operations that this takes.
+
+A copy of the line is rewritten so that only marks that end a sentence are left; TensorFlow Text's
+sentence breaker then finds them, and the line itself is cut at the same bytes.
+"""
 
 
 def cut(strings, starts):
@@ -41,7 +45,7 @@ def cut(strings, starts):
 def characters(strings):
     """Code points of strings and the bytes at which they begin.
 
-    Bytes that are no UTF-8 are one replacement character each or for several.
+    Bytes that are not valid UTF-8 become replacement characters, one for each or for several.
 
     Returns:
         Two ragged tensors `(N, (C))`, int32 and int64.
@@ -153,7 +157,7 @@ def _write_other_marks(lines):
     copies = _rewrite(lines, _RULES)
     has_capital = tf.strings.regex_full_match(lines, _HAS_CAPITAL)
     copies = tf.where(has_capital, _rewrite(copies, _RULES_IF_CAPITALS), copies)
-    # Lines that are no UTF-8 are rewritten otherwise.
+    # Lines that are not valid UTF-8 change in length.
     return tf.where(tf.strings.length(copies) == tf.strings.length(lines), copies, lines)
 
 

@@ -1,4 +1,9 @@
-"""Spaces, bullets and numbers around a sentence, which are not translated."""
+"""Texts to separators and sentences, and back.
+
+`split_texts` cuts texts at line breaks, then behind sentences, then where a sentence has too many
+wordpieces; spaces, bullets and numbers around a sentence go to the separators, which are not
+translated. `join_texts` puts translations in the place of the sentences.
+"""
 
 import importlib.util
 from typing import Any, NamedTuple
@@ -6,7 +11,7 @@ from typing import Any, NamedTuple
 from aiayn_keras.documents.sentence_ends import characters, cut, is_among, sentences_of_lines
 
 SPACE = r"[\s\x0b\x1c-\x1f\x{85}\p{Z}\x{200b}\x{feff}]"
-"""RE2's `\\s` is that of ASCII."""
+"""In RE2 `\\s` matches ASCII only."""
 
 # "- ", "* ", "# ", "> ", "— " and "1. ", "2) ", "(3) ", "a) " at the beginning of a sentence.
 _BULLET = r"(?:[-*+•·–—>#]+|\(?\d{1,3}[.)]|\(?[A-Za-z]\))"
@@ -30,7 +35,7 @@ class LaidOut(NamedTuple):
 
 
 def lay_out(strings):
-    """Tells sentences `(N,)` from their layout."""
+    """Separates sentences `(N,)` from their layout."""
     import tensorflow as tf
 
     has_letter = tf.strings.regex_full_match(strings, _HAS_LETTER)
@@ -66,7 +71,7 @@ _SPACE_COST, _CHARACTER_COST, _JOINED_COST, _NO_CUT_COST = 0.25, 1.0, 2.0, 9.0
 
 
 def halve_long_sentences(segments, rows, count, limit):
-    """Cuts segments of text until no sentence in them has more than so many wordpieces.
+    """Cuts segments of text until no sentence in them has more than `limit` wordpieces.
 
     A single character of more wordpieces is left as it is.
 
@@ -74,7 +79,7 @@ def halve_long_sentences(segments, rows, count, limit):
         segments: String tensor `(N,)`, sentences with their layout.
         rows: Int64 tensor `(N,)`, the text of each.
         count: Function of sentences `(M,)` that gives their numbers of wordpieces `(M,)`.
-        limit: Greatest number of wordpieces.
+        limit: Maximum number of wordpieces.
 
     Returns:
         Segments `(P,)` and rows `(P,)`.
@@ -160,9 +165,9 @@ def split_texts(texts, count, limit):
     `aiayn_keras.documents.sentence_ends`, and then where it is too long.
 
     Args:
-        texts: String tensor `(B,)`. Bytes that are no UTF-8 come back as they are.
+        texts: String tensor `(B,)`. Bytes that are not valid UTF-8 come back as they are.
         count: Function of sentences `(M,)` that gives their numbers of wordpieces `(M,)`.
-        limit: Greatest number of wordpieces of a sentence. A single character may have more.
+        limit: Maximum number of wordpieces of a sentence. A single character may have more.
 
     Returns:
         `SplitTexts`; joined, they are the texts.
@@ -224,7 +229,7 @@ def split_strings(texts, proto, limit):
     Args:
         texts: List of strings.
         proto: Bytes of the SentencePiece model.
-        limit: Greatest number of wordpieces of a sentence.
+        limit: Maximum number of wordpieces of a sentence.
 
     Returns:
         Lists of separators and lists of sentences, a pair for each text.

@@ -15,14 +15,14 @@ def translate_by_sentence(texts, translate, tokenizer, max_sequence_length):
         texts: List of strings.
         translate: Function of a list of sentences that gives a list of `Translation`.
         tokenizer: A `TransformerTokenizer`.
-        max_sequence_length: Most tokens of a sentence, the end token included.
+        max_sequence_length: Maximum number of tokens of a sentence, the end token included.
 
     Returns:
         List of `DocumentTranslation`.
 
     Raises:
         TextTooLongError: For a text with a word that is longer than the model has positions.
-        NoTranslationError: If no translation of a sentence keeps the constraint.
+        NoTranslationError: If no translation of a sentence satisfies the constraint.
     """
     texts = check_texts("texts", texts)
     documents = split_strings(texts, tokenizer.proto, max_sequence_length - 1)
@@ -44,7 +44,7 @@ def translate_by_sentence(texts, translate, tokenizer, max_sequence_length):
 
 
 def _join(separators, sentences, translations):
-    """The `DocumentTranslation`; `None` if there is none of a sentence."""
+    """The `DocumentTranslation`; `None` if a sentence has no translation."""
     if any(translation is None for translation in translations):
         return None
     texts = [*(translation.text for translation in translations), ""]

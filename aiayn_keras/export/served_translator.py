@@ -303,18 +303,18 @@ class _ServedSearch:
         token_ids = tf.TensorSpec([None, None], tf.int32)
 
         @tf.function(input_signature=[token_ids, token_ids], autograph=False)
-        def find(token_ids, padding_mask):
+        def search(token_ids, padding_mask):
             with self.scope():
-                search = TranslationSearch(
+                of_batch = TranslationSearch(
                     (self.backbone,), self.tokenizer, options, (self.decoder.read(),)
                 )
                 return tf.cond(
                     tf.equal(tf.shape(token_ids)[0], 1),
-                    lambda: search.find_one(token_ids, padding_mask),
-                    lambda: search.find(token_ids, padding_mask),
+                    lambda: of_batch.find_one(token_ids, padding_mask),
+                    lambda: of_batch.find(token_ids, padding_mask),
                 )
 
-        return find
+        return search
 
     def translate(self, text, num_hypotheses):
         """Finds the N best translations of texts `(B,)`, and their scores, `(B, N)` each."""

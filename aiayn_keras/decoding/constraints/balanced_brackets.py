@@ -18,7 +18,7 @@ SPACE = "▁"
 
 NO_LABEL = -1
 NO_BRACKET = -2
-"""Closed by no token, not even by those that are no brackets."""
+"""Matches no token, not even those that are not brackets."""
 
 LEAF, OPEN, END = 1, 2, 4
 """Kinds of tokens; the sum of some is a row of a table."""
@@ -30,7 +30,7 @@ class BracketVocabulary(NamedTuple):
     Attributes:
         opens: Int32 array `(V,)`, the label that a token opens, or `NO_LABEL`.
         closes: Int32 array `(V,)`, the label that it closes, or `NO_LABEL`.
-        is_leaf: Boolean array `(V,)`, True for what is read as one word that is no bracket.
+        is_leaf: Boolean array `(V,)`, True for pieces read as one word that are not brackets.
         begins_word: Boolean array `(V,)`, True for what begins with `▁`.
     """
 
@@ -47,7 +47,7 @@ class BracketState(NamedTuple):
         labels: Integer tensor `(B, W, max_depth)`, labels of the open constituents from the root
             down; anything beyond `depth`.
         depth: Integer tensor `(B, W)`, number of open constituents.
-        words_left: Integer tensor `(B, W)`, words of the source that are no leaves yet; 1 where
+        words_left: Integer tensor `(B, W)`, words of the source that are not leaves yet; 1 where
             leaves are not counted, as another may always follow.
         is_empty: Boolean tensor `(B, W)`, True where the innermost open constituent, or the
             translation, has nothing in it.
@@ -67,7 +67,7 @@ class BracketRules:
         end_token_id: The token that ends a hypothesis behind its tree.
         is_word: Boolean array `(V,)`, True for tokens of a source that begin a word, each of which
             becomes a leaf; None if leaves are free.
-        max_depth: Most constituents that are open at once.
+        max_depth: Maximum number of constituents open at once.
 
     Raises:
         ValueError: If no label has both brackets.
@@ -212,11 +212,11 @@ class BalancedBrackets(Constraint):
     Attributes:
         words: `"source"` for as many leaves as the source has words, the wordpieces of it that
             begin with `▁`; None for any number.
-        max_depth: Most constituents that are open at once; nothing is opened beyond.
+        max_depth: Maximum number of constituents open at once; nothing is opened beyond.
 
     Raises:
         ValueError: For other `words`, or a depth out of bounds.
-        TypeError: For a depth that is no integer.
+        TypeError: For a depth that is not an integer.
 
     Example:
         >>> model.translate(["The cat sat ."], constraint=BalancedBrackets())  # doctest: +SKIP

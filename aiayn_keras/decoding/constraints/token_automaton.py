@@ -77,7 +77,7 @@ def _check_tokens(tokens, vocabulary_size, special_token_ids):
 
 MAX_TRANSITIONS = 1 << 20
 MAX_NUMBER = (1 << 31) - 1
-"""Greatest number of a state, and greatest token id: an int32."""
+"""Maximum of state numbers and token ids: that of int32."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class TokenAutomaton(Constraint):
         final: Tuple of the states in which a translation may end.
 
     Raises:
-        ValueError: For transitions that are no such triples or lead from one state with one token
+        ValueError: For transitions that are not such triples or lead from one state with one token
             to two, or if no final state can be reached.
 
     Example:
@@ -128,7 +128,7 @@ class TokenAutomaton(Constraint):
         return cls(tuple(transitions), tuple(sorted(final)))
 
     def distances(self):
-        """Least numbers of tokens to the end, by state; a state that leads nowhere is not there."""
+        """Minimum numbers of tokens to the end, by state; states that lead nowhere are left out."""
         before = {}
         for state, _, following in self.transitions:
             before.setdefault(following, []).append(state)
