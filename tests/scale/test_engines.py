@@ -99,9 +99,13 @@ def test_without_ray_the_error_says_what_to_install(tmp_path, monkeypatch):
         results_of(Engine(2, THIS_MACHINE), tmp_path)
 
 
-def test_on_ray_a_part_is_begun_again_when_its_worker_dies(tmp_path):
+def run_on_ray(folder, program, timeout):
+    """Runs a program that writes `answers.json` into a folder; gives what it wrote.
+
+    A process of its own, since Ray speaks to the machine's address, which tests may not reach; and
+    not from its output, to which Ray writes at times of its own.
+    """
     pytest.importorskip("ray")
-    # A process of its own: Ray speaks to the machine's address, which tests may not reach.
     program = f"""
 import json, pathlib
 import ray
@@ -109,29 +113,45 @@ from aiayn_keras.scale import engines
 from aiayn_keras.scale.engines import Engine
 from tests.scale.work_doubles import CountingWorkDouble
 
-def run(folder, *arguments, parts=tuple(range(9))):
-    (folder := pathlib.Path({str(tmp_path)!r}) / folder).mkdir()
+def run(engine, folder, *arguments, parts=tuple(range(9))):
+    (folder := pathlib.Path({str(folder)!r}) / folder).mkdir()
     try:
         return sorted(engine.run(CountingWorkDouble, (str(folder), *arguments), parts))
     except (ValueError, RuntimeError) as error:
         return str(error), "in __call__" in "".join(getattr(error, "__notes__", ()))
 
+answers = []
+{program}
+pathlib.Path({str(folder)!r}, "answers.json").write_text(json.dumps(answers))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=timeout
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads((folder / "answers.json").read_text())
+
+
+@pytest.mark.slow
+def test_on_ray_a_part_is_begun_again_when_its_worker_dies(tmp_path):
+    program = 'answers += run(Engine(2, "local"), "killed", (1,), parts=(0, 1, 2))'
+    assert run_on_ray(tmp_path, program, timeout=600) == [0, 10, 20]
+    assert len(list(tmp_path.glob("killed/call-1.*"))) == 2
+
+
+@pytest.mark.slow
+def test_on_ray_errors_and_deaths_are_reported_and_cores_are_passed_on(tmp_path):
+    program = """
 engines.MAX_DEATHS = 1
-engine = Engine(2, "local")
-answers = [run("refusing", (), 4)]
+answers += [run(Engine(2, "local"), "refusing", (), 4)]
 ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
 engine = Engine(3, "local")  # one waits for a core, and takes that of a dead one
-answers += [run("killed", (3, 5)), run("damaged", (), -1), run("odd", (), 4, True)]
+answers += [run(engine, "killed", (3, 5)), run(engine, "damaged", (), -1)]
+answers += [run(engine, "odd", (), 4, True)]
 engine = Engine(1, "local")
-answers += [run("deadly", (-7,), parts=[-7]), run("deadly at once", (-1,))]
+answers += [run(engine, "deadly", (-7,), parts=[-7]), run(engine, "deadly at once", (-1,))]
 ray.shutdown()
-pathlib.Path({str(tmp_path)!r}, "answers.json").write_text(json.dumps(answers))
 """
-    command = [sys.executable, "-c", program]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stderr
-    # Not from its output, to which Ray writes at times of its own.
-    answers = json.loads((tmp_path / "answers.json").read_text())
+    answers = run_on_ray(tmp_path, program, timeout=1800)
     assert answers[:4] == [
         ["part 4 is damaged", True],
         [10 * part for part in PARTS],
