@@ -12,7 +12,7 @@ BATCH, MODEL = "batch", "model"
 """Names of the axes of a mesh of devices: copies of the model, and parts of each copy."""
 
 
-def model_layout(device_mesh):
+def _model_layout(device_mesh):
     """Splits the Transformer's weights by heads, hidden units and tokens (arXiv:1909.08053).
 
     | weight | split over the devices of a copy |
@@ -146,7 +146,7 @@ def _model_parallel(devices, size):
         (len(devices) // size, size), (BATCH, MODEL), np.array(devices)
     )
     distribution = keras.distribution.ModelParallel(
-        layout_map=model_layout(mesh), batch_dim_name=BATCH, auto_shard_dataset=False
+        layout_map=_model_layout(mesh), batch_dim_name=BATCH, auto_shard_dataset=False
     )
     if distribution.num_processes > 1:
         raise DevicesError(

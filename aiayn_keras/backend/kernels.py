@@ -98,7 +98,7 @@ def float32_matmul(x, kernel):
     return ops.cast(ops.matmul(x, kernel), "float32")
 
 
-def matmul_transposed(x, y):
+def _matmul_transposed(x, y):
     """`x · yᵀ` of the last two axes: `(..., N, K)` and `(..., M, K)` give `(..., N, M)`.
 
     TensorFlow fuses product and transposition by itself, but not inside a loop.
@@ -111,7 +111,7 @@ def matmul_transposed(x, y):
 
 
 def float32_matmul_transposed(x, y):
-    """`matmul_transposed` with a float32 result.
+    """`_matmul_transposed` with a float32 result.
 
     XLA computes it, and its gradient, without rounding to half precision first, for which a TPU
     would need another pass over the result.
@@ -120,7 +120,7 @@ def float32_matmul_transposed(x, y):
         import jax.numpy as jnp
 
         return jnp.matmul(x, jnp.swapaxes(y, -1, -2), preferred_element_type="float32")
-    return ops.cast(matmul_transposed(x, y), "float32")
+    return ops.cast(_matmul_transposed(x, y), "float32")
 
 
 def swap_heads(x):

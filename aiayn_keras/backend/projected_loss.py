@@ -4,7 +4,7 @@ import math
 
 import keras
 
-MAX_CHUNKS = 8
+_MAX_CHUNKS = 8
 
 
 def projects_in_loss():
@@ -87,7 +87,7 @@ def _in_chunks(hidden_states, matrix, labels, weights, label_smoothing):
 
     B, T = labels.shape
     # With fewer tokens than D, a chunk would mostly add up gradients of the matrix.
-    most_chunks = min(max(B * T // matrix.shape[1], 1), MAX_CHUNKS)
+    most_chunks = min(max(B * T // matrix.shape[1], 1), _MAX_CHUNKS)
     positions = math.ceil(T / most_chunks)
     chunks = math.ceil(T / positions)
     kernel = matrix.astype(hidden_states.dtype)

@@ -28,21 +28,21 @@ MAX_BYTES = 3 << 29
 """Memory of a child, beyond the size of the files that it reads."""
 
 MAX_SECONDS = 10.0
-"""Time for reading, beyond one second for each `BYTES_PER_SECOND` of the files."""
+"""Time for reading, beyond one second for each `_BYTES_PER_SECOND` of the files."""
 
-MAX_START_SECONDS = 120.0
+_MAX_START_SECONDS = 120.0
 """Time for starting Python and importing the reader's library, which may be on a slow disk."""
 
-BYTES_PER_SECOND = 20e6
+_BYTES_PER_SECOND = 20e6
 MAX_GROWTH = 16
 """Maximum size of the arrays as a multiple of the size of the files."""
 
 MAX_HEADER_BYTES = 1 << 26
-MAX_LOG_BYTES = 1 << 20
-MAX_REASON = 300
+_MAX_LOG_BYTES = 1 << 20
+_MAX_REASON = 300
 """Maximum number of characters of a reader's own message."""
 
-REFUSED, OUT_OF_MEMORY = 3, 4
+REFUSED, _OUT_OF_MEMORY = 3, 4
 """Exit codes of the child."""
 
 REMEDY = "it is damaged or hostile: copy it again, or get it from a source that you trust"
@@ -71,7 +71,7 @@ def read_in_child(reader, function, path, files=None, library=None, **arguments)
             line with the path.
     """
     num_bytes = _bytes_on_disk([path] if files is None else files)
-    max_bytes, seconds = MAX_BYTES + num_bytes, MAX_SECONDS + num_bytes / BYTES_PER_SECOND
+    max_bytes, seconds = MAX_BYTES + num_bytes, MAX_SECONDS + num_bytes / _BYTES_PER_SECOND
     call = {
         "reader": str(reader),
         "function": function,
@@ -82,7 +82,7 @@ def read_in_child(reader, function, path, files=None, library=None, **arguments)
     found = problem = None
     with tempfile.TemporaryFile() as log:
         with _start(call, log) as process, _Deadline(process) as deadline:
-            deadline.set(MAX_START_SECONDS)
+            deadline.set(_MAX_START_SECONDS)
             if process.stdout.read(1):  # the library is imported
                 deadline.set(seconds)
                 try:
@@ -94,7 +94,7 @@ def read_in_child(reader, function, path, files=None, library=None, **arguments)
                     process.kill()
             code = process.wait()
         log.seek(0)
-        reason = log.read(MAX_LOG_BYTES).decode("utf-8", "backslashreplace").split("\n")[-1]
+        reason = log.read(_MAX_LOG_BYTES).decode("utf-8", "backslashreplace").split("\n")[-1]
     if found is not None and code == 0:
         return found
     if problem is not None:
@@ -103,11 +103,11 @@ def read_in_child(reader, function, path, files=None, library=None, **arguments)
         problem = reason.rstrip(" .,")
     elif deadline.has_passed:
         problem = f"it takes more than {deadline.seconds:.0f} seconds; {REMEDY}"
-    elif code == OUT_OF_MEMORY:
+    elif code == _OUT_OF_MEMORY:
         problem = f"it takes more than {max_bytes >> 20:,} MB of memory; {REMEDY}"
     else:
         problem = f"its reader {_end_of(code)}; {REMEDY}"
-    raise ValueError(f"{path} cannot be read: {problem:.{MAX_REASON}}.")
+    raise ValueError(f"{path} cannot be read: {problem:.{_MAX_REASON}}.")
 
 
 def _start(call, log):
@@ -207,7 +207,7 @@ def _main(call):
         pipe.flush()
         _send(_load(Path(call["reader"]), call["function"])(**call["arguments"]), pipe)
     except MemoryError:
-        return OUT_OF_MEMORY
+        return _OUT_OF_MEMORY
     except (ValueError, OSError) as error:
         os.write(2, b"\n" + " ".join(str(error).split()).encode("utf-8", "backslashreplace"))
         return REFUSED
@@ -217,7 +217,7 @@ def _main(call):
 def _limit(max_bytes):
     import resource
 
-    for name, limit in (("CORE", 0), ("FSIZE", MAX_LOG_BYTES), ("DATA", max_bytes)):
+    for name, limit in (("CORE", 0), ("FSIZE", _MAX_LOG_BYTES), ("DATA", max_bytes)):
         kind = getattr(resource, f"RLIMIT_{name}")
         _, hard = resource.getrlimit(kind)
         if hard != resource.RLIM_INFINITY:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import ml_dtypes  # comes with Keras
 import numpy as np
 
-SAFETENSORS_FORMATS = "F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL"
+_SAFETENSORS_FORMATS = "F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL"
 
-STORAGES = {
+_STORAGES = {
     "DoubleStorage": np.float64,
     "FloatStorage": np.float32,
     "HalfStorage": np.float16,
@@ -34,20 +34,20 @@ STORAGES = {
 }
 """PyTorch's names of storages, and the numbers in them."""
 
-REBUILDS = "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor"
-REBUILDS_PARAMETER = (
+_REBUILDS = "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor"
+_REBUILDS_PARAMETER = (
     "torch._utils._rebuild_parameter",
     "torch._utils._rebuild_parameter_with_state",
 )
 """Functions by which pickles make tensors."""
 
-DICTIONARIES = "collections.OrderedDict", "collections.defaultdict", "builtins.dict"
+_DICTIONARIES = "collections.OrderedDict", "collections.defaultdict", "builtins.dict"
 DAMAGED = "it is damaged, or was not written by `torch.save`"
 
-LEGACY_VERSION = 1001
+_LEGACY_VERSION = 1001
 MAX_AXES = 8
-MAX_PICKLE_BYTES = 1 << 26
-ARCHIVE_END_BYTES = 22
+_MAX_PICKLE_BYTES = 1 << 26
+_ARCHIVE_END_BYTES = 22
 
 
 def read_tensors(path):
@@ -80,7 +80,7 @@ def read_safetensors(path):
     arrays = {}
     for name, part in slices.items():
         shape = part.get_shape()
-        if part.get_dtype() not in SAFETENSORS_FORMATS or len(shape) > MAX_AXES:
+        if part.get_dtype() not in _SAFETENSORS_FORMATS or len(shape) > MAX_AXES:
             raise ValueError(
                 f"the tensor `{name:.100}` has the format {part.get_dtype()} and the shape {shape}"
             )
@@ -174,7 +174,7 @@ class _InertUnpickler(pickle.Unpickler):
 
     def find_class(self, module, name):
         name = f"{module}.{name}"
-        if name in DICTIONARIES:
+        if name in _DICTIONARIES:
             return _Dictionary
         return self.classes.setdefault(name, _stand_in(name))
 
@@ -183,7 +183,7 @@ class _InertUnpickler(pickle.Unpickler):
             raise ValueError("it refers to something that is not a whole storage")
         _, kind, key, _, count = pid[:5]
         name = getattr(kind, "name", "") if isinstance(kind, type) else ""
-        dtype = STORAGES.get(name.removeprefix("torch.").removeprefix("storage."))
+        dtype = _STORAGES.get(name.removeprefix("torch.").removeprefix("storage."))
         if dtype is None or not isinstance(key, str) or not _are_counts((count,)):
             raise ValueError(f"it has a storage of an unknown type, {name:.60}")
         self.storages.add(key)
@@ -206,7 +206,7 @@ def _read_torch_zip(path):
     with _refusing(DAMAGED):
         archive = zipfile.ZipFile(path)
     root = _root_of(archive)
-    pickled = _read_member(archive, f"{root}/data.pkl", MAX_PICKLE_BYTES)
+    pickled = _read_member(archive, f"{root}/data.pkl", _MAX_PICKLE_BYTES)
     with _refusing(DAMAGED):
         content = _InertUnpickler(io.BytesIO(pickled)).load()
 
@@ -223,7 +223,7 @@ def _read_torch_zip(path):
 
 def _check_end(path):
     with open(path, "rb") as file:
-        file.seek(-min(ARCHIVE_END_BYTES, file.seek(0, io.SEEK_END)), io.SEEK_END)
+        file.seek(-min(_ARCHIVE_END_BYTES, file.seek(0, io.SEEK_END)), io.SEEK_END)
         if file.read(4) != b"PK\5\6":
             raise ValueError("its archive is cut off, or something follows its end")
 
@@ -292,7 +292,7 @@ def _names_in_legacy(path):
     """
     with open(path, "rb") as file:
         _, version, system = (_InertUnpickler(file).load() for _ in range(3))
-        if version != LEGACY_VERSION or system.get("little_endian") is not True:
+        if version != _LEGACY_VERSION or system.get("little_endian") is not True:
             raise ValueError("its version is unknown, or its numbers are big-endian")
         unpickler = _InertUnpickler(file)
         unpickler.load()
@@ -303,9 +303,9 @@ def _names_in_legacy(path):
 
 def _view(value, numbers_of):
     """The shape of a tensor that a pickle describes, and a function that reads it; or None."""
-    if getattr(value, "name", None) in REBUILDS_PARAMETER and getattr(value, "args", None):
+    if getattr(value, "name", None) in _REBUILDS_PARAMETER and getattr(value, "args", None):
         value = value.args[0]
-    if not isinstance(value, _StandIn) or value.name not in REBUILDS or len(value.args) < 4:
+    if not isinstance(value, _StandIn) or value.name not in _REBUILDS or len(value.args) < 4:
         return None
     storage, offset, shape, strides = value.args[:4]
     if not isinstance(storage, _Storage) or not _are_counts((offset,), shape, strides):

@@ -25,23 +25,23 @@ from aiayn_keras.convert.weights import (
     half_and_half_sinusoids,
 )
 
-DEFAULT_EPSILON = 1e-5
+_DEFAULT_EPSILON = 1e-5
 """The engine's ε of layer normalization where `config.json` does not state one."""
 
-PADDINGS = ("<pad>", "<blank>")
+_PADDINGS = ("<pad>", "<blank>")
 """Names of the padding token, which the configuration does not state; `<blank>` is OpenNMT's."""
 
-HEADS_OF_SPECIFICATION = {"": 8, "TransformerBase": 8, "TransformerBig": 16}
+_HEADS_OF_SPECIFICATION = {"": 8, "TransformerBase": 8, "TransformerBig": 16}
 """Heads of old models, which depend on the specification; a `TransformerSpec` states them."""
 
 ACTIVATIONS = {0: "relu", 2: "silu", 3: "gelu", 5: "tanh", 6: "sigmoid"}
 """CTranslate2's codes; our models lack its approximations of GELU, 1 and 4."""
 
-ZEROS = "decoder/start_from_zero_embedding"
+_ZEROS = "decoder/start_from_zero_embedding"
 """Switch of models whose translations begin with zeros, such as Marian's."""
 
-MAX_REVISION = 7
-FIRST_VERSION_WITH_CONFIG = 6
+_MAX_REVISION = 7
+_FIRST_VERSION_WITH_CONFIG = 6
 MAX_CONFIG_BYTES = 1 << 20
 
 NOT_WEIGHTS = ("alignment_layer", "alignment_heads", "embeddings_merge")
@@ -105,7 +105,7 @@ def convert_ctranslate2(folder, dtype=None):
             "normalize_first": settings.normalize_first,
             "activation": settings.activation,
             "attention_bias": has_bias,
-            "layer_norm_epsilon": config.layer_norm_epsilon or DEFAULT_EPSILON,
+            "layer_norm_epsilon": config.layer_norm_epsilon or _DEFAULT_EPSILON,
         },
     )
     _check_all_used(variables)
@@ -143,7 +143,7 @@ def _read_config(folder, model_bin, variables):
     Transformers leaves to the caller.
     """
     path = folder / "config.json"
-    if model_bin.version < FIRST_VERSION_WITH_CONFIG:
+    if model_bin.version < _FIRST_VERSION_WITH_CONFIG:
         config, path = _config_of_variables(variables), model_bin.path
     elif path.exists():
         config = parse(
@@ -155,7 +155,7 @@ def _read_config(folder, model_bin, variables):
         raise ValueError(
             f"{path}: models whose sources begin with a start token cannot be converted."
         )
-    if variables.find([ZEROS], 0, 0):
+    if variables.find([_ZEROS], 0, 0):
         return config.model_copy(update={"decoder_start_token": None, "add_source_eos": True})
     if config.decoder_start_token is None:
         raise ValueError(
@@ -200,14 +200,14 @@ def _read_settings(model_bin, variables):
     """Reads the numbers and switches of a `ModelBin`, whose sides must be equal."""
     path = model_bin.path
     kind, revision = model_bin.specification, model_bin.revision
-    if kind not in (*HEADS_OF_SPECIFICATION, "TransformerSpec"):
+    if kind not in (*_HEADS_OF_SPECIFICATION, "TransformerSpec"):
         raise ValueError(f"{path} holds a `{kind:.60}`, but only a Transformer can be converted.")
-    if not 2 <= revision <= MAX_REVISION:
+    if not 2 <= revision <= _MAX_REVISION:
         raise ValueError(
-            f"{path}: revision {revision:,} of {kind} cannot be read, only 2 to {MAX_REVISION}."
+            f"{path}: revision {revision:,} of {kind} cannot be read, only 2 to {_MAX_REVISION}."
         )
     encoder, decoder = (
-        _side_settings(side, variables, HEADS_OF_SPECIFICATION.get(kind, 8))
+        _side_settings(side, variables, _HEADS_OF_SPECIFICATION.get(kind, 8))
         for side in ("encoder", "decoder")
     )
     if encoder != decoder:
@@ -276,7 +276,7 @@ def _read_vocabulary(folder, side, config, num_rows):
         unknown=row[config.unk_token],
         end=row[config.eos_token],
         start=row.get(config.decoder_start_token),
-        pad=next((row[token] for token in PADDINGS if token in row), None),
+        pad=next((row[token] for token in _PADDINGS if token in row), None),
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from aiayn_keras.common.files import check_regular_file
 
-VERSIONS = range(2, 7)
+_VERSIONS = range(2, 7)
 FORMATS = {
     "float32": np.dtype("<f4"),
     "int8": np.dtype("i1"),
@@ -26,13 +26,13 @@ FORMATS = {
 }
 """Formats of numbers, in the order of their codes."""
 
-FORMAT_OF_SIZE = {1: "int8", 2: "int16", 4: "float32"}
-QUANTIZED = ("int8", "int16")
+_FORMAT_OF_SIZE = {1: "int8", 2: "int16", 4: "float32"}
+_QUANTIZED = ("int8", "int16")
 
-OLD_INT16_SCALE = 1000.0
+_OLD_INT16_SCALE = 1000.0
 """Factor of 16-bit weights in old files that have no scale."""
 
-MAX_VARIABLES = 100_000
+_MAX_VARIABLES = 100_000
 MAX_AXES = 8
 
 
@@ -74,10 +74,10 @@ def read_model_bin(path):
     with path.open("rb") as file:
         reader = _Reader(file, path)
         version = reader.number(4)
-        if version not in VERSIONS:
+        if version not in _VERSIONS:
             raise ValueError(
-                f"{path}: version {version:,} of the layout cannot be read, only {VERSIONS[0]} to "
-                f"{VERSIONS[-1]}. If it is a model of CTranslate2, convert it again."
+                f"{path}: version {version:,} of the layout cannot be read, only {_VERSIONS[0]} to "
+                f"{_VERSIONS[-1]}. If it is a model of CTranslate2, convert it again."
             )
         specification, revision = reader.text(), reader.number(4)
         variables = _read_variables(reader, version)
@@ -108,7 +108,7 @@ class _Reader:
 
     def count(self, what):
         count = self.number(4)
-        if count > MAX_VARIABLES:
+        if count > _MAX_VARIABLES:
             raise ValueError(f"{self.path}: {count:,} {what} are too many: it is damaged.")
         return count
 
@@ -150,7 +150,7 @@ def _read_variables(reader, version):
 
 def _number_format(reader, version, where):
     code = reader.number(1, where)
-    formats = dict(enumerate(FORMATS)) if version >= 4 else FORMAT_OF_SIZE
+    formats = dict(enumerate(FORMATS)) if version >= 4 else _FORMAT_OF_SIZE
     if code not in formats:
         raise ValueError(f"{reader.path}: {where} has the unknown format {code}: it is damaged.")
     return formats[code]
@@ -180,7 +180,7 @@ def _dequantized(variables, path):
     for name, (number_format, array) in variables.items():
         if name.endswith("_scale") and name.removesuffix("_scale") in variables:
             continue
-        if name.endswith("weight") and number_format in QUANTIZED:
+        if name.endswith("weight") and number_format in _QUANTIZED:
             scale = variables.get(f"{name}_scale", (None, None))[1]
             array = _divided(array, number_format, scale, f"{path}: `{name:.200}`")
         arrays[name] = array
@@ -189,7 +189,7 @@ def _dequantized(variables, path):
 
 def _divided(array, number_format, scale, where):
     if scale is None and number_format == "int16":
-        scale = np.float32(OLD_INT16_SCALE)
+        scale = np.float32(_OLD_INT16_SCALE)
     if scale is None or array.ndim == 0 or scale.shape not in ((), array.shape[:1]):
         raise ValueError(
             f"{where} is {number_format}, but does not have a scale for each of its rows."

@@ -40,7 +40,7 @@ FIRST_POSITION = PAD + 1
 
 EPSILON = 1e-5  # PyTorch's
 NOT_WEIGHTS = ("version", "_float_tensor")
-MAX_POSITIONS = 1 << 15
+_MAX_POSITIONS = 1 << 15
 
 REMEDY = "Only `transformer` models of fairseq can be converted."
 
@@ -54,7 +54,7 @@ ACTIVATIONS = {
 """fairseq's names and Keras' names; `gelu_fast` and `gelu_accurate` are approximations."""
 
 
-OLD_NORMS = {
+_OLD_NORMS = {
     "self_attn_layer_norm": ("layer_norms.0",) * 2,
     "encoder_attn_layer_norm": (None, "layer_norms.1"),
     "final_layer_norm": ("layer_norms.1", "layer_norms.2"),
@@ -138,8 +138,8 @@ class Settings(pydantic.BaseModel):
     encoder_normalize_before: bool = False
     decoder_normalize_before: bool = False
     activation_fn: Literal[tuple(ACTIVATIONS)] = "relu"
-    max_source_positions: int = pydantic.Field(default=1024, gt=0, le=MAX_POSITIONS)
-    max_target_positions: int = pydantic.Field(default=1024, gt=0, le=MAX_POSITIONS)
+    max_source_positions: int = pydantic.Field(default=1024, gt=0, le=_MAX_POSITIONS)
+    max_target_positions: int = pydantic.Field(default=1024, gt=0, le=_MAX_POSITIONS)
     dropout: float = pydantic.Field(default=0.1, ge=0, lt=1)
     attention_dropout: float = pydantic.Field(default=0.0, ge=0, lt=1)
     activation_dropout: float = pydantic.Field(default=0.0, ge=0, lt=1)
@@ -265,7 +265,7 @@ def layer_weights(arrays, num_layers, prefix=""):
             for name, part in parts.items():
                 weights |= _attention(arrays, f"{theirs}.{name}", f"{ours}/{part}")
             for name, part in {**norms, "final_layer_norm": "feed_forward"}.items():
-                old = OLD_NORMS[name][is_decoder]
+                old = _OLD_NORMS[name][is_decoder]
                 if f"{theirs}.{name}.weight" not in arrays and f"{theirs}.{old}.weight" in arrays:
                     name = old
                 path = f"{ours}/{part}_add_norm/layer_norm"

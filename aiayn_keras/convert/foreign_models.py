@@ -15,7 +15,7 @@ from aiayn_keras.convert.marian import (
 )
 from aiayn_keras.convert.tensor_files import SHARD_INDEX, shards_of
 
-ENGINE_WEIGHTS = "model.bin"
+_ENGINE_WEIGHTS = "model.bin"
 FORMATS = (
     "a folder of Hugging Face's Marian (config.json with model_type marian), a folder of "
     "CTranslate2 (model.bin), and checkpoints with their vocabularies: of fairseq (--dictionary; "
@@ -95,7 +95,7 @@ def _converter(preset):
     folder = download(str(preset), [CONFIG]) if is_hub_address(preset) else Path(preset)
     if _is_marian(folder):
         return convert_marian
-    if not is_hub_address(preset) and (folder / ENGINE_WEIGHTS).is_file():
+    if not is_hub_address(preset) and (folder / _ENGINE_WEIGHTS).is_file():
         return convert_ctranslate2
     return None
 

@@ -25,7 +25,7 @@ NONE = -1
 
 MAX_VOCABULARY_BYTES = 1 << 26
 MAX_TOKENS = 1 << 20
-MAX_TOKEN_LENGTH = 1000
+_MAX_TOKEN_LENGTH = 1000
 """Maximum number of characters of a token."""
 
 
@@ -161,7 +161,7 @@ def _take(matrix, rows):
 class _TokenList(pydantic.RootModel):
     """A file with one list of strings in JSON."""
 
-    root: list[Annotated[str, pydantic.Field(max_length=MAX_TOKEN_LENGTH, strict=True)]]
+    root: list[Annotated[str, pydantic.Field(max_length=_MAX_TOKEN_LENGTH, strict=True)]]
 
 
 def read_token_file(path):
@@ -212,8 +212,8 @@ def check_tokens(tokens, path, unit):
         raise ValueError(f"{path} has {len(tokens):,} tokens, more than {MAX_TOKENS:,}.")
     places = {}
     for place, token in enumerate(tokens, start=1):
-        if len(token) > MAX_TOKEN_LENGTH:
-            raise ValueError(f"{path}, {unit} {place}: longer than {MAX_TOKEN_LENGTH} characters.")
+        if len(token) > _MAX_TOKEN_LENGTH:
+            raise ValueError(f"{path}, {unit} {place}: longer than {_MAX_TOKEN_LENGTH} characters.")
         if places.setdefault(token, place) != place:
             raise ValueError(
                 f"{path}, {unit} {place}: {token!r:.60} is already {unit} {places[token]}."

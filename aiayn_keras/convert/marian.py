@@ -24,14 +24,14 @@ CONFIG = "config.json"
 WEIGHT_FILES = "model.safetensors", SHARD_INDEX, "pytorch_model.bin"
 VOCABULARY_FILES = "source.spm", "target.spm", "vocab.json"
 MAX_CONFIG_BYTES = 1 << 20
-MAX_TABLE_BYTES = 1 << 26
+_MAX_TABLE_BYTES = 1 << 26
 PAD, UNK, START, END = SPECIAL
-LAYER_NORM_EPSILON = 1e-5  # PyTorch's
+_LAYER_NORM_EPSILON = 1e-5  # PyTorch's
 
 REMEDY = "Only Marian models of the Transformer's own architecture can be converted."
 
 Activation = Literal["swish", "silu", "relu", "gelu"]
-TokenId = Annotated[int, Field(ge=0, lt=INTEGERS["vocabulary_size"][1])]
+_TokenId = Annotated[int, Field(ge=0, lt=INTEGERS["vocabulary_size"][1])]
 
 
 def _size(name):
@@ -59,9 +59,9 @@ class _MarianConfig(pydantic.BaseModel):
     dropout: float = 0.1
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
-    pad_token_id: TokenId
-    eos_token_id: TokenId
-    decoder_start_token_id: TokenId
+    pad_token_id: _TokenId
+    eos_token_id: _TokenId
+    decoder_start_token_id: _TokenId
     scale_embedding: Literal[True]
     normalize_before: Literal[False] = False
     normalize_embedding: Literal[False] = False
@@ -132,7 +132,7 @@ def convert_marian(folder, dtype=None):
         attention_bias=True,
         logits_bias=True,
         position_embedding="given",
-        layer_norm_epsilon=LAYER_NORM_EPSILON,
+        layer_norm_epsilon=_LAYER_NORM_EPSILON,
         max_sequence_length=config.max_position_embeddings,
         dtype=dtype,
     )
@@ -232,7 +232,7 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     folder = Path(folder)
     path = folder / "vocab.json"
     table = parse(
-        _Table, read_bytes(path, MAX_TABLE_BYTES), path, "It is not a table of tokens."
+        _Table, read_bytes(path, _MAX_TABLE_BYTES), path, "It is not a table of tokens."
     ).root
     _check_table(table, path, vocabulary_size)
     start = table[PAD] if start is None else start

@@ -22,15 +22,15 @@ from aiayn_keras.convert.weights import (
 
 ROOT = "model/"
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
-MODEL_VARIABLES = r"model/(?!.*/\.OPTIMIZER_SLOT/).*/\.ATTRIBUTES/VARIABLE_VALUE"
+_MODEL_VARIABLES = r"model/(?!.*/\.OPTIMIZER_SLOT/).*/\.ATTRIBUTES/VARIABLE_VALUE"
 """Regular expression for the names of variables, without those of the optimizer."""
 
-EMBEDDINGS = (
+_EMBEDDINGS = (
     "examples_inputter/features_inputter/embedding",
     "examples_inputter/labels_inputter/embedding",
 )
 OUTPUT = "decoder/output_layer"
-PROJECTIONS = {
+_PROJECTIONS = {
     "linear_queries": "query",
     "linear_keys": "key",
     "linear_values": "value",
@@ -40,7 +40,7 @@ PROJECTIONS = {
 SPECIAL_TOKENS = ("<blank>", "<s>", "</s>")
 """The first three tokens of every vocabulary; the unknown token follows the last."""
 
-UNKNOWN_TOKEN = "<unk>"
+_UNKNOWN_TOKEN = "<unk>"
 PAD, START, END = range(3)
 FIRST_POSITION = 1
 EPSILON = 1e-3  # tf.keras.layers.LayerNormalization
@@ -82,7 +82,7 @@ def convert_opennmt_tf(
             and the variable.
     """
     prefix = find_checkpoint(checkpoint)
-    names, variables = read_checkpoint(prefix, MODEL_VARIABLES)
+    names, variables = read_checkpoint(prefix, _MODEL_VARIABLES)
     if not variables:
         raise ValueError(
             f"{prefix}: it does not hold a model of OpenNMT-tf 2, whose variables are named "
@@ -133,8 +133,8 @@ def convert_opennmt_tf(
 
 def _read_matrices(arrays):
     """The matrices; one that several parts share exists once, under one of its names."""
-    source = arrays.take(EMBEDDINGS[0], 2)
-    target = arrays.find([EMBEDDINGS[1]], 2, source)
+    source = arrays.take(_EMBEDDINGS[0], 2)
+    target = arrays.find([_EMBEDDINGS[1]], 2, source)
     kernel = arrays.find([f"{OUTPUT}/kernel"], 2)
     bias = arrays.find([f"{OUTPUT}/bias"], 1)
     return Matrices(arrays.path, source, target, target if kernel is None else kernel.T, bias)
@@ -147,7 +147,7 @@ def _read_vocabulary(path, num_rows):
             f"{path}: a vocabulary of OpenNMT-tf begins with {', '.join(SPECIAL_TOKENS)}, this "
             f"one with {', '.join(tokens[:3]):.60}."
         )
-    tokens.append(UNKNOWN_TOKEN)
+    tokens.append(_UNKNOWN_TOKEN)
     if len(tokens) != num_rows:
         raise ValueError(
             f"{path} has {len(tokens):,} tokens, the unknown one included, but the embeddings "
@@ -186,7 +186,7 @@ def _layer(arrays, theirs, ours, norm, has_bias):
     if theirs.startswith("decoder"):
         attentions["attention/0"] = "cross_attention"
     for name, part in attentions.items():
-        for linear, projection in PROJECTIONS.items():
+        for linear, projection in _PROJECTIONS.items():
             weights |= _dense(
                 arrays, f"{theirs}/{name}/layer/{linear}", f"{ours}/{part}/{projection}", has_bias
             )

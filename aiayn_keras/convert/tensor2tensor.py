@@ -34,17 +34,17 @@ from aiayn_keras.convert.weights import (
 )
 
 ROOT = "transformer/"
-BODY = "body/"
-TARGET_SPACE = f"{BODY}target_space_embedding/kernel"
+_BODY = "body/"
+_TARGET_SPACE = f"{_BODY}target_space_embedding/kernel"
 
-HPARAMS = "hparams.json"
+_HPARAMS = "hparams.json"
 """File of the settings that a training writes beside its checkpoints."""
 
-MAX_HPARAMS_BYTES = 1 << 20
+_MAX_HPARAMS_BYTES = 1 << 20
 REMEDY = "Only the plain `transformer` of tensor2tensor can be converted."
 
 PARTS = {"self_attention": "self_attention", "encdec_attention": "cross_attention"}
-LINEARS = {"q": "query", "k": "key", "v": "value", "output_transform": "output"}
+_LINEARS = {"q": "query", "k": "key", "v": "value", "output_transform": "output"}
 NORM = re.compile(
     r"layer_(prepostprocess|preprocess|postprocess)(_\d+)?/layer_norm/layer_norm_scale"
 )
@@ -54,10 +54,10 @@ PAD, END = range(2)
 UNKNOWN = "UNK"
 """Token of plain vocabularies for words that they lack; subtokens spell every word."""
 
-SPACE_INSIDE = "␠"
+_SPACE_INSIDE = "␠"
 """Stands in our texts for a space inside a subtoken, since a space separates two."""
 
-QUOTES = ("'", '"')
+_QUOTES = ("'", '"')
 
 
 def convert_tensor2tensor(
@@ -91,12 +91,12 @@ def convert_tensor2tensor(
             and the setting or variable.
     """
     prefix = find_checkpoint(checkpoint)
-    settings = _read_settings(prefix.parent / HPARAMS)
+    settings = _read_settings(prefix.parent / _HPARAMS)
     names, variables = read_checkpoint(prefix, f"{ROOT}.*")
-    if not any(name.startswith(ROOT + BODY) for name in variables):
+    if not any(name.startswith(ROOT + _BODY) for name in variables):
         raise ValueError(
             f"{prefix}: it does not hold a `transformer` of tensor2tensor, whose variables are "
-            f"named `{ROOT}{BODY}...`, but {', '.join(names[:1]):.100}."
+            f"named `{ROOT}{_BODY}...`, but {', '.join(names[:1]):.100}."
         )
     arrays = TrackedArrays(prefix, {n.removeprefix(ROOT): a for n, a in variables.items()})
     matrices = _read_matrices(arrays)
@@ -106,9 +106,9 @@ def convert_tensor2tensor(
         read_vocabulary(paths[1], len(matrices.target), settings.vocab_divisor),
     )
     tokenizer = build_tokenizer(vocabulary, None, None, paths[0])
-    num_layers = arrays.count_equal_layers(f"{BODY}{{side}}/layer_")
+    num_layers = arrays.count_equal_layers(f"{_BODY}{{side}}/layer_")
     positions = _position_tables(arrays, matrices.hidden_dim, target_space)
-    first = f"{BODY}encoder/layer_0"
+    first = f"{_BODY}encoder/layer_0"
     attention = f"{first}/self_attention/multihead_attention"
     model = ForeignModel(
         prefix,
@@ -140,7 +140,7 @@ def convert_tensor2tensor(
 
 def is_tensor2tensor(checkpoint):
     """Whether a file of settings, as tensor2tensor writes it, is beside a checkpoint."""
-    return (find_checkpoint(checkpoint).parent / HPARAMS).is_file()
+    return (find_checkpoint(checkpoint).parent / _HPARAMS).is_file()
 
 
 # === Settings ===
@@ -185,7 +185,7 @@ class _Settings(pydantic.BaseModel):
 
 
 def _read_settings(path):
-    return parse(_Settings, read_bytes(path, MAX_HPARAMS_BYTES), path, REMEDY)
+    return parse(_Settings, read_bytes(path, _MAX_HPARAMS_BYTES), path, REMEDY)
 
 
 # === Vocabularies ===
@@ -206,7 +206,7 @@ def read_vocabulary(path, num_rows, divisor):
         ValueError: If it is damaged, or of a different length; with the line.
     """
     lines = [line.rstrip() for line in read_lines_of(read_bytes(path, MAX_VOCABULARY_BYTES), path)]
-    is_quoted = all(len(line) > 1 and line[0] == line[-1] and line[0] in QUOTES for line in lines)
+    is_quoted = all(len(line) > 1 and line[0] == line[-1] and line[0] in _QUOTES for line in lines)
     tokens = [_unquote(line, path) for line in lines] if is_quoted else lines
     for number, token in enumerate(tokens, start=1):
         if not token:
@@ -222,11 +222,11 @@ def read_vocabulary(path, num_rows, divisor):
 
 def _unquote(line, path):
     token = line[1:-1]
-    if SPACE_INSIDE in token:
+    if _SPACE_INSIDE in token:
         raise ValueError(
             f"{path}: the subtoken {token!r:.60} cannot be distinguished from one with a space."
         )
-    return token.replace(" ", SPACE_INSIDE)
+    return token.replace(" ", _SPACE_INSIDE)
 
 
 # === Matrices and positions ===
@@ -268,10 +268,10 @@ def _position_tables(arrays, hidden_dim, target_space):
     """Sinusoids; those of the encoder include the embedding of the target's space."""
     check_has_sinusoids(arrays.path, hidden_dim)
     sinusoids = half_and_half_sinusoids(DEFAULT_POSITIONS, hidden_dim, first=0)
-    spaces = arrays.find([TARGET_SPACE], 2, np.zeros((1, hidden_dim), "float32"))
+    spaces = arrays.find([_TARGET_SPACE], 2, np.zeros((1, hidden_dim), "float32"))
     if not 0 <= target_space < len(spaces) or spaces.shape[1] != hidden_dim:
         raise ValueError(
-            f"{arrays.path}: `{ROOT}{TARGET_SPACE}` has the shape {spaces.shape}, expected "
+            f"{arrays.path}: `{ROOT}{_TARGET_SPACE}` has the shape {spaces.shape}, expected "
             f"{hidden_dim} columns and a row for `target_space`, {target_space}."
         )
     return sinusoids + spaces[target_space], sinusoids
@@ -283,9 +283,9 @@ def _layer_weights(arrays, num_layers, normalizes_first):
     weights = {}
     for i in range(num_layers):
         for side in SIDES:
-            theirs, ours = f"{BODY}{side}/layer_{i}", f"{side}_block_{i}"
+            theirs, ours = f"{_BODY}{side}/layer_{i}", f"{side}_block_{i}"
             for name, part in list(PARTS.items())[: 1 + (side == "decoder")]:
-                for linear, projection in LINEARS.items():
+                for linear, projection in _LINEARS.items():
                     kernel = arrays.take(f"{theirs}/{name}/multihead_attention/{linear}/kernel", 2)
                     weights[f"{ours}/{part}/{projection}/kernel"] = kernel
                 weights |= _norm(arrays, f"{theirs}/{name}", f"{ours}/{part}_add_norm/layer_norm")
@@ -296,7 +296,7 @@ def _layer_weights(arrays, num_layers, normalizes_first):
             weights |= _norm(arrays, f"{theirs}/ffn", f"{ours}/feed_forward_add_norm/layer_norm")
     if normalizes_first:
         for side in SIDES:
-            weights |= _norm(arrays, f"{BODY}{side}", f"{side}_norm")
+            weights |= _norm(arrays, f"{_BODY}{side}", f"{side}_norm")
     return weights
 
 

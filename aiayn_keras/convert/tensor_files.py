@@ -17,10 +17,10 @@ from aiayn_keras.common.files import check_regular_file, read_bytes
 
 READERS = Path(__file__).with_name("child_readers.py")
 
-ZIP, PICKLE = b"PK\3\4", b"\x80\2"
+_ZIP, _PICKLE = b"PK\3\4", b"\x80\2"
 """First bytes of the two formats of `torch.save`, whose pickles have protocol 2."""
 
-LEGACY_START = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
+_LEGACY_START = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
 """First bytes of files that `torch.save` wrote before PyTorch 1.6: a magic number."""
 
 TORCH = "torch>=2.10"
@@ -28,13 +28,13 @@ TORCH = "torch>=2.10"
 
 SHARD_INDEX = "model.safetensors.index.json"
 MAX_INDEX_BYTES = 1 << 24
-MAX_SHARDS = 1 << 10
+_MAX_SHARDS = 1 << 10
 
 INDEX = ".index"
 STATE = "checkpoint"
 """File in a folder of TensorFlow checkpoints that names the newest."""
 
-MAX_STATE_BYTES = 1 << 20
+_MAX_STATE_BYTES = 1 << 20
 
 
 def read_tensors(path):
@@ -59,7 +59,7 @@ def read_tensors(path):
     if path.name == SHARD_INDEX:
         return _read_shards(path)
     start = _first_bytes(path)
-    if start.startswith((ZIP, PICKLE)):
+    if start.startswith((_ZIP, _PICKLE)):
         return _read_torch("read_tensors", path, start)[1]
     if start[8:9] == b"{":
         return read_in_child(READERS, "read_safetensors", path)[1]
@@ -81,7 +81,7 @@ def read_fairseq_file(path, fields):
         ValueError: If it is damaged, or is not a checkpoint of fairseq; with its name.
     """
     start = _first_bytes(path)
-    if not start.startswith((ZIP, PICKLE)):
+    if not start.startswith((_ZIP, _PICKLE)):
         raise ValueError(f"{path} is not a file from `torch.save`.")
     return _read_torch("read_fairseq", path, start, fields=list(fields))
 
@@ -108,8 +108,8 @@ def shards_of(path):
             raise ValueError(
                 f"{path}: the shard {name!r:.100} is not a safetensors file in the same folder."
             )
-    if not 1 <= len(files) <= MAX_SHARDS:
-        raise ValueError(f"{path} names {len(files):,} shards, expected 1 to {MAX_SHARDS:,}.")
+    if not 1 <= len(files) <= _MAX_SHARDS:
+        raise ValueError(f"{path} names {len(files):,} shards, expected 1 to {_MAX_SHARDS:,}.")
     return weight_map
 
 
@@ -202,8 +202,8 @@ def _read_shards(path):
 
 
 def _read_torch(function, path, start, **arguments):
-    is_pickle = start.startswith(PICKLE)
-    if is_pickle and start != LEGACY_START:
+    is_pickle = start.startswith(_PICKLE)
+    if is_pickle and start != _LEGACY_START:
         raise ValueError(f"{path} cannot be read: it is a pickle, but not from `torch.save`.")
     library = TORCH if is_pickle else None
     return read_in_child(READERS, function, path, library=library, **arguments)
@@ -212,14 +212,14 @@ def _read_torch(function, path, start, **arguments):
 def _first_bytes(path):
     check_regular_file(path)
     with Path(path).open("rb") as file:
-        return file.read(len(LEGACY_START))
+        return file.read(len(_LEGACY_START))
 
 
 def _newest(path):
     """Name of the checkpoint that a file `checkpoint` calls the newest, or None."""
     if not path.is_file():
         return None
-    content = read_bytes(path, MAX_STATE_BYTES).decode("utf-8", errors="replace")
+    content = read_bytes(path, _MAX_STATE_BYTES).decode("utf-8", errors="replace")
     match = re.search(r'^model_checkpoint_path: "(.*)"', content, re.MULTILINE)
     return Path(match[1]).name or None if match else None
 

@@ -19,13 +19,13 @@ from aiayn_keras.models.transformer_tokenizer import MAX_VOCABULARY_BYTES, SPECI
 SPACE = "▁"
 """SentencePiece's sign for a space."""
 
-SOURCE_FILES = ("sentencepiece.model", "source.spm")
-TARGET_FILES = ("target_sentencepiece.model", "target.spm")
+_SOURCE_FILES = ("sentencepiece.model", "source.spm")
+_TARGET_FILES = ("target_sentencepiece.model", "target.spm")
 """Names of SentencePiece models in a folder: those of our exports, and those of OPUS-MT."""
 
 SPECIAL = tuple(SPECIAL_PIECES.values())
 Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
-MIN_SCORE = -1e9
+_MIN_SCORE = -1e9
 """Score of pieces into which no text is split."""
 
 
@@ -37,7 +37,7 @@ def read_sentencepiece_models(folder):
         ValueError: If one is damaged.
     """
     found = []
-    for names in (SOURCE_FILES, TARGET_FILES):
+    for names in (_SOURCE_FILES, _TARGET_FILES):
         paths = [folder / name for name in names if (folder / name).exists()]
         found.append(read_model(paths[0]) if paths else None)
         if paths and not found[-1].pieces:
@@ -155,8 +155,8 @@ def _check_words(words, origin):
         if word is not None and word.startswith(SPACE) and len(word) > 1:
             raise ValueError(
                 f"{origin}: its tokens are wordpieces, such as {word!r:.60}: put the SentencePiece "
-                f"model that splits text into them into the folder, as `{SOURCE_FILES[0]}`; if "
-                f"translations have a different one, as `{TARGET_FILES[0]}`."
+                f"model that splits text into them into the folder, as `{_SOURCE_FILES[0]}`; if "
+                f"translations have a different one, as `{_TARGET_FILES[0]}`."
             )
 
 
@@ -220,7 +220,7 @@ def reorder(model, pieces, words=()):
         elif piece in known and known[piece].type not in (Piece.CONTROL, Piece.UNKNOWN):
             reordered.pieces.append(known[piece])
         else:
-            reordered.pieces.add(piece=piece, score=MIN_SCORE, type=Piece.UNUSED)
+            reordered.pieces.add(piece=piece, score=_MIN_SCORE, type=Piece.UNUSED)
     spec = reordered.trainer_spec
     spec.vocab_size = len(reordered.pieces)
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = range(len(SPECIAL))

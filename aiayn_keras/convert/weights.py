@@ -22,7 +22,7 @@ SIDES = ("encoder", "decoder")
 DEFAULT_POSITIONS = 1024
 """Positions of a model whose sinusoids are not in the file and have no bound in its toolkit."""
 
-MAX_SINUSOID_DIFFERENCE = 1e-6
+_MAX_SINUSOID_DIFFERENCE = 1e-6
 """A table that differs less from the paper's sinusoids is taken for them."""
 
 
@@ -139,7 +139,7 @@ def _is_the_papers(table):
     if hidden_dim % 2:
         return False
     difference = np.abs(table - sinusoidal_encoding(length, hidden_dim)).max(initial=0)
-    return difference < MAX_SINUSOID_DIFFERENCE
+    return difference < _MAX_SINUSOID_DIFFERENCE
 
 
 # === The parts of a model ===

@@ -38,7 +38,7 @@ def repeats_ngram(token_ids, index, ngram_size):
     return ops.any(ops.logical_and(is_same, ops.expand_dims(closes, 1)), axis=2)
 
 
-def forbid_tokens(logits, token_ids, is_forbidden, value):
+def _forbid_tokens(logits, token_ids, is_forbidden, value):
     """Puts `value` into the logits of some tokens.
 
     Args:
@@ -59,7 +59,7 @@ def forbid_tokens(logits, token_ids, is_forbidden, value):
 
 
 # Tokens are searched in blocks of about the first size, what is found in blocks of the second.
-BLOCK_SIZES = (64, 8)
+_BLOCK_SIZES = (64, 8)
 
 
 def top_log_probs(logits, k, selectable=None):
@@ -92,7 +92,7 @@ def top_log_probs(logits, k, selectable=None):
     return values - log_normalizer, tokens, log_normalizer
 
 
-def top_candidates(logits, k, block_sizes=BLOCK_SIZES):
+def top_candidates(logits, k, block_sizes=_BLOCK_SIZES):
     """The k largest logits of every row, in three stages.
 
     The k largest lie in the k blocks of tokens with the largest maxima, so only those blocks
@@ -174,7 +174,7 @@ class TokenLimits(NamedTuple):
             allowed_logits = selectable = ops.where(allowed, logits, NEVER)
         if self.no_repeat_ngram_size:
             repeats = repeats_ngram(token_ids, index, self.no_repeat_ngram_size)
-            selectable = forbid_tokens(allowed_logits, token_ids, repeats, NEVER)
+            selectable = _forbid_tokens(allowed_logits, token_ids, repeats, NEVER)
         # A forbidden token takes at most one place among the best, and so does an early end.
         has_minimum = not isinstance(self.min_length, int) or self.min_length > 0
         num_forbidden = len(self.forbidden_token_ids) + has_minimum

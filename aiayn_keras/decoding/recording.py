@@ -14,7 +14,7 @@ from aiayn_keras.decoding.frozen_decoder import freeze_decoder
 from aiayn_keras.decoding.text_batches import pad_batch, tokenize
 from aiayn_keras.decoding.translating import TranslationSearch
 
-LIVES, FINISHES, IS_DROPPED = "lives", "finishes", "is dropped"
+LIVES, FINISHES, _IS_DROPPED = "lives", "finishes", "is dropped"
 """Fates of a candidate."""
 
 
@@ -184,9 +184,9 @@ class _Trace:
         ids, candidate_log_probs, beams, is_end = (_row(x) for x in candidates)
         for rank in np.flatnonzero(np.isfinite(candidate_log_probs)):
             if is_end[rank]:
-                fate = FINISHES if rank < self.num_beams else IS_DROPPED
+                fate = FINISHES if rank < self.num_beams else _IS_DROPPED
             else:
-                fate = LIVES if next(places) < self.num_beams else IS_DROPPED
+                fate = LIVES if next(places) < self.num_beams else _IS_DROPPED
             beam, log_prob = int(beams[rank]), float(candidate_log_probs[rank])
             fates.append((beam, int(ids[rank, index]), log_prob, fate))
             if fate == FINISHES:

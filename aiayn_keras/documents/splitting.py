@@ -70,7 +70,7 @@ _JOINER = 0x200D
 _SPACE_COST, _CHARACTER_COST, _JOINED_COST, _NO_CUT_COST = 0.25, 1.0, 2.0, 9.0
 
 
-def halve_long_sentences(segments, rows, count, limit):
+def _halve_long_sentences(segments, rows, count, limit):
     """Cuts segments of text until no sentence in them has more than `limit` wordpieces.
 
     A single character of more wordpieces is left as it is.
@@ -141,7 +141,7 @@ def _costs(codes):
     return tf.where(index == 0, _NO_CUT_COST, cost + tf.abs(share - 0.5))
 
 
-LINE_BREAKS = (0x0A, 0x0B, 0x0C, 0x0D, 0x85, 0x2028, 0x2029)
+_LINE_BREAKS = (0x0A, 0x0B, 0x0C, 0x0D, 0x85, 0x2028, 0x2029)
 
 
 class SplitTexts(NamedTuple):
@@ -177,7 +177,7 @@ def split_texts(texts, count, limit):
     lines = _lines(texts)
     segments = sentences_of_lines(lines.values)
     rows = tf.gather(lines.value_rowids(), segments.value_rowids())
-    segments, rows = halve_long_sentences(segments.values, rows, count, limit)
+    segments, rows = _halve_long_sentences(segments.values, rows, count, limit)
     lead, sentences, tail = lay_out(segments)
     is_sentence = sentences != ""
     # A separator more than sentences in every text: the one before each, and the last one.
@@ -265,5 +265,5 @@ def _lines(texts):
     import tensorflow as tf
 
     codes, offsets = characters(texts)
-    is_begin = is_among(tf.roll(codes.values, 1, axis=0), LINE_BREAKS)
+    is_begin = is_among(tf.roll(codes.values, 1, axis=0), _LINE_BREAKS)
     return cut(texts, tf.ragged.boolean_mask(offsets, codes.with_values(is_begin)))

@@ -13,7 +13,7 @@ from aiayn_keras.export.preparation import (
     float32_kernel,
 )
 
-QUANTIZATIONS = (
+_QUANTIZATIONS = (
     "int8",
     "int8_float32",
     "int8_float16",
@@ -77,9 +77,10 @@ def export_ctranslate2(model, filepath, quantization=None):
             activation other than ReLU, swish (SiLU) and GELU.
     """
     check_packages("ctranslate2")
-    if quantization is not None and quantization not in QUANTIZATIONS:
+    if quantization is not None and quantization not in _QUANTIZATIONS:
         raise ValueError(
-            f"`quantization` must be one of {', '.join(QUANTIZATIONS)}. Received: {quantization!r}."
+            f"`quantization` must be one of {', '.join(_QUANTIZATIONS)}. "
+            f"Received: {quantization!r}."
         )
     check_has_tokenizer(model)
     folder = Path(filepath)

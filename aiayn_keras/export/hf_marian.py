@@ -28,7 +28,7 @@ LANGUAGE = "▁>>", "<<"
 """Beginning and end of our token for the language that a source asks for."""
 
 
-def write_marian_tokens(folder, tokenizer, max_sequence_length):
+def _write_marian_tokens(folder, tokenizer, max_sequence_length):
     """Writes `source.spm`, `target.spm`, `vocab.json` and `tokenizer_config.json`.
 
     Tokens keep their ids. Where the two SentencePiece models name them differently, the names in
@@ -77,17 +77,17 @@ def _name(piece):
 EPSILON = 1e-5
 """Added to the variance there, which is PyTorch's default."""
 
-MIN_EPSILON = 1e-12
+_MIN_EPSILON = 1e-12
 
-CLOSE = 2.5e-4
+_CLOSE = 2.5e-4
 """Difference below which a table holds the sinusoids, maybe kept in float16 meanwhile."""
 
 
-def marian_tensors(backbone):
+def _marian_tensors(backbone):
     """Makes the tensors of `MarianMTModel`.
 
     Args:
-        backbone: A `TransformerBackbone` that `check_fits` has passed.
+        backbone: A `TransformerBackbone` that `_check_fits` has passed.
 
     Returns:
         Dictionary from names to float32 arrays.
@@ -122,7 +122,7 @@ def _position_order(backbone):
         sides = backbone.encoder_embedding, backbone.decoder_embedding
         tables = [float32_array(side.table) for side in sides]
         for order, sinusoids in ((as_ours, table[:, halves]), (halves, table)):
-            if all(np.abs(given - sinusoids).max() < CLOSE for given in tables):
+            if all(np.abs(given - sinusoids).max() < _CLOSE for given in tables):
                 return order
     raise ValueError(
         "Marian has the paper's sinusoids for positions. Received: "
@@ -215,8 +215,8 @@ def export_hf_marian(model, filepath, license=None):
 
     The model there is the same function, in float32; its README shows how to run it. With its
     `generation_config.json` it gives the translations of
-    `model.translate(texts, num_beams=4, length_penalty=0.0)`. See `write_marian_tokens` for the few
-    texts that become other tokens, and `hf_marian_weights` for `layer_norm_epsilon`.
+    `model.translate(texts, num_beams=4, length_penalty=0.0)`. See `_write_marian_tokens` for
+    the few texts with different tokens, and `_marian_tensors` for `layer_norm_epsilon`.
 
     Args:
         model: A `TransformerSeq2SeqLM` with a preprocessor.
@@ -240,15 +240,15 @@ def export_hf_marian(model, filepath, license=None):
     from safetensors.numpy import save_file
 
     backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
-    check_fits(backbone, tokenizer)
+    _check_fits(backbone, tokenizer)
     folder = Path(filepath)
     check_is_new(folder)
-    tensors = marian_tensors(backbone)
+    tensors = _marian_tensors(backbone)
     with new_folder(folder) as written:
         save_file(tensors, written / "model.safetensors", metadata={"format": "pt"})
         write_json(written / "config.json", _config(backbone, tokenizer))
         write_json(written / "generation_config.json", _generation_config(backbone, tokenizer))
-        write_marian_tokens(written, tokenizer, backbone.max_sequence_length)
+        _write_marian_tokens(written, tokenizer, backbone.max_sequence_length)
         readme = render(
             "hf_marian.md",
             name=folder.resolve().name,
@@ -259,7 +259,7 @@ def export_hf_marian(model, filepath, license=None):
     return folder
 
 
-def check_fits(backbone, tokenizer):
+def _check_fits(backbone, tokenizer):
     """Raises a `ValueError` with the first option that a Marian model has not got."""
     head_dim = backbone.hidden_dim / backbone.num_heads
     activation = getattr(backbone.activation, "__name__", backbone.activation)
@@ -273,8 +273,8 @@ def check_fits(backbone, tokenizer):
         (
             "layer_norm_epsilon",
             backbone.layer_norm_epsilon,
-            MIN_EPSILON <= backbone.layer_norm_epsilon <= EPSILON,
-            f"from {MIN_EPSILON:g} to {EPSILON:g}",
+            _MIN_EPSILON <= backbone.layer_norm_epsilon <= EPSILON,
+            f"from {_MIN_EPSILON:g} to {EPSILON:g}",
         ),
         ("source_end", tokenizer.source_end, tokenizer.source_end, "True"),
     ):

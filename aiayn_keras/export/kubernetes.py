@@ -15,11 +15,11 @@ CORES = 2
 By itself the server has a thread, and a batch in memory, for every core of its node.
 """
 
-PREFIX = "serving-"
-MAX_NAME = 63
-HASH_DIGITS = 8
+_PREFIX = "serving-"
+_MAX_NAME = 63
+_HASH_DIGITS = 8
 
-MEBIBYTE = 1 << 20
+_MEBIBYTE = 1 << 20
 GIBIBYTE = 1 << 30
 
 
@@ -67,12 +67,12 @@ def kubernetes_name(name):
     >>> kubernetes_name("tatoeba_en_es")
     'serving-tatoeba-en-es-3b3b4f3b'
     """
-    full_name = f"{PREFIX}{name}"
-    if len(full_name) <= MAX_NAME and re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
+    full_name = f"{_PREFIX}{name}"
+    if len(full_name) <= _MAX_NAME and re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
         return full_name
-    ending = f"-{hashlib.sha256(name.encode()).hexdigest()[:HASH_DIGITS]}"
-    similar = f"{PREFIX}{re.sub('[^a-z0-9]+', '-', name.lower())}"
-    return similar[: MAX_NAME - len(ending)].rstrip("-") + ending
+    ending = f"-{hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]}"
+    similar = f"{_PREFIX}{re.sub('[^a-z0-9]+', '-', name.lower())}"
+    return similar[: _MAX_NAME - len(ending)].rstrip("-") + ending
 
 
 def image_tag(labels):
@@ -104,7 +104,7 @@ def memory_limit(notes, weight_bytes):
         for each, size in zip(notes, weight_bytes, strict=True)
     )
     positions = max(each.options["num_beams"] * _longest(each.options) for each in notes)
-    search = 0.3 * (weights / MEBIBYTE) ** (2 / 3) * positions / (4 * 305)
+    search = 0.3 * (weights / _MEBIBYTE) ** (2 / 3) * positions / (4 * 305)
     return math.ceil((1 + 0.75 * len(notes) + search) * 4) * (GIBIBYTE // 4)
 
 
@@ -139,8 +139,8 @@ def _deployment(name, flags, memory):
         object=kubernetes_name(name),
         flags="\n".join(f'            - "{flag}"' for flag in flags),
         cores=CORES,
-        half_memory=f"{memory // 2 // MEBIBYTE}Mi",
-        memory=f"{memory // MEBIBYTE}Mi",
+        half_memory=f"{memory // 2 // _MEBIBYTE}Mi",
+        memory=f"{memory // _MEBIBYTE}Mi",
     )
 
 

@@ -17,7 +17,7 @@ from aiayn_keras.layers import decoder_layer, scaled_dot_product_attention
 from aiayn_keras.models import TransformerSeq2SeqLM
 
 
-def write_litert(model, path, source_length, target_length, weights):
+def _write_litert(model, path, source_length, target_length, weights):
     """Writes a file with the signatures `encode` and `step`, of fixed shapes for one text.
 
     With the JAX or PyTorch backend, or where the model does not compute in float32, it is saved
@@ -185,7 +185,7 @@ def _attend(attention, query, keys, values, mask):
 
 
 WEIGHTS = ("float32", "float16", "int8")
-INPUT_LENGTH = 64
+_INPUT_LENGTH = 64
 """Number of wordpieces of a text, as a rule: the encoder always computes that many."""
 
 
@@ -223,7 +223,7 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
     _check_model(model, weights)
     limit = model.backbone.max_sequence_length - 1
     if max_input_length is None:
-        max_input_length = min(INPUT_LENGTH, limit)
+        max_input_length = min(_INPUT_LENGTH, limit)
     max_input_length = check_integer("max_input_length", max_input_length, 1, limit)
     if max_length is None:
         max_length = min(max_input_length + EXTRA_LENGTH, limit)
@@ -233,7 +233,7 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
     tokenizer = model.preprocessor.tokenizer
     source_length = max_input_length + len(tokenizer.source_ids)
     with new_folder(folder) as written:
-        write_litert(model, written / "model.tflite", source_length, max_length, weights)
+        _write_litert(model, written / "model.tflite", source_length, max_length, weights)
         (written / "sentencepiece.model").write_bytes(tokenizer.proto)
         if tokenizer.target_proto is not None:
             (written / "target_sentencepiece.model").write_bytes(tokenizer.target_proto)

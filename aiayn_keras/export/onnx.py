@@ -50,7 +50,7 @@ ACTIVATIONS = {
 """Functions that write an activation, by the activation."""
 
 
-def check_activation(function):
+def _check_activation(function):
     """Raises a `ValueError` that lists the activations there are, unless this is one of them."""
     if function not in ACTIVATIONS:
         raise ValueError(
@@ -99,7 +99,7 @@ def attend(author, attention, query, key, value, mask):
         mask: Boolean tensor that broadcasts to `(B, H, T, S)`.
     """
     query = author.op("Mul", query, np.float32(1.0 / math.sqrt(attention.key_dim)))
-    query = split_heads(author, query, attention.num_heads, attention.key_dim)
+    query = _split_heads(author, query, attention.num_heads, attention.key_dim)
     scores = author.op("MatMul", query, author.op("Transpose", key, perm=[0, 1, 3, 2]))
     scores = author.op("Where", mask, scores, np.float32(MASKED_SCORE))
     x = author.op("MatMul", author.op("Softmax", scores, axis=-1), value)
@@ -108,17 +108,17 @@ def attend(author, attention, query, key, value, mask):
     return project(author, x, attention.output_dense)
 
 
-def split_heads(author, x, num_heads, width):
+def _split_heads(author, x, num_heads, width):
     """`(B, T, H·K)` as `(B, H, T, K)`."""
     x = author.op("Reshape", x, np.array([0, 0, num_heads, width]))
     return author.op("Transpose", x, perm=[0, 2, 1, 3])
 
 
-def split_keys_and_values(author, attention, key, value):
+def _split_keys_and_values(author, attention, key, value):
     """Keys and values of all heads, `(B, H, S, K)` and `(B, H, S, K_v)`."""
     return (
-        split_heads(author, key, attention.num_heads, attention.key_dim),
-        split_heads(author, value, attention.num_heads, attention.value_dim),
+        _split_heads(author, key, attention.num_heads, attention.key_dim),
+        _split_heads(author, value, attention.num_heads, attention.value_dim),
     )
 
 
@@ -166,14 +166,14 @@ class OnnxBlock:
         return x if layer.normalize_first else normalize(author, x, norm)
 
 
-FLOAT, INT64, BOOL = 1, 7, 9
+_FLOAT, _INT64, BOOL = 1, 7, 9
 """ONNX's numbers of its number formats."""
 
 BATCH, SOURCE, TARGET = "batch_size", "encoder_sequence_length", "decoder_sequence_length"
-PAST, PRESENT = "past_decoder_sequence_length", "present_decoder_sequence_length"
+_PAST, _PRESENT = "past_decoder_sequence_length", "present_decoder_sequence_length"
 
 
-def write_encoder(backbone, path, quantized=False):
+def _write_encoder(backbone, path, quantized=False):
     """Writes the encoder: token ids and padding mask `(B, S)` to memory `(B, S, D)`.
 
     Args:
@@ -200,12 +200,12 @@ def write_encoder(backbone, path, quantized=False):
     author.rename(x, "last_hidden_state")
     author.write(
         path,
-        {name: (INT64, [BATCH, SOURCE]) for name in ("input_ids", "attention_mask")},
-        {"last_hidden_state": (FLOAT, [BATCH, SOURCE, backbone.hidden_dim])},
+        {name: (_INT64, [BATCH, SOURCE]) for name in ("input_ids", "attention_mask")},
+        {"last_hidden_state": (_FLOAT, [BATCH, SOURCE, backbone.hidden_dim])},
     )
 
 
-def write_decoder(backbone, path, quantized=False):
+def _write_decoder(backbone, path, quantized=False):
     """Writes the decoder: new tokens `(B, T)` to logits `(B, T, V)`, with the cache.
 
     Args:
@@ -276,7 +276,7 @@ def _project_self(author, attention, x):
     """Queries `(B, T, H·K)`, and keys and values of all heads."""
     layers = attention.query_dense, attention.key_dense, attention.value_dense
     query, key, value = project(author, x, *layers)
-    return query, *split_keys_and_values(author, attention, key, value)
+    return query, *_split_keys_and_values(author, attention, key, value)
 
 
 def _project_memory(author, backbone):
@@ -291,7 +291,7 @@ def _project_memory(author, backbone):
         for block in backbone.decoder_blocks:
             attention = block.cross_attention
             layers = attention.key_dense, attention.value_dense
-            made += split_keys_and_values(
+            made += _split_keys_and_values(
                 author, attention, *project(author, "encoder_hidden_states", *layers)
             )
     with author.branch() as later_step:
@@ -305,18 +305,18 @@ def _project_memory(author, backbone):
 def _decoder_ends(backbone):
     """The decoder's inputs and results, with their number formats and shapes."""
     inputs = {
-        "input_ids": (INT64, [BATCH, TARGET]),
-        "encoder_attention_mask": (INT64, [BATCH, SOURCE]),
-        "encoder_hidden_states": (FLOAT, [BATCH, SOURCE, backbone.hidden_dim]),
+        "input_ids": (_INT64, [BATCH, TARGET]),
+        "encoder_attention_mask": (_INT64, [BATCH, SOURCE]),
+        "encoder_hidden_states": (_FLOAT, [BATCH, SOURCE, backbone.hidden_dim]),
     }
-    outputs = {"logits": (FLOAT, [BATCH, TARGET, backbone.vocabulary_size])}
+    outputs = {"logits": (_FLOAT, [BATCH, TARGET, backbone.vocabulary_size])}
     for layer in range(backbone.num_layers):
-        for side, past, present in (("decoder", PAST, PRESENT), ("encoder", SOURCE, SOURCE)):
+        for side, past, present in (("decoder", _PAST, _PRESENT), ("encoder", SOURCE, SOURCE)):
             for part, width in (("key", backbone.key_dim), ("value", backbone.value_dim)):
                 name = f"{layer}.{side}.{part}"
                 shape = [BATCH, backbone.num_heads, past, width]
-                inputs[f"past_key_values.{name}"] = FLOAT, shape
-                outputs[f"present.{name}"] = FLOAT, [*shape[:2], present, width]
+                inputs[f"past_key_values.{name}"] = _FLOAT, shape
+                outputs[f"present.{name}"] = _FLOAT, [*shape[:2], present, width]
     inputs["use_cache_branch"] = BOOL, [1]
     return inputs, outputs
 
@@ -367,7 +367,7 @@ def export_onnx(model, filepath, weights="float32"):
 def check_model(model):
     """Raises a `ValueError` for a model that ONNX graphs or their folder cannot hold."""
     check_has_tokenizer(model)
-    check_activation(model.backbone.activation)
+    _check_activation(model.backbone.activation)
 
 
 def write_graphs(backbone, folder, weights="float32"):
@@ -378,8 +378,8 @@ def write_graphs(backbone, folder, weights="float32"):
         "encoder": f"encoder_model{suffix}.onnx",
         "decoder": f"decoder_model_merged{suffix}.onnx",
     }
-    write_encoder(backbone, folder / names["encoder"], quantized=weights == "int8")
-    write_decoder(backbone, folder / names["decoder"], quantized=weights == "int8")
+    _write_encoder(backbone, folder / names["encoder"], quantized=weights == "int8")
+    _write_decoder(backbone, folder / names["decoder"], quantized=weights == "int8")
     return names
 
 

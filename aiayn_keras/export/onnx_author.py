@@ -4,15 +4,15 @@ import contextlib
 
 import numpy as np
 
-OPSET = 17
+_OPSET = 17
 """Version of the operators: the first with layer normalization; all runtimes have it."""
-IR_VERSION = 8
+_IR_VERSION = 8
 """Version of the file format for that operator set."""
 
 _MAX_BYTES = 2_000_000_000
 """Maximum size of a file's weights: Protocol Buffers hold less than 2 GiB."""
 
-HIGHEST = 63
+_HIGHEST = 63
 """Maximum value in an int8 matrix. CPUs without VNNI add two products in 16 bits, which a
 product with ±127 overflows; hence the seven bits that ONNX Runtime calls a reduced range."""
 
@@ -80,7 +80,7 @@ class OnnxAuthor:
         """
         if not self.quantized:
             return self.weight(array), None
-        scales = np.abs(array).max(axis=1 - axis, keepdims=True) / HIGHEST
+        scales = np.abs(array).max(axis=1 - axis, keepdims=True) / _HIGHEST
         scales = np.where(scales == 0, 1, scales).astype("float32")
         integers = np.rint(array / scales).astype("int8")
         return self.weight(integers), self.weight(scales.ravel())
@@ -172,8 +172,8 @@ class OnnxAuthor:
         )
         model = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid("", OPSET)],
-            ir_version=IR_VERSION,
+            opset_imports=[helper.make_opsetid("", _OPSET)],
+            ir_version=_IR_VERSION,
             producer_name="aiayn_keras",
         )
         path.write_bytes(model.SerializeToString())

@@ -7,11 +7,11 @@ import string
 import numpy as np
 from keras import ops
 
-INTEROP = "'aiayn-keras[interop]'"
+_INTEROP = "'aiayn-keras[interop]'"
 """The extra with the packages of other engines, as an argument for pip."""
 
 
-def check_packages(*modules, install=INTEROP):
+def check_packages(*modules, install=_INTEROP):
     """Raises an `ImportError` that says what to install if a package is missing.
 
     Args:

@@ -117,7 +117,7 @@ def main():
     _write_graph_here(model, Path(arguments["path"]), options, arguments["weights"])
 
 
-PRECISIONS = ("float32", "bfloat16")
+_PRECISIONS = ("float32", "bfloat16")
 
 
 def export_saved_model(
@@ -175,7 +175,7 @@ def export_saved_model(
     check_packages("tensorflow_serving", install="tensorflow-serving-api")
     check_has_tokenizer(model)
     options = make_serving_options(model.backbone.max_sequence_length, **options)
-    if precision not in (None, *PRECISIONS):
+    if precision not in (None, *_PRECISIONS):
         raise ValueError(
             f'`precision` must be "float32" or "bfloat16". Received: precision={precision!r}.'
         )

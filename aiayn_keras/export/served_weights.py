@@ -12,7 +12,7 @@ from aiayn_keras.decoding.frozen_decoder import freeze_decoder
 from aiayn_keras.layers import PositionalEmbedding
 
 
-def make_computed(name, value, compute):
+def _make_computed(name, value, compute):
     """Makes a resource; it must be an attribute of the exported module, or loading misses it.
 
     A server runs the initializers of a SavedModel once, after it has restored the variables.
@@ -105,7 +105,7 @@ class PackedDecoder:
                 self._sources[number] = sources[digest]
             else:
                 name, compute = f"packed_{digest}_{number}", self._compute(number, weights)
-                self._packed[number] = make_computed(name, leaf, compute)
+                self._packed[number] = _make_computed(name, leaf, compute)
         self.resources = list(self._packed.values())
 
     def read(self):
@@ -161,7 +161,7 @@ class HalfPrecisionWeights:
         digest = hashlib.sha256(b"".join(half.tobytes() for half in halves)).hexdigest()[:16]
         self._halves = [tf.Variable(half, trainable=False) for half in halves]
         self.restored = [
-            make_computed(f"half_{digest}_{number}", matrix, functools.partial(_as_float32, half))
+            _make_computed(f"half_{digest}_{number}", matrix, functools.partial(_as_float32, half))
             for number, (matrix, half) in enumerate(zip(matrices, self._halves, strict=True))
         ]
         self.variables = [*others, *self._halves]

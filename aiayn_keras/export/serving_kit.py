@@ -40,7 +40,7 @@ def check_kit(folder):
         ValueError: For notes or a `models.config` that are not what the export writes.
     """
     check_name(folder.resolve().name)
-    versions, config = read_versions(folder), folder / "models.config"
+    versions, config = _read_versions(folder), folder / "models.config"
     if versions or config.exists():
         _labels(config, versions)
     elif others := _files_of_others(folder):
@@ -58,7 +58,7 @@ def _files_of_others(folder):
     return [] if is_kit else [path for path in paths if not path.name.startswith(".")]
 
 
-def read_versions(folder):
+def _read_versions(folder):
     """Reads the notes of `export_saved_model` on every version in a folder.
 
     Args:
@@ -94,7 +94,7 @@ def write_kit(folder):
         folder: `pathlib.Path` of the folder `<name>` with at least one version.
     """
     name = folder.resolve().name
-    versions = read_versions(folder)
+    versions = _read_versions(folder)
     # Refusing a request for its length refuses the whole batch that it is in.
     batched = all(notes.options["long_text"] == "truncate" for notes in versions.values())
     flags = server_flags(f"/models/{name}", batched)

@@ -13,7 +13,7 @@ from aiayn_keras.common.files import read_bytes
 from aiayn_keras.decoding.constraints import CONSTRAINTS
 from aiayn_keras.decoding.search_options import MAX_TOKENS, SearchOptions, number_option
 
-LONG_TEXTS = ("truncate", "error")
+_LONG_TEXTS = ("truncate", "error")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def make_serving_options(max_sequence_length, **options):
             f"`max_input_length` must be at least 1 and less than the {max_sequence_length} "
             f"positions of the model. Received: max_input_length={options.max_input_length}."
         )
-    if not isinstance(options.long_text, str) or options.long_text not in LONG_TEXTS:
+    if not isinstance(options.long_text, str) or options.long_text not in _LONG_TEXTS:
         raise ValueError(
             '`long_text` must be "truncate" or "error". '
             f"Received: long_text={options.long_text!r:.60}."

@@ -5,10 +5,10 @@ import itertools
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 """Sizes to which TensorFlow Serving pads its batches; `batching.config` has them too."""
 
-FEW_BATCH_SIZES = (1, 8)
+_FEW_BATCH_SIZES = (1, 8)
 """Sizes of the warm-up batches of the signatures that are rarely used."""
 
-WORDS_OF_TEXTS = (2, 4, 8, 16)
+_WORDS_OF_TEXTS = (2, 4, 8, 16)
 """Lengths, in words, of the texts that are made of the vocabulary."""
 
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
@@ -60,7 +60,7 @@ def _warmup_logs(model_name, tokenizer, texts, documents):
 
     for batch in batches(BATCH_SIZES):
         yield log_of("serving_default", text=batch)
-    for batch in batches(FEW_BATCH_SIZES):
+    for batch in batches(_FEW_BATCH_SIZES):
         yield log_of("translate_nbest", text=batch)
         yield log_of("align", text=batch)
         yield log_of("score", source=batch, target=batch)
@@ -84,4 +84,4 @@ def _texts_of(tokenizer):
     pieces = map(tokenizer.id_to_token, range(tokenizer.vocabulary_size()))
     words = [piece[1:] for piece in pieces if piece[0] == "▁" and piece[1:].isalpha()]
     words = itertools.cycle(words or ["a"])
-    return [" ".join(itertools.islice(words, length)) for length in WORDS_OF_TEXTS]
+    return [" ".join(itertools.islice(words, length)) for length in _WORDS_OF_TEXTS]

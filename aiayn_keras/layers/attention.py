@@ -14,7 +14,7 @@ MASKED_SCORE = -3e4
 # Half of Glorot's variance for queries, keys and values, as if the three were one matrix. The
 # paper names no initialization; fairseq and PyTorch start the same way, and with the full variance
 # deep post-norm encoders tend to give every position the same output.
-PROJECTION_SCALE = 0.5
+_PROJECTION_SCALE = 0.5
 
 
 def attention_weights(query, key, mask=None):
@@ -96,9 +96,9 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout = dropout
 
         # === Layers ===
-        self.query_dense = self._dense(num_heads * self.key_dim, "query", PROJECTION_SCALE)
-        self.key_dense = self._dense(num_heads * self.key_dim, "key", PROJECTION_SCALE)
-        self.value_dense = self._dense(num_heads * self.value_dim, "value", PROJECTION_SCALE)
+        self.query_dense = self._dense(num_heads * self.key_dim, "query", _PROJECTION_SCALE)
+        self.key_dense = self._dense(num_heads * self.key_dim, "key", _PROJECTION_SCALE)
+        self.value_dense = self._dense(num_heads * self.value_dim, "value", _PROJECTION_SCALE)
         self.dropout_layer = Dropout(dropout, dtype="float32", name="dropout")
 
     def _dense(self, units, name, scale=1.0):

@@ -21,27 +21,27 @@ INTEGERS = {
     "max_sequence_length": (1, 1 << 20),
 }
 RATES = ("dropout", "attention_dropout", "activation_dropout")
-BLOCK_FLAGS = ("attention_bias", "normalize_first")
-FLAGS = (*BLOCK_FLAGS, "tie_weights", "logits_bias")
+_BLOCK_FLAGS = ("attention_bias", "normalize_first")
+_FLAGS = (*_BLOCK_FLAGS, "tie_weights", "logits_bias")
 BLOCK_OPTIONS = (
     "num_heads",
     "key_dim",
     "value_dim",
     "intermediate_dim",
     *RATES,
-    *BLOCK_FLAGS,
+    *_BLOCK_FLAGS,
     "layer_norm_epsilon",
 )
 """Options that every encoder and decoder layer takes."""
 
-OPTIONS = (*INTEGERS, *RATES, "activation", *FLAGS, "position_embedding", "layer_norm_epsilon")
+OPTIONS = (*INTEGERS, *RATES, "activation", *_FLAGS, "position_embedding", "layer_norm_epsilon")
 """Options that `get_config` writes."""
 
 LATER_OPTIONS = {"tie_weights": True, "logits_bias": False}
 """Options missing from configurations of earlier versions, with the values they had."""
 
 POSITIONS = ("sinusoidal", "learned", "given")
-MAX_POSITION_NUMBERS = 1 << 26
+_MAX_POSITION_NUMBERS = 1 << 26
 """Bound on `max_sequence_length · hidden_dim`, the size of the table of positions."""
 
 
@@ -74,7 +74,7 @@ def check_architecture(unknown=(), **options):
     options["layer_norm_epsilon"] = check_number(
         "layer_norm_epsilon", options["layer_norm_epsilon"], 0, 1
     )
-    for name in FLAGS:
+    for name in _FLAGS:
         if not isinstance(options[name], bool):
             raise TypeError(f"`{name}` must be True or False. Received: {name}={options[name]!r}.")
     position_embedding = options["position_embedding"]
@@ -94,9 +94,9 @@ def check_architecture(unknown=(), **options):
 
 def check_positions(max_sequence_length, hidden_dim):
     """Raises a `ValueError` for a table of positions that is too large, before it is computed."""
-    if max_sequence_length * hidden_dim > MAX_POSITION_NUMBERS:
+    if max_sequence_length * hidden_dim > _MAX_POSITION_NUMBERS:
         raise ValueError(
-            f"`max_sequence_length` · `hidden_dim` must be at most {MAX_POSITION_NUMBERS:,}. "
+            f"`max_sequence_length` · `hidden_dim` must be at most {_MAX_POSITION_NUMBERS:,}. "
             f"Received: {max_sequence_length:,} · {hidden_dim:,}."
         )
 

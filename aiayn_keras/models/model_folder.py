@@ -38,7 +38,7 @@ from aiayn_keras.models.architecture import (
 TASK_CLASS = "aiayn_keras>TransformerSeq2SeqLM"
 BACKBONE_CLASS = "aiayn_keras>TransformerBackbone"
 
-PLAIN_POLICIES = {"DTypePolicy", "DTypePolicyMap"}
+_PLAIN_POLICIES = {"DTypePolicy", "DTypePolicyMap"}
 """Keras' dtype policy classes that quantize nothing by themselves."""
 
 Name = Annotated[str, Field(max_length=200)]
@@ -82,7 +82,7 @@ def is_quantized(dtype):
         dtype: The field's JSON value.
     """
     kinds = re.findall('"class_name": "(.*?)"', json.dumps(dtype))
-    return not PLAIN_POLICIES.issuperset(kinds)
+    return not _PLAIN_POLICIES.issuperset(kinds)
 
 
 class LayerConfig(Schema):
@@ -171,7 +171,7 @@ class Metadata(Schema):
 
 CONFIG = "config.json"
 TASK = "task.json"
-PREPROCESSOR = "preprocessor.json"
+_PREPROCESSOR = "preprocessor.json"
 TOKENIZER = "tokenizer.json"
 METADATA = "metadata.json"
 WEIGHTS = "model.weights.h5"
@@ -180,8 +180,8 @@ TARGET_VOCAB_FILENAME = "target_vocabulary.spm"
 
 OF_BACKBONE = CONFIG, WEIGHTS
 OF_TASK = *OF_BACKBONE, TASK
-WITH_PREPROCESSOR = (
-    *(PREPROCESSOR, TOKENIZER),
+_WITH_PREPROCESSOR = (
+    *(_PREPROCESSOR, TOKENIZER),
     *(f"assets/tokenizer/{name}" for name in (VOCAB_FILENAME, TARGET_VOCAB_FILENAME)),
 )
 
@@ -198,13 +198,13 @@ def find_preset(preset, names):
     """
     if not is_hub_address(preset):
         return str(preset)
-    optional = METADATA, *WITH_PREPROCESSOR, CHECKSUMS
+    optional = METADATA, *_WITH_PREPROCESSOR, CHECKSUMS
     return str(download(str(preset), names, optional=optional))
 
 
 MAX_JSON_BYTES = 1 << 20
-NO_MODEL = "It is not a file of a model."
-MIN_BYTES_PER_WEIGHT = 0.5
+_NO_MODEL = "It is not a file of a model."
+_MIN_BYTES_PER_WEIGHT = 0.5
 """Weights quantized to four bits."""
 
 
@@ -239,11 +239,11 @@ def check_model_folder(folder):
             name and the field; or if the training in the folder is not finished.
     """
     folder = Path(folder)
-    check_is_finished(folder)
+    _check_is_finished(folder)
     config, options = _read_backbone(folder)
     task = _read(folder / TASK, Task).config
     if task.preprocessor is not None:
-        _read(folder / PREPROCESSOR, Preprocessor)
+        _read(folder / _PREPROCESSOR, Preprocessor)
         _read(folder / TOKENIZER, Tokenizer)
     if (folder / METADATA).exists():
         _read(folder / METADATA, Metadata)
@@ -281,7 +281,7 @@ def check_dtype(folder, dtype):
         )
 
 
-def check_is_finished(folder):
+def _check_is_finished(folder):
     """Raises a `ValueError` for the folder of an unfinished training."""
     if (folder / "checkpoints").is_dir() and not (folder / "evaluation.json").is_file():
         raise ValueError(
@@ -292,7 +292,7 @@ def check_is_finished(folder):
 
 def _read(path, schema):
     """The content of a JSON file, checked against its schema."""
-    return parse(schema, read_bytes(path, MAX_JSON_BYTES), path, NO_MODEL)
+    return parse(schema, read_bytes(path, MAX_JSON_BYTES), path, _NO_MODEL)
 
 
 def _read_backbone(folder):
@@ -307,7 +307,7 @@ def _check_room(folder, options):
     weights = folder / WEIGHTS
     check_regular_file(weights)
     num_bytes = weights.stat().st_size
-    if MIN_BYTES_PER_WEIGHT * count_weights(options) > num_bytes:
+    if _MIN_BYTES_PER_WEIGHT * count_weights(options) > num_bytes:
         raise ValueError(
             f"{folder / CONFIG} describes a model of {count_weights(options):,} weights, "
             f"more than the {num_bytes:,} bytes of {WEIGHTS} can hold. Copy the folder again."
@@ -321,7 +321,7 @@ def _check_config(path, config):
     missing = [name for name in OPTIONS if name not in options]
     if missing:
         raise ValueError(f"{path}: field `config.{missing[0]}` is missing.")
-    parse(LayerConfig, layer, path, NO_MODEL)
+    parse(LayerConfig, layer, path, _NO_MODEL)
     activation = options.pop("activation")
     if not isinstance(activation, str):
         raise ValueError(f"{path}: `activation` must be a name. Received: {activation!r:.60}.")

@@ -15,7 +15,7 @@ from aiayn_keras.optimization import (
     TokenStatistics,
 )
 
-REDUCTIONS = ("mean_with_sample_weight", "sum")
+_REDUCTIONS = ("mean_with_sample_weight", "sum")
 """Reductions of the loss that are sums of weighted losses."""
 
 
@@ -110,7 +110,7 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             projects_in_loss()
             and self._compiled_metrics.of_tokens is not None
             and type(self.loss) is LabelSmoothedCrossEntropy
-            and self.loss.reduction in REDUCTIONS
+            and self.loss.reduction in _REDUCTIONS
             and embedding.quantization_mode is None
             and embedding.logits_bias is None
             # float16 gradients must be scaled before they are rounded.

@@ -5,7 +5,7 @@ from keras import ops
 
 from aiayn_keras.common.checks import check_integer, check_number
 
-MAX_STEPS = 10**9
+_MAX_STEPS = 10**9
 """Bound on numbers of updates and batches, and on the width, within an int32."""
 
 
@@ -41,13 +41,13 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         gradient_accumulation_steps=1,
     ):
         super().__init__()
-        self.hidden_dim = check_integer("hidden_dim", hidden_dim, 1, MAX_STEPS)
-        self.warmup_steps = check_integer("warmup_steps", warmup_steps, 1, MAX_STEPS)
+        self.hidden_dim = check_integer("hidden_dim", hidden_dim, 1, _MAX_STEPS)
+        self.warmup_steps = check_integer("warmup_steps", warmup_steps, 1, _MAX_STEPS)
         self.peak_learning_rate = None
         if peak_learning_rate is not None:
             self.peak_learning_rate = check_number("peak_learning_rate", peak_learning_rate, 0, 1e6)
         self.gradient_accumulation_steps = check_integer(
-            "gradient_accumulation_steps", gradient_accumulation_steps, 1, MAX_STEPS
+            "gradient_accumulation_steps", gradient_accumulation_steps, 1, _MAX_STEPS
         )
 
     def __call__(self, step):

@@ -38,7 +38,7 @@ def row_groups(address, part_bytes):
     return ranges
 
 
-def read_rows(address, start, stop, columns):
+def _read_rows(address, start, stop, columns):
     """Yields the rows of a range of row groups as tuples, in the order of `columns`.
 
     Strings are given as bytes, which may not be valid UTF-8; other values as Python's.
@@ -123,7 +123,7 @@ def read_lines(part, column="text"):
     """
     (piece,) = part.pieces
     if is_parquet(piece.address):
-        for (value,) in read_rows(piece.address, piece.start, piece.stop, [column]):
+        for (value,) in _read_rows(piece.address, piece.start, piece.stop, [column]):
             yield _text_of(value)
     else:
         yield from _piece_lines(piece)
@@ -148,7 +148,7 @@ def read_pairs(part):
     if len(pieces) == 2:
         rows = _aligned(pieces)
     elif is_parquet(pieces[0].address):
-        rows = read_rows(pieces[0].address, pieces[0].start, pieces[0].stop, _SIDES)
+        rows = _read_rows(pieces[0].address, pieces[0].start, pieces[0].stop, _SIDES)
         rows = (tuple(map(_text_of, row)) for row in rows)
     else:
         rows = map(_columns, _piece_lines(pieces[0]))

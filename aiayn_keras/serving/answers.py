@@ -8,7 +8,7 @@ import numpy as np
 MAX_PARTS = 1_000_000
 """Maximum number of strings and lists in an answer: even an empty one takes memory."""
 
-TEXT, WORDPIECE, NUMBER = "Unicode strings", "wordpieces, padded with ''", "finite numbers"
+TEXT, _WORDPIECE, NUMBER = "Unicode strings", "wordpieces, padded with ''", "finite numbers"
 
 OUTPUTS = {
     "serving_default": {
@@ -24,8 +24,8 @@ OUTPUTS = {
     "align": {
         "translation": (TEXT, "B"),
         "score": (NUMBER, "B"),
-        "source_tokens": (WORDPIECE, "BS"),
-        "target_tokens": (WORDPIECE, "BT"),
+        "source_tokens": (_WORDPIECE, "BS"),
+        "target_tokens": (_WORDPIECE, "BT"),
         "alignment": (NUMBER, "BTS"),
     },
     "score": {"log_probability": (NUMBER, "B"), "normalized_score": (NUMBER, "B")},
@@ -100,7 +100,7 @@ def check_outputs(signature, outputs, num_rows):
             elements, shape = _flatten(outputs[name], len(dims))
             _check_sizes(dims, shape, sizes)
             arrays[name] = _CONVERSIONS[kind](elements).reshape([sizes.get(dim, 0) for dim in dims])
-            if kind == WORDPIECE:
+            if kind == _WORDPIECE:
                 _check_padding(arrays[name])
         except (ValueError, OverflowError) as error:
             raise BadAnswerError(
@@ -169,4 +169,4 @@ def _check_padding(wordpieces):
         raise ValueError("padding before a wordpiece")
 
 
-_CONVERSIONS = {TEXT: _as_texts, WORDPIECE: _as_texts, NUMBER: _as_numbers}
+_CONVERSIONS = {TEXT: _as_texts, _WORDPIECE: _as_texts, NUMBER: _as_numbers}

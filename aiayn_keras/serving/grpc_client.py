@@ -14,8 +14,8 @@ from aiayn_keras.serving.answers import (
 )
 from aiayn_keras.serving.translation_client import MEGABYTE, TranslationClient, checked_name
 
-METHOD = "/tensorflow.serving.PredictionService/Predict"
-MAX_RANK = 8
+_METHOD = "/tensorflow.serving.PredictionService/Predict"
+_MAX_RANK = 8
 
 _VALUE_FIELDS = {
     "float32": "float_val",
@@ -71,7 +71,7 @@ class GrpcClient(TranslationClient):
             if credentials is None
             else grpc.secure_channel(address, credentials, settings)
         )
-        self._call = self._channel.unary_unary(METHOD)  # returns bytes, to be checked first
+        self._call = self._channel.unary_unary(_METHOD)  # returns bytes, to be checked first
 
     def close(self):
         """Closes the connection."""
@@ -187,8 +187,8 @@ def _check_shape(tensor):
     except (TypeError, KeyError):
         raise ValueError(f"the client does not read tensors of data type {tensor.dtype}") from None
     shape = [dim.size for dim in tensor.tensor_shape.dim]
-    if tensor.tensor_shape.unknown_rank or len(shape) > MAX_RANK or min(shape, default=0) < 0:
-        raise ValueError(f"the shape must be known, not negative, and of at most {MAX_RANK} dims")
+    if tensor.tensor_shape.unknown_rank or len(shape) > _MAX_RANK or min(shape, default=0) < 0:
+        raise ValueError(f"the shape must be known, not negative, and of at most {_MAX_RANK} dims")
     num_elements = len(values)
     if tensor.tensor_content:
         if values or dtype == tf.string:

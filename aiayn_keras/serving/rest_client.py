@@ -20,10 +20,10 @@ from aiayn_keras.serving.translation_client import TranslationClient
 MAX_CONNECTIONS = 32
 """Maximum number of idle connections kept for the threads that share a client."""
 
-PIECE_BYTES = 1 << 16
+_PIECE_BYTES = 1 << 16
 """Maximum size of the pieces in which a body is read, whatever length the server declares."""
 
-OK, TOO_MANY_REQUESTS, UNAVAILABLE, TIMED_OUT = 200, 429, 503, 504
+OK, _TOO_MANY_REQUESTS, UNAVAILABLE, _TIMED_OUT = 200, 429, 503, 504
 
 
 class RestClient(TranslationClient):
@@ -90,7 +90,7 @@ class RestClient(TranslationClient):
     def _read(self, response, deadline):
         body = bytearray()
         try:
-            while piece := response.read1(PIECE_BYTES):  # one read of the socket
+            while piece := response.read1(_PIECE_BYTES):  # one read of the socket
                 deadline.seconds_left()  # what was received before is still there to read
                 body += piece
                 if len(body) > self.max_answer_bytes:
@@ -133,9 +133,9 @@ class RestClient(TranslationClient):
         if status == OK:
             raise BadAnswerError(f"HTTP 200, but not a JSON object with `outputs`: {reason}")
         message = f"{self.url}: HTTP {status}: {reason}"
-        if status in (TOO_MANY_REQUESTS, UNAVAILABLE):
+        if status in (_TOO_MANY_REQUESTS, UNAVAILABLE):
             raise ServerUnavailableError(message)
-        if status == TIMED_OUT:
+        if status == _TIMED_OUT:
             raise DeadlineExceededError(message)
         raise RequestRefusedError(message)
 

@@ -21,8 +21,8 @@ from aiayn_keras.serving.answers import (
 LOG = logging.getLogger(__name__)
 
 MEGABYTE = 1 << 20
-INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
-MAX_DEADLINE = 86_400.0
+_INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
+_MAX_DEADLINE = 86_400.0
 """Seconds in a day."""
 
 FIRST_WAIT, MAX_WAIT = 0.1, 5.0
@@ -110,12 +110,14 @@ class TranslationClient(abc.ABC):
             )
         self.model = checked_name("model", model)
         self.version = (
-            None if version is None else _checked_integer("version", version, 0, INT64_MAX)
+            None if version is None else _checked_integer("version", version, 0, _INT64_MAX)
         )
         self.label = None if label is None else checked_name("label", label)
         self.deadline = _checked_deadline(deadline)
-        self.batch_size = _checked_integer("batch_size", batch_size, 1, INT32_MAX)
-        self.max_answer_bytes = _checked_integer("max_answer_bytes", max_answer_bytes, 1, INT32_MAX)
+        self.batch_size = _checked_integer("batch_size", batch_size, 1, _INT32_MAX)
+        self.max_answer_bytes = _checked_integer(
+            "max_answer_bytes", max_answer_bytes, 1, _INT32_MAX
+        )
 
     def translate(self, texts):
         """Returns the best translation of each text.
@@ -284,10 +286,10 @@ def _checked_integer(name, value, minimum, maximum):
 
 def _checked_deadline(value):
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or math.isnan(value) or not 0 < value <= MAX_DEADLINE:
+    if not is_number or math.isnan(value) or not 0 < value <= _MAX_DEADLINE:
         raise ValueError(
             "`deadline` must be a number of seconds above 0 and at most "
-            f"{MAX_DEADLINE:g}. Received: deadline={value!r:.60}."
+            f"{_MAX_DEADLINE:g}. Received: deadline={value!r:.60}."
         )
     return float(value)
 

@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -155,7 +156,13 @@ def test_int8_is_smaller_and_scores_nearly_as_we_do(model, exported, pairs, tmp_
     folder = model.export(tmp_path / "int8", format="ctranslate2", quantization="int8")
     sizes = [(path / "model.bin").stat().st_size for path in (folder, exported)]
     assert sizes[0] < 0.5 * sizes[1]
-    assert_same_log_probs(folder, model, pairs, atol=0.5)
+    # Without VNNI, processors add pairs of products in 16 bits, which saturate.
+    assert_same_log_probs(folder, model, pairs, atol=0.5 if has_vnni() else 1.0)
+
+
+def has_vnni():
+    information = Path("/proc/cpuinfo")
+    return not information.exists() or "vnni" in information.read_text()
 
 
 def test_exporting_leaves_the_model_as_it_is(random_model, tmp_path):

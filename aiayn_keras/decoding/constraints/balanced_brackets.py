@@ -16,11 +16,11 @@ from aiayn_keras.decoding.constraints.constraint import Constraint
 SPACE = "▁"
 """SentencePiece's sign for a space."""
 
-NO_LABEL = -1
-NO_BRACKET = -2
+_NO_LABEL = -1
+_NO_BRACKET = -2
 """Matches no token, not even those that are not brackets."""
 
-LEAF, OPEN, END = 1, 2, 4
+LEAF, _OPEN, END = 1, 2, 4
 """Kinds of tokens; the sum of some is a row of a table."""
 
 
@@ -28,8 +28,8 @@ class BracketVocabulary(NamedTuple):
     """The part that each token of a vocabulary has in a tree.
 
     Attributes:
-        opens: Int32 array `(V,)`, the label that a token opens, or `NO_LABEL`.
-        closes: Int32 array `(V,)`, the label that it closes, or `NO_LABEL`.
+        opens: Int32 array `(V,)`, the label that a token opens, or `_NO_LABEL`.
+        closes: Int32 array `(V,)`, the label that it closes, or `_NO_LABEL`.
         is_leaf: Boolean array `(V,)`, True for pieces read as one word that are not brackets.
         begins_word: Boolean array `(V,)`, True for what begins with `▁`.
     """
@@ -75,16 +75,16 @@ class BracketRules:
 
     def __init__(self, vocabulary, end_token_id, is_word, max_depth):
         opens, closes, is_leaf, _ = vocabulary
-        if not np.any(opens != NO_LABEL):
+        if not np.any(opens != _NO_LABEL):
             raise ValueError(
                 "`constraint`: the vocabulary of translations must have pairs of brackets, "
                 "wordpieces such as `(NP` and `)NP`. Received one that has none."
             )
-        kinds = LEAF * is_leaf + OPEN * (opens != NO_LABEL)
+        kinds = LEAF * is_leaf + _OPEN * (opens != _NO_LABEL)
         kinds[end_token_id] = END
         self.of_kinds = ops.convert_to_tensor((np.arange(8)[:, None] & kinds) != 0)
         self.closes = ops.convert_to_tensor(closes)
-        depth_change = 1 * (opens != NO_LABEL) - 1 * (closes != NO_LABEL)
+        depth_change = 1 * (opens != _NO_LABEL) - 1 * (closes != _NO_LABEL)
         self.effects = ops.convert_to_tensor(np.stack([opens, depth_change, is_leaf], 1), "int32")
         self.is_word = None if is_word is None else ops.convert_to_tensor(is_word)
         self.max_depth = max_depth
@@ -124,11 +124,11 @@ class BracketRules:
         may_end = ops.logical_and(has_content, ops.logical_not(is_inside))
         kinds = sum(
             kind * ops.cast(may, "int32")
-            for kind, may in ((LEAF, may_add_leaf), (OPEN, may_open), (END, may_end))
+            for kind, may in ((LEAF, may_add_leaf), (_OPEN, may_open), (END, may_end))
         )
         is_innermost = ops.equal(ops.arange(self.max_depth), ops.expand_dims(depth - 1, axis=2))
         innermost = ops.sum(ops.where(is_innermost, state.labels, 0), axis=2)
-        label = ops.expand_dims(ops.where(may_close, innermost, NO_BRACKET), axis=2)
+        label = ops.expand_dims(ops.where(may_close, innermost, _NO_BRACKET), axis=2)
         return ops.logical_or(take(self.of_kinds, kinds), ops.equal(self.closes, label))
 
     def advance(self, state, token_ids):
@@ -172,12 +172,12 @@ def bracket_vocabulary(pieces, is_text):
     both = {*opening} & {*closing} - {None}
     numbers = {label: number for number, label in enumerate(sorted(both))}
     opens, closes = (
-        np.where(is_text, [numbers.get(label, NO_LABEL) for label in labels], NO_LABEL)
+        np.where(is_text, [numbers.get(label, _NO_LABEL) for label in labels], _NO_LABEL)
         for labels in (opening, closing)
     )
     begins_word = np.array([piece.startswith(SPACE) for piece in pieces]) & is_text
     is_leaf = is_text & [piece.removeprefix(SPACE)[:1] not in ("", "(", ")") for piece in pieces]
-    if begins_word[opens != NO_LABEL].all():
+    if begins_word[opens != _NO_LABEL].all():
         is_leaf &= begins_word
     return BracketVocabulary(
         opens.astype("int32"),
@@ -193,7 +193,7 @@ def _label(piece, sign):
     return piece[1:] if piece[:1] == sign and len(piece) > 1 else None
 
 
-MAX_LEVELS = 1000
+_MAX_LEVELS = 1000
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class BalancedBrackets(Constraint):
     def __post_init__(self):
         if self.words is not None and self.words != "source":
             raise ValueError(f'`words` must be "source" or None. Received: words={self.words!r}.')
-        max_depth = check_integer("max_depth", self.max_depth, 1, MAX_LEVELS)
+        max_depth = check_integer("max_depth", self.max_depth, 1, _MAX_LEVELS)
         object.__setattr__(self, "max_depth", max_depth)
 
     def rules(self, tokenizer):

@@ -11,7 +11,7 @@ from keras import ops
 from aiayn_keras.backend import take
 from aiayn_keras.decoding.constraints.constraint import Constraint
 
-MAX_ENTRIES = 1 << 24
+_MAX_ENTRIES = 1 << 24
 """Bound on states times tokens: two tables of 64 MB."""
 
 NEVER = np.iinfo("int32").max
@@ -35,10 +35,10 @@ class AutomatonRules:
         states, tokens, following = transitions.T
         _check_tokens(tokens, vocabulary_size, special_token_ids)
         num_states = 1 + max(transitions[:, ::2].max(initial=0), *automaton.final)
-        if num_states * vocabulary_size > MAX_ENTRIES:
+        if num_states * vocabulary_size > _MAX_ENTRIES:
             raise ValueError(
                 f"`constraint`: {num_states:,} states of the automaton times {vocabulary_size:,} "
-                f"tokens are more than the {MAX_ENTRIES:,} entries of a table."
+                f"tokens are more than the {_MAX_ENTRIES:,} entries of a table."
             )
         # Tokens that must follow at least, this one counted, and the state behind it.
         needed = np.full((num_states, vocabulary_size), NEVER, "int32")

@@ -15,8 +15,8 @@ from aiayn_keras.serving.translation_client import ServedTranslation
 BATCH_SIZE = 16
 """Sentences translated together; the translation can be given up after each batch."""
 
-RECORDED_BEAMS, MAX_RECORDED_BEAMS = (1, 2, 3, 4, 5), 8
-RECORDED_ALPHAS = (0.0, 0.6, 1.0)
+_RECORDED_BEAMS, _MAX_RECORDED_BEAMS = (1, 2, 3, 4, 5), 8
+_RECORDED_ALPHAS = (0.0, 0.6, 1.0)
 
 
 class FolderTranslator:
@@ -105,8 +105,8 @@ class FolderTranslator:
         options = dataclasses.asdict(self._options)
         del options["num_return_sequences"]
         own = options.pop("num_beams"), options.pop("length_penalty")
-        beams = sorted({*RECORDED_BEAMS, min(own[0], MAX_RECORDED_BEAMS)})
-        alphas = sorted({*RECORDED_ALPHAS, own[1]})
+        beams = sorted({*_RECORDED_BEAMS, min(own[0], _MAX_RECORDED_BEAMS)})
+        alphas = sorted({*_RECORDED_ALPHAS, own[1]})
         return decoding_steps(self._model.record_search(source, beams, alphas, **options))
 
 

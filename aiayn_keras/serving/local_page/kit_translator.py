@@ -22,7 +22,7 @@ from aiayn_keras.serving.translation_client import ServedTranslation
 NOTES = "assets.extra/export.json"
 MAX_NOTES_BYTES = 1 << 26
 SIGNATURES = ("align", "translate_nbest")
-ALIGNMENT_TITLE = "Attention of the decoder's last layer, the mean of its heads"
+_ALIGNMENT_TITLE = "Attention of the decoder's last layer, the mean of its heads"
 
 
 class _Options(pydantic.BaseModel):
@@ -137,7 +137,7 @@ class KitTranslator:
             decoder=None,
             cross=aligned["alignment"][np.newaxis, np.newaxis],
         )
-        return attention_explorer(maps, ALIGNMENT_TITLE)
+        return attention_explorer(maps, _ALIGNMENT_TITLE)
 
     def _split(self, text):
         """Returns separators and sentences, split as by the model itself."""

@@ -14,8 +14,8 @@ from aiayn_keras.serving.local_page.server import BusyError, GoneError, Turns
 
 LOG = logging.getLogger(__name__)
 
-SECONDS_UNTIL_RETRY = 1
-NO_CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'"
+_SECONDS_UNTIL_RETRY = 1
+_NO_CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Application:
             "Content-Type": f"{answer.content_type}; charset=utf-8",
             "Content-Length": str(len(body)),
             "Cache-Control": "no-store",
-            "Content-Security-Policy": NO_CONTENT_POLICY,
+            "Content-Security-Policy": _NO_CONTENT_POLICY,
             "Cross-Origin-Opener-Policy": "same-origin",
             "Cross-Origin-Resource-Policy": "same-origin",
             "Referrer-Policy": "no-referrer",
@@ -95,7 +95,7 @@ class Application:
         except ValueError as error:
             return _problem("422 Unprocessable Content", str(error))
         except (BusyError, GoneError):
-            retry = ("Retry-After", str(SECONDS_UNTIL_RETRY))
+            retry = ("Retry-After", str(_SECONDS_UNTIL_RETRY))
             return _problem(
                 "503 Service Unavailable", "Too many requests are waiting already.", retry
             )

@@ -8,14 +8,14 @@ import threading
 
 from aiayn_keras.serving.local_page.requests import MAX_REQUEST_BYTES
 
-LOOPBACK = "127.0.0.1"
+_LOOPBACK = "127.0.0.1"
 MAX_CONNECTIONS = 100
 MAX_HEADER_BYTES = 1 << 14
 
 MAX_WAITING = 16
 """Maximum number of requests that wait for the model; a person's page sends one at a time."""
 
-SECONDS_BETWEEN_CHECKS = 0.05
+_SECONDS_BETWEEN_CHECKS = 0.05
 
 
 class BusyError(RuntimeError):
@@ -56,7 +56,7 @@ class Turns:
             raise BusyError
         with contextlib.ExitStack() as stack:
             stack.callback(self._places.release)
-            while not self._model.acquire(timeout=SECONDS_BETWEEN_CHECKS):
+            while not self._model.acquire(timeout=_SECONDS_BETWEEN_CHECKS):
                 check_wanted()
             stack.callback(self._model.release)
             check_wanted()
@@ -76,7 +76,7 @@ def listen(port):
         OSError: If the port is in use, or the user may not open it.
     """
     try:
-        return socket.create_server((LOOPBACK, port), backlog=MAX_CONNECTIONS)
+        return socket.create_server((_LOOPBACK, port), backlog=MAX_CONNECTIONS)
     except OSError as error:
         is_in_use = error.errno == errno.EADDRINUSE
         reason = "another program uses it" if is_in_use else error.strerror
