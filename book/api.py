@@ -100,13 +100,14 @@ def _directive(package, name):
 
 
 def _docstring_of_data(package, name):
-    """The string below an assignment in the module from which the package imports the name."""
+    """The string below a name's assignment, in the package or where it imports the name from."""
     tree = ast.parse(Path(importlib.import_module(package).__file__).read_text("utf-8"))
-    (module,) = (
+    modules = (
         node.module
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]
     )
+    module = next(modules, package)
     path = Path(importlib.import_module(module).__file__)
     body = ast.parse(path.read_text("utf-8")).body
     for statement, below in zip(body, [*body[1:], None], strict=True):
