@@ -73,5 +73,5 @@ def test_what_is_no_list_of_texts_is_refused(model, texts):
 
 
 def test_prefixes_are_of_sentences(model):
-    with pytest.raises(TypeError, match="`prefixes` are of sentences"):
+    with pytest.raises(TypeError, match="`prefixes` belong to sentences"):
         model.translate_documents([DOCUMENT], prefixes=["one"])
