@@ -121,7 +121,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     @property
     def source_ids(self):
-        """List of the token ids after a source's wordpieces: the end token's, or none."""
+        """List of the token ids after a source's wordpieces, the end token's or none."""
         return [self.end_token_id] if self.source_end else []
 
     def get_config(self):
