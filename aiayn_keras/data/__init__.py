@@ -20,22 +20,12 @@ from aiayn_keras.data.token_batches import TokenBatches
 from aiayn_keras.data.token_pairs import SampledPairs, TokenPairs
 from aiayn_keras.data.token_shards import TokenShards
 from aiayn_keras.data.update_batches import ProcessRows, UpdateBatches
-from aiayn_keras.parsing.bracket_files import read_trees
-from aiayn_keras.parsing.trees import (
-    MalformedTreeError,
-    Tree,
-    clean_tree,
-    linearize,
-    parse_linearized,
-    repair_linearized,
-)
 
 __all__ = [
     "BatchSequence",
     "Corpus",
     "CorpusError",
     "FilterReport",
-    "MalformedTreeError",
     "PackedBatches",
     "PairBatches",
     "ParallelText",
@@ -44,22 +34,16 @@ __all__ = [
     "TokenBatches",
     "TokenPairs",
     "TokenShards",
-    "Tree",
     "Treebank",
     "UpdateBatches",
     "augment",
-    "clean_tree",
     "corpus_names",
     "filter_pairs",
     "generate_demo_pairs",
-    "linearize",
     "load_corpus",
     "load_craft",
-    "parse_linearized",
     "read_lines",
     "read_parallel",
-    "read_trees",
-    "repair_linearized",
     "stream_lines",
     "stream_parallel",
     "tree_pairs",
