@@ -128,7 +128,7 @@ def normalize(author, x, layer):
     return author.op("LayerNormalization", x, gamma, beta, epsilon=layer.epsilon, axis=-1)
 
 
-class OnnxBlock:
+class _OnnxBlock:
     """A layer of encoder or decoder as `encoder_layer` and `decoder_layer` run it.
 
     Args:
@@ -194,7 +194,7 @@ def _write_encoder(backbone, path, quantized=False):
             query, *key_value = _project_self(author, attention, y)
             return attend(author, attention, query, *key_value, mask)
 
-        x = encoder_layer(OnnxBlock(author, block), x, attend_to_self)
+        x = encoder_layer(_OnnxBlock(author, block), x, attend_to_self)
     if backbone.encoder_norm is not None:
         x = normalize(author, x, backbone.encoder_norm)
     author.rename(x, "last_hidden_state")
@@ -233,7 +233,7 @@ def _write_decoder(backbone, path, quantized=False):
             query = project(author, y, attention.query_dense)
             return attend(author, attention, query, *memory[layer], memory_mask)
 
-        x = decoder_layer(OnnxBlock(author, block), x, attend_to_self, attend_to_memory)
+        x = decoder_layer(_OnnxBlock(author, block), x, attend_to_self, attend_to_memory)
     if backbone.decoder_norm is not None:
         x = normalize(author, x, backbone.decoder_norm)
     bias = backbone.token_embedding.logits_bias

@@ -45,28 +45,28 @@ Name = Annotated[str, Field(max_length=200)]
 Length = Annotated[int, Field(ge=1, le=INTEGERS["max_sequence_length"][1])]
 
 
-class Schema(pydantic.BaseModel):
+class _Schema(pydantic.BaseModel):
     """Base of the schemas: refuses unknown fields, and converts nothing."""
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True)
 
 
-class PolicyName(Schema):
+class _PolicyName(_Schema):
     """The configuration of a simple dtype policy."""
 
     name: Annotated[str, Field(pattern="^[a-z0-9_]{1,40}$")]
 
 
-class Policy(Schema):
+class Policy(_Schema):
     """A dtype policy of Keras."""
 
     module: Literal["keras", "keras.dtype_policies"]
     class_name: Literal["DTypePolicy"]
-    config: PolicyName
+    config: _PolicyName
     registered_name: None
 
 
-class QuantizedPolicy(Schema):
+class _QuantizedPolicy(_Schema):
     """A dtype policy of Keras for quantized layers, or a map from layers to policies."""
 
     module: Literal["keras", "keras.dtype_policies"]
@@ -85,21 +85,21 @@ def is_quantized(dtype):
     return not _PLAIN_POLICIES.issuperset(kinds)
 
 
-class LayerConfig(Schema):
+class _LayerConfig(_Schema):
     """Fields that all layers have."""
 
     name: Name
     trainable: bool = True
-    dtype: Policy | QuantizedPolicy | None = None
+    dtype: Policy | _QuantizedPolicy | None = None
 
 
-class KerasObject(Schema):
+class _KerasObject(_Schema):
     """A serialized Keras object."""
 
     module: Name
 
 
-class Backbone(KerasObject):
+class Backbone(_KerasObject):
     """A `TransformerBackbone`, the content of `config.json`."""
 
     class_name: Literal["TransformerBackbone"]
@@ -107,7 +107,7 @@ class Backbone(KerasObject):
     config: dict[str, Any]
 
 
-class TokenizerConfig(LayerConfig):
+class _TokenizerConfig(_LayerConfig):
     """The configuration of a tokenizer, whose vocabulary is a file beside it."""
 
     config_file: Literal["tokenizer.json"]
@@ -119,15 +119,15 @@ class TokenizerConfig(LayerConfig):
     separate_target: bool = False
 
 
-class Tokenizer(KerasObject):
+class Tokenizer(_KerasObject):
     """A `TransformerTokenizer`, the content of `tokenizer.json`."""
 
     class_name: Literal["TransformerTokenizer"]
     registered_name: Literal["aiayn_keras>TransformerTokenizer"]
-    config: TokenizerConfig
+    config: _TokenizerConfig
 
 
-class PreprocessorConfig(LayerConfig):
+class _PreprocessorConfig(_LayerConfig):
     """The configuration of a preprocessor."""
 
     config_file: Literal["preprocessor.json"]
@@ -136,30 +136,30 @@ class PreprocessorConfig(LayerConfig):
     decoder_sequence_length: Length
 
 
-class Preprocessor(KerasObject):
+class Preprocessor(_KerasObject):
     """A `TransformerSeq2SeqLMPreprocessor`, the content of `preprocessor.json`."""
 
     class_name: Literal["TransformerSeq2SeqLMPreprocessor"]
     registered_name: Literal["aiayn_keras>TransformerSeq2SeqLMPreprocessor"]
-    config: PreprocessorConfig
+    config: _PreprocessorConfig
 
 
-class TaskConfig(LayerConfig):
+class _TaskConfig(_LayerConfig):
     """The configuration of a model."""
 
     backbone: Backbone
     preprocessor: Preprocessor | None
 
 
-class Task(KerasObject):
+class Task(_KerasObject):
     """A `TransformerSeq2SeqLM`, the content of `task.json`."""
 
     class_name: Literal["TransformerSeq2SeqLM"]
     registered_name: Literal[TASK_CLASS]
-    config: TaskConfig
+    config: _TaskConfig
 
 
-class Metadata(Schema):
+class _Metadata(_Schema):
     """The content of `metadata.json`."""
 
     keras_version: Name
@@ -246,7 +246,7 @@ def check_model_folder(folder):
         _read(folder / _PREPROCESSOR, Preprocessor)
         _read(folder / TOKENIZER, Tokenizer)
     if (folder / METADATA).exists():
-        _read(folder / METADATA, Metadata)
+        _read(folder / METADATA, _Metadata)
     _check_config(folder / TASK, task.backbone.config)
     if _sizes(task.backbone.config) != _sizes(config):
         raise ValueError(f"{folder / TASK}: its backbone differs from config.json.")
@@ -316,12 +316,12 @@ def _check_room(folder, options):
 
 def _check_config(path, config):
     """The checked options of a backbone's configuration."""
-    layer = {name: config[name] for name in config if name in LayerConfig.model_fields}
+    layer = {name: config[name] for name in config if name in _LayerConfig.model_fields}
     options = LATER_OPTIONS | {name: config[name] for name in config if name not in layer}
     missing = [name for name in OPTIONS if name not in options]
     if missing:
         raise ValueError(f"{path}: field `config.{missing[0]}` is missing.")
-    parse(LayerConfig, layer, path, _NO_MODEL)
+    parse(_LayerConfig, layer, path, _NO_MODEL)
     activation = options.pop("activation")
     if not isinstance(activation, str):
         raise ValueError(f"{path}: `activation` must be a name. Received: {activation!r:.60}.")
