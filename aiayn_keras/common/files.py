@@ -8,6 +8,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
+CHECKSUMS = "SHA256SUMS"
+"""Name of the file with the checksums of a folder, in the format of `sha256sum --check`."""
+
+
 WRITING = ".writing-"
 """Prefix of temporary folders, which a killed process leaves behind."""
 
@@ -140,10 +144,6 @@ def read_bytes(path, max_bytes):
             f"{path} has more than {max_bytes:,} bytes, too many for this kind of file."
         )
     return content
-
-
-CHECKSUMS = "SHA256SUMS"
-"""Name of the file with the checksums of a folder, in the format of `sha256sum --check`."""
 
 
 def write_checksums(folder):

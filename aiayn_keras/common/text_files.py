@@ -11,6 +11,11 @@ from collections.abc import Iterator
 
 from aiayn_keras.common.files import check_regular_file
 
+MAX_ROWS = 10_000
+
+_MAX_CHARACTERS = 10_000_000
+
+
 MAX_LINE_BYTES = 1_000_000
 """Maximum size of a line, in bytes, including the line end."""
 MAX_LINES = 10_000_000
@@ -142,10 +147,6 @@ class Unpacked(io.RawIOBase):
                 "is unusual for text. If it really is text, unpack it and use the unpacked file."
             )
         return count
-
-
-MAX_ROWS = 10_000
-_MAX_CHARACTERS = 10_000_000
 
 
 def chunk_rows(rows, max_rows=MAX_ROWS, max_characters=_MAX_CHARACTERS):

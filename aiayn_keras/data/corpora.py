@@ -11,6 +11,9 @@ from aiayn_keras.data.parallel_text import SPLITS, ParallelText, read_parallel, 
 from aiayn_keras.parsing.bracket_files import read_trees
 from aiayn_keras.parsing.trees import LEAF, linearize
 
+_TATOEBA_HELD_OUT = 0.02
+
+
 _CRAFT_SPLITS = dict(zip(SPLITS, ("train", "dev", "test"), strict=True))
 
 
@@ -77,7 +80,6 @@ def tree_pairs(trees, tree_leaves=LEAF, name="trees") -> ParallelText:
 
 
 # Share of Tatoeba's connected components held out for validation, and the same share for test.
-_TATOEBA_HELD_OUT = 0.02
 LANGUAGES = {
     "demo": ("en", "de"),
     "multi30k-en-de": ("en", "de"),

@@ -16,6 +16,8 @@ import pooch
 from aiayn_keras.common.files import atomic_path
 from aiayn_keras.common.text_files import CorpusError
 
+_DATA_VARIABLE = "AIAYN_KERAS_DATA"
+
 
 @dataclasses.dataclass(frozen=True)
 class RemoteFile:
@@ -134,9 +136,6 @@ CRAFT = {
     for path, digest in _SHA256.items()
     if path.startswith("craft/")
 }
-
-
-_DATA_VARIABLE = "AIAYN_KERAS_DATA"
 
 
 def locate(file, data_dir=None):

@@ -10,6 +10,9 @@ import numpy as np
 from aiayn_keras.data.pair_batches import PairBatches
 from aiayn_keras.data.token_pairs import ragged_places
 
+_ROW_MULTIPLE = 64
+
+
 _CHUNK = 2**15
 """Number of pairs packed together: a pair is only placed in rows opened by its own chunk."""
 
@@ -61,9 +64,6 @@ def _pack(source_lengths, target_lengths, source_room, target_room):
         target_left[row] -= target
         rows[pair] = row
     return rows
-
-
-_ROW_MULTIPLE = 64
 
 
 class PackedBatches(PairBatches):

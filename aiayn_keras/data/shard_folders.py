@@ -43,11 +43,11 @@ def dtype_of(vocabulary_size):
     return "<u2" if vocabulary_size <= 2**16 else "<u4"
 
 
-def split_into_shards(pairs: Iterable, most_pairs=MAX_PAIRS_PER_SHARD):
+def split_into_shards(pairs: Iterable, max_pairs_per_shard=MAX_PAIRS_PER_SHARD):
     """Yields an iterator of pairs for each shard; each must be exhausted before the next."""
     pairs = iter(pairs)
     for first in pairs:
-        yield itertools.chain([first], itertools.islice(pairs, most_pairs - 1))
+        yield itertools.chain([first], itertools.islice(pairs, max_pairs_per_shard - 1))
 
 
 def write_shard(pairs: Iterable, processor, dtype, records_path, lengths_path) -> int:
@@ -90,7 +90,7 @@ def write_shards(
     tokenizer_proto: bytes,
     vocabulary_size,
     origin,
-    most_pairs=MAX_PAIRS_PER_SHARD,
+    max_pairs_per_shard=MAX_PAIRS_PER_SHARD,
 ) -> int:
     """Tokenizes pairs into a new folder for `TokenShards`, which appears complete or not at all.
 
@@ -100,7 +100,7 @@ def write_shards(
         tokenizer_proto: Bytes of a SentencePiece model.
         vocabulary_size: Number of its tokens.
         origin: Description of the corpus and the tokenizer, any JSON value; stored in the index.
-        most_pairs: Maximum number of pairs per shard.
+        max_pairs_per_shard: Maximum number of pairs per shard.
 
     Returns:
         Number of pairs.
@@ -114,7 +114,7 @@ def write_shards(
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer_proto)
     with new_folder(folder) as written:
         (written / TOKENIZER).write_bytes(tokenizer_proto)
-        for number, some in enumerate(split_into_shards(pairs, most_pairs)):
+        for number, some in enumerate(split_into_shards(pairs, max_pairs_per_shard)):
             name = f"train-{number:05d}"
             paths = [written / f"{name}.{ending}" for ending in ENDINGS]
             count = write_shard(some, processor, dtype, *paths)

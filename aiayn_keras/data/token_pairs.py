@@ -11,6 +11,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import sentencepiece
 
+_ROOM_DRAWS = 4
+
+_TRIES = 8
+
 
 class Tokens(NamedTuple):
     """Several sequences of token ids, concatenated.
@@ -101,10 +105,6 @@ def ragged_places(starts, lengths):
 def _flatten(sequences):
     parts = [np.asarray(ids, dtype=np.int32).reshape(-1) for ids in sequences]
     return Tokens(np.concatenate(parts), np.array([len(part) for part in parts], dtype=np.int32))
-
-
-_ROOM_DRAWS = 4
-_TRIES = 8
 
 
 class SampledPairs:

@@ -17,6 +17,11 @@ from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.data.filtering import FilterReport, filter_pairs
 from aiayn_keras.data.token_pairs import Tokens
 
+TOKENIZER = "tokenizer.spm"
+
+MAX_TOKENIZER_BYTES = 100_000_000
+
+
 VERSION = 1
 INDEX = "index.json"
 MAX_INDEX_BYTES = 64_000_000
@@ -147,10 +152,6 @@ def _explain(error, path):
     return (
         f"{path} is damaged{f': `{field}`' if field else ''}: {reason}. Prepare the corpus again."
     )
-
-
-TOKENIZER = "tokenizer.spm"
-MAX_TOKENIZER_BYTES = 100_000_000
 
 
 class TokenShards:

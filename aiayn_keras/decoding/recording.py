@@ -14,6 +14,10 @@ from aiayn_keras.decoding.frozen_decoder import freeze_decoder
 from aiayn_keras.decoding.text_batches import pad_batch, tokenize
 from aiayn_keras.decoding.translating import TranslationSearch
 
+ROWS = 32
+"""Hypotheses whose attention is computed together."""
+
+
 LIVES, FINISHES, _IS_DROPPED = "lives", "finishes", "is dropped"
 """Fates of a candidate."""
 
@@ -115,10 +119,6 @@ class SearchRecord:
     length_penalty_offset: int
     key_dim: int
     cache_width: int
-
-
-ROWS = 32
-"""Hypotheses whose attention is computed together."""
 
 
 def record_search(backbone, tokenizer, source, options):

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from aiayn_keras.common.checks import check_integer, check_number
 from aiayn_keras.decoding.constraints import Constraint, as_constraint
 
+EXTRA_LENGTH = 50
+"""Paper 6.1: "the maximum output length during inference to input length + 50"."""
+
 
 def length_penalty(length, options):
     """`((k + |y|) / (k + 1))^α`, by which a log-probability is divided.
@@ -28,9 +31,6 @@ def length_penalty(length, options):
     offset = options.length_penalty_offset
     return ((offset + length) / (offset + 1.0)) ** options.length_penalty
 
-
-EXTRA_LENGTH = 50
-"""Paper 6.1: "the maximum output length during inference to input length + 50"."""
 
 MAX_TOKENS = 1 << 20
 """Bound on lengths in tokens; a model's positions are usually far fewer."""

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 from aiayn_keras.documents.sentence_ends import characters, cut, is_among, sentences_of_lines
 
+_JOINER = 0x200D
+
+
 SPACE = r"[\s\x0b\x1c-\x1f\x{85}\p{Z}\x{200b}\x{feff}]"
 """In RE2 `\\s` matches ASCII only."""
 
@@ -63,7 +66,6 @@ _MARKS_BEFORE_SPACE = tuple(map(ord, ",;:،؛-–—"))
 _MARKS = tuple(map(ord, "，、；：–—"))
 # Marks on letters, and joiners and modifiers of emoji, stay with the character before.
 _JOINED_RANGES = ((0x300, 0x36F), (0x200C, 0x200D), (0xFE00, 0xFE0F), (0x1F3FB, 0x1F3FF))
-_JOINER = 0x200D
 
 # Added to the distance from the middle, a share of the length: a comma may be a quarter of the
 # sentence further away than a space.

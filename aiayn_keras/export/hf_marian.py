@@ -24,6 +24,22 @@ from aiayn_keras.export.preparation import (
 )
 from aiayn_keras.layers.positional_embedding import sinusoidal_encoding
 
+EPSILON = 1e-5
+"""Added to the variance there, which is PyTorch's default."""
+
+_MIN_EPSILON = 1e-12
+
+_CLOSE = 2.5e-4
+"""Difference below which a table holds the sinusoids, maybe kept in float16 meanwhile."""
+
+ACTIVATIONS = {
+    keras.activations.relu: "relu",
+    keras.activations.silu: "swish",
+    keras.activations.gelu: "gelu",  # without approximation, as Keras' own default
+}
+"""Their names of activations."""
+
+
 LANGUAGE = "▁>>", "<<"
 """Beginning and end of our token for the language that a source asks for."""
 
@@ -72,15 +88,6 @@ def _name(piece):
     """Their name of a token: that of a language has no sign of a space before it."""
     start, end = LANGUAGE
     return piece[1:] if piece.startswith(start) and piece.endswith(end) else piece
-
-
-EPSILON = 1e-5
-"""Added to the variance there, which is PyTorch's default."""
-
-_MIN_EPSILON = 1e-12
-
-_CLOSE = 2.5e-4
-"""Difference below which a table holds the sinusoids, maybe kept in float16 meanwhile."""
 
 
 def _marian_tensors(backbone):
@@ -200,14 +207,6 @@ def _reader(dense, order, scale):
 
 def _bias(dense):
     return float32_array(dense.bias) if dense.use_bias else np.zeros(dense.units, "float32")
-
-
-ACTIVATIONS = {
-    keras.activations.relu: "relu",
-    keras.activations.silu: "swish",
-    keras.activations.gelu: "gelu",  # without approximation, as Keras' own default
-}
-"""Their names of activations."""
 
 
 def export_hf_marian(model, filepath, license=None):

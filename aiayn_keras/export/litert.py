@@ -16,6 +16,11 @@ from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow
 from aiayn_keras.layers import decoder_layer, scaled_dot_product_attention
 from aiayn_keras.models import TransformerSeq2SeqLM
 
+WEIGHTS = ("float32", "float16", "int8")
+
+_INPUT_LENGTH = 64
+"""Number of wordpieces of a text, as a rule: the encoder always computes that many."""
+
 
 def _write_litert(model, path, source_length, target_length, weights):
     """Writes a file with the signatures `encode` and `step`, of fixed shapes for one text.
@@ -182,11 +187,6 @@ class _Step:
 def _attend(attention, query, keys, values, mask):
     x = scaled_dot_product_attention(query, keys, values, mask)
     return attention.output(ops.reshape(x, (1, -1)))
-
-
-WEIGHTS = ("float32", "float16", "int8")
-_INPUT_LENGTH = 64
-"""Number of wordpieces of a text, as a rule: the encoder always computes that many."""
 
 
 def export_litert(model, filepath, *, max_input_length=None, max_length=None, weights="float32"):

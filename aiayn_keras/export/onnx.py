@@ -27,6 +27,9 @@ from aiayn_keras.export.preparation import (
 from aiayn_keras.layers import decoder_layer, encoder_layer
 from aiayn_keras.layers.attention import MASKED_SCORE
 
+SUFFIXES = {"float32": "", "int8": "_quantized"}
+"""Ends of the files' names by the number format of matrices, as transformers.js has them."""
+
 
 def _gelu(author, x):
     """`x / 2 · (1 + erf(x / √2))`, Keras' default, without approximation."""
@@ -319,10 +322,6 @@ def _decoder_ends(backbone):
                 outputs[f"present.{name}"] = _FLOAT, [*shape[:2], present, width]
     inputs["use_cache_branch"] = BOOL, [1]
     return inputs, outputs
-
-
-SUFFIXES = {"float32": "", "int8": "_quantized"}
-"""Ends of the files' names by the number format of matrices, as transformers.js has them."""
 
 
 def export_onnx(model, filepath, weights="float32"):

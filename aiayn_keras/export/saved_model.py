@@ -28,6 +28,11 @@ from aiayn_keras.export.serving_options import (
 from aiayn_keras.export.warmup_requests import write_warmup
 from aiayn_keras.models import TransformerSeq2SeqLM
 
+WEIGHTS = {"float32": WholeWeights, "float16": HalfPrecisionWeights}
+"""How a graph keeps weights, by the name of their number format in the files."""
+
+_PRECISIONS = ("float32", "bfloat16")
+
 
 def run_in_tensorflow(module, model, **arguments):
     """Calls the function `main` of a module where Keras runs on TensorFlow.
@@ -64,10 +69,6 @@ def run_in_tensorflow(module, model, **arguments):
 def read_arguments():
     """Dictionary of the arguments of `run_in_tensorflow`, read in that process."""
     return json.load(sys.stdin)
-
-
-WEIGHTS = {"float32": WholeWeights, "float16": HalfPrecisionWeights}
-"""How a graph keeps weights, by the name of their number format in the files."""
 
 
 def write_graph(model, path, options, precision=None, weights="float32"):
@@ -115,9 +116,6 @@ def main():
     model = TransformerSeq2SeqLM.from_preset(arguments["preset"], **dtype)
     options = ServingOptions(**arguments["options"])
     _write_graph_here(model, Path(arguments["path"]), options, arguments["weights"])
-
-
-_PRECISIONS = ("float32", "bfloat16")
 
 
 def export_saved_model(

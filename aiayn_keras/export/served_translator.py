@@ -13,6 +13,12 @@ from aiayn_keras.decoding.translating import TranslationSearch
 from aiayn_keras.documents.splitting import join_texts, piece_counter, split_texts
 from aiayn_keras.export.served_weights import PackedDecoder, SharedTables
 
+BATCH_SIZE = 32
+"""Number of sentences searched together, so that a long text takes no more memory."""
+
+NO_SCORE = -1e30
+"""Score of a missing hypothesis, for example under a constraint; JSON has no infinity."""
+
 
 class TokenBatch(NamedTuple):
     """Texts as token ids.
@@ -133,10 +139,6 @@ def _tokenizer_op(proto):
     return tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32, name=name)
 
 
-BATCH_SIZE = 32
-"""Number of sentences searched together, so that a long text takes no more memory."""
-
-
 def _translate_by_sentence(text, translate, tokenizer, max_input_length):
     """Translates texts `(B,)` as `model.translate_documents` does.
 
@@ -183,10 +185,6 @@ def _in_batches(translate, sentences):
         parallel_iterations=1,
     )
     return texts, scores
-
-
-NO_SCORE = -1e30
-"""Score of a missing hypothesis, for example under a constraint; JSON has no infinity."""
 
 
 def build_served_translator(model, options, weights):

@@ -13,6 +13,10 @@ from aiayn_keras.common.files import read_bytes
 from aiayn_keras.decoding.constraints import CONSTRAINTS
 from aiayn_keras.decoding.search_options import MAX_TOKENS, SearchOptions, number_option
 
+VERSION_FILE = "assets.extra/export.json"
+"""Path of the notes in a version's folder."""
+
+
 _LONG_TEXTS = ("truncate", "error")
 
 
@@ -77,9 +81,6 @@ def make_serving_options(max_sequence_length, **options):
         )
     return options
 
-
-VERSION_FILE = "assets.extra/export.json"
-"""Path of the notes in a version's folder."""
 
 MAX_NOTES_BYTES = 1 << 26
 """Maximum size of the notes; the largest automaton of a constraint has 38 MB."""

@@ -35,6 +35,28 @@ from aiayn_keras.models.architecture import (
     count_weights,
 )
 
+CONFIG = "config.json"
+
+TASK = "task.json"
+
+_PREPROCESSOR = "preprocessor.json"
+
+TOKENIZER = "tokenizer.json"
+
+METADATA = "metadata.json"
+
+WEIGHTS = "model.weights.h5"
+
+VOCAB_FILENAME = "vocabulary.spm"  # KerasHub's
+
+TARGET_VOCAB_FILENAME = "target_vocabulary.spm"
+
+_NO_MODEL = "It is not a file of a model."
+
+_MIN_BYTES_PER_WEIGHT = 0.5
+"""Weights quantized to four bits."""
+
+
 TASK_CLASS = "aiayn_keras>TransformerSeq2SeqLM"
 BACKBONE_CLASS = "aiayn_keras>TransformerBackbone"
 
@@ -169,15 +191,6 @@ class _Metadata(_Schema):
     tasks: list[Name] = []
 
 
-CONFIG = "config.json"
-TASK = "task.json"
-_PREPROCESSOR = "preprocessor.json"
-TOKENIZER = "tokenizer.json"
-METADATA = "metadata.json"
-WEIGHTS = "model.weights.h5"
-VOCAB_FILENAME = "vocabulary.spm"  # KerasHub's
-TARGET_VOCAB_FILENAME = "target_vocabulary.spm"
-
 OF_BACKBONE = CONFIG, WEIGHTS
 OF_TASK = *OF_BACKBONE, TASK
 _WITH_PREPROCESSOR = (
@@ -203,9 +216,6 @@ def find_preset(preset, names):
 
 
 MAX_JSON_BYTES = 1 << 20
-_NO_MODEL = "It is not a file of a model."
-_MIN_BYTES_PER_WEIGHT = 0.5
-"""Weights quantized to four bits."""
 
 
 @contextlib.contextmanager

@@ -5,6 +5,11 @@ from pathlib import Path
 
 from aiayn_keras.common.files import atomic_path
 
+_JOINERS = "\u200c\u200d"  # affect the shape of Persian and Hindi letters, and of emoji
+
+_BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
+
+
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 """Line colors that color-blind readers can distinguish, by Okabe and Ito, in order of use."""
 DASHES = ["-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1))]
@@ -33,8 +38,6 @@ def plain(text):
 
 
 _SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
-_JOINERS = "\u200c\u200d"  # affect the shape of Persian and Hindi letters, and of emoji
-_BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
 
 def visible(token):

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from aiayn_keras.common.addresses import INSTALL, file_system
 from aiayn_keras.common.text_files import MAX_LINE_BYTES, CorpusError, Unpacked
 
+_BOM = b"\xef\xbb\xbf"
+
 
 def is_parquet(address):
     """Whether an address ends like that of a Parquet file."""
@@ -92,7 +94,6 @@ def _opened(address):
         raise CorpusError(f"{address} is not a whole Parquet file: {reason}") from error
 
 
-_BOM = b"\xef\xbb\xbf"
 _SIDES = ("source", "target")
 """Columns of a Parquet file of pairs."""
 

@@ -39,7 +39,9 @@ _PART_BYTES = 16_000_000
 """Size of a part of the sources: some 150,000 pairs."""
 
 
-def prepare(recipe, output, engine=None, *, part_bytes=_PART_BYTES, most_pairs=MAX_PAIRS_PER_SHARD):
+def prepare(
+    recipe, output, engine=None, *, part_bytes=_PART_BYTES, max_pairs_per_shard=MAX_PAIRS_PER_SHARD
+):
     """Learns a recipe's vocabulary and writes its training pairs as token shards.
 
     Files are cut into parts, and workers tokenize them: first the shards of a part are written,
@@ -55,7 +57,7 @@ def prepare(recipe, output, engine=None, *, part_bytes=_PART_BYTES, most_pairs=M
         output: Path or URL of the folder to create, for the recipe's field `corpus.shards`.
         engine: The `Engine`, by default one process for each core.
         part_bytes: As in `plan_parts`.
-        most_pairs: As in `write_shards`.
+        max_pairs_per_shard: As in `write_shards`.
 
     Returns:
         `Totals`.
@@ -91,18 +93,18 @@ def prepare(recipe, output, engine=None, *, part_bytes=_PART_BYTES, most_pairs=M
         "task": "prepare",
         "files": [[file.address, file.bytes, file.version] for file in files],
         "origin": origin_of(recipe),
-        "most_pairs": most_pairs,
+        "most_pairs": max_pairs_per_shard,
     }
     with job.opened(description):
-        return _prepare_parts(job, recipe, engine, most_pairs)
+        return _prepare_parts(job, recipe, engine, max_pairs_per_shard)
 
 
-def _prepare_parts(job, recipe, engine, most_pairs):
+def _prepare_parts(job, recipe, engine, max_pairs_per_shard):
     section = recipe.corpus
     proto = _tokenizer_of(job, recipe.tokenizer, engine)
     processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
     dtype = dtype_of(processor.vocab_size())
-    arguments = (proto, dtype, most_pairs)
+    arguments = (proto, dtype, max_pairs_per_shard)
     manifests = finish_job(job, engine, _TokenizingWork, arguments, description="tokenizing ")
     shards = [shard for manifest in manifests for shard in _shards_of(manifest)]
     if not shards:
@@ -231,18 +233,18 @@ class _TokenizingWork(PartWork):
         output: As in `Job`.
         proto: A SentencePiece model.
         dtype: NumPy's name of the type of the ids.
-        most_pairs: As in `write_shards`.
+        max_pairs_per_shard: As in `write_shards`.
     """
 
-    def __init__(self, output, proto, dtype, most_pairs):
+    def __init__(self, output, proto, dtype, max_pairs_per_shard):
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-        self._output, self._dtype, self._most_pairs = output, dtype, most_pairs
+        self._output, self._dtype, self._max_pairs_per_shard = output, dtype, max_pairs_per_shard
 
     def write(self, part):
         """Writes the shards of a `Part`; see `PartWork`."""
         bad, files, records = [], {}, {}
         pairs = _usable(read_pairs(part), bad)
-        for number, some in enumerate(split_into_shards(pairs, self._most_pairs)):
+        for number, some in enumerate(split_into_shards(pairs, self._max_pairs_per_shard)):
             name = f"{stem_of(part)}-{number:05d}"
             records[name] = self._write_shard(name, some, files)
         lines = sum(records.values()) + len(bad)

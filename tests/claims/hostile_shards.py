@@ -73,7 +73,9 @@ def _prepare(folder):
         eos_id=3,
         minloglevel=2,
     )
-    write_shards(folder, text, model.getvalue(), 200, {"corpus": "demo"}, most_pairs=PAIRS // 2)
+    write_shards(
+        folder, text, model.getvalue(), 200, {"corpus": "demo"}, max_pairs_per_shard=PAIRS // 2
+    )
 
 
 def _copy(good, path):

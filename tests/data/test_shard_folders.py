@@ -19,10 +19,11 @@ def vocabulary(text, learn_vocabulary):
 
 
 @pytest.mark.parametrize(
-    ("most_pairs", "sizes"), [(1000, [1000, 1000, 300]), (1150, [1150, 1150]), (2300, [2300])]
+    ("max_pairs_per_shard", "sizes"),
+    [(1000, [1000, 1000, 300]), (1150, [1150, 1150]), (2300, [2300])],
 )
-def test_shards_have_a_greatest_size(tmp_path, text, proto, most_pairs, sizes):
-    count = write_shards(tmp_path / "out", text, proto, 200, ORIGIN, most_pairs)
+def test_shards_have_a_greatest_size(tmp_path, text, proto, max_pairs_per_shard, sizes):
+    count = write_shards(tmp_path / "out", text, proto, 200, ORIGIN, max_pairs_per_shard)
     index = json.loads((tmp_path / "out/index.json").read_text("utf-8"))
     assert (count, index["origin"], index["dtype"]) == (2300, ORIGIN, "<u2")
     assert [shard["pairs"] for shard in index["shards"]] == sizes

@@ -35,7 +35,7 @@ def vocabulary(text, learn_vocabulary):
 @pytest.fixture(scope="module", name="folder")
 def prepared(text, proto, tmp_path_factory):
     folder = tmp_path_factory.mktemp("shards") / "demo"
-    write_shards(folder, text, proto, 200, ORIGIN, most_pairs=1300)
+    write_shards(folder, text, proto, 200, ORIGIN, max_pairs_per_shard=1300)
     return folder
 
 

@@ -194,7 +194,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 # ---- Preparation ----
 
 
-SMALL = {"part_bytes": 9_000, "most_pairs": 100}
+SMALL = {"part_bytes": 9_000, "max_pairs_per_shard": 100}
 
 
 @pytest.fixture(scope="module", name="prepared")

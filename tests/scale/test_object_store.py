@@ -62,7 +62,7 @@ def test_a_preparation_there_is_one_here(bucket, tmp_path):
         with whole_file(f"{bucket}/text/{name}") as path:
             path.write_text("".join(f"{line}\n" for line in side), "utf-8")
         files.append(f"{bucket}/text/{name}")
-    options = {"part_bytes": 9_000, "most_pairs": 100}
+    options = {"part_bytes": 9_000, "max_pairs_per_shard": 100}
     assert prepare(recipe_of(files), f"{bucket}/shards", Engine(1), **options) == (600, 0)
     assert prepare(recipe_of(files), tmp_path / "here", Engine(1), **options) == (600, 0)
     copy = copy_shards(f"{bucket}/shards", tmp_path / "cache")

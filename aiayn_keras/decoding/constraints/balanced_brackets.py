@@ -13,6 +13,9 @@ from aiayn_keras.backend import take
 from aiayn_keras.common.checks import check_integer
 from aiayn_keras.decoding.constraints.constraint import Constraint
 
+_MAX_LEVELS = 1000
+
+
 SPACE = "▁"
 """SentencePiece's sign for a space."""
 
@@ -191,9 +194,6 @@ def _label(piece, sign):
     """The label of an opening or closing bracket, or None."""
     piece = piece.removeprefix(SPACE)
     return piece[1:] if piece[:1] == sign and len(piece) > 1 else None
-
-
-_MAX_LEVELS = 1000
 
 
 @dataclass(frozen=True)
