@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
+import sentencepiece
 
-from aiayn_keras.data import TokenPairs
+from aiayn_keras.data import (
+    PackedBatches,
+    SampledPairs,
+    TokenBatches,
+    TokenPairs,
+    generate_demo_pairs,
+)
 from aiayn_keras.data.token_pairs import ragged_places
 
 
@@ -32,3 +39,88 @@ def test_ragged_places_follow_each_other():
 def test_unusable_sides_are_refused(sides, message):
     with pytest.raises(ValueError, match=message):
         TokenPairs(*sides)
+
+
+EVERY = np.arange(200)
+
+
+@pytest.fixture(scope="module", name="text")
+def demo_text():
+    return generate_demo_pairs(200, 0, "train")
+
+
+@pytest.fixture(scope="module", name="proto", params=["bpe", "unigram"])
+def vocabulary(text, request, learn_vocabulary):
+    return learn_vocabulary(text, 150, request.param)
+
+
+def sampled(text, proto, alpha=0.2, seed=1, max_length=99):
+    return SampledPairs(text.sources, text.targets, proto, alpha, seed, max_length)
+
+
+def sentences(tokens):
+    return np.split(tokens.ids, np.cumsum(tokens.lengths)[:-1])
+
+
+def test_every_segmentation_spells_the_sentence(text, proto):
+    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    for epoch in (0, 1):
+        for side, expected in zip(
+            sampled(text, proto).read(EVERY, epoch), (text.sources, text.targets), strict=True
+        ):
+            decoded = [processor.decode(ids.tolist()) for ids in sentences(side)]
+            assert decoded == list(expected)
+
+
+def test_segmentations_depend_on_seed_epoch_and_pair_alone(text, proto):
+    pairs = sampled(text, proto)
+    first, second = pairs.read(EVERY, 0), pairs.read(EVERY, 1)
+    again = sampled(text, proto)
+    backwards = again.read(EVERY[::-1], 0)
+    for side in (0, 1):
+        for ours, theirs in zip(
+            sentences(first[side]), sentences(backwards[side])[::-1], strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+    other = sampled(text, proto, seed=2).read(EVERY, 0)
+    for one, two in ((first, second), (first, other)):
+        same = [
+            np.array_equal(a, b) for a, b in zip(sentences(one[0]), sentences(two[0]), strict=True)
+        ]
+        assert np.mean(same) < 0.7
+
+
+def test_no_segmentation_is_longer_than_its_room(text, proto):
+    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    plain = [len(ids) for ids in processor.encode([*text.sources, *text.targets])]
+    pairs = sampled(text, proto, alpha=0.5, max_length=max(plain))
+    for epoch in range(3):
+        source, target = pairs.read(EVERY, epoch)
+        assert (source.lengths <= pairs.source_lengths).all()
+        assert (target.lengths <= pairs.target_lengths).all()
+    assert pairs.source_lengths.max() <= max(plain)
+    assert (pairs.source_lengths >= plain[:200]).all()
+
+
+@pytest.mark.parametrize("kind", [TokenBatches, PackedBatches])
+def test_batches_hold_what_is_drawn_for_their_epoch(text, proto, kind):
+    pairs = sampled(text, proto)
+    batches = kind(pairs, tokens_per_batch=400, shuffle=False)
+    for index in (0, len(batches)):
+        x, labels, weights = batches[index]
+        source, target = pairs.read(batches.pair_numbers(index), index // len(batches))
+        assert weights.sum() == (target.lengths + 1).sum()
+        real = labels[weights > 0]
+        np.testing.assert_array_equal(real[real != 3], target.ids)
+        assert (x["encoder_padding_mask"] > 0).sum() == (source.lengths + 1).sum()
+
+
+def test_no_sampled_pair_may_be_asked_for(text, proto):
+    source, target = sampled(text, proto).read(EVERY[:0], 0)
+    assert len(source.ids) == len(target.lengths) == 0
+
+
+@pytest.mark.parametrize("wrong", [{"alpha": 0.0}, {"alpha": 1.0}, {"seed": -1}])
+def test_numbers_out_of_range_are_refused(text, proto, wrong):
+    with pytest.raises(ValueError, match=r"Received: alpha=.*, seed="):
+        sampled(text, proto, **wrong)

@@ -6,7 +6,9 @@ import pytest
 from keras import ops
 
 from aiayn_keras.backend import compile_inference
-from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
+from aiayn_keras.decoding.beam_search import SearchInputs, beam_search, start_search
+from aiayn_keras.decoding.decoder_step import ForeignCache
+from aiayn_keras.decoding.search_options import SearchOptions
 from tests.decoding.random_model import (
     END,
     PAD,
@@ -22,7 +24,7 @@ from tests.decoding.random_model import (
     penalized,
     same_hypotheses,
 )
-from tests.helpers import B, assert_close
+from tests.helpers import B, K, T, assert_close
 
 PENALTIES = [(0.0, 5), (0.6, 5), (1.0, 5), (1.0, 0), (2.5, 0)]
 """Exponents, and offsets: GNMT's length penalty, and that of other toolkits."""
@@ -291,3 +293,98 @@ def test_compiled_equals_eager():
     expected_ids, expected = model.search(options, length=10, max_lengths=limits)
     assert_close(ids, expected_ids)
     assert_close(log_probs, expected)
+
+
+W, M = 4, 3
+BEAMS = np.array([[2, 0, 0, 1], [1, 1, 2, 0]], dtype="int32")
+
+
+def test_gather_picks_rows_of_the_cache():
+    cache = np.random.normal(size=(B * W, T, K)).astype("float32")
+    beams = BEAMS[:, :W]
+    picked = ForeignCache(cache).reorder(keras.ops.convert_to_tensor(beams)).rows
+    assert_close(picked, cache[[2, 0, 0, 1, 4 + 1, 4 + 1, 4 + 2, 4 + 0]])
+
+
+def test_the_search_starts_from_one_live_hypothesis():
+    prompt = np.array([[2, 5, 6, 7], [2, 8, 9, 9]], dtype="int32")
+    mask = np.array([[True, True, False, False], [True, False, False, False]])
+    options = SearchOptions(W, num_return_sequences=M)
+    _, state = start_search(
+        SearchInputs(None, "any", *map(ops.convert_to_tensor, (prompt, mask)), options, 1)
+    )
+    assert int(state.index) == 1
+    assert_close(state.live_ids, [[[2, 5, 0, 0]] * W, [[2, 0, 0, 0]] * W])
+    never = float("-inf")
+    assert_close(keras.ops.exp(state.live_log_probs), [[1, 0, 0, 0]] * B)
+    for nothing in (state.finished_log_probs, state.finished_scores):
+        np.testing.assert_array_equal(keras.ops.convert_to_numpy(nothing), np.full((B, M), never))
+    assert_close(state.finished_ids, np.zeros((B, M, 4)))
+    assert_close(ops.cast(state.can_improve, "int32"), [1] * B)
+    assert state.cache == "any"
+
+
+NUM_SENTENCES = 13
+LENGTH = 24
+
+
+def model_of_many_lengths():
+    """Sentences that are done after very different numbers of steps."""
+    return RandomModel(seed=20, num_sentences=NUM_SENTENCES, end_bias=0.5)
+
+
+@pytest.mark.parametrize("num_return_sequences", [1, 3])
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_leaving_changes_no_hypothesis(alpha, num_return_sequences):
+    options = beams(3, alpha, num_return_sequences=num_return_sequences)
+    limits = np.arange(NUM_SENTENCES, dtype="int32")
+    staying, leaving = (
+        model_of_many_lengths().search(options, LENGTH, max_lengths=limits, cache_type=cache_type)
+        for cache_type in (StayingCache, StateCache)
+    )
+    np.testing.assert_array_equal(leaving[0], staying[0])
+    np.testing.assert_allclose(leaving[1], staying[1], rtol=1e-5)
+
+
+def test_forced_tokens_stay_with_their_sentence():
+    prompt = np.zeros((NUM_SENTENCES, LENGTH), "int32")
+    prompt[:, 0] = START
+    prompt[:, 1:9] = np.random.default_rng(1).integers(3, 6, size=(NUM_SENTENCES, 8))
+    forced = np.arange(LENGTH) < np.arange(1, NUM_SENTENCES + 1)[:, None]
+    forced[:, 9:] = False
+    options = beams(3)
+    staying, leaving = (
+        model_of_many_lengths().search(options, LENGTH, prompt, forced, cache_type=cache_type)
+        for cache_type in (StayingCache, StateCache)
+    )
+    np.testing.assert_array_equal(leaving[0], staying[0])
+
+
+def test_who_is_done_is_computed_no_more():
+    if keras.config.backend() == "jax":
+        pytest.skip("shapes are fixed on JAX")
+    staying, leaving = model_of_many_lengths(), model_of_many_lengths()
+    staying.search(beams(3, 0.0), LENGTH, cache_type=StayingCache)
+    leaving.search(beams(3, 0.0), LENGTH)
+    assert leaving.calls == staying.calls
+    assert leaving.rows < 0.7 * staying.rows
+
+
+@pytest.mark.parametrize("num_sentences", [1, NUM_SENTENCES])
+def test_they_leave_a_compiled_search_too(num_sentences):
+    model = model_of_many_lengths()
+    model.initial = model.initial[:num_sentences]
+    options = beams(3)
+    prompt = np.zeros((num_sentences, LENGTH), "int32")
+    prompt[:, 0] = START
+
+    def search(prompt):
+        mask = ops.equal(prompt, START)
+        return beam_search(SearchInputs(model.next, model.cache(3), prompt, mask, options, END))
+
+    token_ids, log_probs = map(
+        ops.convert_to_numpy, compile_inference(search, keras.Sequential())(prompt)
+    )
+    expected_ids, expected = model.search(options, LENGTH)
+    np.testing.assert_array_equal(token_ids, expected_ids)
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-5)

@@ -1,8 +1,15 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
-from aiayn_keras.decoding.candidates import top_candidates, top_log_probs
+from aiayn_keras.decoding.beam_search import Sentences
+from aiayn_keras.decoding.candidates import (
+    TokenLimits,
+    repeats_ngram,
+    top_candidates,
+    top_log_probs,
+)
 from tests.helpers import assert_close
 
 N = 3
@@ -54,3 +61,53 @@ def test_probabilities_survive_where_the_best_token_may_not_be_chosen():
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(tokens), [[1, 3], [1, 0]])
     assert_close(log_probs, [[-197.0, -198.0], [-299.0, -300.0]])
     assert_close(log_normalizer, [[200.0], [300.0]])
+
+
+NUM_BEAMS, VOCABULARY_SIZE, END = 2, 50, 3
+
+
+def test_forbidden_tokens_and_an_early_end_take_nobody_s_place():
+    """The most probable tokens may not be chosen: 2·W others are there nevertheless."""
+    logits = np.tile(-np.arange(VOCABULARY_SIZE, dtype="float32"), (NUM_BEAMS, 1))
+    prompt = np.zeros((1, 8), "int32")
+    sentences = Sentences(
+        np.array([0], "int32"), prompt, prompt > 0, np.array([6], "int32"), np.ones(1, "float32")
+    )
+    limits = TokenLimits(END, min_length=4, forbidden_token_ids=(0, 1, 2))
+    tokens, log_probs = map(
+        ops.convert_to_numpy,
+        limits.candidates(
+            ops.convert_to_tensor(logits),
+            ops.zeros((NUM_BEAMS, 8), dtype="int32"),
+            ops.convert_to_tensor(2, dtype="int32"),
+            NUM_BEAMS,
+            Sentences(*map(ops.convert_to_tensor, sentences)),
+        ),
+    )
+    for beam in range(NUM_BEAMS):
+        allowed = tokens[0, beam][np.isfinite(log_probs[0, beam])]
+        np.testing.assert_array_equal(np.sort(allowed), [4, 5, 6, 7])
+
+
+START = 1
+
+
+def forbidden_next(row, index, ngram_size):
+    """The tokens of a row that must not be written at `index`."""
+    token_ids = np.array([row])
+    repeats = repeats_ngram(ops.convert_to_tensor(token_ids), index, ngram_size)
+    return set(token_ids[ops.convert_to_numpy(repeats)].tolist())
+
+
+def test_the_last_token_of_an_earlier_ngram_is_forbidden():
+    row = [START, 5, 6, 7, 5, 6, 0]
+    assert forbidden_next(row, 6, 3) == {7}
+    assert forbidden_next(row, 6, 2) == {7}
+    assert forbidden_next(row, 6, 1) == {5, 6, 7}
+    assert forbidden_next(row, 6, 4) == set()
+
+
+def test_the_start_token_is_part_of_no_ngram():
+    row = [START, 5, START, 0]
+    assert forbidden_next(row, 3, 2) == set()
+    assert forbidden_next(row, 3, 1) == {5, START}

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.decoding.decoder_step import start_decoding
+from aiayn_keras.decoding.decoder_step import DecoderCache, start_decoding
 from aiayn_keras.models import TransformerBackbone
-from tests.helpers import B, S, T
+from tests.helpers import B, S, T, assert_close
 from tests.layers.helpers import randomize, to_numpy
 
 V, W = 19, 4
@@ -141,3 +141,11 @@ def test_half_precision_is_for_matrix_products_only(dtype):
     assert keras.backend.standardize_dtype(y.dtype) == "float32"
     assert keras.backend.standardize_dtype(hidden_states.dtype) == "float32"
     assert keras.backend.standardize_dtype(cache.blocks[0][0].dtype) == "bfloat16"
+
+
+def test_coverage_bonus_by_hand():
+    """Two hypotheses, three words and one padded position that nobody has looked at."""
+    coverage = np.array([[[0.5, 1.0, 3.0, 0.0], [0.25, 0.5, 1.0, 0.0]]], "float32")
+    mask = np.array([[[True, True, True, False]]])
+    cache = DecoderCache(None, ops.convert_to_tensor(mask), None, None, coverage)
+    assert_close(cache.coverage_bonus(0.2), [[0.2 * np.log(0.5), 0.2 * np.log(0.125)]])

@@ -203,7 +203,7 @@ def test_translations_may_have_wordpieces_of_their_own(random_model, tmp_path):
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 @pytest.mark.slow
 def test_another_backend_writes_the_same_model(model, tmp_path):
-    """PyTorch; JAX takes the same way, and tests/export/test_graph_writer.py takes it there."""
+    """PyTorch; JAX takes the same way, and tests/export/test_saved_model.py takes it there."""
     script = (
         "import sys; from aiayn_keras import TransformerSeq2SeqLM;"
         "model = TransformerSeq2SeqLM.from_preset(sys.argv[1], dtype='mixed_bfloat16');"

@@ -1,13 +1,20 @@
 import hashlib
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.decoding.text_batches import tokenize
 from aiayn_keras.export import export_saved_model
-from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow
+from aiayn_keras.export.warmup_requests import WARMUP_FILE
 from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close
 
@@ -307,3 +314,98 @@ def test_a_model_without_tokenizer_is_refused(model, tmp_path):
     with pytest.raises(ValueError, match="no `preprocessor`"):
         TransformerSeq2SeqLM(model.backbone).export(tmp_path / "small")
     assert list(tmp_path.iterdir()) == []
+
+
+class ModelDouble:
+    """Has nothing to save: these processes load no model."""
+
+    def save_to_preset(self, preset):
+        """Leaves the folder empty."""
+
+
+def main():
+    """Ends the process as its arguments say."""
+    arguments = read_arguments()
+    if signal_number := arguments.get("signal"):
+        os.kill(os.getpid(), signal_number)
+    if text := arguments.get("long_text"):
+        sys.exit(f"read {len(text):,}")
+    sys.exit(arguments["words"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"signal": signal.SIGKILL}, "was killed by signal 9, perhaps for want of memory"),
+        pytest.param(
+            *({"words": "first\nlast"}, "could not export the model: last$"), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            *({"long_text": "a" * 1_000_000}, "could not export the model: read 1,000,000$"),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_it_is_told_how_the_process_ended(arguments, message):
+    with pytest.raises(RuntimeError, match=message):
+        run_in_tensorflow(__name__, ModelDouble(), **arguments)
+
+
+FEW_TEXTS = [
+    "The old bus arrived yesterday.",
+    "She knows that the girl is happy.",
+    "",
+    "   ",
+    "Half past three.",
+    "I will call Maria because the forest costs 16 € – naïve ☃ words!",
+]
+
+
+@pytest.mark.slow
+def test_bfloat16_is_the_models_own(trained_run, model, tmp_path):
+    served = Served(model.export(tmp_path / "small", precision="bfloat16"))
+    variables = {variable.dtype.name for variable in served.loaded.model_variables}
+    assert "bfloat16" in variables
+    half = TransformerSeq2SeqLM.from_preset(str(trained_run), dtype="bfloat16")
+    expected = half.translate(FEW_TEXTS)
+    answer = served("serving_default", text=FEW_TEXTS)
+    assert answer["translation"].tolist() == [translation.text for translation in expected]
+    assert_close(answer["score"], [t.score for t in expected], rtol=0.02, atol=0.02)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
+def test_another_backend_exports_the_same_kit(exported, served, trained_run, tmp_path):
+    """JAX; PyTorch takes the same way, and tests/export/test_litert.py takes it there."""
+    script = (
+        "import sys; from aiayn_keras import TransformerSeq2SeqLM;"
+        "print(TransformerSeq2SeqLM.from_preset(sys.argv[1]).export(sys.argv[2]))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script, str(trained_run), str(tmp_path / "small")],
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert ran.returncode == 0, ran.stderr
+    kit = tmp_path / "small"
+    for name in ("models.config", "batching.config", "docker-compose.yml", "README.md"):
+        assert (kit / name).read_text("utf-8") == (exported.parent / name).read_text("utf-8")
+    assert (kit / "1" / WARMUP_FILE).read_bytes() == (exported / WARMUP_FILE).read_bytes()
+    other = Served(kit / "1")
+    expected = served("translate_nbest", text=FEW_TEXTS)
+    answer = other("translate_nbest", text=FEW_TEXTS)
+    assert answer["translations"].tolist() == expected["translations"].tolist()
+    assert_close(answer["scores"], expected["scores"])
+    assert_close(
+        other("align", text=FEW_TEXTS)["alignment"],
+        served("align", text=FEW_TEXTS)["alignment"],
+    )
+
+
+def test_the_last_line_of_a_process_that_fails_is_the_error(model, tmp_path, monkeypatch):
+    (tmp_path / "tensorflow.py").write_text("raise ImportError('broken on this machine')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    with pytest.raises(RuntimeError, match=r"could not export the model: .*broken on this machine"):
+        model.export(tmp_path / "small", precision="bfloat16")
+    assert list((tmp_path / "small").iterdir()) == []

@@ -7,8 +7,14 @@ import sys
 import numpy as np
 import pytest
 
+from aiayn_keras.export import export_saved_model
+from aiayn_keras.models import TransformerTokenizer
+from aiayn_keras.serving.local_page import KitTranslator
 from tests.export.c_client import build_c_client, run_c_client
+from tests.export.random_model import build_random_model
+from tests.export.served import Served
 from tests.helpers import assert_close
+from tests.number_words import train_tokenizer
 
 TEXTS = np.array(["The old bus arrived yesterday.", "", "Half past three.", "日本 \n🙂"], object)
 SIGNATURES = {
@@ -106,3 +112,29 @@ def test_inputs_have_no_fixed_size(graph):
         assert signature.inputs.keys() == inputs.keys()
         for tensor in signature.inputs.values():
             assert {dim.size for dim in tensor.tensor_shape.dim} == {-1}
+
+
+def test_its_readme_asks_for_the_ids_that_the_model_reads(seed, tmp_path):
+    pytest.importorskip("tensorflow_serving")
+    tokenizer = TransformerTokenizer(train_tokenizer().proto, source_end=False)
+    model = build_random_model(tokenizer, seed, num_layers=1)
+    folder = export_saved_model(model, tmp_path / "endless", num_beams=1)
+    assert "(B, S), `pieces`, padded" in (tmp_path / "endless" / "README.md").read_text("utf-8")
+    text = "one two"
+    (pieces,), served = tokenizer([text]), Served(folder)
+    (expected,) = served("serving_default", text=[text])["score"]
+    assert_close(served("generate_ids", token_ids=[[*pieces, 0]])["score"], [expected], rtol=1e-5)
+    ended = served("generate_ids", token_ids=[[*pieces, tokenizer.end_token_id]])["score"][0]
+    assert abs(ended - expected) > 0.01
+
+
+@pytest.mark.parametrize("source_end", [pytest.param(True, marks=pytest.mark.slow), False])
+def test_the_page_of_its_kit_leaves_nothing_of_a_long_text_out(source_end, seed, tmp_path):
+    pytest.importorskip("tensorflow_serving")
+    tokenizer = TransformerTokenizer(train_tokenizer().proto, source_end=source_end)
+    model = build_random_model(tokenizer, seed, num_layers=1)
+    folder = export_saved_model(model, tmp_path / "kit", num_beams=1, max_input_length=8)
+    translator, text = KitTranslator(folder), "one two three four five six seven eight nine"
+    sources = [sentence.source for sentence in translator.translate(text).sentences]
+    assert " ".join(sources) == text
+    assert all(len(pieces) <= 8 for pieces in tokenizer(sources))

@@ -3,9 +3,16 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops, tree
 
 from aiayn_keras import TransformerSeq2SeqLM
-from aiayn_keras.export.served_weights import HalfPrecisionWeights
+from aiayn_keras.decoding.frozen_decoder import freeze_decoder
+from aiayn_keras.export.served_weights import (
+    HalfPrecisionWeights,
+    PackedDecoder,
+    SharedTables,
+    WholeWeights,
+)
 from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close
 
@@ -109,3 +116,58 @@ def test_impossible_weights_are_refused(model, tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         model.export(tmp_path / "small", **options)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "tolerance"), [(WholeWeights, 0.0), (HalfPrecisionWeights, 2**-11)]
+)
+def test_a_packed_decoder_is_the_frozen_one(model, weights, tolerance):
+    packed = PackedDecoder(model.backbone, weights(model))
+    pairs = zip(*map(tree.flatten, (packed.read(), freeze_decoder(model.backbone))), strict=True)
+    for ours, expected in pairs:
+        if callable(expected) or isinstance(expected, str | None):
+            assert ours == expected
+        else:
+            ours, expected = map(ops.convert_to_numpy, (ours, expected))
+            np.testing.assert_allclose(ours, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_only_what_differs_from_the_weights_is_packed(model):
+    """Queries, keys and values of every layer as one matrix, and the output matrix."""
+    packed = PackedDecoder(model.backbone, WholeWeights(model))
+    D, V = model.backbone.hidden_dim, model.backbone.vocabulary_size
+    shapes = [tuple(resource.read().shape) for resource in packed.resources]
+    assert sorted(shapes) == sorted([*model.backbone.num_layers * [(D, 3 * D)], (D, V)])
+
+
+def test_no_request_joins_or_transposes_weights(exported):
+    """What loading has made is read; what it is made of is not."""
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    saved_model = saved_model_pb2.SavedModel()
+    saved_model.ParseFromString((exported / "saved_model.pb").read_bytes())
+    functions = saved_model.meta_graphs[0].graph_def.library.function
+    searches = [f for f in functions if f.signature.name.startswith("__inference_search")]
+    assert len(searches) == 2  # for the best translation and for several
+    for search in searches:
+        assert any(node.op == "ReadVariableOp" for node in search.node_def)
+        packing = ("ConcatV2", "Transpose")
+        assert not [
+            n for n in search.node_def if n.op in packing and "ReadVariableOp" in n.input[0]
+        ]
+
+
+def test_the_graph_holds_the_position_table_once(model, exported):
+    table = np.asarray(model.backbone.encoder_embedding.table)
+    assert (exported / "saved_model.pb").read_bytes().count(table.tobytes()) == 1
+
+
+def test_the_layers_have_their_own_tables_again(model):
+    embeddings = (model.backbone.encoder_embedding, model.backbone.decoder_embedding)
+    own = [each.table for each in embeddings]
+    tables = SharedTables(model)
+    with tables.scope():
+        encoder, decoder = (each.table for each in embeddings)
+        assert encoder is decoder is not own[0]
+        np.testing.assert_array_equal(encoder, own[0])
+    assert all(each.table is table for each, table in zip(embeddings, own, strict=True))
