@@ -1,4 +1,4 @@
-"""What many tests share: dims that are all different, and one way to compare numbers."""
+"""Helpers of many tests: dims that are all different, and one way to compare numbers."""
 
 import keras
 import numpy as np

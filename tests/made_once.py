@@ -1,4 +1,4 @@
-"""What takes seconds to make is made by one of the processes of a run, for all of them."""
+"""Shares what takes seconds to make: one process of a run makes it for all of them."""
 
 import os
 import shutil

@@ -44,7 +44,7 @@ def all_mutants():
 
 
 def matches(mutant_id, patterns):
-    """Whether an id matches one of the patterns."""
+    """Returns whether an id matches one of the patterns."""
     return any(fnmatch.fnmatchcase(mutant_id, pattern) for pattern in patterns)
 
 
@@ -64,7 +64,7 @@ def choose(mutants, patterns, sample, seed):
 
 
 class Results:
-    """What was found out so far, in a file of a JSON object a line.
+    """The verdicts so far, in a file with one JSON object per line.
 
     Args:
         path: Path of the file.

@@ -28,7 +28,7 @@ def build_random_parser(seed=5):
 
 
 def is_tree_of(text, source):
-    """Whether a string is a tree with a leaf for each word of the source: by plain recursion."""
+    """Returns whether a string is a tree with a leaf for each word of the source."""
     words = text.split()
     rest = _behind_a_tree(words)
     leaves = [word for word in words if word[0] not in "()"]

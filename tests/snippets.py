@@ -106,7 +106,7 @@ def run_python(text, place, names):
 
 
 def is_expected(block, printed):
-    """Whether a block prints what the page says; `...` stands for anything, spaces are equal."""
+    """Returns whether a block prints what the page says, up to spaces and `...`."""
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     checker = doctest.OutputChecker()
     return block.expected is None or checker.check_output(block.expected, printed, flags)

@@ -69,7 +69,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """What a process of its own says: here nothing has been imported yet."""
+    """The output of a fresh process, where nothing has been imported yet."""
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path_factory.mktemp("preset"))],
         env={"KERAS_BACKEND": "jax", **os.environ},

@@ -8,7 +8,7 @@ _MAX_CHUNKS = 8
 
 
 def projects_in_loss():
-    """Whether the backend, and the devices that are in use, have `projected_cross_entropy`."""
+    """Returns whether backend and devices support `projected_cross_entropy`."""
     shares_model = isinstance(keras.distribution.distribution(), keras.distribution.ModelParallel)
     return keras.config.backend() == "jax" and not shares_model
 

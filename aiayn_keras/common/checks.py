@@ -97,7 +97,7 @@ def parse(schema, content, origin, remedy):
         problem = error.errors(include_url=False, include_context=False)[0]
         field = ".".join(map(str, problem["loc"]))
         where = f"{origin}, field `{field:.200}`" if field else f"{origin}"
-        message = problem["msg"].removeprefix("Value error, ")
+        message = problem["msg"].removeprefix("Value error, ").removesuffix(".")
         raise ValueError(f"{where}: {message:.200}. {remedy}") from None
 
 

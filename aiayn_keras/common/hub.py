@@ -7,7 +7,7 @@ _UNSUPPORTED = {"kaggle://": "kagglehub.model_download", "modelscope://": "Model
 
 
 def is_hub_address(preset):
-    """Whether a preset is the address of a model on a hub rather than a path."""
+    """Returns whether a preset is the address of a model on a hub rather than a path."""
     return str(preset).startswith((_HUGGING_FACE, *_UNSUPPORTED))
 
 

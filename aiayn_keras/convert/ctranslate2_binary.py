@@ -66,7 +66,7 @@ def read_model_bin(path):
         `ModelBin`.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it is damaged, or of an unknown version; with the variable's name.
     """
     path = Path(path)

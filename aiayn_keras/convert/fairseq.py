@@ -170,7 +170,7 @@ def read_checkpoint(path):
         `Settings`, and a dictionary from names to float32 arrays.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it is damaged, or is not a checkpoint of a `transformer`; with its name.
     """
     settings, arrays = read_fairseq_file(path, Settings.model_fields)
@@ -188,7 +188,7 @@ def read_dictionary(path):
         List of tokens, including the four special ones that the file leaves out.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: For a line of a different form, or a repeated word; with the line.
     """
     words = []

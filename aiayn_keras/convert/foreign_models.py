@@ -47,7 +47,7 @@ folder does not store settings of the search. To rank as they do, add
 
 
 def is_foreign(preset):
-    """Whether a path or an address is that of another toolkit's model that `convert` takes.
+    """Returns whether a path or an address is that of another toolkit's model that `convert` takes.
 
     Args:
         preset: Path of a folder, or an address such as `"hf://Helsinki-NLP/opus-mt-en-de"`.

@@ -85,7 +85,7 @@ class JointVocabulary:
 
     @property
     def is_shared(self):
-        """Whether both languages have the same tokens and embeddings."""
+        """Returns whether both languages have the same tokens and embeddings."""
         return not (self.target_rows != NONE).any()
 
 
@@ -174,7 +174,7 @@ def read_token_file(path):
         List of distinct strings.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it is damaged, too long, or holds a token twice; with the line.
     """
     path = Path(path)

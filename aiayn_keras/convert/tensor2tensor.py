@@ -139,7 +139,7 @@ def convert_tensor2tensor(
 
 
 def is_tensor2tensor(checkpoint):
-    """Whether a file of settings, as tensor2tensor writes it, is beside a checkpoint."""
+    """Returns whether a file of settings, as tensor2tensor writes it, is beside a checkpoint."""
     return (find_checkpoint(checkpoint).parent / _HPARAMS).is_file()
 
 
@@ -170,7 +170,7 @@ class _Settings(pydantic.BaseModel):
 
     @property
     def normalizes_first(self):
-        """Whether layers are pre-norm, as since the second set of hyperparameters."""
+        """Returns whether layers are pre-norm, as since the second set of hyperparameters."""
         return self.layer_preprocess_sequence == "n"
 
     @pydantic.model_validator(mode="after")
@@ -202,7 +202,7 @@ def read_vocabulary(path, num_rows, divisor):
         A `Vocabulary` of the file's tokens, whose translations begin with zeros.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it is damaged, or of a different length; with the line.
     """
     lines = [line.rstrip() for line in read_lines_of(read_bytes(path, MAX_VOCABULARY_BYTES), path)]

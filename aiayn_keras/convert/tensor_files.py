@@ -51,7 +51,7 @@ def read_tensors(path):
         Dictionary from names to float32 arrays.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it is damaged, or holds anything but tensors; one line with the file's name
             and, as far as it is known, the tensor's.
     """
@@ -77,7 +77,7 @@ def read_fairseq_file(path, fields):
         Dictionary of those of the settings that are there, and one of float32 arrays.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it is damaged, or is not a checkpoint of fairseq; with its name.
     """
     start = _first_bytes(path)
@@ -96,7 +96,7 @@ def shards_of(path):
         Dictionary from the names of tensors to the names of files in the same folder.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it is damaged, or names a file outside its folder.
     """
     path = Path(path)

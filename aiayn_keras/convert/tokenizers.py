@@ -171,7 +171,7 @@ def read_model(path):
         A `ModelProto`.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it is not a SentencePiece model.
     """
     content = read_bytes(path, MAX_VOCABULARY_BYTES)

@@ -146,7 +146,7 @@ class BeamSearch(NamedTuple):
     length: Any
 
     def is_unfinished(self, state):
-        """Whether there is a next step, a boolean scalar."""
+        """Returns whether there is a next step, a boolean scalar."""
         return ops.logical_and(state.index < self.length, ops.any(state.can_improve))
 
     def draw(self, state):

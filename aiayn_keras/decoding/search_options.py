@@ -36,9 +36,9 @@ MAX_TOKENS = 1 << 20
 """Bound on lengths in tokens; a model's positions are usually far fewer."""
 
 
-def number_option(default, minimum, maximum, help):
-    """A dataclass field for a number: its default, its bounds, and its help text."""
-    metadata = {"minimum": minimum, "maximum": maximum, "help": help}
+def number_option(default, minimum, maximum):
+    """A dataclass field for a number: its default and, as `metadata`, its bounds."""
+    metadata = {"minimum": minimum, "maximum": maximum}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -47,7 +47,7 @@ class SearchOptions:
     """The options of a beam search; the defaults are the paper's (6.1).
 
     `TransformerSeq2SeqLM.translate`, the export and the command take these fields as their own
-    arguments. A field's `metadata` holds its bounds and its help text.
+    arguments. A field's `metadata` holds its bounds.
 
     Attributes:
         num_beams: Number of live hypotheses W of a sentence.
@@ -75,29 +75,15 @@ class SearchOptions:
         True
     """
 
-    num_beams: int = number_option(4, 1, 1000, "Number of beams.")
-    length_penalty: float = number_option(
-        0.6, 0, 10, "Exponent α of the length penalty ((5 + length) / 6)^α, GNMT's; 0 for none."
-    )
-    length_penalty_offset: int = number_option(
-        5, 0, 100, "The 5 of the length penalty; 0 for Hugging Face's and CTranslate2's length^α."
-    )
-    coverage_penalty: float = number_option(
-        0.0, 0, 100, "Factor β of GNMT's coverage penalty; 0 for none."
-    )
-    no_repeat_ngram_size: int = number_option(
-        0, 0, 100, "Write no n-gram of so many wordpieces twice; 0 allows all."
-    )
-    num_return_sequences: int = number_option(1, 1, 1000, "Number of translations of a text.")
-    min_length: int = number_option(
-        0, 0, MAX_TOKENS, "Least number of wordpieces of a translation."
-    )
-    max_length: int | None = number_option(
-        None, 1, MAX_TOKENS, "Greatest number of wordpieces; by default the source's and more."
-    )
-    extra_length: int = number_option(
-        EXTRA_LENGTH, 0, MAX_TOKENS, "Wordpieces that a translation may have more than its source."
-    )
+    num_beams: int = number_option(4, 1, 1000)
+    length_penalty: float = number_option(0.6, 0, 10)
+    length_penalty_offset: int = number_option(5, 0, 100)
+    coverage_penalty: float = number_option(0.0, 0, 100)
+    no_repeat_ngram_size: int = number_option(0, 0, 100)
+    num_return_sequences: int = number_option(1, 1, 1000)
+    min_length: int = number_option(0, 0, MAX_TOKENS)
+    max_length: int | None = number_option(None, 1, MAX_TOKENS)
+    extra_length: int = number_option(EXTRA_LENGTH, 0, MAX_TOKENS)
     constraint: Constraint | None = None
 
     def __post_init__(self):

@@ -56,7 +56,7 @@ def characters(strings):
 
 
 def is_among(values, wanted):
-    """Whether elements of an integer tensor are among a few numbers."""
+    """Returns whether elements of an integer tensor are among a few numbers."""
     import tensorflow as tf
 
     wanted = tf.constant(wanted, values.dtype)

@@ -221,7 +221,7 @@ def piece_counter(tokenizer):
 
 
 def can_split():
-    """Whether TensorFlow Text, which finds the sentences, is installed."""
+    """Returns whether TensorFlow Text, which finds the sentences, is installed."""
     return not _missing_modules()
 
 

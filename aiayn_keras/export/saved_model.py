@@ -29,7 +29,7 @@ from aiayn_keras.export.warmup_requests import write_warmup
 from aiayn_keras.models import TransformerSeq2SeqLM
 
 WEIGHTS = {"float32": WholeWeights, "float16": HalfPrecisionWeights}
-"""How a graph keeps weights, by the name of their number format in the files."""
+"""The class that keeps a graph's weights, by the number format in the files."""
 
 _PRECISIONS = ("float32", "bfloat16")
 

@@ -168,7 +168,7 @@ def _parse_models_config(path):
         text = read_bytes(path, MAX_CONFIG_BYTES).decode("utf-8")
         config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
     except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no TensorFlow Serving configuration: {error}") from error
+        raise ValueError(f"{path} is not a TensorFlow Serving configuration: {error}") from error
     models = config.model_config_list.config
     if len(models) != 1:
         raise ValueError(f"{path} must configure one model. Received: {len(models)} models.")

@@ -34,9 +34,7 @@ class ServingOptions(SearchOptions):
             length into sentences. It makes the graph larger, and loading it slower.
     """
 
-    max_input_length: int | None = number_option(
-        None, 1, MAX_TOKENS, "Maximum number of wordpieces in a text. Default: the model's limit."
-    )
+    max_input_length: int | None = number_option(None, 1, MAX_TOKENS)
     long_text: str = "truncate"
     documents: bool = False
 

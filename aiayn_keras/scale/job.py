@@ -54,7 +54,7 @@ class Manifest(pydantic.BaseModel):
     records: dict[str, int] = {}
 
     def is_in(self, sizes):
-        """Whether all results are among files, given as sizes by name, and have the right size."""
+        """Returns whether all results are in a dictionary of sizes by name, with their sizes."""
         return all(sizes.get(name) == facts.bytes for name, facts in self.files.items())
 
 
@@ -139,7 +139,7 @@ class Job:
         _write_json(join(self.output, _JOB), wanted)
 
     def _uses(self, files_there, wanted, names):
-        """Whether there is a result from a file that has changed since the job began."""
+        """Returns whether there is a result from a file that has changed since the job began."""
         changed = {file[0] for file in wanted["files"] if file not in files_there}
         of_all = any(not name.startswith("part-") for name in names - {_JOB})  # a vocabulary
         return of_all or any(

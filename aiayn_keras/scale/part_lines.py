@@ -18,7 +18,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def is_parquet(address):
-    """Whether an address ends like that of a Parquet file."""
+    """Returns whether an address ends like that of a Parquet file."""
     return address.endswith(".parquet")
 
 

@@ -134,7 +134,7 @@ class GrpcClient(TranslationClient):
 
 
 def _is_too_large(details):
-    """Whether the client's own side of gRPC found the answer too large; a server says SERVER."""
+    """Returns whether the client, not the SERVER, found a message too large."""
     return "larger than max" in details and "SERVER" not in details
 
 

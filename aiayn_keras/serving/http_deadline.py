@@ -43,7 +43,7 @@ class Deadline:
 
     @property
     def is_over(self):
-        """Whether the time is up."""
+        """Returns whether the time is up."""
         return time.monotonic() >= self._end
 
     def seconds_left(self):

@@ -141,7 +141,7 @@ class RestClient(TranslationClient):
 
 
 def _is_malformed(error):
-    """Whether the server broke the rules of HTTP rather than the connection."""
+    """Returns whether the server broke the rules of HTTP rather than the connection."""
     if isinstance(error, urllib3.exceptions.ProtocolError):
         error = error.args[-1]
         broken = http.client.RemoteDisconnected | http.client.IncompleteRead

@@ -69,7 +69,7 @@ def merge_adapters(model, path):
         path: The file `adapters.h5` in the folder of a fine-tuning.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it does not hold adapters for this model, which stays as it was.
 
     Example:

@@ -227,7 +227,7 @@ def read_evaluation(path):
     """Reads an `Evaluation` from a file.
 
     Raises:
-        OSError: If there is no such regular file.
+        OSError: If the file is missing or not a regular file.
         ValueError: If it is not what a training writes; the message names the field.
     """
     remedy = "It is not the result of a training."

@@ -52,7 +52,7 @@ class Measurement:
         return self.work / median(self.seconds)
 
     def ratios(self, reference):
-        """How many times faster than another, round by round."""
+        """The speed relative to another, round by round."""
         rounds = zip(self.seconds, reference.seconds, strict=False)
         return [(self.work / ours) / (reference.work / theirs) for ours, theirs in rounds]
 

@@ -22,7 +22,7 @@ def arrays(positions=T):
 
 
 def in_parts(hidden_states, matrix, labels, weights, label_smoothing):
-    """What `projected_cross_entropy` returns, of all logits at once."""
+    """Computes `projected_cross_entropy` from all logits at once."""
     logits = keras.ops.matmul(hidden_states, keras.ops.transpose(matrix))
     losses = label_smoothed_cross_entropy(labels, logits, label_smoothing)
     log_probs = keras.ops.log_softmax(logits)

@@ -1,4 +1,4 @@
-"""How far the installed backends are apart, as a table: `python -m tests.backends.report`."""
+"""A table of the differences between installed backends: `python -m tests.backends.report`."""
 
 import itertools
 import os

@@ -1,4 +1,6 @@
-"""What one backend answers: `KERAS_BACKEND=… python -m tests.backends.worker FOLDER ANSWERS.npz`.
+"""Writes one backend's answers:
+
+    KERAS_BACKEND=… python -m tests.backends.worker FOLDER ANSWERS.npz
 
 FOLDER is `tests.backends.toy.save_toy`'s.
 """
@@ -70,7 +72,7 @@ def gradients(model, batch, labels):
 
 
 def weights_after_one_update(model, batch, labels, folder):
-    """Where one more update leads the training that was stopped.
+    """The weights after one more update of the stopped training.
 
     The first update of a training would not do: Adam's is ±learning rate whatever a gradient's
     size, so that where it is zero but for rounding, rounding decides. Behind the checkpoint's

@@ -23,7 +23,7 @@ def pages():
 
 
 def entries(text):
-    """What the tables of contents of a page lead to, as it is written there."""
+    """Returns the links in the tables of contents of a page, as written there."""
     lines = [line for table in TOCTREE.finditer(text) for line in table["entries"].splitlines()]
     named = (line.rpartition("<")[2].rstrip(">") for line in lines)
     return [entry for entry in named if entry and not entry.startswith(":")]

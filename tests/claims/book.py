@@ -82,7 +82,7 @@ def faults_of_page(browser, address, page):
 
 
 def is_fault(entry):
-    """Whether an entry of the console is an error."""
+    """Returns whether an entry of the console is an error."""
     return entry["level"] == "SEVERE"
 
 

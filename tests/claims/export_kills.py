@@ -67,7 +67,7 @@ def versions_of(kit):
 
 
 def damage_of(version):
-    """What is wrong with a version by its SHA256SUMS; empty if nothing."""
+    """Lists the faults of a version by its SHA256SUMS."""
     check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
     run = subprocess.run(check, cwd=version, capture_output=True, text=True)
     if run.returncode:

@@ -62,12 +62,12 @@ CHANGES_ANSWER = (
 
 
 def translates_right(output):
-    """Whether the answer is the model's."""
+    """Returns whether the answer is the model's."""
     return output.strip() == TRANSLATION
 
 
 def translates(output):
-    """Whether there is an answer, and it does not hold another file's content."""
+    """Returns whether there is an answer, and it does not hold another file's content."""
     return bool(output.strip()) and "root:" not in output
 
 

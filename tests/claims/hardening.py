@@ -102,7 +102,7 @@ def fuzz(predict, texts, seed=0, num_alone=200, progress=lambda num_texts, broke
 
 
 def broken_promises(signature, num_rows, outputs):
-    """What is wrong with an answer."""
+    """Describes the fault of an answer."""
     for name, value in outputs.items():
         if len(value) != num_rows:
             yield f"{signature}: {len(value)} rows of {name} for {num_rows}"

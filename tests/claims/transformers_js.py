@@ -45,7 +45,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def run_page(folder, name, texts, positions, screenshot=None):
-    """What the page's function `run` returns, and the URLs of other hosts."""
+    """Returns the result of the page's function `run`, and the URLs of other hosts."""
     handler = functools.partial(Handler, directory=folder)
     with (
         http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,

@@ -46,7 +46,7 @@ class Terminal:
         self._process.stdin.flush()
 
     def read_until(self, ending, seconds=60):
-        """What comes up to and including a text."""
+        """Reads up to and including a text."""
         assert self._comes(ending, seconds), f"{ending!r} did not come, but {self._unread!r}"
         read, found, self._unread = self._unread.partition(ending)
         return read + found

@@ -249,7 +249,7 @@ def lengths(seed, pairs=400, longest=30):
 
 
 def positions(source, target, shapes):
-    """What every pair costs in its cheapest shape, the slow way."""
+    """The cost of every pair in its cheapest shape, by brute force."""
     return sum(
         min(int(S + T) for S, T in shapes if s <= S and t <= T)
         for s, t in zip(source, target, strict=True)

@@ -107,7 +107,7 @@ class RandomModel:
         return sum(self.log_probs(sentence, ids[:t])[ids[t]] for t in range(1, len(ids)))
 
     def bonus(self, sentence, ids):
-        """What the test of bonuses takes from a hypothesis: its last state, summed up."""
+        """A score for the test of bonuses: the sum of a hypothesis' last state."""
         state = self.initial[sentence].astype("float64")
         for token in ids[:-1]:
             state = np.tanh(state @ self.carry + self.tokens[token])

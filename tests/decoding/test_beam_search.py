@@ -218,7 +218,7 @@ def test_no_hypothesis_is_shorter_than_the_minimum_unless_its_limit_is(alpha):
 
 
 def repeats(ids, ngram_size):
-    """Whether an n-gram of the words between start and end is there twice."""
+    """Returns whether an n-gram of the words between start and end is there twice."""
     words = ids[1:-1]
     ngrams = [words[i : i + ngram_size] for i in range(len(words) - ngram_size + 1)]
     return len(set(ngrams)) < len(ngrams)

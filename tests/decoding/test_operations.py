@@ -19,11 +19,11 @@ BESIDE = {"find_one": 97, "find": 107}
 """Operations of a step beside the layers."""
 
 MAX_SHAPES = 2
-"""How often a step asks for the shape of a tensor."""
+"""Number of times that a step asks for the shape of a tensor."""
 
 
 def operations_of_a_step(find, tokenizer, num_layers):
-    """How often a step of the search has each operation; rare branches are one each."""
+    """Counts the operations in a step of the search; a rare branch counts as one."""
     import tensorflow as tf
 
     backbone = TransformerBackbone(

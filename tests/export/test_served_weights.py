@@ -141,7 +141,7 @@ def test_only_what_differs_from_the_weights_is_packed(model):
 
 
 def test_no_request_joins_or_transposes_weights(exported):
-    """What loading has made is read; what it is made of is not."""
+    """Only the computed tables are read after loading, not their sources."""
     from tensorflow.core.protobuf import saved_model_pb2
 
     saved_model = saved_model_pb2.SavedModel()

@@ -107,7 +107,7 @@ def test_a_configuration_that_cannot_be_kept_is_named(tmp_path, note_version):
     with pytest.raises(ValueError, match=r"version 8 is stable\. There are: 1\. Correct"):
         write_kit(tmp_path)
     config.write_text("model_config_list {")
-    with pytest.raises(ValueError, match="is no TensorFlow Serving configuration"):
+    with pytest.raises(ValueError, match="is not a TensorFlow Serving configuration"):
         write_kit(tmp_path)
 
 

@@ -55,7 +55,7 @@ def attention_pairs(ours, theirs):
 
 
 def block_pairs(ours, theirs):
-    """What an encoder layer has, and a decoder layer too."""
+    """The weights that encoder and decoder layers share."""
     yield from attention_pairs(ours.self_attention, theirs.self_attn)
     yield from norm_pairs(
         ours.self_attention_add_norm.layer_norm, theirs.self_attn_layer_norm, ORDER

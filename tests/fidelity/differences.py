@@ -1,4 +1,4 @@
-"""What a comparison with somebody else's implementation is, and how a difference is measured."""
+"""Comparisons with other implementations, and the measure of a difference."""
 
 import dataclasses
 from collections.abc import Callable

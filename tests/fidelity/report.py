@@ -1,4 +1,4 @@
-"""How far we are from other implementations, on every backend that is installed.
+"""Differences from other implementations, on every installed backend.
 
 Prints a Markdown table: `python -m tests.fidelity.report`.
 """
@@ -50,7 +50,7 @@ def measure_on(backend):
 
 
 def markdown_table(measured, bounds):
-    """What `measure` found by backend, as a table; bold is beyond its bound."""
+    """Formats the results of `measure` as a table; values beyond their bound are bold."""
     columns = [f"{BACKENDS[name]} {part}" for name in measured for part in ("forward", "gradient")]
     rows = [["reference", "bound", *columns]]
     for reference, bound in bounds.items():

@@ -20,7 +20,7 @@ def to_numpy(x):
 
 
 def clone(thing):
-    """What is left after a layer, loss, … is written as JSON and read back."""
+    """Writes a layer, loss, … as JSON and reads it back."""
     return keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(thing))
 
 
@@ -107,7 +107,7 @@ def gradient(function):
 
 
 def influence(function, x):
-    """Which positions of the input change which positions of the output.
+    """Finds the positions of the output that each position of the input changes.
 
     Args:
         function: Takes a tensor `(B, S, D)`, returns a tensor `(B, T, D)`.

@@ -11,7 +11,7 @@ RATE = 0.3
 
 
 def kept(layer):
-    """Which units of a tensor of `SHAPE` a layer keeps, as float64."""
+    """The units of a tensor of `SHAPE` that a layer keeps, as float64."""
     return (to_numpy(layer(ops.ones(SHAPE), training=True)) != 0).astype("float64")
 
 

@@ -14,7 +14,7 @@ from tests.number_words import number_words
 
 RANK = 3
 ANSWER = "nine"
-"""What the adapters learn to say to everything."""
+"""The translation that the adapters learn for every source."""
 
 pytestmark = [
     # Keras says so of dropout, layer normalization and inputs.

@@ -1,4 +1,4 @@
-"""What holds for every shape, padding and packing of a batch."""
+"""Properties that hold for every shape, padding and packing of a batch."""
 
 import functools
 

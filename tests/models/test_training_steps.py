@@ -76,7 +76,7 @@ def test_steps_are_those_of_keras(options):
 
 
 def prediction_of(model):
-    """What the metrics of a model get in a step."""
+    """Records the arguments of a model's metrics in a step."""
     variables = model.trainable_variables, model.non_trainable_variables, model.metrics_variables
     values = ([variable.value for variable in group] for group in variables)
     return model.compute_loss_and_updates(*values, *make_batch())[1][1]

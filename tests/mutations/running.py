@@ -14,7 +14,7 @@ from tests.mutations.core import PACKAGE, ROOT
 
 COPIED = (PACKAGE, "tests", "pyproject.toml")
 LINKED = ("benchmarks", "docs", "experiments", "saved_models", "tutorials")
-"""What tests read and no mutant changes."""
+"""Files that tests read and no mutant changes."""
 
 PRELOADED = ("tensorflow", "keras", "keras_hub", "tensorflow_text", "pytest")
 SECONDS = 900

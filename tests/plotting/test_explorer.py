@@ -17,7 +17,7 @@ ATTACK = "</script><!--<script><img src=x onerror=alert(1)>"
 
 
 def embedded(page):
-    """What the page's script reads, as the HTML parser delimits it."""
+    """The text that the page's script reads, as the HTML parser delimits it."""
     (text,) = re.findall(r'<script type="application/json" id="maps">(.*?)</script>', page, re.S)
     return json.loads(text)
 

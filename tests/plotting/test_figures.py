@@ -126,7 +126,7 @@ def test_many_heat_maps_fold_into_rows_that_fit_a_notebook_and_do_not_overlap():
 
 
 def overlap(a, b):
-    """Whether two boxes share more than the pixel that rounding adds."""
+    """Returns whether two boxes share more than the pixel that rounding adds."""
     return min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1
 
 

@@ -1,4 +1,4 @@
-"""What lying servers send by gRPC; see `lies.Case` for the fields of a case."""
+"""Answers of lying gRPC servers; see `lies.Case` for the fields of a case."""
 
 import time
 

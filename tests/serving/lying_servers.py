@@ -196,7 +196,7 @@ def _call(case, number, address, deadline):
 
 
 def _is_clear(error, expected):
-    """Whether an error is one of ours, in one line that is not long."""
+    """Returns whether an error is one of ours, in one line that is not long."""
     last = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
     is_ours = Path(aiayn_keras.__file__).parent in last.parents
     kind = ValueError if expected == "value error" else ServingError

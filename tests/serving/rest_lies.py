@@ -1,4 +1,4 @@
-"""What lying servers send over HTTP; see `lies.Case` for the fields of a case."""
+"""Answers of lying HTTP servers; see `lies.Case` for the fields of a case."""
 
 import copy
 import gzip

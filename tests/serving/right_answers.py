@@ -89,7 +89,7 @@ def _plain_alignment(text, score, source, target, weights):
 
 
 def is_well_formed(method, result):
-    """Whether a result has a row for every text, of finite numbers and Unicode strings."""
+    """Returns whether a result has a row for every text, of finite numbers and Unicode strings."""
     if len(result) != len(TEXTS) or not _has_good_leaves(result):
         return False
     if method == "translate_nbest":
@@ -111,7 +111,7 @@ def _has_good_leaves(value):
 
 
 def are_close(one, other):
-    """Whether plain results are the same, in single precision."""
+    """Returns whether plain results are the same, in single precision."""
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(are_close, one, other))
     if isinstance(one, str) or isinstance(other, str):

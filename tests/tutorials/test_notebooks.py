@@ -1,4 +1,4 @@
-"""What every notebook of the series keeps to."""
+"""Conventions of all notebooks."""
 
 import ast
 import os
@@ -60,7 +60,7 @@ def is_figure(cell):
 
 
 def only_defines(code):
-    """Whether a cell holds nothing but imports, definitions, and names for literals."""
+    """Returns whether a cell holds nothing but imports, definitions, and names for literals."""
     lines = [line for line in code.splitlines() if not line.startswith("%")]
     return all(
         isinstance(statement, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef))

@@ -19,7 +19,7 @@ CONSTITUENT = re.compile(r"\((\w+)(?: XX| tree)+ \)\1(?!\w)")
 
 
 def is_tree(text):
-    """Whether a string is one tree, found by replacing constituents from the leaves up."""
+    """Returns whether a string is one tree, found by replacing constituents from the leaves up."""
     before = None
     while text != before:
         before, text = text, CONSTITUENT.sub("tree", text)
