@@ -107,7 +107,8 @@ def _cores():
 
 def _run_on_processes(work_class, arguments, parts, workers, starting):
     """Works on parts in processes that share the cores."""
-    context, cores = _start_context(starting), _cores()
+    cores = _cores()
+    context = _start_context(starting, max(1, len(cores) // workers))
     shares = context.Queue()
     life, ours = context.Pipe(duplex=False)
     for worker in range(workers):
@@ -135,15 +136,32 @@ def _run_on_processes(work_class, arguments, parts, workers, starting):
         ours.close()
 
 
-def _start_context(starting=contextlib.nullcontext):
-    """The way to start workers: forked from a server on Linux, spawned elsewhere."""
+def _start_context(starting=contextlib.nullcontext, threads=1):
+    """The way to start workers: forked from a server on Linux, spawned elsewhere.
+
+    PyTorch counts the machine's cores when the server imports it, before a worker has its share of
+    them: with more threads than cores, products take four times as long.
+    """
     if sys.platform != "linux":  # libraries of macOS do not survive a fork
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
-    with starting():
+    with starting(), _environment_variable("OMP_NUM_THREADS", str(threads)):
         forkserver.ensure_running()
     return context
+
+
+@contextlib.contextmanager
+def _environment_variable(name, value):
+    """Sets an environment variable for a while; one that the user has set stays."""
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 def _stderr():

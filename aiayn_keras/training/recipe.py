@@ -301,7 +301,7 @@ def _explain_one(problem):
         return f"field `{where}` is missing."
     if problem["type"] == "model_type":
         return f"`{where}`: must be a section of fields.{received}"
-    message = problem["msg"].removeprefix("Value error, ")
+    message = problem["msg"].removeprefix("Value error, ").removesuffix(".")
     return f"`{where}`: {message}.{'' if isinstance(problem['input'], dict) else received}"
 
 

@@ -26,17 +26,21 @@ def test_processes_work_on_every_part_and_load_once(tmp_path):
 
 
 def test_workers_see_the_environment_of_their_job_and_share_the_cores(tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     results_of(Engine(2), tmp_path)  # the server of the workers is running now
     monkeypatch.setenv("NEW_VARIABLE", "new")
-    (environment, *_) = Engine(1).run(EnvironmentDouble, (), [0])
-    assert environment == ("new", len(os.sched_getaffinity(0)))
+    [(variable, num_cores, num_threads)] = Engine(1).run(EnvironmentDouble, (), [0])
+    assert (variable, num_cores) == ("new", len(os.sched_getaffinity(0)))
+    assert 1 <= int(num_threads) <= num_cores
+    assert "OMP_NUM_THREADS" not in os.environ
 
 
 class EnvironmentDouble:
     """Returns what a worker sees."""
 
     def __call__(self, part):
-        return os.environ.get("NEW_VARIABLE"), len(os.sched_getaffinity(0))
+        num_threads = os.environ["OMP_NUM_THREADS"]
+        return os.environ.get("NEW_VARIABLE"), len(os.sched_getaffinity(0)), num_threads
 
 
 def test_nothing_is_started_for_no_part(tmp_path):
