@@ -30,7 +30,7 @@ S3_SERVER := moto flask flask-cors
 ON_RAY_AND_S3 := $(addprefix tests/scale/test_,engines.py object_store.py parts.py)
 # What a backend computes: layers, losses, the search's steps, accumulation, and all against each other.
 NUMERICAL_CORE := tests/fidelity tests/layers tests/optimization tests/backend tests/training/test_accumulation.py \
-	$(addprefix tests/decoding/test_,$(addsuffix .py,beam_sampler beam_search candidates decoder_step search_options))
+	$(addprefix tests/decoding/test_,$(addsuffix .py,beam_sampler beam_search candidates cached_decoding search_options))
 # For `make test-all`, with what is built on these: models, translations, trainings.
 EVERYTHING_ON_A_BACKEND := tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
 	$(addprefix tests/training/test_,$(addsuffix .py,accumulation averaging damaged_runs fitting kills many_devices packing \
@@ -109,7 +109,7 @@ test-torch: $(INSTALLED_BACKENDS)
 
 # Where all backends are installed, `make test` has run these.
 test-engines: $(INSTALLED_BACKENDS)
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backends $(ON_RAY_AND_S3) $(ENGINES) $(CONVERTERS) \
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backend_agreement $(ON_RAY_AND_S3) $(ENGINES) $(CONVERTERS) \
 		tests/convert/test_foreign_models.py
 
 test-all: $(INSTALLED_BACKENDS) ## The check of a release, hours: every test on every backend, the programs of tests/claims, a sample of mutants

@@ -41,7 +41,6 @@ def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json
     The model in DIR translates. The scores come with sacreBLEU's signatures.
     """
     from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
-
     from aiayn_keras.data import read_parallel
     from aiayn_keras.training.bleu import corpus_bleu, corpus_chrf, try_bleu_tokenizer
 

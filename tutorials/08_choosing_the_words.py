@@ -334,7 +334,7 @@ for W in (1, 2, 3):
 # %%
 from aiayn_keras.decoding.beam_search import SearchInputs
 from aiayn_keras.decoding.beam_search import beam_search as package_beam_search
-from aiayn_keras.decoding.decoder_step import ForeignCache
+from aiayn_keras.decoding.cached_decoding import ForeignCache
 from aiayn_keras.decoding.search_options import SearchOptions
 
 

@@ -189,7 +189,7 @@ draw_shapes(
 # returns a function that makes one step with a cache.
 
 # %%
-from aiayn_keras.decoding.decoder_step import start_decoding
+from aiayn_keras.decoding.cached_decoding import start_decoding
 
 next_token, cache = start_decoding(backbone, source, np.ones_like(source), length=T + 1)
 for t in range(T):
@@ -218,7 +218,7 @@ assert all(key.shape == value.shape == (1, H, S, K) for key, value in cache.memo
 # from beam 1 (the second row).
 
 # %%
-from aiayn_keras.decoding.decoder_step import DecoderCache
+from aiayn_keras.decoding.cached_decoding import DecoderCache
 
 visible = np.array([[[1, 0, 1, 0, 1, 0], [1, 0, 0, 1, 0, 1]]], "bool")  # (B, W, L·W), L = 3, W = 2
 blocks = [np.zeros((1, H, 3 * 2, K))]  # (B, H, L·W, K)
@@ -272,7 +272,7 @@ assert grows < 0.1 * fixed
 # %%
 from aiayn_keras.backend import compile_inference
 from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
-from aiayn_keras.decoding.decoder_step import ForeignCache
+from aiayn_keras.decoding.cached_decoding import ForeignCache
 from aiayn_keras.decoding.search_options import SearchOptions
 
 

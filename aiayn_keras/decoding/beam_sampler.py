@@ -7,7 +7,7 @@ import keras_hub
 from keras import ops, tree
 
 from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
-from aiayn_keras.decoding.decoder_step import DecoderCache, ForeignCache, start_decoding
+from aiayn_keras.decoding.cached_decoding import DecoderCache, ForeignCache, start_decoding
 from aiayn_keras.decoding.search_options import SearchOptions
 
 

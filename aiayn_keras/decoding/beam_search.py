@@ -28,7 +28,7 @@ class SearchInputs:
         next_token: Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden
             states, cache)`: the distribution of the token at `index`, given those before it.
         cache: The cache of `next_token` for W hypotheses per sentence, see
-            `aiayn_keras.decoding.decoder_step`.
+            `aiayn_keras.decoding.cached_decoding`.
         prompt: Integer tensor `(B, L)`; L is the length limit, start and end included. If B is
             known to be 1, the TensorFlow graph is made for small tensors.
         mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced; True at
@@ -294,7 +294,7 @@ class BeamState(NamedTuple):
         sentences: The `Sentences` that are in the batch.
         results: Tuple of token ids `(B, N, L)` and log-probabilities `(B, N)` for all sentences
             that were there at the start, filled in for those that have left.
-        cache: The cache of the live hypotheses, see `aiayn_keras.decoding.decoder_step`.
+        cache: The cache of the live hypotheses, see `aiayn_keras.decoding.cached_decoding`.
         rule_state: The state of the live hypotheses in the rules of a constraint, nested tensors
             `(B, W, ...)`; an empty tuple where there is none.
     """

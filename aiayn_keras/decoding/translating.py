@@ -14,7 +14,7 @@ from keras import ops
 from aiayn_keras.backend import in_parallel
 from aiayn_keras.common.checks import check_integer
 from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
-from aiayn_keras.decoding.decoder_step import start_decoding_together
+from aiayn_keras.decoding.cached_decoding import start_decoding_together
 from aiayn_keras.decoding.search_options import SearchOptions, length_penalty, max_pieces
 from aiayn_keras.decoding.text_batches import (
     LENGTH_MULTIPLE,

@@ -5,7 +5,7 @@ from aiayn_keras.optimization.label_smoothing import (
     label_smoothed_cross_entropy,
 )
 from aiayn_keras.optimization.metrics import Perplexity, TokenAccuracy, TokenStatistics
-from aiayn_keras.optimization.paper_adam import WarmupSchedule, paper_adam
+from aiayn_keras.optimization.warmup_schedule import WarmupSchedule, paper_adam
 
 __all__ = [
     "LabelSmoothedCrossEntropy",

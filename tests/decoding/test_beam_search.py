@@ -7,7 +7,7 @@ from keras import ops
 
 from aiayn_keras.backend import compile_inference
 from aiayn_keras.decoding.beam_search import SearchInputs, beam_search, start_search
-from aiayn_keras.decoding.decoder_step import ForeignCache
+from aiayn_keras.decoding.cached_decoding import ForeignCache
 from aiayn_keras.decoding.search_options import SearchOptions
 from tests.decoding.random_model import (
     END,

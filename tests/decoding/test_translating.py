@@ -6,7 +6,7 @@ from keras import ops
 from aiayn_keras.convert.tokenizers import build_word_model
 from aiayn_keras.decoding import translating
 from aiayn_keras.decoding.beam_sampler import until_end
-from aiayn_keras.decoding.decoder_step import start_decoding_together
+from aiayn_keras.decoding.cached_decoding import start_decoding_together
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import TranslationSearch

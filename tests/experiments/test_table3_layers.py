@@ -16,7 +16,7 @@ from experiments.table3.layers import (
     UnscaledAttention,
     UnscaledEmbedding,
 )
-from tests.decoding.test_decoder_step import TINY, W, at_once, step_by_step
+from tests.decoding.test_cached_decoding import TINY, W, at_once, step_by_step
 from tests.helpers import B, D, H, K, S, T, assert_close
 from tests.layers.helpers import randomize, to_numpy
 

@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import compile_inference
-from aiayn_keras.decoding.decoder_step import start_decoding
+from aiayn_keras.decoding.cached_decoding import start_decoding
 from aiayn_keras.layers import make_attention_mask
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
 from tests.helpers import assert_close

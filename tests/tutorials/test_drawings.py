@@ -12,7 +12,7 @@ from keras import ops
 from matplotlib.textpath import TextPath
 
 from aiayn_keras import layers
-from aiayn_keras.decoding.decoder_step import DecoderCache
+from aiayn_keras.decoding.cached_decoding import DecoderCache
 from drawings import draw_architecture, draw_mask_choice, draw_shapes
 from drawings import mask as masks
 from drawings.architecture import GROUPS, PARTS

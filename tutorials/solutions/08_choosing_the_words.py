@@ -35,7 +35,7 @@ import keras
 import numpy as np
 
 from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
-from aiayn_keras.decoding.decoder_step import ForeignCache
+from aiayn_keras.decoding.cached_decoding import ForeignCache
 from aiayn_keras.decoding.search_options import SearchOptions
 
 # %% [markdown]

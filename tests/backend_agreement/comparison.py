@@ -21,10 +21,10 @@ def is_installed(backend):
 
 
 def ask(backend, folder):
-    """The answers of `tests.backends.worker` on a backend, in a process of its own."""
+    """The answers of `tests.backend_agreement.worker` on a backend, in a process of its own."""
     path = Path(folder) / f"{backend}.npz"
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.backends.worker", str(folder), str(path)],
+        [sys.executable, "-m", "tests.backend_agreement.worker", str(folder), str(path)],
         env={**os.environ, "KERAS_BACKEND": backend},
         cwd=ROOT,
         capture_output=True,

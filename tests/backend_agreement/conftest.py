@@ -2,8 +2,8 @@ import functools
 
 import pytest
 
-from tests.backends.comparison import BACKENDS, ask, is_installed
-from tests.backends.toy import save_toy
+from tests.backend_agreement.comparison import BACKENDS, ask, is_installed
+from tests.backend_agreement.toy import save_toy
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.decoding.decoder_step import DecoderCache, start_decoding
+from aiayn_keras.decoding.cached_decoding import DecoderCache, start_decoding
 from aiayn_keras.models import TransformerBackbone
 from tests.helpers import B, S, T, assert_close
 from tests.layers.helpers import randomize, to_numpy

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.backends.comparison import BACKENDS, CLAIMS, PAIRS, relative_difference
-from tests.backends.report import table
-from tests.backends.toy import NUM_BEAMS, NUM_SENTENCES
+from tests.backend_agreement.comparison import BACKENDS, CLAIMS, PAIRS, relative_difference
+from tests.backend_agreement.report import table
+from tests.backend_agreement.toy import NUM_BEAMS, NUM_SENTENCES
 from tests.random_parser import SOURCES, is_tree_of
 
 claims = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)

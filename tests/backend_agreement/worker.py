@@ -1,8 +1,8 @@
 """Writes one backend's answers:
 
-    KERAS_BACKEND=… python -m tests.backends.worker FOLDER ANSWERS.npz
+    KERAS_BACKEND=… python -m tests.backend_agreement.worker FOLDER ANSWERS.npz
 
-FOLDER is `tests.backends.toy.save_toy`'s.
+FOLDER is `tests.backend_agreement.toy.save_toy`'s.
 """
 
 import sys
@@ -13,7 +13,7 @@ import numpy as np
 
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.training import list_checkpoints, load_checkpoint
-from tests.backends.toy import NUM_BEAMS, compile_as_in_the_paper
+from tests.backend_agreement.toy import NUM_BEAMS, compile_as_in_the_paper
 from tests.random_parser import SOURCES
 
 # So great that beside the step the weights vanish, whose last digits it is added to; a power of

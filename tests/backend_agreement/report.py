@@ -1,4 +1,4 @@
-"""A table of the differences between installed backends: `python -m tests.backends.report`."""
+"""Tabulates how installed backends differ: `python -m tests.backend_agreement.report`."""
 
 import itertools
 import os
@@ -7,7 +7,7 @@ import tempfile
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from tests.backends.comparison import (
+from tests.backend_agreement.comparison import (
     BACKENDS,
     CLAIMS,
     ask,
@@ -20,7 +20,7 @@ def table(answers):
     """Markdown of the largest differences: a row for each two backends, a column for each claim.
 
     Args:
-        answers: Dictionary of `tests.backends.comparison.ask`'s answers by backend.
+        answers: Dictionary of `tests.backend_agreement.comparison.ask`'s answers by backend.
     """
     some = next(iter(answers.values()))
     titles = {claim: f"{claim.name} ({claim.unit})" for claim in CLAIMS}
@@ -46,7 +46,7 @@ def table(answers):
 
 
 def main():
-    from tests.backends.toy import save_toy
+    from tests.backend_agreement.toy import save_toy
 
     with tempfile.TemporaryDirectory() as folder:
         save_toy(folder)
