@@ -462,6 +462,9 @@ CHANGES = {
     "no √d_model": {"backbone_cls": BackboneWithUnscaledEmbedding},
     "no warm-up": {"schedule_cls": NoWarmup},
 }
+print(len(CHANGES), "trainings")
+
+# %%
 curves = json.loads(Path("data/small_trainings.json").read_text())
 recorded = curves["base"]
 for name in CHANGES if TRAIN_ALL else ["base"]:
