@@ -18,8 +18,9 @@ TATOEBA_LIMITS := "knows everyday sentences; names, numbers beyond a hundred, te
 TATOEBA_LICENSE := "the weights: CC BY 2.0 FR, as the sentences of Tatoeba (tatoeba.org, by way of manythings.org/anki) that they are trained on; the graph: Apache 2.0"
 MODEL_FILES := SHA256SUMS assets *.json model.weights.h5 recipe.yaml
 MUTANTS ?= 100
-# Two processes, each with whole files, whose fixtures train models; the longest first.
-PYTEST := python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Whole files to a process, since their fixtures train models; the longest first. Three processes for
+# two cores: some tests wait for a server or a browser.
+PYTEST := python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 ALL := -m ""  # the slow tests, too
 # Of the converters, those that compare with the libraries.
 CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian ctranslate2 fairseq))

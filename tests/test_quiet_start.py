@@ -67,6 +67,7 @@ def test_workers_of_a_job_write_nothing_to_stderr(written):
     assert not MESSAGES.search(errors[2])
 
 
+@pytest.mark.slow
 def test_verbose_shows_the_messages(trained_run):
     pytest.importorskip("tensorflow")
     arguments = ("-m", "aiayn_keras_cli", "translate", trained_run, "--verbose")

@@ -51,6 +51,7 @@ NOT_RUN = {
 
 SLOW = {
     ("docs/training.md", "A data set of your own, in Python"): "training/test_own_datasets.py",
+    ("docs/training.md", "What a model does"): "models/test_transformer_seq2seq_lm.py",
     ("docs/scale.md", "Translate files"): "scale/test_jobs.py",
     ("docs/serving.md", "Serving"): "README.md's own section",
     ("saved_models/demo_en_de/README.md", "Ask"): "README.md's own section",

@@ -96,6 +96,7 @@ def test_a_readme_that_is_a_folder_is_only_a_warning(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("form", ["saved-model", "hf-marian"])
+@pytest.mark.slow
 def test_a_bad_readme_stops_no_export(trained_run, tmp_path, form):
     pytest.importorskip("safetensors" if form == "hf-marian" else "tensorflow_serving")
     model = tmp_path / "model"

@@ -170,6 +170,7 @@ def test_a_converted_model_is_saved_with_both_its_tokenizers(ours, tmp_path):
     assert_close(loaded.score(SOURCES, TARGETS), ours.score(SOURCES, TARGETS))
 
 
+@pytest.mark.slow
 def test_a_keras_file_holds_both_tokenizers(ours, tmp_path):
     ours.optimizer.build(ours.trainable_variables)
     ours.save(tmp_path / "model.keras")

@@ -122,6 +122,7 @@ def test_a_batch_of_nothing_but_padding_does_no_harm(training):
     reason="torch.compile takes four minutes for a model of two layers",
 )
 @pytest.mark.skipif(keras.config.backend() == "jax", reason="XLA compiles every operation there.")
+@pytest.mark.slow
 def test_a_step_compiled_by_xla_is_the_step_as_it_is():
     model, other = small_model(dropout=0.0), small_model(dropout=0.0)
     other.set_weights(model.get_weights())

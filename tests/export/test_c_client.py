@@ -63,6 +63,7 @@ def translate(client, stand_in, texts, **options):
     return run_c_client(client, stand_in, "serving_default", inputs, **options)
 
 
+@pytest.mark.slow
 def test_text_and_scores_survive_the_way_through_c(client, stand_in, vocabulary):
     tokenizer = sentencepiece.SentencePieceProcessor(model_proto=vocabulary)
     pieces = tokenizer.encode(SENTENCES)

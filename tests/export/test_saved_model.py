@@ -374,6 +374,7 @@ def test_bfloat16_is_the_models_own(trained_run, model, tmp_path):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
+@pytest.mark.slow
 def test_another_backend_exports_the_same_kit(exported, served, trained_run, tmp_path):
     """JAX; PyTorch takes the same way, and tests/export/test_litert.py takes it there."""
     script = (

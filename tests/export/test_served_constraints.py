@@ -34,6 +34,7 @@ def assert_served_as_translated(parser, served, **options):
         assert best["translation"].tolist() == [translation.text]
 
 
+@pytest.mark.slow
 def test_a_saved_model_writes_the_trees_that_the_model_writes(parser, tmp_path):
     options = {"constraint": "brackets", "max_length": 9}
     write_graph(parser, tmp_path, make_serving_options(64, **options))

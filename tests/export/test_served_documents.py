@@ -38,6 +38,7 @@ def expected(model):
     )
 
 
+@pytest.mark.slow
 def test_a_fresh_process_translates_documents_as_the_model_does(version_folder, expected):
     answer = call_in_fresh_process(version_folder, "translate_document", text=TEXTS)
     assert answer["translation"] == [document.text for document in expected]

@@ -86,6 +86,7 @@ def exported_half(model, tmp_path_factory):
     return model.export(tmp_path_factory.mktemp("half") / "small", weights="float16")
 
 
+@pytest.mark.slow
 def test_a_served_model_is_the_model_folder_of_the_same_weights(model, exported_half, tmp_path):
     model.save_to_preset(tmp_path / "half", weights="float16")
     half = TransformerSeq2SeqLM.from_preset(str(tmp_path / "half"))

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from aiayn_keras.export.warmup_requests import BATCH_SIZES, WARMUP_FILE
 from tests.export.served import Served
@@ -48,6 +49,7 @@ def test_warm_up_asks_every_signature_and_batch_size_with_short_and_long_text(ex
     assert max(lengths) > 2 * min(lengths)
 
 
+@pytest.mark.slow
 def test_no_warm_up_text_is_too_long_where_that_is_an_error(model, tmp_path):
     import tensorflow as tf
 

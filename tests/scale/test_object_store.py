@@ -81,6 +81,7 @@ def test_a_preparation_there_is_one_here(bucket, tmp_path):
         copy_shards(f"{bucket}/shards", tmp_path / "cache")
 
 
+@pytest.mark.slow
 def test_a_translation_there_is_one_here(bucket, tmp_path):
     content = "".join(f"{line}\n" for line in TEXT.sources[:30]).encode()
     (tmp_path / "in.txt").write_bytes(content)

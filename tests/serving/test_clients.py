@@ -234,6 +234,7 @@ def test_an_answer_of_a_different_server_is_refused():
             thread.join()
 
 
+@pytest.mark.slow
 def test_the_curl_lines_of_the_model_card_work(kit, server, model):
     if shutil.which("curl") is None:
         pytest.skip("no curl on the PATH")

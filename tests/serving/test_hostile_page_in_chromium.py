@@ -163,6 +163,7 @@ def test_another_site_asks_for_nothing_and_frames_nothing(open_page, server, tmp
 # ---- Many requests ----
 
 
+@pytest.mark.slow
 def test_fifty_requests_at_once_are_answered_or_refused_and_the_page_still_works(open_page, server):
     page = open_page(server)
     statuses = page.browser.execute_async_script(

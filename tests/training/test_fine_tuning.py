@@ -46,6 +46,7 @@ def changed(folder, initial):
     return {name for name in ours if ours[name].tobytes() != theirs[name].tobytes()}
 
 
+@pytest.mark.slow
 def test_the_warm_up_begins_with_the_first_update(adapted_run):
     rates = [row["learning_rate"] for row in json.loads((adapted_run / "history.json").read_text())]
     # Keras' optimizer is asked for the rate of the update to come.

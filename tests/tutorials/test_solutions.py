@@ -15,6 +15,7 @@ from tests.tutorials.test_notebooks import SOLUTIONS
 @pytest.mark.filterwarnings("default")  # as in a notebook
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="One backend is enough.")
 @pytest.mark.parametrize("source", SOLUTIONS, ids=lambda source: source.stem)
+@pytest.mark.slow
 def test_solutions_find_their_answers(source, monkeypatch):
     monkeypatch.chdir(source.parent)
     monkeypatch.syspath_prepend(source.parent)
