@@ -51,6 +51,8 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
         TextTooLongError: For a text with too many tokens.
     """
     texts = check_texts(argument, texts.tolist() if isinstance(texts, np.ndarray) else texts)
+    # No rule of a SentencePiece model can name this character, which no text needs.
+    texts = [text.replace("\0", "") for text in texts]
     sequences = [[*ids, *tokenizer.source_ids] for ids in tokenizer(texts)]
     for i, sequence in enumerate(sequences):
         if len(sequence) > max_sequence_length:

@@ -66,6 +66,7 @@ class ServedText:
         """
         import tensorflow as tf
 
+        text = tf.strings.regex_replace(text, r"\x00", "")  # as `text_batches.tokenize` does
         pieces = (self.target_op if is_target else self.op).tokenize(text)
         pieces = self._limit(pieces, pieces.row_lengths(), limit, name)
         lengths = tf.cast(pieces.row_lengths(), tf.int32)

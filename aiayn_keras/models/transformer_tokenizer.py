@@ -1,6 +1,7 @@
 """Text to wordpieces and back, one vocabulary for both languages (paper 5.1)."""
 
 import io
+import itertools
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,12 @@ import sentencepiece
 
 from aiayn_keras.common.files import read_bytes
 from aiayn_keras.models.model_folder import TARGET_VOCAB_FILENAME, VOCAB_FILENAME
+from aiayn_keras.models.text_normalization import (
+    NORMALIZATIONS,
+    OWN_NORMALIZATIONS,
+    normalizer,
+    set_normalization,
+)
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
@@ -142,7 +149,14 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     @classmethod
     def train(
-        cls, texts, vocabulary_size, model_type="bpe", normalization="nmt_nfkc", whole_words=()
+        cls,
+        texts,
+        vocabulary_size,
+        model_type="bpe",
+        normalization="nmt_nfkc",
+        whole_words=(),
+        target_texts=(),
+        target_normalization=None,
     ):
         """Learns a vocabulary.
 
@@ -152,19 +166,35 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             vocabulary_size: Number of tokens, the four special ones included.
             model_type: `"bpe"` (https://arxiv.org/abs/1508.07909) or `"unigram"`
                 (https://arxiv.org/abs/1804.10959).
-            normalization: SentencePiece's name for a normalization of Unicode and spaces, stored in
-                the tokenizer: `"nmt_nfkc"`, `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` or
-                `"identity"`.
+            normalization: Name of a normalization of Unicode and spaces, stored in the tokenizer;
+                one of `aiayn_keras.models.text_normalization.NORMALIZATIONS`.
             whole_words: Words that are one token each and are never split, a sequence of strings
                 without spaces. A longer word that begins with one of them is split after it.
+            target_texts: Iterable of sentences of the target language, if they have a
+                normalization of their own. Both sides still share one vocabulary.
+            target_normalization: Name of their normalization; by default that of `texts`.
 
         Returns:
             A `TransformerTokenizer`.
 
         Raises:
-            ValueError: For an unknown `model_type`, for no text, or for too little or too varied
-                text for the size.
+            ValueError: For an unknown `model_type` or normalization, for no text, or for too little
+                or too varied text for the size.
         """
+        target_normalization = target_normalization or normalization
+        for name in (normalization, target_normalization):
+            if name not in NORMALIZATIONS:
+                raise ValueError(
+                    f"A normalization must be one of {', '.join(NORMALIZATIONS)}. "
+                    f"Received: {name!r}."
+                )
+        sides = (normalization, _sentences(texts)), (target_normalization, target_texts)
+        rules = normalization
+        if target_normalization != normalization or normalization in OWN_NORMALIZATIONS:
+            # Each side by its own rules, and then as it is.
+            sides = [(name, map(normalizer(name), side)) for name, side in sides]
+            rules = "identity"
+        sentences = itertools.chain(*(side for _, side in sides))
         if model_type not in ("bpe", "unigram"):
             raise ValueError(
                 f'`model_type` must be "bpe" or "unigram". Received: model_type={model_type!r}.'
@@ -172,11 +202,11 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_sentences(texts),
+                sentence_iterator=sentences,
                 model_writer=model,
                 vocab_size=vocabulary_size,
                 model_type=model_type,
-                normalization_rule_name=normalization,
+                normalization_rule_name=rules,
                 character_coverage=1.0,
                 max_sentence_length=65_536,
                 pad_id=0,
@@ -193,7 +223,20 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 f"No vocabulary of `vocabulary_size`={vocabulary_size} could be learned from "
                 f"`texts`. SentencePiece says: {reason}"
             ) from error
-        return cls(proto=model.getvalue())
+        proto = model.getvalue()
+        if rules == normalization:
+            return cls(proto=proto)
+        source, target = (set_normalization(proto, name) for name, _ in sides)
+        return cls(proto=source, target_proto=None if source == target else target)
+
+    def with_normalization(self, normalization):
+        """Returns a tokenizer that rewrites sources by other rules, with the same tokens.
+
+        Args:
+            normalization: Name of a normalization, as in `train`. Translations keep theirs.
+        """
+        proto = set_normalization(self.proto, normalization)
+        return type(self)(proto, target_proto=self.of_targets().proto, source_end=self.source_end)
 
 
 def _sentences(texts):

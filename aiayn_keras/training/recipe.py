@@ -30,7 +30,13 @@ from aiayn_keras.training.recipe_sections import (
     TrainingSection,
 )
 
-_LEARNED = ("vocabulary_size", "model_type", "normalization", "whole_target_words")
+_LEARNED = (
+    "vocabulary_size",
+    "model_type",
+    "normalization",
+    "target_normalization",
+    "whole_target_words",
+)
 """Fields of `tokenizer` that are only for a vocabulary that is learned."""
 _MAX_PROBLEMS = 3
 """Maximum number of wrong fields in a message."""
@@ -74,9 +80,10 @@ class Recipe(Section):
         return self
 
     def fields_of_text(self):
-        """Names the given fields that change text, which prepared shards do not hold."""
+        """Names the given fields that prepared shards, which hold no text, cannot follow."""
         fields = {
             "`tokenizer.sampling_alpha`": self.tokenizer.sampling_alpha is not None,
+            "`tokenizer.target_normalization`": self.tokenizer.target_normalization is not None,
             "`augmentation`": self.augmentation != AugmentationSection(),
         }
         return " and ".join(name for name, is_given in fields.items() if is_given)

@@ -18,6 +18,7 @@ from aiayn_keras.data import corpus_names
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.models.architecture import INTEGERS, check_architecture, count_weights
+from aiayn_keras.models.text_normalization import NORMALIZATIONS
 from aiayn_keras.models.transformer_backbone import BACKBONE_DEFAULTS
 from aiayn_keras.optimization import paper_adam
 from aiayn_keras.parsing.trees import TREE_LEAVES
@@ -91,7 +92,10 @@ class TokenizerSection(Section):
     Attributes:
         vocabulary_size: Number of tokens, the four special ones included.
         model_type: `"bpe"` or `"unigram"`.
-        normalization: Name of a SentencePiece normalization.
+        normalization: Name of a normalization, see `TransformerTokenizer.train`. `"clean_nfkc"` is
+            for sources as people type and paste them.
+        target_normalization: Name of the targets' normalization, if they have their own. `"nfc"`
+            writes targets as they are; `"nmt_nfkc"` turns ！ into !, and ½ into 1⁄2.
         whole_target_words: Whether every word of the targets is one token, for targets with few
             distinct words, such as linearized trees; wordpieces are learned from the sources alone.
         sampling_alpha: If given, words of the training text are split anew in each epoch: the
@@ -100,7 +104,8 @@ class TokenizerSection(Section):
 
     vocabulary_size: _integer(INTEGERS["vocabulary_size"][1], minimum=8) | None = None
     model_type: Literal["bpe", "unigram"] = "bpe"
-    normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
+    normalization: Literal[NORMALIZATIONS] = "nmt_nfkc"
+    target_normalization: Literal[NORMALIZATIONS] | None = None
     whole_target_words: bool = False
     sampling_alpha: _number(gt=0.0, lt=1.0) | None = None
 

@@ -219,15 +219,17 @@ def read_tokenizer(folder):
     """
     if not folder.tokenizer.exists():
         return None
-    proto = read_bytes(folder.tokenizer, _MAX_TOKENIZER_BYTES)
+    proto, target_proto = read_bytes(folder.tokenizer, _MAX_TOKENIZER_BYTES), None
+    if folder.target_tokenizer.exists():
+        target_proto = read_bytes(folder.target_tokenizer, _MAX_TOKENIZER_BYTES)
     begun = read_inputs(folder)
-    if begun is not None and _digest(proto) != begun.tokenizer:
+    if begun is not None and _digest(proto + (target_proto or b"")) != begun.tokenizer:
         raise ValueError(
             f"{folder.tokenizer} is damaged or replaced: it is not the tokenizer that the training "
             "began with. Put that one back; or delete the file, and `aiayn-keras train` learns it "
             "again from the same text."
         )
-    return TransformerTokenizer(proto=proto)
+    return TransformerTokenizer(proto=proto, target_proto=target_proto)
 
 
 def read_recipe_text(folder):

@@ -40,6 +40,7 @@ class RunFolder:
 
     recipe = property(lambda self: self.path / "recipe.yaml")
     tokenizer = property(lambda self: self.path / "tokenizer.spm")
+    target_tokenizer = property(lambda self: self.path / "target_tokenizer.spm")
     inputs = property(lambda self: self.path / "inputs.json")
     lock = property(lambda self: self.path / "training.lock")
     history = property(lambda self: self.path / "history.json")
@@ -78,8 +79,14 @@ class RunFolder:
         inputs.write(self.inputs)
         self.checkpoints.mkdir(exist_ok=True)
         if recipe.model.initial is None:  # an initial model brings its own
-            with atomic_path(self.tokenizer) as path:
-                path.write_bytes(tokenizer.proto)
+            protos = {
+                self.target_tokenizer: tokenizer.target_proto,
+                self.tokenizer: tokenizer.proto,
+            }
+            for file, proto in protos.items():
+                if proto is not None:
+                    with atomic_path(file) as path:
+                        path.write_bytes(proto)
         for leftover in self.path.rglob(f"{WRITING}*"):
             shutil.rmtree(leftover)
 

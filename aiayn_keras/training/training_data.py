@@ -198,15 +198,17 @@ def train_tokenizer(section, sides, num_pairs):
         CorpusError: If each target word is to be one token, but there are more words than tokens.
     """
     step, words = -(-num_pairs // MAX_VOCABULARY_PAIRS), set()
+    sources, targets = (itertools.islice(side(), 0, None, step) for side in sides)
     if section.whole_target_words:
-        *sides, targets = sides
-        words = _distinct_words(targets(), section.vocabulary_size)
+        words, targets = _distinct_words(sides[1](), section.vocabulary_size), ()
     return TransformerTokenizer.train(
-        (text for side in sides for text in itertools.islice(side(), 0, None, step)),
+        sources,
         vocabulary_size=section.vocabulary_size,
         model_type=section.model_type,
         normalization=section.normalization,
         whole_words=sorted(words),
+        target_texts=targets,
+        target_normalization=section.target_normalization,
     )
 
 

@@ -1,0 +1,184 @@
+"""Rules that rewrite characters of a text before it is split into wordpieces.
+
+A SentencePiece model holds its rules, compiled, so that Python, the SavedModel and every other
+program that reads the model rewrites a text in the same way. The longest rule that fits is applied
+at each place; what it writes is not rewritten again. See
+https://github.com/google/sentencepiece/blob/master/doc/normalization.md.
+"""
+
+import functools
+import io
+import itertools
+import sys
+import tempfile
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
+
+NORMALIZATIONS = ("clean_nfkc", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfc", "identity")
+"""Names of normalizations: SentencePiece's, and two of ours.
+
+`"clean_nfkc"` is `"nmt_nfkc"` for sources as people type and paste them: typographic quotation
+marks and dashes become those of a typewriter, and invisible characters go. `"nfc"` composes letters
+and their marks, and changes nothing else.
+"""
+
+OWN_NORMALIZATIONS = ("clean_nfkc", "nfc")
+"""Those that SentencePiece does not know by name."""
+
+_DOUBLE_QUOTES = "“”„‟«»″‶〃＂❝❞〝〞〟"
+_SINGLE_QUOTES = "‘’‚‛‹›′‵`´ʼˈ＇❛❜"
+_DASHES = "–—―‒‐‑‑⁃−﹘﹣－"
+_SPACES = "\x85\u1680\u2028\u2029"
+_JOINERS = "\u200c\u200d"
+# Soft hyphen, marks of direction, invisible operators, variation selectors, tags, and the like.
+_INVISIBLE = (
+    *(0x00AD, 0x034F, 0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF),
+    *range(0x0001, 0x0009),
+    *range(0x000E, 0x0020),
+    *range(0x007F, 0x0085),
+    *range(0x0086, 0x00A0),
+    *range(0x180B, 0x180E),
+    *range(0x202A, 0x202F),
+    *range(0x2060, 0x2065),
+    *range(0x2066, 0x2070),
+    *range(0xFE00, 0xFE10),
+    *range(0xFFF9, 0xFFFC),
+    *range(0xE0000, 0xE01F0),
+)
+# Scripts of Europe, where a joiner does nothing; elsewhere, and in emoji, it changes what is read.
+_WITHOUT_JOINERS = (range(0x20, 0x0590), range(0x1D00, 0x2070))
+
+
+def set_normalization(proto, normalization):
+    """Returns a SentencePiece model with another normalization and the same pieces.
+
+    Args:
+        proto: Bytes of a SentencePiece model.
+        normalization: One of `NORMALIZATIONS`.
+
+    Returns:
+        Bytes of the model.
+    """
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(proto)
+    model.normalizer_spec.name = normalization
+    model.normalizer_spec.precompiled_charsmap = compiled_rules(normalization)
+    return model.SerializeToString()
+
+
+@functools.cache
+def compiled_rules(normalization):
+    """Returns a normalization's rules as bytes, in SentencePiece's own format."""
+    if normalization not in OWN_NORMALIZATIONS:
+        return _compile(normalization_rule_name=normalization)
+    rules = _clean_rules() if normalization == "clean_nfkc" else _nfc_rules()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rules.tsv"
+        path.write_text("".join(map(_as_line, sorted(rules.items()))), encoding="ascii")
+        return _compile(normalization_rule_tsv=str(path))
+
+
+def normalizer(normalization):
+    """Returns a function that rewrites a string and trims and joins its spaces."""
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(_train())
+    model.normalizer_spec.precompiled_charsmap = compiled_rules(normalization)
+    model.normalizer_spec.add_dummy_prefix = False
+    model.normalizer_spec.escape_whitespaces = False
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
+    return processor.normalize
+
+
+def _compile(**options):
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(_train(**options))
+    return model.normalizer_spec.precompiled_charsmap
+
+
+def _train(**options):
+    """A SentencePiece model of one word, whose rules are what is wanted."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["ab"]),
+        model_writer=model,
+        vocab_size=6,
+        model_type="char",
+        minloglevel=2,
+        **options,
+    )
+    return model.getvalue()
+
+
+def _as_line(rule):
+    source, target = ([f"{ord(character):X}" for character in text] for text in rule)
+    return f"{' '.join(source)}\t{' '.join(target)}\n"
+
+
+def _clean_rules():
+    """Rules by the string that they rewrite: `nmt_nfkc` with typing and pasting in mind."""
+    rules = _read_compiled(compiled_rules("nmt_nfkc"))
+    rules |= dict.fromkeys(map(chr, _INVISIBLE), "") | dict.fromkeys(_SPACES, " ")
+    rules |= dict.fromkeys(_DOUBLE_QUOTES, '"') | dict.fromkeys(_SINGLE_QUOTES, "'")
+    rules |= dict.fromkeys(_DASHES, "-")
+    # A dash between spaces is a pause, and a comma says so in every text.
+    spaced = ("-", "--", "---", *_DASHES)
+    rules |= {f"{before}{dash} ": ", " for before in (" ", "\u00a0") for dash in spaced}
+    for letter in map(chr, itertools.chain(*_WITHOUT_JOINERS)):
+        if letter.isalpha():
+            rules |= {f"{letter}{dash}": f"{rules.get(letter, letter)}, " for dash in ("—", "--")}
+    for joiner in _JOINERS:  # in `nmt_nfkc` one of them is a space
+        rules.pop(joiner, None)
+        for character in map(chr, itertools.chain(*_WITHOUT_JOINERS)):
+            if unicodedata.category(character)[0] in "LNPSZM":
+                rules[character + joiner] = rules.get(character, character)
+    return rules
+
+
+def _nfc_rules():
+    """Rules for the composition of canonically equivalent letters (Unicode, annex 15)."""
+    rules = {}
+    for character in map(chr, range(sys.maxunicode + 1)):
+        letter, *marks = unicodedata.normalize("NFD", character)
+        for order in itertools.permutations(marks):
+            for end in range(len(order) + 1):  # the first marks may be composed with the letter
+                begun = unicodedata.normalize("NFC", "".join((letter, *order[:end])))
+                source = "".join((begun, *order[end:]))
+                rules[source] = unicodedata.normalize("NFC", source)
+        rules[character] = unicodedata.normalize("NFC", character)
+    return {source: target for source, target in rules.items() if source != target}
+
+
+def _read_compiled(blob):
+    """Reads compiled rules: the size of a double-array trie, the trie, and the strings to write.
+
+    Format: https://github.com/s-yata/darts-clone, and `Normalizer::DecodePrecompiledCharsMap`.
+    """
+    num_bytes = int(np.frombuffer(blob, "<u4", 1)[0])
+    units = np.frombuffer(blob, "<u4", num_bytes // 4, 4)
+    texts = blob[4 + num_bytes :]
+    labels = np.arange(1, 256, dtype="uint32")
+    rules, nodes, keys = {}, np.zeros(1, "int64"), [b""]
+    while len(nodes):
+        offsets = _offsets(units[nodes])
+        children = (nodes ^ offsets)[:, None] ^ labels
+        valid = children < len(units)
+        found = np.where(valid, units[np.where(valid, children, 0)] & 0x800000FF, 0) == labels
+        rows, columns = np.nonzero(found & valid)
+        nodes = children[rows, columns].astype("int64")
+        keys = [
+            keys[row] + bytes([labels[column]]) for row, column in zip(rows, columns, strict=True)
+        ]
+        for index in np.nonzero(units[nodes] >> 8 & 1)[0]:
+            node = nodes[index]
+            start = int(units[node ^ int(_offsets(units[node]))] & 0x7FFFFFFF)
+            target = texts[start : texts.index(b"\0", start)]
+            rules[keys[index].decode()] = target.decode()
+    return rules
+
+
+def _offsets(units):
+    return ((units >> 10) << ((units & (1 << 9)) >> 6)).astype("int64")
