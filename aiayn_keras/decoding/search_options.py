@@ -58,7 +58,8 @@ class SearchOptions:
         no_repeat_ngram_size: No n-gram of this many wordpieces is written twice; 0 allows all.
         num_return_sequences: Number of hypotheses N to find for a sentence, at most `num_beams`.
             The fewer, the sooner the search is done.
-        min_length: Minimum number of wordpieces of a translation.
+        min_length: Minimum number of wordpieces of a translation. With 0 a model may answer a text
+            with nothing, as some do for single words.
         max_length: Maximum number of wordpieces; None for the source's plus `extra_length`.
         extra_length: Where there is no `max_length`, number of wordpieces that a translation may
             have more than its source: 50 to translate (paper 6.1), 300 to parse (6.3).
@@ -81,7 +82,7 @@ class SearchOptions:
     coverage_penalty: float = number_option(0.0, 0, 100)
     no_repeat_ngram_size: int = number_option(0, 0, 100)
     num_return_sequences: int = number_option(1, 1, 1000)
-    min_length: int = number_option(0, 0, MAX_TOKENS)
+    min_length: int = number_option(1, 0, MAX_TOKENS)
     max_length: int | None = number_option(None, 1, MAX_TOKENS)
     extra_length: int = number_option(EXTRA_LENGTH, 0, MAX_TOKENS)
     constraint: Constraint | None = None

@@ -93,6 +93,22 @@ def normalizer(normalization):
     return processor.normalize
 
 
+def changed_texts(proto, texts):
+    """Finds the texts that a SentencePiece model rewrites, other than in their spaces.
+
+    Args:
+        proto: Bytes of a SentencePiece model.
+        texts: List of strings.
+
+    Returns:
+        List of pairs of a text and what the model makes of it.
+    """
+    normalize = sentencepiece.SentencePieceProcessor(model_proto=proto).normalize
+    rewritten = (" ".join(normalize(text).replace("▁", " ").split()) for text in texts)
+    pairs = zip(texts, rewritten, strict=True)
+    return [(old, new) for old, new in pairs if " ".join(old.split()) != new]
+
+
 def _compile(**options):
     model = sentencepiece_model_pb2.ModelProto()
     model.ParseFromString(_train(**options))

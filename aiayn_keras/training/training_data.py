@@ -25,6 +25,7 @@ from aiayn_keras.data import (
 from aiayn_keras.data.shard_folders import copy_shards
 from aiayn_keras.data.token_shards import INDEX, MAX_INDEX_BYTES
 from aiayn_keras.models import TransformerTokenizer
+from aiayn_keras.models.text_normalization import changed_texts
 from aiayn_keras.parsing import read_trees
 
 logger = logging.getLogger(__name__)
@@ -52,7 +53,9 @@ class TrainingText:
     def make_tokenizer(self):
         """Learns the recipe's `TransformerTokenizer` from both sides of the text."""
         sides = (lambda: iter(self._text.sources)), (lambda: iter(self._text.targets))
-        return train_tokenizer(self._recipe.tokenizer, sides, len(self._text))
+        tokenizer = train_tokenizer(self._recipe.tokenizer, sides, len(self._text))
+        report_changed_targets(self._text, tokenizer, self._recipe.tokenizer)
+        return tokenizer
 
     def digest(self):
         """Computes the SHA-256 of the pairs in order."""
@@ -168,7 +171,9 @@ def origin_of(recipe):
         include={"name", "variant", "train_size", "train", "tree_leaves"},
         exclude_none=True,
     )
-    tokenizer = recipe.tokenizer.model_dump(mode="json", exclude={"sampling_alpha"})
+    tokenizer = recipe.tokenizer.model_dump(
+        mode="json", exclude={"sampling_alpha", "target_normalization"}
+    )
     if not recipe.tokenizer.whole_target_words:  # Older shards lack this field.
         del tokenizer["whole_target_words"]
     return {"corpus": corpus, "tokenizer": tokenizer}
@@ -210,6 +215,38 @@ def train_tokenizer(section, sides, num_pairs):
         target_texts=targets,
         target_normalization=section.target_normalization,
     )
+
+
+def report_changed_targets(text, tokenizer, section):
+    """Logs how many targets of a `ParallelText` a tokenizer cannot write as they are.
+
+    Args:
+        text: The `ParallelText`.
+        tokenizer: The `TransformerTokenizer`.
+        section: The `TokenizerSection` by which it was learned.
+    """
+    if (section.target_normalization or section.normalization) in ("nfc", "identity"):
+        return
+    step = -(-len(text) // MAX_VOCABULARY_PAIRS)
+    targets = text.targets[::step]
+    changed = changed_texts(tokenizer.of_targets().proto, targets)
+    if changed:
+        examples = "; ".join(" → ".join(_around_the_change(*pair)) for pair in changed[:3])
+        logger.info(
+            "%s: the tokenizer writes %d of %d targets differently: %s. With "
+            "`tokenizer.target_normalization: nfc` it writes them as they are.",
+            text.name,
+            len(changed),
+            len(targets),
+            examples,
+        )
+
+
+def _around_the_change(*texts):
+    """The pieces of two texts where they begin to differ."""
+    places = (i for i, pair in enumerate(zip(*texts, strict=False)) if len(set(pair)) > 1)
+    start = max(0, next(places, 0) - 10)
+    return [repr(text[start : start + 30]) for text in texts]
 
 
 def _distinct_words(texts, max_words):

@@ -36,6 +36,8 @@ def test_shards_of_another_tokenizer_are_refused(shards, tmp_path):
 def test_sampling_needs_text(shards):
     with pytest.raises(RecipeError, match=r"sampling_alpha` needs text, which `corpus.shards`"):
         small_recipe(f"corpus.shards={shards}", "tokenizer.sampling_alpha=0.1")
+    with pytest.raises(RecipeError, match=r"target_normalization` needs text, which `corpus"):
+        small_recipe(f"corpus.shards={shards}", "tokenizer.target_normalization=nfc")
 
 
 def test_augmentation_needs_text(shards):

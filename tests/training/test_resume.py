@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from aiayn_keras.data import CorpusError, ParallelText, generate_demo_pairs
@@ -135,6 +137,24 @@ def test_a_tokenizer_of_the_same_size_is_refused_before_it_is_read(recipe, folde
     folder.tokenizer.write_bytes(folder.tokenizer.read_bytes()[::-1])
     with pytest.raises(ValueError, match=r"tokenizer\.spm is damaged or replaced.*delete the file"):
         train(recipe, folder.path)
+
+
+def test_a_training_keeps_the_rules_of_both_sides(tmp_path, caplog):
+    path = tmp_path / "train.tsv"
+    lines = [f"{source}\t{target} ½" for source, target in generate_demo_pairs(300, seed=1)]
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    settings = [f"corpus.train=[{path}]", f"corpus.validation=[{path}]", "corpus.name=null"]
+    settings += ["training.updates=2", "training.checkpoint_every=1", "evaluation.num_beams=1"]
+    rules = ["tokenizer.normalization=clean_nfkc", "tokenizer.target_normalization=nfc"]
+    recipe = small_recipe(*settings, *rules)
+    tokenizer = train(recipe, tmp_path / "run").model.preprocessor.tokenizer
+    read = read_tokenizer(RunFolder(tmp_path / "run"))
+    assert (read.proto, read.target_proto) == (tokenizer.proto, tokenizer.target_proto)
+    assert read.proto != read.target_proto
+    assert "differently" not in caplog.text
+    with caplog.at_level("INFO"):
+        read_corpus(small_recipe(*settings)).train.make_tokenizer()
+    assert re.search(r"writes 300 of 300 targets differently: '.* ½' → '.* 1⁄2';", caplog.text)
 
 
 def test_a_tokenizer_that_is_learned_again_must_be_the_old_one(recipe, folder):
