@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import keras
 import pytest
 
+from aiayn_keras import TransformerSeq2SeqLM
 from tests.cli.command import SOURCES, run_in_fresh_process
+from tests.export.served import Served
 
 SAVED_MODELS = Path(__file__).parents[1] / "saved_models"
 PROGRAM = SAVED_MODELS / "translate.py"
@@ -42,3 +45,30 @@ def test_a_damaged_saved_model_is_named_in_one_line(tmp_path):
 )
 def test_wrong_arguments_are_named_in_one_line(arguments, part):
     assert_one_line(run_in_fresh_process(PROGRAM, *arguments), 2, part, "--help")
+
+
+PASTED = {
+    "“I am hungry,” he said. “Where is the kitchen?”": '"I am hungry," he said. "Where is the '
+    'kitchen?"',
+    "Come in – it's cold.": "Come in, it's cold.",
+    "«It’s cold», she said…": '"It\'s cold", she said...',
+    "The old man bo\u00adught a red\u00a0car last\u200b week.": "The old man bought a red car last "
+    "week.",
+    "I like\u0085tea.": "I like tea.",
+    "\ufeffI\x00 \u202alike\u202c tea.": "I like tea.",
+}
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="One backend is enough.")
+def test_the_spanish_model_reads_what_is_pasted_as_what_is_typed():
+    model = TransformerSeq2SeqLM.from_preset(str(SAVED_MODELS / "tatoeba_en_es_keras"))
+    typed = [each.text for each in model.translate([*PASTED.values()])]
+    assert [each.text for each in model.translate([*PASTED])] == typed
+    served = Served(SAVED_MODELS / "tatoeba_en_es" / "1")
+    answer = served("serving_default", text=[*PASTED])
+    assert answer["translation"].tolist() == typed
+    words = ["I", "You.", "He", "because", "dollars"]
+    found = [each.text for each in model.translate(words)]
+    assert all(found)
+    assert served("serving_default", text=words)["translation"].tolist() == found
+    assert "" in [each.text for each in model.translate(words, min_length=0)]

@@ -135,7 +135,7 @@ def test_it_translates_as_the_engine_does(tmp_path):
         return_scores=True,
     )
     found = convert_ctranslate2(folder).translate(
-        sources, num_beams=3, length_penalty=0.0, num_return_sequences=2
+        sources, num_beams=3, length_penalty=0.0, num_return_sequences=2, min_length=0
     )
     for answer, translation in zip(answers, found, strict=True):
         hypotheses = translation.hypotheses

@@ -115,7 +115,7 @@ def test_hypotheses_are_equal(folder, ours, theirs, their_tokenizer, num_beams):
             bad_words_ids=[[table["<pad>"]], [table["<unk>"]]],
         )
     expected = their_tokenizer.batch_decode(found, skip_special_tokens=True)
-    translations = ours.translate(SOURCES, num_beams, 0.0, max_length=20)
+    translations = ours.translate(SOURCES, num_beams, 0.0, min_length=0, max_length=20)
     actual = [translation.text for translation in translations]
     # With several beams, hypotheses that do not end are ranked in other ways.
     ended = [i for i, ids in enumerate(found.tolist()) if table["</s>"] in ids or num_beams == 1]

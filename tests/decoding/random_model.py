@@ -43,10 +43,9 @@ class StayingCache(StateCache):
 
 
 def beams(num_beams=4, length_penalty=0.6, **options):
-    """`SearchOptions` that give as many hypotheses as there are beams."""
-    return SearchOptions(
-        num_beams, length_penalty, **{"num_return_sequences": num_beams, **options}
-    )
+    """`SearchOptions` that give as many hypotheses as there are beams, the empty one as well."""
+    defaults = {"num_return_sequences": num_beams, "min_length": 0}
+    return SearchOptions(num_beams, length_penalty, **{**defaults, **options})
 
 
 class RandomModel:

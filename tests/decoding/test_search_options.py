@@ -11,8 +11,8 @@ from tests.helpers import assert_close
 NUMBERS = [field for field in dataclasses.fields(SearchOptions) if field.metadata]
 
 
-def test_defaults_are_the_paper_s():
-    assert dataclasses.astuple(SearchOptions()) == (4, 0.6, 5, 0.0, 0, 1, 0, None, 50, None)
+def test_defaults_are_the_paper_s_and_no_translation_is_empty():
+    assert dataclasses.astuple(SearchOptions()) == (4, 0.6, 5, 0.0, 0, 1, 1, None, 50, None)
 
 
 def test_equal_options_are_one_key():

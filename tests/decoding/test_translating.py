@@ -307,7 +307,7 @@ def test_a_model_whose_weights_are_no_numbers_translates_nothing(model):
 def test_other_limits_need_no_other_search(model):
     fresh = with_weights(model, lambda weight: weight)
     for max_length in range(1, 9):
-        fresh.translate(SOURCES, max_length=max_length)
+        fresh.translate(SOURCES, min_length=0, max_length=max_length)
         fresh.translate(SOURCES, min_length=max_length, max_length=9)
     assert len(fresh._compiled_functions) == 2  # with a least length and without
 
