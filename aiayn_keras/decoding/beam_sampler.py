@@ -7,7 +7,12 @@ import keras_hub
 from keras import ops, tree
 
 from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
-from aiayn_keras.decoding.cached_decoding import DecoderCache, ForeignCache, start_decoding
+from aiayn_keras.decoding.cached_decoding import (
+    DecoderCache,
+    ForeignCache,
+    LayersCache,
+    start_decoding,
+)
 from aiayn_keras.decoding.search_options import SearchOptions
 
 
@@ -70,7 +75,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
         if mask is None:
             mask = ops.broadcast_to(ops.arange(ops.shape(prompt)[1]) < index, ops.shape(prompt))
         step = next
-        if not isinstance(cache, DecoderCache):
+        if not isinstance(cache, (DecoderCache, LayersCache)):
             step, cache = self._with_foreign_cache(next, cache)
         inputs = SearchInputs(step, cache, prompt, mask, self.options, stop_token_ids[0])
         token_ids, _ = beam_search(inputs)

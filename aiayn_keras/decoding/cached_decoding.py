@@ -17,7 +17,7 @@ import numpy as np
 from keras import ops, tree
 
 from aiayn_keras.backend import append_position, initial_length, take, take_in_rows
-from aiayn_keras.decoding.frozen_decoder import freeze_decoder
+from aiayn_keras.decoding.frozen_decoder import freeze_decoder, own_parts
 from aiayn_keras.layers import attention_weights, decoder_layer, scaled_dot_product_attention
 
 
@@ -179,6 +179,24 @@ class ForeignCache(NamedTuple):
         return ForeignCache(tree.map_structure(lambda leaf: _gather_rows(leaf, beams), self.rows))
 
 
+class LayersCache(NamedTuple):
+    """The sources of B·W hypotheses, for a decoder that is run over all positions at every step.
+
+    Attributes:
+        memory: Float tensor `(B·W, S, D)`, the encoder's output for each hypothesis.
+        padding_mask: Integer tensor `(B·W, S)`, 0 on padding.
+    """
+
+    memory: Any
+    padding_mask: Any
+
+    sentences_may_leave = False
+
+    def reorder(self, beams):
+        """The hypotheses of a sentence have one source, so nothing moves."""
+        return self
+
+
 def _gather_rows(x, beams):
     """Picks beams of a tensor whose first axis is B·W: indices `(B, W)` give `(B·W, ...)`."""
     first_rows = ops.arange(ops.shape(beams)[0], dtype=beams.dtype) * beams.shape[1]
@@ -212,6 +230,13 @@ def start_decoding(
         those before. Logits and hidden states are float32.
     """
     memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
+    if decoder is None and (names := own_parts(backbone)):
+        if track_coverage:
+            raise ValueError(
+                f"`coverage_penalty` needs to know the decoder, which has parts of your own: "
+                f"{', '.join(names)}. Leave it out."
+            )
+        return _start_layers(backbone, memory, encoder_padding_mask, num_beams or 1)
     memory_mask = ops.expand_dims(ops.not_equal(encoder_padding_mask, 0), axis=1)
     decoder = decoder or freeze_decoder(backbone)
     cache_type, num_beams = (RowCache, 1) if num_beams is None else (DecoderCache, num_beams)
@@ -225,6 +250,27 @@ def start_decoding(
         return decoder.logits(hidden_states), hidden_states, cache
 
     return next_token, cache
+
+
+def _start_layers(backbone, memory, padding_mask, num_beams):
+    """`start_decoding` by the backbone's own layers, over all positions and without a cache."""
+    rows = (ops.repeat(x, num_beams, axis=0) for x in (memory, padding_mask))
+
+    def next_token(token_ids, cache, index):
+        is_written = ops.arange(ops.shape(token_ids)[1], dtype=token_ids.dtype) < index
+        decoder_mask = ops.zeros_like(token_ids) + ops.cast(is_written, token_ids.dtype)
+        hidden_states = backbone.decode(
+            cache.memory,
+            encoder_padding_mask=cache.padding_mask,
+            decoder_token_ids=token_ids,
+            decoder_padding_mask=decoder_mask,
+            training=False,
+        )
+        hidden_states = take(hidden_states, index - 1, axis=1)
+        logits = backbone.token_embedding(hidden_states, reverse=True)
+        return ops.cast(logits, "float32"), ops.cast(hidden_states, "float32"), cache
+
+    return next_token, LayersCache(*rows)
 
 
 def start_decoding_together(backbones, *args, decoders=None, **kwargs):

@@ -1,8 +1,9 @@
 """A decoder for one new position at a time: its weights read, fused and cast once for a search.
 
 The parts have the names of the Keras layers that they are made from, so that `decoder_layer` runs
-them in the same order. LoRA and quantized weights are merged. Matrix products run in the model's
-compute dtype, all else in float32; rows are the B·W hypotheses of a batch.
+them in the same order. What a class from elsewhere computes is not known here, so a decoder with
+one is not frozen: `own_parts` names them. LoRA and quantized weights are merged. Matrix products
+run in the model's compute dtype, all else in float32; rows are the B·W hypotheses of a batch.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,9 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from aiayn_keras.backend import float32_matmul, pack_kernel, swap_heads, take
+
+_PACKAGES = ("aiayn_keras", "keras", "keras_hub")
+"""Those whose layers are known here."""
 
 
 class _FrozenDense(NamedTuple):
@@ -138,8 +142,38 @@ class FrozenDecoder(NamedTuple):
         return ops.cast(x, "float32") * hidden_dim**0.5 + ops.cast(position, "float32")
 
 
+def own_parts(backbone):
+    """Names the classes from outside this package and Keras that a decoder is made of.
+
+    Args:
+        backbone: A `TransformerBackbone`, or of a subclass.
+
+    Returns:
+        Sorted list of names.
+    """
+    parts = [backbone.token_embedding, backbone.decoder_embedding, *backbone.decoder_blocks]
+    if backbone.decoder_norm is not None:
+        parts.append(backbone.decoder_norm)
+    return own_classes([backbone, *(layer for part in parts for layer in part._flatten_layers())])
+
+
+def own_classes(layers):
+    """Names the classes of layers that are from outside this package and Keras, sorted."""
+    classes = {type(layer) for layer in layers}
+    return sorted(c.__name__ for c in classes if c.__module__.split(".")[0] not in _PACKAGES)
+
+
 def freeze_decoder(backbone):
-    """Makes the `FrozenDecoder` of a `TransformerBackbone`."""
+    """Makes the `FrozenDecoder` of a `TransformerBackbone`.
+
+    Raises:
+        ValueError: If the decoder has parts of one's own, see `own_parts`.
+    """
+    if names := own_parts(backbone):
+        raise ValueError(
+            f"This decoder has parts of your own, {', '.join(names)}, which only their layers can "
+            "compute: `translate` and the SavedModel run them, slower than the usual search."
+        )
     dtype = backbone.compute_dtype
     embedding = backbone.token_embedding
     return FrozenDecoder(

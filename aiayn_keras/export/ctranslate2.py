@@ -8,6 +8,7 @@ import numpy as np
 from aiayn_keras.common.files import check_is_new, new_folder
 from aiayn_keras.export.preparation import (
     check_has_tokenizer,
+    check_known_parts,
     check_packages,
     float32_array,
     float32_kernel,
@@ -83,6 +84,7 @@ def export_ctranslate2(model, filepath, quantization=None):
             f"Received: {quantization!r}."
         )
     check_has_tokenizer(model)
+    check_known_parts(model, "CTranslate2")
     folder = Path(filepath)
     check_is_new(folder)
     spec = _build_spec(model.backbone, model.preprocessor.tokenizer)

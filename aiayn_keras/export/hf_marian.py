@@ -17,6 +17,7 @@ from aiayn_keras.export.hugging_face_files import (
 )
 from aiayn_keras.export.preparation import (
     check_has_tokenizer,
+    check_known_parts,
     check_packages,
     float32_array,
     float32_kernel,
@@ -236,6 +237,7 @@ def export_hf_marian(model, filepath, license=None):
     """
     check_packages("safetensors")
     check_has_tokenizer(model)
+    check_known_parts(model, "Marian of transformers")
     from safetensors.numpy import save_file
 
     backbone, tokenizer = model.backbone, model.preprocessor.tokenizer

@@ -19,6 +19,7 @@ from aiayn_keras.export.hugging_face_files import (
 from aiayn_keras.export.onnx_author import OnnxAuthor
 from aiayn_keras.export.preparation import (
     check_has_tokenizer,
+    check_known_parts,
     check_packages,
     float32_array,
     float32_kernel,
@@ -366,6 +367,7 @@ def export_onnx(model, filepath, weights="float32"):
 def check_model(model):
     """Raises a `ValueError` for a model that ONNX graphs or their folder cannot hold."""
     check_has_tokenizer(model)
+    check_known_parts(model, "A folder of ONNX graphs")
     _check_activation(model.backbone.activation)
 
 

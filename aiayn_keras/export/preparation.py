@@ -7,6 +7,8 @@ import string
 import numpy as np
 from keras import ops
 
+from aiayn_keras.decoding.frozen_decoder import own_classes
+
 _INTEROP = "'aiayn-keras[interop]'"
 """The extra with the packages of other engines, as an argument for pip."""
 
@@ -30,6 +32,15 @@ def is_quantized(model):
     """True if Keras has quantized layers of a model."""
     layers = model.backbone._flatten_layers()
     return any(getattr(layer, "quantization_mode", None) for layer in layers)
+
+
+def check_known_parts(model, format_name):
+    """Raises a `ValueError` if a format, which repeats what layers compute, does not know one."""
+    if names := own_classes(model.backbone._flatten_layers()):
+        raise ValueError(
+            f"{format_name} cannot hold parts of your own, {', '.join(names)}: what they "
+            "compute is not known there. A SavedModel can: `model.export(path)`."
+        )
 
 
 def check_has_tokenizer(model):

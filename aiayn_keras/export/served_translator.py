@@ -7,6 +7,7 @@ import hashlib
 from typing import Any, NamedTuple
 
 from aiayn_keras.decoding.attention_maps import alignments
+from aiayn_keras.decoding.frozen_decoder import own_parts
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.decoding.search_options import length_penalty
 from aiayn_keras.decoding.translating import TranslationSearch
@@ -203,7 +204,8 @@ def build_served_translator(model, options, weights):
     """
     import tensorflow as tf
 
-    decoder, tables = PackedDecoder(model.backbone, weights), SharedTables(model)
+    decoder = None if own_parts(model.backbone) else PackedDecoder(model.backbone, weights)
+    tables = SharedTables(model)
 
     @contextlib.contextmanager
     def scope():
@@ -215,7 +217,7 @@ def build_served_translator(model, options, weights):
     # Objects of the signatures must be attributes of the module; otherwise loading misses them.
     module.tokenizer, module.target_tokenizer = served.text.op, served.text.target_op
     module.model_variables, module.restored = weights.variables, weights.restored
-    module.packed = decoder.resources
+    module.packed = [] if decoder is None else decoder.resources
 
     def signature(**inputs):
         specs = [tf.TensorSpec(*spec, name=name) for name, spec in inputs.items()]
@@ -304,9 +306,8 @@ class _ServedSearch:
         @tf.function(input_signature=[token_ids, token_ids], autograph=False)
         def search(token_ids, padding_mask):
             with self.scope():
-                of_batch = TranslationSearch(
-                    (self.backbone,), self.tokenizer, options, (self.decoder.read(),)
-                )
+                decoders = None if self.decoder is None else (self.decoder.read(),)
+                of_batch = TranslationSearch((self.backbone,), self.tokenizer, options, decoders)
                 return tf.cond(
                     tf.equal(tf.shape(token_ids)[0], 1),
                     lambda: of_batch.find_one(token_ids, padding_mask),

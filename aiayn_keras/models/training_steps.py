@@ -8,6 +8,7 @@ import keras_hub
 from keras import ops
 
 from aiayn_keras.backend import build_optimizer, projected_cross_entropy, projects_in_loss
+from aiayn_keras.layers import ReversibleEmbedding
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
@@ -113,6 +114,7 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             and self.loss.reduction in _REDUCTIONS
             and embedding.quantization_mode is None
             and embedding.logits_bias is None
+            and type(embedding) is ReversibleEmbedding  # not one whose `call` is another
             # float16 gradients must be scaled before they are rounded.
             and self.backbone.compute_dtype != "float16"
             and not self.losses
