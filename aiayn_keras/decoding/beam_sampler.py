@@ -52,6 +52,7 @@ class BeamSampler(keras_hub.samplers.Sampler):
             coverage_penalty=coverage_penalty,
             no_repeat_ngram_size=no_repeat_ngram_size,
             length_penalty_offset=length_penalty_offset,
+            min_length=0,  # what follows a prompt may be nothing
         )
 
     def __call__(
