@@ -329,7 +329,8 @@ for W in (1, 2, 3):
 # The package's `beam_search` asks a function, `next_token`, for the logits of the next piece. Ours
 # looks them up in the table. It also returns hidden states, of which a table has none, and the
 # *cache*, in which a real model keeps what it has computed (notebook 09); ours is empty,
-# `ForeignCache({})`. W and α are given as `SearchOptions`.
+# `ForeignCache({})`. W and α are given as `SearchOptions`; with `min_length=0` a sentence may be
+# empty, as in our own search.
 
 # %%
 from aiayn_keras.decoding.beam_search import SearchInputs
@@ -345,7 +346,7 @@ def package_search(W, alpha, max_words=4, table=log_table):
         return keras.ops.take(table, last, axis=0), None, cache
 
     prompt = np.array([[START] + [PAD] * (max_words + 1)], "int32")  # (B, L), B = 1
-    options = SearchOptions(num_beams=W, length_penalty=alpha, num_return_sequences=W)
+    options = SearchOptions(W, alpha, num_return_sequences=W, min_length=0)
     start = (next_token, ForeignCache({}), prompt, prompt == START, options, END)
     ids, scores = package_beam_search(SearchInputs(*start, forbidden_token_ids=(PAD, START)))
     return np.array(ids)[0], np.array(scores)[0]

@@ -71,7 +71,7 @@ def next_token(token_ids, cache, index):
 
 def search(W, alpha, max_words=4):
     prompt = np.array([[START] + [PAD] * (max_words + 1)], "int32")
-    options = SearchOptions(num_beams=W, length_penalty=alpha, num_return_sequences=W)
+    options = SearchOptions(W, alpha, num_return_sequences=W, min_length=0)
     start = (next_token, ForeignCache({}), prompt, prompt == START, options, END)
     ids, scores = beam_search(SearchInputs(*start, forbidden_token_ids=(PAD, START)))
     return np.array(ids)[0], np.array(scores)[0]
