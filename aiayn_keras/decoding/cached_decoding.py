@@ -230,7 +230,8 @@ def start_decoding(
         those before. Logits and hidden states are float32.
     """
     memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
-    if decoder is None and (names := own_parts(backbone)):
+    names = [] if decoder is not None else own_parts(backbone)
+    if names:
         if track_coverage:
             raise ValueError(
                 f"`coverage_penalty` needs to know the decoder, which has parts of your own: "
