@@ -4,6 +4,7 @@ import json
 
 from sentencepiece import sentencepiece_model_pb2
 
+from aiayn_keras.models.text_normalization import rules_across_characters
 from aiayn_keras.models.transformer_tokenizer import SPECIAL_PIECES
 
 Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
@@ -105,7 +106,10 @@ def _normalizer(spec):
     """The normalization of Unicode, and of spaces."""
     from tokenizers import Regex, normalizers
 
-    steps = []
+    steps = [
+        normalizers.Replace(Regex(pattern), written)
+        for pattern, written in rules_across_characters(spec.name)
+    ]
     if spec.precompiled_charsmap:
         steps.append(normalizers.Precompiled(spec.precompiled_charsmap))
     if spec.remove_extra_whitespaces:

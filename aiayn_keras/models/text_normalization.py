@@ -32,6 +32,10 @@ OWN_NORMALIZATIONS = ("clean_nfkc", "nfc")
 _DOUBLE_QUOTES = "“”„‟«»″‶〃＂❝❞〝〞〟"
 _SINGLE_QUOTES = "‘’‚‛‹›′‵`´ʼˈ＇❛❜"
 _DASHES = "–—―‒‐‑‑⁃−﹘﹣－"
+_LONG_DASHES = ("—", "--")
+_PAUSES = ("-", "--", "---", *_DASHES)
+_SPACED = (" ", "\u00a0")
+"""Spaces before a dash that is a pause."""
 _SPACES = "\x85\u1680\u2028\u2029"
 _JOINERS = "\u200c\u200d"
 # Soft hyphen, marks of direction, invisible operators, variation selectors, tags, and the like.
@@ -140,18 +144,41 @@ def _clean_rules():
     rules |= dict.fromkeys(map(chr, _INVISIBLE), "") | dict.fromkeys(_SPACES, " ")
     rules |= dict.fromkeys(_DOUBLE_QUOTES, '"') | dict.fromkeys(_SINGLE_QUOTES, "'")
     rules |= dict.fromkeys(_DASHES, "-")
-    # A dash between spaces is a pause, and a comma says so in every text.
-    spaced = ("-", "--", "---", *_DASHES)
-    rules |= {f"{before}{dash} ": ", " for before in (" ", "\u00a0") for dash in spaced}
-    for letter in map(chr, itertools.chain(*_WITHOUT_JOINERS)):
-        if letter.isalpha():
-            rules |= {f"{letter}{dash}": f"{rules.get(letter, letter)}, " for dash in ("—", "--")}
+    # A dash between spaces, or a long one between words, is a pause, and a comma always says so.
+    rules |= {f"{space}{dash} ": ", " for space in _SPACED for dash in _PAUSES}
+    for letter in _letters():
+        rules |= {f"{letter}{dash}": f"{rules.get(letter, letter)}, " for dash in _LONG_DASHES}
     for joiner in _JOINERS:  # in `nmt_nfkc` one of them is a space
         rules.pop(joiner, None)
         for character in map(chr, itertools.chain(*_WITHOUT_JOINERS)):
             if unicodedata.category(character)[0] in "LNPSZM":
                 rules[character + joiner] = rules.get(character, character)
     return rules
+
+
+def _letters():
+    """Letters after which a long dash is a pause."""
+    return [letter for letter in map(chr, itertools.chain(*_WITHOUT_JOINERS)) if letter.isalpha()]
+
+
+def rules_across_characters(normalization):
+    """Returns rules for more than a letter with its marks, as regular expressions.
+
+    For programs that read compiled rules a letter at a time, as Hugging Face's tokenizers do. To be
+    applied before the others.
+
+    Returns:
+        List of pairs of a pattern and what to write in its place.
+    """
+    if normalization != "clean_nfkc":
+        return []
+    pauses, long_dashes = (
+        "|".join(sorted(dashes, key=len, reverse=True)) for dashes in (_PAUSES, _LONG_DASHES)
+    )
+    return [
+        (f"[{''.join(_SPACED)}](?:{pauses}) ", ", "),
+        (f"(?<=[{''.join(_letters())}])(?:{long_dashes})", ", "),
+    ]
 
 
 def _nfc_rules():
