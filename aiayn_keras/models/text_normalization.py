@@ -9,6 +9,7 @@ https://github.com/google/sentencepiece/blob/master/doc/normalization.md.
 import functools
 import io
 import itertools
+import string
 import sys
 import tempfile
 import unicodedata
@@ -31,9 +32,9 @@ OWN_NORMALIZATIONS = ("clean_nfkc", "nfc")
 
 _DOUBLE_QUOTES = "“”„‟«»″‶〃＂❝❞〝〞〟"
 _SINGLE_QUOTES = "‘’‚‛‹›′‵`´ʼˈ＇❛❜"
-_DASHES = "–—―‒‐‑‑⁃−﹘﹣－"
+_DASHES = "–—―‒‐‑⁃−﹘﹣－"
 _LONG_DASHES = ("—", "--")
-_PAUSES = ("-", "--", "---", *_DASHES)
+_PAUSES = ("--", "---", *_DASHES)
 _SPACED = (" ", "\u00a0")
 """Spaces before a dash that is a pause."""
 _SPACES = "\x85\u1680\u2028\u2029"
@@ -144,9 +145,13 @@ def _clean_rules():
     rules |= dict.fromkeys(map(chr, _INVISIBLE), "") | dict.fromkeys(_SPACES, " ")
     rules |= dict.fromkeys(_DOUBLE_QUOTES, '"') | dict.fromkeys(_SINGLE_QUOTES, "'")
     rules |= dict.fromkeys(_DASHES, "-")
-    # A dash between spaces, or a long one between words, is a pause, and a comma always says so.
-    rules |= {f"{space}{dash} ": ", " for space in _SPACED for dash in _PAUSES}
+    # A dash between spaces, or a long one behind a word, is a pause, and a comma always says so.
+    # Before a digit it is a minus sign, or means "to".
+    for space, dash in itertools.product(_SPACED, _PAUSES):
+        rules[f"{space}{dash} "] = ", "
+        rules |= {f"{space}{dash} {digit}": f" - {digit}" for digit in string.digits}
     for letter in _letters():
+        rules |= {f"{space}- {letter}": f", {rules.get(letter, letter)}" for space in _SPACED}
         rules |= {f"{letter}{dash}": f"{rules.get(letter, letter)}, " for dash in _LONG_DASHES}
     for joiner in _JOINERS:  # in `nmt_nfkc` one of them is a space
         rules.pop(joiner, None)
@@ -175,9 +180,11 @@ def rules_across_characters(normalization):
     pauses, long_dashes = (
         "|".join(sorted(dashes, key=len, reverse=True)) for dashes in (_PAUSES, _LONG_DASHES)
     )
+    spaces, letters = "".join(_SPACED), "".join(_letters())
     return [
-        (f"[{''.join(_SPACED)}](?:{pauses}) ", ", "),
-        (f"(?<=[{''.join(_letters())}])(?:{long_dashes})", ", "),
+        (f"[{spaces}](?:{pauses}) (?=[0-9])", " - "),
+        (f"[{spaces}](?:{pauses}) |[{spaces}]- (?=[{letters}])", ", "),
+        (f"(?<=[{letters}])(?:{long_dashes})", ", "),
     ]
 
 

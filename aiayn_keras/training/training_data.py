@@ -223,7 +223,7 @@ def report_changed_targets(text, tokenizer, section):
     Args:
         text: The `ParallelText`.
         tokenizer: The `TransformerTokenizer`.
-        section: The `TokenizerSection` by which it was learned.
+        section: The recipe's `TokenizerSection`.
     """
     if (section.target_normalization or section.normalization) in ("nfc", "identity"):
         return

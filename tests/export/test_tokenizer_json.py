@@ -27,7 +27,7 @@ ODD = [
     "日本語 ☃☃ ☃",
     "aaaaaaaaaaaaa!!!!????....",
     "\ufeffx",
-    "Come in – it's cold -- he said—no. well-known 1990–1995 a— — b - “c”",
+    "Come in – it's cold -- he said—no. well-known 1990–1995 a— — b - “c” - d 10 - 3 4 – 9",
 ]
 
 

@@ -29,13 +29,15 @@ def clean():
         ("I know—he said--no", "I know, he said, no"),
         ("well-known 1990–1995 −5", "well-known 1990-1995 -5"),
         ("— Yes.", "- Yes."),
+        ("my brother - the tall one", "my brother, the tall one"),
+        ("What is 10 - 3, 10 – 3? 4 — 9, 5 -- 6", "What is 10 - 3, 10 - 3? 4 - 9, 5 - 6"),
         ("bo\u00adught a\u200bb \ufeffc \u202ad\u202c e\u034ff\u180e", "bought ab c d ef"),
         ("\u2060a\x01b\x7fc\x9fd\ufe0f", "abcd"),
         ("I like\u0085tea\u2028and\u2003you\u00a0all", "I like tea and you all"),
         ("w\u200do\u200cr d\u200d", "wor d"),
         ("wait…", "wait..."),
         ("ｆｕｌｌ　ｗｉｄｔｈ ﬁne cafe\u0301", "full width fine café"),
-        # Joiners that are read, and what a model may not know but is no dirt.
+        # Meaningful joiners are kept, and so is text that a model may not know.
         ("می\u200cخواهم क्\u200dष 👩\u200d🚀", "می\u200cخواهم क्\u200dष 👩\u200d🚀"),
         ("I like tea. 😀 你好", "I like tea. 😀 你好"),
     ],
