@@ -25,6 +25,7 @@ print({"saved_model", "ctranslate2"} <= TransformerSeq2SeqLM.exporters.keys())
 """
 
 
+@pytest.mark.slow
 def test_keras_and_kerashub_load_our_models_after_the_import(trained_run, tmp_path):
     file = tmp_path / "model.keras"
     # Without its tokenizer, whose vocabulary a `.keras` file does not hold.

@@ -49,6 +49,7 @@ def written(trained_run, tmp_path_factory):
     return [re.split(r"exit \d\n", text) for text in (output, errors)]
 
 
+@pytest.mark.slow
 def test_translate_writes_nothing_else_to_stderr(written):
     output, errors = written
     assert output[0].count("\n") == 1

@@ -1,15 +1,23 @@
-"""Variants of training text: joined sentences, lower-cased sources, missing final marks."""
+"""Variants of training text: kinds of text that people type and that a corpus has too little of."""
 
 import itertools
+import re
+import string
 
 import numpy as np
 
 from aiayn_keras.common.checks import check_integer, check_number
+from aiayn_keras.data.copied_text import draw_copied_text, draw_name
 from aiayn_keras.data.parallel_text import ParallelText
 
 _MIN_SENTENCES, _MAX_SENTENCES = 2, 4
 _CLOSING_MARKS = "\"'»”’)]"
 _FINAL_MARKS = ".!?…"
+_NAME = re.compile(r"\b[^\W\d_a-z][^\W\d_A-Z]+\b")
+_NUMBER = re.compile(r"[0-9]+")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_MAX_DIGITS = 5
 
 
 def augment(
@@ -18,23 +26,45 @@ def augment(
     joined: float = 0.0,
     lower_cased: float = 0.0,
     unpunctuated: float = 0.0,
+    upper_cased: float = 0.0,
+    title_cased: float = 0.0,
+    typing_errors: float = 0.0,
+    numbers: float = 0.0,
+    names: float = 0.0,
+    copied: float = 0.0,
     seed: int = 0,
 ) -> ParallelText:
     """Converts some single sentences into other kinds of text that people type.
 
     A model trained only on single sentences translates the first of two sentences, skips the
-    second, and scores the result highly. So some sentences are joined with spaces into texts of 2,
-    3 or 4, and then no longer occur alone. Pairs are joined only if both sides end with a final
-    mark: `.`, `!`, `?` or `…`, optionally followed by closing quotes. Next, some texts lose the
-    final mark of their source, and some sources are lower-cased. Targets do not change, except
-    that a full stop is removed from both sides: people who omit it do not expect it in the
-    translation.
+    second, and scores the result highly; one that has read few capitals, numbers, strange names or
+    emoji writes something else in their place. So, in this order:
+
+    - Copies of pairs with numbers or names are added, with other numbers or names on both sides.
+    - Some sentences are joined with spaces into texts of 2, 3 or 4, and then no longer occur alone.
+      Pairs are joined only if both sides end with a final mark: `.`, `!`, `?` or `…`, optionally
+      followed by closing quotes.
+    - Some texts lose the final mark of their source. A full stop is removed from both sides: people
+      who omit it do not expect it in the translation.
+    - Sources are lower-cased, or their words capitalized, while targets stay as they are; or both
+      sides are written in capitals.
+    - Emoji, signs, addresses, or words in another script are added to both sides, to be copied.
+    - Sources get a typing error: a letter is left out, doubled, exchanged with the next one, or
+      replaced by its neighbor on the keyboard.
 
     Args:
         text: Pairs of sentences.
         joined: Share of the pairs to join into longer texts, in [0, 1].
         lower_cased: Share of the resulting texts whose source is lower-cased, in [0, 1].
         unpunctuated: Share of the resulting texts that lose the final mark, in [0, 1].
+        upper_cased: Share of the resulting texts written in capitals, in [0, 1].
+        title_cased: Share of the resulting texts whose source words are capitalized, in [0, 1].
+        typing_errors: Share of the resulting texts with a typing error, in [0, 1].
+        numbers: Number of added pairs with other numbers, as a share of all pairs, in [0, 1]. They
+            are made from pairs with the same numbers on both sides, if there are any.
+        names: Number of added pairs with an invented name, as a share of all pairs, in [0, 1]. They
+            are made from pairs that have a capitalized word in common, if there are any.
+        copied: Share of the resulting texts with something to copy, in [0, 1].
         seed: Non-negative seed of all random choices.
 
     Returns:
@@ -49,22 +79,91 @@ def augment(
     >>> augment(text, joined=1.0)[0]
     ('Hello. How are you?', 'Hola. ¿Cómo estás?')
     """
-    shares = {"joined": joined, "lower_cased": lower_cased, "unpunctuated": unpunctuated}
+    shares = {
+        "joined": joined,
+        "lower_cased": lower_cased,
+        "unpunctuated": unpunctuated,
+        "upper_cased": upper_cased,
+        "title_cased": title_cased,
+        "typing_errors": typing_errors,
+        "numbers": numbers,
+        "names": names,
+        "copied": copied,
+    }
     for name, share in shares.items():
         check_number(name, share, 0, 1)
     seed = check_integer("seed", seed, 0, 2**63 - 1)
     if not any(shares.values()):
         return text
+    # A generator for each kind, so that a share does not change what another kind draws.
+    generators = {name: np.random.default_rng((seed, i)) for i, name in enumerate(shares)}
     random = np.random.default_rng(seed)
-    pairs = _join(list(text), joined, random)
+    pairs = list(text)
+    pairs = [
+        *pairs,
+        *_vary(pairs, numbers, _with_other_numbers, generators["numbers"]),
+        *_vary(pairs, names, _with_other_name, generators["names"]),
+    ]
+    pairs = _join(pairs, joined, random)
     changes = random.random((len(pairs), 2)) < (unpunctuated, lower_cased)
     for number, (drop_mark, to_lower) in enumerate(changes):
         if drop_mark:
             pairs[number] = _without_final_mark(*pairs[number])
         if to_lower:
             pairs[number] = (pairs[number][0].lower(), pairs[number][1])
+    for name, change in _CHANGES.items():
+        generator = generators[name]
+        for number in np.nonzero(generator.random(len(pairs)) < shares[name])[0]:
+            pairs[number] = change(*pairs[number], generator)
     sides = zip(*pairs, strict=True) if pairs else ((), ())
     return ParallelText(*sides, text.name)
+
+
+def _vary(pairs, share, change, random):
+    """Returns changed copies of some of the pairs that can be changed, drawn with replacement."""
+    number = round(share * len(pairs))
+    candidates = [pair for pair in pairs if change(*pair, random)] if number else []
+    if not candidates:
+        return []
+    return [change(*candidates[i], random) for i in random.integers(len(candidates), size=number)]
+
+
+def _with_other_numbers(source, target, random):
+    """Exchanges the numbers of both sides, or returns None unless both have the same ones."""
+    found = _NUMBER.findall(source)
+    if not found or sorted(found) != sorted(_NUMBER.findall(target)):
+        return None
+    # One is singular; and a number of fixed length stands in a time, a date, or a group of three.
+    plural = set(found) - {"0", "1"}
+    joined = {
+        number for number in plural if re.search(rf"[.,:/-]{number}|{number}[.,:/-]\d", source)
+    }
+    others = {
+        number: _draw_number(len(number) if number in joined else None, random)
+        for number in sorted(plural)
+    }
+    return tuple(
+        _NUMBER.sub(lambda match: others.get(match[0], match[0]), side) for side in (source, target)
+    )
+
+
+def _draw_number(num_digits, random):
+    """Draws a number above 1, all lengths equally often."""
+    num_digits = num_digits or int(random.integers(1, _MAX_DIGITS + 1))
+    low = 10 ** (num_digits - 1) if num_digits > 1 else 2
+    return str(random.integers(low, 10**num_digits))
+
+
+def _with_other_name(source, target, random):
+    """Exchanges a capitalized word that each side has once, or returns None if there is none."""
+    sides = [_NAME.findall(side) for side in (source, target)]
+    shared = sorted(
+        word for word in set(sides[0]) & set(sides[1]) if [s.count(word) for s in sides] == [1, 1]
+    )
+    if not shared:
+        return None
+    old, new = shared[random.integers(len(shared))], draw_name(random)
+    return tuple(re.sub(rf"\b{old}\b", lambda _: new, side) for side in (source, target))
 
 
 def _join(pairs, share, random):
@@ -95,3 +194,56 @@ def _without_final_mark(source, target):
             return source[:-1], target[:-1]
         return source, target
     return source.rstrip("!?"), target
+
+
+def _in_capitals(source, target, random):
+    return source.upper(), target.upper()
+
+
+def _in_title_case(source, target, random):
+    return string.capwords(source, " "), target
+
+
+def _with_copied_text(source, target, random):
+    """Adds a text to both sides: at the end, at the beginning, or in place of the full stops."""
+    copied = draw_copied_text(random)
+    if random.random() < 0.15:
+        return f"{copied} {source}", f"{copied} {target}"
+    if random.random() < 0.3:
+        source, target = _without_final_mark(source, target)
+    return f"{source} {copied}", f"{target} {copied}"
+
+
+def _with_typing_error(source, target, random):
+    words = list(_WORD.finditer(source))
+    if not words:
+        return source, target
+    word = words[random.integers(len(words))]
+    place = int(random.integers(word.start(), word.end() - 1))
+    letter, following = source[place : place + 2]
+    changed = (
+        following,
+        letter + letter + following,
+        following + letter,
+        _neighbor(letter, random) + following,
+    )
+    return source[:place] + changed[random.integers(len(changed))] + source[place + 2 :], target
+
+
+def _neighbor(letter, random):
+    """Draws the letter to the left or right on an English keyboard; others stay as they are."""
+    row = next((row for row in _KEYBOARD if letter.lower() in row), "")
+    if not row:
+        return letter
+    place = row.index(letter.lower()) + random.choice((-1, 1))
+    other = row[min(max(place, 0), len(row) - 1)]
+    return other.upper() if letter.isupper() else other
+
+
+_CHANGES = {
+    "upper_cased": _in_capitals,
+    "title_cased": _in_title_case,
+    "copied": _with_copied_text,
+    "typing_errors": _with_typing_error,
+}
+"""Changes to a text, in their order, by the share that asks for them."""

@@ -140,10 +140,18 @@ def translate_in_batches(
         alignments = None if align is None else _align(align, inputs, token_ids)
         return token_ids, log_probs, alignments
 
-    # A text without words has only empty translations.
-    empty = _as_translation([Hypothesis("", 0.0, 0.0, ())] * options.num_return_sequences)
-    translations = [empty] * len(sources)
-    with_words = [i for i, source in enumerate(sources) if len(source) > tokenizer.source_end]
+    # A text without words has only empty translations; one without letters may be its own.
+    translations, with_words = [], []
+    for i, (text, source) in enumerate(zip(texts, sources, strict=True)):
+        known = None
+        if len(source) == tokenizer.source_end:
+            known = ""
+        elif _is_copied(text, tokenizer, options) and not (prefixes and prefixes[i]):
+            known = str(text)
+        if known is None:
+            with_words.append(i)
+        hypothesis = Hypothesis(known or "", 0.0, 0.0, ())
+        translations.append(_as_translation([hypothesis] * options.num_return_sequences))
     batches = [
         [with_words[i] for i in batch]
         for batch in batch_by_length([sources[i] for i in with_words], batch_size)
@@ -166,6 +174,15 @@ def translate_in_batches(
     if any(found is None for found in translations):
         raise NoTranslationError(translations)
     return translations
+
+
+def _is_copied(text, tokenizer, options):
+    """Whether a text is its own translation; a constraint may not allow it."""
+    return (
+        tokenizer.copy_without_letters
+        and options.constraint is None
+        and not any(map(str.isalpha, text))
+    )
 
 
 def _check_finite(log_probs):

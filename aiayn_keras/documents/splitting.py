@@ -20,7 +20,8 @@ SPACE = r"[\s\x0b\x1c-\x1f\x{85}\p{Z}\x{200b}\x{feff}]"
 _BULLET = r"(?:[-*+•·–—>#]+|\(?\d{1,3}[.)]|\(?[A-Za-z]\))"
 _LEAD = rf"^{SPACE}*(?:{_BULLET}{SPACE}+)*"
 _TAIL = rf"{SPACE}+$"
-_HAS_LETTER = r"\C*\p{L}\C*"
+HAS_LETTER = r"\C*\p{L}\C*"
+"""Pattern of a whole text that has a letter."""
 
 
 class LaidOut(NamedTuple):
@@ -41,7 +42,7 @@ def lay_out(strings):
     """Separates sentences `(N,)` from their layout."""
     import tensorflow as tf
 
-    has_letter = tf.strings.regex_full_match(strings, _HAS_LETTER)
+    has_letter = tf.strings.regex_full_match(strings, HAS_LETTER)
     begun = tf.strings.regex_replace(strings, _LEAD, "", replace_global=False)
     sentences = tf.strings.regex_replace(begun, _TAIL, "", replace_global=False)
     lead = tf.strings.length(strings) - tf.strings.length(begun)

@@ -43,8 +43,8 @@ def write_tokenizer_json(path, proto, end=True):
         end: Whether a text's ids end with that of `</s>`.
 
     Raises:
-        ValueError: If the model is neither unigram nor BPE, falls back on bytes, or is BPE with
-            pieces that are never split.
+        ValueError: If the model is neither unigram nor BPE, or is BPE with pieces that are never
+            split.
     """
     from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors
 
@@ -56,6 +56,8 @@ def write_tokenizer_json(path, proto, end=True):
     split = model.trainer_spec.split_by_whitespace
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(SPACE, prepend, split)
     tokenizer.decoder = decoders.Metaspace(SPACE, prepend, split)
+    if model.trainer_spec.byte_fallback:
+        tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), tokenizer.decoder])
     tokenizer.add_special_tokens(
         [AddedToken(piece, normalized=False, special=True) for piece in SPECIAL_PIECES.values()]
     )
@@ -73,15 +75,19 @@ def _model(model):
     from tokenizers import models
 
     spec = model.trainer_spec
-    if spec.byte_fallback:
-        raise ValueError("`tokenizer.json` is not written for a SentencePiece model with bytes.")
     if spec.model_type == spec.UNIGRAM:  # the score 0 of words that are never split wins
         vocabulary = [(piece.piece, piece.score) for piece in model.pieces]
-        return models.Unigram(vocabulary, unk_id=spec.unk_id, byte_fallback=False)
+        return models.Unigram(vocabulary, unk_id=spec.unk_id, byte_fallback=spec.byte_fallback)
     if spec.model_type == spec.BPE and not any(p.type == Piece.USER_DEFINED for p in model.pieces):
         vocabulary = {piece.piece: i for i, piece in enumerate(model.pieces)}
         merges = _merges(model.pieces)
-        return models.BPE(vocabulary, merges, unk_token=SPECIAL_PIECES["unk"], fuse_unk=True)
+        return models.BPE(
+            vocabulary,
+            merges,
+            unk_token=SPECIAL_PIECES["unk"],
+            fuse_unk=True,
+            byte_fallback=spec.byte_fallback,
+        )
     raise ValueError(
         "`tokenizer.json` is written for a SentencePiece model of the type unigram, or BPE without "
         "user-defined pieces. "

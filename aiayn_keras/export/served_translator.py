@@ -11,7 +11,7 @@ from aiayn_keras.decoding.frozen_decoder import own_parts
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.decoding.search_options import length_penalty
 from aiayn_keras.decoding.translating import TranslationSearch
-from aiayn_keras.documents.splitting import join_texts, piece_counter, split_texts
+from aiayn_keras.documents.splitting import HAS_LETTER, join_texts, piece_counter, split_texts
 from aiayn_keras.export.served_weights import PackedDecoder, SharedTables
 
 BATCH_SIZE = 32
@@ -28,12 +28,15 @@ class TokenBatch(NamedTuple):
         token_ids: Int32 tensor `(B, S)`, each row `pieces </s>`, padded with 0; sources of a
             tokenizer without `source_end` have no `</s>`.
         padding_mask: Int32 tensor `(B, S)`, 0 on padding.
-        has_words: Boolean tensor `(B,)`, False for a text without wordpieces.
+        has_words: Boolean tensor `(B,)`, False for a text that is not searched for: one without
+            wordpieces, or without letters if those are copied.
+        copies: String tensor `(B,)`, the translations of those.
     """
 
     token_ids: Any
     padding_mask: Any
     has_words: Any
+    copies: Any
 
 
 class ServedText:
@@ -42,9 +45,10 @@ class ServedText:
     Args:
         tokenizer: A `TransformerTokenizer`.
         long_text: `"truncate"` or `"error"`, see `ServingOptions`.
+        has_constraint: Whether a constraint holds, which a copy of a text may violate.
     """
 
-    def __init__(self, tokenizer, long_text):
+    def __init__(self, tokenizer, long_text, has_constraint=False):
         # They must be attributes of the exported module; otherwise loading does not find them.
         self.op = _tokenizer_op(tokenizer.proto)
         self.target_op = self.op
@@ -52,6 +56,7 @@ class ServedText:
             self.target_op = _tokenizer_op(tokenizer.target_proto)
         self.pad, self.end = tokenizer.pad_token_id, tokenizer.end_token_id
         self.source_end = tokenizer.source_end
+        self.copies = tokenizer.copy_without_letters and not has_constraint
         self.unknown, self.vocabulary_size = tokenizer.unk_token_id, tokenizer.vocabulary_size()
         self.first_piece = max(tokenizer.special_token_ids) + 1
         self.long_text = long_text
@@ -76,9 +81,11 @@ class ServedText:
         else:  # padding, so that attention has something to look at
             ends = tf.fill([tf.size(text), 1], self.pad)
         token_ids = tf.concat([pieces, ends], axis=1).to_tensor()
-        return TokenBatch(
-            token_ids, tf.cast(token_ids != self.pad, tf.int32), has_words=lengths > 0
-        )
+        has_words, copies = lengths > 0, tf.zeros_like(text)
+        if self.copies:
+            copies = tf.where(has_words, text, "")
+            has_words = tf.logical_and(has_words, tf.strings.regex_full_match(text, HAS_LETTER))
+        return TokenBatch(token_ids, tf.cast(token_ids != self.pad, tf.int32), has_words, copies)
 
     def limit_ids(self, token_ids, limit):
         """Limits padded rows `pieces </s>` to so many pieces; ids that do not exist are unknown.
@@ -283,7 +290,8 @@ class _ServedSearch:
         self.backbone = model.backbone
         self.decoder, self.scope = decoder, scope
         self.tokenizer = model.preprocessor.tokenizer
-        self.text = ServedText(self.tokenizer, options.long_text)
+        has_constraint = options.constraint is not None
+        self.text = ServedText(self.tokenizer, options.long_text, has_constraint)
         self.options = options
         self._searches = {}
 
@@ -323,11 +331,14 @@ class _ServedSearch:
         batch = self.text.tokenize(text, self.options.max_input_length, "text")
         token_ids, log_probs = self.search(batch.token_ids, batch.padding_mask, num_hypotheses)
         texts = self.text.detokenize(tf.reshape(token_ids, [-1, tf.shape(token_ids)[2]]))
-        # As in `model.translate`, the translation of a text without words is empty.
         has_words = batch.has_words[:, tf.newaxis]
         scores = tf.where(has_words, log_probs, 0.0)
         return {
-            "texts": tf.where(has_words, tf.reshape(texts, [-1, num_hypotheses]), ""),
+            "texts": tf.where(
+                has_words,
+                tf.reshape(texts, [-1, num_hypotheses]),
+                batch.copies[:, tf.newaxis],
+            ),
             "scores": scores,
             "normalized_scores": self._normalize(scores, token_ids[:, :, 1:]),
         }
@@ -361,7 +372,7 @@ class _ServedSearch:
             mask,
         )
         return {
-            "translation": self.text.detokenize(target),
+            "translation": tf.where(source.has_words, self.text.detokenize(target), source.copies),
             "score": tf.where(source.has_words, log_probs[:, 0], 0.0),
             "source_tokens": self.text.wordpieces(source.token_ids),
             "target_tokens": self.text.wordpieces(target, is_target=True),

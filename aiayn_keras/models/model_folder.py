@@ -138,6 +138,7 @@ class _TokenizerConfig(_LayerConfig):
     add_bos: Literal[False]
     add_eos: Literal[False]
     source_end: bool = True
+    copy_without_letters: bool = False
     separate_target: bool = False
 
 

@@ -196,7 +196,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """Translates texts by beam search.
 
         Args:
-            texts: List of strings. A text without words is translated to an empty one.
+            texts: List of strings. A text without words is translated to an empty one; one without
+                letters is its own translation if the tokenizer's `copy_without_letters` is set.
             num_beams: Number of beams W.
             length_penalty: The exponent α of the GNMT length penalty, 0 for none.
             prefixes: List of strings, one per text, that the translations begin with. The

@@ -19,6 +19,7 @@ from aiayn_keras.models.text_normalization import (
     set_normalization,
 )
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
+from aiayn_keras.models.vocabulary_changes import add_byte_pieces, split_digits
 
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 
@@ -38,6 +39,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             and `</s>`, such as `TransformerTokenizer.train` makes.
         target_proto: Bytes of such a model for translations, if they have their own.
         source_end: Whether the model reads an end token after a source, as the paper's does.
+        copy_without_letters: Whether a text without letters, such as `15`, `***` or an emoji, is
+            its own translation, so that `translate` does not ask the model.
 
     Call arguments:
         inputs: A string or a list of strings.
@@ -48,7 +51,14 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     backbone_cls = TransformerBackbone
 
-    def __init__(self, proto=None, target_proto=None, source_end=True, **kwargs):
+    def __init__(
+        self,
+        proto=None,
+        target_proto=None,
+        source_end=True,
+        copy_without_letters=False,
+        **kwargs,
+    ):
         self._add_special_token(SPECIAL_PIECES["pad"], "pad_token")
         self._add_special_token(SPECIAL_PIECES["unk"], "unk_token")
         self._add_special_token(SPECIAL_PIECES["bos"], "start_token")
@@ -56,6 +66,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         # Not a plain attribute, in which Keras would look for weights and files.
         self._target = SimpleNamespace(tokenizer=None)
         self.source_end = source_end
+        self.copy_without_letters = copy_without_letters
         super().__init__(proto=proto, **kwargs)
         if target_proto is not None:
             self._set_target_proto(target_proto, "`target_proto`")
@@ -131,10 +142,21 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         """List of the token ids after a source's wordpieces, the end token's or none."""
         return [self.end_token_id] if self.source_end else []
 
+    def byte_token_ids(self):
+        """Returns the list of the ids that spell unknown characters as bytes; empty without."""
+        pieces = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
+        return [i for i in range(pieces.vocab_size()) if pieces.is_byte(i)]
+
     def get_config(self):
         config = super().get_config()
         separate = TARGET_VOCAB_FILENAME in self.file_assets
-        config.update({"source_end": self.source_end, "separate_target": separate})
+        config.update(
+            {
+                "source_end": self.source_end,
+                "copy_without_letters": self.copy_without_letters,
+                "separate_target": separate,
+            }
+        )
         return config
 
     @classmethod
@@ -157,6 +179,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         whole_words=(),
         target_texts=(),
         target_normalization=None,
+        byte_fallback=False,
+        split_digits=True,
     ):
         """Learns a vocabulary.
 
@@ -173,6 +197,9 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             target_texts: Iterable of sentences of the target language, if they have a
                 normalization of their own. Both sides still share one vocabulary.
             target_normalization: Name of their normalization; by default that of `texts`.
+            byte_fallback: Whether characters that are not in the vocabulary are spelled with 256
+                tokens, the bytes of UTF-8. Without them, they are one unknown token each.
+            split_digits: Whether every digit is a token of its own.
 
         Returns:
             A `TransformerTokenizer`.
@@ -215,6 +242,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 eos_id=3,
                 **{f"{name}_piece": piece for name, piece in SPECIAL_PIECES.items()},
                 user_defined_symbols=[f"▁{word}" for word in whole_words],
+                byte_fallback=byte_fallback,
+                split_digits=split_digits,
                 minloglevel=2,
             )
         except (RuntimeError, OSError) as error:
@@ -235,8 +264,33 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         Args:
             normalization: Name of a normalization, as in `train`. Translations keep theirs.
         """
-        proto = set_normalization(self.proto, normalization)
-        return type(self)(proto, target_proto=self.of_targets().proto, source_end=self.source_end)
+        return self._changed(set_normalization(self.proto, normalization), self.of_targets().proto)
+
+    def with_target_normalization(self, normalization):
+        """Returns a tokenizer that rewrites translations by other rules, with the same tokens."""
+        return self._changed(self.proto, set_normalization(self.of_targets().proto, normalization))
+
+    def with_byte_fallback(self):
+        """Returns a tokenizer that spells unknown characters with 256 more tokens, their bytes."""
+        return self._changed(*map(add_byte_pieces, (self.proto, self.of_targets().proto)))
+
+    def with_split_digits(self):
+        """Returns a tokenizer that splits numbers into digits; the ids of tokens stay.
+
+        Raises:
+            ValueError: If one of the ten digits is not in the vocabulary.
+        """
+        return self._changed(*map(split_digits, (self.proto, self.of_targets().proto)))
+
+    def _changed(self, proto, target_proto):
+        if target_proto == proto:  # without `source_end` it is made from the sources' anyway
+            target_proto = None
+        return type(self)(
+            proto,
+            target_proto=target_proto,
+            source_end=self.source_end,
+            copy_without_letters=self.copy_without_letters,
+        )
 
 
 def _sentences(texts):

@@ -9,9 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import keras
+import numpy as np
 
 from aiayn_keras.common.files import digest_of_file, read_bytes
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, text_preprocessor
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+    text_preprocessor,
+)
 from aiayn_keras.models.architecture import OPTIONS, RATES
 from aiayn_keras.models.model_folder import MAX_JSON_BYTES, WEIGHTS, check_model_folder
 from aiayn_keras.training.adapters import (
@@ -104,6 +110,7 @@ def read_initial(recipe):
         raise ValueError(
             f"`model.initial`: {folder} is quantized: begin with the model that it was made from."
         )
+    model = _with_changed_tokenizer(model, recipe.tokenizer)
     tokenizer = model.preprocessor.tokenizer
     if recipe.tokenizer.sampling_alpha is not None and tokenizer.of_targets() is not tokenizer:
         raise RecipeError(
@@ -113,6 +120,43 @@ def read_initial(recipe):
     return InitialModel(
         model, digest_of_file(folder / WEIGHTS), _digest_of_config(folder / _CONFIG)
     )
+
+
+def _with_changed_tokenizer(model, section):
+    """A model that reads text as the given fields of a `TokenizerSection` say.
+
+    Tokens that are added to the vocabulary get random embeddings, as large as those of the others.
+    """
+    old = tokenizer = model.preprocessor.tokenizer
+    given = section.model_fields_set
+    if "normalization" in given:
+        tokenizer = tokenizer.with_normalization(section.normalization)
+    if section.target_normalization is not None:
+        tokenizer = tokenizer.with_target_normalization(section.target_normalization)
+    if section.byte_fallback:
+        tokenizer = tokenizer.with_byte_fallback()
+    if "split_digits" in given and section.split_digits:
+        tokenizer = tokenizer.with_split_digits()
+    if tokenizer is old:
+        return model
+    backbone, size = model.backbone, tokenizer.vocabulary_size()
+    if size != backbone.vocabulary_size:
+        options = {name: getattr(backbone, name) for name in OPTIONS}
+        longer = TransformerBackbone(**{**options, "vocabulary_size": size})
+        shapes = [weight.shape for weight in longer.weights]
+        longer.set_weights(list(map(_lengthen, backbone.get_weights(), shapes)))
+        backbone = longer
+    config = model.preprocessor.get_config()
+    names = ("encoder_sequence_length", "decoder_sequence_length")
+    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, **{n: config[n] for n in names})
+    return TransformerSeq2SeqLM(backbone, preprocessor)
+
+
+def _lengthen(weights, shape):
+    """Continues an array to a larger shape, with normally distributed numbers of its size."""
+    longer = np.random.default_rng(0).normal(0.0, weights.std(), shape).astype(weights.dtype)
+    longer[tuple(map(slice, weights.shape))] = weights
+    return longer
 
 
 def _check_sizes(section, sizes):

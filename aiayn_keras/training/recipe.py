@@ -30,13 +30,7 @@ from aiayn_keras.training.recipe_sections import (
     TrainingSection,
 )
 
-_LEARNED = (
-    "vocabulary_size",
-    "model_type",
-    "normalization",
-    "target_normalization",
-    "whole_target_words",
-)
+_LEARNED = ("vocabulary_size", "model_type", "whole_target_words")
 """Fields of `tokenizer` that are only for a vocabulary that is learned."""
 _MAX_PROBLEMS = 3
 """Maximum number of wrong fields in a message."""
@@ -113,6 +107,11 @@ class Recipe(Section):
             raise ValueError(
                 "`model.initial` needs text for its own tokenizer: leave out `corpus.shards`"
             )
+        if self.model.lora_rank is not None and self.tokenizer.byte_fallback:
+            raise ValueError(
+                "`model.lora_rank` cannot be combined with `tokenizer.byte_fallback`: adapters do "
+                "not train the embeddings that it adds"
+            )
         if self.model.lora_rank is not None and self.training.devices == "model_parallel":
             raise ValueError(
                 "`model.lora_rank` cannot be combined with `training.devices`=model_parallel: use "
@@ -183,7 +182,10 @@ class Recipe(Section):
 
     def to_yaml(self):
         """Writes the whole recipe, defaults included, as YAML text."""
-        exclude = None if self.model.initial is None else {"tokenizer": set(_LEARNED)}
+        exclude = None
+        if self.model.initial is not None:
+            tokenizer = self.tokenizer
+            exclude = {"tokenizer": set(type(tokenizer).model_fields) - tokenizer.model_fields_set}
         fields = self.model_dump(mode="json", exclude=exclude)
         sections = {name: _given(getattr(self, name), fields[name]) for name in fields}
         return yaml.safe_dump(sections, sort_keys=False)

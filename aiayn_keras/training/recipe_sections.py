@@ -87,7 +87,8 @@ class Section(pydantic.BaseModel):
 class TokenizerSection(Section):
     """The vocabulary, which is learned from both sides of the training text.
 
-    With `model.initial` nothing is learned, and only `sampling_alpha` may be given.
+    With `model.initial` nothing is learned: the vocabulary stays, except for the normalizations,
+    `byte_fallback` and `split_digits` that are given.
 
     Attributes:
         vocabulary_size: Number of tokens, the four special ones included.
@@ -96,6 +97,10 @@ class TokenizerSection(Section):
             for sources as people type and paste them.
         target_normalization: Name of the targets' normalization, if they have their own. `"nfc"`
             writes targets as they are; `"nmt_nfkc"` turns ！ into !, and ½ into 1⁄2.
+        byte_fallback: Whether characters that the vocabulary lacks, such as emoji, are spelled with
+            256 more tokens, the bytes of UTF-8, and not read as one unknown token.
+        split_digits: Whether every digit is a token of its own, so that numbers are copied as they
+            are.
         whole_target_words: Whether every word of the targets is one token, for targets with few
             distinct words, such as linearized trees; wordpieces are learned from the sources alone.
         sampling_alpha: If given, words of the training text are split anew in each epoch: the
@@ -106,6 +111,8 @@ class TokenizerSection(Section):
     model_type: Literal["bpe", "unigram"] = "bpe"
     normalization: Literal[NORMALIZATIONS] = "nmt_nfkc"
     target_normalization: Literal[NORMALIZATIONS] | None = None
+    byte_fallback: bool = False
+    split_digits: bool = True
     whole_target_words: bool = False
     sampling_alpha: _number(gt=0.0, lt=1.0) | None = None
 
@@ -117,11 +124,23 @@ class AugmentationSection(Section):
         joined: Share of the pairs that are joined to texts of two to four sentences.
         lower_cased: Share of the texts whose source is lower-cased.
         unpunctuated: Share of the texts that lose their final mark.
+        upper_cased: Share of the texts written in capitals.
+        title_cased: Share of the texts whose source words are capitalized.
+        typing_errors: Share of the texts whose source has a typing error.
+        numbers: Number of added pairs with other numbers, as a share of all pairs.
+        names: Number of added pairs with an invented name, as a share of all pairs.
+        copied: Share of the texts with emoji, signs, addresses or foreign words to copy.
     """
 
     joined: _Share = 0.0
     lower_cased: _Share = 0.0
     unpunctuated: _Share = 0.0
+    upper_cased: _Share = 0.0
+    title_cased: _Share = 0.0
+    typing_errors: _Share = 0.0
+    numbers: _Share = 0.0
+    names: _Share = 0.0
+    copied: _Share = 0.0
 
 
 class BatchesSection(Section):

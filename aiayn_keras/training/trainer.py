@@ -40,6 +40,7 @@ from aiayn_keras.training.resume import (
 from aiayn_keras.training.run_folder import Evaluation, RunFolder, set_aside_damaged_history
 from aiayn_keras.training.training_data import (
     check_lengths,
+    copies_without_letters,
     make_batches,
     read_corpus,
     tokenize_pairs,
@@ -140,6 +141,8 @@ def _prepare(recipe, folder, devices):
     corpus = read_corpus(recipe)
     if tokenizer is None:
         tokenizer = corpus.train.make_tokenizer()
+    verdicts = corpus.train.copies_without_letters(), copies_without_letters(corpus.validation)
+    tokenizer.copy_without_letters = False not in verdicts
     _check_constraint(recipe, tokenizer)
     inputs = digest_inputs(recipe, corpus, tokenizer, initial)
     check_inputs(folder, recipe, inputs)

@@ -57,6 +57,10 @@ class TrainingText:
         report_changed_targets(self._text, tokenizer, self._recipe.tokenizer)
         return tokenizer
 
+    def copies_without_letters(self):
+        """Whether pairs without letters in the source are copies; None if there is no such pair."""
+        return copies_without_letters(self._text)
+
     def digest(self):
         """Computes the SHA-256 of the pairs in order."""
         return digest_text(self._text)
@@ -93,6 +97,9 @@ class TrainingShards:
                 f"{wanted}. Prepare them again, or change the recipe."
             )
         return TransformerTokenizer(proto=shards.tokenizer_proto)
+
+    def copies_without_letters(self):
+        """Returns None: shards hold no text."""
 
     def digest(self):
         """Computes the SHA-256 of the shards' index, which holds the digests of their files."""
@@ -174,9 +181,28 @@ def origin_of(recipe):
     tokenizer = recipe.tokenizer.model_dump(
         mode="json", exclude={"sampling_alpha", "target_normalization"}
     )
-    if not recipe.tokenizer.whole_target_words:  # Older shards lack this field.
-        del tokenizer["whole_target_words"]
+    for name in ("whole_target_words", "byte_fallback", "split_digits"):
+        if not tokenizer[name]:  # Older shards lack these fields.
+            del tokenizer[name]
     return {"corpus": corpus, "tokenizer": tokenizer}
+
+
+def copies_without_letters(text):
+    """Whether a corpus leaves texts without letters as they are, as most do.
+
+    Args:
+        text: A `ParallelText`.
+
+    Returns:
+        Whether more than half of the pairs without letters in the source have equal sides; None if
+        there is no such pair.
+    """
+    copies = [
+        source.strip() == target.strip()
+        for source, target in text
+        if not any(map(str.isalpha, source))
+    ]
+    return 2 * sum(copies) > len(copies) if copies else None
 
 
 def digest_text(text):
@@ -214,6 +240,8 @@ def train_tokenizer(section, sides, num_pairs):
         whole_words=sorted(words),
         target_texts=targets,
         target_normalization=section.target_normalization,
+        byte_fallback=section.byte_fallback,
+        split_digits=section.split_digits,
     )
 
 
@@ -324,11 +352,15 @@ def check_known(name, sides, tokenizer):
         tokenizer: The `TransformerTokenizer`.
 
     Raises:
-        CorpusError: If more than 30 % of the wordpieces of either side are unknown.
+        CorpusError: If more than 30 % of the wordpieces of either side are unknown, or bytes of
+            unknown characters.
     """
+    byte_ids = frozenset(tokenizer.byte_token_ids())
     for side, rows in zip(("source", "target"), sides, strict=True):
+        size = max(1, sum(map(len, rows)))
         unknown = sum(row.count(tokenizer.unk_token_id) for row in rows)
-        share = unknown / max(1, sum(map(len, rows)))
+        spelled = sum(i in byte_ids for row in rows for i in row) if byte_ids else 0
+        share = (unknown + spelled) / size
         if share > _MAX_UNKNOWN:
             raise CorpusError(
                 f"{name}: {share:.0%} of the {side} side's wordpieces are unknown to the "
@@ -341,7 +373,7 @@ def check_known(name, sides, tokenizer):
                 name,
                 f"{unknown:,}",
                 side,
-                100 * share,
+                100 * unknown / size,
             )
 
 

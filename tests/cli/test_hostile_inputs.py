@@ -1,5 +1,7 @@
 """A sample of `tests.claims.inputs`, in a process that has run nothing before it forks."""
 
+import pytest
+
 from tests.cli.command import run_in_fresh_process
 
 QUICK = (
@@ -8,6 +10,7 @@ QUICK = (
 )
 
 
+@pytest.mark.slow
 def test_hostile_inputs_are_answered_or_refused_in_one_clear_line():
     groups = (word for group in QUICK for word in ("--group", group))
     arguments = ("-m", "tests.claims.inputs", "--cases", 44, "--seed", 1, *groups)

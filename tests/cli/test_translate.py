@@ -91,6 +91,7 @@ def test_options_reach_the_search(trained_run, source_file, model, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_constraint_is_a_name_or_a_file(trained_run, source_file, model, tmp_path):
     token_ids = model.preprocessor.tokenizer.of_targets()(["Das Mädchen ist glücklich."])[0]
     constraint = TokenAutomaton.of_vocabulary(token_ids)

@@ -248,6 +248,7 @@ def test_a_model_that_starts_from_zeros_reads_an_end_whoever_adds_it(tmp_path):
         assert_close(row, expected, rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*sacremoses:UserWarning")
 def test_a_marian_model_that_the_engine_has_converted_is_what_the_engine_runs(tmp_path):
     pytest.importorskip("torch")
@@ -287,6 +288,7 @@ def without_end(tmp_path_factory):
     return folder, convert_ctranslate2(folder)
 
 
+@pytest.mark.slow
 def test_sources_may_have_no_end_token(without_end):
     folder, model = without_end
     assert_same_log_probs(folder, model, PAIRS)
@@ -295,6 +297,7 @@ def test_sources_may_have_no_end_token(without_end):
     assert_close(model.score(list(sources), list(targets)), expected, 1e-4, 1e-4)
 
 
+@pytest.mark.slow
 def test_sources_without_end_stay_so_in_folders_and_batches(without_end, tmp_path):
     _, model = without_end
     sources, targets = map(list, zip(*PAIRS, strict=True))

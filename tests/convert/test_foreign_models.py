@@ -92,12 +92,14 @@ def hub_double(folder, monkeypatch):
     return found
 
 
+@pytest.mark.slow
 def test_an_address_on_the_hub_is_downloaded_file_by_file(folder, hub_double):
     assert texts(TransformerSeq2SeqLM.from_preset(ADDRESS)) == texts(convert(folder))
     files = {"config.json", "source.spm", "target.spm", "vocab.json", "model.safetensors"}
     assert set(hub_double) == files
 
 
+@pytest.mark.slow
 def test_the_shards_that_an_index_names_are_downloaded(folder, hub_double):
     expected = texts(convert(folder))
     weights, moved = folder / "model.safetensors", folder / "model-1.safetensors"
@@ -148,6 +150,7 @@ def test_a_converted_model_has_its_weights(folder):
         TransformerSeq2SeqLM.from_preset(folder, load_weights=False)
 
 
+@pytest.mark.slow
 def test_the_command_takes_the_engine_s_folder(folder, tmp_path):
     model = convert(folder)
     model.export(tmp_path / "engine", format="ctranslate2")

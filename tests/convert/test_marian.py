@@ -160,6 +160,7 @@ def test_prefixes_are_pieces_of_translations(ours):
     assert tokenizer([prefix]) != ours.preprocessor.tokenizer([prefix])
 
 
+@pytest.mark.slow
 def test_a_converted_model_is_saved_with_both_its_tokenizers(ours, tmp_path):
     ours.save_to_preset(tmp_path / "model")
     loaded = TransformerSeq2SeqLM.from_preset(tmp_path / "model")
@@ -188,6 +189,7 @@ def test_labels_are_pieces_of_translations(ours):
     assert (keras.ops.convert_to_numpy(inputs["decoder_token_ids"])[:, 0] == 2).all()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="a TensorFlow graph")
 def test_the_served_graph_splits_and_writes_texts_likewise(ours, tmp_path):
     import tensorflow as tf

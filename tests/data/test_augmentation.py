@@ -1,8 +1,10 @@
+import re
 from collections import Counter
 
 import pytest
 
 from aiayn_keras.data import ParallelText, augment
+from aiayn_keras.models.text_normalization import normalizer
 
 PAIRS = [(f"Sentence {n}.", f"Frase {n}.") for n in range(400)]
 TEXT = ParallelText(*zip(*PAIRS, strict=True), name="numbers")
@@ -86,3 +88,82 @@ def test_impossible_shares_and_seeds_are_refused(options, message):
 
 def test_an_empty_text_stays_empty():
     assert len(augment(ParallelText([], []), joined=0.5)) == 0
+
+
+SENTENCES = [
+    ("Tom paid 300 dollars at 10:30.", "Tom pagó 300 dólares a las 10:30."),
+    ("I have 1 dog.", "Tengo 1 perro."),
+    ("The year was 1990.", "Era mil novecientos noventa."),
+    ("Where is Boston, Mary?", "¿Dónde está Boston, María?"),
+    ("Don't come back.", "No vuelvas."),
+]
+MIXED = ParallelText(*zip(*SENTENCES, strict=True))
+
+
+def test_numbers_are_exchanged_on_both_sides_and_only_where_they_agree():
+    added = list(augment(MIXED, numbers=1.0, seed=3))[len(SENTENCES) :]
+    assert len(added) == len(SENTENCES)
+    for source, target in added:
+        numbers = re.findall(r"\d+", source)
+        assert sorted(numbers) == sorted(re.findall(r"\d+", target))
+        assert re.sub(r"\d+", "#", source) in {"Tom paid # dollars at #:#.", "I have # dog."}
+        if "paid" in source:
+            assert list(map(len, numbers[1:])) == [2, 2]  # a time keeps its form
+        else:
+            assert numbers == ["1"]  # any other number needs the plural
+
+
+def test_names_are_exchanged_on_both_sides():
+    added = list(augment(MIXED, names=1.0, seed=3))[len(SENTENCES) :]
+    assert len(added) == len(SENTENCES)
+    for source, target in added:
+        name = re.fullmatch("(.*) paid 300 .*|Where is (.*), Mary.", source)
+        name = name[1] or name[2]
+        assert name not in ("Tom", "Boston")
+        assert target in (f"{name} pagó 300 dólares a las 10:30.", f"¿Dónde está {name}, María?")
+
+
+def test_without_a_number_or_a_name_nothing_is_added():
+    text = ParallelText(["We sing."], ["Cantamos."])
+    assert list(augment(text, numbers=1.0, names=1.0)) == [("We sing.", "Cantamos.")]
+
+
+def test_capitals_are_those_of_both_sides_and_titles_of_the_source():
+    assert augment(MIXED, upper_cased=1.0)[4] == ("DON'T COME BACK.", "NO VUELVAS.")
+    assert augment(MIXED, title_cased=1.0)[4] == ("Don't Come Back.", "No vuelvas.")
+
+
+def test_what_is_copied_stands_at_the_same_place_on_both_sides():
+    text = ParallelText(["Come back."] * 300, ["Vuelve."] * 300)
+    found = set()
+    for source, target in augment(text, copied=1.0):
+        match = re.fullmatch(r"(.*?) ?Come back(\.?) ?(.*)", source)
+        before, mark, after = match.groups()
+        assert bool(before) != bool(after)
+        assert target == " ".join(filter(None, (before, f"Vuelve{mark}", after)))
+        found.add(before or after)
+    assert len(found) > 250
+    normalize = normalizer("clean_nfkc")
+    assert all(normalize(copied) == copied for copied in found)
+
+
+def test_a_typing_error_changes_one_word_of_the_source():
+    changed = {
+        source
+        for source, target in augment(
+            ParallelText(["I sing."] * 200, ["x"] * 200), typing_errors=1.0
+        )
+    }
+    assert {"I isng.", "I siing.", "I sin.", "I sung."} & changed
+    assert all(re.fullmatch(r"I \w{3,5}\.", source) for source in changed)
+    assert len(changed) > 8
+    assert augment(ParallelText(["I am."], ["x"]), typing_errors=1.0)[0] == ("I am.", "x")
+
+
+def test_a_new_share_changes_nothing_that_others_draw():
+    shares = {"joined": 0.5, "lower_cased": 0.5, "unpunctuated": 0.5}
+    text = ParallelText([f"Sentence {i}." for i in range(50)], [f"Frase {i}." for i in range(50)])
+    plain = list(augment(text, **shares, seed=7))
+    both = list(augment(text, **shares, upper_cased=0.2, seed=7))
+    assert [source.lower() for source, _ in both] == [source.lower() for source, _ in plain]
+    assert both != plain

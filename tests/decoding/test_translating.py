@@ -48,6 +48,7 @@ def test_lengths_are_kept(model):
                 assert minimum <= len(hypothesis.tokens) <= maximum
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -110,6 +111,7 @@ def test_translations_begin_with_their_prefixes(model):
         assert translations[3].text == model.translate(SOURCES)[3].text
 
 
+@pytest.mark.slow
 def test_a_coverage_penalty_prefers_hypotheses_that_looked_at_every_word(model):
     """Recomputed from the alignments of all hypotheses that a wide beam finds."""
     beta = 3.0
@@ -200,6 +202,7 @@ def test_a_source_without_any_token_is_scored(model, tokenizer):
         other.attention_maps("", "one")
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_one_model_twice_is_the_model(model):
     twin = with_weights(model, lambda weight: weight)
     expected = model.translate(SOURCES, num_return_sequences=4)
@@ -208,6 +211,7 @@ def test_an_ensemble_of_one_model_twice_is_the_model(model):
     assert_close([t.score for t in translations], [t.score for t in expected], 1e-4, 1e-4)
 
 
+@pytest.mark.slow
 def test_an_ensemble_averages_probabilities(model):
     other = with_weights(model, lambda weight: weight * 0.7)
     targets = ["one two three", "five", "nine nine eight seven", "zero one"]
@@ -221,6 +225,7 @@ def test_an_ensemble_averages_probabilities(model):
     assert texts(translations) == targets
 
 
+@pytest.mark.slow
 def test_an_ensemble_may_hold_other_sizes(model):
     backbone = TransformerBackbone(
         model.backbone.vocabulary_size,

@@ -48,6 +48,7 @@ def test_a_sentence_is_cut_when_it_has_a_wordpiece_too_many(model, tokenizer):
     assert [len(document.sources) for document in documents] == [1, 2]
 
 
+@pytest.mark.slow
 def test_an_ensemble_translates_documents(model):
     (document,) = model.translate_documents([DOCUMENT], **OPTIONS)
     (together,) = model.translate_documents([DOCUMENT], ensemble=[model], **OPTIONS)

@@ -84,6 +84,7 @@ def test_a_row_differs_from_the_base_in_its_settings(name):
     assert base["training.seed"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_a_row_has_the_parameters_that_it_says(name):
     model = row_recipe(BY_NAME[name], BASE_RECIPE, seed=1).model.build(V, "float32")

@@ -72,6 +72,7 @@ def test_text_and_scores_survive_the_way_through_c(client, stand_in, vocabulary)
     assert answer["score"].tolist() == [-len(ids) for ids in pieces]
 
 
+@pytest.mark.slow
 def test_no_lines_give_no_lines(client, stand_in):
     assert translate(client, stand_in, [])["translation"].shape == (0,)
 

@@ -136,6 +136,7 @@ def test_the_trained_model_has_the_same_logits(exported, model):
     assert_same_logits(exported, model, source_length=65)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 def test_every_kind_of_model_has_the_same_logits(random_model, options, tmp_path):
     model = random_model(**options)

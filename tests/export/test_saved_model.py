@@ -32,6 +32,7 @@ def gnmt(length, alpha):
     return ((5 + length) / 6) ** alpha
 
 
+@pytest.mark.slow
 def test_a_fresh_process_translates_as_the_model_does(model, exported):
     answer = call_in_fresh_process(exported, "serving_default", text=TEXTS)
     expected = model.translate(TEXTS)

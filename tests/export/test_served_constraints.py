@@ -48,6 +48,7 @@ def test_a_saved_model_writes_the_trees_that_the_model_writes(parser, tmp_path):
     assert_close(answer["score"], [NO_SCORE, expected.score], 1e-4, 1e-4)
 
 
+@pytest.mark.slow
 def test_a_graph_keeps_to_a_closed_list(parser):
     import tensorflow as tf
 

@@ -96,6 +96,7 @@ def test_a_served_model_is_the_model_folder_of_the_same_weights(model, exported_
     assert_close(np.array(answer["score"]), [translation.score for translation in expected])
 
 
+@pytest.mark.slow
 def test_the_files_are_smaller_and_the_card_says_so(exported, exported_half):
     sizes = [
         (folder / "variables" / "variables.data-00000-of-00001").stat().st_size

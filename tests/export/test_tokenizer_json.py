@@ -116,9 +116,16 @@ def test_a_model_of_words_is_refused(tmp_path):
         read(proto, tmp_path)
 
 
-def test_bytes_are_refused(tmp_path):
-    model = sentencepiece_model_pb2.ModelProto()
-    model.ParseFromString(SPANISH.read_bytes())
-    model.trainer_spec.byte_fallback = True
-    with pytest.raises(ValueError, match="with bytes"):
-        read(model.SerializeToString(), tmp_path)
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+def test_unknown_characters_are_bytes(lines, tmp_path, model_type):
+    proto = TransformerTokenizer.train(
+        lines[:1000], 700, model_type, "clean_nfkc", byte_fallback=True
+    ).proto
+    emoji = ["tea 😀👨\u200d👩\u200d👧 and", "😀", "Владимир 東京 9", "a\ue000b"]
+    assert_same(proto, read(proto, tmp_path), lines + emoji)
+
+
+def test_digits_and_bytes_of_a_changed_vocabulary(lines, tmp_path):
+    changed = TransformerTokenizer(SPANISH.read_bytes()).with_byte_fallback().with_split_digits()
+    numbers = ["It costs 1,442.50 dollars at 12:30 on 4/5/2019.", "2nd 10% 3x 000 🚀 7"]
+    assert_same(changed.proto, read(changed.proto, tmp_path), lines + numbers)

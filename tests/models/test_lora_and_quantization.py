@@ -188,6 +188,7 @@ def test_8_bit_scores_are_near(quantized, texts):
     assert differences.max() < 0.5
 
 
+@pytest.mark.slow
 def test_8_bit_translations_are_mostly_the_same(quantized, model, texts):
     sources, _ = texts
     pairs = zip(best_texts(quantized.model, sources), best_texts(model, sources), strict=True)

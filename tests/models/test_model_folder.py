@@ -360,6 +360,7 @@ def test_a_map_of_policies_that_are_not_quantized_gives_way_to_another(folder):
     assert TransformerSeq2SeqLM.from_preset(str(folder), dtype="bfloat16").dtype == "bfloat16"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["float32", "float16"])
 def test_a_quantized_model_that_was_loaded_is_saved_as_it_is(quantized, tmp_path, weights):
     load(quantized).save_to_preset(tmp_path, weights=weights)

@@ -6,6 +6,7 @@ import hypothesis
 import hypothesis.strategies as st
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
 from aiayn_keras.backend import compile_inference
@@ -108,6 +109,7 @@ def is_as_promised(y, promised, shape, dtype):
 # === Shapes, dtypes, finiteness ===
 
 
+@pytest.mark.slow
 @few
 @hypothesis.given(st.data(), names)
 def test_the_backbone_s_outputs_are_as_promised_and_finite(data, name):
@@ -123,6 +125,7 @@ def test_the_backbone_s_outputs_are_as_promised_and_finite(data, name):
         assert tuple(shapes[key]) == tuple(y.shape)
 
 
+@pytest.mark.slow
 @few
 @hypothesis.given(st.data(), exact_names)
 def test_logits_are_as_promised_and_finite(data, name):
@@ -219,6 +222,7 @@ def test_another_sentence_of_the_row_changes_nothing(data, name):
 # === One position after the other ===
 
 
+@pytest.mark.slow
 @few
 @hypothesis.given(st.data(), exact_names, num_rows, st.integers(1, MAX_BEAMS))
 def test_one_position_after_the_other_equals_all_at_once(data, name, rows, num_beams):

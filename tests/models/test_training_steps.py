@@ -135,6 +135,7 @@ def test_a_sequence_of_batches_is_refused():
                 method(x)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BACKEND == "torch", reason="PyTorch runs a step as it is.")
 def test_a_step_is_traced_once():
     model, traced = make_model(), []

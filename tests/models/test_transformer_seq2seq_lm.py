@@ -301,6 +301,7 @@ def test_a_preset_translates_the_same(model, sources, translations, tmp_path):
             assert_close(actual.score, expected.score, 1e-4, 1e-4)
 
 
+@pytest.mark.slow
 def test_a_keras_file_goes_on_as_it_was(small, tmp_path):
     small.compile(
         loss=LabelSmoothedCrossEntropy(0.2),

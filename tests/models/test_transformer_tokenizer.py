@@ -173,3 +173,76 @@ def test_a_model_of_other_special_pieces_is_refused_however_it_is_given(given, t
     path.write_bytes(written.getvalue())
     with pytest.raises(ValueError, match="must hold a SentencePiece model that begins with"):
         TransformerTokenizer(given(path))
+
+
+@pytest.fixture(scope="module")
+def of_numbers():
+    """A vocabulary with pieces of several digits."""
+    texts = [f"In 19{i} it cost {i}0 or {i}00." for i in range(10, 100)]
+    tokenizer = TransformerTokenizer.train(texts, 90, split_digits=False)
+    assert len(tokenizer(["1940"])[0]) < 4
+    return tokenizer
+
+
+def test_digits_are_tokens_of_their_own(of_numbers):
+    texts = [f"In 19{i} it cost {i}0 or {i}00." for i in range(10, 100)]
+    for tokenizer in (TransformerTokenizer.train(texts, 40), of_numbers.with_split_digits()):
+        (ids,) = tokenizer(["In 1940 40."])
+        pieces = [tokenizer.id_to_token(i) for i in ids]
+        assert pieces == ["▁In", "▁", *"1940", "▁", *"40", "."]
+
+
+def test_split_digits_leave_every_other_piece_at_its_id(of_numbers):
+    split = of_numbers.with_split_digits()
+    pairs = list(zip(of_numbers.get_vocabulary(), split.get_vocabulary(), strict=True))
+    changed = [old for old, new in pairs if old != new]
+    assert "00" in changed
+    assert all(len(piece) > 1 and any(map(str.isdigit, piece)) for piece in changed)
+
+
+def test_a_vocabulary_without_digits_cannot_split_them(tokenizer):
+    with pytest.raises(ValueError, match="it has no piece '0'"):
+        tokenizer.with_split_digits()
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_unknown_characters_are_spelled_as_bytes(tokenizer, changed):
+    size = 44 + 256
+    spelled = (
+        tokenizer.with_byte_fallback()
+        if changed
+        else TransformerTokenizer.train(SENTENCES, size, "unigram", byte_fallback=True)
+    )
+    text = "Das 猫 sieht 👨\u200d👩\u200d👧."
+    (ids,) = spelled([text])
+    assert spelled.unk_token_id not in ids
+    pieces = [spelled.id_to_token(i) for i in ids]
+    at = pieces.index("<0xE7>")
+    assert pieces[at : at + 3] == ["<0xE7>", "<0x8C>", "<0xAB>"]
+    assert len(spelled.byte_token_ids()) == 256
+    assert spelled.detokenize([ids]) == [text]
+
+
+def test_byte_pieces_are_added_once_and_behind_the_others(tokenizer):
+    once = tokenizer.with_byte_fallback()
+    assert once.get_vocabulary()[: tokenizer.vocabulary_size()] == tokenizer.get_vocabulary()
+    assert once.with_byte_fallback().get_vocabulary() == once.get_vocabulary()
+    assert tokenizer.byte_token_ids() == []
+    assert once(SENTENCES) == tokenizer(SENTENCES)
+
+
+def test_each_side_keeps_its_normalization(tokenizer):
+    changed = tokenizer.with_normalization("nfkc_cf").with_target_normalization("nfc")
+    again = changed.with_byte_fallback()
+    assert again.detokenize(again(["Das"])) == ["das"]
+    targets = again.of_targets()
+    assert targets.detokenize(targets(["Das ²"])) == ["Das ²"]
+
+
+def test_whether_texts_without_letters_are_copied_is_kept(tokenizer):
+    assert not tokenizer.copy_without_letters
+    tokenizer = TransformerTokenizer(tokenizer.proto, copy_without_letters=True)
+    loaded = TransformerTokenizer.from_config(tokenizer.get_config())
+    loaded.set_proto(tokenizer.proto)
+    assert loaded.copy_without_letters
+    assert loaded.with_byte_fallback().copy_without_letters

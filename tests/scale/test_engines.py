@@ -53,6 +53,7 @@ def test_a_killed_process_is_reported(tmp_path):
         results_of(Engine(2), tmp_path, killed=(3,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_when_the_job_s_process_ends_its_workers_end_at_once(number, tmp_path):
     job = _start_context().Process(target=work_without_end, args=(tmp_path,))

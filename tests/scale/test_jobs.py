@@ -49,6 +49,7 @@ def write_files(folder):
 # ---- Translation ----
 
 
+@pytest.mark.slow
 def test_a_line_without_a_tree_is_reported_and_the_others_have_theirs(tmp_path):
     build_random_parser().save_to_preset(tmp_path / "parser")
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SOURCES), "utf-8")
@@ -104,6 +105,7 @@ def test_a_job_goes_on_with_the_parts_that_are_missing(tmp_path):
     assert not (tmp_path / "out/part-000001.bad.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_file_keeps_the_others_from_nothing_and_may_be_mended(tmp_path):
     for name in "abc":
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(b"The girl is happy.\n" * 9))

@@ -17,6 +17,7 @@ def prepared(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_training_from_shards_is_training_from_text(trained_run, shards, tmp_path):
     result = train(small_recipe(f"corpus.shards={shards}"), tmp_path / "run")
     from_text = keras_hub.models.Seq2SeqLM.from_preset(str(trained_run))

@@ -69,6 +69,7 @@ def test_eight_clients_get_their_own_answers(server, kind):
     client.close()
 
 
+@pytest.mark.slow
 def test_requests_in_batches_get_their_own_answers(kit, server):
     from benchmarks.speed.batching_front import BatchingFront
 

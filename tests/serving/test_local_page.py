@@ -208,6 +208,7 @@ def test_a_fault_is_told_to_the_terminal_and_not_to_the_page(caplog):
 # ---- Many requests ----
 
 
+@pytest.mark.slow
 def test_fifty_requests_at_once_are_answered_rightly_or_refused(page):
     texts = [f"{GIRL}\n" * (1 + number % 5) for number in range(50)]
     with concurrent.futures.ThreadPoolExecutor(50) as executor:

@@ -72,6 +72,7 @@ def test_the_best_translation_is_explored(translator):
     assert explorer.height > 0
 
 
+@pytest.mark.slow
 def test_the_search_of_a_folder_is_shown_step_by_step(folder_translator, kit_translator):
     steps = folder_translator.steps(GIRL)
     searches = embedded(steps.page)["searches"]
@@ -140,6 +141,7 @@ def test_no_sentence_has_more_wordpieces_than_the_bound(normalization):
         assert len(pieces) <= bound_wordpieces(text.encode()), text
 
 
+@pytest.mark.slow
 def test_a_folder_s_search_is_compiled_before_the_first_text(demo_model, monkeypatch):
     searched, translate = [], demo_model.translate
     monkeypatch.setattr(

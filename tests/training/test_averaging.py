@@ -40,6 +40,7 @@ def test_no_checkpoint_is_refused():
         average_checkpoints(keras.Sequential(), [])
 
 
+@pytest.mark.slow
 def test_write_average_gives_the_model_that_training_gave(trained_run, tmp_path):
     paths = write_average(trained_run, tmp_path / "mean")
     assert paths == [path for _, path in list_checkpoints(trained_run / "checkpoints")]

@@ -1,3 +1,4 @@
+import keras
 import pytest
 
 from aiayn_keras.models import TransformerSeq2SeqLM
@@ -43,6 +44,10 @@ def test_a_training_begins_with_the_scores_of_the_initial_model(initial, setting
         (["model.lora_rank=17"], "`model.lora_rank`=17 must be at most 16, the width of"),
         (["model.initial=null", "model.lora_rank=4"], "`lora_rank` needs `initial`"),
         (["model.initial=null"], "field `tokenizer` is missing"),
+        (
+            ["model.lora_rank=2", "tokenizer.byte_fallback=true"],
+            "`model.lora_rank` cannot be combined with `tokenizer.byte_fallback`",
+        ),
         (["corpus.shards=shards"], "leave out `corpus.shards`"),
         (
             [
@@ -73,8 +78,16 @@ def test_a_folder_without_a_model_is_named(initial, tmp_path):
             train(recipe_from(initial, f"model.initial={folder}"), tmp_path / "run")
 
 
-def test_a_recipe_goes_on_as_it_is_written(initial, tmp_path):
-    recipe = recipe_from(initial, "tokenizer.sampling_alpha=0.1", "model.lora_rank=2")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("tokenizer.sampling_alpha=0.1", "model.lora_rank=2"),
+        ("tokenizer.byte_fallback=true", "tokenizer.split_digits=true"),
+        ("tokenizer.normalization=clean_nfkc", "tokenizer.target_normalization=nfc"),
+    ],
+)
+def test_a_recipe_goes_on_as_it_is_written(initial, tmp_path, settings):
+    recipe = recipe_from(initial, *settings)
     (tmp_path / "again.yaml").write_text(recipe.to_yaml())
     assert load_recipe(tmp_path / "again.yaml") == recipe
 
@@ -90,6 +103,26 @@ def test_text_of_another_script_is_refused_with_its_share(initial, tmp_path):
         ValueError, match=r"other\.tsv: \d+% of the source side's wordpieces are un"
     ):
         train(recipe_from(initial, *settings), tmp_path / "run")
+
+
+def test_a_changed_tokenizer_reads_the_same_text_with_the_same_weights(initial):
+    recipe = recipe_from(initial, "tokenizer.byte_fallback=true", "tokenizer.normalization=nfkc")
+    model, started = load(initial), read_initial(recipe)
+    assert started.tokenizer.vocabulary_size() == model.backbone.vocabulary_size + 256
+    found = build_model(recipe, started.tokenizer, started)
+    text = {"encoder_text": SOURCES, "decoder_text": TARGETS}
+    inputs = model.preprocessor(text)[0]
+    for side in ("encoder", "decoder"):
+        outputs = (each.backbone(inputs)[f"{side}_sequence_output"] for each in (found, model))
+        assert_close(*map(keras.ops.convert_to_numpy, outputs))
+    old, new = (each.backbone.token_embedding.get_weights()[0] for each in (model, found))
+    assert 0.5 < new[len(old) :].std() / old.std() < 2
+
+
+def test_text_in_unknown_bytes_is_of_another_script(initial):
+    tokenizer = read_initial(recipe_from(initial, "tokenizer.byte_fallback=true")).tokenizer
+    with pytest.raises(ValueError, match=r"x: \d+% of the source side's wordpieces are un"):
+        check_known("x", (tokenizer(["Владимир"]), [[5, 6]]), tokenizer)
 
 
 def test_a_few_unknown_wordpieces_are_counted(initial, tmp_path, caplog):

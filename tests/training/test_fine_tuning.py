@@ -53,6 +53,7 @@ def test_the_warm_up_begins_with_the_first_update(adapted_run):
     assert_close(rates, [0.02 * 5 / 20, 0.02 * 9 / 20])
 
 
+@pytest.mark.slow
 def test_rates_are_the_recipe_s_and_sizes_the_model_s(whole_run):
     backbone = load(whole_run).backbone
     assert backbone.dropout == 0.2
@@ -114,6 +115,7 @@ def initial_model_of_other_weights(initial):
         path.write_bytes(content)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("of_other_weights")
 def test_a_stopped_training_is_refused_with_another_initial_model(stopped_run, tmp_path):
     before = {path: path.read_bytes() for path in stopped_run.rglob("*.*") if path.is_file()}
@@ -124,6 +126,7 @@ def test_a_stopped_training_is_refused_with_another_initial_model(stopped_run, t
     assert {path: path.read_bytes() for path in before} == before
 
 
+@pytest.mark.slow
 def test_a_stopped_training_ends_with_the_very_same_weights(stopped_run, adapted_run):
     assert [update for update, _ in list_checkpoints(stopped_run / "checkpoints")] == [4]
     train(load_recipe(adapted_run / "recipe.yaml"), stopped_run)

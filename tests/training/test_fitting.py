@@ -99,6 +99,7 @@ def test_dropout_depends_on_the_epoch_and_not_on_where_a_training_began():
 # === Checkpoints ===
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_a_number_stops_the_training_and_keeps_what_was(tmp_path):
     recipe = small_recipe("training.updates=40", "training.bleu_every=40")
     folder = tmp_path / "run"
@@ -118,6 +119,7 @@ def test_a_loss_that_is_not_a_number_stops_the_training_and_keeps_what_was(tmp_p
     assert [update for update, _ in list_checkpoints(folder / "checkpoints")] == [20]
 
 
+@pytest.mark.slow
 def test_a_training_without_progress_ends_early_with_its_best_weights(tmp_path):
     settings = (
         "training.updates=300",

@@ -58,6 +58,7 @@ def test_the_devices_have_unequal_numbers_of_real_tokens():
     assert rows.sum(axis=1).tolist() == {4: [60, 24, 6, 0], 2: [84, 6]}[DEVICES]
 
 
+@pytest.mark.slow
 @many_devices
 def test_data_parallel_gives_the_weights_of_one_device(runs):
     assert_same_weights(runs["data_parallel"], runs["one"])

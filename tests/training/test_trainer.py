@@ -60,6 +60,7 @@ def be_killed(self):
     raise SystemExit
 
 
+@pytest.mark.slow
 def test_a_training_stopped_twice_goes_on_to_the_same_weights_and_history(trained_run, tmp_path):
     folder = tmp_path / "run"
     with pytest.MonkeyPatch.context() as patch:

@@ -121,6 +121,7 @@ def test_a_narrow_beam_takes_every_token_that_can_become_a_tree_and_no_other(
         assert_nothing(ids[b, len(expected) :], log_probs[b, len(expected) :])
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=6 if keras.config.backend() == "jax" else 25)
 @hypothesis.given(
     seed=st.integers(0, 2**32 - 1),

@@ -41,6 +41,7 @@ def test_every_hypothesis_is_a_tree_whose_score_is_that_of_scoring(parser, max_l
         assert_close(hypothesis.score, np.log(np.mean(np.exp(scores), axis=0)).sum(), 1e-4, 1e-4)
 
 
+@pytest.mark.slow
 def test_without_a_constraint_there_are_no_trees(parser):
     translations = parser.translate(SOURCES, num_return_sequences=4)
     assert not any(
@@ -50,6 +51,7 @@ def test_without_a_constraint_there_are_no_trees(parser):
     )
 
 
+@pytest.mark.slow
 def test_a_text_alone_gets_the_tree_that_it_gets_among_others(parser):
     together = parser.translate([*SOURCES, ""], constraint="brackets")
     alone = parser.translate([*SOURCES, ""], constraint="brackets", batch_size=1)
@@ -57,6 +59,7 @@ def test_a_text_alone_gets_the_tree_that_it_gets_among_others(parser):
     assert together[-1].text == ""
 
 
+@pytest.mark.slow
 def test_trees_go_with_prefixes_penalties_and_alignments(parser):
     prefixes = ["(S (NP", "", "(VP XX XX", "(NP (NP (VP"]
     options = {"length_penalty": 2.0, "coverage_penalty": 0.5, "return_alignments": True}

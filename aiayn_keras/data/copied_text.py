@@ -1,0 +1,139 @@
+"""Random text that a translation repeats as it is: emoji, signs, addresses, and foreign words."""
+
+import functools
+import itertools
+import unicodedata
+
+_SYLLABLES = """
+    ba be bi bo bu ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu ra re ri ro ru
+    sa se si so su ta te ti to tu va ve vi vo za zo ja jo an ar el en er in is ol on or um us
+    bran dorf gard hill kins lund mann moor ner ski son stein ton ville wick ster ö ü é ñ ç ø ł ș ą ễ
+"""
+_SCRIPTS = (
+    "GREEK",
+    "CYRILLIC",
+    "ARMENIAN",
+    "HEBREW",
+    "ARABIC",
+    "DEVANAGARI",
+    "BENGALI",
+    "THAI",
+    "GEORGIAN",
+    "HANGUL SYLLABLE",
+    "HIRAGANA",
+    "KATAKANA",
+    "CJK UNIFIED",
+)
+"""Beginnings of the names of their letters."""
+_MAX_LETTERS = 8
+_SIGNS = "©®§¶°±×÷€£¥₹₽←↑→↓↔⇒∀∂∃∑√∞∫≈≠≤≥■□▲△▶▼◆○●★☆☎✓✗♠♣♥♦♪♫♯"
+_SKIN_TONES = "".join(map(chr, range(0x1F3FB, 0x1F400)))
+_HANDS = "👋👌👍👎👏🙌🙏💪"
+_PEOPLE = "👨👩👦👧"
+_JOINER = "\u200d"
+_FLAG_LETTERS = range(0x1F1E6, 0x1F200)
+_EMOJI = (
+    *(range(0x1F300, 0x1F3FB), range(0x1F400, 0x1F650), range(0x1F680, 0x1F700)),
+    *(range(0x1F900, 0x1FA00), range(0x1FA70, 0x1FB00), range(0x2600, 0x27C0)),
+)
+
+
+def draw_name(random):
+    """Draws an invented name, in Latin letters or another script.
+
+    Args:
+        random: A `numpy.random.Generator`.
+    """
+    return _draw_word(random) if random.random() < 0.3 else _draw_syllables(random).capitalize()
+
+
+def draw_copied_text(random):
+    """Draws something that is no word of either language.
+
+    Args:
+        random: A `numpy.random.Generator`.
+
+    Returns:
+        A string without spaces, or of up to three words in another script.
+    """
+    kinds = (_draw_emoji, _draw_sign, _draw_words, _draw_address)
+    return kinds[random.choice(len(kinds), p=(0.5, 0.1, 0.25, 0.15))](random)
+
+
+def _draw_emoji(random):
+    kind = random.random()
+    if kind < 0.08:
+        emoji = _choose(_HANDS, random) + _choose(_SKIN_TONES, random)
+    elif kind < 0.14:
+        emoji = _JOINER.join(_choose(_PEOPLE, random) for _ in range(random.integers(2, 4)))
+    elif kind < 0.20:
+        emoji = chr(_choose(_FLAG_LETTERS, random)) + chr(_choose(_FLAG_LETTERS, random))
+    else:
+        emoji = _choose(_emoji(), random)
+    if random.random() < 0.2:
+        emoji += _choose(_emoji(), random)
+    return emoji * (1 if random.random() < 0.8 else int(random.integers(2, 4)))
+
+
+def _draw_sign(random):
+    return _choose(_SIGNS, random)
+
+
+def _draw_words(random):
+    return " ".join(_draw_word(random) for _ in range(random.integers(1, 4)))
+
+
+def _draw_word(random):
+    letters = _letters(_choose(_SCRIPTS, random))
+    size = random.integers(1, _MAX_LETTERS + 1)
+    return "".join(_choose(letters, random) for _ in range(size))
+
+
+def _draw_address(random):
+    name, host = _draw_syllables(random), _draw_syllables(random)
+    end = _choose(("com", "org", "net", "es", "co.uk", "io"), random)
+    number = str(random.integers(1, 2030))
+    return _choose(
+        (
+            f"@{name}{number}",
+            f"@{name}_{host}",
+            f"#{name}",
+            f"#{name}{number}",
+            f"www.{host}.{end}",
+            f"https://{host}.{end}/{name}",
+            f"{name}@{host}.{end}",
+        ),
+        random,
+    )
+
+
+def _draw_syllables(random):
+    syllables = _SYLLABLES.split()
+    return "".join(_choose(syllables, random) for _ in range(random.integers(2, 5)))
+
+
+def _choose(options, random):
+    return options[random.integers(len(options))]
+
+
+@functools.cache
+def _emoji():
+    """Emoji and pictures that no normalization rewrites."""
+    return _unchanged(itertools.chain(*_EMOJI), ("So",))
+
+
+@functools.cache
+def _letters(script):
+    """Letters whose names begin so."""
+    letters = _unchanged(range(0x370, 0xD7A4), ("Ll", "Lo"))
+    return [letter for letter in letters if unicodedata.name(letter).startswith(script)]
+
+
+def _unchanged(codes, categories):
+    characters = map(chr, codes)
+    return [
+        character
+        for character in characters
+        if unicodedata.category(character) in categories
+        and unicodedata.normalize("NFKC", character) == character
+    ]
