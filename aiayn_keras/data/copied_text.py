@@ -7,7 +7,7 @@ import unicodedata
 _SYLLABLES = """
     ba be bi bo bu ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu ra re ri ro ru
     sa se si so su ta te ti to tu va ve vi vo za zo ja jo an ar el en er in is ol on or um us
-    bran dorf gard hill kins lund mann moor ner ski son stein ton ville wick ster ö ü é ñ ç ø ł ș ą ễ
+    bran dorf gard hill kins lund mann moor ner ski son stein ton ville wick ster ö ü é ñ ç ø ł ș
 """
 _SCRIPTS = (
     "GREEK",

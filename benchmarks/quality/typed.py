@@ -1,0 +1,202 @@
+"""How a model bears what people type and paste, beside what it makes of clean text.
+
+    python -m benchmarks.quality.typed saved_models/tatoeba_en_es_keras --corpus tatoeba-en-es
+
+Each kind of text is made from the test sentences of a corpus, in English, or from the frames below;
+none of it is training text. A share of chrF2 is that of the changed text over that of the clean
+text, against the same references (in capitals for sources in capitals). Numbers and copied texts
+count as right if the translation holds them unchanged; with copied texts, the rest also has to be
+the translation that the clean text has.
+"""
+
+import random
+import re
+import string
+from collections import Counter
+
+import click
+import numpy as np
+
+from aiayn_keras.data import load_corpus
+from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.training.bleu import corpus_bleu, corpus_chrf
+
+FRAMES = (
+    "It costs {} dollars.",
+    "I have {} books.",
+    "There were {} people at the party.",
+    "The train leaves at platform {}.",
+    "My room number is {}.",
+    "He ran {} meters.",
+    "We need {} chairs.",
+    "She scored {} points.",
+    "The bridge is {} feet long.",
+    "Please turn to page {}.",
+    "They sold {} tickets.",
+    "I paid {} euros for it.",
+    "The town has {} inhabitants.",
+    "The bus number {} stops here.",
+    "Add {} grams of sugar.",
+    "He owns {} sheep.",
+    "It weighs {} kilos.",
+    "I counted {} cars.",
+    "The answer is {}.",
+    "Her house is number {}.",
+)
+FORMS = {
+    "years": ("She was born in {}.", lambda draw: str(draw.randint(1500, 2099))),
+    "prices": (
+        "It costs {} euros.",
+        lambda draw: f"{draw.randint(1, 999)}.{draw.randint(10, 99)}",
+    ),
+    "times": (
+        "The train leaves at {}.",
+        lambda draw: f"{draw.randint(1, 23)}:{draw.randint(10, 59)}",
+    ),
+    "phone numbers": (
+        "Call me at {}.",
+        lambda draw: f"{draw.randint(200, 999)}-{draw.randint(1000, 9999)}",
+    ),
+    "decimals": (
+        "The result is {}.",
+        lambda draw: f"{draw.randint(0, 99)}.{draw.randint(1, 999)}",
+    ),
+}
+EMOJI = "😀 😂 🤣 😍 🥺 😭 👍 🙏 🎉 🔥 ❤ ✨ 🚀 🐶 🍕 ☕ 🇪🇸 👍🏽 👨‍👩‍👧 🤷".split(" ")
+FOREIGN = (
+    *("Москва", "Владимир", "東京", "こんにちは", "서울", "Αθήνα", "ירושלים", "القاهرة", "दिल्ली"),
+    *("กรุงเทพ", "Łódź", "Reykjavík", "Nguyễn", "Škoda", "Zwolle", "Xochitl", "Oaxaca", "Kjetil"),
+)
+INVISIBLE = "\u00ad\u200b\u200d\ufeff\u2060\u200e"
+LETTERS = re.compile(r"[A-Za-z]{4,}")
+
+
+def quoted(text, draw):
+    marks = draw.choice(("“”", "„“", "«»", "‘’"))
+    return f"{marks[0]}{text.replace(chr(39), '’')}{marks[1]}"
+
+
+def dashed(text, draw):
+    return f"{text[:-1]} {draw.choice('–—')} {text}"
+
+
+def with_invisible(text, draw):
+    place = draw.randrange(len(text))
+    return text[:place] + draw.choice(INVISIBLE) + text[place:]
+
+
+def mistyped(text, draw):
+    words = list(LETTERS.finditer(text))
+    if not words:
+        return text
+    word = draw.choice(words)
+    place = draw.randrange(word.start(), word.end() - 1)
+    left, right = text[place], text[place + 1]
+    return text[:place] + draw.choice((right + left, right, left * 2 + right)) + text[place + 2 :]
+
+
+@click.command(help=__doc__)
+@click.argument("models", nargs=-1, required=True)
+@click.option("--corpus", default="tatoeba-en-es", show_default=True, help="Name of a corpus.")
+@click.option("--sentences", default=400, show_default=True, help="Number of test sentences.")
+@click.option("--seed", default=1, show_default=True)
+def main(models, corpus, sentences, seed):
+    corpus = load_corpus(corpus)
+    test = [pair for pair in corpus.test if 4 <= len(pair[0].split()) <= 20]
+    pairs = random.Random(seed).sample(test, min(sentences, len(test)))
+    words = Counter(re.findall(r"[a-z']+", " ".join(corpus.train.sources).lower()))
+    words = [word for word, _ in words.most_common(3000)]
+    for name in models:
+        print(f"{name}: {len(pairs)} sentences")
+        model = TransformerSeq2SeqLM.from_preset(name)
+        for kind, figure in measure(model, pairs, words, seed):
+            print(f"  {kind:34} {figure}", flush=True)
+
+
+def measure(model, pairs, words, seed):
+    """Yields kinds of text and figures of a model."""
+    sources, references = map(list, zip(*pairs, strict=True))
+
+    def translate(texts):
+        return [found.text for found in model.translate(texts)]
+
+    def chrf(texts, wanted=references):
+        return corpus_chrf(texts, wanted).score
+
+    clean = translate(sources)
+    score = chrf(clean)
+    yield "clean text", f"chrF2 {score:.2f}, BLEU {corpus_bleu(clean, references).score:.2f}"
+    kinds = {
+        "invisible characters": with_invisible,
+        "capitals": lambda text, draw: text.upper(),
+        "title case": lambda text, draw: string.capwords(text, " "),
+        "a typing error": mistyped,
+    }
+    for kind, change in kinds.items():
+        draw = random.Random(seed)
+        found = translate([change(text, draw) for text in sources])
+        upper = kind == "capitals"
+        wanted, base = references, score
+        if upper:
+            wanted = [text.upper() for text in references]
+            base = chrf([text.upper() for text in clean], wanted)
+        yield kind, f"{chrf(found, wanted) / base:.3f} of clean chrF2"
+    draw = random.Random(seed)
+    plain = translate([f'"{text}"' for text in sources])
+    found = translate([quoted(text, draw) for text in sources])
+    yield "typographic quotes", f"{chrf(found) / chrf(plain):.3f} of chrF2 with typewriter quotes"
+    draw = random.Random(seed)
+    commas = translate([f"{text[:-1]}, {text}" for text in sources])
+    found = translate([dashed(text, draw) for text in sources])
+    twice = [f"{text[:-1]}, {text}" for text in references]
+    yield "dashes", f"{chrf(found, twice) / chrf(commas, twice):.3f} of chrF2 with commas"
+    yield from _copied(translate, sources, clean, seed)
+    yield from _numbers(translate, seed)
+    found = translate(words)
+    empty = sum(not text.strip() for text in found)
+    yield f"{len(words)} commonest words", f"{empty} empty"
+
+
+def _copied(translate, sources, clean, seed):
+    for kind, options in (("emoji", EMOJI), ("foreign words", FOREIGN)):
+        draw = random.Random(seed)
+        chosen = [draw.choice(options) for _ in sources]
+        found = translate(
+            [f"{text} {copied}" for text, copied in zip(sources, chosen, strict=True)]
+        )
+        kept = [copied in text for text, copied in zip(found, chosen, strict=True)]
+        same = [
+            " ".join(text.replace(copied, "").split()) == rest
+            for text, copied, rest in zip(found, chosen, clean, strict=True)
+        ]
+        yield kind, f"{np.mean(kept):.1%} kept, {np.mean(same):.1%} with the rest as without them"
+    draw = random.Random(seed)
+    frames = ("I saw {} yesterday.", "{} is my friend.", "Do you know {}?", "We live in {}.")
+    texts = [(frame, word) for frame in frames for word in FOREIGN]
+    found = translate([frame.format(word) for frame, word in texts])
+    kept = [word in text for (_, word), text in zip(texts, found, strict=True)]
+    yield "foreign words inside", f"{np.mean(kept):.1%} kept"
+
+
+def _numbers(translate, seed):
+    draw = random.Random(seed)
+    cases = [(frame, str(draw.randrange(10 ** draw.randint(1, 4)))) for frame in FRAMES * 20]
+    yield "numbers 0 to 9,999", _unchanged(translate, cases, str.__contains__)
+    for kind, (frame, number) in FORMS.items():
+        cases = [(frame, number(draw)) for _ in range(100)]
+        yield kind, _unchanged(translate, cases, _holds_in_either_notation)
+
+
+def _unchanged(translate, cases, holds):
+    found = translate([frame.format(number) for frame, number in cases])
+    right = [holds(text, number) for text, (_, number) in zip(found, cases, strict=True)]
+    return f"{np.mean(right):.1%} of {len(cases)} unchanged"
+
+
+def _holds_in_either_notation(text, number):
+    """Whether a text holds a number, with a decimal point or the comma of other languages."""
+    return number in text or number.replace(".", ",") in text
+
+
+if __name__ == "__main__":
+    main()
