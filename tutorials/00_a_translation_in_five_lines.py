@@ -162,10 +162,10 @@ def logits_of(decoder_ids):
 # %%
 logits = logits_of([tokenizer.start_token_id])
 print(logits.shape)
-assert logits.shape == (1, 8000)
+assert logits.shape == (1, 8256)
 
 # %% [markdown]
-# T is 1 here, V is 8,000, and the one sentence of the batch has been taken out. The last row,
+# T is 1 here, V is 8,256, and the one sentence of the batch has been taken out. The last row,
 # `logits[-1]`, says what follows the last piece that was read. Softmax makes probabilities of it.
 #
 # **Predict:** "The girl is very happy today." Which pieces could begin its translation?

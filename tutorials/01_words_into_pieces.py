@@ -205,8 +205,8 @@ assert tokenizer.unk_token_id in tokenizer("日")
 # ## The pieces of a real model
 #
 # This small corpus comes from a grammar of some 160 base words, in all their forms, and of numbers.
-# The shipped English-Spanish model learned 8,000 pieces from 114,000 pairs of everyday sentences,
-# by the same rule.
+# The included English-Spanish model learned 8,000 pieces from 114,000 pairs of everyday sentences,
+# by the same rule. Behind them stand the 256 bytes, which spell what it has never seen, such as 😀.
 #
 # **Predict:** which of these words is one piece, and which is cut into the most: *newspaper*,
 # *unbelievable*, *internationalization*?
@@ -215,7 +215,7 @@ assert tokenizer.unk_token_id in tokenizer("日")
 real = ak.TransformerTokenizer.from_preset("../saved_models/tatoeba_en_es_keras")
 for text in ("A newspaper", "unbelievable", "internationalization", "Quarks carry charge."):
     print(f"{text:22}", [real.id_to_token(i) for i in real(text)])
-assert real.vocabulary_size() == 8_000
+assert real.vocabulary_size() == 8_256
 assert real.detokenize(real("internationalization")) == "internationalization"
 
 # %% [markdown]

@@ -475,11 +475,11 @@ for temperature in (0.5, 1.0, 1.5):
     print(f"τ = {temperature}")
     for text, score in zip(drawn, scores[temperature], strict=True):
         print(f"  {score:7.2f}  {text[:66]}")
-assert found.score > scores[0.5].mean() > scores[1.0].mean() > scores[1.5].mean()
+assert found.score + 1e-3 > scores[0.5].mean() > scores[1.0].mean() > scores[1.5].mean()
 
 # %% [markdown]
-# Not reliably. Of these four at τ = 1, one is the searched translation, one is as good although far
-# less probable, one has a wrong verb form (*esté*), and one is nonsense; which ones are drawn
+# Not reliably. At τ = 0.5 all four are the searched translation. Of those at τ = 1, one is; the
+# others have a wrong word or are nonsense; which ones are drawn
 # depends on the number of cores, among which TensorFlow shares a draw out. At τ = 1.5 all are
 # nonsense, and after one wrong piece there is no way back. Label smoothing explains how it can
 # come to that: it teaches the model to leave 0.1 to all the other pieces *together*.
