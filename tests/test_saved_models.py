@@ -72,3 +72,30 @@ def test_the_spanish_model_reads_what_is_pasted_as_what_is_typed():
     assert all(found)
     assert served("serving_default", text=words)["translation"].tolist() == found
     assert "" in [each.text for each in model.translate(words, min_length=0)]
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="One backend is enough.")
+def test_the_spanish_model_keeps_numbers_emoji_and_lines_without_letters():
+    kept = {
+        "I like tea. 😀": "Me gusta el té. 😀",
+        "It costs 442 dollars.": "Cuesta 442 dólares.",
+        "15": "15",
+        "***": "***",
+        "…": "…",
+        "": "",
+        " ": "",
+    }
+    model = TransformerSeq2SeqLM.from_preset(str(SAVED_MODELS / "tatoeba_en_es_keras"))
+    found = model.translate([*kept], num_return_sequences=2)
+    assert [each.text for each in found] == [*kept.values()]
+    assert [each.text for each in found[2].hypotheses] == ["15", "15"]
+    assert (found[2].score, found[2].tokens) == (0.0, ())
+    assert model.translate(["15"], prefixes=["Q"])[0].text.startswith("Q")
+    served = Served(SAVED_MODELS / "tatoeba_en_es" / "1")
+    for signature in ("serving_default", "align"):
+        answer = served(signature, text=[*kept])
+        assert answer["translation"].tolist() == [*kept.values()]
+        assert answer["score"][2:].tolist() == [0.0] * 5
+    assert served("translate_nbest", text=["15"])["translations"].tolist() == [["15"] * 4]
+    model.preprocessor.tokenizer.copy_without_letters = False
+    assert model.translate(["***"])[0].score < 0

@@ -91,7 +91,7 @@ assert "mosca" in translated["There is a fly in my soup."].text
 
 # %%
 bad = {
-    "We were watching television when the lights went out.": "'When the lights went out': no television",
+    "We were watching television when the lights went out.": "the television is lost",
     "The cat that the dog chased ran up a tree.": "nested clause: the climb is lost",
     "He sat on the bank of the river.": "banco is a bench; a river has an orilla",
     "He kicked the bucket.": "word by word; the idiom means that he died",

@@ -2,6 +2,7 @@ import pytest
 
 from aiayn_keras.data import (
     CorpusError,
+    ParallelText,
     SampledPairs,
     TokenPairs,
     TokenShards,
@@ -11,6 +12,7 @@ from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training.training_data import (
     TrainingShards,
     TrainingText,
+    copies_without_letters,
     read_corpus,
     tokenize_pairs,
 )
@@ -153,3 +155,16 @@ def test_more_distinct_target_words_than_tokens_are_refused(tmp_path):
         CorpusError, match=r"target line \d: the targets have more than the 20 words"
     ):
         read_corpus(recipe).train.make_tokenizer()
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([("15", "15"), ("...", "..."), ("Yes.", "Ja.")], True),
+        ([("1 2 3", "3 2 1"), ("5 6", "6 5"), ("7", "7")], False),
+        ([("15", "quince")], False),
+        ([("Yes.", "Ja.")], None),
+    ],
+)
+def test_a_corpus_shows_whether_texts_without_letters_are_copied(pairs, expected):
+    assert copies_without_letters(ParallelText(*zip(*pairs, strict=True))) is expected
