@@ -108,7 +108,7 @@ def recipe_of_trees(folder, *settings):
         f"corpus.train=[{folder}]",
         f"corpus.validation=[{folder}/a.mrg]",
         "corpus.tree_leaves=XX",
-        "tokenizer.vocabulary_size=50",
+        "tokenizer.vocabulary_size=24",
         "tokenizer.normalization=identity",
         "tokenizer.whole_target_words=true",
         *settings,
