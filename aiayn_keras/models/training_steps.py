@@ -1,6 +1,5 @@
 """Training steps that need less time and memory than Keras' own."""
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import keras
@@ -9,6 +8,12 @@ from keras import ops
 
 from aiayn_keras.backend import build_optimizer, projected_cross_entropy, projects_in_loss
 from aiayn_keras.layers import ReversibleEmbedding
+from aiayn_keras.models.batch_sources import (
+    is_batch_source,
+    preprocessed_arrays,
+    preprocessed_batches,
+)
+from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import refuse_beside_text
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
@@ -41,15 +46,65 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             of_tokens=of_tokens if are_ours and is_plain else None
         )
 
-    def fit(self, x=None, *args, **kwargs):
-        """Trains the model, see `keras.Model.fit`."""
-        _refuse_sequences(x)
-        return super().fit(x, *args, **kwargs)
+    def fit(self, x=None, y=None, *args, validation_data=None, class_weight=None, **kwargs):
+        """Trains the model, see `keras.Model.fit`.
 
-    def evaluate(self, x=None, *args, **kwargs):
+        Raises:
+            ValueError: For `class_weight`, since every token has a class of its own, and for
+                batches that give `y` or `sample_weight` beside text.
+        """
+        if class_weight is not None:
+            raise ValueError(
+                "`class_weight` cannot weight tokens: give `sample_weight` with arrays of token "
+                f"ids. Received: class_weight={class_weight}."
+            )
+        self._refuse_beside_text(y, kwargs)
+        if not is_batch_source(x):
+            if is_batch_source(validation_data):
+                raise ValueError(
+                    "`validation_data` must be arrays, strings, a `tf.data.Dataset` or a Grain "
+                    f"data set if `x` is one of them. Received: {type(validation_data).__name__}."
+                )
+            return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
+        x, kwargs["steps_per_epoch"] = self._batches(x, y, kwargs.get("steps_per_epoch"))
+        if is_batch_source(validation_data):
+            validation_data, kwargs["validation_steps"] = self._batches(
+                validation_data, None, kwargs.get("validation_steps")
+            )
+        elif hasattr(validation_data, "map"):  # of tf.data or Grain
+            validation_data = validation_data.map(
+                lambda *batch: self.preprocess_samples(*keras.utils.unpack_x_y_sample_weight(batch))
+            )
+        elif validation_data is not None:
+            validation_data = preprocessed_arrays(validation_data, self.preprocess_samples)
+        return keras.Model.fit(self, x, None, *args, validation_data=validation_data, **kwargs)
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
         """Measures loss and metrics, see `keras.Model.evaluate`."""
-        _refuse_sequences(x)
-        return super().evaluate(x, *args, **kwargs)
+        self._refuse_beside_text(y, kwargs)
+        if not is_batch_source(x):
+            return super().evaluate(x, y, *args, **kwargs)
+        x, kwargs["steps"] = self._batches(x, y, kwargs.get("steps"))
+        return keras.Model.evaluate(self, x, None, *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Computes logits, see `keras.Model.predict`."""
+        if not is_batch_source(x):
+            return super().predict(x, *args, **kwargs)
+        x, kwargs["steps"] = self._batches(x, None, kwargs.get("steps"))
+        return keras.Model.predict(self, x, *args, **kwargs)
+
+    def _refuse_beside_text(self, y, arguments):
+        """Refuses `y` and `sample_weight`, which KerasHub would drop without a word."""
+        if self.preprocessor is not None:
+            refuse_beside_text(y=y, sample_weight=arguments.get("sample_weight"))
+
+    def _batches(self, x, y, steps):
+        """Returns preprocessed batches, and how many of them make an epoch if that is known."""
+        if y is not None:
+            raise ValueError(f"`y` must not be given: `x`, a {type(x).__name__}, gives the labels.")
+        batches, num_batches = preprocessed_batches(x, self.preprocess_samples)
+        return batches, num_batches if steps is None else steps
 
     def make_train_function(self, force=False):
         """Compiles the step, see `keras.Model.make_train_function`."""
@@ -134,12 +189,3 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             hidden_states, matrix, y, weights, self.loss.label_smoothing
         )
         return loss, TokenStatistics(*statistics)
-
-
-def _refuse_sequences(x):
-    """Refuses inputs that KerasHub would turn into a single array."""
-    if isinstance(x, (keras.utils.PyDataset, Iterator)):
-        raise ValueError(
-            "`x` must be a dictionary of strings or arrays, a `tf.data.Dataset` or a Grain data "
-            f"set, such as `grain.MapDataset.source(x)`. Received: {type(x).__name__}."
-        )

@@ -33,7 +33,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
     Raises:
         TypeError: For a length that is not an integer.
-        ValueError: For a length out of range.
+        ValueError: For a length out of range, and for `y` or `sample_weight` beside text.
     """
 
     backbone_cls = TransformerBackbone
@@ -64,6 +64,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         )
 
     def call(self, x, y=None, sample_weight=None, **lengths):
+        refuse_beside_text(y=y, sample_weight=sample_weight)
         inputs, y, sample_weight = super().call(x, y, sample_weight, **lengths)
         if self._has_target_tokenizer():
             targets, y, sample_weight = self._of_targets()(x, **lengths)
@@ -110,6 +111,17 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             }
         )
         return config
+
+
+def refuse_beside_text(**arguments):
+    """Raises a ValueError unless all named arguments are None."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise ValueError(
+                f"`{name}` cannot be given beside text: labels and their weights are made from "
+                "`decoder_text`. Give token ids, labels and weights to a model without a "
+                "preprocessor instead."
+            )
 
 
 def text_preprocessor(tokenizer, backbone):

@@ -4,7 +4,12 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
+)
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, TokenStatistics
 from tests.helpers import assert_close
 
@@ -121,18 +126,117 @@ def test_weights_of_losses_and_losses_of_subclasses_count():
     assert_close(others, [0.25 * loss, 100.0 + loss], rtol=1e-4)
 
 
-def test_a_sequence_of_batches_is_refused():
-    class Batches(keras.utils.PyDataset):
-        def __len__(self):
-            return 1
+class OneBatch(keras.utils.PyDataset):
+    """A `PyDataset` of a batch, read twice an epoch, that counts the epochs."""
 
-        def __getitem__(self, index):
-            return make_batch()
+    def __init__(self, batch):
+        super().__init__()
+        self.batch, self.epochs = batch, 0
 
-    for method in (make_model().fit, make_model().evaluate):
-        for x in (Batches(), iter([make_batch()])):
-            with pytest.raises(ValueError, match="`x` must be a dictionary of strings or arrays"):
-                method(x)
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return self.batch
+
+    def on_epoch_end(self):
+        self.epochs += 1
+
+
+def as_loader(batch):
+    torch = pytest.importorskip("torch")
+    return torch.utils.data.DataLoader([batch, batch], batch_size=None)
+
+
+SOURCES = {
+    "PyDataset": OneBatch,
+    "generator": lambda batch: (each for each in [batch] * 4),
+    "DataLoader": as_loader,
+}
+
+
+@pytest.mark.parametrize("make_source", SOURCES.values(), ids=SOURCES)
+def test_batches_of_token_ids_train_as_arrays_do(make_source):
+    batch = make_batch()
+    history = (
+        make_model()
+        .fit(
+            make_source(batch),
+            epochs=2,
+            steps_per_epoch=2,
+            validation_data=OneBatch(batch),
+            verbose=0,
+        )
+        .history
+    )
+    expected, model = [], make_model()
+    for _ in range(2):
+        for _ in range(2):
+            model.train_on_batch(*batch)
+        expected.append(model.test_on_batch(*batch, return_dict=True)["loss"])
+        model.reset_metrics()
+    assert_close(history["val_loss"], expected, rtol=1e-4)
+
+
+TEXT = {"encoder_text": ["a red bus", "two birds"], "decoder_text": ["ein roter Bus", "zwei Vögel"]}
+
+
+def make_text_model():
+    keras.utils.set_random_seed(1)
+    tokenizer = TransformerTokenizer.train([*TEXT["encoder_text"], *TEXT["decoder_text"]], 34)
+    backbone = TransformerBackbone(
+        34, num_layers=1, num_heads=2, hidden_dim=16, intermediate_dim=32, dropout=0.0
+    )
+    model = TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 16, 16))
+    model.compile(optimizer=keras.optimizers.SGD(0.1))
+    return model
+
+
+@pytest.mark.parametrize("make_source", SOURCES.values(), ids=SOURCES)
+def test_batches_of_strings_are_those_of_a_dictionary_of_strings(make_source):
+    expected = make_text_model().fit(TEXT, batch_size=2, epochs=2, validation_data=TEXT, verbose=0)
+    source = OneBatch(TEXT) if make_source is OneBatch else make_source(TEXT)
+    found = make_text_model().fit(
+        source, epochs=2, steps_per_epoch=1, validation_data=TEXT, verbose=0
+    )
+    for name, values in expected.history.items():
+        assert_close(found.history[name], values, rtol=1e-4)
+
+
+def test_batches_are_evaluated_and_predicted():
+    model = make_text_model()
+    assert_close(
+        model.evaluate(OneBatch(TEXT), verbose=0), model.evaluate(TEXT, batch_size=2, verbose=0)
+    )
+    logits = model.predict(OneBatch(TEXT), verbose=0)
+    assert_close(logits[:2], model.predict(TEXT, batch_size=2, verbose=0))
+
+
+def test_a_data_set_is_told_when_an_epoch_ends():
+    source = OneBatch(TEXT)
+    make_text_model().fit(source, epochs=3, verbose=0)
+    assert source.epochs >= 3  # Keras may look at the first batch before
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+@pytest.mark.parametrize("method", ["fit", "evaluate"])
+def test_labels_and_weights_beside_text_are_refused(method, name):
+    model = make_text_model()
+    with pytest.raises(ValueError, match=f"`{name}` cannot be given beside text"):
+        getattr(model, method)(TEXT, **{name: np.zeros(2)}, batch_size=2, verbose=0)
+    labels = (np.zeros(2), np.zeros(2)) if name == "sample_weight" else (np.zeros(2),)
+    with pytest.raises(ValueError, match="cannot be given beside text"):
+        getattr(model, method)(OneBatch((TEXT, *labels)), verbose=0)
+
+
+def test_what_cannot_be_used_is_refused_by_name():
+    model = make_text_model()
+    with pytest.raises(ValueError, match="`class_weight` cannot weight tokens"):
+        model.fit(TEXT, class_weight={0: 1.0})
+    with pytest.raises(ValueError, match=r"`validation_data` must be arrays, .* Received: OneB"):
+        model.fit(TEXT, validation_data=OneBatch(TEXT))
+    with pytest.raises(ValueError, match="`y` must not be given: `x`, a OneBatch, gives"):
+        make_model().fit(OneBatch(make_batch()), np.zeros(2))
 
 
 @pytest.mark.slow
