@@ -59,6 +59,7 @@ class ServedText:
         self.copies = tokenizer.copy_without_letters and not has_constraint
         self.unknown, self.vocabulary_size = tokenizer.unk_token_id, tokenizer.vocabulary_size()
         self.first_piece = max(tokenizer.special_token_ids) + 1
+        self.has_bytes = bool(tokenizer.byte_token_ids())
         self.long_text = long_text
 
     def tokenize(self, text, limit, name, is_target=False):
@@ -129,7 +130,10 @@ class ServedText:
         import tensorflow as tf
 
         pieces = tf.ragged.boolean_mask(token_ids, token_ids >= self.first_piece)
-        return self.target_op.detokenize(pieces)
+        texts = self.target_op.detokenize(pieces)
+        if self.has_bytes:  # of which a model may write some that are no character
+            texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+        return texts
 
     def wordpieces(self, token_ids, is_target=False):
         """Turns padded ids `(N, L)` into wordpieces `(N, L)`, empty strings on padding."""
