@@ -84,7 +84,7 @@ class ServedText:
         token_ids = tf.concat([pieces, ends], axis=1).to_tensor()
         has_words, copies = lengths > 0, tf.zeros_like(text)
         if self.copies:
-            copies = tf.where(has_words, text, "")
+            copies = tf.where(has_words, _as_utf8(text), "")
             has_words = tf.logical_and(has_words, tf.strings.regex_full_match(text, HAS_LETTER))
         return TokenBatch(token_ids, tf.cast(token_ids != self.pad, tf.int32), has_words, copies)
 
@@ -132,7 +132,7 @@ class ServedText:
         pieces = tf.ragged.boolean_mask(token_ids, token_ids >= self.first_piece)
         texts = self.target_op.detokenize(pieces)
         if self.has_bytes:  # of which a model may write some that are no character
-            texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+            texts = _as_utf8(texts)
         return texts
 
     def wordpieces(self, token_ids, is_target=False):
@@ -141,6 +141,13 @@ class ServedText:
 
         op = self.target_op if is_target else self.op
         return tf.where(token_ids == self.pad, "", op.id_to_string(token_ids))
+
+
+def _as_utf8(texts):
+    """Writes U+FFFD for bytes that are no character, so that JSON can hold the texts."""
+    import tensorflow as tf
+
+    return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
 
 
 def _tokenizer_op(proto):
