@@ -81,6 +81,8 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """Measures loss and metrics, see `keras.Model.evaluate`."""
+        if kwargs.get("_use_cached_eval_dataset"):  # by `fit`, which has preprocessed the data
+            return keras.Model.evaluate(self, x, y, *args, **kwargs)
         self._refuse_beside_text(y, kwargs)
         if not is_batch_source(x):
             return super().evaluate(x, y, *args, **kwargs)
