@@ -48,7 +48,7 @@ def draw_name(random):
 
 
 def draw_copied_text(random):
-    """Draws something that is no word of either language.
+    """Draws text that is not a word in either language.
 
     Args:
         random: A `numpy.random.Generator`.

@@ -131,7 +131,7 @@ class ServedText:
 
         pieces = tf.ragged.boolean_mask(token_ids, token_ids >= self.first_piece)
         texts = self.target_op.detokenize(pieces)
-        if self.has_bytes:  # of which a model may write some that are no character
+        if self.has_bytes:  # a model may write bytes that are not valid UTF-8
             texts = _as_utf8(texts)
         return texts
 
@@ -144,7 +144,7 @@ class ServedText:
 
 
 def _as_utf8(texts):
-    """Writes U+FFFD for bytes that are no character, so that JSON can hold the texts."""
+    """Replaces invalid UTF-8 with U+FFFD, so that the texts fit into JSON."""
     import tensorflow as tf
 
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")

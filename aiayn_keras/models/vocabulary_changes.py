@@ -1,4 +1,7 @@
-"""Changes to a trained SentencePiece vocabulary that leave the ids of its pieces as they are."""
+"""Changes to a trained SentencePiece vocabulary that leave the ids of its pieces as they are.
+
+A file of its own beside the normalizations, which change how text is rewritten, not the pieces.
+"""
 
 import re
 

@@ -58,7 +58,7 @@ class TrainingText:
         return tokenizer
 
     def copies_without_letters(self):
-        """Whether pairs without letters in the source are copies; None if there is no such pair."""
+        """Whether sources without letters are copied; None if every source has letters."""
         return copies_without_letters(self._text)
 
     def digest(self):
@@ -194,8 +194,8 @@ def copies_without_letters(text):
         text: A `ParallelText`.
 
     Returns:
-        Whether more than half of the pairs without letters in the source have equal sides; None if
-        there is no such pair.
+        Whether more than half of the sources without letters equal their targets; None if every
+        source has letters.
     """
     copies = [
         source.strip() == target.strip()
