@@ -500,7 +500,7 @@ print("logits (B, T, V):", logits.shape)
 np.testing.assert_allclose(packaged(few), logits, atol=1e-5)
 
 # %% [markdown]
-# The same weights, the same logits. Now both learn from the same 240 batches of 50 in the same
+# The same weights, the same logits. Now both learn from the same 480 batches of 50 in the same
 # order. An *update* takes one batch, finds how the loss changes with every weight, and moves the
 # weights a little the other way; [notebook 07](07_learning_to_translate.ipynb) does one by hand.
 
@@ -512,7 +512,7 @@ def learn(learner, inputs):
     adam = keras.optimizers.Adam(0.003, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
     learner.compile(adam, loss, jit_compile=False)
     losses = []
-    for batch in list(np.split(np.arange(4000), 80)) * 3:
+    for batch in list(np.split(np.arange(4000), 80)) * 6:
         learner.reset_metrics()
         x = {name: array[batch] for name, array in inputs.items()}
         losses.append(learner.train_on_batch(x, says[batch], return_dict=True)["loss"])
@@ -521,16 +521,16 @@ def learn(learner, inputs):
 
 # %% [markdown]
 # **Predict:** A model that guesses among nine letters, and knows that the seventh piece is the end,
-# has a loss of 6/7 · ln 9 = 1.88 nats. Will the losses of the two models stay together over all 240
+# has a loss of 6/7 · ln 9 = 1.88 nats. Will the losses of the two models stay together over all 480
 # updates?
 
 # %%
 own_text = {"source": source, "target": reads}
 losses = {"own": learn(own, own_text), "package": learn(packaged, text)}
 for name, values in losses.items():
-    print(f"{name:8}", *(f"{update}: {values[update - 1]:.5f} " for update in (1, 5, 20, 80, 240)))
+    print(f"{name:8}", *(f"{update}: {values[update - 1]:.5f} " for update in (1, 5, 20, 80, 480)))
 np.testing.assert_allclose(losses["own"][:5], losses["package"][:5], rtol=1e-4)
-assert max(values[-1] for values in losses.values()) < 0.3
+assert max(np.median(values[-20:]) for values in losses.values()) < 0.05
 
 # %% [markdown]
 # They learn alike, and at first to the last digit. The two add up in another order, so rounding
