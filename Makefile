@@ -19,8 +19,11 @@ TATOEBA_LICENSE := "the weights: CC BY 2.0 FR, as the sentences of Tatoeba (tato
 MODEL_FILES := SHA256SUMS assets *.json model.weights.h5 recipe.yaml
 MUTANTS ?= 100
 # Whole files to a process, since their fixtures train models; the longest first. Three processes for
-# two cores: some tests wait for a server or a browser. A test that hangs is named after ten minutes.
-PYTEST := python -m pytest --timeout 600 --timeout-method thread --numprocesses 3 --dist loadfile --no-loadscope-reorder
+# two cores: some tests wait for a server or a browser. A test that hangs for ten minutes, or that ends
+# its process, is named and ends the run: by default xdist 3.8 starts a new process and may wait forever
+# (https://github.com/pytest-dev/pytest-xdist/issues/1323).
+PYTEST := python -m pytest --timeout 600 --timeout-method thread --numprocesses 3 --max-worker-restart 0 \
+	--dist loadfile --no-loadscope-reorder
 ALL := -m ""  # the slow tests, too
 # Of the converters, those that compare with the libraries.
 CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian ctranslate2 fairseq))
