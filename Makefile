@@ -18,11 +18,11 @@ TATOEBA_LIMITS := "knows everyday sentences; text in capitals, technical and lit
 TATOEBA_LICENSE := "the weights: CC BY 2.0 FR, as the sentences of Tatoeba (tatoeba.org, by way of manythings.org/anki) that they are trained on; the graph: Apache 2.0"
 MODEL_FILES := SHA256SUMS assets *.json model.weights.h5 recipe.yaml
 MUTANTS ?= 100
-# Whole files to a process, since their fixtures train models; the longest first. Three processes for
-# two cores: some tests wait for a server or a browser. A test that hangs for ten minutes, or that ends
+# Whole files to a process, since their fixtures train models; the longest first. A process comes to
+# 4 GB: more than two of them need a large machine. A test that hangs for ten minutes, or that ends
 # its process, is named and ends the run: by default xdist 3.8 starts a new process and may wait forever
 # (https://github.com/pytest-dev/pytest-xdist/issues/1323).
-PYTEST := python -m pytest --timeout 600 --timeout-method thread --numprocesses 3 --max-worker-restart 0 \
+PYTEST := python -m pytest --timeout 600 --timeout-method thread --numprocesses 2 --max-worker-restart 0 \
 	--dist loadfile --no-loadscope-reorder
 ALL := -m ""  # the slow tests, too
 # Of the converters, those that compare with the libraries.
