@@ -9,11 +9,12 @@ from keras import ops
 from aiayn_keras.backend import build_optimizer, projected_cross_entropy, projects_in_loss
 from aiayn_keras.layers import ReversibleEmbedding
 from aiayn_keras.models.batch_sources import (
-    is_batch_source,
-    preprocessed_arrays,
+    gives_batches,
+    is_grain,
+    is_iterated,
     preprocessed_batches,
+    split_texts,
 )
-from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import refuse_beside_text
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
@@ -46,66 +47,146 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             of_tokens=of_tokens if are_ours and is_plain else None
         )
 
-    def fit(self, x=None, y=None, *args, validation_data=None, class_weight=None, **kwargs):
+    def fit(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        epochs=1,
+        verbose="auto",
+        callbacks=None,
+        validation_split=0.0,
+        validation_data=None,
+        shuffle=True,
+        class_weight=None,
+        sample_weight=None,
+        initial_epoch=0,
+        steps_per_epoch=None,
+        validation_steps=None,
+        validation_batch_size=None,
+        validation_freq=1,
+    ):
         """Trains the model, see `keras.Model.fit`.
 
+        With a preprocessor, `x` is a dictionary of `encoder_text` and `decoder_text`, or the
+        sources, with the targets as `y`; in lists, arrays, or the batches of a `tf.data.Dataset`, a
+        `PyDataset`, a generator, a PyTorch `DataLoader` or a data set of Grain. `sample_weight`,
+        `(B,)`, multiplies the weights of a pair's tokens. Texts in memory come in a new order each
+        epoch, unless `shuffle=False`.
+
         Raises:
-            ValueError: For `class_weight`, since every token has a class of its own, and for
-                batches that give `y` or `sample_weight` beside text.
+            ValueError: For `class_weight`, since every token has a class of its own; for texts of
+                unequal numbers; and for `y`, `sample_weight`, `batch_size` or `validation_split`
+                beside data that gives batches.
         """
         if class_weight is not None:
             raise ValueError(
-                "`class_weight` cannot weight tokens: give `sample_weight` with arrays of token "
-                f"ids. Received: class_weight={class_weight}."
+                "`class_weight` cannot weight tokens: give `sample_weight`. "
+                f"Received: class_weight={class_weight}."
             )
-        self._refuse_beside_text(y, kwargs)
-        if not is_batch_source(x):
-            if is_batch_source(validation_data):
+        options = {
+            "epochs": epochs,
+            "verbose": verbose,
+            "callbacks": callbacks,
+            "initial_epoch": initial_epoch,
+            "validation_freq": validation_freq,
+        }
+        if is_grain(x):
+            if is_iterated(validation_data):
                 raise ValueError(
-                    "`validation_data` must be arrays, strings, a `tf.data.Dataset` or a Grain "
-                    f"data set if `x` is one of them. Received: {type(validation_data).__name__}."
+                    "`validation_data` must be texts or arrays, a `tf.data.Dataset` or a data set "
+                    f"of Grain if `x` is of Grain. Received: {type(validation_data).__name__}."
                 )
-            return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
-        x, kwargs["steps_per_epoch"] = self._batches(x, y, kwargs.get("steps_per_epoch"))
-        if is_batch_source(validation_data):
-            validation_data, kwargs["validation_steps"] = self._batches(
-                validation_data, None, kwargs.get("validation_steps")
+            return super().fit(
+                x,
+                y,
+                batch_size,
+                sample_weight,
+                validation_data,
+                validation_split,
+                shuffle=shuffle,
+                steps_per_epoch=steps_per_epoch,
+                validation_steps=validation_steps,
+                **options,
             )
-        elif hasattr(validation_data, "map"):  # of tf.data or Grain
-            validation_data = validation_data.map(
-                lambda *batch: self.preprocess_samples(*keras.utils.unpack_x_y_sample_weight(batch))
-            )
-        elif validation_data is not None:
-            validation_data = preprocessed_arrays(validation_data, self.preprocess_samples)
-        return keras.Model.fit(self, x, None, *args, validation_data=validation_data, **kwargs)
-
-    def evaluate(self, x=None, y=None, *args, **kwargs):
-        """Measures loss and metrics, see `keras.Model.evaluate`."""
-        if kwargs.get("_use_cached_eval_dataset"):  # by `fit`, which has preprocessed the data
-            return keras.Model.evaluate(self, x, y, *args, **kwargs)
-        self._refuse_beside_text(y, kwargs)
-        if not is_batch_source(x):
-            return super().evaluate(x, y, *args, **kwargs)
-        x, kwargs["steps"] = self._batches(x, y, kwargs.get("steps"))
-        return keras.Model.evaluate(self, x, None, *args, **kwargs)
-
-    def predict(self, x, *args, **kwargs):
-        """Computes logits, see `keras.Model.predict`."""
-        if not is_batch_source(x):
-            return super().predict(x, *args, **kwargs)
-        x, kwargs["steps"] = self._batches(x, None, kwargs.get("steps"))
-        return keras.Model.predict(self, x, *args, **kwargs)
-
-    def _refuse_beside_text(self, y, arguments):
-        """Refuses `y` and `sample_weight`, which KerasHub would drop without a word."""
+        # Other data has an order of its own, of which Keras would warn.
+        shuffle = shuffle and (not gives_batches(x) or isinstance(x, keras.utils.PyDataset))
         if self.preprocessor is not None:
-            refuse_beside_text(y=y, sample_weight=arguments.get("sample_weight"))
+            in_batches = gives_batches(x)
+            if validation_split and validation_data is None:
+                if in_batches:
+                    raise ValueError(
+                        "`validation_split` splits texts in memory. Give `validation_data` beside "
+                        f"a {type(x).__name__}. Received: validation_split={validation_split}."
+                    )
+                (x, y, sample_weight), validation_data = split_texts(
+                    (x, y, sample_weight), validation_split
+                )
+            if validation_data is not None:
+                validation_data, validation_steps = self._preprocessed(
+                    validation_data, validation_steps, validation_batch_size or batch_size
+                )
+            x, steps_per_epoch = self._preprocessed(
+                (x, y, sample_weight), steps_per_epoch, batch_size, shuffle
+            )
+            shuffle = shuffle and in_batches
+            y = sample_weight = batch_size = validation_batch_size = None
+            validation_split = 0.0
+        return keras.Model.fit(
+            self,
+            x,
+            y,
+            batch_size=batch_size,
+            validation_split=validation_split,
+            validation_data=validation_data,
+            shuffle=shuffle,
+            sample_weight=sample_weight,
+            steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps,
+            validation_batch_size=validation_batch_size,
+            **options,
+        )
 
-    def _batches(self, x, y, steps):
+    def evaluate(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        verbose="auto",
+        sample_weight=None,
+        steps=None,
+        **kwargs,
+    ):
+        """Measures loss and metrics, see `keras.Model.evaluate` and, for the data, `fit`."""
+        if is_grain(x):
+            kwargs.update(verbose=verbose, steps=steps)
+            return super().evaluate(x, y, batch_size, sample_weight, **kwargs)
+        # `fit` has preprocessed the data that it validates on.
+        if self.preprocessor is not None and not kwargs.get("_use_cached_eval_dataset"):
+            x, steps = self._preprocessed((x, y, sample_weight), steps, batch_size)
+            y = sample_weight = batch_size = None
+        return keras.Model.evaluate(self, x, y, batch_size, verbose, sample_weight, steps, **kwargs)
+
+    def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
+        """Computes logits, see `keras.Model.predict`."""
+        options = {"verbose": verbose, "callbacks": callbacks}
+        if is_grain(x):
+            return super().predict(x, batch_size, steps=steps, **options)
+        if self.preprocessor is not None:
+            x, steps = self._preprocessed(x, steps, batch_size)
+            batch_size = None
+        return keras.Model.predict(self, x, batch_size, steps=steps, **options)
+
+    def _preprocessed(self, data, steps, batch_size, shuffle=False):
         """Returns preprocessed batches, and how many of them make an epoch if that is known."""
-        if y is not None:
-            raise ValueError(f"`y` must not be given: `x`, a {type(x).__name__}, gives the labels.")
-        batches, num_batches = preprocessed_batches(x, self.preprocess_samples)
+        if not gives_batches(data):
+            data = keras.utils.unpack_x_y_sample_weight(data)
+            if gives_batches(data[0]):
+                _refuse_beside_batches(*data)
+                data = data[0]
+        batches, num_batches = preprocessed_batches(
+            data, self.preprocess_samples, batch_size, shuffle
+        )
         return batches, num_batches if steps is None else steps
 
     def make_train_function(self, force=False):
@@ -191,3 +272,12 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             hidden_states, matrix, y, weights, self.loss.label_smoothing
         )
         return loss, TokenStatistics(*statistics)
+
+
+def _refuse_beside_batches(x, y, sample_weight):
+    """Raises a ValueError for what batches give themselves."""
+    for name, value in {"y": y, "sample_weight": sample_weight}.items():
+        if value is not None:
+            raise ValueError(
+                f"`{name}` must not be given: `x`, a {type(x).__name__}, gives it with each batch."
+            )

@@ -50,8 +50,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
     """A `TransformerBackbone` that translates (paper 3, 5 and 6).
 
     Maps the backbone's inputs to logits `(B, T, V)`; the output projection is the embedding matrix
-    (paper 3.4), unless the backbone has `tie_weights=False`. `fit` takes the preprocessor's
-    dictionary of strings or, if `preprocessor` is `None`, the arrays it would return.
+    (paper 3.4), unless the backbone has `tie_weights=False`. `fit` takes texts or, without a
+    preprocessor, the arrays that it would return.
 
     Args:
         backbone: A `TransformerBackbone`.
@@ -127,14 +127,6 @@ class TransformerSeq2SeqLM(TrainingSteps):
             sampler=BeamSampler() if sampler == "auto" else sampler,
             **kwargs,
         )
-
-    def fit(self, *args, shuffle=False, **kwargs):
-        """Trains the model, see `keras.Model.fit`; `x` is a dictionary of strings.
-
-        KerasHub reads strings and arrays in the order given, whatever `shuffle` says: shuffle the
-        pairs first. `aiayn_keras.data.TokenBatches` gives batches in a new order for each epoch.
-        """
-        return super().fit(*args, shuffle=shuffle, **kwargs)
 
     def quantize(self, mode=None, config=None, **kwargs):
         """Quantizes the weights, which are all the backbone's, see `keras.Model.quantize`.

@@ -25,7 +25,10 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             exceed the backbone's `max_sequence_length`.
 
     Call arguments:
-        x: Dictionary of two strings or lists of strings, `encoder_text` and `decoder_text`.
+        x: Dictionary of two strings or lists of strings, `encoder_text` and `decoder_text`; or the
+            sources alone.
+        y: The targets, if `x` is the sources alone.
+        sample_weight: Weights of the pairs, `(B,)`, which multiply those of their tokens.
 
     Returns:
         A tuple `(x, y, sample_weight)`: the dictionary of the model's inputs, labels `(B, T)` and
@@ -33,7 +36,8 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
     Raises:
         TypeError: For a length that is not an integer.
-        ValueError: For a length out of range, and for `y` or `sample_weight` beside text.
+        ValueError: For a length out of range, sources without targets, labels `y` beside a
+            dictionary of texts, and weights of another shape.
     """
 
     backbone_cls = TransformerBackbone
@@ -64,12 +68,14 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         )
 
     def call(self, x, y=None, sample_weight=None, **lengths):
-        refuse_beside_text(y=y, sample_weight=sample_weight)
-        inputs, y, sample_weight = super().call(x, y, sample_weight, **lengths)
+        x = as_pair(x, y)
+        inputs, y, token_weights = super().call(x, **lengths)
         if self._has_target_tokenizer():
-            targets, y, sample_weight = self._of_targets()(x, **lengths)
+            targets, y, token_weights = self._of_targets()(x, **lengths)
             inputs |= _decoder_part(targets)
-        return inputs, y, sample_weight
+        if sample_weight is not None:
+            token_weights = _multiply_rows(token_weights, sample_weight)
+        return inputs, y, token_weights
 
     def generate_preprocess(self, x, **lengths):
         inputs = super().generate_preprocess(x, **lengths)
@@ -113,15 +119,46 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         return config
 
 
-def refuse_beside_text(**arguments):
-    """Raises a ValueError unless all named arguments are None."""
-    for name, value in arguments.items():
-        if value is not None:
+def as_pair(x, y):
+    """Returns the dictionary of two texts, of which `x` may be all or the sources alone.
+
+    Raises:
+        ValueError: If one of the two texts is missing, and for `y` beside a dictionary.
+    """
+    if not isinstance(x, dict):
+        if y is None:
             raise ValueError(
-                f"`{name}` cannot be given beside text: labels and their weights are made from "
-                "`decoder_text`. Give token ids, labels and weights to a model without a "
-                "preprocessor instead."
+                "Training and evaluation need sources and targets: give `fit(sources, targets)` or "
+                "a dictionary of `encoder_text` and `decoder_text`. Received no targets."
             )
+        return {"encoder_text": x, "decoder_text": y}
+    if y is not None:
+        raise ValueError(
+            "`y` cannot be given beside a dictionary of texts: the labels are made from "
+            "`decoder_text`. Give token ids, labels and weights to a model without a "
+            "preprocessor instead."
+        )
+    missing = {"encoder_text", "decoder_text"} - set(x)
+    if missing:
+        raise ValueError(
+            "Texts must be a dictionary of `encoder_text` and `decoder_text`. "
+            f"Missing: {sorted(missing)}. Received: {sorted(x)}."
+        )
+    return x
+
+
+def _multiply_rows(token_weights, sample_weight):
+    """Returns token weights `(B, T)` multiplied by the weights of their rows, `(B,)`."""
+    # A public way to cast that also works in a `tf.data` pipeline on another backend.
+    as_floats = keras.layers.Rescaling(1.0, dtype="float32")
+    if not hasattr(sample_weight, "shape"):
+        sample_weight = np.asarray(sample_weight, "float32")
+    if len(sample_weight.shape) != 1:
+        raise ValueError(
+            "`sample_weight` beside texts must have one weight for each pair, shape `(B,)`. "
+            f"Received: shape {tuple(sample_weight.shape)}."
+        )
+    return as_floats(token_weights) * as_floats(sample_weight)[:, None]
 
 
 def text_preprocessor(tokenizer, backbone):

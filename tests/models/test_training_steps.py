@@ -10,6 +10,7 @@ from aiayn_keras.models import (
     TransformerSeq2SeqLMPreprocessor,
     TransformerTokenizer,
 )
+from aiayn_keras.models.batch_sources import TextBatches
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, TokenStatistics
 from tests.helpers import assert_close
 
@@ -194,7 +195,9 @@ def make_text_model():
 
 @pytest.mark.parametrize("make_source", SOURCES.values(), ids=SOURCES)
 def test_batches_of_strings_are_those_of_a_dictionary_of_strings(make_source):
-    expected = make_text_model().fit(TEXT, batch_size=2, epochs=2, validation_data=TEXT, verbose=0)
+    expected = make_text_model().fit(
+        TEXT, batch_size=2, epochs=2, shuffle=False, validation_data=TEXT, verbose=0
+    )
     source = OneBatch(TEXT) if make_source is OneBatch else make_source(TEXT)
     found = make_text_model().fit(
         source, epochs=2, steps_per_epoch=1, validation_data=TEXT, verbose=0
@@ -218,25 +221,88 @@ def test_a_data_set_is_told_when_an_epoch_ends():
     assert source.epochs >= 3  # Keras may look at the first batch before
 
 
-@pytest.mark.parametrize("name", ["y", "sample_weight"])
-@pytest.mark.parametrize("method", ["fit", "evaluate"])
-def test_labels_and_weights_beside_text_are_refused(method, name):
+ENGLISH, GERMAN = TEXT.values()
+IN_MEMORY = {
+    "sources and targets": (ENGLISH, GERMAN),
+    "arrays": (np.array(ENGLISH), np.array(GERMAN, dtype=object)),
+    "a dictionary of arrays": ({name: np.array(texts) for name, texts in TEXT.items()},),
+}
+
+
+def loss_of(*data, **options):
+    return make_text_model().evaluate(*data, batch_size=2, verbose=0, **options)[0]
+
+
+@pytest.mark.parametrize("data", IN_MEMORY.values(), ids=IN_MEMORY)
+def test_texts_in_memory_may_be_lists_and_arrays(data):
+    assert_close(loss_of(*data), loss_of(TEXT), rtol=1e-5)
+    history = make_text_model().fit(*data, batch_size=1, validation_split=0.5, verbose=0).history
     model = make_text_model()
-    with pytest.raises(ValueError, match=f"`{name}` cannot be given beside text"):
-        getattr(model, method)(TEXT, **{name: np.zeros(2)}, batch_size=2, verbose=0)
-    labels = (np.zeros(2), np.zeros(2)) if name == "sample_weight" else (np.zeros(2),)
-    with pytest.raises(ValueError, match="cannot be given beside text"):
-        getattr(model, method)(OneBatch((TEXT, *labels)), verbose=0)
+    first, last = ({name: texts[i : i + 1] for name, texts in TEXT.items()} for i in (0, 1))
+    model.fit(first, batch_size=1, verbose=0)
+    assert_close(history["val_loss"], [model.evaluate(last, verbose=0)[0]], rtol=1e-4)
+
+
+def test_pairs_of_a_tf_data_set_are_sources_and_targets():
+    tf = pytest.importorskip("tensorflow")
+    weights = np.array([1.0, 3.0], "float32")
+    data = tf.data.Dataset.from_tensor_slices((ENGLISH, GERMAN, weights)).batch(2)
+    found = make_text_model().evaluate(data, verbose=0)[0]
+    assert_close(found, loss_of(ENGLISH, GERMAN, sample_weight=weights), rtol=1e-5)
+
+
+def test_weights_of_pairs_multiply_those_of_their_tokens():
+    model = make_text_model()
+    x, y, token_weights = model.preprocessor(TEXT)
+    weights = keras.ops.cast(token_weights, "float32") * np.array([[0.0], [2.0]], "float32")
+    expected = keras.Model.test_on_batch(model, x, y, weights)[0]
+    found = loss_of(TEXT, sample_weight=[0.0, 2.0])
+    assert_close(found, expected, rtol=1e-5)
+    assert abs(found - loss_of(TEXT)) > 1e-4
+    with pytest.raises(
+        ValueError, match=r"one weight for each pair, shape `\(B,\)`. Received: shape"
+    ):
+        loss_of(TEXT, sample_weight=np.ones((2, 3)))
+
+
+def test_texts_in_memory_come_in_a_new_order_each_epoch():
+    texts = [f"a {i}" for i in range(40)]
+    batches = TextBatches((texts, texts, None), 8, shuffle=True)
+    epochs = []
+    for _ in range(2):
+        order = [text for i in range(batches.num_batches) for text in batches[i][0]]
+        assert sorted(order) == sorted(texts)
+        epochs.append(order)
+        batches.on_epoch_end()
+    assert epochs[0] != epochs[1] != texts
+    in_order = TextBatches((texts, texts, None), 8, shuffle=False)
+    assert [text for i in range(5) for text in in_order[i][1]] == texts
 
 
 def test_what_cannot_be_used_is_refused_by_name():
     model = make_text_model()
-    with pytest.raises(ValueError, match="`class_weight` cannot weight tokens"):
-        model.fit(TEXT, class_weight={0: 1.0})
-    with pytest.raises(ValueError, match=r"`validation_data` must be arrays, .* Received: OneB"):
-        model.fit(TEXT, validation_data=OneBatch(TEXT))
-    with pytest.raises(ValueError, match="`y` must not be given: `x`, a OneBatch, gives"):
-        make_model().fit(OneBatch(make_batch()), np.zeros(2))
+    pairs = OneBatch((ENGLISH, GERMAN))
+    for match, call in {
+        "`class_weight` cannot weight tokens": lambda: model.fit(TEXT, class_weight={0: 1.0}),
+        "`y` cannot be given beside a dictionary of texts": lambda: model.fit(TEXT, np.zeros(2)),
+        "need sources and targets": lambda: model.fit(ENGLISH),
+        r"must be of equal length. Received: lengths \[1, 2\]": lambda: model.fit(ENGLISH, ["a"]),
+        r"Missing: \['decoder_text'\]": lambda: model.evaluate({"encoder_text": ENGLISH}),
+        "must be lists or arrays of strings. Received: 'a red bus'": lambda: model.fit(
+            "a red bus", "ein roter Bus"
+        ),
+        "`y` must not be given: `x`, a OneBatch, gives it": lambda: model.fit(pairs, GERMAN),
+        "`sample_weight` must not be given: `x`, a OneBatch, gives": lambda: model.evaluate(
+            pairs, sample_weight=[1.0, 1.0]
+        ),
+        "`batch_size` cannot be given beside a OneBatch": lambda: model.fit(pairs, batch_size=2),
+        "`validation_split` splits texts in memory": lambda: model.fit(pairs, validation_split=0.5),
+        "`validation_split`=0.9999 leaves nothing": lambda: model.fit(
+            TEXT, validation_split=0.9999
+        ),
+    }.items():
+        with pytest.raises(ValueError, match=match):
+            call()
 
 
 @pytest.mark.slow
