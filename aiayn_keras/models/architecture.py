@@ -73,7 +73,9 @@ def check_architecture(unknown=(), **options):
     for name in ("key_dim", "value_dim"):
         if options[name] is None:
             options[name] = _head_dim(options["hidden_dim"], options["num_heads"])
-    options.update(_depths(*(options[name] for name in ("num_layers", *DEPTHS))))
+    encoder, decoder = depths_of(options)
+    options["num_layers"] = encoder if encoder == decoder else None
+    options.update(zip(DEPTHS, (encoder, decoder), strict=True))
     for name, bounds in INTEGERS.items():
         if name not in ("num_layers", *DEPTHS):
             options[name] = check_integer(name, options[name], *bounds)
@@ -98,6 +100,32 @@ def check_architecture(unknown=(), **options):
         )
     check_positions(options["max_sequence_length"], options["hidden_dim"])
     return options
+
+
+def depths_of(options):
+    """Numbers of encoder layers and of decoder layers that options of a backbone state.
+
+    Args:
+        options: Dictionary of options. A stack has its own number, or `num_layers`.
+
+    Raises:
+        TypeError: For a number that is not an integer, or a stack whose layers are not given.
+        ValueError: For a number out of bounds.
+    """
+    own, num_layers = {name: options.get(name) for name in DEPTHS}, options["num_layers"]
+    if num_layers is None and None in own.values():
+        raise TypeError(
+            "`num_layers` must be an integer unless `num_encoder_layers` and "
+            "`num_decoder_layers` are both given. Received: num_layers=None, "
+            + ", ".join(f"{name}={depth}" for name, depth in own.items())
+            + "."
+        )
+    if num_layers is not None:
+        num_layers = check_integer("num_layers", num_layers, *INTEGERS["num_layers"])
+    return tuple(
+        num_layers if depth is None else check_integer(name, depth, *INTEGERS[name])
+        for name, depth in own.items()
+    )
 
 
 def with_changes(options, changes):
@@ -132,31 +160,10 @@ def count_weights(options):
     keys, values = (options["num_heads"] * options[name] for name in ("key_dim", "value_dim"))
     attention = 2 * options["hidden_dim"] * (keys + values)
     feed_forward = 2 * options["hidden_dim"] * options["intermediate_dim"]
-    layers = options["num_encoder_layers"] * (attention + feed_forward)
-    layers += options["num_decoder_layers"] * (2 * attention + feed_forward)
+    encoder, decoder = depths_of(options)
+    layers = encoder * (attention + feed_forward) + decoder * (2 * attention + feed_forward)
     embeddings = options["vocabulary_size"] * options["hidden_dim"]
     return (1 if options["tie_weights"] else 2) * embeddings + layers
-
-
-def _depths(num_layers, num_encoder_layers, num_decoder_layers):
-    """The options for the layers of both stacks and of each, see `check_architecture`."""
-    depths = dict(zip(DEPTHS, (num_encoder_layers, num_decoder_layers), strict=True))
-    if num_layers is None and None in depths.values():
-        raise TypeError(
-            "`num_layers` must be an integer unless `num_encoder_layers` and "
-            "`num_decoder_layers` are both given. Received: num_layers=None, "
-            f"num_encoder_layers={num_encoder_layers}, num_decoder_layers={num_decoder_layers}."
-        )
-    if num_layers is not None:
-        num_layers = check_integer("num_layers", num_layers, *INTEGERS["num_layers"])
-    encoder, decoder = (
-        num_layers if depth is None else check_integer(name, depth, *INTEGERS[name])
-        for name, depth in depths.items()
-    )
-    return {
-        "num_layers": encoder if encoder == decoder else None,
-        **dict(zip(DEPTHS, (encoder, decoder), strict=True)),
-    }
 
 
 def _head_dim(hidden_dim, num_heads):
