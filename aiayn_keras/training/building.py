@@ -163,15 +163,15 @@ def _check_sizes(section, sizes):
     """Refuses options that would make a different architecture, and ranks that are too large."""
     given = section.given_options
     for name, value in given.items():
-        own = {sizes[name]: None}
+        own = [sizes[name]]
         if name == "num_layers":  # holds for a stack without its own number
-            own = dict.fromkeys(sizes[stack] for stack in DEPTHS if stack not in given)
+            own = [sizes[stack] for stack in DEPTHS if stack not in given]
         if name == "activation":  # some activations have two names
             value = keras.activations.serialize(keras.activations.get(value))
-        if name not in RATES and own != {value: None}:
+        if name not in RATES and any(size != value for size in own):
             raise RecipeError(
                 f"`model.{name}`={value} contradicts `model.initial`: {section.initial} has "
-                f"{' and '.join(map(str, own))}. Leave it out: the initial model determines the sizes."
+                f"{'+'.join(map(str, own))}. Leave it out: the initial model determines the sizes."
             )
     if (section.lora_rank or 0) > sizes["hidden_dim"]:
         raise RecipeError(

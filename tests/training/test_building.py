@@ -97,8 +97,8 @@ def test_a_training_begins_with_stacks_of_different_depth(deep, settings):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["model.num_layers=2"], r"`model.num_layers`=2 contradicts .* has 2 and 1\. Leave"),
-        (["model.num_layers=1"], r"`model.num_layers`=1 contradicts .* has 2 and 1\. Leave"),
+        (["model.num_layers=2"], r"`model.num_layers`=2 contradicts .* has 2\+1\. Leave"),
+        (["model.num_layers=1"], r"`model.num_layers`=1 contradicts .* has 2\+1\. Leave"),
         (["model.num_decoder_layers=2"], r"`model.num_decoder_layers`=2 contradicts .* has 1\."),
         (
             ["model.num_encoder_layers=2", "model.num_layers=3"],
