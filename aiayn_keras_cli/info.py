@@ -46,8 +46,9 @@ def info(preset, list_all, vocabulary_size):
             f"{preset!r} is neither a preset nor a folder. "
             f"Presets are: {', '.join(TRANSFORMER_PRESETS)}."
         )
-    sizes = backbone.get_config()
-    lines = {name: sizes[name] for name in sizes if name not in ("name", "trainable", "dtype")}
+    hidden = "name", "trainable", "dtype"
+    sizes = {name: value for name, value in backbone.get_config().items() if name not in hidden}
+    lines = {name: value for name, value in sizes.items() if value is not None}
     lines["parameters"] = f"{_count_trainable(backbone):,}"
     if preset not in TRANSFORMER_PRESETS:
         lines |= _origin(Path(preset))
@@ -74,8 +75,9 @@ def _origin(folder):
 
 def _list_presets(vocabulary_size):
     from aiayn_keras.models import TRANSFORMER_PRESETS
+    from aiayn_keras.models.architecture import depths_of
 
-    columns = "{:<30} {:>2} {:>5} {:>5} {:>3} {:>4} {:>4} {:>6} {:>5} {:>12}"
+    columns = "{:<30} {:>3} {:>5} {:>5} {:>3} {:>4} {:>4} {:>6} {:>5} {:>12}"
     header = columns.format(
         "preset", "N", "d", "d_ff", "h", "d_k", "d_v", "P_drop", "ε_ls", "parameters"
     )
@@ -86,7 +88,7 @@ def _list_presets(vocabulary_size):
         click.echo(
             columns.format(
                 name,
-                backbone.num_layers,
+                backbone.num_layers or "+".join(map(str, depths_of(backbone.get_config()))),
                 backbone.hidden_dim,
                 backbone.intermediate_dim,
                 backbone.num_heads,

@@ -74,14 +74,15 @@ def convert_ctranslate2(folder, dtype=None):
     Raises:
         OSError: If a file is missing.
         ValueError: If a file is damaged, or describes a model that ours cannot be, with positions,
-            normalizations or activations that we lack, or sides of different depth; with the file
-            and the variable.
+            normalizations or activations that we lack, or sides that differ in more than depth;
+            with the file and the variable.
     """
     folder = Path(folder)
     model_bin = read_model_bin(folder / "model.bin")
     variables = TrackedArrays(model_bin.path, model_bin.variables)
     config = _read_config(folder, model_bin, variables)
     settings = _read_settings(model_bin, variables)
+    depths = variables.count_depths("{side}/layer_")
     matrices = _read_matrices(variables)
     vocabulary = matrices.join_vocabularies(
         _read_vocabulary(folder, "source", config, len(matrices.source)),
@@ -97,9 +98,9 @@ def convert_ctranslate2(folder, dtype=None):
         vocabulary,
         matrices,
         positions=_position_tables(variables, matrices.hidden_dim),
-        num_layers=settings.num_layers,
+        depths=depths,
         intermediate_dim=len(variables.take("encoder/layer_0/ffn/linear_0/weight", 2)),
-        weights=_layer_weights(variables, settings, has_bias),
+        weights=_layer_weights(variables, depths, settings.normalize_first, has_bias),
         options={
             "num_heads": settings.num_heads,
             "normalize_first": settings.normalize_first,
@@ -129,7 +130,6 @@ class _Config(pydantic.BaseModel):
 class _Settings:
     """Numbers and switches of both sides."""
 
-    num_layers: int
     num_heads: int
     normalize_first: bool
     activation: str
@@ -225,11 +225,8 @@ def _side_settings(side, variables, num_heads):
             f"{variables.path}: the activation number {activation} is not among "
             f"{', '.join(f'{code} ({name})' for code, name in ACTIVATIONS.items())}."
         )
-    num_layers = variables.count_layers(f"{side}/layer_")
-    if not num_layers:
-        raise ValueError(f"{variables.path} has no layer `{side}/layer_0`.")
     return _Settings(
-        num_layers, find("num_heads", num_heads), bool(find("pre_norm", 1)), ACTIVATIONS[activation]
+        find("num_heads", num_heads), bool(find("pre_norm", 1)), ACTIVATIONS[activation]
     )
 
 
@@ -294,19 +291,20 @@ def _position_tables(variables, hidden_dim):
 
 
 # === Layers ===
-def _layer_weights(variables, settings, has_bias):
+def _layer_weights(variables, depths, normalize_first, has_bias):
     """The weights of all layers and of the last normalizations, by the paths of ours.
 
     Missing biases of attention are 0 where others exist, as `has_bias` says.
     """
     weights = {}
-    for i in range(settings.num_layers):
-        for side in SIDES:
+    for side, depth in zip(SIDES, depths, strict=True):
+        for i in range(depth):
             theirs, ours = f"{side}/layer_{i}", f"{side}_block_{i}"
             weights |= _attention(variables, theirs, ours, "self_attention", has_bias)
             weights |= _feed_forward(variables, theirs, ours)
-        weights |= _attention(variables, theirs, ours, "cross_attention", has_bias)
-    if settings.normalize_first:
+            if side == "decoder":
+                weights |= _attention(variables, theirs, ours, "cross_attention", has_bias)
+    if normalize_first:
         for side in SIDES:
             weights |= _norm(variables, f"{side}/layer_norm", f"{side}_norm")
     return weights

@@ -97,9 +97,10 @@ def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None, dtype
     if models[0] is not None:
         vocabulary = add_pieces(vocabulary, *models)
     tokenizer = build_tokenizer(vocabulary, *models, paths[0])
-    num_layers = arrays.count_equal_layers("{side}.layers.")
+    stated = settings.encoder_layers, settings.decoder_layers
+    depths = arrays.count_depths("{side}.layers.", stated)
     positions, is_learned = _position_tables(arrays, settings, matrices.hidden_dim)
-    weights = layer_weights(arrays, num_layers)
+    weights = layer_weights(arrays, depths)
     if settings.encoder_normalize_before:
         for side in SIDES:
             weights |= _norm(arrays, f"{side}.layer_norm", f"{side}_norm")
@@ -109,7 +110,7 @@ def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None, dtype
         vocabulary,
         matrices,
         positions,
-        num_layers,
+        depths,
         intermediate_dim=len(arrays.take("encoder.layers.0.fc1.weight", 2)),
         weights=weights,
         options={
@@ -133,6 +134,8 @@ class Settings(pydantic.BaseModel):
     """The settings of a training that matter here, with fairseq's defaults."""
 
     arch: str = pydantic.Field(default="transformer", pattern="transformer")
+    encoder_layers: int | None = None
+    decoder_layers: int | None = None
     encoder_attention_heads: int = pydantic.Field(gt=0, le=1 << 12)
     decoder_attention_heads: int = pydantic.Field(gt=0, le=1 << 12)
     encoder_normalize_before: bool = False
@@ -240,7 +243,7 @@ def _position_tables(arrays, settings, hidden_dim):
 
 
 # === Layers ===
-def layer_weights(arrays, num_layers, prefix=""):
+def layer_weights(arrays, depths, prefix=""):
     """The weights of all layers, whose matrices are the transposes of ours.
 
     Checkpoints from before 2019 hold queries, keys and values as one matrix `in_proj_weight`, and
@@ -248,15 +251,15 @@ def layer_weights(arrays, num_layers, prefix=""):
 
     Args:
         arrays: The tensors, as `TrackedArrays`.
-        num_layers: Number of layers of encoder and decoder.
+        depths: Numbers of layers of the encoder and of the decoder.
         prefix: Prefix of their names.
 
     Returns:
         Dictionary from the paths of our weights to arrays.
     """
     weights = {}
-    for i in range(num_layers):
-        for is_decoder, side in enumerate(SIDES):
+    for is_decoder, (side, depth) in enumerate(zip(SIDES, depths, strict=True)):
+        for i in range(depth):
             theirs, ours = f"{prefix}{side}.layers.{i}", f"{side}_block_{i}"
             parts = {"self_attn": "self_attention"}
             if is_decoder:

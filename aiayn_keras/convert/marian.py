@@ -48,8 +48,8 @@ class _MarianConfig(pydantic.BaseModel):
     vocab_size: _size("vocabulary_size")
     decoder_vocab_size: int | None = None
     d_model: _size("hidden_dim")
-    encoder_layers: _size("num_layers")
-    decoder_layers: _size("num_layers")
+    encoder_layers: _size("num_encoder_layers")
+    decoder_layers: _size("num_decoder_layers")
     encoder_attention_heads: _size("num_heads")
     decoder_attention_heads: _size("num_heads")
     encoder_ffn_dim: _size("intermediate_dim")
@@ -72,7 +72,7 @@ class _MarianConfig(pydantic.BaseModel):
 
     @pydantic.model_validator(mode="after")
     def _can_be_ours(self):
-        for name in ("layers", "attention_heads", "ffn_dim"):
+        for name in ("attention_heads", "ffn_dim"):
             encoder, decoder = (getattr(self, f"{side}_{name}") for side in ("encoder", "decoder"))
             if encoder != decoder:
                 raise ValueError(f"`encoder_{name}` is {encoder}, but `decoder_{name}` {decoder}")
@@ -121,7 +121,8 @@ def convert_marian(folder, dtype=None):
         vocabulary.tokenizer,
         len(vocabulary.rows),
         arrays,
-        num_layers=config.encoder_layers,
+        num_encoder_layers=config.encoder_layers,
+        num_decoder_layers=config.decoder_layers,
         num_heads=config.encoder_attention_heads,
         hidden_dim=config.d_model,
         intermediate_dim=config.encoder_ffn_dim,
@@ -150,7 +151,8 @@ def _read_arrays(tensors, config, vocabulary):
     positions = split_sinusoids(config.max_position_embeddings, config.d_model)
     arrays = {f"{side}_embedding/table": positions for side in SIDES}
     arrays |= _read_embedding(tensors, config, vocabulary)
-    arrays |= layer_weights(tensors, config.encoder_layers, "model.")
+    depths = config.encoder_layers, config.decoder_layers
+    arrays |= layer_weights(tensors, depths, "model.")
     return arrays
 
 

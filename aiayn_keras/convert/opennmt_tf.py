@@ -102,7 +102,7 @@ def convert_opennmt_tf(
     if models[0] is not None:
         vocabulary = add_pieces(vocabulary, *models)
     tokenizer = build_tokenizer(vocabulary, *models, paths[0], source_end)
-    num_layers = arrays.count_equal_layers("{side}/layers/")
+    depths = arrays.count_depths("{side}/layers/")
     positions, is_learned = _position_tables(arrays, matrices.hidden_dim)
     normalize_first = "encoder/layer_norm/gamma" in arrays
     attention_bias = "encoder/layers/0/self_attention/layer/linear_queries/bias" in arrays
@@ -112,9 +112,9 @@ def convert_opennmt_tf(
         vocabulary,
         matrices,
         positions,
-        num_layers,
+        depths,
         intermediate_dim=arrays.take("encoder/layers/0/ffn/layer/inner/kernel", 2).shape[1],
-        weights=_layer_weights(arrays, num_layers, normalize_first, attention_bias),
+        weights=_layer_weights(arrays, depths, normalize_first, attention_bias),
         options={
             "num_heads": num_heads,
             "normalize_first": normalize_first,
@@ -126,7 +126,7 @@ def convert_opennmt_tf(
     for name in arrays.unused():
         raise ValueError(
             f"{prefix}: `{name:.200}` does not belong to a Transformer that can be converted: one "
-            "encoder and a decoder of equal depth, with sinusoidal or learned positions."
+            "encoder and one decoder, with sinusoidal or learned positions."
         )
     return model.build(dtype)
 
@@ -165,12 +165,12 @@ def _position_tables(arrays, hidden_dim):
     return [sinusoids if table is None else table[FIRST_POSITION:] for table in tables], is_learned
 
 
-def _layer_weights(arrays, num_layers, normalize_first, attention_bias):
+def _layer_weights(arrays, depths, normalize_first, attention_bias):
     """The weights of all layers and of the last normalizations, by the paths of ours."""
     weights = {}
     norm = "input_layer_norm" if normalize_first else "output_layer_norm"
-    for i in range(num_layers):
-        for side in SIDES:
+    for side, depth in zip(SIDES, depths, strict=True):
+        for i in range(depth):
             path = f"{side}/layers/{i}"
             weights |= _layer(arrays, path, f"{side}_block_{i}", norm, attention_bias)
     if normalize_first:

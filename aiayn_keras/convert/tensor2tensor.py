@@ -106,7 +106,7 @@ def convert_tensor2tensor(
         read_vocabulary(paths[1], len(matrices.target), settings.vocab_divisor),
     )
     tokenizer = build_tokenizer(vocabulary, None, None, paths[0])
-    num_layers = arrays.count_equal_layers(f"{_BODY}{{side}}/layer_")
+    depths = arrays.count_depths(f"{_BODY}{{side}}/layer_", settings.depths)
     positions = _position_tables(arrays, matrices.hidden_dim, target_space)
     first = f"{_BODY}encoder/layer_0"
     attention = f"{first}/self_attention/multihead_attention"
@@ -116,9 +116,9 @@ def convert_tensor2tensor(
         vocabulary,
         matrices,
         positions,
-        num_layers,
+        depths,
         intermediate_dim=arrays.take(f"{first}/ffn/conv1/kernel", 2).shape[1],
-        weights=_layer_weights(arrays, num_layers, settings.normalizes_first),
+        weights=_layer_weights(arrays, depths, settings.normalizes_first),
         options={
             "num_heads": settings.num_heads,
             "key_dim": _width_of_head(arrays, f"{attention}/q/kernel", settings.num_heads),
@@ -133,7 +133,7 @@ def convert_tensor2tensor(
     for name in arrays.unused():
         raise ValueError(
             f"{prefix}: `{ROOT}{name:.200}` does not belong to a Transformer that can be "
-            "converted: an encoder and a decoder of equal depth, with sinusoidal positions."
+            "converted: one encoder and one decoder, with sinusoidal positions."
         )
     return model.build(dtype)
 
@@ -147,6 +147,9 @@ def is_tensor2tensor(checkpoint):
 class _Settings(pydantic.BaseModel):
     """The settings that matter here; the defaults hold for versions that do not write them."""
 
+    num_hidden_layers: int = pydantic.Field(default=0, ge=0)
+    num_encoder_layers: int = pydantic.Field(default=0, ge=0)
+    num_decoder_layers: int = pydantic.Field(default=0, ge=0)
     num_heads: int = pydantic.Field(gt=0, le=1 << 12)
     layer_preprocess_sequence: Literal["none", "n"]
     layer_postprocess_sequence: Literal["dan", "da"]
@@ -167,6 +170,12 @@ class _Settings(pydantic.BaseModel):
     layer_prepostprocess_dropout: float = pydantic.Field(default=0.1, ge=0, lt=1)
     attention_dropout: float = pydantic.Field(default=0.0, ge=0, lt=1)
     relu_dropout: float = pydantic.Field(default=0.0, ge=0, lt=1)
+
+    @property
+    def depths(self):
+        """Layers of the encoder and of the decoder, None where not stated; 0 stands for neither."""
+        own = self.num_encoder_layers, self.num_decoder_layers
+        return tuple(depth or self.num_hidden_layers or None for depth in own)
 
     @property
     def normalizes_first(self):
@@ -278,11 +287,11 @@ def _position_tables(arrays, hidden_dim, target_space):
 
 
 # === Layers ===
-def _layer_weights(arrays, num_layers, normalizes_first):
+def _layer_weights(arrays, depths, normalizes_first):
     """The weights of all layers and of the last normalizations, by the paths of ours."""
     weights = {}
-    for i in range(num_layers):
-        for side in SIDES:
+    for side, depth in zip(SIDES, depths, strict=True):
+        for i in range(depth):
             theirs, ours = f"{_BODY}{side}/layer_{i}", f"{side}_block_{i}"
             for name, part in list(PARTS.items())[: 1 + (side == "decoder")]:
                 for linear, projection in _LINEARS.items():

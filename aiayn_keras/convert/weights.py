@@ -14,7 +14,7 @@ from aiayn_keras.models import (
     TransformerTokenizer,
     text_preprocessor,
 )
-from aiayn_keras.models.architecture import OPTIONS, check_architecture, count_weights
+from aiayn_keras.models.architecture import DEPTHS, OPTIONS, check_architecture, count_weights
 from aiayn_keras.models.transformer_backbone import BACKBONE_DEFAULTS
 
 SIDES = ("encoder", "decoder")
@@ -71,22 +71,26 @@ class TrackedArrays:
             count += 1
         return count
 
-    def count_equal_layers(self, prefix):
-        """Number of layers of the encoder, which must be that of the decoder.
+    def count_depths(self, prefix, stated=(None, None)):
+        """Numbers of layers of the encoder and of the decoder.
 
         Args:
             prefix: Prefix of names, with `{side}` for the side.
+            stated: The numbers that the settings of the model state, None where they do not.
 
         Raises:
-            ValueError: If the numbers differ or are 0.
+            ValueError: If a side has no layers, or another number than is stated.
         """
-        encoder, decoder = (self.count_layers(prefix.format(side=side)) for side in SIDES)
-        if encoder != decoder or not encoder:
-            raise ValueError(
-                f"{self.path}: {encoder} layers of the encoder and {decoder} of the decoder cannot "
-                "be converted, only equal numbers."
-            )
-        return encoder
+        depths = tuple(self.count_layers(prefix.format(side=side)) for side in SIDES)
+        for side, depth, wanted in zip(SIDES, depths, stated, strict=True):
+            if not depth:
+                raise ValueError(f"{self.path} has no layer `{prefix.format(side=side)}0`.")
+            if wanted is not None and wanted != depth:
+                raise ValueError(
+                    f"{self.path} has {depth} layers of the {side}, but its settings state "
+                    f"{wanted}."
+                )
+        return depths
 
     def unused(self):
         """The arrays that were not taken, by their names, in order."""
@@ -197,7 +201,7 @@ class ForeignModel:
         vocabulary: The `JointVocabulary`.
         matrices: The `Matrices`.
         positions: Pair of tables of positions, `(S, D)` and `(T, D)`.
-        num_layers: Number of layers of encoder and decoder.
+        depths: Numbers of layers of the encoder and of the decoder.
         intermediate_dim: Width of the feed-forward networks.
         weights: The weights of all layers, by the paths of ours.
         options: The other arguments of `TransformerBackbone`.
@@ -209,7 +213,7 @@ class ForeignModel:
     vocabulary: JointVocabulary
     matrices: Matrices
     positions: tuple[np.ndarray, np.ndarray]
-    num_layers: int
+    depths: tuple[int, int]
     intermediate_dim: int
     weights: dict[str, np.ndarray]
     options: dict[str, object] = field(default_factory=dict)
@@ -228,7 +232,7 @@ class ForeignModel:
             len(self.vocabulary.source_rows),
             {**{f"token_embedding/{name}": a for name, a in embedding.items()}, **tables}
             | self.weights,
-            num_layers=self.num_layers,
+            **dict(zip(DEPTHS, self.depths, strict=True)),
             hidden_dim=matrices.hidden_dim,
             intermediate_dim=self.intermediate_dim,
             tie_weights="reverse_embeddings" not in embedding,

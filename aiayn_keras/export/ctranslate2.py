@@ -110,7 +110,7 @@ def _build_spec(backbone, tokenizer):
             f"Received: key_dim={backbone.key_dim}, value_dim={backbone.value_dim}."
         )
     spec = ctranslate2.specs.TransformerSpec.from_config(
-        num_layers=(backbone.num_layers, backbone.num_layers),
+        num_layers=(backbone.num_encoder_layers, backbone.num_decoder_layers),
         num_heads=backbone.num_heads,
         pre_norm=backbone.normalize_first,
         activation=_activation(backbone.activation),

@@ -292,7 +292,7 @@ def _config(backbone, tokenizer):
         **marian_config(backbone, tokenizer),
         **_further_ids(tokenizer),
         "decoder_vocab_size": backbone.vocabulary_size,
-        "num_hidden_layers": backbone.num_layers,
+        "num_hidden_layers": backbone.num_encoder_layers,
         "activation_function": ACTIVATIONS[backbone.activation],
         "dropout": backbone.dropout,
         "attention_dropout": backbone.attention_dropout,

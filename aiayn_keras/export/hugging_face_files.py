@@ -152,7 +152,7 @@ def marian_config(backbone, tokenizer):
         f"{side}_{key}": value
         for side in ("encoder", "decoder")
         for key, value in {
-            "layers": backbone.num_layers,
+            "layers": getattr(backbone, f"num_{side}_layers"),
             "attention_heads": backbone.num_heads,
             "ffn_dim": backbone.intermediate_dim,
         }.items()

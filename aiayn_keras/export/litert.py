@@ -127,7 +127,7 @@ def _step(backbone, memory, target_length):
     specs = {name: tf.TensorSpec(x.shape, x.dtype, name=name) for name, x in memory.items()}
     for name in ("token_id", "position"):
         specs[name] = tf.TensorSpec([1], tf.int32, name=name)
-    for layer in range(backbone.num_layers):
+    for layer in range(backbone.num_decoder_layers):
         for kind, width in (("keys", backbone.key_dim), ("values", backbone.value_dim)):
             name, shape = f"{kind}_{layer}", [1, backbone.num_heads, target_length, width]
             specs[name] = tf.TensorSpec(shape, tf.float32, name=name)
@@ -274,7 +274,7 @@ def _readme(name, model, max_input_length, max_length, weights):
         end=" + [3]" if tokenizer.source_end else "",
         load_target=load_target,
         target_pieces=target_pieces,
-        num_layers=backbone.num_layers,
+        num_layers=backbone.num_decoder_layers,
         num_heads=backbone.num_heads,
         key_dim=backbone.key_dim,
         value_dim=backbone.value_dim,

@@ -287,7 +287,7 @@ def _project_memory(author, backbone):
     """Every layer's keys and values of the encoder's output, made in the first step only."""
     names = [
         f"{layer}.encoder.{part}"
-        for layer in range(backbone.num_layers)
+        for layer in range(backbone.num_decoder_layers)
         for part in ("key", "value")
     ]
     with author.branch() as first_step:
@@ -314,7 +314,7 @@ def _decoder_ends(backbone):
         "encoder_hidden_states": (_FLOAT, [BATCH, SOURCE, backbone.hidden_dim]),
     }
     outputs = {"logits": (_FLOAT, [BATCH, TARGET, backbone.vocabulary_size])}
-    for layer in range(backbone.num_layers):
+    for layer in range(backbone.num_decoder_layers):
         for side, past, present in (("decoder", _PAST, _PRESENT), ("encoder", SOURCE, SOURCE)):
             for part, width in (("key", backbone.key_dim), ("value", backbone.value_dim)):
                 name = f"{layer}.{side}.{part}"

@@ -13,6 +13,8 @@ from aiayn_keras.common.checks import check_integer, check_number
 INTEGERS = {
     "vocabulary_size": (1, 1 << 24),
     "num_layers": (1, 1000),
+    "num_encoder_layers": (1, 1000),
+    "num_decoder_layers": (1, 1000),
     "num_heads": (1, 1 << 12),
     "hidden_dim": (2, 1 << 16),
     "intermediate_dim": (1, 1 << 20),
@@ -20,6 +22,9 @@ INTEGERS = {
     "value_dim": (1, 1 << 16),
     "max_sequence_length": (1, 1 << 20),
 }
+DEPTHS = ("num_encoder_layers", "num_decoder_layers")
+"""Options for the layers of one stack; `num_layers` holds for a stack without its own."""
+
 RATES = ("dropout", "attention_dropout", "activation_dropout")
 _BLOCK_FLAGS = ("attention_bias", "normalize_first")
 _FLAGS = (*_BLOCK_FLAGS, "tie_weights", "logits_bias")
@@ -37,7 +42,7 @@ BLOCK_OPTIONS = (
 OPTIONS = (*INTEGERS, *RATES, "activation", *_FLAGS, "position_embedding", "layer_norm_epsilon")
 """Options that `get_config` writes."""
 
-LATER_OPTIONS = {"tie_weights": True, "logits_bias": False}
+LATER_OPTIONS = {"tie_weights": True, "logits_bias": False, **dict.fromkeys(DEPTHS)}
 """Options missing from configurations of earlier versions, with the values they had."""
 
 POSITIONS = ("sinusoidal", "learned", "given")
@@ -53,11 +58,12 @@ def check_architecture(unknown=(), **options):
         **options: All arguments but `name`, `trainable` and `dtype`.
 
     Returns:
-        The options, with numbers as `int` and `float`, and `key_dim` and `value_dim` filled in.
+        The options, with numbers as `int` and `float`. `key_dim`, `value_dim` and the layers of
+        each stack are filled in; `num_layers` is None if the stacks differ.
 
     Raises:
-        TypeError: For a value that is not a number or Boolean where one is needed, or an unknown
-            argument.
+        TypeError: For a value that is not a number or Boolean where one is needed, an unknown
+            argument, or a stack whose layers are not given.
         ValueError: For a number out of bounds, or inconsistent sizes.
     """
     for name in unknown:
@@ -67,8 +73,12 @@ def check_architecture(unknown=(), **options):
     for name in ("key_dim", "value_dim"):
         if options[name] is None:
             options[name] = _head_dim(options["hidden_dim"], options["num_heads"])
+    encoder, decoder = depths_of(options)
+    options["num_layers"] = encoder if encoder == decoder else None
+    options.update(zip(DEPTHS, (encoder, decoder), strict=True))
     for name, bounds in INTEGERS.items():
-        options[name] = check_integer(name, options[name], *bounds)
+        if name not in ("num_layers", *DEPTHS):
+            options[name] = check_integer(name, options[name], *bounds)
     for name in RATES:
         options[name] = check_number(name, options[name], 0, 0.99)
     options["layer_norm_epsilon"] = check_number(
@@ -92,6 +102,50 @@ def check_architecture(unknown=(), **options):
     return options
 
 
+def depths_of(options):
+    """Numbers of encoder layers and of decoder layers that options of a backbone state.
+
+    Args:
+        options: Dictionary of options. A stack has its own number, or `num_layers`.
+
+    Raises:
+        TypeError: For a number that is not an integer, or a stack whose layers are not given.
+        ValueError: For a number out of bounds.
+    """
+    own, num_layers = {name: options.get(name) for name in DEPTHS}, options["num_layers"]
+    if num_layers is None and None in own.values():
+        raise TypeError(
+            "`num_layers` must be an integer unless `num_encoder_layers` and "
+            "`num_decoder_layers` are both given. Received: num_layers=None, "
+            + ", ".join(f"{name}={depth}" for name, depth in own.items())
+            + "."
+        )
+    if num_layers is not None:
+        num_layers = check_integer("num_layers", num_layers, *INTEGERS["num_layers"])
+    return tuple(
+        num_layers if depth is None else check_integer(name, depth, *INTEGERS[name])
+        for name, depth in own.items()
+    )
+
+
+def with_changes(options, changes):
+    """Options of a `TransformerBackbone` after changes.
+
+    A `num_layers` among the changes holds for both stacks, whatever depth they had before, unless
+    the changes name the layers of a stack too.
+
+    Args:
+        options: Dictionary of options.
+        changes: Dictionary of the options that change.
+
+    Returns:
+        A dictionary.
+    """
+    if changes.get("num_layers") is not None:
+        options = {**options, **dict.fromkeys(DEPTHS)}
+    return {**options, **changes}
+
+
 def check_positions(max_sequence_length, hidden_dim):
     """Raises a `ValueError` for a table of positions that is too large, before it is computed."""
     if max_sequence_length * hidden_dim > _MAX_POSITION_NUMBERS:
@@ -106,7 +160,8 @@ def count_weights(options):
     keys, values = (options["num_heads"] * options[name] for name in ("key_dim", "value_dim"))
     attention = 2 * options["hidden_dim"] * (keys + values)
     feed_forward = 2 * options["hidden_dim"] * options["intermediate_dim"]
-    layers = options["num_layers"] * (3 * attention + 2 * feed_forward)
+    encoder, decoder = depths_of(options)
+    layers = encoder * (attention + feed_forward) + decoder * (2 * attention + feed_forward)
     embeddings = options["vocabulary_size"] * options["hidden_dim"]
     return (1 if options["tie_weights"] else 2) * embeddings + layers
 

@@ -21,9 +21,11 @@ from aiayn_keras.layers import (
 )
 from aiayn_keras.models.architecture import (
     BLOCK_OPTIONS,
+    DEPTHS,
     OPTIONS,
     TRANSFORMER_PRESETS,
     check_architecture,
+    with_changes,
 )
 from aiayn_keras.models.model_folder import (
     BACKBONE_CLASS,
@@ -48,7 +50,8 @@ class TransformerBackbone(Backbone):
 
     Args:
         vocabulary_size: Number of tokens (V), one vocabulary for both languages.
-        num_layers: Number of encoder layers, and of decoder layers (N).
+        num_layers: Number of encoder layers, and of decoder layers (N). The attribute is None if
+            the stacks differ.
         num_heads: Number of attention heads (h).
         hidden_dim: Width of the model (d_model).
         intermediate_dim: Width of the feed-forward networks' hidden layers (d_ff).
@@ -69,6 +72,11 @@ class TransformerBackbone(Backbone):
             but comes with the weights.
         layer_norm_epsilon: Added to the variance in layer normalization.
         max_sequence_length: Number of positions on either side, in tokens.
+        num_encoder_layers: Number of encoder layers. Defaults to `num_layers`.
+        num_decoder_layers: Number of decoder layers. Defaults to `num_layers`. Translating runs
+            the decoder for every token and the encoder once, so a deep encoder with a shallow
+            decoder is faster than two equal stacks
+            (Kasai et al. 2021, https://arxiv.org/abs/2006.10369).
         dtype: A `keras.DTypePolicy` or its name, such as `"mixed_bfloat16"`.
 
     Raises:
@@ -112,6 +120,8 @@ class TransformerBackbone(Backbone):
         position_embedding="sinusoidal",
         layer_norm_epsilon=1e-6,
         max_sequence_length=1024,
+        num_encoder_layers=None,
+        num_decoder_layers=None,
         dtype=None,
         **kwargs,
     ):
@@ -134,8 +144,10 @@ class TransformerBackbone(Backbone):
             position_embedding=position_embedding,
             layer_norm_epsilon=layer_norm_epsilon,
             max_sequence_length=max_sequence_length,
+            num_encoder_layers=num_encoder_layers,
+            num_decoder_layers=num_decoder_layers,
         )
-        num_layers, hidden_dim = options["num_layers"], options["hidden_dim"]
+        hidden_dim = options["hidden_dim"]
         activation = keras.activations.get(activation)
 
         # === Layers ===
@@ -160,11 +172,11 @@ class TransformerBackbone(Backbone):
         block_options.update(activation=activation, dtype=dtype)
         self.encoder_blocks = [
             self.encoder_block_cls(name=f"encoder_block_{i}", **block_options)
-            for i in range(num_layers)
+            for i in range(options["num_encoder_layers"])
         ]
         self.decoder_blocks = [
             self.decoder_block_cls(name=f"decoder_block_{i}", **block_options)
-            for i in range(num_layers)
+            for i in range(options["num_decoder_layers"])
         ]
         self.encoder_norm = self.decoder_norm = None
         if normalize_first:
@@ -266,7 +278,8 @@ class TransformerBackbone(Backbone):
                 `"hf://user/model"`.
             load_weights: Whether to load weights. The named architectures have none.
             **kwargs: Constructor arguments that replace the preset's; named architectures need
-                `vocabulary_size`.
+                `vocabulary_size`. `num_layers` replaces the depth of both stacks, unless that of
+                one is given too.
 
         Raises:
             OSError: If a file of the folder is missing.
@@ -281,12 +294,13 @@ class TransformerBackbone(Backbone):
             )
         if "vocabulary_size" not in kwargs:
             raise ValueError(f"{preset!r} needs `vocabulary_size`, the number of tokens.")
-        return cls(**{**TRANSFORMER_PRESETS[preset]["config"], **kwargs})
+        return cls(**with_changes(TRANSFORMER_PRESETS[preset]["config"], kwargs))
 
     @classmethod
     def _load_preset(cls, preset, load_weights, **kwargs):
         folder = find_preset(preset, OF_BACKBONE)
-        load = functools.partial(super().from_preset, folder, load_weights, **kwargs)
+        changes = with_changes({}, kwargs)
+        load = functools.partial(super().from_preset, folder, load_weights, **changes)
         if not Path(folder).is_dir():
             return load()
         with checking_checksums(folder):
@@ -297,6 +311,8 @@ class TransformerBackbone(Backbone):
     def get_config(self):
         config = super().get_config()
         config.update({name: getattr(self, name) for name in OPTIONS})
+        if self.num_layers is not None:  # stated once
+            config.update(dict.fromkeys(DEPTHS))
         config["activation"] = keras.activations.serialize(self.activation)
         return config
 

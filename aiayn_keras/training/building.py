@@ -18,7 +18,7 @@ from aiayn_keras.models import (
     TransformerSeq2SeqLMPreprocessor,
     text_preprocessor,
 )
-from aiayn_keras.models.architecture import OPTIONS, RATES
+from aiayn_keras.models.architecture import DEPTHS, OPTIONS, RATES
 from aiayn_keras.models.model_folder import MAX_JSON_BYTES, WEIGHTS, check_model_folder
 from aiayn_keras.training.adapters import (
     add_adapters,
@@ -161,13 +161,17 @@ def _lengthen(weights, shape):
 
 def _check_sizes(section, sizes):
     """Refuses options that would make a different architecture, and ranks that are too large."""
-    for name, value in section.given_options.items():
+    given = section.given_options
+    for name, value in given.items():
+        own = [sizes[name]]
+        if name == "num_layers":  # holds for a stack without its own number
+            own = [sizes[stack] for stack in DEPTHS if stack not in given]
         if name == "activation":  # some activations have two names
             value = keras.activations.serialize(keras.activations.get(value))
-        if name not in RATES and value != sizes[name]:
+        if name not in RATES and any(size != value for size in own):
             raise RecipeError(
                 f"`model.{name}`={value} contradicts `model.initial`: {section.initial} has "
-                f"{sizes[name]}. Leave it out: the initial model determines the sizes."
+                f"{'+'.join(map(str, own))}. Leave it out: the initial model determines the sizes."
             )
     if (section.lora_rank or 0) > sizes["hidden_dim"]:
         raise RecipeError(

@@ -17,7 +17,13 @@ from aiayn_keras.backend import bfloat16_products
 from aiayn_keras.data import corpus_names
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
-from aiayn_keras.models.architecture import INTEGERS, check_architecture, count_weights
+from aiayn_keras.models.architecture import (
+    DEPTHS,
+    INTEGERS,
+    check_architecture,
+    count_weights,
+    with_changes,
+)
 from aiayn_keras.models.text_normalization import NORMALIZATIONS
 from aiayn_keras.models.transformer_backbone import BACKBONE_DEFAULTS
 from aiayn_keras.optimization import paper_adam
@@ -422,6 +428,16 @@ class _ModelBase(Section):
             raise ValueError("`lora_rank` needs `initial`, the model that is adapted")
         return self
 
+    @pydantic.model_validator(mode="after")
+    def _depths_decide(self):
+        given = {name: getattr(self, name) for name in ("num_layers", *DEPTHS)}
+        if None not in given.values():
+            raise ValueError(
+                "`num_layers`={} decides nothing beside `num_encoder_layers`={} and "
+                "`num_decoder_layers`={}: leave one of them out".format(*given.values())
+            )
+        return self
+
     @property
     def given_options(self):
         """Options of the `TransformerBackbone` that the recipe gives."""
@@ -431,7 +447,7 @@ class _ModelBase(Section):
     def options(self):
         """All options of a new `TransformerBackbone`: its defaults, the preset's, the recipe's."""
         preset = TRANSFORMER_PRESETS[self.preset]["config"]
-        return {**BACKBONE_DEFAULTS, **preset, **self.given_options}
+        return with_changes({**BACKBONE_DEFAULTS, **preset}, self.given_options)
 
     def count_weights(self, vocabulary_size):
         """Counts the weights of a new model and the numbers in its two tables of positions.

@@ -18,7 +18,7 @@ def cache_bytes(backbone, num_beams, source_length, target_length):
     width = backbone.num_heads * (backbone.key_dim + backbone.value_dim)
     positions = source_length + num_beams * (target_length + 2)
     token_bytes = (2 * 4 + num_beams) * num_beams * (target_length + 2)  # live, finished, visible
-    return backbone.num_layers * width * positions * itemsize + token_bytes
+    return backbone.num_decoder_layers * width * positions * itemsize + token_bytes
 
 
 def count_compilations(model, texts, batch_sizes):

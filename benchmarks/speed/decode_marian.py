@@ -61,7 +61,7 @@ def build_marian(backbone):
         f"{side}_{name}": size
         for side in ("encoder", "decoder")
         for name, size in (
-            ("layers", backbone.num_layers),
+            ("layers", getattr(backbone, f"num_{side}_layers")),
             ("attention_heads", backbone.num_heads),
             ("ffn_dim", backbone.intermediate_dim),
         )

@@ -23,8 +23,10 @@ def forward_flops(backbone, rows, source_length, target_length):
     def attention(queries, keys):
         return D * heads * (queries + keys) + heads * queries * keys
 
-    layer = attention(S, S) + attention(T, T) + attention(T, S) + 2 * D * F * (S + T)
-    return 2 * rows * (backbone.num_layers * layer + T * D * backbone.vocabulary_size)
+    encoder = backbone.num_encoder_layers * (attention(S, S) + 2 * D * F * S)
+    decoder_layer = attention(T, T) + attention(T, S) + 2 * D * F * T
+    decoder = backbone.num_decoder_layers * decoder_layer + T * D * backbone.vocabulary_size
+    return 2 * rows * (encoder + decoder)
 
 
 def training_flops(backbone, *shape):

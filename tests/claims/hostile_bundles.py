@@ -27,7 +27,7 @@ def hostile_bundles(folder):
     Args:
         folder: A folder to write them into.
     """
-    theirs = toolkits.OpenNMTTF(layers=1)
+    theirs = toolkits.OpenNMTTF(layers=(1, 1))
     paths = theirs.write_vocabularies(folder)
     for number, (name, change, message) in enumerate(_changes()):
         place = folder / str(number)

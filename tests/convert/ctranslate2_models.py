@@ -29,7 +29,7 @@ def random_spec(
         seed: Of the numbers.
         source: Tokens of the source, and of both languages if `target` is this very list.
         target: Tokens of translations.
-        num_layers: Of both sides.
+        num_layers: Of both sides, or a pair of numbers.
         has_bias: Whether the projections of attention and output have biases.
         scale: What `scale_embeddings` says.
         positions: Number of positions in the file; None leaves the sinusoids to the engine.

@@ -36,7 +36,13 @@ def settings(**options):
 
 
 def random_state(settings, num_target, num_layers=2):
-    """The tensors of a random model, in the newest names."""
+    """The tensors of a random model, in the newest names.
+
+    Args:
+        settings: Of `settings`.
+        num_target: Number of tokens of the target's vocabulary.
+        num_layers: Of a side whose number the settings do not state.
+    """
     generator = torch.Generator().manual_seed(1)
 
     def draw(*shape):
@@ -49,7 +55,7 @@ def random_state(settings, num_target, num_layers=2):
             state[f"{side}.embed_positions.weight"] = draw(2 + 17, D)
         else:
             state[f"{side}.embed_positions._float_tensor"] = torch.zeros(1)
-        for i in range(num_layers):
+        for i in range(settings.get(f"{side}_layers", num_layers)):
             layer = f"{side}.layers.{i}"
             attentions = ["self_attn"] + ["encoder_attn"] * (side == "decoder")
             for attention in attentions:

@@ -10,6 +10,7 @@ import json
 import numpy as np
 
 D, H, FF = 12, 3, 20
+SIDES = ("encoder", "decoder")
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 WORDS = ["das", "ist", "ein", "gu￭", "ter", "tag"]
 TARGET_WORDS = ["this", "is", "ein", "good", "day"]
@@ -76,15 +77,17 @@ class OpenNMTTF:
         sharing: `"NONE"`, `"SOURCE_TARGET_INPUT"`, `"TARGET"` or `"ALL"`, of its
             `EmbeddingsSharingLevel`.
         source_words, target_words: Its vocabularies, without the special tokens.
+        layers: Number of layers of the encoder and of the decoder.
         positions: Number of learned positions, small as the embeddings then are, so that the ε of
             the normalizations counts; or None for sinusoids.
     """
 
     def __init__(self, pre_norm=True, mha_bias=True, output_layer_bias=True, sharing="NONE",
-                 positions=None, layers=2, source_words=WORDS,
+                 positions=None, layers=(2, 2), source_words=WORDS,
                  target_words=TARGET_WORDS):  # fmt: skip
         self.random = np.random.default_rng(1)
-        self.layers, self.pre_norm, self.sharing = layers, pre_norm, sharing
+        self.layers = dict(zip(SIDES, layers, strict=True))
+        self.pre_norm, self.sharing = pre_norm, sharing
         is_one = sharing in ("SOURCE_TARGET_INPUT", "ALL")
         self.words = (source_words, source_words if is_one else target_words)
         sizes = [3 + len(words) + 1 for words in self.words]
@@ -96,10 +99,10 @@ class OpenNMTTF:
             self._draw("decoder/output_layer/kernel", D, sizes[1])
         if output_layer_bias:
             self._draw("decoder/output_layer/bias", sizes[1])
-        for side in ("encoder", "decoder"):
+        for side in SIDES:
             if positions:
                 self._draw(f"{side}/position_encoder/position_embedding", positions + 1, D)
-            for i in range(layers):
+            for i in range(self.layers[side]):
                 self._draw_layer(side, f"{side}/layers/{i}", mha_bias)
             if pre_norm:
                 self._draw_norm(f"{side}/layer_norm")
@@ -175,7 +178,7 @@ class OpenNMTTF:
         x = x * D**0.5
         table = self._find(f"{side}/position_encoder/position_embedding")
         x = x + (sinusoids(len(x), 1) if table is None else table[1 : len(x) + 1])
-        for i in range(self.layers):
+        for i in range(self.layers[side]):
             layer = f"{side}/layers/{i}"
             x = self._wrap(f"{layer}/self_attention", x, None, memory is not None)
             if memory is not None:
@@ -213,12 +216,13 @@ class Tensor2Tensor:
     Args:
         is_first: Whether layers are those of `transformer_base_v2`, not of `v1`.
         is_shared: The setting `shared_embedding_and_softmax_weights`.
+        layers: Number of layers of the encoder and of the decoder.
         **hparams: Other settings.
     """
 
-    def __init__(self, is_first=True, is_shared=True, has_space=True, layers=2, **hparams):
+    def __init__(self, is_first=True, is_shared=True, has_space=True, layers=(2, 2), **hparams):
         self.random = np.random.default_rng(1)
-        self.layers, self.is_first = layers, is_first
+        self.layers, self.is_first = dict(zip(SIDES, layers, strict=True)), is_first
         self.hparams = {
             "num_heads": H,
             "hidden_size": D,
@@ -240,8 +244,8 @@ class Tensor2Tensor:
             self._draw_shards(1, "softmax")
         if has_space:
             self._draw("body/target_space_embedding/kernel", 32, D)
-        for side in ("encoder", "decoder"):
-            for layer in range(layers):
+        for side in SIDES:
+            for layer in range(self.layers[side]):
                 self._draw_layer(side, f"body/{side}/layer_{layer}")
             if is_first:
                 self._draw_norm(f"body/{side}/layer_prepostprocess/layer_norm")
@@ -318,7 +322,7 @@ class Tensor2Tensor:
         return embedded * (ids != 0)[:, None]
 
     def _run(self, side, x, memory):
-        for i in range(self.layers):
+        for i in range(self.layers[side]):
             layer = f"body/{side}/layer_{i}"
             x = self._sublayer(f"{layer}/self_attention", x, None, memory is not None)
             if memory is not None:

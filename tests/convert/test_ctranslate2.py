@@ -37,9 +37,9 @@ PAIRS = [
     ("zwei ein", ""),
 ]
 VARIANTS = {
-    "pre-norm": {},
-    "post-norm, swish": {"pre_norm": False, "activation": "SWISH"},
-    "no biases, gelu": {"has_bias": False, "activation": "GELU"},
+    "pre-norm": {"num_layers": (1, 2)},
+    "post-norm, swish": {"pre_norm": False, "activation": "SWISH", "num_layers": (2, 1)},
+    "no biases, gelu": {"has_bias": False, "activation": "GELU", "num_layers": (6, 2)},
     "positions, unscaled, tanh": {"positions": 17, "scale": False, "activation": "Tanh"},
     "another scale, epsilon": {"scale": 2.5, "layer_norm_epsilon": 0.01},
     "start is end, sigmoid": {"decoder_start_token": "</s>", "activation": "Sigmoid"},
@@ -101,11 +101,15 @@ def assert_same_log_probs(folder, model, pairs):
 
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 def test_every_kind_of_model_scores_as_the_engine_does(options, tmp_path):
-    folder = write_spec(random_spec(num_layers=1, **options), tmp_path / "model")
-    pairs = PAIRS
+    num_layers = options.get("num_layers", 1)
+    folder = write_spec(random_spec(**{**options, "num_layers": num_layers}), tmp_path / "model")
+    model, pairs = convert_ctranslate2(folder), PAIRS
+    if isinstance(num_layers, tuple):
+        backbone = model.backbone
+        assert (backbone.num_encoder_layers, backbone.num_decoder_layers) == num_layers
     if "source" in options:
         pairs = [("one two never three", "five two"), ("two", "two two three"), ("one", "")]
-    assert_same_log_probs(folder, convert_ctranslate2(folder), pairs)
+    assert_same_log_probs(folder, model, pairs)
 
 
 @pytest.mark.parametrize("quantization", ["int8", "int16", "float16", "int8_float16"])
@@ -186,7 +190,12 @@ def exported(tokenizer, seed, tmp_path):
     "options",
     [
         {},
-        {"normalize_first": True, "attention_bias": True, "activation": "gelu"},
+        {
+            "normalize_first": True,
+            "attention_bias": True,
+            "activation": "gelu",
+            "num_decoder_layers": 1,
+        },
         {"position_embedding": "learned", "tie_weights": False, "logits_bias": True},
     ],
 )

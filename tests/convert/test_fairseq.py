@@ -19,14 +19,15 @@ PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 SEPARATE = {"share_all_embeddings": False}
 VARIANTS = {
     "joined": ({}, {}),
+    "deep encoder": ({"encoder_layers": 6, "decoder_layers": 2}, {}),
     "pre-norm, gelu": ({**PRE_NORM, "activation_fn": "gelu"}, {}),
-    "separate": (SEPARATE, {"is_new": False}),
+    "separate": ({**SEPARATE, "encoder_layers": 2, "decoder_layers": 1}, {"is_new": False}),
     "separate, shared output": ({**SEPARATE, "share_decoder_input_output_embed": True}, {}),
     "learned, unscaled": (
         {"encoder_learned_pos": True, "decoder_learned_pos": True, "no_scale_embedding": True},
         {},
     ),
-    "of 2018": ({}, {"is_new": False, "is_zip": False}),
+    "of 2018": ({"encoder_layers": 1}, {"is_new": False, "is_zip": False}),
     "of 2018, separate": ({**SEPARATE, **PRE_NORM}, {"is_new": False, "is_zip": False}),
 }
 
@@ -73,6 +74,9 @@ def test_logits_are_fairseq_s(options, form, tmp_path):
     special = {"<pad>": 0, "</s>": 3, "<unk>": 1}
     ids = [special[word] if word in special else tokenizer([word])[0][0] for word in words[1]]
     assert_close(ours[:, ids], expected.numpy(), rtol=0, atol=1e-4)
+    for side in ("encoder", "decoder"):
+        depth = settings.get(f"{side}_layers", 2)
+        assert getattr(model.backbone, f"num_{side}_layers") == depth
     others = np.delete(np.exp(ours - ours.max()), ids, axis=1)
     assert others.max(initial=0) < 1e-30
 
@@ -107,6 +111,16 @@ def test_neither_fairseq_nor_torch_is_imported_for_an_archive(tmp_path, monkeypa
 def test_another_model_is_refused_by_its_setting(options, message, tmp_path):
     *_, arguments = write(tmp_path, options)
     with pytest.raises(ValueError, match=rf"model\.pt.*{message}"):
+        convert_fairseq(*arguments)
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_a_checkpoint_without_a_layer_of_its_settings_is_refused(side, tmp_path):
+    settings, state, arguments = write(tmp_path, {})
+    settings[f"{side}_layers"] = 3
+    fairseq.write_checkpoint(arguments[0], settings, state)
+    message = rf"model\.pt has 2 layers of the {side}, but its settings state 3"
+    with pytest.raises(ValueError, match=message):
         convert_fairseq(*arguments)
 
 
@@ -150,7 +164,14 @@ def test_a_wrong_dictionary_is_refused_with_its_line(text, message, tmp_path):
             lambda state: state.update({"decoder.layers.0.fc2.bias": torch.zeros(7, 2)}),
             r"`decoder.layers.0.fc2.bias` has the shape \(7, 2\), expected 1 axes",
         ),
-        (lambda state: state.update({"encoder.layers.2.x": torch.zeros(2)}), "3 layers of the enc"),
+        (
+            lambda state: state.update({"encoder.layers.2.x": torch.zeros(2)}),
+            "`encoder.layers.2.self_attn.out_proj.weight` is missing",
+        ),
+        (
+            lambda state: [state.pop(name) for name in [*state] if "decoder.layers" in name],
+            "has no layer `decoder.layers.0`",
+        ),
     ],
 )
 def test_wrong_tensors_are_refused_by_name(damage, message, tmp_path):

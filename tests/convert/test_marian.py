@@ -18,8 +18,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*sacremoses:UserWarning")
 
 SOURCES, TARGETS = (list(texts) for texts in zip(*number_words(25, seed=7), strict=True))
 VARIANTS = {
-    "en-mg": {"activation_function": "swish"},
-    "tc-big": {"activation_function": "relu", "end": 17, "left_out": 0, "seed": 7},
+    "en-mg": {"activation_function": "swish", "encoder_layers": 6},
+    "tc-big": {
+        "activation_function": "relu",
+        "decoder_layers": 1,
+        "end": 17,
+        "left_out": 0,
+        "seed": 7,
+    },
 }
 
 
@@ -79,6 +85,12 @@ def test_translations_are_split_by_a_model_of_their_own(folder, ours, their_toke
     assert [texts[i] for i in known] == [TARGETS[i] for i in known]
 
 
+def test_each_stack_has_its_depth(ours, theirs):
+    depths = theirs.config.encoder_layers, theirs.config.decoder_layers
+    assert depths[0] != depths[1]
+    assert (ours.backbone.num_encoder_layers, ours.backbone.num_decoder_layers) == depths
+
+
 def test_logits_are_equal(folder, ours, theirs, their_tokenizer):
     table, tokenizer = their_table(folder), ours.preprocessor.tokenizer
     inputs, _, _ = ours.preprocessor({"encoder_text": SOURCES, "decoder_text": TARGETS})
@@ -127,6 +139,8 @@ def test_hypotheses_are_equal(folder, ours, theirs, their_tokenizer, num_beams):
 def test_exported_again_it_is_the_same_model(folder, ours, theirs, their_tokenizer, tmp_path):
     exported = export_hf_marian(ours, tmp_path / "again")
     again = transformers.MarianMTModel.from_pretrained(exported).eval()
+    for name in ("encoder_layers", "decoder_layers", "num_hidden_layers"):
+        assert getattr(again.config, name) == getattr(theirs.config, name)
     tokenizer = transformers.MarianTokenizer.from_pretrained(exported)
     table, our_table = their_table(folder), tokenizer.get_vocab()
     sources = [*SOURCES, ">>deu<< drei vier"]
@@ -217,7 +231,9 @@ def test_shards_give_the_same_model(folder, theirs, ours, tmp_path):
 
 CONFIGURATIONS = {
     "model_type": ("bart", "field `model_type`"),
-    "decoder_layers": (3, "`encoder_layers` is 2, but `decoder_layers` 3"),
+    "decoder_ffn_dim": (25, "`encoder_ffn_dim` is 24, but `decoder_ffn_dim` 25"),
+    "decoder_layers": (3, "`model.decoder.layers.[12].self_attn.out_proj.weight` is missing"),
+    "encoder_layers": (1, "`model.encoder.layers.1.* is not a tensor of the model"),
     "normalize_before": (True, "field `normalize_before`"),
     "scale_embedding": (False, "field `scale_embedding`"),
     "activation_function": ("tanh", "field `activation_function`"),

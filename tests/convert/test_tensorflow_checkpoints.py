@@ -24,9 +24,10 @@ tokenizer = toy.tokenizer
 
 OPENNMT_TF = {
     "separate, with source ends": {},
-    "shared": {"sharing": "ALL"},
+    "shared": {"sharing": "ALL", "layers": (6, 2)},
     "shared inputs, learned positions": {"sharing": "SOURCE_TARGET_INPUT", "positions": 9},
     "shared target, post-norm, no biases": {
+        "layers": (1, 2),
         "sharing": "TARGET",
         "pre_norm": False,
         "mha_bias": False,
@@ -34,9 +35,15 @@ OPENNMT_TF = {
     },
 }
 TENSOR2TENSOR = {
-    "shared": {},
-    "post-norm, padded": {"is_first": False, "vocab_divisor": 8},
-    "separate, other key width": {"is_shared": False, "attention_key_channels": 6},
+    "shared": {"num_hidden_layers": 2, "num_encoder_layers": 0, "num_decoder_layers": 0},
+    "post-norm, padded": {"is_first": False, "vocab_divisor": 8, "layers": (1, 2)},
+    "separate, other key width": {
+        "is_shared": False,
+        "attention_key_channels": 6,
+        "layers": (6, 2),
+        "num_hidden_layers": 6,
+        "num_decoder_layers": 2,
+    },
     "no target space": {"has_space": False},
 }
 
@@ -78,7 +85,7 @@ def test_logits_and_greedy_translations_are_opennmt_tf_s(options, tmp_path):
 
 def test_text_is_split_by_the_sentencepiece_model_beside_a_vocabulary(tokenizer, tmp_path):
     pieces = tokenizer.get_vocabulary()
-    theirs = toolkits.OpenNMTTF(sharing="ALL", layers=1, source_words=pieces[:3:-1])
+    theirs = toolkits.OpenNMTTF(sharing="ALL", layers=(1, 1), source_words=pieces[:3:-1])
     arguments = theirs.write(tmp_path)
     with pytest.raises(ValueError, match=r"source\.vocab: its tokens are wordpieces"):
         convert_opennmt_tf(*arguments, num_heads=3)
@@ -86,6 +93,13 @@ def test_text_is_split_by_the_sentencepiece_model_beside_a_vocabulary(tokenizer,
     found = convert_opennmt_tf(*arguments, num_heads=3).preprocessor.tokenizer
     text = "acht neun zehn uhr null"
     assert [found.id_to_token(i) for i in found(text)] == [pieces[i] for i in tokenizer(text)]
+
+
+@pytest.mark.parametrize("kind", [toolkits.OpenNMTTF, toolkits.Tensor2Tensor])
+def test_a_checkpoint_without_the_layers_of_a_side_is_refused(kind, tmp_path):
+    arguments = kind(layers=(0, 1)).write(tmp_path)
+    with pytest.raises(ValueError, match=r"has no layer `.*encoder/layers?[/_]0`"):
+        convert(kind, arguments)
 
 
 @pytest.mark.parametrize("options", TENSOR2TENSOR.values(), ids=TENSOR2TENSOR)
@@ -110,7 +124,7 @@ def test_logits_and_greedy_translations_are_tensor2tensor_s(options, tmp_path):
 
 
 def test_the_space_of_an_old_target_is_added_to_a_source(tmp_path):
-    theirs = toolkits.Tensor2Tensor(layers=1)
+    theirs = toolkits.Tensor2Tensor(layers=(1, 1))
     model = convert_tensor2tensor(*theirs.write(tmp_path), target_space=9)
     ours = logits_of(model, [*model.preprocessor.tokenizer("cat"), 3], [2])
     expected = theirs.logits([*theirs.ids(0, ["cat"]), 1], [], space=9)
@@ -130,7 +144,7 @@ def test_plain_vocabularies_of_tensor2tensor_have_an_unknown_word(tmp_path):
     [(toolkits.OpenNMTTF, ["--num-heads", "3"]), (toolkits.Tensor2Tensor, [])],
 )
 def test_the_command_converts_the_newest_checkpoint_of_a_folder(theirs, options, tmp_path):
-    _, *paths = theirs(layers=1).write(tmp_path)
+    _, *paths = theirs(layers=(1, 1)).write(tmp_path)
     prefix = find_checkpoint(tmp_path)
     for file in tmp_path.glob(f"{prefix.name}.*"):
         shutil.copy(file, tmp_path / file.name.replace(prefix.name, "older"))
@@ -156,7 +170,7 @@ def test_the_command_converts_the_newest_checkpoint_of_a_folder(theirs, options,
 )
 def test_the_command_says_which_options_go_together(options, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    toolkits.OpenNMTTF(layers=1).write(tmp_path)
+    toolkits.OpenNMTTF(layers=(1, 1)).write(tmp_path)
     result = CliRunner().invoke(main, ["convert", "ckpt-70", "--output", "out", *options])
     assert result.exit_code == 2
     assert message in result.output
@@ -170,11 +184,13 @@ def test_the_command_says_which_options_go_together(options, message, tmp_path, 
         ({"self_attention_type": "dot_product_relative"}, "`self_attention_type`"),
         ({"layer_postprocess_sequence": "dan"}, "neither 'n' and 'da' nor"),
         ({"num_heads": 10**9}, "`num_heads`"),
+        ({"num_hidden_layers": 2}, "has 1 layers of the encoder, but its settings state 2"),
+        ({"num_decoder_layers": 3}, "has 1 layers of the decoder, but its settings state 3"),
         ({"num_heads": 5}, "q/kernel` has 12 columns, not a multiple of `num_heads`, 5"),
     ],
 )
 def test_another_model_of_tensor2tensor_is_refused_by_its_setting(change, message, tmp_path):
-    theirs = toolkits.Tensor2Tensor(layers=1)
+    theirs = toolkits.Tensor2Tensor(layers=(1, 1))
     arguments = theirs.write(tmp_path)
     (tmp_path / "hparams.json").write_text(json.dumps(theirs.hparams | change))
     with pytest.raises(ValueError, match=message):
@@ -205,7 +221,7 @@ def convert(kind, arguments):
         (lambda name: {name: np.zeros(12, "int32")}, "holds no floating-point numbers"),
         (
             lambda name: {name.replace("0", "1", 1): np.zeros(12, "float32")},
-            "1 layers of the encoder and 2 of the decoder",
+            "/1/.*` is missing|layer_1/.*` is missing",
         ),
         (
             lambda name: {name.replace("bias", "other"): np.zeros(2, "float32")},
@@ -214,7 +230,7 @@ def convert(kind, arguments):
     ],
 )
 def test_wrong_variables_are_refused_by_name(kind, change, message, tmp_path):
-    theirs = kind(layers=1)
+    theirs = kind(layers=(1, 1))
     changes = change(layer_of(kind))
     theirs.variables = {
         name: value for name, value in (theirs.variables | changes).items() if value is not None
@@ -245,7 +261,7 @@ def test_wrong_variables_are_refused_by_name(kind, change, message, tmp_path):
     ],
 )
 def test_wrong_vocabularies_are_refused(kind, lines, message, tmp_path):
-    arguments = kind(layers=1).write(tmp_path)
+    arguments = kind(layers=(1, 1)).write(tmp_path)
     toolkits.write_lines(arguments[1], lines)
     with pytest.raises(ValueError, match=rf"{arguments[1].name}.*{message}"):
         convert(kind, arguments)
@@ -259,9 +275,9 @@ def test_wrong_vocabularies_are_refused(kind, lines, message, tmp_path):
     ],
 )
 def test_a_checkpoint_of_the_other_toolkit_is_refused(kind, other, tmp_path):
-    _, *paths = kind(layers=1).write(tmp_path)
+    _, *paths = kind(layers=(1, 1)).write(tmp_path)
     prefix = tmp_path / "other"
-    toolkits.write_checkpoint(prefix, other(layers=1).variables)
+    toolkits.write_checkpoint(prefix, other(layers=(1, 1)).variables)
     with pytest.raises(ValueError, match=r"it does not hold a (model|`transformer`) of"):
         convert(kind, [prefix, *paths])
 
@@ -269,7 +285,7 @@ def test_a_checkpoint_of_the_other_toolkit_is_refused(kind, other, tmp_path):
 def test_files_that_are_not_a_checkpoint_are_refused_in_one_line(tmp_path):
     with pytest.raises(FileNotFoundError, match="no checkpoint of TensorFlow"):
         find_checkpoint(tmp_path)
-    prefix, *paths = toolkits.OpenNMTTF(layers=1).write(tmp_path)
+    prefix, *paths = toolkits.OpenNMTTF(layers=(1, 1)).write(tmp_path)
     data = tmp_path / "ckpt-70.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:1000])
     with pytest.raises(ValueError, match=r"ckpt-70 cannot be read: `model/[a-z_/0-9]*.ATTR.*: "):

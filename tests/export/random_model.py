@@ -16,7 +16,7 @@ def build_random_model(tokenizer, seed, num_layers=2, **options):
     """An untrained model in which no weight is 0 or 1, of `TransformerBackbone`'s options."""
     backbone = TransformerBackbone(
         tokenizer.vocabulary_size(),
-        num_layers=num_layers,
+        num_layers,
         num_heads=H,
         hidden_dim=D,
         intermediate_dim=20,

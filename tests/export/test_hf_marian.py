@@ -30,8 +30,8 @@ VARIANTS = {
     "paper": {},
     "attention_bias": {"attention_bias": True, "logits_bias": True},
     "epsilon_of_marian": {"layer_norm_epsilon": 1e-5},
-    "swish": {"activation": "swish"},
-    "gelu": {"activation": "gelu"},
+    "swish": {"activation": "swish", "num_decoder_layers": 1},
+    "gelu": {"activation": "gelu", "num_encoder_layers": 1},
     "mixed_bfloat16": {"dtype": "mixed_bfloat16"},
 }
 

@@ -30,6 +30,7 @@ SOURCE, TARGET = 7, 11
 TEXTS = ["The old bus arrived yesterday.", "She knows that the girl is happy.", "I ☃ words!"]
 VARIANTS = {
     "every_option": {
+        "num_decoder_layers": 2,
         "normalize_first": True,
         "attention_bias": True,
         "position_embedding": "learned",
@@ -39,6 +40,7 @@ VARIANTS = {
         "layer_norm_epsilon": 0.1,
     },
     "widths_of_heads": {
+        "num_encoder_layers": 2,
         "position_embedding": "given",
         "activation": "gelu",
         "key_dim": 5,

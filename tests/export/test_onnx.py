@@ -26,6 +26,7 @@ DEMO = Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras"
 VARIANTS = {
     "paper": {"num_layers": 2},
     "marian": {
+        "num_encoder_layers": 2,
         "attention_bias": True,
         "logits_bias": True,
         "position_embedding": "given",
@@ -33,6 +34,7 @@ VARIANTS = {
         "layer_norm_epsilon": 0.1,
     },
     "other": {
+        "num_decoder_layers": 2,
         "normalize_first": True,
         "position_embedding": "learned",
         "activation": "gelu",

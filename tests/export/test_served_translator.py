@@ -117,12 +117,13 @@ def test_inputs_have_no_fixed_size(graph):
 def test_its_readme_asks_for_the_ids_that_the_model_reads(seed, tmp_path):
     pytest.importorskip("tensorflow_serving")
     tokenizer = TransformerTokenizer(train_tokenizer().proto, source_end=False)
-    model = build_random_model(tokenizer, seed, num_layers=1)
+    model = build_random_model(tokenizer, seed, num_layers=1, num_encoder_layers=2)
     folder = export_saved_model(model, tmp_path / "endless", num_beams=1)
     assert "(B, S), `pieces`, padded" in (tmp_path / "endless" / "README.md").read_text("utf-8")
     text = "one two"
     (pieces,), served = tokenizer([text]), Served(folder)
     (expected,) = served("serving_default", text=[text])["score"]
+    assert_close(expected, model.translate([text], num_beams=1)[0].score, rtol=1e-4)
     assert_close(served("generate_ids", token_ids=[[*pieces, 0]])["score"], [expected], rtol=1e-5)
     ended = served("generate_ids", token_ids=[[*pieces, tokenizer.end_token_id]])["score"][0]
     assert abs(ended - expected) > 0.01

@@ -158,6 +158,9 @@ def test_heads_that_do_not_divide_the_width_are_refused(widths):
 
 ALL_OPTIONS = {
     **TINY,
+    "num_layers": None,
+    "num_encoder_layers": 3,
+    "num_decoder_layers": 1,
     "key_dim": 2,
     "value_dim": 5,
     "dropout": 0.25,

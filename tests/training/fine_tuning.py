@@ -37,12 +37,13 @@ FIELDS = {
 }
 
 
-def write_initial(folder):
+def write_initial(folder, **options):
     """Writes a model folder such as Marian's: with biases in attention and on the logits."""
     keras.utils.set_random_seed(5)
     texts = [text for pair in PAIRS for text in pair]
     tokenizer = TransformerTokenizer.train(texts, VOCABULARY_SIZE)
-    backbone = TransformerBackbone(VOCABULARY_SIZE, attention_bias=True, logits_bias=True, **SIZES)
+    options = {"attention_bias": True, "logits_bias": True, **SIZES, **options}
+    backbone = TransformerBackbone(VOCABULARY_SIZE, **options)
     TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone)).save_to_preset(folder)
     return folder
 

@@ -4,7 +4,7 @@ import pytest
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training import RecipeError, load_recipe, train
-from aiayn_keras.training.building import build_model, read_initial
+from aiayn_keras.training.building import build_model, read_initial, read_sizes
 from aiayn_keras.training.training_data import check_known
 from tests.helpers import assert_close
 from tests.training.fine_tuning import (
@@ -70,6 +70,45 @@ def test_sizes_that_are_the_model_s_may_be_given(initial):
         initial, "model.hidden_dim=16", "model.activation=relu", "model.num_heads=2"
     )
     assert read_initial(recipe).model.backbone.hidden_dim == 16
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory):
+    return write_initial(tmp_path_factory.mktemp("models") / "deep", num_encoder_layers=2)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("model.num_encoder_layers=2",),
+        ("model.num_layers=1", "model.num_encoder_layers=2"),
+        ("model.num_layers=2", "model.num_decoder_layers=1"),
+    ],
+)
+def test_a_training_begins_with_stacks_of_different_depth(deep, settings):
+    recipe = recipe_from(deep, *settings)
+    started = read_initial(recipe)
+    backbone = build_model(recipe, started.tokenizer, started).backbone
+    assert (backbone.num_encoder_layers, backbone.num_decoder_layers) == (2, 1)
+    for actual, expected in zip(backbone.weights, started.model.backbone.weights, strict=True):
+        assert_close(actual, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["model.num_layers=2"], r"`model.num_layers`=2 contradicts .* has 2\+1\. Leave"),
+        (["model.num_layers=1"], r"`model.num_layers`=1 contradicts .* has 2\+1\. Leave"),
+        (["model.num_decoder_layers=2"], r"`model.num_decoder_layers`=2 contradicts .* has 1\."),
+        (
+            ["model.num_encoder_layers=2", "model.num_layers=3"],
+            r"`model.num_layers`=3 contradicts .* has 1\.",
+        ),
+    ],
+)
+def test_depths_that_are_not_the_model_s_are_refused(deep, settings, message):
+    with pytest.raises(RecipeError, match=message):
+        read_sizes(recipe_from(deep, *settings))
 
 
 def test_a_folder_without_a_model_is_named(initial, tmp_path):

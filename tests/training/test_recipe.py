@@ -1,4 +1,5 @@
 import inspect
+import math
 
 import keras
 import pytest
@@ -6,7 +7,8 @@ import yaml
 
 from aiayn_keras.decoding.constraints import BalancedBrackets
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.models import TransformerBackbone
+from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
+from aiayn_keras.models.architecture import depths_of
 from aiayn_keras.training import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.recipe_sections import EvaluationSection
 from tests.data.text_bytes import write
@@ -81,6 +83,38 @@ def test_every_option_of_the_backbone_is_a_field():
     assert backbone.num_layers == 1
 
 
+def test_a_recipe_states_the_depth_of_each_stack():
+    settings = ("model.num_encoder_layers=3", *SMALL)
+    recipe = load_recipe("demo", settings)
+    backbone = recipe.build_model(19).backbone
+    assert (len(backbone.encoder_blocks), len(backbone.decoder_blocks)) == (3, 1)
+    matrices = sum(math.prod(w.shape) for w in backbone.weights if len(w.shape) > 1)
+    positions = 2 * backbone.max_sequence_length * backbone.hidden_dim
+    assert recipe.model.count_weights(vocabulary_size=19) == matrices + positions
+    written = yaml.safe_load(recipe.to_yaml())["model"]
+    assert (written["num_layers"], written["num_encoder_layers"]) == (1, 3)
+    assert "num_decoder_layers" not in written
+
+
+def test_a_recipe_s_num_layers_holds_for_both_stacks_of_a_preset(monkeypatch):
+    deep = {"config": {"num_decoder_layers": 2}, "label_smoothing": 0.1}
+    monkeypatch.setitem(TRANSFORMER_PRESETS, "transformer_base", deep)
+    for settings, expected in (
+        ([], (6, 2)),
+        (["model.num_layers=3"], (3, 3)),
+        (["model.num_encoder_layers=3"], (3, 2)),
+    ):
+        options = load_recipe("wmt14_en_de_base", settings).model.options
+        assert depths_of(options) == expected
+
+
+def test_a_num_layers_that_decides_nothing_is_refused():
+    settings = ["model.num_encoder_layers=6", "model.num_decoder_layers=2", "model.num_layers=4"]
+    with pytest.raises(RecipeError, match=r"`num_layers`=4 decides nothing beside .*=6 and .*=2"):
+        load_recipe("wmt14_en_de_base", settings)
+    assert load_recipe("wmt14_en_de_base", settings[:2]).model.num_layers is None
+
+
 def test_a_recipe_builds_the_preset_it_names():
     recipe = load_recipe("wmt14_en_de_base", ["model.preset=transformer_tiny"])
     ours = recipe.build_model(31).backbone.get_config()
@@ -147,6 +181,7 @@ def test_an_unknown_recipe_gets_the_names():
         ("model.dropout=0.995", "`dropout` must be at least 0 and at most 0.99"),
         ("model.num_heads=7", "`hidden_dim` must be a multiple of `num_heads`"),
         ("optimizer.label_smoothing=0.995", "`optimizer.label_smoothing`: .*equal to 0.99"),
+        ("model.num_decoder_layers=0", "`model.num_decoder_layers`: .*than or equal to 1.*0"),
         ("model.num_layers=0", "`model.num_layers`: .*greater than or equal to 1.*0"),
         ("model.activation=rely", "`model.activation`: Could not interpret .*rely"),
         (

@@ -46,13 +46,13 @@ def test_operations_of_a_product(name, flops):
 
 def test_the_model_has_two_operations_for_a_weight_and_token():
     keras.utils.set_random_seed(0)
-    backbone = TransformerBackbone(37, 2, 3, 12, 20, key_dim=4)
+    backbone = TransformerBackbone(37, 2, 3, 12, 20, key_dim=4, num_decoder_layers=3)
     D, F, V, S, T, B = 12, 20, 37, 5, 7, 2
     attention, feed_forward = 4 * D * D, 2 * D * F
     source = 2 * (attention + feed_forward)  # weights that a source token meets
-    source += 2 * (2 * D * D)  # the decoder's keys and values of the memory
-    target = 2 * (attention + 2 * D * D + feed_forward) + V * D
-    pairs = 2 * 2 * D * (S * S + T * T + T * S)
+    source += 3 * (2 * D * D)  # the decoder's keys and values of the memory
+    target = 3 * (attention + 2 * D * D + feed_forward) + V * D
+    pairs = 2 * 2 * D * S * S + 3 * 2 * D * (T * T + T * S)
     expected = 2 * B * (source * S + target * T + pairs)
     assert forward_flops(backbone, B, S, T) == expected
     assert training_flops(backbone, B, S, T) == 3 * expected
