@@ -113,7 +113,8 @@ def join_masks(
     if memory_mask is not None:
         masks.append(_hide_padding(query_mask, memory_mask))
     if use_causal_mask:
-        masks.append(make_causal_mask(query[:1, :, 0], memory[:1, :, 0]))
+        keys = () if memory is query else (memory[:1, :, 0],)
+        masks.append(make_causal_mask(query[:1, :, 0], *keys))
     return combine_masks(*masks) if masks else None
 
 
