@@ -58,3 +58,10 @@ def test_every_public_name_is_there():
 def test_an_unknown_name_is_an_error_that_names_it():
     with pytest.raises(AttributeError, match="'aiayn_keras' has no attribute 'Transfromer'"):
         aiayn_keras.Transfromer  # noqa: B018
+
+
+def test_the_paper_s_parts_and_the_packages_of_data_and_exports_are_at_the_top():
+    for name in ("DecoderBlock", "EncoderBlock", "MultiHeadAttention", "PositionalEmbedding"):
+        assert getattr(aiayn_keras, name) is getattr(aiayn_keras.layers, name)
+    assert aiayn_keras.data.TokenBatches
+    assert aiayn_keras.export.export_saved_model

@@ -7,6 +7,7 @@ from keras import ops
 
 from aiayn_keras.backend import float32_matmul_transposed, project_together
 from aiayn_keras.layers.add_norm import Dropout
+from aiayn_keras.layers.masks import check_attention_mask, check_padding_mask, join_masks
 
 # Finite, so that a fully masked row stays finite, in float16 too.
 MASKED_SCORE = -3e4
@@ -74,11 +75,25 @@ class MultiHeadAttention(keras.layers.Layer):
         query: Float tensor `(B, T, D)`, the source of the queries.
         memory: Float tensor `(B, S, D)`, the source of keys and values; `query` itself in
             self-attention.
-        mask: Boolean tensor `(B, T, S)`, True where attention is allowed; the first and second
-            axes may be 1.
+        attention_mask: Boolean tensor `(B, T, S)`, True where attention is allowed; the first and
+            second axes may be 1.
+        query_mask: Boolean tensor `(B, T)`, True on real positions, or integers that number
+            sentences, 0 for padding. Defaults to the mask that Keras has attached to `query`,
+            which the output carries on.
+        memory_mask: Boolean or integer tensor `(B, S)`, likewise; no query attends to padding.
+            Defaults to the mask that Keras has attached to `memory`.
+        use_causal_mask: Whether a query attends to no position after its own.
+        return_attention_scores: Whether to return the attention weights, too. As in Keras, dropout
+            does not change them.
 
     Returns:
-        Float tensor `(B, T, D)`.
+        Float tensor `(B, T, D)`, or with `return_attention_scores` a tuple of it and the float32
+        weights `(B, H, T, S)`. A query that may attend to nothing attends to everything evenly.
+
+    Raises:
+        ValueError: For a mask of floats, or one whose rank or shape does not fit; for a `query` or
+            `memory` that has not three axes; for `return_attention_scores` in a subclass that
+            attends in its own way and does not say in `weights_of` how.
 
     Example:
         >>> attention = MultiHeadAttention(num_heads=3, key_dim=4)
@@ -111,6 +126,7 @@ class MultiHeadAttention(keras.layers.Layer):
         )
 
     def build(self, query_shape, memory_shape):
+        _check_ranks(query=query_shape, memory=memory_shape)
         self.query_dense.build(query_shape)
         self.key_dense.build(memory_shape)
         self.value_dense.build(memory_shape)
@@ -118,14 +134,37 @@ class MultiHeadAttention(keras.layers.Layer):
         self.output_dense.build((*query_shape[:-1], self.num_heads * self.value_dim))
         self.dropout_layer.build((None, self.num_heads, query_shape[1], memory_shape[1]))
 
-    def call(self, query, memory, mask=None, training=None):
+    def call(
+        self,
+        query,
+        memory,
+        attention_mask=None,
+        training=None,
+        query_mask=None,
+        memory_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+    ):
+        _check_ranks(query=query.shape, memory=memory.shape)
+        mask = join_masks(
+            query,
+            memory,
+            check_attention_mask("attention_mask", attention_mask, query, memory),
+            check_padding_mask("query_mask", query_mask, query),
+            check_padding_mask("memory_mask", memory_mask, memory),
+            use_causal_mask,
+        )
         if query is memory:
             layers = self.query_dense, self.key_dense, self.value_dense
-            query, key, value = project_together(query, layers)
+            x, key, value = project_together(query, layers)
             key, value = self._split_memory(key, value)
         else:
-            query, (key, value) = self.query_dense(query), self.project_memory(memory)
-        return self._attend(query, key, value, mask, training)
+            x, (key, value) = self.query_dense(query), self.project_memory(memory)
+        output = self._attend(x, key, value, mask, training)
+        if not return_attention_scores:
+            return output
+        self._check_weights_are_known()
+        return output, self.weights_of(query, memory, mask)
 
     def attend(self, query, key, value, mask=None, training=None):
         """Attends from `query (B, T, D)` to keys and values that have already been projected."""
@@ -145,6 +184,18 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _split_memory(self, key, value):
         return self._split_heads(key, self.key_dim), self._split_heads(value, self.value_dim)
+
+    def _check_weights_are_known(self):
+        own = [
+            name
+            for name in ("_attend", "weights_of")
+            if getattr(type(self), name) is not getattr(MultiHeadAttention, name)
+        ]
+        if own == ["_attend"]:
+            raise ValueError(
+                f"`return_attention_scores` needs {type(self).__name__}.weights_of: the class "
+                "attends in its own way, and the usual weights would not be those."
+            )
 
     def weights_of(self, query, memory, mask=None):
         """Attention weights `(B, H, T, S)` in float32, for inspection."""
@@ -170,6 +221,15 @@ class MultiHeadAttention(keras.layers.Layer):
     def compute_output_shape(self, query_shape, memory_shape):
         return query_shape
 
+    def compute_output_spec(self, query, memory, *args, return_attention_scores=False, **kwargs):
+        output = super().compute_output_spec(query, memory, *args, **kwargs)
+        return (output, self.weights_spec(query, memory)) if return_attention_scores else output
+
+    def weights_spec(self, query, memory):
+        """A `keras.KerasTensor` of the shape and dtype of the attention weights."""
+        shape = query.shape[0], self.num_heads, query.shape[1], memory.shape[1]
+        return keras.KerasTensor(shape, dtype="float32")
+
     def get_config(self):
         config = super().get_config()
         config.update(
@@ -185,7 +245,14 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 def _add_head_axis(mask):
-    """Broadcasts a mask over heads, and a mask of keys `(B, S)`, like Keras', over queries."""
-    if mask is not None and len(mask.shape) == 2:
-        mask = ops.expand_dims(mask, axis=1)
+    """Broadcasts a mask `(B, T, S)` over heads."""
     return None if mask is None else ops.expand_dims(mask, axis=1)
+
+
+def _check_ranks(**shapes):
+    for name, shape in shapes.items():
+        if len(shape) != 3:
+            raise ValueError(
+                f"`{name}` must have three axes, batch, positions and width. "
+                f"Received: shape={tuple(shape)}. Make one axis of the positions of an image first."
+            )

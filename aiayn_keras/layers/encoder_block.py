@@ -4,10 +4,12 @@
 """
 
 import keras
+from keras import ops
 
 from aiayn_keras.layers.add_norm import AddNorm
 from aiayn_keras.layers.attention import MultiHeadAttention
 from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
+from aiayn_keras.layers.masks import check_attention_mask, check_padding_mask, join_masks
 
 
 class TransformerBlock(keras.layers.Layer):
@@ -71,6 +73,24 @@ class TransformerBlock(keras.layers.Layer):
             name=name,
         )
 
+    def _function_of(self, attention, memory, mask, training, scores):
+        """An attention as a function of its queries, which are its memory if that is None.
+
+        It appends its weights to `scores`, if that is a list.
+        """
+
+        def attend(query):
+            keys = query if memory is None else memory
+            if scores is None:
+                return attention(query, keys, mask, training=training)
+            output, weights = attention(
+                query, keys, mask, training=training, return_attention_scores=True
+            )
+            scores.append(weights)
+            return output
+
+        return attend
+
     def _add_norm(self, name):
         return self.add_norm_cls(
             dropout=self.dropout,
@@ -79,6 +99,10 @@ class TransformerBlock(keras.layers.Layer):
             dtype=self.dtype_policy,
             name=name,
         )
+
+    def compute_mask(self, x, previous_mask):
+        # Numbers of sentences would be weights to a loss.
+        return None if previous_mask is None else ops.cast(previous_mask, "bool")
 
     def build(self, x_shape):
         self.self_attention.build(x_shape, x_shape)
@@ -141,15 +165,51 @@ class EncoderBlock(TransformerBlock):
 
     Call arguments:
         x: Float tensor `(B, S, D)`.
-        mask: Boolean tensor `(B, S, S)`, True where attention is allowed; or `(B, S)`, True for the
-            positions that may be attended to, as Keras hands on from an embedding's `mask_zero`.
+        attention_mask: Boolean tensor `(B, S, S)`, True where attention is allowed; the first and
+            second axes may be 1.
+        mask: Boolean tensor `(B, S)`, True on real positions, or integers that number sentences, 0
+            for padding: no position attends to padding. Defaults to the mask that Keras has
+            attached to `x`, such as that of an embedding with `mask_zero`. The output carries it
+            on.
+        use_causal_mask: Whether a position attends to no later one.
+        return_attention_scores: Whether to return the attention weights, too.
 
     Returns:
-        Float tensor `(B, S, D)`.
+        Float tensor `(B, S, D)`, or with `return_attention_scores` a tuple of it and the float32
+        weights `(B, H, S, S)`.
+
+    Raises:
+        ValueError: For a mask of floats, or one whose rank or shape does not fit.
+
+    Example:
+        >>> tokens = keras.ops.convert_to_tensor([[5, 8, 3, 0, 0], [2, 9, 0, 0, 0]])
+        >>> x = keras.layers.Embedding(10, 12, mask_zero=True)(tokens)
+        >>> tuple(EncoderBlock(num_heads=3, key_dim=4, intermediate_dim=48)(x).shape)
+        (2, 5, 12)
     """
 
-    def call(self, x, mask=None, training=None):
-        return encoder_layer(self, x, lambda y: self.self_attention(y, y, mask, training=training))
+    def call(
+        self,
+        x,
+        attention_mask=None,
+        training=None,
+        mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+    ):
+        mask = check_padding_mask("mask", mask, x)
+        attention_mask = check_attention_mask("attention_mask", attention_mask, x, x)
+        attention_mask = join_masks(x, x, attention_mask, mask, mask, use_causal_mask)
+        scores = [] if return_attention_scores else None
+        attend = self._function_of(self.self_attention, None, attention_mask, training, scores)
+        x = encoder_layer(self, x, attend)
+        return (x, *scores) if return_attention_scores else x
 
     def compute_output_shape(self, x_shape):
         return x_shape
+
+    def compute_output_spec(self, x, *args, return_attention_scores=False, **kwargs):
+        output = super().compute_output_spec(x, *args, **kwargs)
+        if not return_attention_scores:
+            return output
+        return output, self.self_attention.weights_spec(x, x)

@@ -1,9 +1,11 @@
 """Boolean masks, True where attention is allowed (paper 3.2.3).
 
 A padding mask is an integer tensor: 0 marks padding, and 1, 2, 3 … number the sentences packed
-into a row. A mask of ones is the ordinary case of one sentence per row.
+into a row. A mask of ones is the ordinary case of one sentence per row. Layers also take Keras'
+own padding masks, which are boolean and True on real positions.
 """
 
+import keras
 from keras import ops
 
 
@@ -23,18 +25,27 @@ def make_attention_mask(query_padding_mask, key_padding_mask):
     return ops.logical_and(same_sentence, ops.not_equal(key_padding_mask, 0))
 
 
-def make_causal_mask(padding_mask):
+def make_causal_mask(query_padding_mask, key_padding_mask=None):
     """Hides the future: position t looks at positions up to and including t.
 
     Args:
-        padding_mask: Integer tensor `(B, T)`; only its shape is read.
+        query_padding_mask: Integer tensor `(B, T)`; only its shape is read.
+        key_padding_mask: Integer tensor `(B, S)`, likewise; that of the queries in self-attention.
 
     Returns:
-        Boolean tensor `(B, T, T)`, True on and below the diagonal.
+        Boolean tensor `(B, T, S)`, True on and below the diagonal.
     """
+    query_positions = key_positions = _positions(query_padding_mask)
+    if key_padding_mask is not None:
+        key_positions = _positions(key_padding_mask)
+    return ops.greater_equal(
+        ops.expand_dims(query_positions, axis=2), ops.expand_dims(key_positions, axis=1)
+    )
+
+
+def _positions(padding_mask):
     # A running sum, since `arange` needs a length and a symbolic tensor has none.
-    positions = ops.cumsum(ops.ones_like(padding_mask, dtype="int32"), axis=1)
-    return ops.greater_equal(ops.expand_dims(positions, axis=2), ops.expand_dims(positions, axis=1))
+    return ops.cumsum(ops.ones_like(padding_mask, dtype="int32"), axis=1)
 
 
 def combine_masks(*masks):
@@ -75,3 +86,116 @@ def sentence_positions(padding_mask):
     same_sentence = make_attention_mask(padding_mask, padding_mask)
     earlier_or_self = combine_masks(same_sentence, make_causal_mask(padding_mask))
     return ops.maximum(ops.sum(ops.cast(earlier_or_self, "int32"), axis=2) - 1, 0)
+
+
+def join_masks(
+    query, memory, attention_mask=None, query_mask=None, memory_mask=None, use_causal_mask=False
+):
+    """Makes one mask of those that a layer is called with.
+
+    Args:
+        query: Float tensor `(B, T, D)`.
+        memory: Float tensor `(B, S, D)`.
+        attention_mask: Boolean tensor from `check_attention_mask`, or None.
+        query_mask: Boolean or integer tensor `(B, T)` from `check_padding_mask`, or None.
+        memory_mask: Boolean or integer tensor `(B, S)`, likewise. If one of the two is of integers,
+            they number sentences, and a position sees its own sentence only; what is boolean or
+            missing is sentence 1. Otherwise every query sees the real positions of the memory.
+        use_causal_mask: Whether position t sees no position of the memory after t.
+
+    Returns:
+        Boolean tensor that broadcasts to `(B, T, S)`, True where attention is allowed; None if
+        everything is.
+    """
+    masks = []
+    if attention_mask is not None:
+        masks.append(attention_mask)
+    if memory_mask is not None:
+        masks.append(_hide_padding(query_mask, memory_mask))
+    if use_causal_mask:
+        keys = () if memory is query else (memory[:1, :, 0],)
+        masks.append(make_causal_mask(query[:1, :, 0], *keys))
+    return combine_masks(*masks) if masks else None
+
+
+def _hide_padding(query_mask, memory_mask):
+    if all(mask is None or _dtype(mask) == "bool" for mask in (query_mask, memory_mask)):
+        return ops.expand_dims(memory_mask, axis=1)
+    if query_mask is None:
+        query_mask = ops.ones_like(memory_mask[:, :1])
+    return make_attention_mask(ops.cast(query_mask, "int32"), ops.cast(memory_mask, "int32"))
+
+
+def check_attention_mask(name, mask, query, memory):
+    """Refuses what is not a mask of pairs of positions.
+
+    Args:
+        name: Name of the caller's argument.
+        mask: The argument; None is allowed.
+        query: Float tensor `(B, T, D)`.
+        memory: Float tensor `(B, S, D)`.
+
+    Returns:
+        The mask as a boolean tensor, or None.
+
+    Raises:
+        ValueError: Unless it has rank 3 and is boolean or of integers, with a shape that fits; the
+            first and second axes may be 1.
+    """
+    if mask is None:
+        return None
+    sizes = query.shape[0], query.shape[1], memory.shape[1]
+    advice = {
+        2: "A mask of padding, one value for each position, goes into an argument that ends in "
+        "`mask` alone; one of pairs of positions, alike for all rows, needs an axis in front.",
+        4: "All heads share one mask: leave their axis out.",
+    }
+    _check_shape(name, mask, "(B, T, S)", sizes, advice, may_be_one=(0, 1))
+    return mask if _dtype(mask) == "bool" else ops.not_equal(mask, 0)
+
+
+def check_padding_mask(name, mask, x):
+    """Refuses what is not a mask of positions.
+
+    Args:
+        name: Name of the caller's argument.
+        mask: The argument; None is allowed.
+        x: Float tensor `(B, T, D)`, whose positions are masked.
+
+    Returns:
+        The mask, boolean or of integers, or None.
+
+    Raises:
+        ValueError: Unless it has rank 2 and is boolean or of integers, with a shape that fits; the
+            first axis may be 1.
+    """
+    if mask is not None:
+        advice = {3: "A mask of pairs of positions goes into an argument `..attention_mask`."}
+        _check_shape(name, mask, "(B, T)", tuple(x.shape[:2]), advice, may_be_one=(0,))
+    return mask
+
+
+def _check_shape(name, mask, letters, sizes, advice, may_be_one):
+    dtype, shape = _dtype(mask), tuple(mask.shape)
+    if dtype.startswith(("float", "bfloat")):
+        raise ValueError(
+            f"`{name}` must be boolean, True where attention is allowed. Received: dtype={dtype}. "
+            f"Pass `{name}=mask == 0` if it is a mask that is added to scores, `{name}=mask != 0` "
+            "if 1 stands for True."
+        )
+    if len(shape) != len(sizes):
+        raise ValueError(
+            f"`{name}` must have rank {len(sizes)}, {letters}. Received: rank {len(shape)}, "
+            f"shape={shape}. {advice.get(len(shape), '')}".rstrip()
+        )
+    for axis, (received, wanted) in enumerate(zip(shape, sizes, strict=True)):
+        fits = None in (received, wanted) or received == wanted
+        if not fits and not (received == 1 and axis in may_be_one):
+            raise ValueError(
+                f"`{name}` must have rank {len(sizes)} and shape {letters} = {tuple(sizes)}. "
+                f"Received: rank {len(shape)}, shape={shape}."
+            )
+
+
+def _dtype(mask):
+    return keras.backend.standardize_dtype(mask.dtype)

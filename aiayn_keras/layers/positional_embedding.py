@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.layers.add_norm import Dropout
-from aiayn_keras.layers.masks import sentence_positions
+from aiayn_keras.layers.masks import check_padding_mask, sentence_positions
 
 
 def sinusoidal_encoding(length, hidden_dim):
@@ -35,12 +35,14 @@ def sinusoidal_encoding(length, hidden_dim):
 class PositionalEmbedding(keras.layers.Layer):
     """`Dropout(√d_model · embedding + position)` (paper 3.4, 3.5 and 5.4).
 
-    Positions start again from 0 in every sentence of a packed row.
+    Positions start again from 0 in every sentence of a packed row. A mask that Keras has attached
+    to `x` is carried on, and moves no position.
 
     Args:
         max_sequence_length: Number of positions, in tokens. Later positions have no encoding:
-            the caller must refuse or cut longer input. For them JAX returns NaN, TensorFlow
-            returns wrong rows under XLA or on a GPU, and otherwise the backend raises an error.
+            beside a `padding_mask`, the caller must refuse or cut longer input. For them JAX
+            returns NaN, TensorFlow returns wrong rows under XLA or on a GPU, and otherwise the
+            backend raises an error.
         kind: `"sinusoidal"`, the paper's default; `"learned"`, a trained table (row E of the
             paper's Table 3); or `"given"`, a table that is not trained but comes with the weights,
             such as the sinusoids of other packages, which are not interleaved.
@@ -48,17 +50,25 @@ class PositionalEmbedding(keras.layers.Layer):
 
     Call arguments:
         x: Float tensor `(B, T, D)`, token embeddings. D is even.
-        padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
+        padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding; or a boolean one,
+            True on real positions. Without it, positions count from 0 to T - 1.
 
     Returns:
         Float tensor `(B, T, D)`.
 
     Raises:
-        ValueError: At construction for an unknown `kind`, at build for an odd D.
+        ValueError: At construction for an unknown `kind`; at build for an odd D or an `x` that has
+            not three axes; for a `padding_mask` of floats or of another shape; for more positions
+            than `max_sequence_length`, without a `padding_mask`.
+
+    Example:
+        >>> tuple(PositionalEmbedding(max_sequence_length=9)(keras.ops.ones((2, 7, 12))).shape)
+        (2, 7, 12)
     """
 
     def __init__(self, max_sequence_length=1024, kind="sinusoidal", dropout=0.1, **kwargs):
         super().__init__(**kwargs)
+        self.supports_masking = True
         if kind not in ("sinusoidal", "learned", "given"):
             raise ValueError(
                 f'`kind` must be "sinusoidal", "learned" or "given". Received: kind={kind!r}.'
@@ -70,7 +80,12 @@ class PositionalEmbedding(keras.layers.Layer):
         # === Layers ===
         self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
-    def build(self, x_shape, padding_mask_shape):
+    def build(self, x_shape, padding_mask_shape=None):
+        if len(x_shape) != 3:
+            raise ValueError(
+                "`x` must have three axes, batch, positions and width. "
+                f"Received: shape={tuple(x_shape)}."
+            )
         hidden_dim = x_shape[-1]
         if hidden_dim % 2:
             raise ValueError(
@@ -88,15 +103,27 @@ class PositionalEmbedding(keras.layers.Layer):
             )
         self.dropout_layer.build(x_shape)
 
-    def call(self, x, padding_mask, training=None):
+    def call(self, x, padding_mask=None, training=None):
         scale = ops.cast(math.sqrt(x.shape[-1]), x.dtype)
-        encoding = ops.take(
-            ops.convert_to_tensor(self.table), sentence_positions(padding_mask), axis=0
-        )
+        table = ops.convert_to_tensor(self.table)
+        if padding_mask is None:
+            encoding = self._first_positions(table, x)
+        else:
+            padding_mask = check_padding_mask("padding_mask", padding_mask, x)
+            encoding = ops.take(table, sentence_positions(padding_mask), axis=0)
         x = x * scale + ops.cast(encoding, x.dtype)
         return self.dropout_layer(x, training=training)
 
-    def compute_output_shape(self, x_shape, padding_mask_shape):
+    def _first_positions(self, table, x):
+        """The encodings `(T, D)` of positions 0 to T - 1."""
+        if x.shape[1] is not None and x.shape[1] > self.max_sequence_length:
+            raise ValueError(
+                f"`x` must have at most `max_sequence_length` positions. Received: "
+                f"{x.shape[1]} positions, max_sequence_length={self.max_sequence_length}."
+            )
+        return table[: ops.shape(x)[1]]
+
+    def compute_output_shape(self, x_shape, padding_mask_shape=None):
         return x_shape
 
     def get_config(self):

@@ -12,6 +12,7 @@ from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm import TransformerSeq2SeqLM
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
+    pack_token_ids,
     text_preprocessor,
 )
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
@@ -27,5 +28,6 @@ __all__ = [
     "TransformerSeq2SeqLMPreprocessor",
     "TransformerTokenizer",
     "Translation",
+    "pack_token_ids",
     "text_preprocessor",
 ]

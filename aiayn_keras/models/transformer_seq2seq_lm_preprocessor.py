@@ -6,9 +6,12 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.common.checks import check_integer
+from aiayn_keras.decoding.text_batches import check_equal_lengths
 from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
+
+_MAX_TOKEN_ID = INTEGERS["vocabulary_size"][1] - 1
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -169,3 +172,63 @@ def text_preprocessor(tokenizer, backbone):
 
 def _decoder_part(inputs):
     return {name: value for name, value in inputs.items() if name.startswith("decoder_")}
+
+
+def pack_token_ids(encoder_token_ids, decoder_token_ids, pad_token_id=0):
+    """Makes the model's four inputs of token ids.
+
+    Args:
+        encoder_token_ids: The sources, B rows of integers: an array or tensor `(B, S)` that is
+            filled up with `pad_token_id`, or a list of lists of any lengths.
+        decoder_token_ids: What the decoder reads, B rows likewise.
+        pad_token_id: Id that stands for no token; what is missing at the ends of rows gets it, too.
+
+    Returns:
+        Dictionary of int32 arrays: `encoder_token_ids` and `encoder_padding_mask (B, S)`,
+        `decoder_token_ids` and `decoder_padding_mask (B, T)`. Masks are 0 where the id is
+        `pad_token_id`, otherwise 1.
+
+    Raises:
+        TypeError: For ids that are not integers.
+        ValueError: For ids that are not rows, for ids out of range, and for sides of unequal
+            length.
+
+    Example:
+        >>> inputs = pack_token_ids([[5, 3, 8], [9]], [[2, 7], [2, 4]])
+        >>> inputs["encoder_padding_mask"].tolist()
+        [[1, 1, 1], [1, 0, 0]]
+    """
+    pad_token_id = check_integer("pad_token_id", pad_token_id, 0, _MAX_TOKEN_ID)
+    sides = {"encoder": encoder_token_ids, "decoder": decoder_token_ids}
+    sides = {side: _rows_of(f"{side}_token_ids", ids) for side, ids in sides.items()}
+    check_equal_lengths(**{f"{side}_token_ids": rows for side, rows in sides.items()})
+    inputs = {}
+    for side, rows in sides.items():
+        ids = np.full((len(rows), max(map(len, rows), default=0)), pad_token_id, dtype="int32")
+        for row, values in zip(ids, rows, strict=True):
+            row[: len(values)] = values
+        inputs[f"{side}_token_ids"] = ids
+        inputs[f"{side}_padding_mask"] = (ids != pad_token_id).astype("int32")
+    return inputs
+
+
+def _rows_of(name, ids):
+    if not isinstance(ids, (list, tuple)):
+        ids = np.atleast_1d(ops.convert_to_numpy(ids))
+    rows = [np.asarray(row) for row in ids]
+    for i, row in enumerate(rows):
+        if row.ndim != 1:
+            raise ValueError(
+                f"`{name}` must be rows of token ids. Received: row {i} has {row.ndim} axes."
+            )
+        if row.size and not np.issubdtype(row.dtype, np.integer):
+            raise TypeError(
+                f"`{name}` must be integers. Received: row {i} has dtype={row.dtype}. "
+                "Text goes to a `TransformerSeq2SeqLMPreprocessor`."
+            )
+        if row.size and not 0 <= row.min() <= row.max() <= _MAX_TOKEN_ID:
+            raise ValueError(
+                f"`{name}` must be from 0 to {_MAX_TOKEN_ID}. Received: row {i} has ids from "
+                f"{row.min()} to {row.max()}."
+            )
+    return rows

@@ -68,7 +68,7 @@ def test_a_mask_of_keras_for_keys_alone_is_one_for_all_queries():
     block = encoder_block()
     expected = block(to_numpy(embedded), np.repeat((ids != 0)[:, None], S, axis=1))
     assert_close(block(embedded), expected, 1e-5, 1e-5)
-    assert_close(block(to_numpy(embedded), ids != 0), expected, 1e-5, 1e-5)
+    assert_close(block(to_numpy(embedded), mask=ids != 0), expected, 1e-5, 1e-5)
 
 
 def test_dropout_is_off_at_inference():

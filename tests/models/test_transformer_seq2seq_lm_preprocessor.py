@@ -2,7 +2,11 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLMPreprocessor
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLMPreprocessor,
+    pack_token_ids,
+)
 from tests.helpers import assert_close
 
 PAIRS = {"encoder_text": ["eins zwei", "fünf"], "decoder_text": ["one", "five nine six"]}
@@ -91,3 +95,54 @@ def test_a_preset_holds_lengths_and_vocabulary(preprocessor, tmp_path):
 def test_lengths_must_be_those_of_a_row(tokenizer, lengths, error, message):
     with pytest.raises(error, match=message):
         TransformerSeq2SeqLMPreprocessor(tokenizer, *lengths)
+
+
+SOURCES, TARGETS = [[5, 3, 8], [9]], [[2, 7], [2]]
+PACKED = {
+    "encoder_token_ids": [[5, 3, 8], [9, 0, 0]],
+    "encoder_padding_mask": [[1, 1, 1], [1, 0, 0]],
+    "decoder_token_ids": [[2, 7], [2, 0]],
+    "decoder_padding_mask": [[1, 1], [1, 0]],
+}
+
+
+def test_token_ids_of_any_kind_become_the_four_inputs():
+    as_arrays = [PACKED["encoder_token_ids"], np.array(PACKED["decoder_token_ids"])]
+    as_tensors = [keras.ops.convert_to_tensor(ids) for ids in as_arrays]
+    for sides in ((SOURCES, TARGETS), as_arrays, as_tensors, (SOURCES, as_tensors[1])):
+        inputs = pack_token_ids(*sides)
+        assert list(inputs) == list(PACKED)
+        for name, expected in PACKED.items():
+            assert inputs[name].dtype == "int32"
+            np.testing.assert_array_equal(inputs[name], expected)
+
+
+def test_the_id_that_stands_for_no_token_may_be_another():
+    inputs = pack_token_ids([[0, 3], [0]], [[2, 9, 7], [9]], pad_token_id=9)
+    np.testing.assert_array_equal(inputs["encoder_token_ids"], [[0, 3], [0, 9]])
+    np.testing.assert_array_equal(inputs["encoder_padding_mask"], [[1, 1], [1, 0]])
+    np.testing.assert_array_equal(inputs["decoder_padding_mask"], [[1, 0, 1], [0, 0, 0]])
+
+
+def test_a_model_takes_packed_token_ids():
+    backbone = TransformerBackbone(11, 1, 2, 8, 16, max_sequence_length=5)
+    outputs = backbone(pack_token_ids(SOURCES, TARGETS))
+    assert tuple(outputs["decoder_sequence_output"].shape) == (2, 2, 8)
+
+
+@pytest.mark.parametrize(
+    ("sources", "error", "message"),
+    [
+        ([[1.0, 2.0]], TypeError, r"`encoder_token_ids` must be integers.*row 0 has dtype=float64"),
+        (["eins"], ValueError, r"`encoder_token_ids` must be rows.*row 0 has 0 axes"),
+        ("eins", ValueError, r"`encoder_token_ids` must be rows"),
+        (np.array([1, 2]), ValueError, r"must be rows of token ids.*row 0 has 0 axes"),
+        ([[[1]]], ValueError, r"row 0 has 2 axes"),
+        ([[1, -1]], ValueError, r"from 0 to \d+\. Received: row 0 has ids from -1 to 1"),
+        ([[1 << 32]], ValueError, r"ids from 4294967296 to 4294967296"),
+        ([[1], [2]], ValueError, r"must be of equal length\. Received: 2 encoder_token_ids, 1 dec"),
+    ],
+)
+def test_what_are_no_token_ids_is_refused(sources, error, message):
+    with pytest.raises(error, match=message):
+        pack_token_ids(sources, [[1]])
