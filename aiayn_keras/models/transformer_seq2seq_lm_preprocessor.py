@@ -28,8 +28,8 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         x: Dictionary of two strings or lists of strings, `encoder_text` and `decoder_text`.
 
     Returns:
-        A tuple `(x, y, sample_weight)`: the dictionary of the model's inputs, labels `(B, T)` and
-        weights `(B, T)`, which are 0 on padding.
+        A tuple `(x, y, sample_weight)`: the dictionary of the model's inputs and labels `(B, T)`,
+        all int32, and float32 weights `(B, T)`, 1 for labels and 0 for padding.
 
     Raises:
         TypeError: For a length that is not an integer.
@@ -69,13 +69,13 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         if self._has_target_tokenizer():
             targets, y, sample_weight = self._of_targets()(x, **lengths)
             inputs |= _decoder_part(targets)
-        return inputs, y, sample_weight
+        return _with_integer_masks(inputs), y, _cast(sample_weight, "float32")
 
     def generate_preprocess(self, x, **lengths):
         inputs = super().generate_preprocess(x, **lengths)
         if isinstance(x, dict) and self._has_target_tokenizer():
             inputs |= _decoder_part(self._of_targets().generate_preprocess(x, **lengths))
-        return inputs
+        return _with_integer_masks(inputs)
 
     def _has_target_tokenizer(self):
         return self.tokenizer.of_targets() is not self.tokenizer
@@ -132,3 +132,20 @@ def text_preprocessor(tokenizer, backbone):
 
 def _decoder_part(inputs):
     return {name: value for name, value in inputs.items() if name.startswith("decoder_")}
+
+
+def _with_integer_masks(inputs):
+    """KerasHub's packer makes Boolean masks, and `tf.distribute` cannot add Booleans."""
+    masks = {name: x for name, x in inputs.items() if name.endswith("padding_mask")}
+    return inputs | {name: _cast(mask, "int32") for name, mask in masks.items()}
+
+
+def _cast(x, dtype):
+    """Casts a tensor of the backend, a NumPy array of Grain's or a tensor of `tf.data`'s."""
+    if isinstance(x, np.ndarray):
+        return x.astype(dtype)
+    if ops.is_tensor(x):
+        return ops.cast(x, dtype)
+    import tensorflow as tf
+
+    return tf.cast(x, dtype)
