@@ -14,7 +14,7 @@ from aiayn_keras.backend.compilation import (
     while_loop,
     with_free_shapes,
 )
-from aiayn_keras.backend.devices import Devices, DevicesError, open_devices
+from aiayn_keras.backend.devices import Devices, DevicesError, mean_over_replicas, open_devices
 from aiayn_keras.backend.kernels import (
     append_position,
     bfloat16_products,
@@ -45,6 +45,7 @@ __all__ = [
     "float32_matmul_transposed",
     "in_parallel",
     "initial_length",
+    "mean_over_replicas",
     "open_devices",
     "pack_kernel",
     "project_together",
