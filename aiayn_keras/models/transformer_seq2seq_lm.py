@@ -450,6 +450,19 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         write_model_folder(preset_dir, save_files, self.variables, last=TASK)
 
+    def _run_through_graph(self, inputs, operation_fn=lambda layer: layer, call_fn=None):
+        """Runs the graph, in `keras.models.clone_model` with copies of its layers.
+
+        Keras would copy the embedding twice, in the backbone and as output projection.
+        """
+
+        def of_backbone(layer):
+            backbone = operation_fn(self.backbone)
+            is_copied = layer is self.backbone.token_embedding and isinstance(backbone, keras.Model)
+            return backbone.get_layer(layer.name) if is_copied else operation_fn(layer)
+
+        return super()._run_through_graph(inputs, of_backbone, call_fn)
+
     def compile_from_config(self, config):
         """Compiles as a loaded `.keras` file specifies; the sampler is the default."""
         self.compile(**keras.saving.deserialize_keras_object(config))

@@ -321,3 +321,28 @@ def test_a_keras_file_goes_on_as_it_was(small, tmp_path):
     assert int(other.optimizer.iterations) == int(small.optimizer.iterations) == 1
     for actual, expected in zip(other.optimizer.variables, small.optimizer.variables, strict=True):
         assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("tie_weights", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"recursive": True},
+        {"clone_function": lambda layer: layer},
+        {"call_function": lambda layer, *args, **kwargs: layer(*args, **kwargs)},
+    ],
+    ids=["plain", "recursive", "clone_function", "call_function"],
+)
+def test_a_clone_computes_the_same(options, tie_weights):
+    model = TransformerSeq2SeqLM(
+        TransformerBackbone(19, 1, 2, 8, 12, tie_weights=tie_weights, max_sequence_length=9)
+    )
+    names = "encoder_token_ids", "encoder_padding_mask", "decoder_token_ids", "decoder_padding_mask"
+    x = {name: np.arange(1, 8).reshape(1, 7) for name in names}
+    x["encoder_padding_mask"] = x["decoder_padding_mask"] = np.ones((1, 7), int)
+    clone = keras.models.clone_model(model, **options)
+    assert [weight.path for weight in clone.weights] == [weight.path for weight in model.weights]
+    clone.set_weights(model.get_weights())
+    assert_close(clone(x), model(x))
+    assert clone.loss.get_config() == model.loss.get_config()
