@@ -15,6 +15,7 @@ from aiayn_keras.backend.compilation import (
     with_free_shapes,
 )
 from aiayn_keras.backend.devices import Devices, DevicesError, mean_over_replicas, open_devices
+from aiayn_keras.backend.forking import begin_computing, note_model
 from aiayn_keras.backend.kernels import (
     append_position,
     bfloat16_products,
@@ -35,6 +36,7 @@ __all__ = [
     "Devices",
     "DevicesError",
     "append_position",
+    "begin_computing",
     "bfloat16_products",
     "build_optimizer",
     "compile_inference",
@@ -46,6 +48,7 @@ __all__ = [
     "in_parallel",
     "initial_length",
     "mean_over_replicas",
+    "note_model",
     "open_devices",
     "pack_kernel",
     "project_together",

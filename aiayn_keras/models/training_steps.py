@@ -6,7 +6,12 @@ import keras
 import keras_hub
 from keras import ops
 
-from aiayn_keras.backend import build_optimizer, projected_cross_entropy, projects_in_loss
+from aiayn_keras.backend import (
+    begin_computing,
+    build_optimizer,
+    projected_cross_entropy,
+    projects_in_loss,
+)
 from aiayn_keras.layers import ReversibleEmbedding
 from aiayn_keras.models.batch_sources import (
     is_batch_source,
@@ -52,7 +57,9 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
         Raises:
             ValueError: For `class_weight`, since every token has a class of its own, and for
                 batches that give `y` or `sample_weight` beside text.
+            RuntimeError: In a process that was forked after a model was used.
         """
+        begin_computing()
         if class_weight is not None:
             raise ValueError(
                 "`class_weight` cannot weight tokens: give `sample_weight` with arrays of token "
@@ -81,6 +88,7 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """Measures loss and metrics, see `keras.Model.evaluate`."""
+        begin_computing()
         if kwargs.get("_use_cached_eval_dataset"):  # by `fit`, which has preprocessed the data
             return keras.Model.evaluate(self, x, y, *args, **kwargs)
         self._refuse_beside_text(y, kwargs)
@@ -91,6 +99,7 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
 
     def predict(self, x, *args, **kwargs):
         """Computes logits, see `keras.Model.predict`."""
+        begin_computing()
         if not is_batch_source(x):
             return super().predict(x, *args, **kwargs)
         x, kwargs["steps"] = self._batches(x, None, kwargs.get("steps"))
@@ -110,6 +119,7 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
 
     def make_train_function(self, force=False):
         """Compiles the step, see `keras.Model.make_train_function`."""
+        begin_computing()
         build_optimizer(self)
         return super().make_train_function(force)
 

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 from keras_hub.models import Backbone
 
+from aiayn_keras.backend import note_model
 from aiayn_keras.common.weight_files import check_weight_file
 from aiayn_keras.layers import (
     DecoderBlock,
@@ -135,6 +136,7 @@ class TransformerBackbone(Backbone):
             layer_norm_epsilon=layer_norm_epsilon,
             max_sequence_length=max_sequence_length,
         )
+        note_model()
         num_layers, hidden_dim = options["num_layers"], options["hidden_dim"]
         activation = keras.activations.get(activation)
 

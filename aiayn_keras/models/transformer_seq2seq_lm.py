@@ -7,7 +7,12 @@ from typing import ClassVar
 import keras
 import numpy as np
 
-from aiayn_keras.backend import CompiledFunctions, compiles_by_default, variable_ids
+from aiayn_keras.backend import (
+    CompiledFunctions,
+    begin_computing,
+    compiles_by_default,
+    variable_ids,
+)
 from aiayn_keras.common.weight_files import (
     check_number_format,
     check_weight_file,
@@ -36,6 +41,7 @@ from aiayn_keras.models.training_steps import TrainingSteps
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
+    check_one_vocabulary,
 )
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
@@ -175,6 +181,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         See `keras_hub.models.CausalLM.make_generate_function`.
         """
+        begin_computing()
         variables = variable_ids(self)
         if self._generate_variables != variables:
             self.generate_function, self._generate_variables = None, variables
@@ -223,7 +230,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
         models = (self, *ensemble)
-        _check_one_vocabulary(models)
+        check_one_vocabulary(models)
         search = TranslationSearch(
             tuple(model.backbone for model in models), self._tokenizer, options
         )
@@ -455,6 +462,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         Keras would copy the embedding twice, in the backbone and as output projection.
         """
+        begin_computing()
 
         def of_backbone(layer):
             backbone = operation_fn(self.backbone)
@@ -478,25 +486,3 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """Binds a function to the backbone and compiles it, once per `key`."""
         function = functools.partial(function, self.backbone)
         return self._compiled_functions.get(key, function, self)
-
-
-def _check_one_vocabulary(models):
-    """Refuses models whose token ids have different meanings.
-
-    Args:
-        models: Tuple of `TransformerSeq2SeqLM`s; without tokenizers only sizes are compared.
-
-    Raises:
-        ValueError: If sizes or tokenizers differ.
-    """
-    sizes = [model.backbone.vocabulary_size for model in models]
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            f"All models of an `ensemble` must share one vocabulary. Received sizes: {sizes}."
-        )
-    tokenizers = [model.preprocessor.tokenizer for model in models if model.preprocessor]
-    if len({(each.proto, each.target_proto, each.source_end) for each in tokenizers}) > 1:
-        raise ValueError(
-            "All models of an `ensemble` must share one vocabulary. Received vocabularies of equal "
-            "size but different tokenizers: train the models with the same tokenizer."
-        )

@@ -130,6 +130,28 @@ def text_preprocessor(tokenizer, backbone):
     return TransformerSeq2SeqLMPreprocessor(tokenizer, length, length)
 
 
+def check_one_vocabulary(models):
+    """Refuses models whose token ids have different meanings.
+
+    Args:
+        models: Tuple of `TransformerSeq2SeqLM`s; without tokenizers only sizes are compared.
+
+    Raises:
+        ValueError: If sizes or tokenizers differ.
+    """
+    sizes = [model.backbone.vocabulary_size for model in models]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"All models of an `ensemble` must share one vocabulary. Received sizes: {sizes}."
+        )
+    tokenizers = [model.preprocessor.tokenizer for model in models if model.preprocessor]
+    if len({(each.proto, each.target_proto, each.source_end) for each in tokenizers}) > 1:
+        raise ValueError(
+            "All models of an `ensemble` must share one vocabulary. Received vocabularies of equal "
+            "size but different tokenizers: train the models with the same tokenizer."
+        )
+
+
 def _decoder_part(inputs):
     return {name: value for name, value in inputs.items() if name.startswith("decoder_")}
 

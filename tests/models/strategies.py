@@ -1,8 +1,8 @@
 """Trains from strings in the strategies of Keras' users, on virtual devices.
 
-`python -m tests.models.strategies OUTPUT COUNT` trains a very small model on one device and on COUNT
-virtual CPU devices, and writes losses, metrics and weights to the JSON file OUTPUT. A process of its
-own, since devices are counted once in a process.
+`python -m tests.models.strategies OUTPUT COUNT` trains a very small model on one device and on
+COUNT virtual CPU devices, and writes losses, metrics and weights to the JSON file OUTPUT. A process
+of its own, since devices are counted once in a process.
 """
 
 import json
@@ -25,9 +25,7 @@ def trained(tokenizer):
 
     keras.utils.set_random_seed(5)
     backbone = ak.TransformerBackbone(96, 1, 2, 16, 24, dropout=0.0, max_sequence_length=8)
-    model = ak.TransformerSeq2SeqLM(
-        backbone, ak.TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
-    )
+    model = ak.TransformerSeq2SeqLM(backbone, ak.TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8))
     model.compile(keras.optimizers.Adam(0.01))
     history = model.fit(text, batch_size=8, epochs=2, verbose=0)
     measured = model.evaluate(text, batch_size=8, verbose=0, return_dict=True)
