@@ -203,12 +203,13 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """Translates texts by beam search.
 
         Args:
-            texts: List of strings. A text without words is translated to an empty one; one without
-                letters is its own translation if the tokenizer's `copy_without_letters` is set.
+            texts: List of strings, or a single string. A text without words is translated to an
+                empty one; one without letters is its own translation if the tokenizer's
+                `copy_without_letters` is set.
             num_beams: Number of beams W.
             length_penalty: The exponent α of the GNMT length penalty, 0 for none.
-            prefixes: List of strings, one per text, that the translations begin with. The
-                translation of a text without words is still empty.
+            prefixes: List of strings, one per text, that the translations begin with, for a single
+                text a string. The translation of a text without words is still empty.
             ensemble: Other models with the same vocabulary; all probabilities are averaged.
             return_alignments: Whether hypotheses record where the model looked.
             batch_size: Number of texts searched together. It does not change translations.
@@ -218,14 +219,15 @@ class TransformerSeq2SeqLM(TrainingSteps):
                 `max_length`, and `length_penalty_offset=0` for other toolkits' length penalty.
 
         Returns:
-            List of `Translation`s, one per text, in order.
+            List of `Translation`s, one per text, in order; for a single string one `Translation`,
+            as `generate` returns one string.
 
         Raises:
-            ValueError: For a single string, a text with more tokens than the model has positions,
-                prefixes that differ from the texts in number or exceed the length limit, options
-                out of range, non-finite weights, an ensemble with different vocabularies, or a
-                model without a tokenizer. `NoTranslationError`, with the `rows` of the texts, if
-                no translation satisfies `constraint`.
+            ValueError: For a text with more tokens than the model has positions, prefixes that
+                differ from the texts in number or exceed the length limit, options out of range,
+                non-finite weights, an ensemble with different vocabularies, or a model without a
+                tokenizer. `NoTranslationError`, with the `rows` of the texts, if no translation
+                satisfies `constraint`.
             TypeError: For an unknown search option, or one that is not a number.
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
@@ -234,8 +236,11 @@ class TransformerSeq2SeqLM(TrainingSteps):
         search = TranslationSearch(
             tuple(model.backbone for model in models), self._tokenizer, options
         )
-        return translate_in_batches(
-            texts,
+        is_single = isinstance(texts, str)
+        if is_single and isinstance(prefixes, str):
+            prefixes = [prefixes]
+        translations = translate_in_batches(
+            [texts] if is_single else texts,
             search,
             functools.partial(self._find_batch, models, search),
             batch_size=batch_size,
@@ -243,6 +248,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             align=self._compiled("align", alignments) if return_alignments else None,
             progress=progress,
         )
+        return translations[0] if is_single else translations
 
     def _find_batch(self, models, search, token_ids, *tensors):
         """Runs the `find` of a `TranslationSearch`, compiled once for its options."""
@@ -258,13 +264,13 @@ class TransformerSeq2SeqLM(TrainingSteps):
         nothing is left out.
 
         Args:
-            texts: List of strings.
+            texts: List of strings, or a single string.
             ensemble: See `translate`.
             **options: The other options of `translate` except `prefixes`; `progress` counts
                 sentences.
 
         Returns:
-            List of `DocumentTranslation`s, one per text, in order.
+            List of `DocumentTranslation`s, one per text, in order; for a single string one.
 
         Raises:
             ImportError: If TensorFlow Text, which finds the sentences, is not installed.
@@ -274,12 +280,13 @@ class TransformerSeq2SeqLM(TrainingSteps):
         if "prefixes" in options:
             raise TypeError("`prefixes` belong to sentences: give them to `translate`.")
         ensemble = tuple(ensemble)
-        return translate_by_sentence(
-            texts,
+        documents = translate_by_sentence(
+            [texts] if isinstance(texts, str) else texts,
             lambda sentences: self.translate(sentences, ensemble=ensemble, **options),
             self._tokenizer,
             min(model.backbone.max_sequence_length for model in (self, *ensemble)),
         )
+        return documents[0] if isinstance(texts, str) else documents
 
     def score(self, sources, targets, *, per_token=False, batch_size=64):
         """Log-probabilities of given texts in their usual wordpieces, as `translate` reports them.

@@ -207,10 +207,15 @@ def test_a_text_that_is_too_long_is_named(model):
         model.score(["eins"], [long_text])
 
 
-@pytest.mark.parametrize("text", ["eins zwei", b"eins"])
-def test_a_single_string_is_refused(model, text):
-    with pytest.raises(ValueError, match="`texts` must be a list of strings"):
-        model.translate(text)
+def test_a_single_text_has_a_single_translation_as_generate_has(model, sources, translations):
+    found = model.translate(sources[0], num_return_sequences=3)
+    assert [each.text for each in found.hypotheses] == [
+        each.text for each in translations[0].hypotheses
+    ]
+    assert isinstance(model.generate(sources[0]), str)
+    prefixed = model.translate("eins zwei", prefixes="three")
+    assert prefixed.text == model.translate(["eins zwei"], prefixes=["three"])[0].text
+    assert prefixed.text.startswith("three")
 
 
 @pytest.mark.parametrize("number", [0, 5])
