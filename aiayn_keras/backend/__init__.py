@@ -14,7 +14,8 @@ from aiayn_keras.backend.compilation import (
     while_loop,
     with_free_shapes,
 )
-from aiayn_keras.backend.devices import Devices, DevicesError, open_devices
+from aiayn_keras.backend.devices import Devices, DevicesError, mean_over_replicas, open_devices
+from aiayn_keras.backend.forking import begin_computing, note_model
 from aiayn_keras.backend.kernels import (
     append_position,
     bfloat16_products,
@@ -35,6 +36,7 @@ __all__ = [
     "Devices",
     "DevicesError",
     "append_position",
+    "begin_computing",
     "bfloat16_products",
     "build_optimizer",
     "compile_inference",
@@ -45,6 +47,8 @@ __all__ = [
     "float32_matmul_transposed",
     "in_parallel",
     "initial_length",
+    "mean_over_replicas",
+    "note_model",
     "open_devices",
     "pack_kernel",
     "project_together",

@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import keras
 from keras import ops, tree
 
+from aiayn_keras.backend.forking import begin_computing
+
 
 def compile_inference(function, *models):
     """Compiles `function`, which reads the variables of `models` and changes nothing.
@@ -53,7 +55,11 @@ class CompiledFunctions:
                 since `quantize` and `enable_lora` replace them.
             function: See `compile_inference`.
             *models: See `compile_inference`.
+
+        Raises:
+            RuntimeError: In a forked process that cannot compute, see `begin_computing`.
         """
+        begin_computing()
         key = (key, *map(variable_ids, models))
         functions = self._functions
         with self._lock:  # Batches are searched in threads.

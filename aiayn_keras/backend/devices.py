@@ -187,3 +187,35 @@ def _open_torch(kind, model_parallel_size, gradient_accumulation_steps):
         f"{kind}. KERAS_BACKEND=jax has data_parallel and model_parallel, "
         "tensorflow has data_parallel."
     )
+
+
+def mean_over_replicas(loss, weights):
+    """Makes a mean over a replica's tokens its share of the mean over the tokens of all replicas.
+
+    `tf.distribute` computes a loss on each device from its own rows, and sums the gradients; on
+    JAX, a loss is that of the whole batch already.
+
+    Args:
+        loss: Float scalar, the mean over the replica's own weights divided by the number of
+            replicas, as Keras computes it.
+        weights: Float tensor `(B, T)`, the weights of the replica's tokens.
+
+    Returns:
+        Float scalar. The replicas' gradients add up to that of the mean, and its values are those
+        whose mean, in which Keras weights a replica by its number of rows, is the mean.
+    """
+    if keras.config.backend() != "tensorflow":
+        return loss
+    import tensorflow as tf
+
+    if tf.distribute.in_cross_replica_context():
+        return loss
+    replica = tf.distribute.get_replica_context()
+    count = replica.num_replicas_in_sync
+    if count == 1:
+        return loss
+    weight, rows = tf.reduce_sum(weights), tf.cast(tf.shape(weights)[0], loss.dtype)
+    all_weight, all_rows = replica.all_reduce("SUM", [weight, rows])
+    loss = loss * count * tf.math.divide_no_nan(weight, all_weight)
+    of_rows = tf.math.divide_no_nan(all_rows, count * rows)
+    return loss + tf.stop_gradient(loss * of_rows - loss)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from keras import ops
 
+from aiayn_keras.backend import begin_computing
 from aiayn_keras.decoding.text_batches import tokenize
 from aiayn_keras.layers import (
     decoder_layer,
@@ -49,6 +50,7 @@ def compute_attention_maps(backbone, tokenizer, source, target):
         ValueError: For a text with more tokens than the model has positions, or a source without
             any.
     """
+    begin_computing()
     limit = backbone.max_sequence_length
     (encoder_ids,) = tokenize([source], "source", tokenizer, limit)
     if not encoder_ids:

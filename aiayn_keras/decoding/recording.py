@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
+from aiayn_keras.backend import begin_computing
 from aiayn_keras.decoding.attention_maps import cross_attention_scores
 from aiayn_keras.decoding.beam_search import start_search
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
@@ -138,6 +139,7 @@ def record_search(backbone, tokenizer, source, options):
         ValueError: For a text without words, or with more tokens than the model has positions, and
             where no search finds a translation.
     """
+    begin_computing()
     (source_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
     if len(source_ids) <= len(tokenizer.source_ids):
         raise ValueError(f"`source` must have words. Received: {source!r}.")

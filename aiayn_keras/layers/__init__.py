@@ -10,6 +10,7 @@ from aiayn_keras.layers.decoder_block import DecoderBlock, decoder_layer
 from aiayn_keras.layers.encoder_block import EncoderBlock, encoder_layer
 from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
 from aiayn_keras.layers.masks import (
+    AttentionMask,
     combine_masks,
     make_attention_mask,
     make_causal_mask,
@@ -21,6 +22,7 @@ from aiayn_keras.layers.reversible_embedding import ReversibleEmbedding
 
 __all__ = [
     "AddNorm",
+    "AttentionMask",
     "DecoderBlock",
     "Dropout",
     "EncoderBlock",

@@ -199,3 +199,36 @@ def _check_shape(name, mask, letters, sizes, advice, may_be_one):
 
 def _dtype(mask):
     return keras.backend.standardize_dtype(mask.dtype)
+
+
+@keras.saving.register_keras_serializable(package="aiayn_keras")
+class AttentionMask(keras.layers.Layer):
+    """Mask of an attention as a layer, by whose name a model's summary and plot show it.
+
+    Args:
+        causal: Whether to hide the future as well (paper 3.2.3).
+
+    Call arguments:
+        query_padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
+        key_padding_mask: Integer tensor `(B, S)`, likewise; with `causal` that of the queries.
+
+    Returns:
+        Boolean tensor `(B, T, S)`, True where attention is allowed.
+    """
+
+    def __init__(self, causal=False, **kwargs):
+        super().__init__(**kwargs)
+        self.causal = causal
+
+    def call(self, query_padding_mask, key_padding_mask):
+        mask = make_attention_mask(query_padding_mask, key_padding_mask)
+        return combine_masks(mask, make_causal_mask(query_padding_mask)) if self.causal else mask
+
+    def compute_output_spec(self, query_padding_mask, key_padding_mask):
+        shape = (*query_padding_mask.shape, key_padding_mask.shape[1])
+        return keras.KerasTensor(shape, dtype="bool")
+
+    def get_config(self):
+        config = super().get_config()
+        config.update({"causal": self.causal})
+        return config

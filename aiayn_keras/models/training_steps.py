@@ -6,7 +6,12 @@ import keras
 import keras_hub
 from keras import ops
 
-from aiayn_keras.backend import build_optimizer, projected_cross_entropy, projects_in_loss
+from aiayn_keras.backend import (
+    begin_computing,
+    build_optimizer,
+    projected_cross_entropy,
+    projects_in_loss,
+)
 from aiayn_keras.layers import ReversibleEmbedding
 from aiayn_keras.models.batch_sources import (
     gives_batches,
@@ -78,7 +83,9 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             ValueError: For `class_weight`, since every token has a class of its own; for texts of
                 unequal numbers; and for `y`, `sample_weight`, `batch_size` or `validation_split`
                 beside data that gives batches.
+            RuntimeError: In a process that was forked after a model was used.
         """
+        begin_computing()
         if class_weight is not None:
             raise ValueError(
                 "`class_weight` cannot weight tokens: give `sample_weight`. "
@@ -158,6 +165,7 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
         **kwargs,
     ):
         """Measures loss and metrics, see `keras.Model.evaluate` and, for the data, `fit`."""
+        begin_computing()
         if is_grain(x):
             kwargs.update(verbose=verbose, steps=steps)
             return super().evaluate(x, y, batch_size, sample_weight, **kwargs)
@@ -169,6 +177,7 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
 
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
         """Computes logits, see `keras.Model.predict`."""
+        begin_computing()
         options = {"verbose": verbose, "callbacks": callbacks}
         if is_grain(x):
             return super().predict(x, batch_size, steps=steps, **options)
@@ -191,6 +200,7 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
 
     def make_train_function(self, force=False):
         """Compiles the step, see `keras.Model.make_train_function`."""
+        begin_computing()
         build_optimizer(self)
         return super().make_train_function(force)
 

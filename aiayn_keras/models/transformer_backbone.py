@@ -10,14 +10,14 @@ import keras
 import numpy as np
 from keras_hub.models import Backbone
 
+from aiayn_keras.backend import note_model
 from aiayn_keras.common.weight_files import check_weight_file
 from aiayn_keras.layers import (
+    AttentionMask,
     DecoderBlock,
     EncoderBlock,
     PositionalEmbedding,
     ReversibleEmbedding,
-    make_attention_mask,
-    make_decoder_masks,
 )
 from aiayn_keras.models.architecture import (
     BLOCK_OPTIONS,
@@ -147,6 +147,7 @@ class TransformerBackbone(Backbone):
             num_encoder_layers=num_encoder_layers,
             num_decoder_layers=num_decoder_layers,
         )
+        note_model()
         hidden_dim = options["hidden_dim"]
         activation = keras.activations.get(activation)
 
@@ -178,6 +179,9 @@ class TransformerBackbone(Backbone):
             self.decoder_block_cls(name=f"decoder_block_{i}", **block_options)
             for i in range(options["num_decoder_layers"])
         ]
+        self.encoder_mask = AttentionMask(name="encoder_self_attention_mask")
+        self.decoder_mask = AttentionMask(causal=True, name="decoder_self_attention_mask")
+        self.cross_mask = AttentionMask(name="cross_attention_mask")
         self.encoder_norm = self.decoder_norm = None
         if normalize_first:
             self.encoder_norm, self.decoder_norm = (
@@ -241,7 +245,7 @@ class TransformerBackbone(Backbone):
 
     def encode(self, token_ids, padding_mask, **call_options):
         """Runs the encoder: `(B, S)` token ids and padding mask to memory `(B, S, D)`."""
-        mask = make_attention_mask(padding_mask, padding_mask)
+        mask = self.encoder_mask(padding_mask, padding_mask)
         x = self.token_embedding(token_ids)
         x = self.encoder_embedding(x, padding_mask, **call_options)
         for block in self.encoder_blocks:
@@ -262,11 +266,12 @@ class TransformerBackbone(Backbone):
         `encoder_token_ids` are not used; they are accepted so that the model's input dictionary
         can be passed whole.
         """
-        masks = make_decoder_masks(decoder_padding_mask, encoder_padding_mask)
+        self_mask = self.decoder_mask(decoder_padding_mask, decoder_padding_mask)
+        memory_mask = self.cross_mask(decoder_padding_mask, encoder_padding_mask)
         x = self.token_embedding(decoder_token_ids)
         x = self.decoder_embedding(x, decoder_padding_mask, **call_options)
         for block in self.decoder_blocks:
-            x = block(x, memory, *masks, **call_options)
+            x = block(x, memory, self_mask, memory_mask, **call_options)
         return x if self.decoder_norm is None else self.decoder_norm(x)
 
     @classmethod

@@ -7,7 +7,12 @@ from typing import ClassVar
 import keras
 import numpy as np
 
-from aiayn_keras.backend import CompiledFunctions, compiles_by_default, variable_ids
+from aiayn_keras.backend import (
+    CompiledFunctions,
+    begin_computing,
+    compiles_by_default,
+    variable_ids,
+)
 from aiayn_keras.common.weight_files import (
     check_number_format,
     check_weight_file,
@@ -36,6 +41,7 @@ from aiayn_keras.models.training_steps import TrainingSteps
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
+    check_one_vocabulary,
 )
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
@@ -167,6 +173,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         See `keras_hub.models.CausalLM.make_generate_function`.
         """
+        begin_computing()
         variables = variable_ids(self)
         if self._generate_variables != variables:
             self.generate_function, self._generate_variables = None, variables
@@ -188,12 +195,13 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """Translates texts by beam search.
 
         Args:
-            texts: List of strings. A text without words is translated to an empty one; one without
-                letters is its own translation if the tokenizer's `copy_without_letters` is set.
+            texts: List of strings, or a single string. A text without words is translated to an
+                empty one; one without letters is its own translation if the tokenizer's
+                `copy_without_letters` is set.
             num_beams: Number of beams W.
             length_penalty: The exponent α of the GNMT length penalty, 0 for none.
-            prefixes: List of strings, one per text, that the translations begin with. The
-                translation of a text without words is still empty.
+            prefixes: List of strings, one per text, that the translations begin with, for a single
+                text a string. The translation of a text without words is still empty.
             ensemble: Other models with the same vocabulary; all probabilities are averaged.
             return_alignments: Whether hypotheses record where the model looked.
             batch_size: Number of texts searched together. It does not change translations.
@@ -203,24 +211,28 @@ class TransformerSeq2SeqLM(TrainingSteps):
                 `max_length`, and `length_penalty_offset=0` for other toolkits' length penalty.
 
         Returns:
-            List of `Translation`s, one per text, in order.
+            List of `Translation`s, one per text, in order; for a single string one `Translation`,
+            as `generate` returns one string.
 
         Raises:
-            ValueError: For a single string, a text with more tokens than the model has positions,
-                prefixes that differ from the texts in number or exceed the length limit, options
-                out of range, non-finite weights, an ensemble with different vocabularies, or a
-                model without a tokenizer. `NoTranslationError`, with the `rows` of the texts, if
-                no translation satisfies `constraint`.
+            ValueError: For a text with more tokens than the model has positions, prefixes that
+                differ from the texts in number or exceed the length limit, options out of range,
+                non-finite weights, an ensemble with different vocabularies, or a model without a
+                tokenizer. `NoTranslationError`, with the `rows` of the texts, if no translation
+                satisfies `constraint`.
             TypeError: For an unknown search option, or one that is not a number.
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
         models = (self, *ensemble)
-        _check_one_vocabulary(models)
+        check_one_vocabulary(models)
         search = TranslationSearch(
             tuple(model.backbone for model in models), self._tokenizer, options
         )
-        return translate_in_batches(
-            texts,
+        is_single = isinstance(texts, str)
+        if is_single and isinstance(prefixes, str):
+            prefixes = [prefixes]
+        translations = translate_in_batches(
+            [texts] if is_single else texts,
             search,
             functools.partial(self._find_batch, models, search),
             batch_size=batch_size,
@@ -228,6 +240,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             align=self._compiled("align", alignments) if return_alignments else None,
             progress=progress,
         )
+        return translations[0] if is_single else translations
 
     def _find_batch(self, models, search, token_ids, *tensors):
         """Runs the `find` of a `TranslationSearch`, compiled once for its options."""
@@ -243,13 +256,13 @@ class TransformerSeq2SeqLM(TrainingSteps):
         nothing is left out.
 
         Args:
-            texts: List of strings.
+            texts: List of strings, or a single string.
             ensemble: See `translate`.
             **options: The other options of `translate` except `prefixes`; `progress` counts
                 sentences.
 
         Returns:
-            List of `DocumentTranslation`s, one per text, in order.
+            List of `DocumentTranslation`s, one per text, in order; for a single string one.
 
         Raises:
             ImportError: If TensorFlow Text, which finds the sentences, is not installed.
@@ -259,12 +272,13 @@ class TransformerSeq2SeqLM(TrainingSteps):
         if "prefixes" in options:
             raise TypeError("`prefixes` belong to sentences: give them to `translate`.")
         ensemble = tuple(ensemble)
-        return translate_by_sentence(
-            texts,
+        documents = translate_by_sentence(
+            [texts] if isinstance(texts, str) else texts,
             lambda sentences: self.translate(sentences, ensemble=ensemble, **options),
             self._tokenizer,
             min(model.backbone.max_sequence_length for model in (self, *ensemble)),
         )
+        return documents[0] if isinstance(texts, str) else documents
 
     def score(self, sources, targets, *, per_token=False, batch_size=64):
         """Log-probabilities of given texts in their usual wordpieces, as `translate` reports them.
@@ -442,6 +456,20 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         write_model_folder(preset_dir, save_files, self.variables, last=TASK)
 
+    def _run_through_graph(self, inputs, operation_fn=lambda layer: layer, call_fn=None):
+        """Runs the graph, in `keras.models.clone_model` with copies of its layers.
+
+        Keras would copy the embedding twice, in the backbone and as output projection.
+        """
+        begin_computing()
+
+        def of_backbone(layer):
+            backbone = operation_fn(self.backbone)
+            is_copied = layer is self.backbone.token_embedding and isinstance(backbone, keras.Model)
+            return backbone.get_layer(layer.name) if is_copied else operation_fn(layer)
+
+        return super()._run_through_graph(inputs, of_backbone, call_fn)
+
     def compile_from_config(self, config):
         """Compiles as a loaded `.keras` file specifies; the sampler is the default."""
         self.compile(**keras.saving.deserialize_keras_object(config))
@@ -457,25 +485,3 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """Binds a function to the backbone and compiles it, once per `key`."""
         function = functools.partial(function, self.backbone)
         return self._compiled_functions.get(key, function, self)
-
-
-def _check_one_vocabulary(models):
-    """Refuses models whose token ids have different meanings.
-
-    Args:
-        models: Tuple of `TransformerSeq2SeqLM`s; without tokenizers only sizes are compared.
-
-    Raises:
-        ValueError: If sizes or tokenizers differ.
-    """
-    sizes = [model.backbone.vocabulary_size for model in models]
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            f"All models of an `ensemble` must share one vocabulary. Received sizes: {sizes}."
-        )
-    tokenizers = [model.preprocessor.tokenizer for model in models if model.preprocessor]
-    if len({(each.proto, each.target_proto, each.source_end) for each in tokenizers}) > 1:
-        raise ValueError(
-            "All models of an `ensemble` must share one vocabulary. Received vocabularies of equal "
-            "size but different tokenizers: train the models with the same tokenizer."
-        )

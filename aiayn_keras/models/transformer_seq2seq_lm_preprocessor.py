@@ -34,8 +34,8 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         sample_weight: Weights of the pairs, `(B,)`, which multiply those of their tokens.
 
     Returns:
-        A tuple `(x, y, sample_weight)`: the dictionary of the model's inputs, labels `(B, T)` and
-        weights `(B, T)`, which are 0 on padding.
+        A tuple `(x, y, sample_weight)`: the dictionary of the model's inputs and labels `(B, T)`,
+        all int32, and float32 weights `(B, T)`, 1 for labels and 0 for padding.
 
     Raises:
         TypeError: For a length that is not an integer.
@@ -76,15 +76,16 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         if self._has_target_tokenizer():
             targets, y, token_weights = self._of_targets()(x, **lengths)
             inputs |= _decoder_part(targets)
+        token_weights = _cast(token_weights, "float32")
         if sample_weight is not None:
             token_weights = _multiply_rows(token_weights, sample_weight)
-        return inputs, y, token_weights
+        return _with_integer_masks(inputs), y, token_weights
 
     def generate_preprocess(self, x, **lengths):
         inputs = super().generate_preprocess(x, **lengths)
         if isinstance(x, dict) and self._has_target_tokenizer():
             inputs |= _decoder_part(self._of_targets().generate_preprocess(x, **lengths))
-        return inputs
+        return _with_integer_masks(inputs)
 
     def _has_target_tokenizer(self):
         return self.tokenizer.of_targets() is not self.tokenizer
@@ -152,22 +153,44 @@ def as_pair(x, y):
 
 def _multiply_rows(token_weights, sample_weight):
     """Returns token weights `(B, T)` multiplied by the weights of their rows, `(B,)`."""
-    # A public way to cast that also works in a `tf.data` pipeline on another backend.
-    as_floats = keras.layers.Rescaling(1.0, dtype="float32")
     if not hasattr(sample_weight, "shape"):
-        sample_weight = np.asarray(sample_weight, "float32")
+        sample_weight = np.asarray(sample_weight)
     if len(sample_weight.shape) != 1:
         raise ValueError(
             "`sample_weight` beside texts must have one weight for each pair, shape `(B,)`. "
             f"Received: shape {tuple(sample_weight.shape)}."
         )
-    return as_floats(token_weights) * as_floats(sample_weight)[:, None]
+    if ops.is_tensor(token_weights):
+        sample_weight = ops.convert_to_tensor(sample_weight)
+    return token_weights * _cast(sample_weight, "float32")[:, None]
 
 
 def text_preprocessor(tokenizer, backbone):
     """Makes a preprocessor with the default lengths, or the backbone's where that has fewer."""
     length = min(128, backbone.max_sequence_length)
     return TransformerSeq2SeqLMPreprocessor(tokenizer, length, length)
+
+
+def check_one_vocabulary(models):
+    """Refuses models whose token ids have different meanings.
+
+    Args:
+        models: Tuple of `TransformerSeq2SeqLM`s; without tokenizers only sizes are compared.
+
+    Raises:
+        ValueError: If sizes or tokenizers differ.
+    """
+    sizes = [model.backbone.vocabulary_size for model in models]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"All models of an `ensemble` must share one vocabulary. Received sizes: {sizes}."
+        )
+    tokenizers = [model.preprocessor.tokenizer for model in models if model.preprocessor]
+    if len({(each.proto, each.target_proto, each.source_end) for each in tokenizers}) > 1:
+        raise ValueError(
+            "All models of an `ensemble` must share one vocabulary. Received vocabularies of equal "
+            "size but different tokenizers: train the models with the same tokenizer."
+        )
 
 
 def _decoder_part(inputs):
@@ -232,3 +255,20 @@ def _rows_of(name, ids):
                 f"{row.min()} to {row.max()}."
             )
     return rows
+
+
+def _with_integer_masks(inputs):
+    """KerasHub's packer makes Boolean masks, and `tf.distribute` cannot add Booleans."""
+    masks = {name: x for name, x in inputs.items() if name.endswith("padding_mask")}
+    return inputs | {name: _cast(mask, "int32") for name, mask in masks.items()}
+
+
+def _cast(x, dtype):
+    """Casts a tensor of the backend, a NumPy array of Grain's or a tensor of `tf.data`'s."""
+    if isinstance(x, np.ndarray):
+        return x.astype(dtype)
+    if ops.is_tensor(x):
+        return ops.cast(x, dtype)
+    import tensorflow as tf
+
+    return tf.cast(x, dtype)

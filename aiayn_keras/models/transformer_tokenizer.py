@@ -120,6 +120,12 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             path = Path(dir_path) / TARGET_VOCAB_FILENAME
             self._set_target_proto(read_bytes(path, MAX_VOCABULARY_BYTES), path)
 
+    def _set_proto_tf(self, proto):
+        """Sets what KerasHub calls in a graph, where it made a tokenizer outside any graph."""
+        self._sentence_piece = _GraphTokenizer(
+            proto, out_type=self.compute_dtype, add_bos=self.add_bos, add_eos=self.add_eos
+        )
+
     def set_proto(self, proto):
         """Sets the SentencePiece model, see the constructor's argument; None for none yet."""
         if isinstance(proto, Path):
@@ -291,6 +297,29 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             source_end=self.source_end,
             copy_without_letters=self.copy_without_letters,
         )
+
+
+class _GraphTokenizer:
+    """TensorFlow Text's tokenizer, made anew in each graph that calls it, such as `tf.data`'s.
+
+    Its vocabulary is a resource of TensorFlow's. One that is made outside a graph is gone as soon
+    as `tf.random.set_seed`, and with it `keras.utils.set_random_seed`, empties a cache, and graphs
+    that hold it fail; a graph keeps what it makes itself.
+    """
+
+    def __init__(self, proto, **options):
+        self._proto, self._options = proto, options
+
+    def tokenize(self, texts):
+        return self._make().tokenize(texts)
+
+    def detokenize(self, token_ids):
+        return self._make().detokenize(token_ids)
+
+    def _make(self):
+        import tensorflow_text
+
+        return tensorflow_text.SentencepieceTokenizer(model=self._proto, **self._options)
 
 
 def _sentences(texts):

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from aiayn_keras.backend import mean_over_replicas
 from aiayn_keras.common.checks import check_number
 
 
@@ -54,7 +55,8 @@ def label_smoothed_cross_entropy(labels, logits, label_smoothing):
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
     """Label-smoothed cross-entropy on integer labels, a mean over real tokens (paper 5.4).
 
-    Tokens with sample weight 0 are padding: they add nothing to the sum or the divisor.
+    Tokens with sample weight 0 are padding: they add nothing to the sum or the divisor. The mean is
+    that of the whole batch, on however many devices.
 
     Args:
         label_smoothing: Share of the target spread over the vocabulary (ε_ls), at most 0.99.
@@ -79,6 +81,13 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     ):
         super().__init__(name=name, reduction=reduction, dtype=dtype)
         self.label_smoothing = check_number("label_smoothing", label_smoothing, 0, 0.99)
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        loss = super().__call__(y_true, y_pred, sample_weight)
+        if self.reduction != "mean_with_sample_weight":
+            return loss
+        weights = ops.ones_like(y_true) if sample_weight is None else sample_weight
+        return mean_over_replicas(loss, ops.cast(weights, loss.dtype))
 
     def call(self, y_true, y_pred):
         return label_smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)

@@ -207,10 +207,15 @@ def test_a_text_that_is_too_long_is_named(model):
         model.score(["eins"], [long_text])
 
 
-@pytest.mark.parametrize("text", ["eins zwei", b"eins"])
-def test_a_single_string_is_refused(model, text):
-    with pytest.raises(ValueError, match="`texts` must be a list of strings"):
-        model.translate(text)
+def test_a_single_text_has_a_single_translation_as_generate_has(model, sources, translations):
+    found = model.translate(sources[0], num_return_sequences=3)
+    assert [each.text for each in found.hypotheses] == [
+        each.text for each in translations[0].hypotheses
+    ]
+    assert isinstance(model.generate(sources[0]), str)
+    prefixed = model.translate("eins zwei", prefixes="three")
+    assert prefixed.text == model.translate(["eins zwei"], prefixes=["three"])[0].text
+    assert prefixed.text.startswith("three")
 
 
 @pytest.mark.parametrize("number", [0, 5])
@@ -321,3 +326,28 @@ def test_a_keras_file_goes_on_as_it_was(small, tmp_path):
     assert int(other.optimizer.iterations) == int(small.optimizer.iterations) == 1
     for actual, expected in zip(other.optimizer.variables, small.optimizer.variables, strict=True):
         assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("tie_weights", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"recursive": True},
+        {"clone_function": lambda layer: layer},
+        {"call_function": lambda layer, *args, **kwargs: layer(*args, **kwargs)},
+    ],
+    ids=["plain", "recursive", "clone_function", "call_function"],
+)
+def test_a_clone_computes_the_same(options, tie_weights):
+    model = TransformerSeq2SeqLM(
+        TransformerBackbone(19, 1, 2, 8, 12, tie_weights=tie_weights, max_sequence_length=9)
+    )
+    names = "encoder_token_ids", "encoder_padding_mask", "decoder_token_ids", "decoder_padding_mask"
+    x = {name: np.arange(1, 8).reshape(1, 7) for name in names}
+    x["encoder_padding_mask"] = x["decoder_padding_mask"] = np.ones((1, 7), int)
+    clone = keras.models.clone_model(model, **options)
+    assert [weight.path for weight in clone.weights] == [weight.path for weight in model.weights]
+    clone.set_weights(model.get_weights())
+    assert_close(clone(x), model(x))
+    assert clone.loss.get_config() == model.loss.get_config()

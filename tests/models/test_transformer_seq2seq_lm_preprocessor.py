@@ -39,6 +39,17 @@ def test_a_pair_becomes_inputs_labels_and_weights(preprocessor, tokenizer):
         assert_close(weights[row], padded([1] * (len(target) + 1), 7))
 
 
+def test_masks_are_integers_and_weights_are_floats_as_eagerly_so_in_a_pipeline(preprocessor):
+    tf = pytest.importorskip("tensorflow")
+    pipeline = tf.data.Dataset.from_tensors(PAIRS).map(preprocessor)
+    for x, y, weights in (preprocessor(PAIRS), next(iter(pipeline))):
+        dtypes = [keras.backend.standardize_dtype(each.dtype) for each in (*x.values(), y)]
+        assert dtypes == ["int32"] * 5
+        assert keras.backend.standardize_dtype(weights.dtype) == "float32"
+    prompt = preprocessor.generate_preprocess(PAIRS["encoder_text"])
+    assert {keras.backend.standardize_dtype(each.dtype) for each in prompt.values()} == {"int32"}
+
+
 def test_the_decoder_reads_no_label_where_there_is_weight(preprocessor):
     x, y, weights = preprocessor(PAIRS)
     read = keras.ops.convert_to_numpy(x["decoder_token_ids"])

@@ -246,3 +246,24 @@ def test_whether_texts_without_letters_are_copied_is_kept(tokenizer):
     loaded.set_proto(tokenizer.proto)
     assert loaded.copy_without_letters
     assert loaded.with_byte_fallback().copy_without_letters
+
+
+def clear(seed):
+    keras.utils.clear_session()
+
+
+@pytest.mark.parametrize("reseed", [keras.utils.set_random_seed, clear])
+def test_a_pipeline_survives_a_new_seed(tokenizer, reseed):
+    tf = pytest.importorskip("tensorflow")
+    texts = tf.data.Dataset.from_tensor_slices(SENTENCES).batch(2)
+    pipeline = texts.map(tokenizer)
+    text_of = tf.function(tokenizer.detokenize)
+    expected = tokenizer(SENTENCES[:2])
+    ids = tf.ragged.constant(expected, dtype="int32")
+    halfway = iter(pipeline)
+    for seed in (1, 2):
+        assert next(iter(pipeline)).to_list() == expected
+        assert [text.decode() for text in text_of(ids).numpy()] == SENTENCES[:2]
+        assert next(halfway).to_list() == tokenizer(SENTENCES[2 * seed - 2 : 2 * seed])
+        reseed(seed)
+    assert next(iter(texts.map(tokenizer))).to_list() == expected
