@@ -6,7 +6,7 @@ import contextlib
 import json
 import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,13 +23,14 @@ from aiayn_keras.common.addresses import (
 )
 from aiayn_keras.common.files import WRITING
 from aiayn_keras.common.folder_lock import hold_lock, lock_files
+from aiayn_keras.common.found_files import check_unchanged
 from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.data.token_shards import FileFacts
 
 _JOB = "job.json"
 _LOCK = "job.lock"
-_VERSION = 1
+_VERSION = 2
 _MAX_BYTES = 1 << 28
 """Maximum size of a job's description, and of a manifest."""
 _READERS = 32
@@ -103,7 +104,7 @@ class Job:
             FileExistsError: If the folder holds other results.
             FolderInUseError: If another process is working on the job.
         """
-        parts = [asdict(part) for part in self.parts]
+        parts = [part.described() for part in self.parts]
         wanted = {"version": _VERSION, **description, "parts": parts}
         wanted = json.loads(json.dumps(wanted))
         is_local = not is_url(self.output)
@@ -191,6 +192,13 @@ class Job:
         """The parts whose manifests this process does not see in the folder."""
         names = sizes_in(self.output)
         return [part for part in self.parts if f"{stem_of(part)}.json" not in names]
+
+    def check_files(self):
+        """Raises a `CorpusError` if a file is no longer what its parts were read from."""
+        files = {piece.file: None for part in self.parts for piece in part.pieces}
+        with concurrent.futures.ThreadPoolExecutor(_READERS) as executor:
+            for _ in executor.map(check_unchanged, files):
+                pass
 
     def clean(self):
         """Deletes temporary files that killed processes left on this machine."""
@@ -287,7 +295,8 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
         List of the `Manifest`s of all parts, in order.
 
     Raises:
-        CorpusError: For the first damaged file, when all parts of other files are finished.
+        CorpusError: For the first damaged file, or the first that changed while the job ran, when
+            all parts of other files are finished.
         RuntimeError: If workers wrote into a folder that this process does not see.
     """
     left, done = job.open_parts()
@@ -315,6 +324,7 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
             bar.set_postfix_str(f"{lines:,} lines, {rate:,.0f} lines/s", refresh=False)
             bar.update()
     job.clean()
+    job.check_files()
     if problems:
         raise first_of(
             problems, "All other parts are finished; the same command goes on with these."
