@@ -57,7 +57,7 @@ class Part:
     pieces: tuple[Piece, ...]
 
     def described(self):
-        """What the part consists of, as JSON values."""
+        """Describes the part in JSON values."""
         pieces = [
             {"address": piece.address, "start": piece.start, "stop": piece.stop}
             for piece in self.pieces
