@@ -3,6 +3,7 @@
 import abc
 import concurrent.futures
 import contextlib
+import functools
 import json
 import shutil
 import time
@@ -21,7 +22,7 @@ from aiayn_keras.common.addresses import (
     sizes_in,
     whole_file,
 )
-from aiayn_keras.common.files import WRITING
+from aiayn_keras.common.files import WRITING, digest_of_file
 from aiayn_keras.common.folder_lock import hold_lock, lock_files
 from aiayn_keras.common.found_files import check_unchanged
 from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
@@ -153,14 +154,14 @@ class Job:
         """The unfinished parts, and the manifests of the finished ones by number.
 
         A part is unfinished if its manifest is damaged, or a file does not have the size given
-        there.
+        there or, in a local folder, the checksum.
         """
         sizes, done = sizes_in(self.output), {}
         written = [part for part in self.parts if f"{stem_of(part)}.json" in sizes]
         with concurrent.futures.ThreadPoolExecutor(_READERS) as executor:
-            manifests = list(executor.map(self._read, written))
+            manifests = list(executor.map(functools.partial(self._read_whole, sizes), written))
         for part, manifest in zip(written, manifests, strict=True):
-            if manifest is not None and manifest.is_in(sizes):
+            if manifest is not None:
                 done[part.number] = manifest
         return [part for part in self.parts if part.number not in done], done
 
@@ -207,13 +208,20 @@ class Job:
                 with contextlib.suppress(OSError):
                     shutil.rmtree(folder)
 
-    def _read(self, part):
-        """A part's manifest, or `None` if it is damaged."""
+    def _read_whole(self, sizes, part):
+        """A part's manifest, or `None` if it is damaged or its results are not what it says."""
         try:
             content = read_file(self._manifest(part), _MAX_BYTES)
-            return Manifest.model_validate_json(content)
+            manifest = Manifest.model_validate_json(content)
         except pydantic.ValidationError:
             return None
+        if not manifest.is_in(sizes):
+            return None
+        if not is_url(self.output):  # from an object store, all results would have to be read
+            for name, facts in manifest.files.items():
+                if digest_of_file(Path(self.output) / name) != facts.sha256:
+                    return None
+        return manifest
 
     def _description(self):
         address = join(self.output, _JOB)

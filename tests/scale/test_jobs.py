@@ -98,6 +98,8 @@ def test_a_job_goes_on_with_the_parts_that_are_missing(tmp_path):
     (tmp_path / "out/part-000002.json").write_text("{damaged")
     with (tmp_path / "out/part-000003.txt").open("a") as file:
         file.write("cut by a crash")
+    altered = tmp_path / "out/part-000004.txt"
+    altered.write_bytes(altered.read_bytes().swapcase())  # of equal size
     (tmp_path / "out/.writing-left").mkdir()
     assert translate_files(*arguments, **options) == (60, 0)
     assert read_parts(tmp_path / "out") == before
