@@ -1,30 +1,21 @@
-"""Files at addresses: local paths, or URLs such as `s3://` and `gs://` that fsspec supports."""
+"""Files at addresses: local paths, or URLs such as `s3://` and `gs://` that fsspec supports.
+
+An address without `scheme://` is a path, whatever it is made of; only a URL is taken apart.
+"""
 
 import contextlib
-import glob
 import os
+import re
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from aiayn_keras.common.files import atomic_path
 
 INSTALL = "pip install aiayn-keras[scale]"
+PROTOCOLS = frozenset({"file", "http", "https", "s3", "gs", "abfs", "hf"})
+"""Kinds of URLs. Others that fsspec knows run programs of the address, such as `reference://`."""
 
-
-@dataclass(frozen=True)
-class FoundFile:
-    """A file and its state when it was found.
-
-    Attributes:
-        address: Path or URL.
-        bytes: Size in bytes.
-        version: An object store's tag or the modification time, to detect changes of the contents.
-    """
-
-    address: str
-    bytes: int
-    version: str
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]*)://", re.ASCII)
 
 
 def file_system(address):
@@ -32,27 +23,49 @@ def file_system(address):
 
     Raises:
         ImportError: If fsspec, or its extension for this kind of address, is not installed.
-        ValueError: If fsspec does not support this kind of address.
+        ValueError: If it is a URL of a kind other than `PROTOCOLS`, or a chain of them.
     """
+    address = str(address)
+    protocol = _protocol(address)
+    if protocol not in PROTOCOLS | {None}:
+        raise ValueError(
+            f"{address} is a URL of the kind {protocol}://, which is not read or written. Use one "
+            f"of {', '.join(f'{kind}://' for kind in sorted(PROTOCOLS))} or, for a file of this "
+            "machine with such a name, put ./ before it."
+        )
     try:
-        from fsspec.core import url_to_fs
+        from fsspec import get_filesystem_class
 
-        return url_to_fs(str(address))
+        system_class = get_filesystem_class(protocol or "file")
     except ImportError as error:
         raise ImportError(f"{address} cannot be read: {error}. Install it: {INSTALL}") from error
+    if protocol in ("file", None):
+        return system_class(), _local_path(address)
+    # Not `url_to_fs`, for which `::` in the name of an object begins another URL.
+    options = system_class._get_kwargs_from_urls(address)
+    return system_class(**options), system_class._strip_protocol(address)
+
+
+def _protocol(address):
+    match = _URL.match(str(address))
+    return match and match[1]
+
+
+def _local_path(address):
+    return os.path.abspath(str(address).removeprefix("file://"))
 
 
 def is_url(address):
     """Returns whether an address is a URL such as `s3://bucket/corpus`, not a local path."""
-    return "://" in str(address)
+    return _protocol(address) is not None
 
 
 def absolute(folder):
     """Returns an address that is valid in processes with a different working directory."""
-    kind, mark, rest = str(folder).partition("://")
-    if kind in ("file", "local"):
-        return os.path.abspath(file_system(folder)[1])
-    return f"{kind}://{rest.rstrip('/')}" if mark else os.path.abspath(folder)
+    kind = _protocol(folder)
+    if kind in ("file", None):
+        return _local_path(folder)
+    return f"{kind}://{str(folder).removeprefix(f'{kind}://').rstrip('/')}"
 
 
 def is_in(address, folder):
@@ -60,48 +73,10 @@ def is_in(address, folder):
     if is_url(address) != is_url(folder):
         return False
     if is_url(folder):
-        folder = _address(*file_system(folder))  # in the spelling of `find_files`
+        folder = address_in(*file_system(folder))  # in the spelling of `find_files`
     else:  # resolve links into the folder
         address, folder = os.path.realpath(address), os.path.realpath(folder)
     return address.startswith(f"{folder.rstrip('/')}/")
-
-
-def find_files(pattern):
-    """Finds the files that match a pattern such as `s3://corpus/part-*.gz`, sorted by name.
-
-    Args:
-        pattern: A path or URL in which `*`, `?` and `[...]` match parts of names and `**` matches
-            folders.
-
-    Returns:
-        Non-empty list of `FoundFile`s.
-
-    Raises:
-        FileNotFoundError: If no file matches, or a match is a broken link.
-    """
-    system, path = file_system(pattern)
-    with _its_errors(pattern):
-        is_pattern = _has_magic(path) and not system.isfile(path)  # names may contain brackets
-    if is_pattern and _is_local(system):  # fsspec's own patterns skip links
-        found = {name: _facts(system, name, name) for name in glob.glob(path, recursive=True)}
-    elif is_pattern:
-        with _its_errors(pattern):
-            found = system.glob(path, detail=True)
-    else:
-        found = {path: _facts(system, path, pattern)}
-    files = [
-        FoundFile(_address(system, name), facts["size"], _version(facts))
-        for name, facts in sorted(found.items())
-        if facts["type"] == "file"
-    ]
-    if not files:
-        raise FileNotFoundError(f"There is no file {pattern}.")
-    return files
-
-
-def _facts(system, path, address):
-    with _its_errors(address):
-        return system.info(path)
 
 
 def join(folder, name):
@@ -140,7 +115,7 @@ def read_file(address, max_bytes):
         ValueError: If the file is larger.
     """
     system, path = file_system(address)
-    with _its_errors(address), system.open(path, "rb") as file:
+    with naming_errors(address), system.open(path, "rb") as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise ValueError(
@@ -156,14 +131,14 @@ def copy_file(address, path):
         FileNotFoundError: If the file does not exist.
     """
     system, source = file_system(address)
-    with _its_errors(address):
+    with naming_errors(address):
         system.get_file(source, str(path))
 
 
 def delete_file(address):
     """Deletes a file if it exists."""
     system, path = file_system(address)
-    with _its_errors(address), contextlib.suppress(FileNotFoundError):
+    with naming_errors(address), contextlib.suppress(FileNotFoundError):
         if system.exists(path):  # a missing file needs no permission to delete
             system.rm_file(path)
 
@@ -182,7 +157,7 @@ def whole_file(address):
         OSError: If the file cannot be written; the message names the address.
     """
     system, path = file_system(address)
-    if _is_local(system):
+    if is_local(system):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         try:
             with atomic_path(path) as temporary:
@@ -195,12 +170,12 @@ def whole_file(address):
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / path.rsplit("/", 1)[-1]
         yield temporary
-        with _its_errors(address):
+        with naming_errors(address):
             system.put_file(str(temporary), path)
 
 
 @contextlib.contextmanager
-def _its_errors(address):
+def naming_errors(address):
     """Adds the address to errors of a file system, which often name only the key."""
     try:
         yield
@@ -210,20 +185,11 @@ def _its_errors(address):
         raise PermissionError(f"No permission to read or write {address}: {error}") from error
 
 
-def _is_local(system):
+def is_local(system):
+    """Returns whether a file system returned by `file_system` is that of this machine."""
     return "file" in (system.protocol if isinstance(system.protocol, tuple) else [system.protocol])
 
 
-def _address(system, path):
-    return path if _is_local(system) else system.unstrip_protocol(path)
-
-
-def _version(facts):
-    for name in ("ETag", "etag", "mtime", "LastModified", "updated", "created"):
-        if facts.get(name) is not None:
-            return str(facts[name]).strip('"')
-    return ""
-
-
-def _has_magic(path):
-    return any(mark in path for mark in "*?[")
+def address_in(system, path):
+    """Returns the address of a path in a file system returned by `file_system`."""
+    return path if is_local(system) else system.unstrip_protocol(path)

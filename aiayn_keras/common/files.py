@@ -1,12 +1,17 @@
-"""Files and folders: written completely or not at all, and verified when they are read."""
+"""Files and folders: written completely or not at all, and verified when they are read.
+
+Nothing is written through a link: one in the place of a file is replaced, one in the place of a
+folder is refused.
+"""
 
 import contextlib
 import errno
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 CHECKSUMS = "SHA256SUMS"
 """Name of the file with the checksums of a folder, in the format of `sha256sum --check`."""
@@ -25,8 +30,12 @@ def atomic_path(path):
 
     Yields:
         `pathlib.Path` with the same name in a temporary folder.
+
+    Raises:
+        OSError: If a folder, a pipe or a device is in the place of the file.
     """
     path = Path(path)
+    _check_replaceable(path)
     with writing_folder(path.parent) as folder:
         temporary = folder / path.name
         yield temporary
@@ -79,9 +88,49 @@ def writing_folder(parent):
 
 def publish(temporary, path):
     """Moves a file out of a `writing_folder` to `path`; a crash cannot undo it."""
+    _check_replaceable(path)
     _flush(temporary)
     temporary.replace(path)
     _flush(path.parent)
+
+
+def check_places(folder, names):
+    """Checks that files can be written into a folder without replacing or leaving anything else.
+
+    Args:
+        folder: `pathlib.Path` of the folder; it need not exist, and may be a link.
+        names: Paths of the files in the folder; one that ends in `/` is a folder.
+
+    Raises:
+        OSError: If a folder, a pipe or a device is in the place of a file, or anything but a folder
+            in the place of a folder, be it a link to one.
+    """
+    for name in names:
+        path = PurePosixPath(name)
+        inside = [folder / each for each in path.parents if each.parts]
+        for each in [*reversed(inside), *([folder / name] if name.endswith("/") else [])]:
+            _check_folder_inside(each)
+        if not name.endswith("/"):
+            _check_replaceable(folder / name)
+
+
+def _check_folder_inside(path):
+    if os.path.islink(path):
+        raise NotADirectoryError(
+            f"{path} is a link, and nothing is written through links: put a folder in its place."
+        )
+    if os.path.lexists(path) and not path.is_dir():
+        raise NotADirectoryError(f"{path} is not a folder: move it elsewhere.")
+
+
+def _check_replaceable(path):
+    """Raises an `OSError` unless `path` is a regular file, a link or nothing."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.lstat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            raise OSError(
+                f"{path} is not a regular file, so it is not replaced: move it elsewhere."
+            )
 
 
 def _flush(path):

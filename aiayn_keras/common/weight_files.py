@@ -1,12 +1,13 @@
 """HDF5 weight files: free space, checks of untrusted files, and conversion to float16."""
 
+import contextlib
 import math
 from pathlib import Path
 
 import h5py
 import numpy as np
 
-from aiayn_keras.common.files import check_regular_file, check_room
+from aiayn_keras.common.files import atomic_path, check_regular_file, check_room
 
 NUMBER_FORMATS = ("float32", "float16")
 """Number formats in which the matrices of a float32 model can be saved."""
@@ -24,8 +25,34 @@ _MAX_EXPANSION = 64
 
 def check_room_for(variables, folder):
     """Raises an `OSError` if there is too little room in a folder for a file of variables."""
+    check_room(folder, bytes_of_file(variables))
+
+
+def bytes_of_file(variables):
+    """Returns the maximum size of an HDF5 file of variables or arrays."""
     sizes = (_BYTES_PER_NUMBER * math.prod(v.shape) + _BYTES_PER_VARIABLE for v in variables)
-    check_room(folder, _BYTES_PER_VARIABLE + sum(sizes))
+    return _BYTES_PER_VARIABLE + sum(sizes)
+
+
+@contextlib.contextmanager
+def new_weight_file(path, num_bytes):
+    """Opens a new HDF5 file for writing, once there is room for it.
+
+    HDF5 crashes the process when the disk gets full, so nothing else writes HDF5.
+
+    Args:
+        path: The file, which must not exist; a link counts.
+        num_bytes: Maximum size of the file.
+
+    Yields:
+        `h5py.File`.
+
+    Raises:
+        OSError: If there is too little room, or the file cannot be written.
+    """
+    check_room(Path(path).parent, num_bytes)
+    with h5py.File(path, "x") as file:
+        yield file
 
 
 def check_weight_file(path):
@@ -98,16 +125,17 @@ def halve_weight_file(path):
         path: The file.
 
     Raises:
+        OSError: If there is too little room; the file stays as it was.
         ValueError: If a matrix contains a number outside the range of float16.
     """
     path = Path(path)
-    halved = path.with_name(f"{path.name}.half")
-    try:
-        with h5py.File(path) as whole, h5py.File(halved, "w") as half:
-            _copy(whole, half)
-        halved.replace(path)
-    finally:
-        halved.unlink(missing_ok=True)
+    num_bytes = path.stat().st_size  # more than is needed
+    with (
+        atomic_path(path) as halved,
+        h5py.File(path) as whole,
+        new_weight_file(halved, num_bytes) as half,
+    ):
+        _copy(whole, half)
 
 
 def _copy(group, into):

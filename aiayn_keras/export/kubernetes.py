@@ -8,6 +8,18 @@ from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST
 
 FOLDER = "kubernetes"
+FILES = (
+    "Dockerfile",
+    "kustomization.yaml",
+    "deployment.yaml",
+    "autoscaler.yaml",
+    "batching.config",
+    "prometheus_adapter.yaml",
+    "service.yaml",
+    "disruption_budget.yaml",
+    "network_policy.yaml",
+)
+"""Names of its files, of which two are only there if the server batches requests."""
 
 CORES = 2
 """Cores that a pod asks for, and threads that run its graphs.

@@ -18,7 +18,7 @@ from aiayn_keras.export.preparation import check_has_tokenizer, check_packages, 
 from aiayn_keras.export.served_translator import build_served_translator
 from aiayn_keras.export.served_weights import HalfPrecisionWeights, WholeWeights
 from aiayn_keras.export.server_versions import check_graph
-from aiayn_keras.export.serving_kit import check_kit, write_kit
+from aiayn_keras.export.serving_kit import MAX_VERSION, check_kit, write_kit
 from aiayn_keras.export.serving_options import (
     VERSION_FILE,
     ServingOptions,
@@ -186,7 +186,8 @@ def export_saved_model(
     warmup_texts = check_texts("warmup_texts", warmup_texts)
     folder = Path(filepath)
     newest = max(check_kit(folder), default=0)
-    version = newest + 1 if version is None else check_integer("version", version, 1, 2**62)
+    version = newest + 1 if version is None else version
+    version = check_integer("version", version, 1, MAX_VERSION)
     target = folder / str(version)
     notes = parse(
         VersionNotes,
@@ -209,7 +210,7 @@ def export_saved_model(
         write_warmup(written, name, tokenizer, warmup_texts, options)
         (written / VERSION_FILE).write_text(notes.to_json(), encoding="utf-8")
         write_checksums(written)
-    write_kit(folder)
+        write_kit(folder, {version: written})  # the version itself appears last
     return target
 
 

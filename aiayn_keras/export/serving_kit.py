@@ -2,8 +2,8 @@
 
 import re
 
-from aiayn_keras.common.files import read_bytes, write_text
-from aiayn_keras.export.kubernetes import kubernetes_files, memory_limit
+from aiayn_keras.common.files import check_places, publish, read_bytes, writing_folder
+from aiayn_keras.export.kubernetes import FILES, FOLDER, kubernetes_files, memory_limit
 from aiayn_keras.export.model_card import model_card
 from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST
@@ -13,6 +13,17 @@ from aiayn_keras.export.warmup_requests import BATCH_SIZES
 MAX_CONFIG_BYTES = 1 << 20
 MARK = "monitoring.config"
 """A file that every kit has, even if its versions and labels were taken away."""
+MAX_VERSION = 2**62
+_CONFIG = "models.config"
+_NAMES = (
+    "batching.config",
+    MARK,
+    "docker-compose.yml",
+    "README.md",
+    *(f"{FOLDER}/{name}" for name in FILES),
+    _CONFIG,
+)
+"""Paths of a kit's files beside the versions, in the order in which they are put in place."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -26,7 +37,7 @@ def check_name(name):
 
 
 def check_kit(folder):
-    """Checks that a folder's name and content are fit for another version.
+    """Checks that a folder's name and content are fit for another version, as `write_kit` needs.
 
     Args:
         folder: `pathlib.Path` of the folder `<name>`; it need not exist.
@@ -37,12 +48,18 @@ def check_kit(folder):
     Raises:
         FileExistsError: For a folder with files that do not belong to a kit.
         FileNotFoundError: For a version without notes.
-        ValueError: For notes or a `models.config` that are not what the export writes.
+        OSError: If a folder, a pipe or a device is in the place of a file, or a link in the place
+            of a folder.
+        ValueError: For notes or a `models.config` that are not what the export writes, or a
+            version's number out of range.
     """
     check_name(folder.resolve().name)
-    versions, config = _read_versions(folder), folder / "models.config"
-    if versions or config.exists():
-        _labels(config, versions)
+    check_places(folder, _NAMES)
+    versions, config = _version_folders(folder), folder / _CONFIG
+    if versions:
+        _texts(folder, versions)
+    elif config.exists():
+        _labels(config, {})
     elif others := _files_of_others(folder):
         raise FileExistsError(
             f"{folder} holds other files, such as {others[0]}, and no exported model: an export "
@@ -58,63 +75,87 @@ def _files_of_others(folder):
     return [] if is_kit else [path for path in paths if not path.name.startswith(".")]
 
 
-def _read_versions(folder):
-    """Reads the notes of `export_saved_model` on every version in a folder.
-
-    Args:
-        folder: `pathlib.Path`; it need not exist.
-
-    Returns:
-        Dictionary from a version's number to its notes, in ascending order.
-
-    Raises:
-        FileNotFoundError: For a version without notes.
-        ValueError: For notes that the export did not write.
-    """
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    notes = {}
-    for number in sorted(int(name) for name in names if name.isascii() and name.isdecimal()):
-        path = folder / str(number) / VERSION_FILE
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"{path} is missing: {path.parents[1]} was not written by this version of the "
-                "package. Export into another folder, or move that version away."
+def _version_folders(folder):
+    """Finds the versions in a folder: a dictionary from number to path, in ascending order."""
+    paths = list(folder.iterdir()) if folder.is_dir() else []
+    versions = [path for path in paths if path.name.isascii() and path.name.isdecimal()]
+    for path in versions:
+        if path.name.startswith("0") or len(path.name) > 19 or int(path.name) > MAX_VERSION:
+            raise ValueError(
+                f"{path} is not a version, whose number is from 1 to {MAX_VERSION:,} and does not "
+                "begin with a zero: move it away."
             )
-        notes[number] = read_notes(path)
-    return notes
+    return {int(path.name): path for path in sorted(versions, key=lambda path: int(path.name))}
 
 
-def write_kit(folder):
-    """Writes all files beside the versions in `folder`; each appears whole or not at all.
+def _read_notes(version):
+    path = version / VERSION_FILE
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is missing: {version} was not written by this version of the package. Export "
+            "into another folder, or move that version away."
+        )
+    return read_notes(path)
 
+
+def write_kit(folder, new=None):
+    """Writes all files beside the versions in `folder`.
+
+    All of them are made before the first one is put in its place; each appears whole or not at all.
     The newest version gets the label `canary`. The label `stable` stays where `models.config` has
     it, and belongs to the oldest version if there is no `models.config`; it is moved by hand.
 
     Args:
         folder: `pathlib.Path` of the folder `<name>` with at least one version.
+        new: Dictionary from the number of a version to its folder, where it is not in `folder` yet
+            but will be moved there.
+
+    Raises:
+        FileNotFoundError: For a version without notes.
+        OSError: If a file cannot be written, or something else is in its place.
+        ValueError: For notes or a `models.config` that are not what the export writes.
+    """
+    texts = _texts(folder, {**_version_folders(folder), **(new or {})})
+    check_places(folder, _NAMES)
+    with writing_folder(folder) as written:
+        for name in _NAMES:
+            (written / name).parent.mkdir(exist_ok=True)
+            if texts[name] is not None:
+                (written / name).write_text(texts[name], encoding="utf-8")
+        for name in _NAMES:
+            (folder / name).parent.mkdir(exist_ok=True)
+            if texts[name] is None:
+                (folder / name).unlink(missing_ok=True)
+            else:
+                publish(written / name, folder / name)
+
+
+def _texts(folder, paths):
+    """Makes the texts of a kit's files.
+
+    Args:
+        folder: `pathlib.Path` of the folder `<name>`.
+        paths: Dictionary from a version's number to its folder.
+
+    Returns:
+        Dictionary from each of `_NAMES` to the text, or to None for a file that must not be there.
     """
     name = folder.resolve().name
-    versions = _read_versions(folder)
+    versions = {number: _read_notes(path) for number, path in sorted(paths.items())}
     # Refusing a request for its length refuses the whole batch that it is in.
     batched = all(notes.options["long_text"] == "truncate" for notes in versions.values())
     flags = server_flags(f"/models/{name}", batched)
-    labels = _labels(folder / "models.config", versions)
+    labels = _labels(folder / _CONFIG, versions)
     batching_config = _batching_config() if batched else None
-    memory = _memory_limit(folder, versions, labels)
-    files = {
-        "models.config": _models_config(name, labels),
+    memory = _memory_limit(paths, versions, labels)
+    return {
+        _CONFIG: _models_config(name, labels),
         "batching.config": batching_config,
         MARK: render(MARK),
         "docker-compose.yml": _docker_compose(name, flags),
         "README.md": model_card(name, versions, labels, flags, batched),
         **kubernetes_files(name, labels, flags, batching_config, memory),
     }
-    for file_name, text in files.items():
-        (folder / file_name).parent.mkdir(exist_ok=True)
-        if text is None:
-            (folder / file_name).unlink(missing_ok=True)
-        else:
-            write_text(folder / file_name, text)
 
 
 def server_flags(base_path, batched):
@@ -149,7 +190,7 @@ def server_flags(base_path, batched):
 def _labels(models_config, versions):
     """Chooses the version of each label."""
     stable = min(versions, default=None)
-    if models_config.is_file():
+    if models_config.exists():
         stable = _parse_models_config(models_config).version_labels.get("stable", stable)
     if stable is not None and stable not in versions:
         raise ValueError(
@@ -188,11 +229,11 @@ def _models_config(name, labels):
     return text_format.MessageToString(config)
 
 
-def _memory_limit(folder, versions, labels):
+def _memory_limit(paths, versions, labels):
     """`memory_limit` of the versions with a label."""
     loaded = sorted(set(labels.values()))
     sizes = [
-        sum(path.stat().st_size for path in (folder / str(number) / "variables").glob("*"))
+        sum(path.stat().st_size for path in (paths[number] / "variables").glob("*"))
         for number in loaded
     ]
     return memory_limit([versions[number] for number in loaded], sizes)

@@ -65,6 +65,17 @@ def make_serving_options(max_sequence_length, **options):
             f"`max_input_length` must be at least 1 and less than the {max_sequence_length} "
             f"positions of the model. Received: max_input_length={options.max_input_length}."
         )
+    _check_values(options)
+    if options.constraint is not None and type(options.constraint) not in CONSTRAINTS.values():
+        raise ValueError(
+            f"`constraint` must be one of {', '.join(CONSTRAINTS)} for an export, whose notes hold "
+            f"it. Received: constraint={options.constraint!r:.60}."
+        )
+    return options
+
+
+def _check_values(options):
+    """Checks the fields that `SearchOptions` does not check."""
     if not isinstance(options.long_text, str) or options.long_text not in _LONG_TEXTS:
         raise ValueError(
             '`long_text` must be "truncate" or "error". '
@@ -72,12 +83,6 @@ def make_serving_options(max_sequence_length, **options):
         )
     if not isinstance(options.documents, bool):
         raise TypeError(f"`documents` must be True or False. Received: {options.documents!r:.60}.")
-    if options.constraint is not None and type(options.constraint) not in CONSTRAINTS.values():
-        raise ValueError(
-            f"`constraint` must be one of {', '.join(CONSTRAINTS)} for an export, whose notes hold "
-            f"it. Received: constraint={options.constraint!r:.60}."
-        )
-    return options
 
 
 MAX_NOTES_BYTES = 1 << 26
@@ -111,9 +116,13 @@ class VersionNotes(pydantic.BaseModel):
     @classmethod
     def _known(cls, options):
         try:
-            return dataclasses.asdict(ServingOptions(**options))
+            known = ServingOptions(**options)
+            _check_values(known)
         except TypeError as error:
             raise ValueError(str(error)) from None
+        if known.max_input_length is None:
+            raise ValueError("`max_input_length` is missing")
+        return dataclasses.asdict(known)
 
     def to_json(self):
         """The notes as the text of their file."""

@@ -17,6 +17,7 @@ from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import (
     CHECKSUMS,
     check_checksums,
+    check_places,
     check_regular_file,
     publish,
     read_bytes,
@@ -358,7 +359,8 @@ def write_model_folder(folder, save, variables, last):
         last: Name of the file that makes the folder a preset: it is removed first and written last.
 
     Raises:
-        OSError: If there is not enough room; the folder stays as it was.
+        OSError: If there is not enough room, or a pipe, a link to a folder or the like is in the
+            way; the folder stays as it was.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -367,6 +369,7 @@ def write_model_folder(folder, save, variables, last):
         save(str(writing))
         write_checksums(writing)
         written = [path for path in writing.rglob("*") if path.is_file()]
+        check_places(folder, [path.relative_to(writing).as_posix() for path in written])
         (folder / last).unlink(missing_ok=True)
         for path in sorted(written, key=lambda path: path.name == last):
             target = folder / path.relative_to(writing)

@@ -3,10 +3,11 @@
 import abc
 import concurrent.futures
 import contextlib
+import functools
 import json
 import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,15 +22,16 @@ from aiayn_keras.common.addresses import (
     sizes_in,
     whole_file,
 )
-from aiayn_keras.common.files import WRITING
+from aiayn_keras.common.files import WRITING, digest_of_file
 from aiayn_keras.common.folder_lock import hold_lock, lock_files
+from aiayn_keras.common.found_files import check_unchanged
 from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.data.token_shards import FileFacts
 
 _JOB = "job.json"
 _LOCK = "job.lock"
-_VERSION = 1
+_VERSION = 2
 _MAX_BYTES = 1 << 28
 """Maximum size of a job's description, and of a manifest."""
 _READERS = 32
@@ -103,7 +105,7 @@ class Job:
             FileExistsError: If the folder holds other results.
             FolderInUseError: If another process is working on the job.
         """
-        parts = [asdict(part) for part in self.parts]
+        parts = [part.described() for part in self.parts]
         wanted = {"version": _VERSION, **description, "parts": parts}
         wanted = json.loads(json.dumps(wanted))
         is_local = not is_url(self.output)
@@ -152,14 +154,14 @@ class Job:
         """The unfinished parts, and the manifests of the finished ones by number.
 
         A part is unfinished if its manifest is damaged, or a file does not have the size given
-        there.
+        there or, in a local folder, the checksum.
         """
         sizes, done = sizes_in(self.output), {}
         written = [part for part in self.parts if f"{stem_of(part)}.json" in sizes]
         with concurrent.futures.ThreadPoolExecutor(_READERS) as executor:
-            manifests = list(executor.map(self._read, written))
+            manifests = list(executor.map(functools.partial(self._read_whole, sizes), written))
         for part, manifest in zip(written, manifests, strict=True):
-            if manifest is not None and manifest.is_in(sizes):
+            if manifest is not None:
                 done[part.number] = manifest
         return [part for part in self.parts if part.number not in done], done
 
@@ -192,6 +194,13 @@ class Job:
         names = sizes_in(self.output)
         return [part for part in self.parts if f"{stem_of(part)}.json" not in names]
 
+    def check_files(self):
+        """Raises a `CorpusError` if a file is no longer what its parts were read from."""
+        files = {piece.file: None for part in self.parts for piece in part.pieces}
+        with concurrent.futures.ThreadPoolExecutor(_READERS) as executor:
+            for _ in executor.map(check_unchanged, files):
+                pass
+
     def clean(self):
         """Deletes temporary files that killed processes left on this machine."""
         if not is_url(self.output):
@@ -199,13 +208,20 @@ class Job:
                 with contextlib.suppress(OSError):
                     shutil.rmtree(folder)
 
-    def _read(self, part):
-        """A part's manifest, or `None` if it is damaged."""
+    def _read_whole(self, sizes, part):
+        """A part's manifest, or `None` if it is damaged or its results are not what it says."""
         try:
             content = read_file(self._manifest(part), _MAX_BYTES)
-            return Manifest.model_validate_json(content)
+            manifest = Manifest.model_validate_json(content)
         except pydantic.ValidationError:
             return None
+        if not manifest.is_in(sizes):
+            return None
+        if not is_url(self.output):  # from an object store, all results would have to be read
+            for name, facts in manifest.files.items():
+                if digest_of_file(Path(self.output) / name) != facts.sha256:
+                    return None
+        return manifest
 
     def _description(self):
         address = join(self.output, _JOB)
@@ -287,7 +303,8 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
         List of the `Manifest`s of all parts, in order.
 
     Raises:
-        CorpusError: For the first damaged file, when all parts of other files are finished.
+        CorpusError: For the first damaged file, or the first that changed while the job ran, when
+            all parts of other files are finished.
         RuntimeError: If workers wrote into a folder that this process does not see.
     """
     left, done = job.open_parts()
@@ -315,6 +332,7 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
             bar.set_postfix_str(f"{lines:,} lines, {rate:,.0f} lines/s", refresh=False)
             bar.update()
     job.clean()
+    job.check_files()
     if problems:
         raise first_of(
             problems, "All other parts are finished; the same command goes on with these."

@@ -12,6 +12,7 @@ import zlib
 from dataclasses import dataclass
 
 from aiayn_keras.common.addresses import INSTALL, file_system
+from aiayn_keras.common.found_files import unchanged
 from aiayn_keras.common.text_files import MAX_LINE_BYTES, CorpusError, Unpacked
 
 _BOM = b"\xef\xbb\xbf"
@@ -85,7 +86,8 @@ def _opened(address):
         raise ImportError(f"{address} cannot be read: {error}. Install it: {INSTALL}") from error
     system, path = file_system(address)
     try:
-        with parquet.ParquetFile(path, filesystem=system) as file:
+        # An open file: pyarrow has its own ideas of what a path may be.
+        with system.open(path, "rb") as opened, parquet.ParquetFile(opened) as file:
             yield file
     except (pyarrow.ArrowInvalid, OSError) as error:
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
@@ -120,14 +122,16 @@ def read_lines(part, column="text"):
         Strings, and a `BadLine` for each line that is not UTF-8 or is too long.
 
     Raises:
-        CorpusError: If the file is damaged, so that the rest of it cannot be read.
+        CorpusError: If the file is damaged, so that the rest of it cannot be read, or has changed
+            since it was found.
     """
     (piece,) = part.pieces
-    if is_parquet(piece.address):
-        for (value,) in _read_rows(piece.address, piece.start, piece.stop, [column]):
-            yield _text_of(value)
-    else:
-        yield from _piece_lines(piece)
+    with unchanged(piece.file):
+        if is_parquet(piece.address):
+            for (value,) in _read_rows(piece.address, piece.start, piece.stop, [column]):
+                yield _text_of(value)
+        else:
+            yield from _piece_lines(piece)
 
 
 def read_pairs(part):
@@ -143,7 +147,7 @@ def read_pairs(part):
 
     Raises:
         CorpusError: If a file is damaged, so that the rest of it cannot be read, or aligned files
-            differ in their number of lines.
+            differ in their number of lines, or a file has changed since it was found.
     """
     pieces = part.pieces
     if len(pieces) == 2:
@@ -153,9 +157,10 @@ def read_pairs(part):
         rows = (tuple(map(_text_of, row)) for row in rows)
     else:
         rows = map(_columns, _piece_lines(pieces[0]))
-    for row in rows:
-        bad = next((side for side in row if isinstance(side, BadLine)), None)
-        yield bad or tuple(unicodedata.normalize("NFC", side) for side in row)
+    with unchanged(*(piece.file for piece in pieces)):
+        for row in rows:
+            bad = next((side for side in row if isinstance(side, BadLine)), None)
+            yield bad or tuple(unicodedata.normalize("NFC", side) for side in row)
 
 
 def _aligned(pieces):

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aiayn_keras.common.addresses import file_system, find_files, is_in
+from aiayn_keras.common.addresses import file_system, is_in
+from aiayn_keras.common.found_files import FoundFile, find_files, unchanged
 from aiayn_keras.common.text_files import CorpusError
+from aiayn_keras.scale.aligned_files import pair_files
 from aiayn_keras.scale.part_lines import is_parquet, row_groups
 
 PART_BYTES = 1_000_000
@@ -27,14 +29,19 @@ class Piece:
     """A piece of a file.
 
     Attributes:
-        address: The file.
+        file: The file, as it was found.
         start: Beginning of the piece: a byte, or a row group of Parquet.
         stop: Beginning of the next piece; `None` for the rest of the file.
     """
 
-    address: str
+    file: FoundFile
     start: int
     stop: int | None
+
+    @property
+    def address(self):
+        """Address of the file."""
+        return self.file.address
 
 
 @dataclass(frozen=True)
@@ -49,13 +56,21 @@ class Part:
     number: int
     pieces: tuple[Piece, ...]
 
+    def described(self):
+        """Describes the part in JSON values."""
+        pieces = [
+            {"address": piece.address, "start": piece.start, "stop": piece.stop}
+            for piece in self.pieces
+        ]
+        return {"number": self.number, "pieces": pieces}
+
 
 def plan_parts(patterns, part_bytes=PART_BYTES, left_out=None):
     """Cuts files into parts.
 
     Args:
-        patterns: One pattern as in `find_files`; or two for aligned files, which are paired in the
-            order of their names.
+        patterns: One pattern as in `find_files`; or two for aligned files, which are paired as in
+            `pair_files`.
         part_bytes: Size of a part of plain text and minimum size of a part of Parquet. Larger if
             there would be more than `MAX_PARTS`.
         left_out: Folder whose files are ignored, such as that of the results; an address as
@@ -66,13 +81,13 @@ def plan_parts(patterns, part_bytes=PART_BYTES, left_out=None):
 
     Raises:
         FileNotFoundError: If there is no file.
-        CorpusError: For a damaged Parquet file, or aligned files that differ in their number or in
+        CorpusError: For a damaged Parquet file, or aligned files that differ in their names or in
             their number of lines.
     """
     sides = [_found(pattern, left_out) for pattern in patterns]
     part_bytes = max(part_bytes, sum(file.bytes for file in sides[0]) // MAX_PARTS)
     if len(sides) == 2:
-        cuts = _aligned(*sides, part_bytes)
+        cuts = _aligned(patterns, sides, part_bytes)
     else:
         cuts = [(piece,) for file in sides[0] for piece in _pieces(file, part_bytes)]
     parts = [Part(number, pieces) for number, pieces in enumerate(cuts)]
@@ -96,32 +111,28 @@ def _pieces(file, part_bytes):
     else:
         starts = range(0, max(file.bytes, 1), part_bytes)
         ranges = [(start, min(start + part_bytes, file.bytes)) for start in starts]
-    return [Piece(file.address, *each) for each in ranges]
+    return [Piece(file, *each) for each in ranges]
 
 
-def _aligned(sources, targets, part_bytes):
+def _aligned(patterns, sides, part_bytes):
     """Pairs of pieces that begin with the same line."""
-    for source, target in _paired(sources, targets):
+    for source, target in _paired(patterns, sides):
         pairs = [((0, None), (0, None))]
         if not source.address.endswith(".gz") and not target.address.endswith(".gz"):
-            pairs = _cut_aligned(source.address, target.address, part_bytes)
+            with unchanged(source, target):
+                pairs = _cut_aligned(source.address, target.address, part_bytes)
         for source_range, target_range in pairs:
-            yield Piece(source.address, *source_range), Piece(target.address, *target_range)
+            yield Piece(source, *source_range), Piece(target, *target_range)
 
 
-def _paired(sources, targets):
-    if len(sources) != len(targets):
-        raise CorpusError(
-            "There must be the same number of source and target files. "
-            f"Received: {len(sources)} like {sources[0].address}, {len(targets)} like "
-            f"{targets[0].address}."
-        )
-    if any(is_parquet(file.address) for file in (*sources, *targets)):
-        raise CorpusError(
-            f"{sources[0].address}: a Parquet file holds both sides, in its columns `source` and "
-            "`target`. Give one pattern."
-        )
-    return zip(sources, targets, strict=True)
+def _paired(patterns, sides):
+    for file in (*sides[0], *sides[1]):
+        if is_parquet(file.address):
+            raise CorpusError(
+                f"{file.address}: a Parquet file holds both sides, in its columns `source` and "
+                "`target`. Give one pattern."
+            )
+    return pair_files(patterns, sides)
 
 
 def _cut_aligned(source, target, part_bytes):

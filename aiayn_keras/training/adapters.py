@@ -15,7 +15,7 @@ import keras
 import numpy as np
 
 from aiayn_keras.common.files import atomic_path
-from aiayn_keras.common.weight_files import check_weight_file
+from aiayn_keras.common.weight_files import bytes_of_file, check_weight_file, new_weight_file
 
 A, B = "/lora_kernel_a", "/lora_kernel_b"
 """Endings of the names of their variables."""
@@ -40,17 +40,26 @@ def has_adapters(model):
 
 
 def save_adapters(model, path):
-    """Writes the adapters of a model to a file for `merge_adapters`."""
-    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+    """Writes the adapters of a model to a file for `merge_adapters`.
+
+    Raises:
+        OSError: If there is too little room.
+    """
+    num_bytes = bytes_of_file(_adapter_arrays(model).values())
+    with atomic_path(path) as temporary, new_weight_file(temporary, num_bytes) as file:
         write_adapters(model, file)
 
 
 def write_adapters(model, group):
     """Writes the adapters of a model into a group of an HDF5 file."""
-    arrays = {v.path: _array(v) for v in model.weights if v.path.endswith((A, B))}
+    arrays = _adapter_arrays(model)
     group.attrs[_FINGERPRINT] = _fingerprint(_kernels(model, arrays))
     for name, array in arrays.items():
         group[name] = array
+
+
+def _adapter_arrays(model):
+    return {v.path: _array(v) for v in model.weights if v.path.endswith((A, B))}
 
 
 def read_adapters(model, group):

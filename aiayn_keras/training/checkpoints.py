@@ -14,7 +14,12 @@ from pathlib import Path
 import h5py
 
 from aiayn_keras.common.files import publish, writing_folder
-from aiayn_keras.common.weight_files import check_room_for, check_weight_file
+from aiayn_keras.common.weight_files import (
+    bytes_of_file,
+    check_room_for,
+    check_weight_file,
+    new_weight_file,
+)
 from aiayn_keras.training.adapters import A, B, has_adapters, read_adapters, write_adapters
 
 logger = logging.getLogger(__name__)
@@ -179,7 +184,8 @@ def _write(model, path):
             "too: set its `trainable` to False, as `add_adapters` does."
         )
     # `save_weights` would merge the adapters, and the training could not go on.
-    with h5py.File(path, "w") as file:
+    variables = [*model.trainable_variables, *model.optimizer.variables]
+    with new_weight_file(path, bytes_of_file(variables)) as file:
         write_adapters(model, file.create_group("adapters"))
         model.optimizer.save_own_variables(file.create_group("optimizer"))
 

@@ -12,6 +12,7 @@ import pydantic
 from aiayn_keras.common.files import read_bytes, write_text
 from aiayn_keras.data import CorpusError
 from aiayn_keras.models import TransformerTokenizer
+from aiayn_keras.training.checkpoints import list_checkpoints
 from aiayn_keras.training.recipe import load_recipe
 from aiayn_keras.training.training_data import digest_text
 
@@ -142,8 +143,8 @@ def read_inputs(folder):
     except pydantic.ValidationError as error:
         reason = error.errors()[0]["msg"]
         raise ValueError(
-            f"{path} is damaged: {reason}. If you know that neither corpus nor tokenizer has "
-            "changed since the training began, delete it and start again."
+            f"{path} is damaged: {reason}. Put back the file that the training wrote, or choose "
+            "another folder to start a new training."
         ) from None
 
 
@@ -151,16 +152,24 @@ def check_inputs(folder, recipe, inputs):
     """Refuses inputs that are not those of the training in a folder.
 
     Args:
-        folder: The `RunFolder`; without `inputs.json` in it, any inputs are accepted.
+        folder: The `RunFolder`; without `inputs.json` and checkpoints in it, any inputs are
+            accepted.
         recipe: The `Recipe`.
         inputs: The `RunInputs` of this start.
 
     Raises:
         CorpusError: If a part of the corpus or the tokenizer has changed; the message names it.
+        FileNotFoundError: If there are checkpoints and no `inputs.json` to compare with.
         ValueError: If the initial model has changed.
     """
     begun = read_inputs(folder)
     if begun is None:
+        if list_checkpoints(folder.checkpoints):
+            raise FileNotFoundError(
+                f"{folder.inputs} is missing, which says what the checkpoints were trained on. Put "
+                "it back; or choose another folder, where `model.initial` may be the mean of the "
+                "checkpoints (`aiayn-keras average`)."
+            )
         return
     _check_initial(folder, recipe, begun, inputs.initial, inputs.initial_config)
     changed = [

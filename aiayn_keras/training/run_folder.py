@@ -18,7 +18,7 @@ import pydantic
 from pydantic import Field, PositiveInt
 
 from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import WRITING, atomic_path, read_bytes, write_text
+from aiayn_keras.common.files import WRITING, atomic_path, check_places, read_bytes, write_text
 from aiayn_keras.common.folder_lock import lock_files
 
 logger = logging.getLogger(__name__)
@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 _MAX_HISTORY_BYTES = 1 << 26
 """Maximum size of a history: some 300,000 checkpoints."""
 _MAX_EVALUATION_BYTES = 1 << 16
+_FOLDERS = "checkpoints/", "tensorboard/train/", "tensorboard/validation/"
+"""Folders inside that of a training to which files are added."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,10 @@ class RunFolder:
             inputs: The `RunInputs`.
 
         Raises:
-            OSError: If it cannot be written, or a file stands where a folder belongs.
+            OSError: If it cannot be written, or a file or a link stands where a folder belongs.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        for folder in (self.checkpoints, self.tensorboard):
-            if os.path.lexists(folder) and not folder.is_dir():
-                raise NotADirectoryError(f"{folder} is not a folder: move it elsewhere.")
+        check_places(self.path, _FOLDERS)
         write_text(self.recipe, recipe.to_yaml())
         inputs.write(self.inputs)
         self.checkpoints.mkdir(exist_ok=True)
@@ -88,7 +88,8 @@ class RunFolder:
                     with atomic_path(file) as path:
                         path.write_bytes(proto)
         for leftover in self.path.rglob(f"{WRITING}*"):
-            shutil.rmtree(leftover)
+            if leftover.is_dir() and not leftover.is_symlink():
+                shutil.rmtree(leftover)
 
 
 class _HistoryRow(pydantic.BaseModel):

@@ -23,7 +23,7 @@ from aiayn_keras.data import (
     tree_pairs,
 )
 from aiayn_keras.data.shard_folders import copy_shards
-from aiayn_keras.data.token_shards import INDEX, MAX_INDEX_BYTES
+from aiayn_keras.data.token_shards import INDEX, MAX_INDEX_BYTES, check_records
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.models.text_normalization import changed_texts
 from aiayn_keras.parsing import read_trees
@@ -102,7 +102,11 @@ class TrainingShards:
         """Returns None: shards hold no text."""
 
     def digest(self):
-        """Computes the SHA-256 of the shards' index, which holds the digests of their files."""
+        """Computes the SHA-256 of the shards' index, which holds the digests of their files.
+
+        The files are compared with those, which reads all of them once.
+        """
+        check_records(self._folder)
         index = read_bytes(Path(self._folder) / INDEX, MAX_INDEX_BYTES)
         return hashlib.sha256(index).hexdigest()
 

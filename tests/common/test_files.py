@@ -8,6 +8,7 @@ from aiayn_keras.common.files import (
     CHECKSUMS,
     atomic_path,
     check_checksums,
+    check_places,
     check_room,
     new_folder,
     read_bytes,
@@ -141,3 +142,44 @@ def test_a_list_of_checksums_that_is_none_is_refused(tmp_path, line):
     (tmp_path / CHECKSUMS).write_text(f"{line}\n")
     with pytest.raises(ValueError, match="SHA256SUMS, line 1: expected `checksum  file`"):
         check_checksums(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["file", "sub/file", "sub/deep/file", "sub/deep/"])
+def test_a_free_place_or_a_file_is_no_obstacle(tmp_path, name):
+    check_places(tmp_path, [name])
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    if not name.endswith("/"):
+        (tmp_path / name).touch()
+    check_places(tmp_path, [name])
+    (tmp_path / "link").symlink_to(tmp_path)
+    check_places(tmp_path / "link", [name])  # the folder itself may be one
+
+
+def test_nothing_is_written_through_a_link_in_the_place_of_a_folder(tmp_path):
+    (tmp_path / "victim/deep").mkdir(parents=True)
+    folder = tmp_path / "folder"
+    (folder / "real").mkdir(parents=True)
+    for link, target in (("sub", "../victim"), ("real/sub", "../../victim"), ("gone", "nowhere")):
+        (folder / link).symlink_to(target)
+        for name in ("", "file", "deep/", "deep/file"):
+            with pytest.raises(NotADirectoryError, match=rf"{link} is a link, and nothing is"):
+                check_places(folder, ["real/other", f"{link}/{name}"])
+
+
+def test_only_regular_files_and_links_are_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("victim")
+    (tmp_path / "victim").write_text("worth keeping")
+    for name in ("pipe", "folder"):
+        with pytest.raises(OSError, match=rf"{name} is not a regular file, so it is not replaced"):
+            check_places(tmp_path, [name])
+        with pytest.raises(OSError, match=rf"{name} is not a regular file, so it is not replaced"):
+            write_text(tmp_path / name, "text")
+    with pytest.raises(OSError, match="null is not a regular file"):
+        write_text("/dev/null", "text")
+    write_text(tmp_path / "link", "text")
+    assert (tmp_path / "victim").read_text() == "worth keeping"
+    assert not (tmp_path / "link").is_symlink()
+    with pytest.raises(NotADirectoryError, match="victim is not a folder"):
+        check_places(tmp_path, ["victim/file"])

@@ -1,8 +1,15 @@
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import h5py
 import numpy as np
 import pytest
 
-from aiayn_keras.common.weight_files import check_weight_file, halve_weight_file
+from aiayn_keras.common import weight_files
+from aiayn_keras.common.weight_files import check_weight_file, halve_weight_file, new_weight_file
 
 
 @pytest.fixture
@@ -94,6 +101,52 @@ def test_halved_matrices_are_rounded_and_all_else_stays(tmp_path):
             assert file[f"others/{name}"].dtype == array.dtype
             np.testing.assert_array_equal(file[f"others/{name}"], array)
     assert [file.name for file in tmp_path.iterdir()] == ["a.weights.h5"]
+
+
+def test_without_room_a_file_is_not_halved_and_stays(path, monkeypatch):
+    before = path.read_bytes()
+    full = shutil._ntuple_diskusage(10**6, 10**6, 0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
+    with pytest.raises(OSError, match="No space left on device"):
+        halve_weight_file(path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_new_file_takes_the_place_of_nothing(path, tmp_path):
+    (tmp_path / "link.h5").symlink_to("victim")
+    for there in (path, tmp_path / "link.h5"):
+        with pytest.raises(OSError, match="exist"), new_weight_file(there, 10_000):
+            pass
+    assert not (tmp_path / "victim").exists()
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_an_error_and_no_crash(path):
+    """A limit on the size of files stands for the disk: HDF5 crashes where it cannot write."""
+    program = (
+        "import resource, signal, sys; from aiayn_keras.common.weight_files import *\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))\n"
+        "halve_weight_file(sys.argv[1])"
+    )
+    with h5py.File(path, "w") as file:
+        for number in range(40):
+            file[f"layers/{number}/vars/0"] = np.ones((100, 100), "float32")
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "OSError: [Errno 27] File too large" in done.stderr
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_one_function_writes_hdf5():
+    package = Path(weight_files.__file__).parents[1]
+    places = {
+        path.name
+        for path in package.rglob("*.py")
+        if re.search(r'h5py\.File\([^)]*"(w|x|a|r\+)-?"', path.read_text("utf-8"))
+    }
+    assert places == {"weight_files.py"}
 
 
 def test_a_weight_beyond_float16_is_refused(path):

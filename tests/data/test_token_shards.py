@@ -18,7 +18,7 @@ from aiayn_keras.data import (
     token_shards,
     write_shards,
 )
-from aiayn_keras.data.token_shards import read_index
+from aiayn_keras.data.token_shards import check_records, read_index
 
 PAIRS = 2300
 ORIGIN = {"corpus": "demo"}
@@ -46,6 +46,19 @@ def copy(folder, tmp_path):
     import shutil
 
     return shutil.copytree(folder, tmp_path / "copy")
+
+
+def test_ids_that_are_not_those_of_the_index_are_named(copy):
+    check_records(copy)
+    path = copy / "train-00001.array_record"
+    content = bytearray(path.read_bytes())
+    content[-200] ^= 1  # the size stays
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match=r"00001\.array_record is damaged or another shard's"):
+        check_records(copy)
+    path.unlink()
+    with pytest.raises(CorpusError, match=r"00001\.array_record is missing"):
+        check_records(copy)
 
 
 def test_shards_read_what_the_tokenizer_gives(folder, text, proto):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -185,6 +186,111 @@ def test_a_folder_of_something_else_is_not_written_over(name, tmp_path):
     path.write_text("mine")
     with pytest.raises(FileExistsError, match=f"such as .*project/{Path(name).parts[0]}, and no"):
         check_kit(tmp_path / "project")
+
+
+def contents(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def put_pipe(path):
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def put_folder(path):
+    path.unlink(missing_ok=True)
+    path.mkdir()
+
+
+def put_link_to_a_folder(path):
+    shutil.rmtree(path)
+    path.symlink_to(path.parents[1] / "victim")
+
+
+def put_file(path):
+    shutil.rmtree(path)
+    path.touch()
+
+
+@pytest.mark.parametrize(
+    ("name", "put"),
+    [
+        ("models.config", put_pipe),
+        ("README.md", put_folder),
+        ("batching.config", put_folder),
+        ("docker-compose.yml", put_pipe),
+        ("kubernetes/Dockerfile", put_folder),
+        ("kubernetes", put_file),
+        ("kubernetes", put_link_to_a_folder),
+    ],
+)
+@pytest.mark.parametrize("use", [check_kit, write_kit])
+def test_what_cannot_be_replaced_is_seen_before_anything_is_written(
+    tmp_path, note_version, name, put, use
+):
+    kit = tmp_path / "kit"
+    (tmp_path / "victim").mkdir()
+    note_version(kit, 1)
+    write_kit(kit)
+    put(kit / name)
+    note_version(kit, 2)
+    before = contents(tmp_path)
+    with pytest.raises(OSError, match=rf"{name} is (not a|a link)"):
+        use(kit)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"max_input_length": 30', '"max_input_length": null', "`max_input_length` is missing"),
+        ('"num_beams": 4', '"num_beams": 4, "long_text": "cut"', "`long_text` must be"),
+        ('"num_beams": 4', '"num_beams": 4, "documents": 1', "`documents` must be True or False"),
+    ],
+)
+@pytest.mark.parametrize("use", [check_kit, write_kit])
+def test_notes_that_no_kit_can_be_written_from_are_seen_before_anything_is_written(
+    tmp_path, note_version, old, new, message, use
+):
+    kit = tmp_path / "kit"
+    note_version(kit, 1)
+    write_kit(kit)
+    path = kit / "1" / VERSION_FILE
+    text = path.read_text().replace(', "long_text": "truncate"', "")
+    path.write_text(text.replace(old, new))
+    before = contents(kit)
+    with pytest.raises(ValueError, match=message):
+        use(kit)
+    path.write_text(json.dumps({**json.loads(text), "options": {}}))
+    with pytest.raises(ValueError, match="`max_input_length` is missing"):
+        use(kit)
+    path.write_text(text.replace(old, new))
+    assert contents(kit) == before
+
+
+@pytest.mark.parametrize("number", [0, "01", 2**62 + 1, 2**63, "9" * 200])
+@pytest.mark.parametrize("use", [check_kit, write_kit])
+def test_a_number_that_no_version_has_is_refused(tmp_path, note_version, number, use):
+    note_version(tmp_path / "kit", 1)
+    note_version(tmp_path / "kit", number)
+    with pytest.raises(ValueError, match=rf"kit/{number} is not a version, whose number is"):
+        use(tmp_path / "kit")
+
+
+def test_the_new_version_is_described_before_it_is_there(tmp_path, note_version):
+    kit = tmp_path / "kit"
+    note_version(kit, 1)
+    note_version(tmp_path / "elsewhere", 2)
+    write_kit(kit, {2: tmp_path / "elsewhere/2"})
+    assert dict(models_config(kit).version_labels) == {"stable": 1, "canary": 2}
+    written = contents(kit)
+    (tmp_path / "elsewhere/2").rename(kit / "2")
+    write_kit(kit)
+    assert {name: contents(kit)[name] for name in written} == written
 
 
 def test_notes_are_read(tmp_path, note_version):

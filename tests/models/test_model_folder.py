@@ -294,6 +294,18 @@ def test_without_room_nothing_changes(folder, monkeypatch):
     assert not list(folder.glob(".writing-*"))
 
 
+def test_a_link_in_the_place_of_a_folder_is_not_followed(written, tmp_path):
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/task.json").write_text("before")
+    (tmp_path / "model/assets").symlink_to(tmp_path / "victim")
+    with pytest.raises(NotADirectoryError, match="assets is a link"):
+        load(written).save_to_preset(tmp_path / "model")
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["assets", "task.json"]
+    assert (tmp_path / "model/task.json").read_text() == "before"
+    assert list((tmp_path / "victim").iterdir()) == []
+
+
 def test_a_model_without_text_has_a_folder_too(written, tmp_path):
     backbone = load(written).backbone
     TransformerSeq2SeqLM(backbone).save_to_preset(tmp_path / "ids")

@@ -16,7 +16,8 @@ from aiayn_keras.common.folder_lock import FolderInUseError
 from aiayn_keras.data import CorpusError, TokenShards, generate_demo_pairs
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.engines import Engine
-from aiayn_keras.scale.job import Job, finish_job
+from aiayn_keras.scale.job import Job, Manifest, finish_job
+from aiayn_keras.scale.parts import plan_parts
 from aiayn_keras.scale.preparation import EvenSample, prepare
 from aiayn_keras.scale.translation import _batches, translate_files
 from tests.random_parser import SOURCES, build_random_parser, is_tree_of
@@ -97,6 +98,8 @@ def test_a_job_goes_on_with_the_parts_that_are_missing(tmp_path):
     (tmp_path / "out/part-000002.json").write_text("{damaged")
     with (tmp_path / "out/part-000003.txt").open("a") as file:
         file.write("cut by a crash")
+    altered = tmp_path / "out/part-000004.txt"
+    altered.write_bytes(altered.read_bytes().swapcase())  # of equal size
     (tmp_path / "out/.writing-left").mkdir()
     assert translate_files(*arguments, **options) == (60, 0)
     assert read_parts(tmp_path / "out") == before
@@ -165,6 +168,20 @@ def test_the_workers_end_before_the_job_does(tmp_path):
     with pytest.raises(AttributeError) as caught:  # which holds the frames, as Ctrl-C's does
         finish_job(Job(str(tmp_path), []), EngineDouble(), None, ())
     assert ended, caught
+
+
+def test_a_file_that_changed_after_its_part_was_read_is_no_success(tmp_path):
+    (tmp_path / "in.txt").write_text("The girl is happy.\n")
+    _, parts = plan_parts([str(tmp_path / "in.txt")])
+    manifest = Manifest(lines=1, bad_lines=0, files={})
+
+    class EngineDouble:
+        def run(self, *_, **__):
+            (tmp_path / "in.txt").write_text("The girl is happy.\nPaul works.\n")
+            yield 0, manifest
+
+    with pytest.raises(CorpusError, match=r"in\.txt has changed while .*19 bytes, now 31"):
+        finish_job(Job(str(tmp_path / "out"), parts), EngineDouble(), None, ())
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aiayn_keras.common import addresses
 from aiayn_keras.common.addresses import absolute
 from aiayn_keras.common.text_files import MAX_LINE_BYTES
 from aiayn_keras.data import CorpusError
@@ -72,7 +73,7 @@ def test_links_are_followed_and_hidden_files_left_out(tmp_path):
     (tmp_path / "a/2.txt").symlink_to(tmp_path / "other.txt")
     (tmp_path / "b").symlink_to(tmp_path / "a")
     assert lines_of(tmp_path / "a/*.txt") == ["a/1.txt", "other.txt"]
-    assert lines_of(tmp_path / "?/*.txt") == 2 * ["a/1.txt", "other.txt"]
+    assert lines_of(tmp_path / "?/*.txt") == ["a/1.txt", "other.txt"]  # once each
     (tmp_path / "other.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"There is no file .*/a/2\.txt"):
         lines_of(tmp_path / "a/*.txt")
@@ -90,6 +91,7 @@ def test_results_are_left_out_and_nothing_else(output, pattern, others, monkeypa
     import fsspec
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(addresses, "PROTOCOLS", addresses.PROTOCOLS | {"memory"})
     memory = fsspec.filesystem("memory")
     for name in ("a", "b", "out/result"):
         memory.pipe(f"/corpus/{name}.txt", b"one\n")
@@ -120,6 +122,69 @@ def test_a_name_that_is_not_valid_text_is_kept(tmp_path):
     for _ in range(2):
         with job.opened({"files": [[part.pieces[0].address]]}):
             assert list(read_lines(part)) == ["one", "two"]
+
+
+def test_names_with_colons_are_read_as_they_are(tmp_path):
+    for name in ("x", "x::y", "::x"):
+        (tmp_path / name).write_text(name)
+    assert lines_of(tmp_path / "*") == ["::x", "x", "x::y"]
+    (tmp_path / "x::z.gz").write_bytes(gzip.compress(b"zipped"))
+    write_parquet(tmp_path / "file:x::z.parquet", text=["in a table"])
+    assert lines_of(tmp_path / "*z*") == ["in a table", "zipped"]
+
+
+def replace(path):
+    """Puts a file of equal size and time in its place."""
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes()[::-1])
+    os.utime(other, ns=times)
+    other.replace(path)
+
+
+def cut(path):
+    os.truncate(path, 30)
+
+
+@pytest.mark.parametrize("change", [replace, cut, os.remove])
+@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.parquet"])
+def test_a_file_that_changes_between_or_in_parts_is_refused(tmp_path, change, name):
+    content = "".join(f"{n}\n" for n in range(100_000))
+    if name == "a.parquet":
+        table = pyarrow.table({"text": content.split()})
+        parquet.write_table(table, tmp_path / name, row_group_size=40_000)
+    else:
+        (tmp_path / name).write_bytes(
+            gzip.compress(content.encode()) if name == "a.gz" else content.encode()
+        )
+    parts = parts_of([tmp_path / name], 200_000)
+    lines = read_lines(parts[0])
+    assert next(lines) == "0"
+    change(tmp_path / name)
+    for left in (lines, read_lines(parts[-1])):
+        with pytest.raises(CorpusError, match=rf"{name} has (changed|been deleted) while"):
+            list(left)
+
+
+def test_aligned_files_must_not_change_while_they_are_read(tmp_path, monkeypatch):
+    for name in "ab":
+        (tmp_path / name).write_text("1\n2\n3\n")
+    (part,) = parts_of([tmp_path / "a", tmp_path / "b"], 1000)
+    pairs = read_pairs(part)
+    assert next(pairs) == ("1", "1")
+    replace(tmp_path / "b")
+    with pytest.raises(CorpusError, match="/b has changed"):
+        list(pairs)
+    find_ends = parts._line_ends
+
+    def find_ends_and_replace(path):
+        yield from find_ends(path)
+        if path.endswith("b"):
+            replace(tmp_path / "a")
+
+    monkeypatch.setattr(parts, "_line_ends", find_ends_and_replace)
+    with pytest.raises(CorpusError, match="/a has changed"):
+        parts_of([tmp_path / "a", tmp_path / "b"], 1000)
 
 
 def test_a_byte_order_mark_alone_is_not_a_line(tmp_path):

@@ -128,3 +128,11 @@ def test_a_file_of_something_else_is_named(initial, tmp_path):
         ValueError, match=r"model\.weights\.h5 does not hold adapters for this model"
     ):
         merge_adapters(load(initial), initial / "model.weights.h5")
+
+
+def test_without_room_there_is_no_file(adapted, tmp_path, monkeypatch):
+    full = shutil._ntuple_diskusage(10**6, 10**6, 0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
+    with pytest.raises(OSError, match="No space left on device"):
+        save_adapters(adapted, tmp_path / "adapters.h5")
+    assert list(tmp_path.iterdir()) == []

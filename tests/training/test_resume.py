@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from aiayn_keras.data import CorpusError, ParallelText, generate_demo_pairs
+from aiayn_keras.data import CorpusError, ParallelText, generate_demo_pairs, write_shards
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training import (
     RecipeError,
@@ -68,6 +68,7 @@ def test_a_recipe_from_before_an_option_was_there_has_its_default(tmp_path):
 
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+PAIRS = [("a b", "c d"), ("e f", "g h"), ("i j", "k l"), ("m n", "o p")]
 
 
 def tokenizer_of(letters):
@@ -170,11 +171,11 @@ def test_a_tokenizer_that_is_learned_again_must_be_the_old_one(recipe, folder):
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"train": 3}', '{"train": "x"}'])
 def test_damaged_digests_are_refused(recipe, folder, content):
     folder.inputs.write_text(content)
-    with pytest.raises(ValueError, match=r"inputs\.json is damaged: .*delete it"):
+    with pytest.raises(ValueError, match=r"inputs\.json is damaged: .*Put back"):
         train(recipe, folder.path)
 
 
-def test_a_folder_from_before_there_were_digests_is_taken(tmp_path, recipe):
+def test_a_folder_without_digests_is_taken_if_nothing_was_trained(tmp_path, recipe):
     folder = RunFolder(tmp_path)
     digest = "0" * 64
     inputs = RunInputs(
@@ -182,12 +183,25 @@ def test_a_folder_from_before_there_were_digests_is_taken(tmp_path, recipe):
     )
     assert read_inputs(folder) is None
     check_inputs(folder, recipe, inputs)
+    folder.checkpoints.mkdir()
+    (folder.checkpoints / f"update-00000001.{'0' * 16}.weights.h5").touch()
+    with pytest.raises(FileNotFoundError, match=r"inputs\.json is missing, which says what"):
+        check_inputs(folder, recipe, inputs)
 
 
-def test_prepared_shards_are_known_by_their_index(tmp_path, recipe):
-    (tmp_path / "index.json").write_text("{}")
-    corpus = recipe.corpus.model_copy(update={"shards": str(tmp_path)})
-    train_text = read_corpus(recipe.model_copy(update={"corpus": corpus})).train
-    digest = train_text.digest()
-    (tmp_path / "index.json").write_text("[]")
-    assert train_text.digest() != digest
+def test_prepared_shards_are_known_by_their_index_and_compared_with_it(tmp_path, recipe):
+    tokenizer, digests = tokenizer_of(LETTERS), []
+    for origin in ("one", "other"):
+        folder = tmp_path / origin
+        size = tokenizer.vocabulary_size()
+        write_shards(folder, PAIRS, tokenizer.proto, size, origin, max_pairs_per_shard=2)
+        corpus = recipe.corpus.model_copy(update={"shards": str(folder)})
+        train_text = read_corpus(recipe.model_copy(update={"corpus": corpus})).train
+        digests.append(train_text.digest())
+    assert digests[0] != digests[1]
+    first, second = sorted(folder.glob("*.array_record"))
+    first.rename(folder / "aside")
+    second.rename(first)
+    (folder / "aside").rename(second)
+    with pytest.raises(CorpusError, match=r"00000\.array_record is damaged or another shard's"):
+        train_text.digest()

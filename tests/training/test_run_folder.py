@@ -63,6 +63,17 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path, tokenizer, name):
         RunFolder(tmp_path).create(small_recipe(), tokenizer, INPUTS)
 
 
+@pytest.mark.parametrize("name", ["checkpoints", "tensorboard", "tensorboard/train"])
+def test_nothing_is_written_into_the_folder_of_somebody_else(tmp_path, tokenizer, name):
+    (tmp_path / "victim").mkdir()
+    link = tmp_path / "run" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "victim")
+    with pytest.raises(NotADirectoryError, match=rf"{name} is a link"):
+        RunFolder(tmp_path / "run").create(small_recipe(), tokenizer, INPUTS)
+    assert not (tmp_path / "run/recipe.yaml").exists()
+
+
 def test_a_file_is_no_free_folder(tmp_path):
     (tmp_path / "file").touch()
     assert not RunFolder(tmp_path / "file").is_free()
