@@ -19,6 +19,7 @@ from aiayn_keras.backend.forking import begin_computing, note_model
 from aiayn_keras.backend.kernels import (
     append_position,
     bfloat16_products,
+    cast_preprocessed,
     float32_matmul,
     float32_matmul_transposed,
     initial_length,
@@ -39,6 +40,7 @@ __all__ = [
     "begin_computing",
     "bfloat16_products",
     "build_optimizer",
+    "cast_preprocessed",
     "compile_inference",
     "compiles_by_default",
     "cond_without_lowering",

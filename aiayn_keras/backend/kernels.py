@@ -3,6 +3,7 @@
 import contextlib
 
 import keras
+import numpy as np
 from keras import ops
 
 
@@ -208,3 +209,23 @@ def _append_in_place(cached, new, index):
     end = (int(index) + 1) * new.shape[2]
     cached[:, :, end - new.shape[2] : end] = new
     return cached, cached[:, :, :end]
+
+
+def cast_preprocessed(x, dtype):
+    """Casts what a preprocessor makes, which may belong to another library than the backend.
+
+    Args:
+        x: A tensor of the backend, an array of NumPy (in a pipeline of Grain) or a tensor of
+            TensorFlow (in one of `tf.data`).
+        dtype: Name of a dtype.
+
+    Returns:
+        `x` in that dtype, in the same library.
+    """
+    if isinstance(x, np.ndarray):
+        return x.astype(dtype)
+    if ops.is_tensor(x):
+        return ops.cast(x, dtype)
+    import tensorflow as tf
+
+    return tf.cast(x, dtype)

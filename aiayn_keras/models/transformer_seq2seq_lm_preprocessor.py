@@ -5,6 +5,7 @@ import keras_hub
 import numpy as np
 from keras import ops
 
+from aiayn_keras.backend import cast_preprocessed
 from aiayn_keras.common.checks import check_integer
 from aiayn_keras.decoding.text_batches import check_equal_lengths
 from aiayn_keras.models.architecture import INTEGERS
@@ -76,7 +77,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         if self._has_target_tokenizer():
             targets, y, token_weights = self._of_targets()(x, **lengths)
             inputs |= _decoder_part(targets)
-        token_weights = _cast(token_weights, "float32")
+        token_weights = cast_preprocessed(token_weights, "float32")
         if sample_weight is not None:
             token_weights = _multiply_rows(token_weights, sample_weight)
         return _with_integer_masks(inputs), y, token_weights
@@ -162,7 +163,7 @@ def _multiply_rows(token_weights, sample_weight):
         )
     if ops.is_tensor(token_weights):
         sample_weight = ops.convert_to_tensor(sample_weight)
-    return token_weights * _cast(sample_weight, "float32")[:, None]
+    return token_weights * cast_preprocessed(sample_weight, "float32")[:, None]
 
 
 def text_preprocessor(tokenizer, backbone):
@@ -260,15 +261,4 @@ def _rows_of(name, ids):
 def _with_integer_masks(inputs):
     """KerasHub's packer makes Boolean masks, and `tf.distribute` cannot add Booleans."""
     masks = {name: x for name, x in inputs.items() if name.endswith("padding_mask")}
-    return inputs | {name: _cast(mask, "int32") for name, mask in masks.items()}
-
-
-def _cast(x, dtype):
-    """Casts a tensor of the backend, a NumPy array of Grain's or a tensor of `tf.data`'s."""
-    if isinstance(x, np.ndarray):
-        return x.astype(dtype)
-    if ops.is_tensor(x):
-        return ops.cast(x, dtype)
-    import tensorflow as tf
-
-    return tf.cast(x, dtype)
+    return inputs | {name: cast_preprocessed(mask, "int32") for name, mask in masks.items()}
