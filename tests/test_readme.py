@@ -50,6 +50,10 @@ NOT_RUN = {
 """Commands that are recorded instead, and the reasons. Those of `aiayn-keras` are still parsed."""
 
 SLOW = {
+    ("docs/layers.md", "A text classifier"): "layers/test_models_of_layers.py",
+    ("docs/layers.md", "A tagger"): "layers/test_models_of_layers.py",
+    ("docs/layers.md", "A time-series forecaster"): "layers/test_models_of_layers.py",
+    ("docs/layers.md", "A vision transformer"): "layers/test_models_of_layers.py",
     ("docs/training.md", "A data set of your own, in Python"): "training/test_own_datasets.py",
     ("docs/training.md", "What a model does"): "models/test_transformer_seq2seq_lm.py",
     ("docs/scale.md", "Translate files"): "scale/test_jobs.py",

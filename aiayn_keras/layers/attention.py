@@ -149,7 +149,7 @@ class MultiHeadAttention(keras.layers.Layer):
         mask = join_masks(
             query,
             memory,
-            check_attention_mask("attention_mask", attention_mask, query, memory),
+            check_attention_mask("attention_mask", attention_mask, query, memory.shape[1]),
             check_padding_mask("query_mask", query_mask, query),
             check_padding_mask("memory_mask", memory_mask, memory),
             use_causal_mask,
@@ -168,6 +168,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def attend(self, query, key, value, mask=None, training=None):
         """Attends from `query (B, T, D)` to keys and values that have already been projected."""
+        mask = check_attention_mask("mask", mask, query, key.shape[2])
         return self._attend(self.query_dense(query), key, value, mask, training)
 
     def _attend(self, query, key, value, mask, training):
@@ -199,6 +200,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def weights_of(self, query, memory, mask=None):
         """Attention weights `(B, H, T, S)` in float32, for inspection."""
+        mask = check_attention_mask("mask", mask, query, memory.shape[1])
         query = self._split_heads(self.query_dense(query), self.key_dim)
         key, _ = self.project_memory(memory)
         return attention_weights(query, key, _add_head_axis(mask))

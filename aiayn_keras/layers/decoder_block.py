@@ -85,9 +85,11 @@ class DecoderBlock(TransformerBlock):
     ):
         x_mask = check_padding_mask("x_mask", x_mask, x)
         memory_mask = check_padding_mask("memory_mask", memory_mask, memory)
-        to_self = check_attention_mask("self_attention_mask", self_attention_mask, x, x)
+        to_self = check_attention_mask("self_attention_mask", self_attention_mask, x, x.shape[1])
         to_self = join_masks(x, x, to_self, x_mask, x_mask, use_causal_mask)
-        to_memory = check_attention_mask("cross_attention_mask", cross_attention_mask, x, memory)
+        to_memory = check_attention_mask(
+            "cross_attention_mask", cross_attention_mask, x, memory.shape[1]
+        )
         to_memory = join_masks(x, memory, to_memory, x_mask, memory_mask)
         scores = [] if return_attention_scores else None
         x = decoder_layer(

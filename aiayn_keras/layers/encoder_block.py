@@ -198,7 +198,7 @@ class EncoderBlock(TransformerBlock):
         return_attention_scores=False,
     ):
         mask = check_padding_mask("mask", mask, x)
-        attention_mask = check_attention_mask("attention_mask", attention_mask, x, x)
+        attention_mask = check_attention_mask("attention_mask", attention_mask, x, x.shape[1])
         attention_mask = join_masks(x, x, attention_mask, mask, mask, use_causal_mask)
         scores = [] if return_attention_scores else None
         attend = self._function_of(self.self_attention, None, attention_mask, training, scores)

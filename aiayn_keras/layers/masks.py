@@ -126,14 +126,14 @@ def _hide_padding(query_mask, memory_mask):
     return make_attention_mask(ops.cast(query_mask, "int32"), ops.cast(memory_mask, "int32"))
 
 
-def check_attention_mask(name, mask, query, memory):
+def check_attention_mask(name, mask, query, memory_length):
     """Refuses what is not a mask of pairs of positions.
 
     Args:
         name: Name of the caller's argument.
         mask: The argument; None is allowed.
         query: Float tensor `(B, T, D)`.
-        memory: Float tensor `(B, S, D)`.
+        memory_length: Number S of positions of the memory; None if it is not known.
 
     Returns:
         The mask as a boolean tensor, or None.
@@ -144,7 +144,7 @@ def check_attention_mask(name, mask, query, memory):
     """
     if mask is None:
         return None
-    sizes = query.shape[0], query.shape[1], memory.shape[1]
+    sizes = query.shape[0], query.shape[1], memory_length
     advice = {
         2: "A mask of padding, one value for each position, goes into an argument that ends in "
         "`mask` alone; one of pairs of positions, alike for all rows, needs an axis in front.",

@@ -333,6 +333,16 @@ def test_masks_of_padding_of_another_shape_are_refused(calls, shape):
     refused(calls, np.ones(shape, bool), PADDING, "rank 2 and shape.*Received: rank 2")
 
 
+@pytest.mark.parametrize("mask", [np.ones((B, S), bool), np.zeros((B, T, S), "float32")])
+def test_wrong_masks_are_refused_where_weights_are_looked_at_and_keys_projected(mask):
+    attention, x, memory = MultiHeadAttention(H, K), normal(B, T, D), normal(B, S, D)
+    attention.build(x.shape, memory.shape)
+    with pytest.raises(ValueError, match=r"`mask` must "):
+        attention.weights_of(x, memory, mask)
+    with pytest.raises(ValueError, match=r"`mask` must "):
+        attention.attend(x, *attention.project_memory(memory), mask)
+
+
 @pytest.mark.parametrize("shape", [(B, 3, 4, D), (B, D)])
 def test_inputs_of_another_rank_are_refused(shape):
     x = normal(*shape)
