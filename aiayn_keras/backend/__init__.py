@@ -16,6 +16,7 @@ from aiayn_keras.backend.compilation import (
 )
 from aiayn_keras.backend.devices import Devices, DevicesError, mean_over_replicas, open_devices
 from aiayn_keras.backend.forking import begin_computing, note_model
+from aiayn_keras.backend.graph_tokenizer import GraphTokenizer
 from aiayn_keras.backend.kernels import (
     append_position,
     bfloat16_products,
@@ -36,6 +37,7 @@ __all__ = [
     "CompiledFunctions",
     "Devices",
     "DevicesError",
+    "GraphTokenizer",
     "append_position",
     "begin_computing",
     "bfloat16_products",

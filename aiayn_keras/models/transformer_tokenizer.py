@@ -10,6 +10,7 @@ import keras
 import keras_hub
 import sentencepiece
 
+from aiayn_keras.backend import GraphTokenizer
 from aiayn_keras.common.files import read_bytes
 from aiayn_keras.models.model_folder import TARGET_VOCAB_FILENAME, VOCAB_FILENAME
 from aiayn_keras.models.text_normalization import (
@@ -122,7 +123,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     def _set_proto_tf(self, proto):
         """Sets what KerasHub calls in a graph, where it made a tokenizer outside any graph."""
-        self._sentence_piece = _GraphTokenizer(
+        self._sentence_piece = GraphTokenizer(
             proto, out_type=self.compute_dtype, add_bos=self.add_bos, add_eos=self.add_eos
         )
 
@@ -297,29 +298,6 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             source_end=self.source_end,
             copy_without_letters=self.copy_without_letters,
         )
-
-
-class _GraphTokenizer:
-    """TensorFlow Text's tokenizer, made anew in each graph that calls it, such as `tf.data`'s.
-
-    Its vocabulary is a resource of TensorFlow's. One that is made outside a graph is gone as soon
-    as `tf.random.set_seed`, and with it `keras.utils.set_random_seed`, empties a cache, and graphs
-    that hold it fail; a graph keeps what it makes itself.
-    """
-
-    def __init__(self, proto, **options):
-        self._proto, self._options = proto, options
-
-    def tokenize(self, texts):
-        return self._make().tokenize(texts)
-
-    def detokenize(self, token_ids):
-        return self._make().detokenize(token_ids)
-
-    def _make(self):
-        import tensorflow_text
-
-        return tensorflow_text.SentencepieceTokenizer(model=self._proto, **self._options)
 
 
 def _sentences(texts):
