@@ -20,6 +20,7 @@ class TransformerBlock(keras.layers.Layer):
     """
 
     attention_cls, add_norm_cls = MultiHeadAttention, AddNorm
+    feed_forward_cls = PositionwiseFeedForward
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class TransformerBlock(keras.layers.Layer):
         # === Layers ===
         self.self_attention = self._attention("self_attention")
         self.self_attention_add_norm = self._add_norm("self_attention_add_norm")
-        self.feed_forward = PositionwiseFeedForward(
+        self.feed_forward = self.feed_forward_cls(
             intermediate_dim,
             activation=activation,
             dropout=activation_dropout,

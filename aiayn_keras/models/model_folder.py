@@ -8,8 +8,9 @@ import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+import keras
 import pydantic
 from pydantic import Field
 
@@ -47,6 +48,8 @@ TOKENIZER = "tokenizer.json"
 METADATA = "metadata.json"
 
 WEIGHTS = "model.weights.h5"
+
+TASK_WEIGHTS = "task.weights.h5"  # KerasHub's
 
 VOCAB_FILENAME = "vocabulary.spm"  # KerasHub's
 
@@ -122,12 +125,46 @@ class _KerasObject(_Schema):
     module: Name
 
 
-class Backbone(_KerasObject):
+class _ObjectOfClass(_Schema):
+    """A serialized object of a registered class that is `base` or derived from it."""
+
+    module: Name | None  # None in a notebook's cell, for instance
+    class_name: Name
+    registered_name: Name
+    base: ClassVar[str]
+
+    def check_class(self, path):
+        """Raises a `ValueError` for a wrong class. Nothing is imported, whatever a file names."""
+        name = self.registered_name
+        cls = keras.saving.get_registered_object(name)
+        if cls is None:
+            raise ValueError(
+                f"{path}, field `registered_name`: no class is registered as {name!r}. "
+                "Register a class of your own with `keras.saving.register_keras_serializable`, and "
+                f"import its module before the folder is loaded. The file names the module {self.module!r}."
+            )
+        bases = [keras.saving.get_registered_name(each) for each in getattr(cls, "__mro__", ())]
+        if self.base not in bases:
+            raise ValueError(
+                f"{path}: `registered_name` must be {self.base!r} or that of a class derived from "
+                f"it. Received: {name!r}."
+            )
+        if self.class_name != cls.__name__:
+            raise ValueError(
+                f"{path}: `class_name` must be {cls.__name__!r}. Received: {self.class_name!r}."
+            )
+
+
+class Backbone(_ObjectOfClass):
     """A `TransformerBackbone`, the content of `config.json`."""
 
-    class_name: Literal["TransformerBackbone"]
-    registered_name: Literal[BACKBONE_CLASS]
+    base = BACKBONE_CLASS
     config: dict[str, Any]
+
+    @property
+    def is_ours(self):
+        """Whether it is the class itself, and not one derived from it."""
+        return self.registered_name == BACKBONE_CLASS
 
 
 class _TokenizerConfig(_LayerConfig):
@@ -175,11 +212,10 @@ class _TaskConfig(_LayerConfig):
     preprocessor: Preprocessor | None
 
 
-class Task(_KerasObject):
+class Task(_ObjectOfClass):
     """A `TransformerSeq2SeqLM`, the content of `task.json`."""
 
-    class_name: Literal["TransformerSeq2SeqLM"]
-    registered_name: Literal[TASK_CLASS]
+    base = TASK_CLASS
     config: _TaskConfig
 
 
@@ -252,17 +288,20 @@ def check_model_folder(folder):
     """
     folder = Path(folder)
     _check_is_finished(folder)
-    config, options = _read_backbone(folder)
-    task = _read(folder / TASK, Task).config
+    backbone, options = _read_backbone(folder)
+    task = _read(folder / TASK, Task)
+    task.check_class(folder / TASK)
+    task = task.config
+    task.backbone.check_class(folder / TASK)
     if task.preprocessor is not None:
         _read(folder / _PREPROCESSOR, Preprocessor)
         _read(folder / TOKENIZER, Tokenizer)
     if (folder / METADATA).exists():
         _read(folder / METADATA, _Metadata)
-    _check_config(folder / TASK, task.backbone.config)
-    if _sizes(task.backbone.config) != _sizes(config):
+    _check_config(folder / TASK, task.backbone)
+    if _identity(task.backbone) != _identity(backbone):
         raise ValueError(f"{folder / TASK}: its backbone differs from config.json.")
-    _check_room(folder, options)
+    _check_room(folder, backbone, options)
     return options
 
 
@@ -278,9 +317,9 @@ def check_backbone_folder(folder, has_weights=True):
         ValueError: If `config.json` is not what `TransformerBackbone.save_to_preset` writes, or
             describes more weights than the file can hold.
     """
-    _, options = _read_backbone(Path(folder))
+    backbone, options = _read_backbone(Path(folder))
     if has_weights:
-        _check_room(Path(folder), options)
+        _check_room(Path(folder), backbone, options)
 
 
 def check_dtype(folder, dtype):
@@ -308,17 +347,20 @@ def _read(path, schema):
 
 
 def _read_backbone(folder):
-    """The configuration of a folder's backbone, and its checked options."""
+    """The `Backbone` in a folder, and its checked options."""
     path = folder / CONFIG
-    config = _read(path, Backbone).config
-    return config, _check_config(path, config)
+    backbone = _read(path, Backbone)
+    backbone.check_class(path)
+    return backbone, _check_config(path, backbone)
 
 
-def _check_room(folder, options):
+def _check_room(folder, backbone, options):
     """Raises a `ValueError` if the weight file is too small for a backbone with these options."""
     weights = folder / WEIGHTS
     check_regular_file(weights)
     num_bytes = weights.stat().st_size
+    if not backbone.is_ours:  # its layers may share weights
+        return
     if _MIN_BYTES_PER_WEIGHT * count_weights(options) > num_bytes:
         raise ValueError(
             f"{folder / CONFIG} describes a model of {count_weights(options):,} weights, "
@@ -326,8 +368,9 @@ def _check_room(folder, options):
         )
 
 
-def _check_config(path, config):
-    """The checked options of a backbone's configuration."""
+def _check_config(path, backbone):
+    """The checked options of a `Backbone`; those that a derived class adds are left out."""
+    config = backbone.config
     layer = {name: config[name] for name in config if name in _LayerConfig.model_fields}
     options = LATER_OPTIONS | {name: config[name] for name in config if name not in layer}
     missing = [name for name in OPTIONS if name not in options]
@@ -338,15 +381,20 @@ def _check_config(path, config):
     if not isinstance(activation, str):
         raise ValueError(f"{path}: `activation` must be a name. Received: {activation!r:.60}.")
     unknown = sorted(options.keys() - set(OPTIONS))
+    if not backbone.is_ours:
+        options = {name: options[name] for name in OPTIONS if name in options}
+        unknown = []
     try:
         return {**check_architecture(unknown, **options), "activation": activation}
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _sizes(config):
-    """A backbone's configuration without the fields that may differ between a model's files."""
-    return {name: value for name, value in config.items() if name not in ("name", "dtype")}
+def _identity(backbone):
+    """The class and configuration of a `Backbone` without what may differ in a model's files."""
+    config = backbone.config
+    sizes = {name: value for name, value in config.items() if name not in ("name", "dtype")}
+    return backbone.registered_name, sizes
 
 
 def write_model_folder(folder, save, variables, last):
@@ -377,11 +425,12 @@ def write_model_folder(folder, save, variables, last):
             publish(path, target)
 
 
-def load_preset(from_preset, preset, load_weights, **kwargs):
+def load_preset(cls, from_preset, preset, load_weights, **kwargs):
     """Loads a model from a folder that has been checked.
 
     Args:
-        from_preset: KerasHub's method, bound to the model's class.
+        cls: The model's class.
+        from_preset: KerasHub's method, bound to `cls`.
         preset: Path of the folder.
         load_weights: Whether to load the weights.
         **kwargs: As in KerasHub.
@@ -390,7 +439,11 @@ def load_preset(from_preset, preset, load_weights, **kwargs):
         ValueError: If Keras cannot build the model, with the folder's name.
     """
     try:
-        model = from_preset(str(preset), load_weights=load_weights, **kwargs)
+        name = json.loads(read_bytes(Path(preset) / CONFIG, MAX_JSON_BYTES))["registered_name"]
+        if name == keras.saving.get_registered_name(cls.backbone_cls):
+            model = from_preset(str(preset), load_weights=load_weights, **kwargs)
+        else:
+            model = _load_derived(cls, str(preset), load_weights, **kwargs)
     except (ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
         if str(preset) in str(error):
             raise
@@ -398,4 +451,18 @@ def load_preset(from_preset, preset, load_weights, **kwargs):
         raise ValueError(f"{preset} cannot be loaded: {reason}") from error
     if model.preprocessor is not None:
         model.preprocessor.check_vocabulary_size(model.backbone.vocabulary_size)
+    return model
+
+
+def _load_derived(cls, preset, load_weights, **kwargs):
+    """Loads a model with a backbone of a derived class, for which KerasHub finds no model class."""
+    task = json.loads(read_bytes(Path(preset) / TASK, MAX_JSON_BYTES))
+    preprocessor = keras.saving.deserialize_keras_object(task["config"]["preprocessor"])
+    if preprocessor is not None:
+        preprocessor.load_preset_assets(preset)
+    backbone = cls.backbone_cls.from_preset(preset, load_weights, **kwargs)
+    model = keras.saving.get_registered_object(task["registered_name"])(backbone, preprocessor)
+    weights = Path(preset) / TASK_WEIGHTS
+    if load_weights and weights.exists():
+        model.load_task_weights(str(weights))
     return model

@@ -403,7 +403,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             if cls._is_ours():
                 check_model_folder(preset)
                 check_dtype(preset, kwargs.get("dtype"))
-            return load_preset(super().from_preset, preset, load_weights, **kwargs)
+            return load_preset(cls, super().from_preset, preset, load_weights, **kwargs)
 
     @classmethod
     def _is_ours(cls):

@@ -13,12 +13,11 @@ import numpy as np
 
 from aiayn_keras.common.files import digest_of_file, read_bytes
 from aiayn_keras.models import (
-    TransformerBackbone,
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
     text_preprocessor,
 )
-from aiayn_keras.models.architecture import DEPTHS, OPTIONS, RATES
+from aiayn_keras.models.architecture import DEPTHS, RATES
 from aiayn_keras.models.model_folder import MAX_JSON_BYTES, WEIGHTS, check_model_folder
 from aiayn_keras.training.adapters import (
     add_adapters,
@@ -51,10 +50,9 @@ class InitialModel:
         return self.model.preprocessor.tokenizer
 
     def build(self, section, dtype):
-        """Makes a `TransformerBackbone` with these weights and the rates of a `ModelSection`."""
+        """Makes a backbone of this class and weights with the rates of a `ModelSection`."""
         backbone = self.model.backbone
-        options = {name: getattr(backbone, name) for name in OPTIONS}
-        copy = TransformerBackbone(**{**options, **section.given_options}, dtype=dtype)
+        copy = _rebuilt(backbone, **section.given_options, dtype=dtype)
         copy.set_weights(backbone.get_weights())
         return copy
 
@@ -141,8 +139,7 @@ def _with_changed_tokenizer(model, section):
         return model
     backbone, size = model.backbone, tokenizer.vocabulary_size()
     if size != backbone.vocabulary_size:
-        options = {name: getattr(backbone, name) for name in OPTIONS}
-        longer = TransformerBackbone(**{**options, "vocabulary_size": size})
+        longer = _rebuilt(backbone, vocabulary_size=size)
         shapes = [weight.shape for weight in longer.weights]
         longer.set_weights(list(map(_lengthen, backbone.get_weights(), shapes)))
         backbone = longer
@@ -150,6 +147,14 @@ def _with_changed_tokenizer(model, section):
     names = ("encoder_sequence_length", "decoder_sequence_length")
     preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, **{n: config[n] for n in names})
     return TransformerSeq2SeqLM(backbone, preprocessor)
+
+
+def _rebuilt(backbone, **changes):
+    """Makes a backbone of the same class and options, but for the changes, with new weights."""
+    config = backbone.get_config()
+    for name in ("name", "trainable", "dtype"):
+        config.pop(name)
+    return type(backbone).from_config({**config, **changes})
 
 
 def _lengthen(weights, shape):

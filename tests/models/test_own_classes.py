@@ -1,0 +1,124 @@
+"""Model folders of registered classes derived from ours."""
+
+import json
+
+import keras
+import pytest
+
+from aiayn_keras.layers import AddNorm, DecoderBlock, EncoderBlock, PositionwiseFeedForward
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+)
+from aiayn_keras.training.building import read_initial, read_sizes
+from tests.helpers import assert_close
+from tests.training.fine_tuning import recipe_from
+
+PACKAGE = "tests_own_classes"
+
+
+class PlainAddNorm(AddNorm):
+    """A part of one's own."""
+
+
+class PlainFeedForward(PositionwiseFeedForward):
+    """A part of one's own."""
+
+
+class OwnEncoderBlock(EncoderBlock):
+    add_norm_cls, feed_forward_cls = PlainAddNorm, PlainFeedForward
+
+
+class OwnDecoderBlock(DecoderBlock):
+    add_norm_cls, feed_forward_cls = PlainAddNorm, PlainFeedForward
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class OwnBackbone(TransformerBackbone):
+    """With an argument of its own."""
+
+    encoder_block_cls, decoder_block_cls = OwnEncoderBlock, OwnDecoderBlock
+
+    def __init__(self, *args, sharpness=1.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.sharpness = sharpness
+
+    def get_config(self):
+        return {**super().get_config(), "sharpness": self.sharpness}
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class OwnModel(TransformerSeq2SeqLM):
+    backbone_cls = OwnBackbone
+
+
+class Unregistered(TransformerBackbone):
+    """One that no folder can name."""
+
+
+@pytest.fixture(scope="module")
+def own_model(tokenizer):
+    backbone = OwnBackbone(
+        tokenizer.vocabulary_size(), 1, 2, 8, 12, max_sequence_length=16, sharpness=3.0
+    )
+    return OwnModel(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8))
+
+
+@pytest.fixture
+def folder(own_model, tmp_path):
+    own_model.save_to_preset(tmp_path)
+    return tmp_path
+
+
+def test_from_preset_gives_the_registered_classes(own_model, folder):
+    for cls in (TransformerSeq2SeqLM, OwnModel):
+        loaded = cls.from_preset(folder)
+        assert (type(loaded), type(loaded.backbone)) == (OwnModel, OwnBackbone)
+        assert loaded.backbone.sharpness == 3.0
+        assert type(loaded.backbone.decoder_blocks[0].feed_forward) is PlainFeedForward
+        for ours, theirs in zip(loaded.weights, own_model.weights, strict=True):
+            assert_close(ours, theirs)
+    assert type(TransformerBackbone.from_preset(folder)) is OwnBackbone
+
+
+def test_a_class_that_is_not_registered_is_named(tokenizer, tmp_path):
+    backbone = Unregistered(tokenizer.vocabulary_size(), 1, 2, 8, 12, max_sequence_length=16)
+    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
+    TransformerSeq2SeqLM(backbone, preprocessor).save_to_preset(tmp_path)
+    for cls in (TransformerSeq2SeqLM, TransformerBackbone):
+        with pytest.raises(ValueError, match=r"config\.json.*no class .* 'Unregistered'.*register"):
+            cls.from_preset(tmp_path)
+    with keras.saving.custom_object_scope({"Unregistered": Unregistered}):
+        assert type(TransformerSeq2SeqLM.from_preset(tmp_path).backbone) is Unregistered
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "message"),
+    [
+        ("config.json", {"registered_name": "aiayn_keras>Dropout"}, "TransformerBackbone' or that"),
+        ("config.json", {"class_name": "Lambda"}, "`class_name` must be 'OwnBackbone'"),
+        (
+            "task.json",
+            {"registered_name": f"{PACKAGE}>OwnBackbone"},
+            "TransformerSeq2SeqLM' or that",
+        ),
+        ("task.json", {"registered_name": "os>system"}, "no class is registered as 'os>system'"),
+    ],
+)
+def test_another_class_is_refused(folder, file, changes, message):
+    content = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps(content | changes))
+    (folder / "SHA256SUMS").unlink()
+    with pytest.raises(ValueError, match=message):
+        TransformerSeq2SeqLM.from_preset(folder)
+
+
+def test_fine_tuning_keeps_the_class(folder):
+    recipe = recipe_from(folder, "tokenizer.byte_fallback=true")
+    assert read_sizes(recipe)["hidden_dim"] == 8
+    initial = read_initial(recipe)
+    backbone = initial.build(recipe.model, None)
+    assert type(initial.model.backbone) is type(backbone) is OwnBackbone
+    assert backbone.sharpness == 3.0
+    assert backbone.vocabulary_size > 256
