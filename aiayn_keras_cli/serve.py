@@ -19,13 +19,21 @@ from aiayn_keras_cli.running import quiet_start
     help="Port on this machine; other machines cannot reach it. 0 for any free port.",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the web browser.")
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Load a kit whatever its graph may do. A kit is a program that runs with your rights; by "
+    "default it may only have operations that exports of this package have.",
+)
 @search_options("num_return_sequences")
-def serve(folder, port, open_browser, **options):
+def serve(folder, port, open_browser, trust, **options):
     """Show a model in a local web page.
 
     DIR is a model folder or a serving kit. The page translates as you type, and shows alternative
     translations and the model's attention. It is for exploring a model on this machine, not for
     production: `aiayn-keras export saved-model` writes a kit for TensorFlow Serving.
+
+    A serving kit is a program. One that may do more than translate is refused without --trust.
     """
     with quiet_start():
         from aiayn_keras.serving.local_page import Application, find_version, listen, open_server
@@ -33,6 +41,8 @@ def serve(folder, port, open_browser, **options):
     version = find_version(folder)
     if version is None:
         _require_model_folder(folder)
+        if trust:
+            raise click.UsageError("--trust is for a serving kit; a model folder is not a program.")
     elif any(map(is_given, options)):
         raise click.UsageError(
             "A serving kit's search options were fixed when it was exported: omit them."
@@ -43,7 +53,7 @@ def serve(folder, port, open_browser, **options):
         if version is None:
             translator, facts = _open_model_folder(folder, options)
         else:
-            translator, facts = _open_kit(folder, version)
+            translator, facts = _open_kit(folder, version, trust)
         with open_server(Application(translator, facts, port), listener) as server:
             url = f"http://127.0.0.1:{port}/"
             click.echo(f"{facts.name}: {url} (Ctrl-C ends it)")
@@ -82,12 +92,12 @@ def _open_model_folder(folder, options):
     return translator, facts
 
 
-def _open_kit(folder, version):
+def _open_kit(folder, version, trust):
     """Loads the `KitTranslator` of a kit's version, and the facts that the page shows."""
     with quiet_start():
         from aiayn_keras.serving.local_page import KitTranslator, PageFacts
 
-        translator = KitTranslator(version)
+        translator = KitTranslator(version, trust)
     kit = folder if folder != version else version.resolve().parent
     # The export writes the recipe's corpus like this: `name demo, train_size 60000`.
     data = translator.notes.card.get("data", "")

@@ -1,13 +1,36 @@
 """Translates lines with a SavedModel; needs tensorflow and tensorflow-text, not aiayn_keras.
 
 python saved_models/translate.py saved_models/demo_en_de/1 < sentences.txt
+
+A SavedModel is a program. One whose operations are not those of this package's exports is refused.
 """
 
 import argparse
 import contextlib
+import itertools
 import os
 import sys
 import tempfile
+
+BATCH_SIZE = 64
+KNOWN_OPS = """
+Abs AddV2 All Any Assert AssignVariableOp BatchMatMulV2 BatchMatMulV3 BiasAdd Bitcast
+BitwiseAnd BitwiseXor BroadcastTo Cast ConcatV2 Const Cumsum DenseBincount
+DisableCopyOnRead Elu EnsureShape Equal Erfc Exp ExpandDims Expm1 Fill FloorDiv FloorMod
+GatherV2 Greater GreaterEqual Identity IdentityN If InvertPermutation LeakyRelu Less
+LessEqual Log LogSoftmax LogicalAnd LogicalNot LogicalOr MatMul MatrixDiagV3 Max Maximum
+Mean MergeV2Checkpoints Min Minimum Mul Neg NoOp NotEqual OnesLike Pack PartitionedCall
+Placeholder Pow Prod RaggedGather RaggedRange RaggedTensorToTensor Range ReadVariableOp
+RealDiv Relu Relu6 Reshape RestoreV2 RightShift Roll Round Rsqrt SaveV2 ScatterNd Select
+SelectV2 Selu SentenceFragmentsV2 SentencepieceDetokenizeOp SentencepieceIdToStringOp
+SentencepieceOp SentencepieceTokenizeOp Shape ShardedFilename Sigmoid Size Softmax Softplus
+Softsign Split Sqrt Square SquaredDifference Squeeze StatefulPartitionedCall StatelessIf
+StaticRegexFullMatch StaticRegexReplace StopGradient StridedSlice StringJoin StringLength
+StringSplit Sub Substr Sum Tanh TensorScatterUpdate Tile TopKV2 Transpose
+UnicodeDecodeWithOffsets UnicodeTranscode Unpack UnsortedSegmentJoin UnsortedSegmentMin
+UnsortedSegmentSum VarHandleOp Where While ZerosLike
+"""
+SAVER_OPS = {"MergeV2Checkpoints", "RestoreV2", "SaveV2", "ShardedFilename"}
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -44,12 +67,50 @@ def one_line(beginning):
         sys.exit(f"{beginning}: {reason[:1000]}")
 
 
+def find_unknown(path):
+    """Finds what a graph has that no export has: words for it, or None."""
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    saved_model = saved_model_pb2.SavedModel()
+    with open(os.path.join(path, "saved_model.pb"), "rb") as file:
+        saved_model.ParseFromString(file.read())
+    if len(saved_model.meta_graphs) != 1 or not saved_model.meta_graphs[0].HasField(
+        "object_graph_def"
+    ):
+        return "another form than TensorFlow 2 writes"
+    graph, objects = (
+        saved_model.meta_graphs[0].graph_def,
+        saved_model.meta_graphs[0].object_graph_def,
+    )
+    functions = {each.signature.name: each.node_def for each in graph.library.function}
+    nodes = list(itertools.chain(graph.node, *functions.values()))
+    unknown = {node.op for node in nodes} - set(KNOWN_OPS.split())
+    if unknown:
+        return f"the operation {min(unknown)}"
+    # The functions that read and write files are called by no other.
+    savers = {name for name in functions if any(node.op in SAVER_OPS for node in functions[name])}
+    called = {
+        name
+        for node in itertools.chain(*functions.values())
+        for value in node.attr.values()
+        for name in (value.func.name, *(each.name for each in value.list.func))
+    }
+    if savers & (called | set(objects.concrete_functions)):
+        return "an operation on files"
+    return None
+
+
 def main():
     """Prints score and translation of every line of standard input."""
     parser = ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("path", help="folder of the SavedModel, which holds saved_model.pb")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="load it whatever its operations are; it may do anything",
+    )
     parser.add_argument("--verbose", action="store_true", help="show TensorFlow's messages")
     arguments = parser.parse_args()
     path = arguments.path
@@ -62,15 +123,22 @@ def main():
         import tensorflow_text  # noqa: F401 - brings the tokenizer's op
 
     with one_line(f"{path} cannot be loaded"):
+        unknown = None if arguments.trust else find_unknown(path)
+        if unknown is not None:
+            raise ValueError(
+                f"its graph has {unknown}, which no export of this package has. It may do anything "
+                "with your files: give --trust only if you trust its author."
+            )
         loaded = tf.saved_model.load(path)
         serve = loaded.signatures["serving_default"]
-    lines = [line.rstrip(b"\r\n") for line in sys.stdin.buffer]
-    with one_line(f"{path} cannot translate this"):
-        answer = serve(text=tf.constant(lines, tf.string))
-    for translation, score in zip(
-        answer["translation"].numpy(), answer["score"].numpy(), strict=True
-    ):
-        print(f"{score:8.3f}  {translation.decode()}")
+    lines = (line.rstrip(b"\r\n") for line in sys.stdin.buffer)
+    while batch := list(itertools.islice(lines, BATCH_SIZE)):
+        with one_line(f"{path} cannot translate this"):
+            answer = serve(text=tf.constant(batch, tf.string))
+        for translation, score in zip(
+            answer["translation"].numpy(), answer["score"].numpy(), strict=True
+        ):
+            print(f"{score:8.3f}  {translation.decode()}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """`saved_models/translate.py`, which runs without this package."""
 
+import functools
 from pathlib import Path
 
 import keras
@@ -38,6 +39,27 @@ def test_a_damaged_saved_model_is_named_in_one_line(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"damaged")
     result = run_in_fresh_process(PROGRAM, tmp_path, input="")
     assert_one_line(result, 1, f"{tmp_path} cannot be loaded: ")
+
+
+def test_a_saved_model_that_may_do_more_is_refused_unless_it_is_trusted(tmp_path):
+    import tensorflow as tf
+
+    module = tf.Module()
+    spec = tf.TensorSpec([None], tf.string, name="text")
+
+    @functools.partial(tf.function, input_signature=[spec], autograph=False)
+    def serve(text):
+        found = tf.io.read_file(text[0])
+        return {"translation": tf.fill(tf.shape(text), found), "score": tf.zeros(tf.shape(text))}
+
+    module.serve = serve
+    tf.saved_model.save(module, str(tmp_path / "kit"), signatures={"serving_default": serve})
+    (tmp_path / "secret").write_text("words")
+    secret = f"{tmp_path / 'secret'}\n"
+    result = run_in_fresh_process(PROGRAM, tmp_path / "kit", input=secret)
+    assert_one_line(result, 1, "cannot be loaded: its graph has the operation ReadFile", "--trust")
+    result = run_in_fresh_process(PROGRAM, tmp_path / "kit", "--trust", input=100 * secret)
+    assert result.stdout == 100 * "   0.000  words\n"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from importlib import resources
 
+from aiayn_keras.common.kit_graphs import used_ops
+
 OPS_FILE = "server_ops.txt"
 
 
@@ -90,22 +92,6 @@ def _remedy(graph):
         "Nor can any newer one that is known: export with the TensorFlow of constraints.txt, or "
         f"add a server that can to `SERVERS` in {__file__} (`python -m tests.claims.server_ops`)."
     )
-
-
-def used_ops(graph):
-    """The ops of a GraphDef and its functions, each with its attributes, as sets by name.
-
-    Function calls are not ops. Attributes that begin with `_` are hints that any server accepts.
-    """
-    functions = graph.library.function
-    nodes = [*graph.node, *(node for function in functions for node in function.node_def)]
-    used = {}
-    for node in nodes:
-        attributes = {name for name in node.attr if not name.startswith("_")}
-        used.setdefault(node.op, set()).update(attributes)
-    for function in functions:
-        used.pop(function.signature.name, None)
-    return used
 
 
 def read_ops(server):

@@ -5,6 +5,7 @@ import shutil
 import pytest
 import yaml
 
+from aiayn_keras.common.kit_graphs import used_ops
 from aiayn_keras.export import export_saved_model
 from aiayn_keras.export.server_versions import (
     NEWEST,
@@ -13,7 +14,6 @@ from aiayn_keras.export.server_versions import (
     UnsupportedGraphError,
     check_graph,
     read_ops,
-    used_ops,
 )
 
 saved_model_pb2 = pytest.importorskip("tensorflow.core.protobuf.saved_model_pb2")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sentencepiece
 
+from aiayn_keras.common.kit_graphs import UntrustedGraphError
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras.serving.local_page import FolderTranslator, KitTranslator, find_version
@@ -154,3 +155,33 @@ def test_a_folder_s_search_is_compiled_before_the_first_text(demo_model, monkeyp
     FolderTranslator(
         demo_model, constraint=TokenAutomaton(((0, 9, 1),), (1,)), max_length=1
     ).warm_up()
+
+
+def test_a_kit_that_may_write_files_is_not_loaded_unless_it_is_trusted(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    canary, module = tmp_path / "canary", tf.Module()
+
+    class Writing(tf.saved_model.experimental.TrackableResource):
+        """A resource that writes a file when it is loaded."""
+
+        def _create_resource(self):
+            return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=(), shared_name="x", container="")
+
+        def _initialize(self):
+            tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=0.0)
+            tf.io.write_file(str(canary), "it ran")
+
+    module.writing = Writing()
+    spec = tf.TensorSpec([None], tf.string, name="text")
+    module.serve = tf.function(lambda text: {"x": text}, input_signature=[spec], autograph=False)
+    tf.saved_model.save(module, str(tmp_path / "kit"), signatures=module.serve)
+    canary.unlink(missing_ok=True)
+    (tmp_path / "kit/assets.extra").mkdir()
+    notes = {"options": {"max_input_length": 9}, "card": {}}
+    (tmp_path / "kit/assets.extra/export.json").write_text(json.dumps(notes))
+    with pytest.raises(UntrustedGraphError, match=r"has the operation `WriteFile`.* with --trust"):
+        KitTranslator(tmp_path / "kit")
+    assert not canary.exists()
+    with pytest.raises(ValueError, match="it lacks align"):
+        KitTranslator(tmp_path / "kit", trust=True)
+    assert canary.read_text() == "it ran"

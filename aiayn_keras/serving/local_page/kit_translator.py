@@ -10,6 +10,7 @@ import pydantic
 
 from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import check_checksums, read_bytes
+from aiayn_keras.common.kit_graphs import check_kit_graph
 from aiayn_keras.serving.answers import check_outputs
 from aiayn_keras.serving.local_page.folder_translator import BATCH_SIZE
 from aiayn_keras.serving.local_page.requests import (
@@ -64,6 +65,8 @@ class KitTranslator:
 
     Args:
         version: `pathlib.Path` of a version's folder.
+        trust: Whether to load a graph that may do more than those of this package's exports. It may
+            do anything with the user's rights.
 
     Attributes:
         notes: `_KitNotes`.
@@ -74,13 +77,14 @@ class KitTranslator:
 
     Raises:
         OSError: If a file is missing.
+        UntrustedGraphError: If its graph has operations that no export of this package has.
         ValueError: If it is not a SavedModel of this package, or one of its files is damaged.
         ImportError: If TensorFlow or TensorFlow Text is not installed.
     """
 
     explores_any = shows_steps = False
 
-    def __init__(self, version):
+    def __init__(self, version, trust=False):
         import tensorflow as tf
         import tensorflow_text  # noqa: F401 - the graph has its ops
 
@@ -88,6 +92,8 @@ class KitTranslator:
         path = version / NOTES
         remedy = "Export the model again."
         self.notes = parse(_KitNotes, read_bytes(path, MAX_NOTES_BYTES), path, remedy)
+        if not trust:
+            check_kit_graph(version)
         self._module = tf.saved_model.load(str(version))
         missing = [name for name in SIGNATURES if name not in self._module.signatures]
         if missing:
