@@ -141,7 +141,8 @@ class _ObjectOfClass(_Schema):
             raise ValueError(
                 f"{path}, field `registered_name`: no class is registered as {name!r}. "
                 "Register a class of your own with `keras.saving.register_keras_serializable`, and "
-                f"import its module before the folder is loaded. The file names the module {self.module!r}."
+                "import its module before the folder is loaded. "
+                f"The file names the module {self.module!r}."
             )
         bases = [keras.saving.get_registered_name(each) for each in getattr(cls, "__mro__", ())]
         if self.base not in bases:
