@@ -23,6 +23,7 @@ def may_use_tensorflow(path):
     """`path` is relative to the repository: backends, exporters, sentences, clients, readers."""
     folders = ("backend", "export", "documents")
     files = (
+        "common/kit_graphs.py",
         "convert/child_readers.py",
         "serving/grpc_client.py",
         "serving/local_page/kit_translator.py",

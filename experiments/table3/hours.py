@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import keras
 
 from aiayn_keras.data import UpdateBatches
+from aiayn_keras.models.architecture import DEPTHS, depths_of
 from aiayn_keras.training.building import build_model
 from aiayn_keras.training.training_data import make_batches, read_corpus
 from benchmarks.tpu.flops import training_flops
@@ -82,6 +83,7 @@ def _operations(recipe):
     options = recipe.model.options
     head_dim = options["hidden_dim"] // options["num_heads"]
     widths = {name: options[name] or head_dim for name in ("key_dim", "value_dim")}
-    sizes = {**options, **widths, "vocabulary_size": recipe.tokenizer.vocabulary_size}
+    depths = dict(zip(DEPTHS, depths_of(options), strict=True))
+    sizes = {**options, **widths, **depths, "vocabulary_size": recipe.tokenizer.vocabulary_size}
     one = training_flops(SimpleNamespace(**sizes), 1, SENTENCE, SENTENCE)
     return recipe.training.updates * one

@@ -104,7 +104,7 @@ def test_a_bundle_that_is_not_changed_is_converted(read_here, tmp_path):
     from tests.claims.hostile_bundles import Bundle
     from tests.convert import tensorflow_models as toolkits
 
-    theirs = toolkits.OpenNMTTF(layers=1)
+    theirs = toolkits.OpenNMTTF(layers=(1, 1))
     Bundle(theirs.variables).write(tmp_path / "ckpt-1")
     paths = theirs.write_vocabularies(tmp_path)
     model = convert_opennmt_tf(tmp_path / "ckpt-1", *paths, num_heads=3)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*sacremoses:UserWarning")
 
 SOURCES, TARGETS = (list(texts) for texts in zip(*number_words(25, seed=7), strict=True))
 VARIANTS = {
-    "en-mg": {"activation_function": "swish", "encoder_layers": 6},
+    "en-mg": {"activation_function": "swish", "encoder_layers": 3},
     "tc-big": {
         "activation_function": "relu",
         "decoder_layers": 1,

@@ -67,7 +67,7 @@ def test_progress_counts_sentences(model):
     assert sum(done) == 4
 
 
-@pytest.mark.parametrize("texts", [DOCUMENT, [None], ["\ud800"]], ids=repr)
+@pytest.mark.parametrize("texts", [7, [None], ["\ud800"]], ids=repr)
 def test_what_is_no_list_of_texts_is_refused(model, texts):
     with pytest.raises(ValueError, match="`texts"):
         model.translate_documents(texts)
