@@ -16,6 +16,8 @@ from aiayn_keras.common.found_files import unchanged
 from aiayn_keras.common.text_files import MAX_LINE_BYTES, CorpusError, Unpacked
 
 _BOM = b"\xef\xbb\xbf"
+_ROWS_PER_BATCH = 256
+"""Rows of Parquet in memory at a time: a few bytes in a file may stand for many long ones."""
 
 
 def is_parquet(address):
@@ -58,7 +60,9 @@ def _read_rows(address, start, stop, columns):
                 raise CorpusError(
                     f"{address} has {number} column {column!r}. Its columns: {', '.join(names)}."
                 )
-        for batch in parquet.iter_batches(row_groups=range(start, stop), columns=columns):
+        for batch in parquet.iter_batches(
+            _ROWS_PER_BATCH, row_groups=range(start, stop), columns=columns
+        ):
             yield from zip(*(_values(batch.column(name)) for name in columns), strict=True)
 
 
@@ -74,7 +78,17 @@ def _values(column):
         column = column.view(pyarrow.binary_view())
     if pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type):
         column = column.cast(pyarrow.large_binary())
-    return column.to_pylist()
+    try:
+        return column.to_pylist()
+    except (OverflowError, ValueError):  # such as a time that Python does not have
+        return [_python_value(scalar) for scalar in column]
+
+
+def _python_value(scalar):
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return scalar.type  # not text either
 
 
 @contextlib.contextmanager

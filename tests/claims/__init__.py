@@ -12,6 +12,11 @@ The tests run a small sample of each, from a fixed seed.
   name; the same test.
 - `python -m tests.claims.inputs`: hostile files, recipes, shards and options of the command are
   answered or refused in one line; `tests/cli/test_hostile_inputs.py`.
+- `python -m tests.claims.names`, `sets` and `time`: jobs read and write what a name says and nothing
+  else, pair files by their names, and notice files that change; a mistake is refused in one line;
+  `tests/scale/test_names_sets_and_time.py`.
+- `python -m tests.claims.kit_ops`: the list of operations that kits may have is that of the
+  exports; `tests/common/test_kit_graphs.py`.
 - `python -m tests.claims.hardening`: a served model answers hostile text, gives each text the same
   translation in any batch, and needs no more memory over time; `tests/export/test_hardening.py`.
 - `python -m tests.claims.servers`: whatever a server sends, a client answers correctly or refuses

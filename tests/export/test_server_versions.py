@@ -5,7 +5,7 @@ import shutil
 import pytest
 import yaml
 
-from aiayn_keras.common.kit_graphs import used_ops
+from aiayn_keras.common.kit_graphs import check_kit_graph, used_ops
 from aiayn_keras.export import export_saved_model
 from aiayn_keras.export.server_versions import (
     NEWEST,
@@ -54,6 +54,7 @@ def add_op(name, *attributes):
 
 def test_all_servers_have_all_ops_of_an_export(version_folder):
     check_graph(version_folder)
+    check_kit_graph(version_folder)
     graph = read_graph(version_folder)
     for server in SERVERS:
         known = read_ops(server)

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import resource
 import unicodedata
 from pathlib import Path
 
@@ -225,6 +226,27 @@ def test_unusable_lines_are_reported(tmp_path):
         assert (a, none) == ('"a"', BadLine("not text: None"))
     (number,) = lines_of(write_parquet(tmp_path / "b.parquet", text=[1]))
     assert number == BadLine("not text: 1")
+
+
+def test_values_that_python_does_not_have_are_not_text(tmp_path):
+    times = pyarrow.array([0, 2**60, None], pyarrow.timestamp("ms"))
+    zero, late, none = lines_of(write_parquet(tmp_path / "a.parquet", text=times))
+    assert zero.reason.startswith("not text: datetime")
+    assert late.reason.startswith("not text: Timestamp")
+    assert none == BadLine("not text: None")
+
+
+def test_long_rows_that_take_few_bytes_are_read_a_few_at_a_time(tmp_path):
+    row, number = "x" * 900_000, 5000  # 4.5 GB
+    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * number, "int32"), [row])
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pyarrow.table({"text": column}), path)
+    assert path.stat().st_size < 1_000_000
+    lines = read_lines(*parts_of([path], 10**9))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert all(next(lines) == row for _ in range(300))
+    lines.close()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_500_000  # kB
 
 
 def test_damaged_files_are_refused(tmp_path):
