@@ -28,10 +28,10 @@ def file_system(address):
     address = str(address)
     protocol = _protocol(address)
     if protocol not in PROTOCOLS | {None}:
+        kinds = ", ".join(f"{kind}://" for kind in sorted(PROTOCOLS))
         raise ValueError(
-            f"{address} is a URL of the kind {protocol}://, which is not read or written. Use one "
-            f"of {', '.join(f'{kind}://' for kind in sorted(PROTOCOLS))} or, for a file of this "
-            "machine with such a name, put ./ before it."
+            f"{address!r} is a URL of the kind {protocol}://, which is not read or written. "
+            f"Use one of {kinds} or, for a file of this machine with such a name, put ./ before it."
         )
     try:
         from fsspec import get_filesystem_class

@@ -12,8 +12,8 @@ The tests run a small sample of each, from a fixed seed.
   name; the same test.
 - `python -m tests.claims.inputs`: hostile files, recipes, shards and options of the command are
   answered or refused in one line; `tests/cli/test_hostile_inputs.py`.
-- `python -m tests.claims.names`, `sets` and `time`: jobs read and write what a name says and nothing
-  else, pair files by their names, and notice files that change; a mistake is refused in one line;
+- `python -m tests.claims.names`, `sets` and `time`: jobs read and write what a name says, and only
+  that, pair files by their names, and notice files that change; a mistake is refused in one line;
   `tests/scale/test_names_sets_and_time.py`.
 - `python -m tests.claims.kit_ops`: the list of operations that kits may have is that of the
   exports; `tests/common/test_kit_graphs.py`.
