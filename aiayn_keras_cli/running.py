@@ -73,7 +73,8 @@ class CommandGroup(click.Group):
 class KerasCommand(click.Command):
     """A command that loads Keras, quietly, once its arguments have been checked.
 
-    Its option `--verbose` shows the messages of TensorFlow and other libraries.
+    Its option `--verbose` shows the messages of TensorFlow and other libraries, and `--import`
+    imports modules of the user's own.
     """
 
     def __init__(self, *args, **kwargs):
@@ -81,12 +82,21 @@ class KerasCommand(click.Command):
         verbose = click.Option(
             ["--verbose"], is_flag=True, help="Show messages of TensorFlow and other libraries."
         )
-        self.params.append(verbose)
+        own_modules = click.Option(
+            ["--import", "own_modules"],
+            metavar="MODULE",
+            multiple=True,
+            help="Import a Python module first, such as one that registers a class of your own.",
+        )
+        self.params += [own_modules, verbose]
 
     def invoke(self, ctx):
         is_verbose = ctx.meta[IS_VERBOSE] = ctx.params.pop("verbose")
         with contextlib.nullcontext() if is_verbose else quiet_start():
-            import aiayn_keras  # noqa: F401
+            from aiayn_keras.common.own_modules import import_own_module
+
+            for name in ctx.params.pop("own_modules"):
+                import_own_module(name)
         return super().invoke(ctx)
 
 

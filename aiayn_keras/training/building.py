@@ -67,12 +67,14 @@ def read_sizes(recipe):
         A dictionary of arguments of `TransformerBackbone`.
 
     Raises:
+        ImportError: If the module of `model.class` cannot be imported.
         OSError: If `model.initial` is not a folder, or lacks a file.
-        ValueError: If it does not hold a finished model.
+        ValueError: If it does not hold a finished model, or `model.class` cannot be used.
         RecipeError: If the recipe contradicts the sizes of that model.
     """
     section = recipe.model
     if section.initial is None:
+        section.backbone_class  # noqa: B018  refused now, and not after hours of preparation
         return section.options
     folder = Path(section.initial)
     reason = None if (folder / "task.json").is_file() else "it has no task.json"

@@ -14,6 +14,7 @@ import pydantic
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from aiayn_keras.backend import bfloat16_products
+from aiayn_keras.common.own_modules import import_own_module
 from aiayn_keras.data import corpus_names
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
@@ -402,6 +403,9 @@ class _ModelBase(Section):
 
     Attributes:
         preset: A key of `TransformerBackbone.presets`; `transformer_base` if not given.
+        class: Class derived from `TransformerBackbone` in a module of your own, as
+            `"my_parts:MyBackbone"`. The training imports the module. Arguments that only this class
+            has keep their defaults.
         initial: Model folder to begin with, instead of random weights.
         lora_rank: If given, the weights of `initial` are frozen, and adapters of this rank are
             trained beside them; see `aiayn_keras.training.adapters`.
@@ -424,6 +428,10 @@ class _ModelBase(Section):
             raise ValueError(
                 f"leave out `preset`={self.preset}: the sizes are those of `initial`={self.initial}"
             )
+        if self.initial is not None and self.class_name is not None:
+            raise ValueError(
+                f"leave out `class`={self.class_name}: it is that of `initial`={self.initial}"
+            )
         if self.initial is None and self.lora_rank is not None:
             raise ValueError("`lora_rank` needs `initial`, the model that is adapted")
         return self
@@ -439,9 +447,38 @@ class _ModelBase(Section):
         return self
 
     @property
+    def class_name(self):
+        """The field `class`, whose name is a keyword of Python."""
+        return getattr(self, "class")
+
+    @property
+    def backbone_class(self):
+        """The class of a new model, imported if it is one of the user's own.
+
+        Raises:
+            ImportError: If its module cannot be imported.
+            ValueError: If it is not a registered class derived from `TransformerBackbone`.
+        """
+        if self.class_name is None:
+            return TransformerBackbone
+        module, _, name = self.class_name.partition(":")
+        cls = getattr(import_own_module(module), name, None)
+        if not (isinstance(cls, type) and issubclass(cls, TransformerBackbone)):
+            raise ValueError(
+                f"`model.class`={self.class_name} must be a class derived from "
+                f"`TransformerBackbone`. Received: {cls!r}."
+            )
+        if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is not cls:
+            raise ValueError(
+                f"`model.class`={self.class_name} is not registered, so no model folder could name "
+                'it: put `@keras.saving.register_keras_serializable(package="mine")` before it.'
+            )
+        return cls
+
+    @property
     def given_options(self):
         """Options of the `TransformerBackbone` that the recipe gives."""
-        return self.model_dump(exclude=set(_ModelBase.model_fields), exclude_none=True)
+        return self.model_dump(exclude={*_ModelBase.model_fields, "class"}, exclude_none=True)
 
     @property
     def options(self):
@@ -464,8 +501,8 @@ class _ModelBase(Section):
         return count_weights(options) + positions
 
     def build(self, vocabulary_size, dtype):
-        """Makes the `TransformerBackbone` with random weights."""
-        return TransformerBackbone(vocabulary_size, dtype=dtype, **self.options)
+        """Makes the `TransformerBackbone`, or one of `class`, with random weights."""
+        return self.backbone_class(vocabulary_size, dtype=dtype, **self.options)
 
 
 def _known_activation(name):
@@ -488,5 +525,6 @@ def _type_of_option(name):
 ModelSection = pydantic.create_model(
     "ModelSection",
     __base__=_ModelBase,
+    **{"class": (Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | None, None)},
     **{name: (_type_of_option(name) | None, None) for name in BACKBONE_DEFAULTS},
 )
