@@ -67,9 +67,7 @@ def test_a_recipe_names_the_class_of_a_new_model(module):
         ("broken:Mine", "broken cannot be imported: SyntaxError"),
     ],
 )
-def test_what_is_no_such_class_is_refused_before_the_corpus_is_read(
-    module, tmp_path, name, message
-):
+def test_another_class_is_refused_before_the_corpus_is_read(module, tmp_path, name, message):
     (tmp_path / "broken.py").write_text("class Mine(:")
     recipe = small_recipe(f"model.class={name.format(module)}")
     with pytest.raises((ValueError, ImportError), match=message):
@@ -79,7 +77,7 @@ def test_what_is_no_such_class_is_refused_before_the_corpus_is_read(
 
 @pytest.mark.parametrize("settings", [["model.class=Mine"], ["model.class=a:b:c"]])
 def test_a_name_without_its_module_is_refused(settings):
-    with pytest.raises(RecipeError, match="`model.class`"):
+    with pytest.raises(RecipeError, match=r"`model\.class`"):
         small_recipe(*settings)
 
 
