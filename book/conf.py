@@ -90,7 +90,7 @@ nitpick_ignore_regex = [
     # Names from other libraries, whose lists would come from the network.
     ("py:class", r"(keras|keras_hub|numpy|pathlib|tensorflow)\..*"),
     # The types of a recipe's fields, whose own fields docs/training.md describes.
-    ("py:class", r"aiayn_keras\.training\.recipe_sections\..*Section"),
+    ("py:class", r"aiayn_keras\.training\.(recipe|model)_sections?\..*Section"),
 ]
 
 FENCE = re.compile(r"^( *)```(\w+)$")

@@ -16,14 +16,13 @@ from aiayn_keras.common.files import read_bytes
 from aiayn_keras.common.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
+from aiayn_keras.training.model_section import DEFAULT_PRESET, ModelSection
 from aiayn_keras.training.recipe_sections import (
-    DEFAULT_PRESET,
     MAX_WEIGHTS,
     AugmentationSection,
     BatchesSection,
     CorpusSection,
     EvaluationSection,
-    ModelSection,
     OptimizerSection,
     Section,
     TokenizerSection,

@@ -9,29 +9,20 @@ import contextlib
 import dataclasses
 from typing import Annotated, Any, Literal
 
-import keras
 import pydantic
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from aiayn_keras.backend import bfloat16_products
-from aiayn_keras.common.own_modules import import_own_module
 from aiayn_keras.data import corpus_names
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.models.architecture import (
-    DEPTHS,
     INTEGERS,
-    check_architecture,
-    count_weights,
-    with_changes,
 )
 from aiayn_keras.models.text_normalization import NORMALIZATIONS
-from aiayn_keras.models.transformer_backbone import BACKBONE_DEFAULTS
 from aiayn_keras.optimization import paper_adam
 from aiayn_keras.parsing.trees import TREE_LEAVES
 from aiayn_keras.training.bleu import check_bleu_tokenizer
 
-DEFAULT_PRESET = "transformer_base"
 MAX_WEIGHTS = 20_000_000_000
 MAX_CHECKPOINTS = 10_000
 """Maximum number of checkpoints that are counted or averaged."""
@@ -46,7 +37,7 @@ _MAX_LENGTH_RATIO = 1_000.0
 _MAX_SEED = 2**32 - 1
 
 
-def _integer(maximum, minimum=1):
+def integer_within(maximum, minimum=1):
     """Makes the type of an integer from `minimum` to `maximum`."""
     return Annotated[int, Field(strict=True, ge=minimum, le=maximum)]
 
@@ -79,7 +70,7 @@ def _one_or_two_files(value):
     return value
 
 
-_Share = _number(ge=0.0, lt=1.0)
+Share = _number(ge=0.0, lt=1.0)
 _Files = Annotated[tuple[str, ...], BeforeValidator(_one_or_two_files)]
 
 
@@ -114,7 +105,7 @@ class TokenizerSection(Section):
             probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
 
-    vocabulary_size: _integer(INTEGERS["vocabulary_size"][1], minimum=8) | None = None
+    vocabulary_size: integer_within(INTEGERS["vocabulary_size"][1], minimum=8) | None = None
     model_type: Literal["bpe", "unigram"] = "bpe"
     normalization: Literal[NORMALIZATIONS] = "nmt_nfkc"
     target_normalization: Literal[NORMALIZATIONS] | None = None
@@ -139,15 +130,15 @@ class AugmentationSection(Section):
         copied: Share of the texts with emoji, signs, addresses or foreign words to copy.
     """
 
-    joined: _Share = 0.0
-    lower_cased: _Share = 0.0
-    unpunctuated: _Share = 0.0
-    upper_cased: _Share = 0.0
-    title_cased: _Share = 0.0
-    typing_errors: _Share = 0.0
-    numbers: _Share = 0.0
-    names: _Share = 0.0
-    copied: _Share = 0.0
+    joined: Share = 0.0
+    lower_cased: Share = 0.0
+    unpunctuated: Share = 0.0
+    upper_cased: Share = 0.0
+    title_cased: Share = 0.0
+    typing_errors: Share = 0.0
+    numbers: Share = 0.0
+    names: Share = 0.0
+    copied: Share = 0.0
 
 
 class BatchesSection(Section):
@@ -162,10 +153,10 @@ class BatchesSection(Section):
         max_ratio: Pairs whose lengths have a larger ratio are dropped; see `filter_pairs`.
     """
 
-    tokens_per_batch: _integer(_MAX_TOKENS_PER_BATCH) = 25_000
-    max_shapes: _integer(_MAX_SHAPES) = 8
+    tokens_per_batch: integer_within(_MAX_TOKENS_PER_BATCH) = 25_000
+    max_shapes: integer_within(_MAX_SHAPES) = 8
     packing: bool = False
-    max_length: _integer(INTEGERS["max_sequence_length"][1]) = 250
+    max_length: integer_within(INTEGERS["max_sequence_length"][1]) = 250
     max_ratio: _number(ge=1.0, le=_MAX_LENGTH_RATIO) | None = 3.0
 
 
@@ -182,10 +173,10 @@ class OptimizerSection(Section):
             not debiased: after 1,000 updates at 0.999 the first weights still have a share of 37 %.
     """
 
-    warmup_steps: _integer(_MAX_UPDATES) = 4000
+    warmup_steps: integer_within(_MAX_UPDATES) = 4000
     peak_learning_rate: _number(gt=0.0, le=_MAX_LEARNING_RATE) | None = None
     label_smoothing: _number(ge=0.0, le=0.99) | None = None
-    gradient_accumulation_steps: _integer(_MAX_BATCHES_PER_UPDATE) = 1
+    gradient_accumulation_steps: integer_within(_MAX_BATCHES_PER_UPDATE) = 1
     ema_momentum: _number(gt=0.0, lt=1.0) | None = None
 
     def build(self, hidden_dim):
@@ -217,20 +208,20 @@ class TrainingSection(Section):
         seed: Seed of the first weights, the order of batches and dropout.
     """
 
-    updates: _integer(_MAX_UPDATES)
-    checkpoint_every: _integer(_MAX_UPDATES)
-    bleu_every: _integer(_MAX_UPDATES)
-    average_checkpoints: _integer(MAX_CHECKPOINTS) = 5
+    updates: integer_within(_MAX_UPDATES)
+    checkpoint_every: integer_within(_MAX_UPDATES)
+    bleu_every: integer_within(_MAX_UPDATES)
+    average_checkpoints: integer_within(MAX_CHECKPOINTS) = 5
     monitor: Literal["loss", "bleu"] = "loss"
-    patience: _integer(MAX_CHECKPOINTS) | None = None
+    patience: integer_within(MAX_CHECKPOINTS) | None = None
     keep_best: bool = False
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16", "bfloat16_products"] = (
         "float32"
     )
     jit_compile: bool | None = None
     devices: Literal["one", "data_parallel", "model_parallel"] = "one"
-    model_parallel_size: _integer(_MAX_DEVICES, minimum=2) | None = None
-    seed: _integer(_MAX_SEED, minimum=0) = 1
+    model_parallel_size: integer_within(_MAX_DEVICES, minimum=2) | None = None
+    seed: integer_within(_MAX_SEED, minimum=0) = 1
 
     @property
     def dtype(self):
@@ -357,9 +348,9 @@ class CorpusSection(Section):
 
     name: str | None = None
     variant: Literal["tok", "raw"] | None = None
-    train_size: _integer(_MAX_GENERATED_PAIRS) | None = None
-    validation_size: _integer(_MAX_GENERATED_PAIRS) | None = None
-    test_size: _integer(_MAX_GENERATED_PAIRS) | None = None
+    train_size: integer_within(_MAX_GENERATED_PAIRS) | None = None
+    validation_size: integer_within(_MAX_GENERATED_PAIRS) | None = None
+    test_size: integer_within(_MAX_GENERATED_PAIRS) | None = None
     train: _Files | None = None
     validation: _Files | None = None
     test: _Files | None = None
@@ -394,137 +385,3 @@ class CorpusSection(Section):
                         "trees"
                     )
         return self
-
-
-class _ModelBase(Section):
-    """The architecture: a preset, and the options of `TransformerBackbone` that differ from it.
-
-    In a fine-tuning, it is the model that the training begins with, which determines the sizes.
-
-    Attributes:
-        preset: A key of `TransformerBackbone.presets`; `transformer_base` if not given.
-        class: Class derived from `TransformerBackbone` in a module of your own, as
-            `"my_parts:MyBackbone"`. The training imports the module. Arguments that only this class
-            has keep their defaults.
-        initial: Model folder to begin with, instead of random weights.
-        lora_rank: If given, the weights of `initial` are frozen, and adapters of this rank are
-            trained beside them; see `aiayn_keras.training.adapters`.
-    """
-
-    preset: Literal[tuple(TRANSFORMER_PRESETS)] | None = None
-    initial: Annotated[str, Field(min_length=1)] | None = None
-    lora_rank: _integer(INTEGERS["hidden_dim"][1]) | None = None
-
-    @pydantic.model_validator(mode="before")
-    @classmethod
-    def _fill_in_preset(cls, fields):
-        if not isinstance(fields, dict) or fields.get("initial") is not None:
-            return fields
-        return {**fields, "preset": fields.get("preset") or DEFAULT_PRESET}
-
-    @pydantic.model_validator(mode="after")
-    def _preset_or_initial(self):
-        if self.initial is not None and self.preset is not None:
-            raise ValueError(
-                f"leave out `preset`={self.preset}: the sizes are those of `initial`={self.initial}"
-            )
-        if self.initial is not None and self.class_name is not None:
-            raise ValueError(
-                f"leave out `class`={self.class_name}: it is that of `initial`={self.initial}"
-            )
-        if self.initial is None and self.lora_rank is not None:
-            raise ValueError("`lora_rank` needs `initial`, the model that is adapted")
-        return self
-
-    @pydantic.model_validator(mode="after")
-    def _depths_decide(self):
-        given = {name: getattr(self, name) for name in ("num_layers", *DEPTHS)}
-        if None not in given.values():
-            raise ValueError(
-                "`num_layers`={} decides nothing beside `num_encoder_layers`={} and "
-                "`num_decoder_layers`={}: leave one of them out".format(*given.values())
-            )
-        return self
-
-    @property
-    def class_name(self):
-        """The field `class`, whose name is a keyword of Python."""
-        return getattr(self, "class")
-
-    @property
-    def backbone_class(self):
-        """The class of a new model, imported if it is one of the user's own.
-
-        Raises:
-            ImportError: If its module cannot be imported.
-            ValueError: If it is not a registered class derived from `TransformerBackbone`.
-        """
-        if self.class_name is None:
-            return TransformerBackbone
-        module, _, name = self.class_name.partition(":")
-        cls = getattr(import_own_module(module), name, None)
-        if not (isinstance(cls, type) and issubclass(cls, TransformerBackbone)):
-            raise ValueError(
-                f"`model.class`={self.class_name} must be a class derived from "
-                f"`TransformerBackbone`. Received: {cls!r}."
-            )
-        if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is not cls:
-            raise ValueError(
-                f"`model.class`={self.class_name} is not registered, so no model folder could name "
-                'it: put `@keras.saving.register_keras_serializable(package="mine")` before it.'
-            )
-        return cls
-
-    @property
-    def given_options(self):
-        """Options of the `TransformerBackbone` that the recipe gives."""
-        return self.model_dump(exclude={*_ModelBase.model_fields, "class"}, exclude_none=True)
-
-    @property
-    def options(self):
-        """All options of a new `TransformerBackbone`: its defaults, the preset's, the recipe's."""
-        preset = TRANSFORMER_PRESETS[self.preset]["config"]
-        return with_changes({**BACKBONE_DEFAULTS, **preset}, self.given_options)
-
-    def count_weights(self, vocabulary_size):
-        """Counts the weights of a new model and the numbers in its two tables of positions.
-
-        Args:
-            vocabulary_size: Number of tokens.
-
-        Raises:
-            ValueError: If the sizes contradict each other.
-        """
-        sizes = {name: value for name, value in self.options.items() if name != "activation"}
-        options = check_architecture(**sizes, vocabulary_size=vocabulary_size)
-        positions = 2 * options["max_sequence_length"] * options["hidden_dim"]
-        return count_weights(options) + positions
-
-    def build(self, vocabulary_size, dtype):
-        """Makes the `TransformerBackbone`, or one of `class`, with random weights."""
-        return self.backbone_class(vocabulary_size, dtype=dtype, **self.options)
-
-
-def _known_activation(name):
-    keras.activations.get(name)
-    return name
-
-
-_TYPE_OF_OPTION = {
-    **{name: _integer(maximum, minimum) for name, (minimum, maximum) in INTEGERS.items()},
-    "activation": Annotated[str, AfterValidator(_known_activation)],
-    "position_embedding": Literal["sinusoidal", "learned"],
-}
-_TYPE_OF_DEFAULT = {bool: bool, float: _Share}
-
-
-def _type_of_option(name):
-    return _TYPE_OF_OPTION.get(name) or _TYPE_OF_DEFAULT[type(BACKBONE_DEFAULTS[name])]
-
-
-ModelSection = pydantic.create_model(
-    "ModelSection",
-    __base__=_ModelBase,
-    **{"class": (Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | None, None)},
-    **{name: (_type_of_option(name) | None, None) for name in BACKBONE_DEFAULTS},
-)

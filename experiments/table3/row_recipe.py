@@ -6,7 +6,8 @@ from pathlib import Path
 import yaml
 
 from aiayn_keras.training import load_recipe
-from aiayn_keras.training.recipe_sections import ModelSection, OptimizerSection
+from aiayn_keras.training.model_section import ModelSection
+from aiayn_keras.training.recipe_sections import OptimizerSection
 
 
 def row_recipe(row, base, seed):
