@@ -24,9 +24,8 @@ from tests.export.onnx_search import END, START, OnnxModel  # noqa: E402
 
 DEMO = Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras"
 VARIANTS = {
-    "paper": {"num_layers": 2},
+    "paper": {"num_encoder_layers": 2},
     "marian": {
-        "num_encoder_layers": 2,
         "attention_bias": True,
         "logits_bias": True,
         "position_embedding": "given",
