@@ -186,6 +186,21 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
             batch_size = None
         return keras.Model.predict(self, x, batch_size, steps=steps, **options)
 
+    def train_on_batch(self, *args, **kwargs):
+        """Trains on one batch, see `keras.Model.train_on_batch` and, for the data, `fit`."""
+        begin_computing()
+        return super().train_on_batch(*args, **kwargs)
+
+    def test_on_batch(self, *args, **kwargs):
+        """Measures one batch, see `keras.Model.test_on_batch` and, for the data, `fit`."""
+        begin_computing()
+        return super().test_on_batch(*args, **kwargs)
+
+    def predict_on_batch(self, *args, **kwargs):
+        """Computes logits of one batch, see `keras.Model.predict_on_batch`."""
+        begin_computing()
+        return super().predict_on_batch(*args, **kwargs)
+
     def _preprocessed(self, data, steps, batch_size, shuffle=False):
         """Returns preprocessed batches, and how many of them make an epoch if that is known."""
         if not gives_batches(data):

@@ -25,6 +25,8 @@ USES = {
     "evaluate": lambda model: model.evaluate(PAIRS),
     "predict": lambda model: model.predict(PAIRS),
     "train_on_batch": lambda model: model.train_on_batch(PAIRS),
+    "test_on_batch": lambda model: model.test_on_batch(PAIRS),
+    "predict_on_batch": lambda model: model.predict_on_batch(PAIRS),
     "translate": lambda model: model.translate(TEXTS),
     "generate": lambda model: model.generate(TEXTS),
     "score": lambda model: model.score(TEXTS, ["one two"]),

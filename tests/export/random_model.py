@@ -1,5 +1,7 @@
 """A model without training, small and with every weight of its own, for exports to be compared."""
 
+import random
+
 import numpy as np
 
 from aiayn_keras.models import (
@@ -14,6 +16,7 @@ POSITIONS = 19
 
 def build_random_model(tokenizer, seed, num_layers=2, **options):
     """An untrained model in which no weight is 0 or 1, of `TransformerBackbone`'s options."""
+    random.seed(seed)  # of which Keras' initializers take their seeds
     backbone = TransformerBackbone(
         tokenizer.vocabulary_size(),
         num_layers,

@@ -44,7 +44,7 @@ VARIANTS = {
 }
 """Models that have every option of the architecture between them."""
 
-SEED = 3
+SEED = 4
 CHUNKS = 3, 1, 1, 1
 """Lengths of the steps in which targets are read; the rest is the last."""
 
