@@ -8,8 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -31,50 +29,39 @@ def translate(port):
         connection.close()
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def test_a_model_folder_is_served_until_it_is_interrupted():
-    port, translations = free_port(), []
-
-    def ask_and_interrupt():
-        while not translations:
-            try:
-                translations.append(translate(port))
-            except ConnectionRefusedError:
-                time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=ask_and_interrupt)
-    thread.start()
-    result = run("serve", FOLDER, "--port", port, "--num-beams", 2)
-    thread.join()
-    assert translations == [MÄDCHEN]
-    assert result.exit_code == 0, result.output
-    assert result.stdout == (
-        f"demo_en_de_keras: http://127.0.0.1:{port}/ (Ctrl-C ends it)\n"
-        "For exploring, not for production. "
-        f"To deploy: aiayn-keras export saved-model {FOLDER} --output models\n"
-    )
-    assert result.stderr == f"Loading {FOLDER} ...\n"
-
-
-def test_a_kit_is_served_until_it_is_interrupted():
-    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(KIT), "--port", "0"]
+@pytest.mark.parametrize(
+    ("folder", "options", "name", "deploy"),
+    [
+        (
+            FOLDER,
+            ["--num-beams", "2"],
+            "demo_en_de_keras",
+            f"aiayn-keras export saved-model {FOLDER} --output models",
+        ),
+        (KIT, [], "demo_en_de/1", f"see {KIT / 'README.md'}"),
+    ],
+    ids=["a model folder", "a kit"],
+)
+def test_it_is_served_until_it_is_interrupted(folder, options, name, deploy):
+    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(folder), *options]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "--port", "0"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         lines = [process.stdout.readline(), process.stdout.readline()]
-        (port,) = re.findall(r"^demo_en_de/1: http://127\.0\.0\.1:(\d+)/ ", lines[0])
+        (port,) = re.findall(
+            rf"^{name}: http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)$", lines[0]
+        )
         assert translate(int(port)) == MÄDCHEN
         process.send_signal(signal.SIGINT)
         rest, errors = process.communicate(timeout=60)
-    assert lines[1] == f"For exploring, not for production. To deploy: see {KIT / 'README.md'}\n"
+    assert lines[1] == f"For exploring, not for production. To deploy: {deploy}\n"
     assert rest == ""
-    assert errors == f"Loading {KIT} ...\n"
+    assert errors == f"Loading {folder} ...\n"
     assert process.returncode == 0
 
 
