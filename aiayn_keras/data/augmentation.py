@@ -18,6 +18,7 @@ _NUMBER = re.compile(r"[0-9]+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _MAX_DIGITS = 5
+_QUOTATION_MARKS = ('""', "''", "“”", "„“", "«»", "‘’", "‚‘")
 
 
 def augment(
@@ -32,6 +33,7 @@ def augment(
     numbers: float = 0.0,
     names: float = 0.0,
     copied: float = 0.0,
+    quoted: float = 0.0,
     seed: int = 0,
 ) -> ParallelText:
     """Converts some single sentences into other kinds of text that people type.
@@ -48,6 +50,8 @@ def augment(
       who omit it do not expect it in the translation.
     - Sources are lower-cased, or their words capitalized, while targets stay as they are; or both
       sides are written in capitals.
+    - Texts are put into quotation marks: those of a typewriter in the target, those of a typewriter
+      or of print in the source.
     - Emoji, signs, addresses, or words in another script are added to both sides, to be copied.
     - Sources get a typing error: a letter is left out, doubled, exchanged with the next one, or
       replaced by its neighbor on the keyboard.
@@ -65,6 +69,7 @@ def augment(
         names: Number of added pairs with an invented name, as a share of all pairs, in [0, 1]. They
             are made from pairs that have a capitalized word in common, if there are any.
         copied: Share of the resulting texts with something to copy, in [0, 1].
+        quoted: Share of the resulting texts in quotation marks, in [0, 1].
         seed: Non-negative seed of all random choices.
 
     Returns:
@@ -89,6 +94,7 @@ def augment(
         "numbers": numbers,
         "names": names,
         "copied": copied,
+        "quoted": quoted,
     }
     for name, share in shares.items():
         check_number(name, share, 0, 1)
@@ -204,6 +210,11 @@ def _in_title_case(source, target, random):
     return string.capwords(source, " "), target
 
 
+def _in_quotation_marks(source, target, random):
+    opening, closing = _QUOTATION_MARKS[random.integers(len(_QUOTATION_MARKS))]
+    return f"{opening}{source}{closing}", f'"{target}"'
+
+
 def _with_copied_text(source, target, random):
     """Adds a text to both sides: at the end, at the beginning, or in place of the full stops."""
     copied = draw_copied_text(random)
@@ -243,6 +254,7 @@ def _neighbor(letter, random):
 _CHANGES = {
     "upper_cased": _in_capitals,
     "title_cased": _in_title_case,
+    "quoted": _in_quotation_marks,
     "copied": _with_copied_text,
     "typing_errors": _with_typing_error,
 }

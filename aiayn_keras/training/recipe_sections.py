@@ -128,6 +128,7 @@ class AugmentationSection(Section):
         numbers: Number of added pairs with other numbers, as a share of all pairs.
         names: Number of added pairs with an invented name, as a share of all pairs.
         copied: Share of the texts with emoji, signs, addresses or foreign words to copy.
+        quoted: Share of the texts in quotation marks.
     """
 
     joined: Share = 0.0
@@ -139,6 +140,7 @@ class AugmentationSection(Section):
     numbers: Share = 0.0
     names: Share = 0.0
     copied: Share = 0.0
+    quoted: Share = 0.0
 
 
 class BatchesSection(Section):

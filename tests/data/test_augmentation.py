@@ -133,6 +133,15 @@ def test_capitals_are_those_of_both_sides_and_titles_of_the_source():
     assert augment(MIXED, title_cased=1.0)[4] == ("Don't Come Back.", "No vuelvas.")
 
 
+def test_quotation_marks_of_all_kinds_become_those_of_a_typewriter():
+    text = ParallelText(["Don't go."] * 100, ["No vayas."] * 100)
+    pairs = set(augment(text, quoted=1.0))
+    assert {target for _, target in pairs} == {'"No vayas."'}
+    sources = {source for source, _ in pairs}
+    assert {'"Don\'t go."', "'Don't go.'", "“Don't go.”", "«Don't go.»"} < sources
+    assert all(source[1:-1] == "Don't go." for source in sources)
+
+
 def test_what_is_copied_stands_at_the_same_place_on_both_sides():
     text = ParallelText(["Come back."] * 300, ["Vuelve."] * 300)
     found = set()
