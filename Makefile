@@ -25,6 +25,9 @@ MUTANTS ?= 100
 PYTEST := python -m pytest --timeout 600 --timeout-method thread --numprocesses 2 --max-worker-restart 0 \
 	--dist loadfile --no-loadscope-reorder
 ALL := -m ""  # the slow tests, too
+# A process of the tests grows by gigabytes, as TensorFlow keeps what was traced: these run first, and
+# the others in new processes.
+LARGE := tests/test_readme.py tests/training tests/scale tests/export
 # Of the converters, those that compare with the libraries.
 CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian ctranslate2 fairseq))
 # Of the exports, those that run in another library's engine.
@@ -102,7 +105,8 @@ release-tatoeba: $(INSTALLED) ## Train tatoeba_en_es, for hours, and put its mod
 	cp -R runs/release/tatoeba_en_es_keras/. saved_models/tatoeba_en_es_keras
 
 test: $(INSTALLED_DEV) ## Run the tests on the TensorFlow backend, the slow ones left out
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST)
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) $(LARGE)
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests $(addprefix --ignore=,$(LARGE))
 
 test-backends: test-jax test-torch test-engines ## Run the tests of what a backend computes on JAX and on PyTorch; engines, converters, Ray
 

@@ -67,12 +67,20 @@ def compiled_once(tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def forget_compilations():
-    """On JAX, which keeps every compiled function in memory: gigabytes over all tests."""
+    """Drop what the backend keeps in memory: gigabytes over all tests.
+
+    JAX keeps every compiled function; TensorFlow's global graph keeps the functions of every
+    `Dataset.from_generator`, and with them the model of every training.
+    """
     yield
     if keras.config.backend() == "jax":
         import jax
 
         jax.clear_caches()
+    elif keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        tf.compat.v1.get_default_graph()._py_funcs_used_in_graph.clear()
 
 
 @pytest.fixture(autouse=True)

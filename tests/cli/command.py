@@ -16,13 +16,18 @@ def run(*arguments, **options):
     return CliRunner().invoke(main, [str(argument) for argument in arguments], **options)
 
 
-def run_in_fresh_process(*arguments, **options):
-    """The same, where nothing has been imported or switched yet."""
+def fresh_environment():
+    """Environment of a process in which nothing has been switched yet."""
     switches = ("TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS")
     environment = {name: value for name, value in os.environ.items() if name not in switches}
+    return {**environment, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def run_in_fresh_process(*arguments, **options):
+    """The same, where nothing has been imported or switched yet."""
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
-        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=fresh_environment(),
         capture_output=True,
         text=True,
         encoding="utf-8",

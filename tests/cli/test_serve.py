@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import re
 import signal
 import socket
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import assert_one_clear_line, run
+from tests.cli.command import assert_one_clear_line, fresh_environment, run
 
 SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
 FOLDER, KIT = SAVED_MODELS / "demo_en_de_keras", SAVED_MODELS / "demo_en_de"
@@ -44,7 +43,7 @@ def translate(port):
 )
 def test_it_is_served_until_it_is_interrupted(folder, options, name, deploy):
     command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(folder), *options]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = fresh_environment()
     with subprocess.Popen(
         [*command, "--port", "0"],
         env=environment,
