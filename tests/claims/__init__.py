@@ -10,6 +10,8 @@ The tests run a small sample of each, from a fixed seed.
   that names the file, and nothing of it is executed; `tests/models/test_hostile_folders.py`.
 - `python -m tests.claims.arguments`: an impossible argument of a public function is refused by its
   name; the same test.
+- `python -m tests.claims.data_kinds`: `fit`, `evaluate` and `predict` compute the same from every
+  kind of data that Keras takes; `tests/models/test_data_kinds.py`.
 - `python -m tests.claims.inputs`: hostile files, recipes, shards and options of the command are
   answered or refused in one line; `tests/cli/test_hostile_inputs.py`.
 - `python -m tests.claims.names`, `sets` and `time`: jobs read and write what a name says, and only
