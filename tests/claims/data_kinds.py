@@ -1,4 +1,4 @@
-"""Calls `fit`, `evaluate` and `predict` with every kind of data, and compares with Keras' own steps.
+"""Calls `fit`, `evaluate` and `predict` with every kind of data, and compares with Keras' steps.
 
 Run from the repository's root, on one backend after the other:
 
@@ -6,8 +6,8 @@ Run from the repository's root, on one backend after the other:
 
 Four pairs of texts, or their token ids, come as each kind of data that Keras takes, with and
 without a weight for each pair, to a model with and without a preprocessor. The losses and logits
-must be those of `keras.Model`'s steps on the arrays of the preprocessor; the only other right answer
-is an error in one sentence. Exits with 1 if a number differs or an error is not one of ours.
+must be those of `keras.Model`'s steps on the arrays of the preprocessor; the only other right
+answer is an error in one line. Exits with 1 if a number differs or an error has more lines.
 """
 
 import sys
