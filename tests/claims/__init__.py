@@ -19,6 +19,8 @@ The tests run a small sample of each, from a fixed seed.
   `tests/scale/test_names_sets_and_time.py`.
 - `python -m tests.claims.kit_ops`: the list of operations that kits may have is that of the
   exports; `tests/common/test_kit_graphs.py`.
+- `python -m tests.claims.token_ids`: a SavedModel reads texts of all kinds of characters as Python
+  does; `tests/export/test_token_ids.py`.
 - `python -m tests.claims.hardening`: a served model answers hostile text, gives each text the same
   translation in any batch, and needs no more memory over time; `tests/export/test_hardening.py`.
 - `python -m tests.claims.servers`: whatever a server sends, a client answers correctly or refuses
