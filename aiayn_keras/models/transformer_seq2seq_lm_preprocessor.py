@@ -1,5 +1,7 @@
 """From strings to the model's four inputs and back."""
 
+import os
+
 import keras
 import keras_hub
 import numpy as np
@@ -112,6 +114,17 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         is_piece &= ~np.isin(token_ids, self.tokenizer.special_token_ids)
         pieces = [row[keep].tolist() for row, keep in zip(token_ids, is_piece, strict=True)]
         return self.tokenizer.of_targets().detokenize(pieces)
+
+    @classmethod
+    def from_preset(cls, preset, *args, **kwargs):
+        """Loads the preprocessor of a preset.
+
+        Args:
+            preset: Path of a model folder, or an address such as `"hf://user/model"`.
+            *args: As in KerasHub.
+            **kwargs: As in KerasHub.
+        """
+        return super().from_preset(os.fspath(preset), *args, **kwargs)
 
     def get_config(self):
         config = super().get_config()

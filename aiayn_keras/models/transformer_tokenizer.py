@@ -154,6 +154,17 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         pieces = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
         return [i for i in range(pieces.vocab_size()) if pieces.is_byte(i)]
 
+    @classmethod
+    def from_preset(cls, preset, *args, **kwargs):
+        """Loads the tokenizer of a preset.
+
+        Args:
+            preset: Path of a model folder, or an address such as `"hf://user/model"`.
+            *args: As in KerasHub.
+            **kwargs: As in KerasHub.
+        """
+        return super().from_preset(os.fspath(preset), *args, **kwargs)
+
     def get_config(self):
         config = super().get_config()
         separate = TARGET_VOCAB_FILENAME in self.file_assets
