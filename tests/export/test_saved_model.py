@@ -320,6 +320,8 @@ def test_a_model_without_tokenizer_is_refused(model, tmp_path):
 class ModelDouble:
     """Has nothing to save: these processes load no model."""
 
+    backbone = None
+
     def save_to_preset(self, preset):
         """Leaves the folder empty."""
 
