@@ -15,8 +15,19 @@ from aiayn_keras_cli.streams import (
     read_document,
 )
 
+NEWEST = "newest"
 _DOCUMENT_CHARACTERS = 10_000
 """Number of characters at which a request for a piece of a document ends."""
+
+
+class _Version(click.IntRange):
+    """A version's number, or the word `newest`."""
+
+    def __init__(self):
+        super().__init__(min=1, max=2**63 - 1)
+
+    def convert(self, value, param, ctx):
+        return value if value == NEWEST else super().convert(value, param, ctx)
 
 
 @click.command()
@@ -30,10 +41,10 @@ _DOCUMENT_CHARACTERS = 10_000
 )
 @click.option(
     "--version",
-    type=click.IntRange(min=1, max=2**63 - 1),
-    help="Number of a version. Default: the server's newest.",
+    type=_Version(),
+    help="Number of a version, or newest for the newest that is loaded. Default: see --label.",
 )
-@click.option("--label", help="Label of a version, such as stable.")
+@click.option("--label", help="Label of a version, such as canary. Default: stable.")
 @click.option(
     "--n-best", is_flag=True, help="Print all hypotheses that the server returns, best first."
 )
@@ -71,6 +82,10 @@ def request(url, model, input_file, n_best, document, as_json, **options):
         raise click.UsageError("--document cannot be combined with --n-best or --json.")
     if options["version"] is not None and options["label"] is not None:
         raise click.UsageError("--version cannot be combined with --label.")
+    if options["label"] is None:
+        del options["label"]  # the client's default
+    if options["version"] == NEWEST:
+        options.update(version=None, label=None)
     check_standard_output()
     client = _client(url, model, options)
     if document:

@@ -20,6 +20,9 @@ from aiayn_keras.serving.answers import (
 
 LOG = logging.getLogger(__name__)
 
+STABLE = "stable"
+"""The label of the version that answers everybody."""
+
 MEGABYTE = 1 << 20
 _INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
 _MAX_DEADLINE = 86_400.0
@@ -84,8 +87,10 @@ class TranslationClient(abc.ABC):
 
     Args:
         model: Name under which the model is served.
-        version: Number of a version. Default: the server's newest, unless `label` is given.
-        label: A label in `models.config`, such as `"stable"`.
+        version: Number of a version, in place of `label`.
+        label: A label in `models.config`. Default: `"stable"`, so that a new version answers
+            nobody before somebody decides so. `None` asks for the newest version that the server
+            has loaded, whatever its label; a server without labels needs it.
         deadline: Seconds for a request of up to `batch_size` texts, including retries; at most a
             day.
         batch_size: Maximum number of texts in a request. A server that makes batches refuses more
@@ -98,12 +103,12 @@ class TranslationClient(abc.ABC):
         self,
         model,
         version=None,
-        label=None,
+        label=STABLE,
         deadline=60.0,
         batch_size=64,
         max_answer_bytes=64 * MEGABYTE,
     ):
-        if version is not None and label is not None:
+        if version is not None and label not in (STABLE, None):
             raise ValueError(
                 "Give `version` or `label`, not both. "
                 f"Received: version={version}, label={label!r}."
@@ -112,7 +117,8 @@ class TranslationClient(abc.ABC):
         self.version = (
             None if version is None else _checked_integer("version", version, 0, _INT64_MAX)
         )
-        self.label = None if label is None else checked_name("label", label)
+        has_label = label is not None and version is None
+        self.label = checked_name("label", label) if has_label else None
         self.deadline = _checked_deadline(deadline)
         self.batch_size = _checked_integer("batch_size", batch_size, 1, _INT32_MAX)
         self.max_answer_bytes = _checked_integer(
@@ -223,6 +229,11 @@ class TranslationClient(abc.ABC):
             if signature in OUTPUTS:
                 check_texts(name, values)
             inputs[name] = check_list(name, values, "strings or numbers")
+            if not len(values):
+                raise ValueError(
+                    f"`{name}` is empty. A server that makes batches never answers a request "
+                    "without rows, and keeps one of its threads for it."
+                )
         return self._ask(signature, inputs)
 
     @abc.abstractmethod

@@ -35,10 +35,11 @@ def address_of(kind, server):
 
 @pytest.fixture(params=["rest", "grpc"])
 def connect(request, server):
-    """Returns a function of options that makes a client of either kind."""
+    """Returns a function of options that makes a client of either kind, of the newest version."""
     clients = []
 
     def connect(address=None, **options):
+        options.setdefault("label", None)
         make = RestClient if request.param == "rest" else GrpcClient
         client = make(address or address_of(request.param, server), "small", **options)
         clients.append(client)
@@ -107,6 +108,8 @@ def test_many_texts_are_sent_in_batches_and_answered_in_order(connect, server, m
 
 def test_no_request_is_sent_for_no_texts(connect, server):
     assert connect().translate([]) == []
+    with pytest.raises(ValueError, match="`text` is empty"):
+        connect().predict("serving_default", text=[])
     assert server.num_requests == 0
 
 
@@ -117,9 +120,17 @@ def test_versions_and_labels_are_requested(connect, model):
     for options in ({"version": 1}, {"label": "stable"}):
         scores = [each.score for each in connect(**options).translate(TEXTS)]
         assert_close(scores, greedy, rtol=1e-4)
-    for options in ({"version": 2}, {"label": "canary"}, {}):
+    for options in ({"version": 2}, {"label": "canary"}, {"label": None}):
         scores = [each.score for each in connect(**options).translate(TEXTS)]
         assert_close(scores, beams, rtol=1e-4)
+
+
+@pytest.mark.parametrize("make", [RestClient, GrpcClient])
+def test_a_client_asks_for_the_stable_version(make, server, model):
+    client = make(address_of("rest" if make is RestClient else "grpc", server), "small")
+    greedy = [each.score for each in model.translate(TEXTS, num_beams=1)]
+    assert_close([each.score for each in client.translate(TEXTS)], greedy, rtol=1e-4)
+    client.close()
 
 
 def test_an_unavailable_server_is_asked_again(connect, server):
@@ -194,7 +205,7 @@ def test_an_invalid_text_is_named(connect, server):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"version": 1, "label": "stable"}, "`version` or `label`, not both"),
+        ({"version": 1, "label": "canary"}, "`version` or `label`, not both"),
         ({"deadline": 0}, "`deadline` must be a number of seconds above 0"),
         ({"batch_size": 0}, "`batch_size` must be an integer from 1"),
     ],
