@@ -63,6 +63,13 @@ class _Version(click.IntRange):
     help="Seconds allowed for a request, including retries.",
 )
 @click.option(
+    "--connect-timeout",
+    type=click.FloatRange(min=0, min_open=True, max=86_400),
+    default=5.0,
+    show_default=True,
+    help="Seconds to go on trying while nobody listens at URL, within the deadline.",
+)
+@click.option(
     "--batch-size",
     type=click.IntRange(min=1, max=10_000),
     default=64,
@@ -74,7 +81,8 @@ def request(url, model, input_file, n_best, document, as_json, **options):
 
     MODEL, on the server at URL, translates each line of input to one line of output.
 
-    URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. With --n-best,
+    URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. A proxy that
+    asks for a password gets that of https://USER:PASSWORD@HOST. With --n-best,
     a line holds its translations, separated by tabs. With --document, the output is the input with
     its sentences translated; the model must have been exported with --documents.
     """
@@ -124,7 +132,8 @@ def _as_line(hypotheses):
 def _client(url, model, options):
     scheme, _, address = url.partition("://")
     if scheme not in ("http", "https", "grpc"):
-        raise click.UsageError(f"URL must begin with http://, https:// or grpc://, not {url!r}.")
+        shown = f"***@{url.rpartition('@')[2]}" if "@" in url else url
+        raise click.UsageError(f"URL must begin with http://, https:// or grpc://, not {shown!r}.")
     with quiet_start():  # gRPC's messages need TensorFlow
         from aiayn_keras.serving import GrpcClient, RestClient
 

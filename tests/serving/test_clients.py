@@ -1,6 +1,7 @@
 import shutil
 import socket
 import subprocess
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
@@ -10,6 +11,7 @@ from aiayn_keras.serving import (
     BadAnswerError,
     DeadlineExceededError,
     GrpcClient,
+    NotListeningError,
     RequestRefusedError,
     RestClient,
     ServerUnavailableError,
@@ -153,6 +155,17 @@ def test_a_port_that_nobody_listens_on_is_reported(connect):
     address = f"http://127.0.0.1:{port}" if connect.kind == "rest" else f"127.0.0.1:{port}"
     with pytest.raises(ServerUnavailableError, match=f"127.0.0.1:{port}"):
         connect(address, deadline=0.3).translate(TEXTS)
+
+
+def test_a_client_gives_up_where_nobody_listens(connect):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    address = f"http://127.0.0.1:{port}" if connect.kind == "rest" else f"127.0.0.1:{port}"
+    start = time.monotonic()
+    with pytest.raises(NotListeningError):
+        connect(address, connect_timeout=0.5).translate(TEXTS)
+    assert time.monotonic() - start < 30  # the deadline is 60
 
 
 def test_a_server_that_has_stopped_is_reported(connect, kit, server):
