@@ -1,11 +1,9 @@
 """`aiayn-keras export`: one subcommand for each format."""
 
-from pathlib import Path
-
 import click
 
 from aiayn_keras_cli.license import license_or_warning
-from aiayn_keras_cli.options import MAX_TOKENS, MODEL_FOLDER, load_model, search_options
+from aiayn_keras_cli.options import MAX_TOKENS, MODEL_FOLDER, LocalPath, load_model, search_options
 from aiayn_keras_cli.running import KerasCommand
 
 _NOTES = ("README.md", "recipe.yaml", "inputs.json", "evaluation.json", "history.json")
@@ -14,7 +12,7 @@ _MAX_NOTE_BYTES = 1 << 26
 
 _OUTPUT = click.option(
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=LocalPath(file_okay=False),
     required=True,
     help="Folder in which to create the folder NAME.",
 )
@@ -84,7 +82,7 @@ def _destination(model_folder, output, name):
 )
 @click.option(
     "--warmup",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="File of texts, one per line, with which the server warms up.",
 )
 @click.option(

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import re
 from pathlib import Path
 
 import click
@@ -127,7 +128,20 @@ def require_model_folder(folder):
     raise FileNotFoundError(f"{folder} is not a model folder: {reason}.")
 
 
-class _ModelFolderType(click.Path):
+class LocalPath(click.Path):
+    """A `pathlib.Path` of a local file or folder; an address would become a folder named `s3:`."""
+
+    def __init__(self, **options):
+        super().__init__(path_type=Path, **options)
+
+    def convert(self, value, param, ctx):
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", str(value)):
+            shown = f"{str(value).partition('://')[0]}://…"
+            self.fail(f"{shown} is an address, and this must be a local path.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _ModelFolderType(LocalPath):
     """A path that must be a model folder."""
 
     def convert(self, value, param, ctx):
@@ -136,7 +150,7 @@ class _ModelFolderType(click.Path):
         return folder
 
 
-MODEL_FOLDER_TYPE = _ModelFolderType(path_type=Path)
+MODEL_FOLDER_TYPE = _ModelFolderType()
 MODEL_FOLDER = click.argument("model_folder", metavar="DIR", type=MODEL_FOLDER_TYPE)
 
 

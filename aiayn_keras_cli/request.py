@@ -2,10 +2,10 @@
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
+from aiayn_keras_cli.options import LocalPath
 from aiayn_keras_cli.running import quiet_start
 from aiayn_keras_cli.streams import (
     DOCUMENT,
@@ -36,7 +36,7 @@ class _Version(click.IntRange):
 @click.option(
     "--input",
     "input_file",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="File to translate. Default: lines from standard input.",
 )
 @click.option(

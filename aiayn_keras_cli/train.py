@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras_cli.options import engine_options, quiet_engine
+from aiayn_keras_cli.options import LocalPath, engine_options, quiet_engine
 from aiayn_keras_cli.running import KerasCommand
 
 _SETTINGS = click.option(
@@ -42,7 +42,7 @@ def prepare(recipe, settings, output, ray, workers):
 @_SETTINGS
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=LocalPath(file_okay=False),
     help="Folder to fill. Default: runs/RECIPE, or the folder of the training that RECIPE is from.",
 )
 def train(recipe, settings, output):
@@ -70,13 +70,13 @@ def train(recipe, settings, output):
 
 
 @click.command(cls=KerasCommand)
-@click.argument("run_folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("run_folder", metavar="DIR", type=LocalPath())
 @click.option(
     "--last",
     type=click.IntRange(min=1),
     help="Number of checkpoints. Default: the recipe's `average_checkpoints`.",
 )
-@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to create.")
+@click.option("--output", type=LocalPath(), required=True, help="Folder to create.")
 def average(run_folder, last, output):
     """Average the last checkpoints of a training.
 

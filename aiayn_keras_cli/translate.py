@@ -10,6 +10,7 @@ from aiayn_keras_cli.options import (
     BATCH_SIZE,
     MODEL_FOLDER,
     MODEL_FOLDER_TYPE,
+    LocalPath,
     engine_options,
     is_given,
     load_model,
@@ -39,7 +40,7 @@ from aiayn_keras_cli.streams import (
 @click.option(
     "--prefixes",
     "prefix_file",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="File with the beginning of the translation of each line of --input.",
 )
 @click.option(

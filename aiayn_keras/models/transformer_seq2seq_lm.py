@@ -42,6 +42,7 @@ from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
     check_one_vocabulary,
+    check_prompts,
 )
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
@@ -147,6 +148,18 @@ class TransformerSeq2SeqLM(TrainingSteps):
         self.backbone.quantize(mode, config=config, **kwargs)
         self.train_function = self.test_function = self.predict_function = None
         self._post_quantize(mode)
+
+    def generate(self, inputs, max_length=None, **options):
+        """Generates texts with the compiled sampler; see `keras_hub.models.Seq2SeqLM.generate`.
+
+        Args:
+            inputs: Texts, or a dictionary of `encoder_text` and `decoder_text`.
+            max_length: Maximum number of tokens, start and end included.
+            **options: As in KerasHub.
+        """
+        if self.preprocessor is not None:
+            check_prompts(inputs, max_length)
+        return super().generate(inputs, max_length=max_length, **options)
 
     def generate_step(self, inputs, stop_token_ids=None):
         """Extends a batch of prompts with the compiled sampler; used by `generate`.

@@ -185,6 +185,41 @@ def text_preprocessor(tokenizer, backbone):
     return TransformerSeq2SeqLMPreprocessor(tokenizer, length, length)
 
 
+def check_prompts(inputs, max_length):
+    """Refuses what `generate` cannot read as texts.
+
+    Args:
+        inputs: A text, texts in a list, a tuple or an array, a dictionary of `encoder_text` and
+            perhaps `decoder_text`, or a data set.
+        max_length: Maximum number of tokens, or None for the preprocessor's.
+
+    Raises:
+        TypeError: For anything else.
+        ValueError: For no texts, a dictionary without `encoder_text`, or a length out of bounds.
+    """
+    if max_length is not None:
+        check_integer("max_length", max_length, *INTEGERS["max_sequence_length"])
+    if isinstance(inputs, dict):
+        if "encoder_text" not in inputs:
+            raise ValueError(f"`inputs` must have 'encoder_text'. Received: {sorted(inputs)}.")
+        sides = inputs
+    else:
+        sides = {"": inputs}
+    for name, texts in sides.items():
+        argument = f"`inputs[{name!r}]`" if name else "`inputs`"
+        if isinstance(texts, str) or hasattr(texts, "element_spec") or ops.is_tensor(texts):
+            continue
+        if not isinstance(texts, list | tuple | np.ndarray):
+            raise TypeError(
+                f"{argument} must be a string or a list of strings. Received: {texts!r:.60}."
+            )
+        if not len(texts):
+            raise ValueError(f"{argument} must have at least one text. Received: {texts!r:.60}.")
+        for i, text in enumerate(texts):
+            if not isinstance(text, str | bytes):
+                raise TypeError(f"{argument}, text {i}, must be a string. Received: {text!r:.60}.")
+
+
 def check_one_vocabulary(models):
     """Refuses models whose token ids have different meanings.
 
@@ -192,8 +227,14 @@ def check_one_vocabulary(models):
         models: Tuple of `TransformerSeq2SeqLM`s; without tokenizers only sizes are compared.
 
     Raises:
+        TypeError: For anything but a model, among those beside the first.
         ValueError: If sizes or tokenizers differ.
     """
+    for i, model in enumerate(models[1:]):
+        if not isinstance(model, keras_hub.models.Seq2SeqLM):
+            raise TypeError(
+                f"`ensemble[{i}]` must be a TransformerSeq2SeqLM. Received: {model!r:.100}."
+            )
     sizes = [model.backbone.vocabulary_size for model in models]
     if len(set(sizes)) > 1:
         raise ValueError(
