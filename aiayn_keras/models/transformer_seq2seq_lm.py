@@ -338,6 +338,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         source,
         beam_counts=(1, 2, 3, 4, 5),
         length_penalties=(0.0, 0.6, 1.0),
+        progress=None,
         **search_options,
     ):
         """Searches for translations of a text as `translate` does, and records every step.
@@ -349,6 +350,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
             source: A string with at least one word.
             beam_counts: Numbers of beams.
             length_penalties: Exponents α of the length penalty.
+            progress: Function called with the number of steps done since the call before; an
+                exception from it ends the searches.
             **search_options: The other fields of `SearchOptions`.
 
         Returns:
@@ -367,7 +370,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             [SearchOptions(num_beams, alpha, **search_options) for alpha in length_penalties]
             for num_beams in beam_counts
         ]
-        return record_search(self.backbone, self._tokenizer, source, options)
+        return record_search(self.backbone, self._tokenizer, source, options, progress)
 
     def export(self, filepath, format="saved_model", **options):
         """Writes the model for use without this package.

@@ -1,5 +1,6 @@
 """The client for REST, JSON over HTTP; it does not need TensorFlow."""
 
+import base64
 import http.client
 import json
 from urllib.parse import quote, unquote
@@ -168,8 +169,9 @@ def _checked_url(url):
         )
     if parts.auth is None:
         return url, {}
-    headers = urllib3.util.make_headers(basic_auth=unquote(parts.auth))
-    return parts._replace(auth=None).url, headers
+    user, _, password = parts.auth.partition(":")
+    credentials = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode())
+    return parts._replace(auth=None).url, {"Authorization": f"Basic {credentials.decode()}"}
 
 
 def without_password(url):

@@ -139,6 +139,9 @@ def test_a_password_is_sent_and_never_shown(connect, handler):
     assert seen == ["Basic " + base64.b64encode(b"anna:p@ss:").decode()]
     assert "p%40ss" not in str(caught.value) + client.url
     assert "anna" not in str(caught.value) + client.url
+    with pytest.raises(ServingError, match="HTTP 401"):
+        RestClient(f"http://anna:5%20%E2%82%AC@{address}", "small").translate(TEXTS)
+    assert seen[1] == "Basic " + base64.b64encode("anna:5 €".encode()).decode()
 
 
 @pytest.mark.parametrize(
