@@ -280,7 +280,7 @@ def _read_torch_legacy(path):
     def view(value):
         if not isinstance(value, torch.Tensor):
             return None
-        return tuple(value.shape), lambda: value.detach().float().numpy()
+        return tuple(value.shape), lambda: value.detach().resolve_neg().float().numpy()
 
     return content, view
 
@@ -308,6 +308,10 @@ def _view(value, numbers_of):
     if not isinstance(value, _StandIn) or value.name not in _REBUILDS or len(value.args) < 4:
         return None
     storage, offset, shape, strides = value.args[:4]
+    if any(value.args[6:]):
+        raise ValueError(
+            "a tensor is a view that changes its numbers: save it with `tensor.resolve_neg()`"
+        )
     if not isinstance(storage, _Storage) or not _are_counts((offset,), shape, strides):
         raise ValueError("a tensor is described in an unknown way")
     if not len(shape) == len(strides) <= MAX_AXES:

@@ -1,6 +1,7 @@
 """The translation model: a backbone with its tied output projection, trained and searched."""
 
 import functools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -158,7 +159,9 @@ class TransformerSeq2SeqLM(TrainingSteps):
             **options: As in KerasHub.
         """
         if self.preprocessor is not None:
-            check_prompts(inputs, max_length)
+            inputs = check_prompts(inputs, max_length)
+        if options.get("strip_prompt"):
+            raise ValueError("`strip_prompt` is for models without an encoder: leave it out.")
         return super().generate(inputs, max_length=max_length, **options)
 
     def generate_step(self, inputs, stop_token_ids=None):
@@ -236,8 +239,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             TypeError: For an unknown search option, or one that is not a number.
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
-        models = (self, *ensemble)
-        check_one_vocabulary(models)
+        models = self._with(ensemble)
         search = TranslationSearch(
             tuple(model.backbone for model in models), self._tokenizer, options
         )
@@ -254,6 +256,17 @@ class TransformerSeq2SeqLM(TrainingSteps):
             progress=progress,
         )
         return translations[0] if is_single else translations
+
+    def _with(self, ensemble):
+        """Returns a tuple of this model and the others of an ensemble, once they are checked."""
+        if not isinstance(ensemble, Iterable):
+            raise TypeError(
+                "`ensemble` must be a list of TransformerSeq2SeqLMs. "
+                f"Received: ensemble={ensemble!r:.100}."
+            )
+        models = (self, *ensemble)
+        check_one_vocabulary(models)
+        return models
 
     def _find_batch(self, models, search, token_ids, *tensors):
         """Runs the `find` of a `TranslationSearch`, compiled once for its options."""
@@ -284,12 +297,12 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """
         if "prefixes" in options:
             raise TypeError("`prefixes` belong to sentences: give them to `translate`.")
-        ensemble = tuple(ensemble)
+        models = self._with(ensemble)
         documents = translate_by_sentence(
             [texts] if isinstance(texts, str) else texts,
-            lambda sentences: self.translate(sentences, ensemble=ensemble, **options),
+            lambda sentences: self.translate(sentences, ensemble=models[1:], **options),
             self._tokenizer,
-            min(model.backbone.max_sequence_length for model in (self, *ensemble)),
+            min(model.backbone.max_sequence_length for model in models),
         )
         return documents[0] if isinstance(texts, str) else documents
 
@@ -361,9 +374,10 @@ class TransformerSeq2SeqLM(TrainingSteps):
             ValueError: For a text without words or too long for the model, no beam count or no
                 exponent, options out of range, or if there is no translation.
         """
-        if not beam_counts or not length_penalties:
+        are_lists = isinstance(beam_counts, Sequence) and isinstance(length_penalties, Sequence)
+        if not are_lists or not beam_counts or not length_penalties:
             raise ValueError(
-                "`beam_counts` and `length_penalties` must each have at least one value. "
+                "`beam_counts` and `length_penalties` must be lists of at least one value each. "
                 f"Received: beam_counts={beam_counts}, length_penalties={length_penalties}."
             )
         options = [

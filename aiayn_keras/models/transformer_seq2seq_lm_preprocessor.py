@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import cast_preprocessed
-from aiayn_keras.common.checks import check_integer
+from aiayn_keras.common.checks import check_integer, is_unicode
 from aiayn_keras.decoding.text_batches import check_equal_lengths
 from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
@@ -186,38 +186,51 @@ def text_preprocessor(tokenizer, backbone):
 
 
 def check_prompts(inputs, max_length):
-    """Refuses what `generate` cannot read as texts.
+    """Returns what `generate` shall read, with tuples as lists, or refuses what are no texts.
 
     Args:
         inputs: A text, texts in a list, a tuple or an array, a dictionary of `encoder_text` and
-            perhaps `decoder_text`, or a data set.
+            `decoder_text`, or a data set.
         max_length: Maximum number of tokens, or None for the preprocessor's.
 
     Raises:
         TypeError: For anything else.
-        ValueError: For no texts, a dictionary without `encoder_text`, or a length out of bounds.
+        ValueError: For no texts, a dictionary without both sides or with sides of unequal length, a
+            string that is not of Unicode characters, or a length out of bounds.
     """
     if max_length is not None:
         check_integer("max_length", max_length, *INTEGERS["max_sequence_length"])
-    if isinstance(inputs, dict):
-        if "encoder_text" not in inputs:
-            raise ValueError(f"`inputs` must have 'encoder_text'. Received: {sorted(inputs)}.")
-        sides = inputs
-    else:
-        sides = {"": inputs}
-    for name, texts in sides.items():
-        argument = f"`inputs[{name!r}]`" if name else "`inputs`"
-        if isinstance(texts, str) or hasattr(texts, "element_spec") or ops.is_tensor(texts):
-            continue
-        if not isinstance(texts, list | tuple | np.ndarray):
-            raise TypeError(
-                f"{argument} must be a string or a list of strings. Received: {texts!r:.60}."
-            )
-        if not len(texts):
-            raise ValueError(f"{argument} must have at least one text. Received: {texts!r:.60}.")
-        for i, text in enumerate(texts):
-            if not isinstance(text, str | bytes):
-                raise TypeError(f"{argument}, text {i}, must be a string. Received: {text!r:.60}.")
+    if not isinstance(inputs, dict):
+        return _checked_prompts("`inputs`", inputs)
+    if missing := {"encoder_text", "decoder_text"} - inputs.keys():
+        raise ValueError(
+            f"`inputs` must have {min(missing)!r}, which may be a list of empty texts. "
+            f"Received: {sorted(map(str, inputs))}."
+        )
+    sides = {name: _checked_prompts(f"`inputs[{name!r}]`", inputs[name]) for name in inputs}
+    counts = {name: len(side) for name, side in sides.items() if isinstance(side, list)}
+    if len(set(counts.values())) > 1:
+        raise ValueError(f"The sides of `inputs` must have as many texts. Received: {counts}.")
+    return sides
+
+
+def _checked_prompts(argument, texts):
+    if hasattr(texts, "element_spec") or ops.is_tensor(texts):
+        return texts
+    is_one = isinstance(texts, str)
+    if not is_one and not isinstance(texts, list | tuple | np.ndarray):
+        raise TypeError(
+            f"{argument} must be a string or a list of strings. Received: {texts!r:.60}."
+        )
+    if not is_one and not len(texts):
+        raise ValueError(f"{argument} must have at least one text. Received: {texts!r:.60}.")
+    for i, text in enumerate([texts] if is_one else texts):
+        where = argument if is_one else f"{argument}, text {i},"
+        if not isinstance(text, str | bytes):
+            raise TypeError(f"{where} must be a string. Received: {text!r:.60}.")
+        if isinstance(text, str) and not is_unicode(text):
+            raise ValueError(f"{where} must be of Unicode characters. Received: {text!r:.60}.")
+    return list(texts) if isinstance(texts, tuple) else texts
 
 
 def check_one_vocabulary(models):

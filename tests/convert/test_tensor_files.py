@@ -56,6 +56,18 @@ def test_files_of_torch_are_read(tensors, is_zip, tmp_path):
 
 
 @pytest.mark.parametrize("is_zip", [True, False])
+def test_a_view_with_another_sign_never_comes_in_with_the_wrong_one(is_zip, tmp_path):
+    negated = torch._neg_view(torch.arange(3.0))
+    path = tmp_path / "pytorch_model.bin"
+    torch.save({"a": negated}, path, _use_new_zipfile_serialization=is_zip)
+    if is_zip:
+        with pytest.raises(ValueError, match=r"pytorch_model.bin .*resolve_neg"):
+            read_tensors(path)
+    else:
+        assert_close(read_tensors(path)["a"], [0.0, -1.0, -2.0], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("is_zip", [True, False])
 def test_the_weights_of_a_module_are_read(is_zip, tmp_path):
     weights = torch.nn.Linear(3, 5).state_dict()
     assert isinstance(weights, collections.OrderedDict)
