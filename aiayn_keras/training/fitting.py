@@ -221,7 +221,7 @@ def _ema_callbacks(run):
 
 
 def _callbacks(run, progress):
-    """Makes the callbacks that follow `Checkpoints`, in the order in which they read its figures."""
+    """Makes the callbacks after `Checkpoints`, in the order in which they read its figures."""
     callbacks = _ema_callbacks(run)
     if callbacks:
         callbacks.append(KeepWeights())
@@ -472,8 +472,8 @@ def _check_finite(logs, update):
     if not all(math.isfinite(logs[name]) for name in ("loss", "val_loss")):
         raise ValueError(
             f"The training diverged: the loss became {logs['loss']} before update {update:,}, and "
-            f"{logs['val_loss']} on the validation sentences. Earlier checkpoints are kept; start a "
-            "new training with a lower `optimizer.peak_learning_rate` or more "
+            f"{logs['val_loss']} on the validation sentences. Earlier checkpoints are kept; start "
+            "a new training with a lower `optimizer.peak_learning_rate` or more "
             "`optimizer.warmup_steps`."
         )
 

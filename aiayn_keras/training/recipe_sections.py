@@ -1,7 +1,7 @@
 """The sections of a recipe: every field with its type, its limits and its default.
 
-Each section also lists its fields that an unfinished or finished training may change (`changeable`);
-a different value of any other field makes a different training.
+Each section also lists the fields that a training may change on its way, or after its end
+(`changeable`); a different value of any other field makes a different training.
 
 The limits of numbers are far above all sensible values; those of a model's sizes are in
 `aiayn_keras.models.architecture`. To add a field, add it to its section: recipe files, `--set` and

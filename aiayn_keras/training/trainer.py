@@ -87,17 +87,17 @@ class TrainingResult:
 def train(recipe, output):
     """Trains a model as a recipe says, or goes on where an interrupted training stopped.
 
-    The recipe of a training in the folder, unfinished or finished, may differ in the fields that its
-    sections call `changeable`, such as `training.updates`. Ctrl-C and SIGTERM end the training
+    The recipe of a training in the folder, unfinished or finished, may differ in the fields that
+    its sections call `changeable`, such as `training.updates`. Ctrl-C and SIGTERM end the training
     after the update in progress, with a checkpoint.
 
     Args:
         recipe: A `Recipe`.
         output: Folder to write to, shared by all processes: the model's KerasHub preset,
             `recipe.yaml`, `history.json`, `changes.json`, `candidates.json`, `evaluation.json`,
-            `learning_curves.png`, `attention.png`, the last checkpoints, TensorBoard logs if there is one process, and
-            after a fine-tuning with LoRA `adapters.h5`, which are also merged into the model. The
-            folder must not exist, be empty, or hold a training to go on with.
+            `learning_curves.png`, `attention.png`, the last checkpoints, TensorBoard logs if there
+            is one process, and after a fine-tuning with LoRA `adapters.h5`, which are also merged
+            into the model. The folder must not exist, be empty, or hold a training to go on with.
 
     Returns:
         A `TrainingResult`.
