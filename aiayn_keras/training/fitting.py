@@ -119,8 +119,8 @@ def fit(run):
         )
 
 
-def _save_stopped(run, updates):
-    save_stopped(run.model, run.folder.stopped, updates)
+def _save_stopped(run, updates, sums):
+    save_stopped(run.model, run.folder.stopped, updates, sums)
     logger.warning("Stopped after update %s; its checkpoint is written.", f"{updates:,}")
 
 
@@ -153,7 +153,7 @@ def _fit_periods(run, start, checkpoints, position, stop):
         "moving average of the weights" if uses_ema else "weights of this update",
     )
     callbacks = [position, stop, SeedDropout(run, position)]
-    if start.loss is not None:
+    if start.loss is not None and not is_due(start.updates, training):
         callbacks.append(ContinueLoss(start.loss))
     callbacks += [checkpoints, *_callbacks(run, progress)]
     with contextlib.closing(progress):
@@ -325,9 +325,13 @@ def _count_batches_anew(run, updates):
     now = now.gradient_accumulation_steps
     then = value_at(run.changes, updates, name, now)
     if then != now:
-        iterations = run.model.optimizer.iterations
-        done = int(keras.ops.convert_to_numpy(iterations)) // then
-        iterations.assign(done * now)
+        # Not `optimizer.iterations`, which counts updates where gradients are accumulated.
+        (batches,) = (
+            variable
+            for variable in run.model.optimizer.variables
+            if variable.path.endswith("/iteration")
+        )
+        batches.assign(int(keras.ops.convert_to_numpy(batches)) // then * now)
 
 
 class SeedDropout(keras.callbacks.Callback):

@@ -58,17 +58,16 @@ class LossSoFar(pydantic.BaseModel):
         loss.count.assign(self.count)
 
 
-def save_stopped(model, folder, updates):
+def save_stopped(model, folder, updates, sums):
     """Writes the checkpoint of a stopped training in place of an earlier one.
 
     Args:
         model: The model, between two updates.
         folder: `RunFolder.stopped`.
         updates: Number of updates done.
+        sums: The `loss_sums` of the training since the last checkpoint that was measured.
     """
     folder.mkdir(exist_ok=True)
-    loss = _loss_of(model)
-    sums = {name: float(keras.ops.convert_to_numpy(getattr(loss, name))) for name in _SUMS}
     write_text(folder / _LOSS, json.dumps({"updates": updates, **sums}))
     path = save_checkpoint(model, folder, updates)
     for other in folder.glob("update-*"):
@@ -95,7 +94,12 @@ def discard_stopped(folder):
         shutil.rmtree(folder)
 
 
-_SUMS = ("total", "count")
+def loss_sums(model):
+    """The sums from which a model computes its mean loss, as fields of `LossSoFar`."""
+    loss = _loss_of(model)
+    return {
+        name: float(keras.ops.convert_to_numpy(getattr(loss, name))) for name in ("total", "count")
+    }
 
 
 def _loss_of(model):
@@ -119,7 +123,7 @@ def watch_signals(position=None, save=None):
 
     Args:
         position: The `Position` of the training.
-        save: Function of the number of updates done, or `None`.
+        save: Function of the number of updates done and of the `loss_sums`, or `None`.
 
     Yields:
         A `StopAtUpdate`, the first callback for `fit`.
@@ -143,13 +147,14 @@ class StopAtUpdate(keras.callbacks.Callback):
 
     Args:
         position: The `Position` of the training.
-        save: Function of the number of updates done, or `None`.
+        save: Function of the number of updates done and of the `loss_sums`, or `None`.
     """
 
     def __init__(self, position, save):
         super().__init__()
         self._position, self._save = position, save
         self._signal, self._waits = None, False
+        self._sums = None
         self._saved = None if position is None else position.updates
 
     def note(self, number, frame):
@@ -181,6 +186,12 @@ class StopAtUpdate(keras.callbacks.Callback):
     def on_train_end(self, logs=None):
         self._waits = False
 
+    def on_epoch_begin(self, epoch, logs=None):
+        self._sums = None
+
+    def on_test_begin(self, logs=None):
+        self._sums = loss_sums(self.model)  # validation is about to begin its own
+
     def on_train_batch_begin(self, batch, logs=None):
         self._stop_between_updates()
 
@@ -205,5 +216,5 @@ class StopAtUpdate(keras.callbacks.Callback):
             if not self._position.is_between_updates:
                 return
             if self._position.updates != self._saved:
-                self._save(self._position.updates)
+                self._save(self._position.updates, self._sums or loss_sums(self.model))
         self.check()

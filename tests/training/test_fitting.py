@@ -22,7 +22,7 @@ from aiayn_keras.training.fitting import (
 )
 from aiayn_keras.training.progress import Progress
 from aiayn_keras.training.run_folder import write_history
-from aiayn_keras.training.stopping import read_loss, save_stopped
+from aiayn_keras.training.stopping import loss_sums, read_loss, save_stopped
 from tests.helpers import assert_close
 from tests.runs import small_recipe
 
@@ -72,7 +72,7 @@ def test_a_later_checkpoint_of_a_stop_is_gone_on_from(tmp_path):
     model = dense_model()
     ones = np.ones((1, 2))
     model.fit(ones, np.ones((1, 3)), verbose=0)
-    save_stopped(model, folder.stopped, 47)
+    save_stopped(model, folder.stopped, 47, loss_sums(model))
     other = dense_model()
     start = start_of(other, folder)
     assert (start.updates, start.history, start.is_measured) == (47, [], False)
@@ -81,7 +81,7 @@ def test_a_later_checkpoint_of_a_stop_is_gone_on_from(tmp_path):
     for actual, expected in zip(other.weights, model.weights, strict=True):
         np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
     # Another stop replaces it; a later checkpoint of the training makes it useless.
-    save_stopped(model, folder.stopped, 50)
+    save_stopped(model, folder.stopped, 50, loss_sums(model))
     assert [update for update, _ in list_checkpoints(folder.stopped)] == [50]
     folder.checkpoints.mkdir()
     save_checkpoint(model, folder.checkpoints, 60)

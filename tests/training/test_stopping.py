@@ -32,6 +32,17 @@ class Send(keras.callbacks.Callback):
         self.batches += 1
 
 
+class Saved:
+    """Test double of writing a checkpoint."""
+
+    def __init__(self):
+        self.updates, self.counts = [], []
+
+    def __call__(self, updates, sums):
+        self.updates.append(updates)
+        self.counts.append(sums["count"])
+
+
 def fit(*callbacks, batches=4, epochs=1, validation=False):
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     model.compile(optimizer="sgd", loss="mse", jit_compile=False)
@@ -43,11 +54,11 @@ def fit(*callbacks, batches=4, epochs=1, validation=False):
 
 @pytest.mark.parametrize("number", EXCEPTIONS)
 def test_a_signal_ends_the_training_after_the_update_with_a_checkpoint(number):
-    position, saved = Position(0, batches_per_update=3), []
+    position, saved = Position(0, batches_per_update=3), Saved()
     double = Send(number, "on_train_batch_end")
-    with pytest.raises(EXCEPTIONS[number]) as error, watch_signals(position, saved.append) as stop:
+    with pytest.raises(EXCEPTIONS[number]) as error, watch_signals(position, saved) as stop:
         fit(double, position, stop, batches=9)
-    assert (saved, double.batches) == ([1], 3)
+    assert (saved.updates, double.batches) == ([1], 3)
     if number == signal.SIGTERM:
         assert error.value.code == 143
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -55,40 +66,41 @@ def test_a_signal_ends_the_training_after_the_update_with_a_checkpoint(number):
 
 
 def test_a_second_signal_ends_it_at_once():
-    position, saved = Position(0, batches_per_update=3), []
+    position, saved = Position(0, batches_per_update=3), Saved()
     double = Send(signal.SIGINT, "on_train_batch_end", count=2)
-    with pytest.raises(KeyboardInterrupt), watch_signals(position, saved.append) as stop:
+    with pytest.raises(KeyboardInterrupt), watch_signals(position, saved) as stop:
         fit(double, position, stop, batches=9)
-    assert (saved, double.batches) == ([], 1)
+    assert (saved.updates, double.batches) == ([], 1)
 
 
 def test_a_signal_in_validation_ends_that_and_saves_the_update_before_it():
-    position, saved = Position(10, batches_per_update=1), []
+    position, saved = Position(10, batches_per_update=1), Saved()
     tested = []
     count = keras.callbacks.LambdaCallback(
         on_test_batch_end=lambda batch, logs=None: tested.append(batch)
     )
     double = Send(signal.SIGTERM, "on_test_batch_begin")
-    with pytest.raises(SystemExit), watch_signals(position, saved.append) as stop:
+    with pytest.raises(SystemExit), watch_signals(position, saved) as stop:
         fit(double, position, stop, count, epochs=2, validation=True)
-    assert (saved, tested) == ([14], [0])
+    assert (saved.updates, tested) == ([14], [0])
+    assert saved.counts == [4]  # the batches of the training, not those of the validation
 
 
 def test_nothing_is_saved_twice_and_nothing_before_the_first_update():
-    position, saved = Position(10, batches_per_update=1), []
+    position, saved = Position(10, batches_per_update=1), Saved()
     double = Send(signal.SIGINT, "on_epoch_begin")
-    with pytest.raises(KeyboardInterrupt), watch_signals(position, saved.append) as stop:
+    with pytest.raises(KeyboardInterrupt), watch_signals(position, saved) as stop:
         fit(position, stop, double)
-    assert saved == []
+    assert saved.updates == []
 
     def note_checkpoint(epoch, logs=None):
         stop.saved()
         with stop.at_once():  # like the translations after a checkpoint
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt), watch_signals(position, saved.append) as stop:
+    with pytest.raises(KeyboardInterrupt), watch_signals(position, saved) as stop:
         fit(position, stop, keras.callbacks.LambdaCallback(on_epoch_end=note_checkpoint))
-    assert saved == []
+    assert saved.updates == []
 
 
 @pytest.mark.parametrize(
