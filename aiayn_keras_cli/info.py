@@ -42,7 +42,7 @@ def info(preset, list_all, vocabulary_size):
     if preset in TRANSFORMER_PRESETS:
         backbone = _without_weights(preset, vocabulary_size)
         click.echo(TRANSFORMER_PRESETS[preset]["description"])
-    elif is_unfinished(Path(preset)):
+    elif is_unfinished(Path(preset)) and (Path(preset) / "recipe.yaml").is_file():
         show_training(Path(preset))
         return
     elif Path(preset).exists():

@@ -138,7 +138,7 @@ class _ModelFolderType(click.Path):
 
     def convert(self, value, param, ctx):
         folder = super().convert(value, param, ctx)
-        if not is_unfinished(folder):
+        if not (is_unfinished(folder) and (folder / "recipe.yaml").is_file()):
             require_model_folder(folder)
         return folder
 

@@ -29,6 +29,7 @@ from aiayn_keras.training.validation import Validation
 logger = logging.getLogger(__name__)
 
 _MAX_BYTES = 1 << 22
+_CONFIG = pydantic.ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 _Figure = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -45,7 +46,7 @@ class Candidate(pydantic.BaseModel):
         figure: Figure of an own `training.monitor`.
     """
 
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+    model_config = _CONFIG
 
     name: Annotated[str, Field(max_length=200)]
     updates: Annotated[list[int], Field(min_length=1)]
@@ -66,7 +67,7 @@ class Delivery(pydantic.BaseModel):
         candidates: All of them; by any other rule, the chosen one.
     """
 
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
+    model_config = _CONFIG
 
     keep: str
     compared_by: str | None = None
@@ -80,10 +81,11 @@ class Delivery(pydantic.BaseModel):
     def __str__(self):
         if self.compared_by is None:
             return f"Delivered: {self.delivered} (training.keep: {self.keep})."
-        width = max(len(each.name) for each in self.candidates)
+        title = "on the validation text"
+        width = max(len(title), *(len(each.name) for each in self.candidates))
         has_figure = self.compared_by == "figure"
         titles = ["perplexity", "BLEU", "chrF2", *(["monitor"] if has_figure else [])]
-        lines = [f"  {'on the validation text':<{width}}" + "".join(f"{t:>12}" for t in titles)]
+        lines = [f"  {title:<{width}}" + "".join(f"{t:>12}" for t in titles)]
         for each in self.candidates:
             figures = f"{each.perplexity:>12.4g}{each.bleu:>12.2f}{each.chrf:>12.2f}"
             figures += f"{each.figure:>12.4g}" if has_figure else ""
