@@ -50,7 +50,7 @@ def test_a_training_without_a_checkpoint_says_when_there_is_one(stopped_run, tmp
     folder = shutil.copytree(stopped_run, tmp_path / "run")
     shutil.rmtree(folder / "checkpoints")
     shutil.rmtree(folder / "stopped")
-    with pytest.raises(FileNotFoundError, match="no checkpoint yet: its first .* after 2 updates"):
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint yet: its first .* after 2 updates"):
         load_from_checkpoint(folder)
     with pytest.raises(FileNotFoundError, match="does not hold a training"):
         load_from_checkpoint(tmp_path)
