@@ -54,6 +54,9 @@ from aiayn_keras.training.validation import Validation
 
 logger = logging.getLogger(__name__)
 
+_FIRST_PERPLEXITY = 10
+"""Perplexity up to which the first checkpoint may be worse than chance, as a multiple of that."""
+
 
 @dataclass(frozen=True)
 class TrainingRun:
@@ -410,7 +413,7 @@ class Checkpoints(keras.callbacks.Callback):
         update = self.position.updates
         _check_finite(logs, update)
         perplexity = self.validation.perplexity()
-        self._warn_if_worse_than_chance(perplexity, update)
+        self._warn_if_diverging(perplexity, update)
         rate = float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate))
         row = {"updates": update, "learning_rate": rate}
         row.update({name: float(logs[name]) for name in ("loss", "val_loss")})
@@ -449,8 +452,11 @@ class Checkpoints(keras.callbacks.Callback):
     def _lacks_translations(self, row):
         return not {"val_bleu", column_of(self.training.monitor)} <= row.keys()
 
-    def _warn_if_worse_than_chance(self, perplexity, update):
-        if not perplexity <= self.validation.vocabulary_size:
+    def _warn_if_diverging(self, perplexity, update):
+        """Warns of a perplexity that is worse than chance, unless it is still falling to it."""
+        chance = self.validation.vocabulary_size
+        before = [row["val_perplexity"] for row in self.history] or [_FIRST_PERPLEXITY * chance]
+        if not perplexity <= max(chance, min(before)):
             logger.warning(
                 "At update %s the perplexity on the validation text, %.3g, is above %s, that of "
                 "guessing at random: the training diverges. If it does not fall again, start a new "
@@ -458,7 +464,7 @@ class Checkpoints(keras.callbacks.Callback):
                 "`optimizer.warmup_steps`.",
                 f"{update:,}",
                 perplexity,
-                f"{self.validation.vocabulary_size:,}",
+                f"{chance:,}",
             )
 
     def _save(self, update):

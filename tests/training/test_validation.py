@@ -39,16 +39,27 @@ def test_figures_beyond_float32_are_logged_as_infinite():
     assert _in_float32(np.inf) == np.inf
 
 
-def test_a_perplexity_worse_than_chance_is_told(caplog):
+@pytest.mark.parametrize(
+    ("before", "perplexity", "is_told"),
+    [
+        ([], 999.0, False),
+        ([], 9_999.0, False),  # random weights may be worse than chance
+        ([], 10_001.0, True),
+        ([], np.inf, True),
+        ([], np.nan, True),
+        ([5_000.0], 4_000.0, False),
+        ([5_000.0], 6_000.0, True),
+        ([50.0, 2_000.0], 999.0, False),
+        ([50.0, 2_000.0], 1_500.0, True),
+    ],
+)
+def test_a_perplexity_that_is_worse_than_chance_is_told(caplog, before, perplexity, is_told):
     checkpoints = object.__new__(Checkpoints)
     checkpoints.validation = SimpleNamespace(vocabulary_size=1000)
-    checkpoints._warn_if_worse_than_chance(999.0, 20)
-    assert not caplog.records
-    for perplexity in (1001.0, np.inf, np.nan):
-        checkpoints._warn_if_worse_than_chance(perplexity, 20)
-    assert len(caplog.records) == 3
-    assert (
-        "At update 20 the perplexity on the validation text, 1e+03, is above 1,000, that of "
-        in (caplog.text)
-    )
-    assert "optimizer.peak_learning_rate" in caplog.text
+    checkpoints.history = [{"val_perplexity": each} for each in before]
+    checkpoints._warn_if_diverging(perplexity, 20)
+    assert len(caplog.records) == is_told
+    if is_told:
+        assert "At update 20 the perplexity on the validation text" in caplog.text
+        assert "above 1,000, that of guessing at random: the training diverges" in caplog.text
+        assert "optimizer.peak_learning_rate" in caplog.text
