@@ -49,7 +49,9 @@ def train(recipe, settings, output):
     """Train a model by RECIPE.
 
     RECIPE is the name of a recipe that comes with the package (such as demo), or a YAML file. To
-    resume a training that was stopped, run the same command again.
+    resume a training that was stopped, run the same command again. With another --set, such as
+    training.updates=NUMBER, a training goes on differently, before its end or after it. Ctrl-C and
+    SIGTERM stop it after the update in progress, with a checkpoint.
     """
     from aiayn_keras.training import load_recipe
     from aiayn_keras.training import train as run
@@ -61,7 +63,7 @@ def train(recipe, settings, output):
     except KeyboardInterrupt:
         click.echo(f"\nStopped. To resume from {output}, run the same command again.", err=True)
         sys.exit(130)
-    click.echo(f"\n{result.bleu}\n{result.chrf}\n")
+    click.echo(f"\n{result.delivery}\n\nOn the test text:\n{result.bleu}\n{result.chrf}\n")
     for source, translation, reference in result.samples:
         click.echo(f"  source:      {source}")
         click.echo(f"  translation: {translation}")

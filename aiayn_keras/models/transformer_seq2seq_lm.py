@@ -167,8 +167,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
     def generate_step(self, inputs, stop_token_ids=None):
         """Extends a batch of prompts with the compiled sampler; used by `generate`.
 
-        `generate` is KerasHub's: its limit is the prompt's padded length. `translate` limits each
-        sentence as the paper does, and never writes a special token.
+        The limit is the prompt's padded length; `translate` limits a sentence as the paper does.
 
         Args:
             inputs: The preprocessor's dictionary of four integer tensors.
@@ -356,15 +355,13 @@ class TransformerSeq2SeqLM(TrainingSteps):
     ):
         """Searches for translations of a text as `translate` does, and records every step.
 
-        Each number of beams is searched with each exponent. The searches are those of `translate`,
-        one step at a time; `aiayn_keras.plotting.decoding_steps` makes a page of them.
+        Each number of beams is searched with each exponent; `plotting.decoding_steps` draws them.
 
         Args:
             source: A string with at least one word.
             beam_counts: Numbers of beams.
             length_penalties: Exponents α of the length penalty.
-            progress: Function called with the number of steps done since the call before; an
-                exception from it ends the searches.
+            progress: Function of the number of new steps; its exceptions end the searches.
             **search_options: The other fields of `SearchOptions`.
 
         Returns:
