@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -108,6 +109,32 @@ def test_room_is_asked_for_before_it_is_needed(tmp_path):
     with pytest.raises(OSError, match=r"No space left on device: 1000000000000\.0 MB are needed"):
         check_room(tmp_path, 10**18)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded", "/somewhere/a"),
+        Exception("Error while serializing: I/O error: No space left on device (os error 28)"),
+    ],
+)
+def test_an_error_of_a_full_disk_names_the_folder(error, tmp_path):
+    with pytest.raises(OSError, match=f"disk of {tmp_path} is full, and nothing was") as raised:  # noqa: SIM117
+        with new_folder(tmp_path / "new") as folder:
+            (folder / "a").write_text("a")
+            raise error
+    assert raised.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("basic_ios"), OSError(errno.EACCES, "no"), KeyError()]
+)
+def test_other_errors_stay_as_they_are(error, tmp_path):
+    with pytest.raises(type(error)) as raised, new_folder(tmp_path / "new"):
+        raise error
+    assert raised.value is error
 
 
 def test_a_quota_is_seen_where_the_disk_has_room(tmp_path):
