@@ -120,10 +120,9 @@ def test_room_is_asked_for_before_it_is_needed(tmp_path):
     ],
 )
 def test_an_error_of_a_full_disk_names_the_folder(error, tmp_path):
-    with pytest.raises(OSError, match=f"disk of {tmp_path} is full, and nothing was") as raised:  # noqa: SIM117
-        with new_folder(tmp_path / "new") as folder:
-            (folder / "a").write_text("a")
-            raise error
+    message = f"disk of {tmp_path} is full, and nothing was"
+    with pytest.raises(OSError, match=message) as raised, new_folder(tmp_path / "new"):
+        raise error
     assert raised.value.errno == errno.ENOSPC
     assert list(tmp_path.iterdir()) == []
 
