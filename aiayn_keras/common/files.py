@@ -50,6 +50,17 @@ def check_is_new(path):
         raise FileExistsError(f"{path} exists already: choose a different name, or delete it.")
 
 
+def check_is_utf8(path):
+    """Raises a `ValueError` if a path has bytes that are not UTF-8, which some libraries refuse."""
+    try:
+        os.fspath(path).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{os.fsencode(path)!r} has bytes that are not UTF-8, and the library for these files "
+            "only takes names in UTF-8: choose a different name."
+        ) from None
+
+
 @contextlib.contextmanager
 def new_folder(path):
     """Provides a temporary folder, which is moved to `path` if the block ends without an error.

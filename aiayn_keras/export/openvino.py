@@ -6,7 +6,7 @@ It stands alone as one format of its own; its graphs are converted from the ONNX
 import tempfile
 from pathlib import Path
 
-from aiayn_keras.common.files import check_is_new, check_room, new_folder
+from aiayn_keras.common.files import check_is_new, check_is_utf8, check_room, new_folder
 from aiayn_keras.common.weight_files import check_number_format
 from aiayn_keras.export.hugging_face_files import write_tokenizers
 from aiayn_keras.export.onnx import check_model, facts, write_graphs
@@ -40,6 +40,7 @@ def export_openvino(model, filepath, weights="float32"):
     check_number_format(weights)
     folder = Path(filepath)
     check_is_new(folder)
+    check_is_utf8(folder)
     check_model(model)
     with new_folder(folder) as written:
         write_tokenizers(written, model.preprocessor.tokenizer)

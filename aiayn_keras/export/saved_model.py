@@ -13,7 +13,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.common.checks import check_integer, check_texts, parse
-from aiayn_keras.common.files import new_folder, write_checksums
+from aiayn_keras.common.files import check_is_utf8, new_folder, write_checksums
 from aiayn_keras.common.weight_files import check_number_format
 from aiayn_keras.export.preparation import check_has_tokenizer, check_packages, is_quantized
 from aiayn_keras.export.served_translator import build_served_translator
@@ -207,6 +207,7 @@ def export_saved_model(
     _check_weights(weights, precision or model.backbone.compute_dtype)
     warmup_texts = check_texts("warmup_texts", warmup_texts)
     folder = Path(filepath)
+    check_is_utf8(folder)
     newest = max(check_kit(folder), default=0)
     version = newest + 1 if version is None else version
     version = check_integer("version", version, 1, MAX_VERSION)

@@ -9,6 +9,7 @@ from aiayn_keras.common.files import (
     CHECKSUMS,
     atomic_path,
     check_checksums,
+    check_is_utf8,
     check_places,
     check_room,
     new_folder,
@@ -134,6 +135,12 @@ def test_other_errors_stay_as_they_are(error, tmp_path):
     with pytest.raises(type(error)) as raised, new_folder(tmp_path / "new"):
         raise error
     assert raised.value is error
+
+
+def test_a_name_that_is_not_utf8_is_shown_in_bytes(tmp_path):
+    check_is_utf8(tmp_path / "\u00e4")
+    with pytest.raises(ValueError, match=r"m\\xff' has bytes that are not UTF-8"):
+        check_is_utf8(tmp_path / os.fsdecode(b"m\xff"))
 
 
 def test_a_quota_is_seen_where_the_disk_has_room(tmp_path):
