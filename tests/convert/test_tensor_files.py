@@ -75,6 +75,17 @@ def test_the_weights_of_a_module_are_read(is_zip, tmp_path):
     assert_same(read_tensors(tmp_path / "a.pt"), weights)
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8"])
+def test_many_numbers_of_one_byte_are_refused(name, dtype, tmp_path):
+    path = tmp_path / name
+    tensors = {part: torch.zeros(2**25 + 1, dtype=getattr(torch, dtype)) for part in "ab"}
+    save = safetensors_torch.save_file if name == "model.safetensors" else torch.save
+    save(tensors, path)
+    with pytest.raises(ValueError, match=f"{name} cannot be read: it has more than 67,108,864 boo"):
+        read_tensors(path)
+
+
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_every_protocol_of_pickle_is_read(tensors, protocol, tmp_path):
     torch.save(tensors, tmp_path / "a.pt", pickle_protocol=protocol)
