@@ -456,7 +456,7 @@ class Checkpoints(keras.callbacks.Callback):
         """Warns of a perplexity that is worse than chance, unless it is still falling to it."""
         chance = self.validation.vocabulary_size
         before = [row["val_perplexity"] for row in self.history] or [_FIRST_PERPLEXITY * chance]
-        if not perplexity <= max(chance, min(before)):
+        if not (perplexity <= chance or perplexity < min(before)):
             logger.warning(
                 "At update %s the perplexity on the validation text, %.3g, is above %s, that of "
                 "guessing at random: the training diverges. If it does not fall again, start a new "

@@ -48,6 +48,7 @@ def test_figures_beyond_float32_are_logged_as_infinite():
         ([], np.inf, True),
         ([], np.nan, True),
         ([5_000.0], 4_000.0, False),
+        ([np.inf], np.inf, True),
         ([5_000.0], 6_000.0, True),
         ([50.0, 2_000.0], 999.0, False),
         ([50.0, 2_000.0], 1_500.0, True),
