@@ -21,8 +21,9 @@ class FoundFile:
     Attributes:
         address: Path or URL.
         bytes: Size in bytes.
-        version: An object store's tag, or the modification time and inode, to detect changes of the
-            contents.
+        version: An object store's tag, or the inode and the times of the last modification and of
+            the last change of any kind, to detect changes of the contents. Programs can put the
+            former back, but not the latter.
     """
 
     address: str
@@ -68,7 +69,7 @@ def check_unchanged(file):
         sizes = (
             f"{file.bytes:,} bytes, now {found.bytes:,}"
             if found.bytes != file.bytes
-            else f"still {file.bytes:,} bytes, but written again"
+            else f"still {file.bytes:,} bytes, but written again, or given other rights or links"
         )
         raise CorpusError(
             f"{file.address} has changed while it was in use ({sizes}). Let nothing write to it, "
@@ -113,7 +114,8 @@ def _local_files(pattern):
 def _local_file(path):
     """A `FoundFile`, and what the operating system says about it."""
     facts = os.stat(path)
-    return FoundFile(path, facts.st_size, f"{facts.st_mtime_ns}-{facts.st_ino}"), facts
+    version = f"{facts.st_mtime_ns}-{facts.st_ctime_ns}-{facts.st_ino}"
+    return FoundFile(path, facts.st_size, version), facts
 
 
 def _split_pattern(pattern):

@@ -96,6 +96,7 @@ def stream_lines(
                     raise CorpusError(_too_long(f"{path}, line {number}", max_line_bytes))
                 if number == 1 and line == codecs.BOM_UTF8:
                     return  # an empty file
+                check_is_not_utf16(line, number == 1, f"{path}, line {number}")
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -107,6 +108,27 @@ def stream_lines(
                 f"{path}, line {number}: not valid UTF-8 (byte 0x{error.object[error.start]:02x}). "
                 "Convert the file to UTF-8."
             ) from error
+
+
+def check_is_not_utf16(line, is_first, place):
+    """Raises a `CorpusError` for a line that shows a file to be UTF-16 or UTF-32.
+
+    Without a byte order mark, its bytes may be valid UTF-8 of other letters with U+0000 among them.
+
+    Args:
+        line: Bytes up to a line feed, which in these encodings has a zero before or after it.
+        is_first: Whether it is the first line of its file, which may have a byte order mark.
+        place: File and line, for the error.
+    """
+    text = line.removesuffix(b"\n").removesuffix(b"\r")
+    is_marked = is_first and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    has_zero = text.startswith(b"\0") or text.endswith(b"\0")
+    is_odd = len(text) % 2 == 1 or 3 * text.count(0) >= len(text)
+    if is_marked or (has_zero and is_odd and text.strip(b"\0\r")):
+        raise CorpusError(
+            f"{place}: not UTF-8, but UTF-16 or UTF-32 by the look of it. Convert the file, as by "
+            "`iconv -f UTF-16 -t UTF-8`."
+        )
 
 
 def _check_corpus_file(path):

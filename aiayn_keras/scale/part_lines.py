@@ -13,7 +13,12 @@ from dataclasses import dataclass
 
 from aiayn_keras.common.addresses import INSTALL, file_system
 from aiayn_keras.common.found_files import unchanged
-from aiayn_keras.common.text_files import MAX_LINE_BYTES, CorpusError, Unpacked
+from aiayn_keras.common.text_files import (
+    MAX_LINE_BYTES,
+    CorpusError,
+    Unpacked,
+    check_is_not_utf16,
+)
 
 _BOM = b"\xef\xbb\xbf"
 _ROWS_PER_BATCH = 256
@@ -212,14 +217,15 @@ def _piece_lines(piece):
         is_packed = piece.address.endswith(".gz")
         lines = Unpacked.open(file, piece.address) if is_packed else io.BufferedReader(file)
         try:
-            yield from _lines(lines, piece.start, piece.stop)
+            yield from _lines(lines, piece)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise CorpusError(
                 f"{piece.address}: not a complete gzip file ({error}). Copy or download it again."
             ) from error
 
 
-def _lines(file, position, stop):
+def _lines(file, piece):
+    position, stop = piece.start, piece.stop
     if position:  # skip the line that began in the piece before, even if it ends after this one
         file.seek(position - 1)
         position += _skip_line(file, stop) - 1
@@ -227,6 +233,7 @@ def _lines(file, position, stop):
         line = file.readline(MAX_LINE_BYTES + 1)
         if not line or (position == 0 and line == _BOM):
             return
+        check_is_not_utf16(line, position == 0, f"{piece.address}, byte {position:,}")
         size = len(line)
         if size > MAX_LINE_BYTES and not line.endswith(b"\n"):
             size += _skip_line(file, None)

@@ -8,6 +8,7 @@ table.
 import gzip
 import os
 import random
+import time
 from pathlib import Path
 
 from tests.claims.forked_cases import Case
@@ -36,7 +37,15 @@ def _rewrite(path):
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
 
 
-CHANGES = (_grow, _cut, _replace, _rewrite, os.remove)
+def _restore(path):
+    """Writes other bytes of equal size in place, and puts the time of modification back."""
+    time.sleep(0.02)  # the clock of files ticks every few milliseconds
+    facts = path.stat()
+    path.write_bytes(path.read_bytes()[::-1])
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+CHANGES = (_grow, _cut, _replace, _rewrite, _restore, os.remove)
 
 
 def read(rng, change, name):

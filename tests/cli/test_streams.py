@@ -31,6 +31,14 @@ def test_a_byte_order_mark_is_not_text():
     assert list(read_whole_lines(io.BytesIO(text))) == ["eins\n", "\ufeffzwei\n"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_is_refused(encoding):
+    text = "Привет, мир.\nЁж.\n".encode(encoding)
+    for read in (read_available_lines, read_whole_lines):
+        with pytest.raises(ValueError, match=r"standard input, line [12]: not UTF-8, but UTF-16"):
+            list(read(io.BytesIO(text)))
+
+
 def test_a_line_has_one_end():
     text = b"eins\r\r\nzwei\r\r\n\r"
     assert list(read_available_lines(io.BytesIO(text))) == [["eins\r", "zwei\r"], [""]]

@@ -25,6 +25,19 @@ def test_the_lines_before_a_giant_one_are_given_without_it(tmp_path):
         next(lines)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+@pytest.mark.parametrize("text", ["The girl.\n", "The girl.\r\nPaul\r\n", "Да.\nНет.\n", "łąę\nA"])
+def test_utf16_is_refused_with_and_without_its_mark(encoding, text, tmp_path):
+    path = write(tmp_path / "a.en", text.encode(encoding))
+    with pytest.raises(CorpusError, match=r"a\.en, line [12]: not UTF-8, but UTF-16.*iconv"):
+        read_lines(path)
+
+
+def test_zeros_in_utf8_are_characters(tmp_path):
+    data = b"\0\n\0\0\na\0b\n\0abc\n"
+    assert read_lines(write(tmp_path / "a.en", data)) == data.decode().splitlines()
+
+
 def test_more_lines_than_memory_should_hold_are_refused(tmp_path):
     path = write(tmp_path / "a.en", "line\n" * 4)
     assert len(read_lines(path, max_lines=4)) == 4

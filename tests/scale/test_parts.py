@@ -23,7 +23,7 @@ pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 LINES = ["a cat", "", "Ein Bär\u2028 und \x85", "日本", "x" * 30]
-TEXT = st.text(st.characters(exclude_characters="\n\r\t\ufeff", exclude_categories=["Cs"]))
+TEXT = st.text(st.characters(exclude_characters="\0\n\r\t\ufeff", exclude_categories=["Cs"]))
 
 
 def parts_of(patterns, part_bytes):
@@ -193,6 +193,13 @@ def test_a_byte_order_mark_alone_is_not_a_line(tmp_path):
     assert lines_of(tmp_path / "a.txt") == []
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf\n")
     assert lines_of(tmp_path / "a.txt") == [""]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_file_in_utf16_is_damaged_and_not_a_file_of_bad_lines(encoding, tmp_path):
+    (tmp_path / "a.txt").write_bytes("Привет, мир.\nЁж.\n".encode(encoding))
+    with pytest.raises(CorpusError, match=r"a.txt, byte \d+: not UTF-8, but UTF-16 or UTF-32"):
+        lines_of(tmp_path / "a.txt")
 
 
 def test_a_name_with_a_bracket_is_a_file_before_it_is_a_pattern(tmp_path):
