@@ -6,9 +6,11 @@ A SavedModel is a program. One whose operations are not those of this package's 
 """
 
 import argparse
+import codecs
 import contextlib
 import itertools
 import os
+import re
 import sys
 import tempfile
 
@@ -131,6 +133,8 @@ def main():
             )
         loaded = tf.saved_model.load(path)
         serve = loaded.signatures["serving_default"]
+    if sys.stdin.buffer.peek(3).startswith(codecs.BOM_UTF8):
+        sys.stdin.buffer.read(3)
     lines = (line.rstrip(b"\r\n") for line in sys.stdin.buffer)
     while batch := list(itertools.islice(lines, BATCH_SIZE)):
         with one_line(f"{path} cannot translate this"):
@@ -138,7 +142,8 @@ def main():
         for translation, score in zip(
             answer["translation"].numpy(), answer["score"].numpy(), strict=True
         ):
-            print(f"{score:8.3f}  {translation.decode()}")
+            text = re.sub(r"[\t\n\v\f\r]", " ", translation.decode("utf-8", "replace"))
+            print(f"{score:8.3f}  {text}")
 
 
 if __name__ == "__main__":

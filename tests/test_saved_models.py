@@ -7,6 +7,7 @@ import keras
 import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
+from tests.claims.hostile_text import EMOJI, RIGHT_TO_LEFT, SYMBOLS
 from tests.cli.command import SOURCES, run_in_fresh_process
 from tests.export.served import Served
 
@@ -24,8 +25,14 @@ def assert_one_line(result, exit_code, *parts):
 
 
 def test_lines_are_translated_and_nothing_is_on_stderr():
-    result = run_in_fresh_process(PROGRAM, DEMO, input=f"{SOURCES[0]}\n")
-    assert result.stdout.endswith("  Das Mädchen ist glücklich.\n")
+    hostile = [RIGHT_TO_LEFT, *EMOJI, *SYMBOLS, "", "a\0b", "\x1b[31mred", "</s> <pad>", "x" * 9999]
+    lines = [SOURCES[0], *hostile, SOURCES[0]]
+    result = run_in_fresh_process(
+        PROGRAM, DEMO, input="\ufeff" + "".join(f"{line}\n" for line in lines)
+    )
+    answers = result.stdout.split("\n")
+    assert len(answers) == len(lines) + 1
+    assert answers[0] == answers[-2] == "  -0.272  Das Mädchen ist glücklich."
     assert result.stderr == ""
 
 
@@ -54,12 +61,12 @@ def test_a_saved_model_that_may_do_more_is_refused_unless_it_is_trusted(tmp_path
 
     module.serve = serve
     tf.saved_model.save(module, str(tmp_path / "kit"), signatures={"serving_default": serve})
-    (tmp_path / "secret").write_text("words")
+    (tmp_path / "secret").write_bytes(b"two\nwords\xff")
     secret = f"{tmp_path / 'secret'}\n"
     result = run_in_fresh_process(PROGRAM, tmp_path / "kit", input=secret)
     assert_one_line(result, 1, "cannot be loaded: its graph has the operation ReadFile", "--trust")
     result = run_in_fresh_process(PROGRAM, tmp_path / "kit", "--trust", input=100 * secret)
-    assert result.stdout == 100 * "   0.000  words\n"
+    assert result.stdout == 100 * "   0.000  two words\ufffd\n"
 
 
 @pytest.mark.parametrize(

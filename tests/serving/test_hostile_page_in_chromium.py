@@ -3,8 +3,18 @@
 import dataclasses
 import threading
 
+import numpy as np
 import pytest
 
+from aiayn_keras.convert.tokenizers import build_word_model
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
+)
+from aiayn_keras.plotting import attention_explorer, decoding_steps
+from aiayn_keras.serving.local_page import FolderTranslator
 from aiayn_keras.serving.local_page.server import MAX_WAITING
 from tests.browser import requested_urls
 from tests.claims.hostile_text import BROKEN_UTF8, EMOJI, RIGHT_TO_LEFT, SPACES, SYMBOLS
@@ -158,6 +168,80 @@ def test_another_site_asks_for_nothing_and_frames_nothing(open_page, server, tmp
             content_type,
         )
         assert outcome == "TypeError"
+
+
+# ---- A model whose wordpieces are markup ----
+
+PIECES = (
+    "</script><img/src=x/onerror=top.document.title='hurt'>",
+    "<script>top.document.title='hurt'</script>",
+    "--><svg/onload=top.document.title='hurt'>",
+    "</textarea></style></iframe><iframe/srcdoc='<script>alert(1)</script>'>",
+    "&quot;&lt;b&gt;",
+    "${alert(1)}",
+)
+
+
+@pytest.fixture(scope="module")
+def markup_model():
+    """A model of random weights that reads and writes nothing but such pieces."""
+    tokenizer = TransformerTokenizer(build_word_model([None] * 4 + list(PIECES)))
+    backbone = TransformerBackbone(
+        tokenizer.vocabulary_size(), 1, 2, 8, intermediate_dim=12, max_sequence_length=32
+    )
+    noise = np.random.default_rng(1)
+    for weight in backbone.weights:
+        weight.assign(weight + noise.normal(0.0, 0.4, weight.shape))
+    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 16, 16)
+    return TransformerSeq2SeqLM(backbone, preprocessor)
+
+
+def assert_frame_is_inert(browser, frame):
+    """Asserts that a page in a frame shows pieces as text and has no element made of them."""
+    browser.switch_to.frame(frame)
+    found = browser.execute_script(
+        "return [document.body.innerText.includes('onerror'),"
+        "        document.querySelectorAll('img, svg[onload], iframe, b').length]"
+    )
+    browser.switch_to.default_content()
+    assert found == [True, 0]
+
+
+def test_pieces_of_a_vocabulary_are_text_on_the_page_and_in_its_frames(open_page, markup_model):
+    translator = FolderTranslator(markup_model, max_length=6)
+    with PageServer(translator, FACTS) as server:
+        page = open_page(server)
+        page.paste(" ".join(PIECES[:3]))
+        page.wait(lambda: page.text_of("#timing"))
+        assert any(piece in page.text_of("#target") for piece in PIECES)
+        assert_inert(page)
+        for button in ("#explore", "#watch"):
+            if button == "#explore":
+                page.find("summary").click()
+            page.find(button).click()
+            page.wait(lambda: page.all("iframe"))
+            page.wait(lambda: page.text_of("#reason") == "")
+            assert_frame_is_inert(page.browser, page.find("iframe"))
+            page.find(button).click()
+            page.wait(lambda: page.all("iframe") == [])
+        assert_inert(page)
+
+
+def test_pieces_of_a_vocabulary_are_text_in_a_notebook_and_a_book(browser, markup_model, tmp_path):
+    source, target = " ".join(PIECES), " ".join(PIECES[::-1])
+    shown = [
+        attention_explorer(markup_model.attention_maps(source, target)),
+        decoding_steps(markup_model.record_search(source, (2,), (0.6,), max_length=5)),
+    ]
+    cells = "".join(each._repr_html_() for each in shown)
+    (tmp_path / "book.html").write_text(f"<!DOCTYPE html><title>book</title>{cells}", "utf-8")
+    browser.get((tmp_path / "book.html").as_uri())
+    frames = browser.find_elements("css selector", "iframe")
+    assert len(frames) == 2
+    for frame in frames:
+        assert_frame_is_inert(browser, frame)
+    assert browser.title == "book"
+    assert browser.get_log("browser") == []
 
 
 # ---- Many requests ----
