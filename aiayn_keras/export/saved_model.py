@@ -58,7 +58,9 @@ def run_in_tensorflow(module, model, **arguments):
                 **os.environ,
                 "KERAS_BACKEND": "tensorflow",
                 "CUDA_VISIBLE_DEVICES": "",  # This process may hold the GPU's memory.
-                "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path),
+                "PYTHONPATH": os.pathsep.join(
+                    [os.environ.get("PYTHONPATH", os.curdir), *filter(None, sys.path)]
+                ),
             },
             capture_output=True,
             text=True,

@@ -1,7 +1,7 @@
 """The translation model: a backbone with its tied output projection, trained and searched."""
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -42,8 +42,8 @@ from aiayn_keras.models.training_steps import TrainingSteps
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
-    check_one_vocabulary,
     check_prompts,
+    with_ensemble,
 )
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
@@ -159,9 +159,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             **options: As in KerasHub.
         """
         if self.preprocessor is not None:
-            inputs = check_prompts(inputs, max_length)
-        if options.get("strip_prompt"):
-            raise ValueError("`strip_prompt` is for models without an encoder: leave it out.")
+            inputs = check_prompts(inputs, max_length, options.get("strip_prompt"))
         return super().generate(inputs, max_length=max_length, **options)
 
     def generate_step(self, inputs, stop_token_ids=None):
@@ -238,7 +236,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             TypeError: For an unknown search option, or one that is not a number.
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
-        models = self._with(ensemble)
+        models = with_ensemble(self, ensemble)
         search = TranslationSearch(
             tuple(model.backbone for model in models), self._tokenizer, options
         )
@@ -255,17 +253,6 @@ class TransformerSeq2SeqLM(TrainingSteps):
             progress=progress,
         )
         return translations[0] if is_single else translations
-
-    def _with(self, ensemble):
-        """Returns a tuple of this model and the others of an ensemble, once they are checked."""
-        if not isinstance(ensemble, Iterable):
-            raise TypeError(
-                "`ensemble` must be a list of TransformerSeq2SeqLMs. "
-                f"Received: ensemble={ensemble!r:.100}."
-            )
-        models = (self, *ensemble)
-        check_one_vocabulary(models)
-        return models
 
     def _find_batch(self, models, search, token_ids, *tensors):
         """Runs the `find` of a `TranslationSearch`, compiled once for its options."""
@@ -296,7 +283,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """
         if "prefixes" in options:
             raise TypeError("`prefixes` belong to sentences: give them to `translate`.")
-        models = self._with(ensemble)
+        models = with_ensemble(self, ensemble)
         documents = translate_by_sentence(
             [texts] if isinstance(texts, str) else texts,
             lambda sentences: self.translate(sentences, ensemble=models[1:], **options),
@@ -371,8 +358,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             ValueError: For a text without words or too long for the model, no beam count or no
                 exponent, options out of range, or if there is no translation.
         """
-        are_lists = isinstance(beam_counts, Sequence) and isinstance(length_penalties, Sequence)
-        if not are_lists or not beam_counts or not length_penalties:
+        if not all(isinstance(x, Sequence) and x for x in (beam_counts, length_penalties)):
             raise ValueError(
                 "`beam_counts` and `length_penalties` must be lists of at least one value each. "
                 f"Received: beam_counts={beam_counts}, length_penalties={length_penalties}."

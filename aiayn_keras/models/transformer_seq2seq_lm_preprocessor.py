@@ -1,6 +1,7 @@
 """From strings to the model's four inputs and back."""
 
 import os
+from collections.abc import Iterable
 
 import keras
 import keras_hub
@@ -185,19 +186,22 @@ def text_preprocessor(tokenizer, backbone):
     return TransformerSeq2SeqLMPreprocessor(tokenizer, length, length)
 
 
-def check_prompts(inputs, max_length):
+def check_prompts(inputs, max_length, strip_prompt=False):
     """Returns what `generate` shall read, with tuples as lists, or refuses what are no texts.
 
     Args:
         inputs: A text, texts in a list, a tuple or an array, a dictionary of `encoder_text` and
             `decoder_text`, or a data set.
         max_length: Maximum number of tokens, or None for the preprocessor's.
+        strip_prompt: KerasHub's option of models without an encoder.
 
     Raises:
         TypeError: For anything else.
-        ValueError: For no texts, a dictionary without both sides or with sides of unequal length, a
-            string that is not of Unicode characters, or a length out of bounds.
+        ValueError: For `strip_prompt`, no texts, a dictionary without both sides or with sides of
+            unequal length, a string that is not of Unicode characters, or a length out of bounds.
     """
+    if strip_prompt:
+        raise ValueError("`strip_prompt` is for models without an encoder: leave it out.")
     if max_length is not None:
         check_integer("max_length", max_length, *INTEGERS["max_sequence_length"])
     if not isinstance(inputs, dict):
@@ -233,16 +237,23 @@ def _checked_prompts(argument, texts):
     return list(texts) if isinstance(texts, tuple) else texts
 
 
-def check_one_vocabulary(models):
-    """Refuses models whose token ids have different meanings.
+def with_ensemble(model, ensemble):
+    """Returns a tuple of a model and of others, whose token ids must have the same meanings.
 
     Args:
-        models: Tuple of `TransformerSeq2SeqLM`s; without tokenizers only sizes are compared.
+        model: A `TransformerSeq2SeqLM`.
+        ensemble: List of others; without tokenizers only sizes are compared.
 
     Raises:
-        TypeError: For anything but a model, among those beside the first.
+        TypeError: For anything but a list of models.
         ValueError: If sizes or tokenizers differ.
     """
+    if not isinstance(ensemble, Iterable):
+        raise TypeError(
+            "`ensemble` must be a list of TransformerSeq2SeqLMs. "
+            f"Received: ensemble={ensemble!r:.100}."
+        )
+    models = (model, *ensemble)
     for i, model in enumerate(models[1:]):
         if not isinstance(model, keras_hub.models.Seq2SeqLM):
             raise TypeError(
@@ -259,6 +270,7 @@ def check_one_vocabulary(models):
             "All models of an `ensemble` must share one vocabulary. Received vocabularies of equal "
             "size but different tokenizers: train the models with the same tokenizer."
         )
+    return models
 
 
 def _decoder_part(inputs):
