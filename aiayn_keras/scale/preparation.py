@@ -8,6 +8,7 @@ import operator
 import sentencepiece
 
 from aiayn_keras.common.addresses import absolute, is_url, join, read_file, sizes_in, whole_file
+from aiayn_keras.common.bad_lines import BadLine
 from aiayn_keras.common.files import check_is_new
 from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.data import CorpusError, write_shards
@@ -22,7 +23,7 @@ from aiayn_keras.data.shard_folders import (
 from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard, facts_of
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, first_of, stem_of
-from aiayn_keras.scale.part_lines import BadLine, read_pairs
+from aiayn_keras.scale.part_lines import read_pairs
 from aiayn_keras.scale.parts import plan_parts
 from aiayn_keras.training.recipe import RecipeError
 from aiayn_keras.training.training_data import (
