@@ -43,7 +43,7 @@ EVERYTHING_ON_A_BACKEND := tests/backend tests/layers tests/optimization tests/m
 	$(addprefix tests/training/test_,$(addsuffix .py,accumulation averaging damaged_runs fitting kills many_devices packing \
 	resume trainer two_processes))
 # Programs of proof that take minutes each; `tests/claims/__init__.py` says what they claim.
-CLAIMS := kills runs folders arguments inputs servers documents names sets time
+CLAIMS := kills runs folders arguments data_kinds inputs servers documents names sets time
 
 BIN := $(VENV)/bin
 INSTALL := python -m pip install --constraint constraints.txt

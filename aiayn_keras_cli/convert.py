@@ -5,9 +5,10 @@ from pathlib import Path
 import click
 
 from aiayn_keras_cli.license import license_or_warning
+from aiayn_keras_cli.options import LocalPath
 from aiayn_keras_cli.running import KerasCommand
 
-_FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
+_FILES = LocalPath(exists=True, dir_okay=False)
 
 
 @click.command(cls=KerasCommand)
@@ -48,7 +49,7 @@ _FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
     "--license",
     help="License for the README, such as apache-2.0. Default: that in SOURCE's README.",
 )
-@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to create.")
+@click.option("--output", type=LocalPath(), required=True, help="Folder to create.")
 def convert(
     source, dictionaries, vocabularies, num_heads, source_end, target_space, license, output
 ):

@@ -1,17 +1,22 @@
 """`aiayn-keras evaluate` and `score`: a model compared with given translations."""
 
 import json
-from pathlib import Path
 
 import click
 
-from aiayn_keras_cli.options import BATCH_SIZE, MODEL_FOLDER, load_model, search_options
+from aiayn_keras_cli.options import (
+    BATCH_SIZE,
+    MODEL_FOLDER,
+    LocalPath,
+    load_model,
+    search_options,
+)
 from aiayn_keras_cli.running import KerasCommand
 from aiayn_keras_cli.streams import check_standard_output
 from aiayn_keras_cli.translate import translate_lines
 
 _SOURCE = click.option(
-    "--source", type=click.Path(path_type=Path), required=True, help="File of texts, one per line."
+    "--source", type=LocalPath(), required=True, help="File of texts, one per line."
 )
 
 
@@ -20,7 +25,7 @@ _SOURCE = click.option(
 @_SOURCE
 @click.option(
     "--reference",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     required=True,
     help="File of their reference translations, line by line.",
 )
@@ -68,7 +73,7 @@ def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json
 @_SOURCE
 @click.option(
     "--target",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     required=True,
     help="File of their translations, line by line.",
 )

@@ -1,11 +1,16 @@
 """`aiayn-keras export`: one subcommand for each format."""
 
-from pathlib import Path
-
 import click
 
 from aiayn_keras_cli.license import license_or_warning
-from aiayn_keras_cli.options import MAX_TOKENS, MODEL_FOLDER, load_model, search_options
+from aiayn_keras_cli.options import (
+    MAX_TOKENS,
+    MODEL_FOLDER,
+    LocalPath,
+    chosen_checkpoint,
+    load_model,
+    search_options,
+)
 from aiayn_keras_cli.running import KerasCommand
 
 _NOTES = ("README.md", "recipe.yaml", "inputs.json", "evaluation.json", "history.json")
@@ -14,7 +19,7 @@ _MAX_NOTE_BYTES = 1 << 26
 
 _OUTPUT = click.option(
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=LocalPath(file_okay=False),
     required=True,
     help="Folder in which to create the folder NAME.",
 )
@@ -84,7 +89,7 @@ def _destination(model_folder, output, name):
 )
 @click.option(
     "--warmup",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="File of texts, one per line, with which the server warms up.",
 )
 @click.option(
@@ -132,7 +137,7 @@ def _facts_of_training(model_folder):
     if recipe.exists():
         corpus = load_recipe(recipe).corpus.model_dump(mode="json", exclude_none=True)
         facts["data"] = ", ".join(f"{key} {value}" for key, value in corpus.items())
-    if evaluation.exists():
+    if evaluation.exists() and chosen_checkpoint(model_folder) is None:
         facts["BLEU"] = str(read_evaluation(evaluation))
     return facts
 
@@ -152,6 +157,8 @@ def preset(model_folder, output, name, weights):
     folder = _destination(model_folder, output, name)
     check_is_new(folder)
     notes = [note for note in _NOTES if (model_folder / note).exists()]
+    if "evaluation.json" in notes and chosen_checkpoint(model_folder) is not None:
+        notes.remove("evaluation.json")  # of other weights
     contents = [read_bytes(model_folder / note, _MAX_NOTE_BYTES) for note in notes]
     model = load_model(model_folder)
     with new_folder(folder) as written:

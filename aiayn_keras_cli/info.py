@@ -1,12 +1,13 @@
-"""`aiayn-keras info`: sizes of presets and model folders."""
+"""`aiayn-keras info`: sizes of presets and model folders, and the state of trainings."""
 
 import math
 from pathlib import Path
 
 import click
 
-from aiayn_keras_cli.options import load_model, require_model_folder
+from aiayn_keras_cli.options import is_unfinished, load_model, require_model_folder
 from aiayn_keras_cli.running import KerasCommand
+from aiayn_keras_cli.training_state import show_training
 
 
 @click.command(cls=KerasCommand)
@@ -20,11 +21,14 @@ from aiayn_keras_cli.running import KerasCommand
     help="Number of tokens in the vocabulary of a preset's model.",
 )
 def info(preset, list_all, vocabulary_size):
-    """Describe a preset or a model folder.
+    """Describe a preset, a model folder or a training.
 
     PRESET is the name of a preset, such as transformer_base, or a model folder; for a fine-tuned
-    model, the model it was fine-tuned from is named, too. With --all, list the presets: every row
-    of the paper's Table 3 in the paper's symbols, with its number of trainable parameters.
+    model, the model it was fine-tuned from is named, too. For the folder of a training, finished or
+    not: its progress, time left, figures, checkpoints, changes, and what it delivered.
+
+    With --all, list the presets: every row of the paper's Table 3 in the paper's symbols, with its
+    number of trainable parameters.
     """
     from aiayn_keras.models import TRANSFORMER_PRESETS
 
@@ -38,6 +42,9 @@ def info(preset, list_all, vocabulary_size):
     if preset in TRANSFORMER_PRESETS:
         backbone = _without_weights(preset, vocabulary_size)
         click.echo(TRANSFORMER_PRESETS[preset]["description"])
+    elif is_unfinished(Path(preset)) and (Path(preset) / "recipe.yaml").is_file():
+        show_training(Path(preset))
+        return
     elif Path(preset).exists():
         require_model_folder(Path(preset))
         backbone = load_model(Path(preset)).backbone
@@ -54,6 +61,8 @@ def info(preset, list_all, vocabulary_size):
         lines |= _origin(Path(preset))
     for name, value in lines.items():
         click.echo(f"  {name:<22}{value}")
+    if preset not in TRANSFORMER_PRESETS and (Path(preset) / "checkpoints").is_dir():
+        show_training(Path(preset))
 
 
 def _origin(folder):

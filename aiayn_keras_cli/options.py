@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import re
 from pathlib import Path
 
 import click
@@ -118,7 +119,7 @@ def require_model_folder(folder):
     """Raises a `FileNotFoundError` with the reason if a `pathlib.Path` is not a model folder."""
     if not folder.exists():
         reason = "it does not exist"
-    elif (folder / "checkpoints").is_dir() and not (folder / "evaluation.json").is_file():
+    elif is_unfinished(folder):
         reason = "its training is not finished: resume it with `aiayn-keras train`"
     elif not (folder / "task.json").is_file():
         reason = "it has no task.json; `aiayn-keras train` and `convert` create model folders"
@@ -127,24 +128,90 @@ def require_model_folder(folder):
     raise FileNotFoundError(f"{folder} is not a model folder: {reason}.")
 
 
-class _ModelFolderType(click.Path):
-    """A path that must be a model folder."""
+class LocalPath(click.Path):
+    """A `pathlib.Path` of a local file or folder; an address would become a folder named `s3:`."""
+
+    def __init__(self, **options):
+        super().__init__(path_type=Path, **options)
+
+    def convert(self, value, param, ctx):
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", str(value)):
+            shown = f"{str(value).partition('://')[0]}://…"
+            self.fail(f"{shown} is an address, and this must be a local path.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def is_unfinished(folder):
+    """Tells whether a `pathlib.Path` holds a training that is not finished."""
+    has_checkpoints = any((folder / name).is_dir() for name in ("checkpoints", "stopped"))
+    return has_checkpoints and not (folder / "evaluation.json").is_file()
+
+
+class _ModelFolderType(LocalPath):
+    """A path that must be a model folder, or hold an unfinished training."""
 
     def convert(self, value, param, ctx):
         folder = super().convert(value, param, ctx)
-        require_model_folder(folder)
+        if not (is_unfinished(folder) and (folder / "recipe.yaml").is_file()):
+            require_model_folder(folder)
         return folder
 
 
-MODEL_FOLDER_TYPE = _ModelFolderType(path_type=Path)
-MODEL_FOLDER = click.argument("model_folder", metavar="DIR", type=MODEL_FOLDER_TYPE)
+class _CheckpointType(click.ParamType):
+    """The name of a checkpoint: `best`, `last` or a number of updates."""
+
+    name = "checkpoint"
+
+    def convert(self, value, param, ctx):
+        if value in ("best", "last"):
+            return value
+        if value.isascii() and value.isdigit() and 0 < len(value) < 10:
+            return int(value)
+        self.fail(f"{value!r} is not best, last or a number of updates.", param, ctx)
+
+
+MODEL_FOLDER_TYPE = _ModelFolderType()
+_CHECKPOINT = "aiayn_keras_cli.checkpoint"
+"""Key of a running command's `click.Context.meta`: the checkpoint that was asked for, or None."""
+
+
+def MODEL_FOLDER(command):  # noqa: N802  used like the other decorators of this file
+    """Gives a command the argument `model_folder` and its option `--checkpoint`."""
+
+    def note(context, parameter, value):
+        context.meta[_CHECKPOINT] = value
+
+    checkpoint = click.option(
+        "--checkpoint",
+        metavar="best|last|UPDATE",
+        type=_CheckpointType(),
+        expose_value=False,
+        callback=note,
+        help="Use this checkpoint of the training in DIR. Default: the model that the training "
+        "has delivered; before its end, the best checkpoint so far.",
+    )
+    folder = click.argument("model_folder", metavar="DIR", type=MODEL_FOLDER_TYPE)
+    return folder(checkpoint(command))
+
+
+def chosen_checkpoint(folder):
+    """The checkpoint of a folder to use: a name or a number; None for the delivered model.
+
+    Args:
+        folder: Path of a model folder or an unfinished training.
+    """
+    context = click.get_current_context()
+    asked = None
+    if context.params.get("model_folder") == folder:
+        asked = context.meta.get(_CHECKPOINT)
+    return asked or ("best" if is_unfinished(folder) else None)
 
 
 def load_model(folder, many_batches=False):
-    """Loads the model of a folder.
+    """Loads the model of a folder, or of a checkpoint in it, which a line on stderr then names.
 
     Args:
-        folder: Path of a model folder.
+        folder: Path of a model folder or an unfinished training.
         many_batches: Whether it will translate more than one batch; each batch then gets a core.
 
     Returns:
@@ -155,7 +222,23 @@ def load_model(folder, many_batches=False):
 
     if many_batches:
         use_one_core_per_batch()
+    checkpoint = chosen_checkpoint(folder)
+    if checkpoint is not None:
+        return _load_checkpoint(folder, checkpoint)
     return TransformerSeq2SeqLM.from_preset(str(folder))
+
+
+def _load_checkpoint(folder, checkpoint):
+    from aiayn_keras.training.under_way import load_from_checkpoint
+
+    loaded = load_from_checkpoint(folder, checkpoint)
+    state = "is not finished" if is_unfinished(folder) else "is finished"
+    click.echo(
+        f"The training in {folder} {state}; {loaded.description} is used, that of update "
+        f"{loaded.updates:,}.",
+        err=True,
+    )
+    return loaded.model
 
 
 def _read_constraint(value):

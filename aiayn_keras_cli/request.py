@@ -2,10 +2,10 @@
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
+from aiayn_keras_cli.options import LocalPath
 from aiayn_keras_cli.running import quiet_start
 from aiayn_keras_cli.streams import (
     DOCUMENT,
@@ -15,8 +15,19 @@ from aiayn_keras_cli.streams import (
     read_document,
 )
 
+NEWEST = "newest"
 _DOCUMENT_CHARACTERS = 10_000
 """Number of characters at which a request for a piece of a document ends."""
+
+
+class _Version(click.IntRange):
+    """A version's number, or the word `newest`."""
+
+    def __init__(self):
+        super().__init__(min=1, max=2**63 - 1)
+
+    def convert(self, value, param, ctx):
+        return value if value == NEWEST else super().convert(value, param, ctx)
 
 
 @click.command()
@@ -25,15 +36,15 @@ _DOCUMENT_CHARACTERS = 10_000
 @click.option(
     "--input",
     "input_file",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="File to translate. Default: lines from standard input.",
 )
 @click.option(
     "--version",
-    type=click.IntRange(min=1, max=2**63 - 1),
-    help="Number of a version. Default: the server's newest.",
+    type=_Version(),
+    help="Number of a version, or newest for the newest that is loaded. Default: see --label.",
 )
-@click.option("--label", help="Label of a version, such as stable.")
+@click.option("--label", help="Label of a version, such as canary. Default: stable.")
 @click.option(
     "--n-best", is_flag=True, help="Print all hypotheses that the server returns, best first."
 )
@@ -52,6 +63,13 @@ _DOCUMENT_CHARACTERS = 10_000
     help="Seconds allowed for a request, including retries.",
 )
 @click.option(
+    "--connect-timeout",
+    type=click.FloatRange(min=0, min_open=True, max=86_400),
+    default=5.0,
+    show_default=True,
+    help="Seconds to go on trying while nobody listens at URL, within the deadline.",
+)
+@click.option(
     "--batch-size",
     type=click.IntRange(min=1, max=10_000),
     default=64,
@@ -63,7 +81,8 @@ def request(url, model, input_file, n_best, document, as_json, **options):
 
     MODEL, on the server at URL, translates each line of input to one line of output.
 
-    URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. With --n-best,
+    URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. A proxy that
+    asks for a password gets that of https://USER:PASSWORD@HOST. With --n-best,
     a line holds its translations, separated by tabs. With --document, the output is the input with
     its sentences translated; the model must have been exported with --documents.
     """
@@ -71,6 +90,10 @@ def request(url, model, input_file, n_best, document, as_json, **options):
         raise click.UsageError("--document cannot be combined with --n-best or --json.")
     if options["version"] is not None and options["label"] is not None:
         raise click.UsageError("--version cannot be combined with --label.")
+    if options["label"] is None:
+        del options["label"]  # the client's default
+    if options["version"] == NEWEST:
+        options.update(version=None, label=None)
     check_standard_output()
     client = _client(url, model, options)
     if document:
@@ -109,7 +132,8 @@ def _as_line(hypotheses):
 def _client(url, model, options):
     scheme, _, address = url.partition("://")
     if scheme not in ("http", "https", "grpc"):
-        raise click.UsageError(f"URL must begin with http://, https:// or grpc://, not {url!r}.")
+        shown = f"***@{url.rpartition('@')[2]}" if "@" in url else url
+        raise click.UsageError(f"URL must begin with http://, https:// or grpc://, not {shown!r}.")
     with quiet_start():  # gRPC's messages need TensorFlow
         from aiayn_keras.serving import GrpcClient, RestClient
 

@@ -1,16 +1,21 @@
 """`aiayn-keras serve`: a model in a local web page."""
 
 import shlex
-from pathlib import Path
 
 import click
 
-from aiayn_keras_cli.options import is_given, load_model, require_model_folder, search_options
+from aiayn_keras_cli.options import (
+    LocalPath,
+    is_given,
+    load_model,
+    require_model_folder,
+    search_options,
+)
 from aiayn_keras_cli.running import quiet_start
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=LocalPath())
 @click.option(
     "--port",
     type=click.IntRange(min=0, max=65535),

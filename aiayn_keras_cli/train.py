@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras_cli.options import engine_options, quiet_engine
+from aiayn_keras_cli.options import LocalPath, engine_options, quiet_engine
 from aiayn_keras_cli.running import KerasCommand
 
 _SETTINGS = click.option(
@@ -42,14 +42,16 @@ def prepare(recipe, settings, output, ray, workers):
 @_SETTINGS
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=LocalPath(file_okay=False),
     help="Folder to fill. Default: runs/RECIPE, or the folder of the training that RECIPE is from.",
 )
 def train(recipe, settings, output):
     """Train a model by RECIPE.
 
     RECIPE is the name of a recipe that comes with the package (such as demo), or a YAML file. To
-    resume a training that was stopped, run the same command again.
+    resume a training that was stopped, run the same command again. With another --set, such as
+    training.updates=NUMBER, a training goes on differently, before its end or after it. Ctrl-C and
+    SIGTERM stop it after the update in progress, with a checkpoint.
     """
     from aiayn_keras.training import load_recipe
     from aiayn_keras.training import train as run
@@ -61,7 +63,7 @@ def train(recipe, settings, output):
     except KeyboardInterrupt:
         click.echo(f"\nStopped. To resume from {output}, run the same command again.", err=True)
         sys.exit(130)
-    click.echo(f"\n{result.bleu}\n{result.chrf}\n")
+    click.echo(f"\n{result.delivery}\n\nOn the test text:\n{result.bleu}\n{result.chrf}\n")
     for source, translation, reference in result.samples:
         click.echo(f"  source:      {source}")
         click.echo(f"  translation: {translation}")
@@ -70,13 +72,13 @@ def train(recipe, settings, output):
 
 
 @click.command(cls=KerasCommand)
-@click.argument("run_folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("run_folder", metavar="DIR", type=LocalPath())
 @click.option(
     "--last",
     type=click.IntRange(min=1),
     help="Number of checkpoints. Default: the recipe's `average_checkpoints`.",
 )
-@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to create.")
+@click.option("--output", type=LocalPath(), required=True, help="Folder to create.")
 def average(run_folder, last, output):
     """Average the last checkpoints of a training.
 

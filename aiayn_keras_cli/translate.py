@@ -10,6 +10,8 @@ from aiayn_keras_cli.options import (
     BATCH_SIZE,
     MODEL_FOLDER,
     MODEL_FOLDER_TYPE,
+    LocalPath,
+    chosen_checkpoint,
     engine_options,
     is_given,
     load_model,
@@ -39,7 +41,7 @@ from aiayn_keras_cli.streams import (
 @click.option(
     "--prefixes",
     "prefix_file",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="File with the beginning of the translation of each line of --input.",
 )
 @click.option(
@@ -168,6 +170,11 @@ def _run_job(model_folder, pattern, output, ray, workers, options):
         raise click.UsageError("--output needs --input, the files.")
     if options["num_return_sequences"] > 1:
         raise click.UsageError("--output cannot be combined with --n-best.")
+    if chosen_checkpoint(model_folder) is not None:
+        raise click.UsageError(
+            "--output needs a delivered model: write that of a checkpoint with `aiayn-keras export "
+            "preset`, and translate with it."
+        )
     if ray is None:
         workers = workers or 1
     del options["batch_size"]

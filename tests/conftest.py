@@ -80,7 +80,8 @@ def forget_compilations():
     elif keras.config.backend() == "tensorflow":
         import tensorflow as tf
 
-        tf.compat.v1.get_default_graph()._py_funcs_used_in_graph.clear()
+        graph = tf.compat.v1.get_default_graph()
+        getattr(graph, "_py_funcs_used_in_graph", []).clear()
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ SETTINGS = (
     "training.checkpoint_every=20",
     "training.bleu_every=60",
     "training.average_checkpoints=2",
+    "training.keep=average",
     "evaluation.num_beams=2",
 )
 

@@ -2,6 +2,7 @@
 
 from aiayn_keras.backend.compilation import (
     CompiledFunctions,
+    backend_name,
     build_optimizer,
     compile_inference,
     compiles_by_default,
@@ -39,6 +40,7 @@ __all__ = [
     "DevicesError",
     "GraphTokenizer",
     "append_position",
+    "backend_name",
     "begin_computing",
     "bfloat16_products",
     "build_optimizer",

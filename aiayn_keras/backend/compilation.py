@@ -131,6 +131,11 @@ def _compile_torch(function, models):
     return call
 
 
+def backend_name():
+    """Name of Keras' backend, to be written down."""
+    return keras.config.backend()
+
+
 def compiles_by_default():
     """True if training steps are best compiled by XLA, which is on JAX only.
 

@@ -17,6 +17,8 @@ CHECKSUMS = "SHA256SUMS"
 """Name of the file with the checksums of a folder, in the format of `sha256sum --check`."""
 
 
+_NO_SPACE, _BYTES_OF_A_FULL_DISK = "No space left on device", 1 << 16
+
 WRITING = ".writing-"
 """Prefix of temporary folders, which a killed process leaves behind."""
 
@@ -46,6 +48,17 @@ def check_is_new(path):
     """Raises a `FileExistsError` if `path` already exists."""
     if Path(path).exists():
         raise FileExistsError(f"{path} exists already: choose a different name, or delete it.")
+
+
+def check_is_utf8(path):
+    """Raises a `ValueError` if a path has bytes that are not UTF-8, which some libraries refuse."""
+    try:
+        os.fspath(path).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{os.fsencode(path)!r} has bytes that are not UTF-8, and the library for these files "
+            "only takes names in UTF-8: choose a different name."
+        ) from None
 
 
 @contextlib.contextmanager
@@ -81,9 +94,33 @@ def new_folder(path):
 
 @contextlib.contextmanager
 def writing_folder(parent):
-    """Provides a temporary folder inside `parent`, which is deleted after the block."""
+    """Provides a temporary folder inside `parent`, which is deleted after the block.
+
+    Raises:
+        OSError: If the disk is full; it names `parent`, unlike the errors of many libraries.
+    """
     with tempfile.TemporaryDirectory(prefix=WRITING, dir=parent) as folder:
-        yield Path(folder)
+        try:
+            yield Path(folder)
+        except Exception as error:
+            if not _is_about_a_full_disk(error, folder):
+                raise
+            raise OSError(
+                errno.ENOSPC,
+                f"{_NO_SPACE}: the disk of {parent} is full, and nothing was written. "
+                "Free some space, or choose a folder on a different disk",
+            ) from error
+
+
+def _is_about_a_full_disk(error, folder):
+    """Returns whether an error, which a library may have raised, comes from the disk being full."""
+    if isinstance(error, OSError) and error.errno is not None:
+        is_said_already = f"{_NO_SPACE}: " in str(error)  # by `check_room`
+        return error.errno in (errno.ENOSPC, errno.EDQUOT) and not is_said_already
+    if _NO_SPACE in str(error):
+        return True
+    is_full = shutil.disk_usage(folder).free < _BYTES_OF_A_FULL_DISK
+    return isinstance(error, RuntimeError) and is_full  # of C++, whose streams say no reason
 
 
 def publish(temporary, path):
@@ -161,7 +198,7 @@ def check_room(folder, num_bytes):
     if free < num_bytes:
         raise OSError(
             errno.ENOSPC,
-            f"No space left on device: {num_bytes / 1e6:.1f} MB are needed, but only "
+            f"{_NO_SPACE}: {num_bytes / 1e6:.1f} MB are needed, but only "
             f"{free / 1e6:.1f} MB are free in {folder}",
         )
     if hasattr(os, "posix_fallocate"):  # not on macOS; only an allocation reveals a quota

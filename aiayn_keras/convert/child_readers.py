@@ -19,6 +19,7 @@ import ml_dtypes  # comes with Keras
 import numpy as np
 
 _SAFETENSORS_FORMATS = "F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL"
+_BYTE_FORMATS = _SAFETENSORS_FORMATS[-3:]
 
 _STORAGES = {
     "DoubleStorage": np.float64,
@@ -47,6 +48,8 @@ DAMAGED = "it is damaged, or was not written by `torch.save`"
 _LEGACY_VERSION = 1001
 MAX_AXES = 8
 _MAX_PICKLE_BYTES = 1 << 26
+_MAX_BYTE_NUMBERS = 1 << 26
+"""Maximum count of numbers of one byte in a file, which take four bytes as float32."""
 _ARCHIVE_END_BYTES = 22
 
 
@@ -77,15 +80,33 @@ def read_safetensors(path):
     with _refusing("it is not a safetensors file, or is damaged"):
         file = safetensors.safe_open(path, "numpy")
         slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-    arrays = {}
+    arrays, count_bytes = {}, _byte_counter()
     for name, part in slices.items():
         shape = part.get_shape()
         if part.get_dtype() not in _SAFETENSORS_FORMATS or len(shape) > MAX_AXES:
             raise ValueError(
                 f"the tensor `{name:.100}` has the format {part.get_dtype()} and the shape {shape}"
             )
+        if part.get_dtype() in _BYTE_FORMATS:
+            count_bytes(math.prod(shape))
         arrays[name] = shape, lambda name=name: file.get_tensor(name)
     return None, arrays
+
+
+def _byte_counter():
+    """A function that adds up numbers of one byte, and raises a `ValueError` for too many."""
+    total = 0
+
+    def count(size):
+        nonlocal total
+        total += size
+        if total > _MAX_BYTE_NUMBERS:
+            raise ValueError(
+                f"it has more than {_MAX_BYTE_NUMBERS:,} booleans or numbers of 8 bits, which are "
+                "not a model's weights"
+            )
+
+    return count
 
 
 def read_checkpoint(path, pattern):
@@ -218,7 +239,8 @@ def _read_torch_zip(path):
             raise ValueError(f"the storage {name:.100} has {len(data):,} bytes, expected {size:,}")
         return np.frombuffer(data, storage.dtype)
 
-    return content, lambda value: _view(value, numbers_of)
+    count_bytes = _byte_counter()
+    return content, lambda value: _view(value, numbers_of, count_bytes)
 
 
 def _check_end(path):
@@ -280,7 +302,7 @@ def _read_torch_legacy(path):
     def view(value):
         if not isinstance(value, torch.Tensor):
             return None
-        return tuple(value.shape), lambda: value.detach().float().numpy()
+        return tuple(value.shape), lambda: value.detach().resolve_neg().float().numpy()
 
     return content, view
 
@@ -301,13 +323,17 @@ def _names_in_legacy(path):
     return [name for name in unpickler.classes if not name.startswith("torch.")]
 
 
-def _view(value, numbers_of):
+def _view(value, numbers_of, count_bytes):
     """The shape of a tensor that a pickle describes, and a function that reads it; or None."""
     if getattr(value, "name", None) in _REBUILDS_PARAMETER and getattr(value, "args", None):
         value = value.args[0]
     if not isinstance(value, _StandIn) or value.name not in _REBUILDS or len(value.args) < 4:
         return None
     storage, offset, shape, strides = value.args[:4]
+    if any(value.args[6:]):
+        raise ValueError(
+            "a tensor is a view that changes its numbers: save it with `tensor.resolve_neg()`"
+        )
     if not isinstance(storage, _Storage) or not _are_counts((offset,), shape, strides):
         raise ValueError("a tensor is described in an unknown way")
     if not len(shape) == len(strides) <= MAX_AXES:
@@ -319,6 +345,9 @@ def _view(value, numbers_of):
             f"a tensor of the shape {shape} at {offset:,} is not within its storage of "
             f"{storage.count:,} numbers"
         )
+
+    if storage.dtype.itemsize == 1:
+        count_bytes(size)
 
     def read():
         numbers = numbers_of(storage)[offset:end]

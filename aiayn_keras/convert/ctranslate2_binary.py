@@ -33,6 +33,9 @@ _OLD_INT16_SCALE = 1000.0
 """Factor of 16-bit weights in old files that have no scale."""
 
 _MAX_VARIABLES = 100_000
+_MAX_GROWTH = 16
+"""Maximum size of the arrays as a multiple of the size of the file."""
+
 MAX_AXES = 8
 
 
@@ -175,14 +178,24 @@ def _read_aliases(reader, variables):
 
 
 def _dequantized(variables, path):
-    """Arrays by their names, without the scales of weights."""
-    arrays = {}
+    """Arrays by their names, without the scales of weights; aliases share theirs."""
+    arrays, divided, num_bytes = {}, {}, 0
+    max_bytes = _MAX_GROWTH * path.stat().st_size
     for name, (number_format, array) in variables.items():
         if name.endswith("_scale") and name.removesuffix("_scale") in variables:
             continue
         if name.endswith("weight") and number_format in _QUANTIZED:
             scale = variables.get(f"{name}_scale", (None, None))[1]
-            array = _divided(array, number_format, scale, f"{path}: `{name:.200}`")
+            key = id(array), id(scale)
+            if key not in divided:
+                num_bytes += 4 * array.size
+                if num_bytes > max_bytes:
+                    raise ValueError(
+                        f"{path}: its weights take more than {max_bytes:,} bytes, {_MAX_GROWTH} "
+                        "times the size of the file: it is damaged."
+                    )
+                divided[key] = _divided(array, number_format, scale, f"{path}: `{name:.200}`")
+            array = divided[key]
         arrays[name] = array
     return arrays
 

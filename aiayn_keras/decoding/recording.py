@@ -122,7 +122,7 @@ class SearchRecord:
     cache_width: int
 
 
-def record_search(backbone, tokenizer, source, options):
+def record_search(backbone, tokenizer, source, options, progress=None):
     """Searches for translations of one text, and keeps every step.
 
     Args:
@@ -131,6 +131,8 @@ def record_search(backbone, tokenizer, source, options):
         source: A string.
         options: List of lists of `SearchOptions`. Those of one list differ in `length_penalty`
             alone; each list has a different `num_beams`.
+        progress: Function called with the number of steps done since the call before; an exception
+            from it ends the searches.
 
     Returns:
         `SearchRecord`.
@@ -145,9 +147,11 @@ def record_search(backbone, tokenizer, source, options):
         raise ValueError(f"`source` must have words. Received: {source!r}.")
     encoder_ids = ops.convert_to_tensor([source_ids], dtype="int32")
     decoder = freeze_decoder(backbone)
-    traces = [_trace(backbone, tokenizer, encoder_ids, each, decoder) for each in options]
+    progress = progress or (lambda num_steps: None)
+    traces = [_trace(backbone, tokenizer, encoder_ids, each, decoder, progress) for each in options]
     prefixes = {ids for trace in traces for live, _, _ in trace.steps for ids in live}
-    scores = _scores_of_prefixes(backbone, source_ids, prefixes, tokenizer.start_token_id)
+    start = tokenizer.start_token_id
+    scores = _scores_of_prefixes(backbone, source_ids, prefixes, start, progress)
     attention = backbone.decoder_blocks[0].cross_attention
     return SearchRecord(
         source=source,
@@ -212,7 +216,7 @@ def _row(x):
     return ops.convert_to_numpy(x)[0]
 
 
-def _trace(backbone, tokenizer, encoder_ids, options, decoder):
+def _trace(backbone, tokenizer, encoder_ids, options, decoder, progress):
     """Runs the searches of several α together, as they differ only in when they end."""
     search = TranslationSearch((backbone,), tokenizer, options[0], (decoder,))
     inputs = search.inputs(encoder_ids, ops.ones_like(encoder_ids))
@@ -225,6 +229,7 @@ def _trace(backbone, tokenizer, encoder_ids, options, decoder):
         search, state = next(iter(running.values()))
         state, candidates = search.draw(state)
         trace.add(state, candidates)
+        progress(1)
         for alpha, (search, before) in list(running.items()):
             after = search.grow(before._replace(cache=state.cache), candidates)
             running[alpha] = search, after
@@ -234,12 +239,13 @@ def _trace(backbone, tokenizer, encoder_ids, options, decoder):
     return trace
 
 
-def _scores_of_prefixes(backbone, source_ids, prefixes, start_token_id):
+def _scores_of_prefixes(backbone, source_ids, prefixes, start_token_id, progress):
     """Scores `(N, H, S)` of the last position of every prefix, a dictionary by prefix."""
     inner = {ids[:length] for ids in prefixes for length in range(len(ids))}
     longest = sorted(prefixes - inner, key=len)
     scores = {}
     for first in range(0, len(longest), ROWS):
+        progress(0)
         rows = longest[first : first + ROWS]
         decoder_ids, decoder_mask = pad_batch([[start_token_id, *ids] for ids in rows])
         encoder_ids = np.repeat([source_ids], len(decoder_ids), axis=0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from aiayn_keras.common.files import check_is_new, new_folder
+from aiayn_keras.common.files import check_is_new, check_is_utf8, new_folder
 from aiayn_keras.export.hugging_face_files import (
     has_other_targets,
     ids_never_written,
@@ -354,6 +354,7 @@ def export_onnx(model, filepath, weights="float32"):
         raise ValueError(f"`weights` must be one of {', '.join(SUFFIXES)}. Received: {weights!r}.")
     folder = Path(filepath)
     check_is_new(folder)
+    check_is_utf8(folder)
     check_model(model)
     with new_folder(folder) as written:
         write_tokenizers(written, model.preprocessor.tokenizer)

@@ -6,7 +6,7 @@ It stands alone as one format of its own; its graphs are converted from the ONNX
 import tempfile
 from pathlib import Path
 
-from aiayn_keras.common.files import check_is_new, new_folder
+from aiayn_keras.common.files import check_is_new, check_is_utf8, check_room, new_folder
 from aiayn_keras.common.weight_files import check_number_format
 from aiayn_keras.export.hugging_face_files import write_tokenizers
 from aiayn_keras.export.onnx import check_model, facts, write_graphs
@@ -40,6 +40,7 @@ def export_openvino(model, filepath, weights="float32"):
     check_number_format(weights)
     folder = Path(filepath)
     check_is_new(folder)
+    check_is_utf8(folder)
     check_model(model)
     with new_folder(folder) as written:
         write_tokenizers(written, model.preprocessor.tokenizer)
@@ -52,10 +53,12 @@ def export_openvino(model, filepath, weights="float32"):
 def _convert_graphs(backbone, folder, weights):
     import openvino
 
-    core = openvino.Core()
+    core, is_half = openvino.Core(), weights == "float16"
+    # OpenVINO says nothing of a full disk.
+    check_room(folder, backbone.count_params() * (2 if is_half else 4))
     with tempfile.TemporaryDirectory() as temporary:
         graphs = Path(temporary) / "onnx"
         for part, name in write_graphs(backbone, graphs).items():
             graph = core.read_model(graphs / name)
             path = folder / f"{NAMES[part]}.xml"
-            openvino.save_model(graph, path, compress_to_fp16=weights == "float16")
+            openvino.save_model(graph, path, compress_to_fp16=is_half)

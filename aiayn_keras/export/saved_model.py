@@ -1,5 +1,6 @@
 """The SavedModel: written here or in a TensorFlow process, and checked."""
 
+import importlib
 import importlib.metadata
 import json
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.common.checks import check_integer, check_texts, parse
-from aiayn_keras.common.files import new_folder, write_checksums
+from aiayn_keras.common.files import check_is_utf8, new_folder, write_checksums
 from aiayn_keras.common.weight_files import check_number_format
 from aiayn_keras.export.preparation import check_has_tokenizer, check_packages, is_quantized
 from aiayn_keras.export.served_translator import build_served_translator
@@ -44,15 +45,23 @@ def run_in_tensorflow(module, model, **arguments):
 
     Raises:
         RuntimeError: If the process fails, with its last line, or is killed.
+        ValueError: For a model of a class that the process cannot import.
     """
+    arguments["modules"] = _modules_of(model)
     with tempfile.TemporaryDirectory() as preset:
         model.save_to_preset(preset)
         arguments["preset"] = preset
         process = subprocess.run(
             [sys.executable, "-c", f"from {module} import main; main()"],
             input=json.dumps(arguments),
-            # This process may hold the GPU's memory.
-            env={**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": ""},
+            env={
+                **os.environ,
+                "KERAS_BACKEND": "tensorflow",
+                "CUDA_VISIBLE_DEVICES": "",  # This process may hold the GPU's memory.
+                "PYTHONPATH": os.pathsep.join(
+                    [os.environ.get("PYTHONPATH", os.curdir), *filter(None, sys.path)]
+                ),
+            },
             capture_output=True,
             text=True,
         )
@@ -66,9 +75,24 @@ def run_in_tensorflow(module, model, **arguments):
         raise RuntimeError(f"The TensorFlow process could not export the model: {last_line}")
 
 
+def _modules_of(model):
+    """Names of the modules outside this package that register the classes of a model."""
+    modules = {type(part).__module__ for part in (model, model.backbone)}
+    if "__main__" in modules:
+        raise ValueError(
+            "The model has a class that this program or notebook defines itself, and a TensorFlow "
+            "process has to import it for the export: move the class into a module of its own, or "
+            "export with KERAS_BACKEND=tensorflow and without `precision`."
+        )
+    return sorted(name for name in modules if name.partition(".")[0] != "aiayn_keras")
+
+
 def read_arguments():
     """Dictionary of the arguments of `run_in_tensorflow`, read in that process."""
-    return json.load(sys.stdin)
+    arguments = json.load(sys.stdin)
+    for name in arguments.pop("modules"):
+        importlib.import_module(name)
+    return arguments
 
 
 def write_graph(model, path, options, precision=None, weights="float32"):
@@ -185,6 +209,7 @@ def export_saved_model(
     _check_weights(weights, precision or model.backbone.compute_dtype)
     warmup_texts = check_texts("warmup_texts", warmup_texts)
     folder = Path(filepath)
+    check_is_utf8(folder)
     newest = max(check_kit(folder), default=0)
     version = newest + 1 if version is None else version
     version = check_integer("version", version, 1, MAX_VERSION)

@@ -57,7 +57,7 @@ class ServedText:
         self.pad, self.end = tokenizer.pad_token_id, tokenizer.end_token_id
         self.source_end = tokenizer.source_end
         self.copies = tokenizer.copy_without_letters and not has_constraint
-        self.unknown, self.vocabulary_size = tokenizer.unk_token_id, tokenizer.vocabulary_size()
+        self.vocabulary_size = tokenizer.vocabulary_size()
         self.first_piece = max(tokenizer.special_token_ids) + 1
         self.has_bytes = bool(tokenizer.byte_token_ids())
         self.long_text = long_text
@@ -89,10 +89,11 @@ class ServedText:
         return TokenBatch(token_ids, tf.cast(token_ids != self.pad, tf.int32), has_words, copies)
 
     def limit_ids(self, token_ids, limit):
-        """Limits padded rows `pieces </s>` to so many pieces; ids that do not exist are unknown.
+        """Limits padded rows `pieces </s>` to so many pieces.
 
         Args:
-            token_ids: Int32 tensor `(B, S)`.
+            token_ids: Int32 tensor `(B, S)`. An id that does not exist fails the batch with its
+                number, and so does a row of nothing but padding.
             limit: Maximum number of wordpieces.
 
         Returns:
@@ -101,7 +102,22 @@ class ServedText:
         import tensorflow as tf
 
         is_known = tf.logical_and(token_ids >= 0, token_ids < self.vocabulary_size)
-        token_ids = tf.where(is_known, token_ids, self.unknown)
+        unknown = tf.boolean_mask(token_ids, tf.logical_not(is_known))
+        empty = tf.where(tf.reduce_all(token_ids == self.pad, axis=1))[:, 0]
+        checks = [
+            tf.debugging.Assert(
+                tf.size(unknown) == 0,
+                [f"`token_ids`: ids are 0 to {self.vocabulary_size - 1}. Received:", unknown],
+                summarize=10,
+            ),
+            tf.debugging.Assert(
+                tf.size(empty) == 0,
+                ["`token_ids`: nothing but padding in rows", empty],
+                summarize=10,
+            ),
+        ]
+        with tf.control_dependencies(checks):
+            token_ids = tf.identity(token_ids)
         is_piece = tf.logical_and(token_ids != self.pad, token_ids != self.end)
         lengths = tf.reduce_sum(tf.cast(is_piece, tf.int64), axis=1)
         kept = self._limit(token_ids, lengths, limit, "token_ids")

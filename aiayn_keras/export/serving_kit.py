@@ -178,6 +178,15 @@ def server_flags(base_path, batched):
         # A search is a chain of small operations: several requests at a time use the cores better
         # than several threads in each operation.
         "--tensorflow_intra_op_parallelism=1",
+        # By default four for each core. Requests wait in these threads for their batch: with few
+        # threads batches stay small, and so does the autoscaler's metric. Each empty list of texts
+        # that meets batching also holds one for good.
+        "--rest_api_num_threads=64",
+        # By default one thread loads, and tries five times a minute apart: a broken version would
+        # keep the others from loading for minutes.
+        "--num_load_threads=2",
+        "--max_num_load_retries=2",
+        "--load_retry_interval_micros=30000000",
     ]
     if batched:
         flags += [

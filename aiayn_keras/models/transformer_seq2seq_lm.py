@@ -1,6 +1,7 @@
 """The translation model: a backbone with its tied output projection, trained and searched."""
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -41,7 +42,8 @@ from aiayn_keras.models.training_steps import TrainingSteps
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
-    check_one_vocabulary,
+    check_prompts,
+    with_ensemble,
 )
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
@@ -148,11 +150,22 @@ class TransformerSeq2SeqLM(TrainingSteps):
         self.train_function = self.test_function = self.predict_function = None
         self._post_quantize(mode)
 
+    def generate(self, inputs, max_length=None, **options):
+        """Generates texts with the compiled sampler; see `keras_hub.models.Seq2SeqLM.generate`.
+
+        Args:
+            inputs: Texts, or a dictionary of `encoder_text` and `decoder_text`.
+            max_length: Maximum number of tokens, start and end included.
+            **options: As in KerasHub.
+        """
+        if self.preprocessor is not None:
+            inputs = check_prompts(inputs, max_length, options.get("strip_prompt"))
+        return super().generate(inputs, max_length=max_length, **options)
+
     def generate_step(self, inputs, stop_token_ids=None):
         """Extends a batch of prompts with the compiled sampler; used by `generate`.
 
-        `generate` is KerasHub's: its limit is the prompt's padded length. `translate` limits each
-        sentence as the paper does, and never writes a special token.
+        The limit is the prompt's padded length; `translate` limits a sentence as the paper does.
 
         Args:
             inputs: The preprocessor's dictionary of four integer tensors.
@@ -223,8 +236,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             TypeError: For an unknown search option, or one that is not a number.
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
-        models = (self, *ensemble)
-        check_one_vocabulary(models)
+        models = with_ensemble(self, ensemble)
         search = TranslationSearch(
             tuple(model.backbone for model in models), self._tokenizer, options
         )
@@ -271,12 +283,12 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """
         if "prefixes" in options:
             raise TypeError("`prefixes` belong to sentences: give them to `translate`.")
-        ensemble = tuple(ensemble)
+        models = with_ensemble(self, ensemble)
         documents = translate_by_sentence(
             [texts] if isinstance(texts, str) else texts,
-            lambda sentences: self.translate(sentences, ensemble=ensemble, **options),
+            lambda sentences: self.translate(sentences, ensemble=models[1:], **options),
             self._tokenizer,
-            min(model.backbone.max_sequence_length for model in (self, *ensemble)),
+            min(model.backbone.max_sequence_length for model in models),
         )
         return documents[0] if isinstance(texts, str) else documents
 
@@ -325,17 +337,18 @@ class TransformerSeq2SeqLM(TrainingSteps):
         source,
         beam_counts=(1, 2, 3, 4, 5),
         length_penalties=(0.0, 0.6, 1.0),
+        progress=None,
         **search_options,
     ):
         """Searches for translations of a text as `translate` does, and records every step.
 
-        Each number of beams is searched with each exponent. The searches are those of `translate`,
-        one step at a time; `aiayn_keras.plotting.decoding_steps` makes a page of them.
+        Each number of beams is searched with each exponent; `plotting.decoding_steps` draws them.
 
         Args:
             source: A string with at least one word.
             beam_counts: Numbers of beams.
             length_penalties: Exponents α of the length penalty.
+            progress: Function of the number of new steps; its exceptions end the searches.
             **search_options: The other fields of `SearchOptions`.
 
         Returns:
@@ -345,16 +358,16 @@ class TransformerSeq2SeqLM(TrainingSteps):
             ValueError: For a text without words or too long for the model, no beam count or no
                 exponent, options out of range, or if there is no translation.
         """
-        if not beam_counts or not length_penalties:
+        if not all(isinstance(x, Sequence) and x for x in (beam_counts, length_penalties)):
             raise ValueError(
-                "`beam_counts` and `length_penalties` must each have at least one value. "
+                "`beam_counts` and `length_penalties` must be lists of at least one value each. "
                 f"Received: beam_counts={beam_counts}, length_penalties={length_penalties}."
             )
         options = [
             [SearchOptions(num_beams, alpha, **search_options) for alpha in length_penalties]
             for num_beams in beam_counts
         ]
-        return record_search(self.backbone, self._tokenizer, source, options)
+        return record_search(self.backbone, self._tokenizer, source, options, progress)
 
     def export(self, filepath, format="saved_model", **options):
         """Writes the model for use without this package.

@@ -1,12 +1,15 @@
 """From strings to the model's four inputs and back."""
 
+import os
+from collections.abc import Iterable
+
 import keras
 import keras_hub
 import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import cast_preprocessed
-from aiayn_keras.common.checks import check_integer
+from aiayn_keras.common.checks import check_integer, is_unicode
 from aiayn_keras.decoding.text_batches import check_equal_lengths
 from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
@@ -113,6 +116,17 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         pieces = [row[keep].tolist() for row, keep in zip(token_ids, is_piece, strict=True)]
         return self.tokenizer.of_targets().detokenize(pieces)
 
+    @classmethod
+    def from_preset(cls, preset, *args, **kwargs):
+        """Loads the preprocessor of a preset.
+
+        Args:
+            preset: Path of a model folder, or an address such as `"hf://user/model"`.
+            *args: As in KerasHub.
+            **kwargs: As in KerasHub.
+        """
+        return super().from_preset(os.fspath(preset), *args, **kwargs)
+
     def get_config(self):
         config = super().get_config()
         config.update(
@@ -172,15 +186,79 @@ def text_preprocessor(tokenizer, backbone):
     return TransformerSeq2SeqLMPreprocessor(tokenizer, length, length)
 
 
-def check_one_vocabulary(models):
-    """Refuses models whose token ids have different meanings.
+def check_prompts(inputs, max_length, strip_prompt=False):
+    """Returns what `generate` shall read, with tuples as lists, or refuses what are no texts.
 
     Args:
-        models: Tuple of `TransformerSeq2SeqLM`s; without tokenizers only sizes are compared.
+        inputs: A text, texts in a list, a tuple or an array, a dictionary of `encoder_text` and
+            `decoder_text`, or a data set.
+        max_length: Maximum number of tokens, or None for the preprocessor's.
+        strip_prompt: KerasHub's option of models without an encoder.
 
     Raises:
+        TypeError: For anything else.
+        ValueError: For `strip_prompt`, no texts, a dictionary without both sides or with sides of
+            unequal length, a string that is not of Unicode characters, or a length out of bounds.
+    """
+    if strip_prompt:
+        raise ValueError("`strip_prompt` is for models without an encoder: leave it out.")
+    if max_length is not None:
+        check_integer("max_length", max_length, *INTEGERS["max_sequence_length"])
+    if not isinstance(inputs, dict):
+        return _checked_prompts("`inputs`", inputs)
+    if missing := {"encoder_text", "decoder_text"} - inputs.keys():
+        raise ValueError(
+            f"`inputs` must have {min(missing)!r}, which may be a list of empty texts. "
+            f"Received: {sorted(map(str, inputs))}."
+        )
+    sides = {name: _checked_prompts(f"`inputs[{name!r}]`", inputs[name]) for name in inputs}
+    counts = {name: len(side) for name, side in sides.items() if isinstance(side, list)}
+    if len(set(counts.values())) > 1:
+        raise ValueError(f"The sides of `inputs` must have as many texts. Received: {counts}.")
+    return sides
+
+
+def _checked_prompts(argument, texts):
+    if hasattr(texts, "element_spec") or ops.is_tensor(texts):
+        return texts
+    is_one = isinstance(texts, str)
+    if not is_one and not isinstance(texts, list | tuple | np.ndarray):
+        raise TypeError(
+            f"{argument} must be a string or a list of strings. Received: {texts!r:.60}."
+        )
+    if not is_one and not len(texts):
+        raise ValueError(f"{argument} must have at least one text. Received: {texts!r:.60}.")
+    for i, text in enumerate([texts] if is_one else texts):
+        where = argument if is_one else f"{argument}, text {i},"
+        if not isinstance(text, str | bytes):
+            raise TypeError(f"{where} must be a string. Received: {text!r:.60}.")
+        if isinstance(text, str) and not is_unicode(text):
+            raise ValueError(f"{where} must be of Unicode characters. Received: {text!r:.60}.")
+    return list(texts) if isinstance(texts, tuple) else texts
+
+
+def with_ensemble(model, ensemble):
+    """Returns a tuple of a model and of others, whose token ids must have the same meanings.
+
+    Args:
+        model: A `TransformerSeq2SeqLM`.
+        ensemble: List of others; without tokenizers only sizes are compared.
+
+    Raises:
+        TypeError: For anything but a list of models.
         ValueError: If sizes or tokenizers differ.
     """
+    if not isinstance(ensemble, Iterable):
+        raise TypeError(
+            "`ensemble` must be a list of TransformerSeq2SeqLMs. "
+            f"Received: ensemble={ensemble!r:.100}."
+        )
+    models = (model, *ensemble)
+    for i, model in enumerate(models[1:]):
+        if not isinstance(model, keras_hub.models.Seq2SeqLM):
+            raise TypeError(
+                f"`ensemble[{i}]` must be a TransformerSeq2SeqLM. Received: {model!r:.100}."
+            )
     sizes = [model.backbone.vocabulary_size for model in models]
     if len(set(sizes)) > 1:
         raise ValueError(
@@ -192,6 +270,7 @@ def check_one_vocabulary(models):
             "All models of an `ensemble` must share one vocabulary. Received vocabularies of equal "
             "size but different tokenizers: train the models with the same tokenizer."
         )
+    return models
 
 
 def _decoder_part(inputs):

@@ -154,6 +154,36 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         pieces = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
         return [i for i in range(pieces.vocab_size()) if pieces.is_byte(i)]
 
+    def detokenize(self, inputs, *args, **kwargs):
+        """Joins token ids to texts; see `keras_hub.tokenizers.SentencePieceTokenizer`.
+
+        Args:
+            inputs: Token ids of a text, or a batch of those: lists, an array or a tensor.
+            *args: As in KerasHub.
+            **kwargs: As in KerasHub.
+
+        Raises:
+            ValueError: For an id that the vocabulary does not have, or anything but integers.
+        """
+        try:
+            return super().detokenize(inputs, *args, **kwargs)
+        except (IndexError, TypeError) as error:
+            raise ValueError(
+                f"`inputs` must be token ids from 0 to {self.vocabulary_size() - 1}, or lists of "
+                f"them. Received: {inputs!r:.100}."
+            ) from error
+
+    @classmethod
+    def from_preset(cls, preset, *args, **kwargs):
+        """Loads the tokenizer of a preset.
+
+        Args:
+            preset: Path of a model folder, or an address such as `"hf://user/model"`.
+            *args: As in KerasHub.
+            **kwargs: As in KerasHub.
+        """
+        return super().from_preset(os.fspath(preset), *args, **kwargs)
+
     def get_config(self):
         config = super().get_config()
         separate = TARGET_VOCAB_FILENAME in self.file_assets

@@ -9,6 +9,7 @@ from aiayn_keras.common.bad_lines import BadLine
 from aiayn_keras.common.files import digest_of_file
 from aiayn_keras.common.text_files import chunk_rows, without_breaks
 from aiayn_keras.data.token_shards import facts_of
+from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import NoTranslationError
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.engines import Engine
@@ -19,6 +20,8 @@ from aiayn_keras.scale.parts import PART_BYTES, plan_parts
 _TOKENS_PER_BATCH = 4096
 """Number of source tokens translated together."""
 _MAX_ROWS = 256
+_BEAMS = SearchOptions.num_beams
+"""Number of beams up to which batches are of these sizes; with more, they have fewer rows."""
 _NOT_OF_THE_MODEL = "checkpoints", "tensorboard"
 """Folders of a training that its model does not need."""
 
@@ -115,7 +118,8 @@ class _TranslationWork(PartWork):
             if length > positions:
                 reasons[place] = f"{length} tokens are more than the model's {positions} positions"
         found = [""] * len(rows)
-        for places in _batches([n for n in range(len(rows)) if n not in reasons], lengths):
+        places_left = [n for n in range(len(rows)) if n not in reasons]
+        for places in _batches(places_left, lengths, self._options.get("num_beams", _BEAMS)):
             try:
                 translations = self._model.translate(
                     [texts[n] for n in places], batch_size=len(places), **self._options
@@ -135,12 +139,16 @@ def _text_and_reason(line):
     return ("", line.reason) if isinstance(line, BadLine) else (line, "")
 
 
-def _batches(places, lengths):
-    """Lists of places of similar length, longest first; their sizes are powers of two."""
+def _batches(places, lengths, num_beams):
+    """Lists of places of similar length, longest first; their sizes are powers of two.
+
+    The memory of a search grows with its rows, their tokens and the beams of each.
+    """
     places = sorted(places, key=lambda n: (-lengths[n], n))
     while places:
         longest = max(1, lengths[places[0]])  # an empty line may not have a token
-        rows = max(1, min(_MAX_ROWS, _TOKENS_PER_BATCH // longest))
+        rows = min(_MAX_ROWS, _TOKENS_PER_BATCH // longest)
+        rows = max(1, rows * _BEAMS // max(_BEAMS, num_beams))
         size = 1 << (rows.bit_length() - 1)
         yield places[:size]
         places = places[size:]

@@ -3,6 +3,7 @@
 from aiayn_keras.serving.answers import (
     BadAnswerError,
     DeadlineExceededError,
+    NotListeningError,
     RequestRefusedError,
     ServerUnavailableError,
     ServingError,
@@ -19,6 +20,7 @@ __all__ = [
     "BadAnswerError",
     "DeadlineExceededError",
     "GrpcClient",
+    "NotListeningError",
     "RequestRefusedError",
     "RestClient",
     "ServedAlignment",

@@ -49,6 +49,10 @@ class ServerUnavailableError(ServingError):
     """The server is down, still loading or overloaded, or the connection broke."""
 
 
+class NotListeningError(ServerUnavailableError):
+    """Nobody listens at the address: it is wrong, or the server is not running or just starting."""
+
+
 class DeadlineExceededError(ServingError):
     """The answer did not arrive in time."""
 

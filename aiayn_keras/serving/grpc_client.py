@@ -8,6 +8,7 @@ from aiayn_keras.serving.answers import (
     MAX_PARTS,
     BadAnswerError,
     DeadlineExceededError,
+    NotListeningError,
     RequestRefusedError,
     ServerUnavailableError,
     one_line,
@@ -16,6 +17,8 @@ from aiayn_keras.serving.translation_client import MEGABYTE, TranslationClient, 
 
 _METHOD = "/tensorflow.serving.PredictionService/Predict"
 _MAX_RANK = 8
+_NOT_CONNECTED = ("failed to connect to all addresses", "DNS resolution failed")
+"""Beginnings of gRPC's words where no server has been reached."""
 
 _VALUE_FIELDS = {
     "float32": "float_val",
@@ -38,7 +41,7 @@ class GrpcClient(TranslationClient):
         model: Name under which the model is served.
         credentials: `grpc.ChannelCredentials` for TLS; without them nothing is encrypted.
         **options: See `TranslationClient`: `version`, `label`, `deadline` (60 seconds),
-            `batch_size` (64), `max_answer_bytes` (64 MB).
+            `batch_size` (64), `max_answer_bytes` (64 MB), `connect_timeout` (5 seconds).
 
     Raises:
         ImportError: If TensorFlow or `tensorflow-serving-api` is not installed.
@@ -58,7 +61,7 @@ class GrpcClient(TranslationClient):
             raise ImportError(
                 f"gRPC needs `{error.name}`: pip install tensorflow-serving-api, or use REST."
             ) from error
-        self.address = checked_name("address", address)
+        self.address = _checked_address(address)
         settings = [
             ("grpc.max_send_message_length", -1),
             ("grpc.max_receive_message_length", self.max_answer_bytes),
@@ -107,7 +110,8 @@ class GrpcClient(TranslationClient):
             )
         message = f"{self._server}: {code.name}: {details}"
         if code == grpc.StatusCode.UNAVAILABLE:
-            return ServerUnavailableError(message)
+            is_connected = not details.startswith(_NOT_CONNECTED)
+            return (ServerUnavailableError if is_connected else NotListeningError)(message)
         return RequestRefusedError(message)
 
     def _request(self, signature, inputs):
@@ -131,6 +135,23 @@ class GrpcClient(TranslationClient):
                 ) from error
             request.inputs[name].CopyFrom(tensor)
         return request
+
+
+def _checked_address(address):
+    """Returns an address, or raises a `ValueError`; gRPC itself takes any number as a port."""
+    host, colon, port = checked_name("address", address).rpartition(":")
+    if "@" in address:
+        raise ValueError(
+            "`address` must not hold a user or password, which gRPC does not send. Use REST, or "
+            f"`credentials`. Received an address that ends in {address.rpartition('@')[2]!r:.100}."
+        )
+    is_port = port.isascii() and port.isdecimal() and 0 < int(port[:9]) < 65536
+    if not (colon and host and is_port) and not address.startswith("unix:"):
+        raise ValueError(
+            "`address` must be a host and a port from 1 to 65535, such as 127.0.0.1:8500. "
+            f"Received: address={address!r:.100}."
+        )
+    return address
 
 
 def _is_too_large(details):

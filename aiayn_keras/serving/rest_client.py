@@ -1,8 +1,9 @@
 """The client for REST, JSON over HTTP; it does not need TensorFlow."""
 
+import base64
 import http.client
 import json
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import urllib3
 
@@ -10,6 +11,7 @@ from aiayn_keras.serving.answers import (
     MAX_PARTS,
     BadAnswerError,
     DeadlineExceededError,
+    NotListeningError,
     RequestRefusedError,
     ServerUnavailableError,
     one_line,
@@ -30,10 +32,12 @@ class RestClient(TranslationClient):
     """Sends requests to TensorFlow Serving's REST API.
 
     Args:
-        url: Address of the server, such as `"http://127.0.0.1:8501"`.
+        url: Address of the server, such as `"http://127.0.0.1:8501"`. A user and password in it,
+            `https://USER:PASSWORD@HOST`, are sent as HTTP's basic authentication to a proxy that
+            asks for them, and stand in no error.
         model: Name under which the model is served.
         **options: See `TranslationClient`: `version`, `label`, `deadline` (60 seconds),
-            `batch_size` (64), `max_answer_bytes` (64 MB).
+            `batch_size` (64), `max_answer_bytes` (64 MB), `connect_timeout` (5 seconds).
 
     Example:
         >>> client = RestClient("http://127.0.0.1:8501", "demo_en_de")
@@ -49,7 +53,8 @@ class RestClient(TranslationClient):
         elif self.label is not None:
             version_path = f"/labels/{quote(self.label, safe='')}"
         path = f"/v1/models/{quote(self.model, safe='')}{version_path}:predict"
-        self.url = f"{_checked_url(url).rstrip('/')}{path}"
+        server, self._headers = _checked_url(url)
+        self.url = f"{server.rstrip('/')}{path}"
         self._pool = pool_manager(MAX_CONNECTIONS)
 
     def close(self):
@@ -78,7 +83,7 @@ class RestClient(TranslationClient):
             "POST",
             self.url,
             body=body,
-            headers={"Content-Type": "application/json"},
+            headers={"Content-Type": "application/json", **self._headers},
             timeout=urllib3.Timeout(total=deadline.seconds_left()),
             redirect=False,
             preload_content=False,
@@ -111,7 +116,7 @@ class RestClient(TranslationClient):
         if isinstance(error, exceptions.NewConnectionError):
             # The message begins with the name of the connection's class.
             reason = str(error).partition("): ")[2] or str(error)
-            return ServerUnavailableError(f"{self.url}: {reason}")
+            return NotListeningError(f"{self.url}: {reason}")
         if is_over or isinstance(error, exceptions.TimeoutError):
             return DeadlineExceededError(f"{self.url}: no answer within {self.deadline:g} seconds.")
         if _is_malformed(error):
@@ -151,17 +156,34 @@ def _is_malformed(error):
 
 
 def _checked_url(url):
+    """Returns a URL without user and password, and the HTTP headers that have them."""
     try:
         parts = urllib3.util.parse_url(url) if isinstance(url, str) else urllib3.util.Url()
     except urllib3.exceptions.LocationParseError:
         parts = urllib3.util.Url()
     is_plain = parts.query is None and parts.fragment is None
-    if parts.scheme not in ("http", "https") or not parts.host or not is_plain:
+    if parts.scheme not in ("http", "https") or not parts.host or not is_plain or parts.port == 0:
         raise ValueError(
-            "`url` must begin with http:// or https:// and name a host, without ? or #. "
-            f"Received: url={url!r:.200}."
+            "`url` must begin with http:// or https:// and name a host, without ? or #, and with a "
+            f"port from 1 to 65535 if any. Received: url={without_password(url)!r:.200}."
         )
-    return url
+    if parts.auth is None:
+        return url, {}
+    user, _, password = parts.auth.partition(":")
+    credentials = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode())
+    return parts._replace(auth=None).url, {"Authorization": f"Basic {credentials.decode()}"}
+
+
+def without_password(url):
+    """Returns a URL in which `***` replaces user and password, if it has any.
+
+    Args:
+        url: A string, or anything else, which is returned as it is.
+    """
+    if not isinstance(url, str) or "@" not in url:
+        return url
+    scheme, separator, rest = url.rpartition("://")
+    return f"{scheme}{separator}***@{rest.rpartition('@')[2]}"
 
 
 def _parse(body):

@@ -14,11 +14,15 @@ from aiayn_keras.common.checks import check_list, check_texts, is_unicode
 from aiayn_keras.serving.answers import (
     OUTPUTS,
     BadAnswerError,
+    NotListeningError,
     ServerUnavailableError,
     check_outputs,
 )
 
 LOG = logging.getLogger(__name__)
+
+STABLE = "stable"
+"""The label of the version that answers everybody."""
 
 MEGABYTE = 1 << 20
 _INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
@@ -84,26 +88,31 @@ class TranslationClient(abc.ABC):
 
     Args:
         model: Name under which the model is served.
-        version: Number of a version. Default: the server's newest, unless `label` is given.
-        label: A label in `models.config`, such as `"stable"`.
+        version: Number of a version, in place of `label`.
+        label: A label in `models.config`. Default: `"stable"`, so that a new version answers
+            nobody before somebody decides so. `None` asks for the newest version that the server
+            has loaded, whatever its label; a server without labels needs it.
         deadline: Seconds for a request of up to `batch_size` texts, including retries; at most a
             day.
         batch_size: Maximum number of texts in a request. A server that makes batches refuses more
             than its `max_batch_size`.
         max_answer_bytes: Maximum size of an answer, 64 MB by default; a larger one raises a
             `BadAnswerError`. Once read, an answer can take ten times its size in memory.
+        connect_timeout: Seconds to go on trying while nobody listens at the address, within the
+            deadline. More of them bear a server that restarts.
     """
 
     def __init__(
         self,
         model,
         version=None,
-        label=None,
+        label=STABLE,
         deadline=60.0,
         batch_size=64,
         max_answer_bytes=64 * MEGABYTE,
+        connect_timeout=5.0,
     ):
-        if version is not None and label is not None:
+        if version is not None and label not in (STABLE, None):
             raise ValueError(
                 "Give `version` or `label`, not both. "
                 f"Received: version={version}, label={label!r}."
@@ -112,8 +121,10 @@ class TranslationClient(abc.ABC):
         self.version = (
             None if version is None else _checked_integer("version", version, 0, _INT64_MAX)
         )
-        self.label = None if label is None else checked_name("label", label)
-        self.deadline = _checked_deadline(deadline)
+        has_label = label is not None and version is None
+        self.label = checked_name("label", label) if has_label else None
+        self.deadline = _checked_seconds("deadline", deadline)
+        self.connect_timeout = _checked_seconds("connect_timeout", connect_timeout)
         self.batch_size = _checked_integer("batch_size", batch_size, 1, _INT32_MAX)
         self.max_answer_bytes = _checked_integer(
             "max_answer_bytes", max_answer_bytes, 1, _INT32_MAX
@@ -223,6 +234,11 @@ class TranslationClient(abc.ABC):
             if signature in OUTPUTS:
                 check_texts(name, values)
             inputs[name] = check_list(name, values, "strings or numbers")
+            if not len(values):
+                raise ValueError(
+                    f"`{name}` is empty. A server that makes batches never answers a request "
+                    "without rows, and keeps one of its threads for it."
+                )
         return self._ask(signature, inputs)
 
     @abc.abstractmethod
@@ -241,7 +257,9 @@ class TranslationClient(abc.ABC):
     def _ask(self, signature, inputs):
         try:
             outputs = call_with_retries(
-                lambda seconds: self._predict(signature, inputs, seconds), self.deadline
+                lambda seconds: self._predict(signature, inputs, seconds),
+                self.deadline,
+                self.connect_timeout,
             )
             if signature not in OUTPUTS:
                 return outputs
@@ -284,22 +302,23 @@ def _checked_integer(name, value, minimum, maximum):
     return int(value)
 
 
-def _checked_deadline(value):
+def _checked_seconds(name, value):
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or math.isnan(value) or not 0 < value <= _MAX_DEADLINE:
         raise ValueError(
-            "`deadline` must be a number of seconds above 0 and at most "
-            f"{_MAX_DEADLINE:g}. Received: deadline={value!r:.60}."
+            f"`{name}` must be a number of seconds above 0 and at most "
+            f"{_MAX_DEADLINE:g}. Received: {name}={value!r:.60}."
         )
     return float(value)
 
 
-def call_with_retries(call, deadline):
+def call_with_retries(call, deadline, connect_timeout):
     """Calls a function until it no longer raises `ServerUnavailableError`.
 
     Args:
         call: Function of the number of seconds left.
         deadline: Seconds for all calls and the waits between them.
+        connect_timeout: The same, for calls that raise `NotListeningError`.
 
     Returns:
         The result of `call`.
@@ -309,19 +328,24 @@ def call_with_retries(call, deadline):
         ServingError: Any other error, at once.
     """
     end = time.monotonic() + deadline
+
+    def allowed(state):
+        is_listening = not isinstance(state.outcome.exception(), NotListeningError)
+        return deadline if is_listening else min(deadline, connect_timeout)
+
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(ServerUnavailableError),
         wait=tenacity.wait_exponential(FIRST_WAIT, MAX_WAIT)
         + tenacity.wait_random(0.0, FIRST_WAIT),
-        stop=tenacity.stop_before_delay(deadline),
-        before_sleep=lambda state: _log_first_wait(state, deadline),
+        stop=lambda state: tenacity.stop_before_delay(allowed(state))(state),
+        before_sleep=lambda state: _log_first_wait(state, allowed(state)),
         reraise=True,
     )
     return retrying(lambda: call(max(end - time.monotonic(), 1e-3)))
 
 
 def _log_first_wait(state, deadline):
-    """Logs before the first wait what happened, and how long to expect retries."""
+    """Logs before the first wait what happened, and how long retries may take."""
     if state.attempt_number == 1:
         seconds_left = deadline - state.seconds_since_start
         end = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds_left))

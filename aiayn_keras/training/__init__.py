@@ -15,6 +15,7 @@ from aiayn_keras.training.checkpoints import (
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.run_folder import Evaluation, RunFolder, read_evaluation
 from aiayn_keras.training.trainer import TrainingResult, train
+from aiayn_keras.training.under_way import load_from_checkpoint, read_state
 
 __all__ = [
     "BleuScore",
@@ -33,10 +34,12 @@ __all__ = [
     "evaluate_bleu",
     "list_checkpoints",
     "load_checkpoint",
+    "load_from_checkpoint",
     "load_last_checkpoint",
     "load_recipe",
     "merge_adapters",
     "read_evaluation",
+    "read_state",
     "recipe_names",
     "save_checkpoint",
     "train",

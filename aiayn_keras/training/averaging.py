@@ -23,6 +23,7 @@ from aiayn_keras.training.building import (
     read_initial,
     save_trained,
 )
+from aiayn_keras.training.changes import read_changes, value_at
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
@@ -31,17 +32,18 @@ from aiayn_keras.training.checkpoints import (
 from aiayn_keras.training.recipe import load_recipe
 from aiayn_keras.training.recipe_sections import MAX_CHECKPOINTS
 from aiayn_keras.training.resume import check_initial, read_inputs, read_recipe_text, read_tokenizer
-from aiayn_keras.training.run_folder import RunFolder, best_update, read_history, write_history
+from aiayn_keras.training.run_folder import RunFolder, read_history, write_history
 
 logger = logging.getLogger(__name__)
 
-_REMEDY = (
+REMEDY = (
     "the ones after it, to train again from the one before it; or average only the later ones with "
     "`aiayn-keras average --last NUMBER`."
 )
+"""Advice for a missing or damaged checkpoint, after "Delete"."""
 
 
-def average_checkpoints(model, paths):
+def average_checkpoints(model, paths, moving=True):
     """Sets the model's trainable weights to the mean over checkpoints.
 
     Where the optimizer keeps an EMA of the weights, the mean is taken over the EMAs. Where the
@@ -52,6 +54,7 @@ def average_checkpoints(model, paths):
     Args:
         model: The model that was saved in the checkpoints.
         paths: Checkpoint files, at least one.
+        moving: Whether to take the EMAs of the weights, where the optimizer keeps them.
 
     Raises:
         ValueError: If `paths` is empty, or a checkpoint is damaged.
@@ -63,8 +66,9 @@ def average_checkpoints(model, paths):
         try:
             load_checkpoint(model, path)
         except DamagedCheckpointError as error:
-            raise DamagedCheckpointError(f"{error} Delete it and {_REMEDY}") from None
-        model.optimizer.finalize_variable_values(model.trainable_variables)
+            raise DamagedCheckpointError(f"{error} Delete it and {REMEDY}") from None
+        if moving:
+            model.optimizer.finalize_variable_values(model.trainable_variables)
         # In float64, so that the order of the sum does not matter.
         values = [
             keras.ops.convert_to_numpy(variable).astype("float64")
@@ -75,53 +79,28 @@ def average_checkpoints(model, paths):
         variable.assign((total / len(paths)).astype(variable.dtype))
 
 
-def chosen_checkpoints(folder, training):
-    """Chooses the checkpoints whose mean becomes the model.
+def expected_updates(checkpoints, history, checkpoint_every):
+    """Lists the updates of all checkpoints that a training has written, oldest first.
 
     Args:
-        folder: The `RunFolder`.
-        training: The recipe's `TrainingSection`.
-
-    Returns:
-        List of paths, oldest first.
-
-    Raises:
-        ValueError: If one of the last checkpoints is missing.
+        checkpoints: The updates of those that exist, at least one.
+        history: List of dictionaries, one for each checkpoint; the oldest may be lost.
+        checkpoint_every: Number of updates between checkpoints before the history.
     """
-    checkpoints = dict(list_checkpoints(folder.checkpoints))
-    last, every = max(checkpoints), training.checkpoint_every
-    if training.keep_best:
-        history = read_history(folder.history, last)
-        best = best_update(history, training.monitor, among=checkpoints)
-        if best is None or best != best_update(history, training.monitor):
-            logger.warning(
-                "The best checkpoint is unknown or no longer exists: the %s is used instead.",
-                "last one" if best is None else "best of those that remain",
-            )
-        return [checkpoints[last if best is None else best]]
-    return _last_without_gap(folder, checkpoints, every, training.average_checkpoints)
-
-
-def _last_without_gap(folder, checkpoints, every, count):
-    """Lists the last `count` checkpoints, or all of a shorter training."""
     last = max(checkpoints)
-    updates = range(max(every, last - (count - 1) * every), last + 1, every)
-    missing = [str(update) for update in updates if update not in checkpoints]
-    if missing:
-        raise ValueError(
-            f"{folder.checkpoints} lacks the checkpoint of update {', '.join(missing)}, which "
-            f"belongs to the mean. Delete {_REMEDY}"
-        )
-    return [checkpoints[update] for update in updates]
+    known = {row["updates"] for row in history if row["updates"] <= last} | {last}
+    return [*range(checkpoint_every, min(known), checkpoint_every), *sorted(known)]
 
 
-def _last_in_a_row(checkpoints, every):
-    """Lists the checkpoints from the last gap to the newest one, oldest first."""
+def checkpoints_in_a_row(checkpoints, history, checkpoint_every):
+    """Lists the updates of the checkpoints from the last gap to the newest one, oldest first.
+
+    The arguments are those of `expected_updates`.
+    """
     if not checkpoints:
         return []
-    last = max(checkpoints)
-    updates = itertools.takewhile(checkpoints.__contains__, range(last, 0, -every))
-    return [checkpoints[update] for update in updates][::-1]
+    newest_first = reversed(expected_updates(checkpoints, history, checkpoint_every))
+    return list(itertools.takewhile(checkpoints.__contains__, newest_first))[::-1]
 
 
 def write_average(run, output, last=None):
@@ -148,20 +127,21 @@ def write_average(run, output, last=None):
     check_is_new(output)
     recipe_text = read_recipe_text(folder)
     recipe, inputs = load_recipe(folder.recipe), read_inputs(folder)
-    tokenizer, initial = _read_beginning(folder, recipe)
+    tokenizer, initial = read_beginning(folder, recipe)
     checkpoints = dict(list_checkpoints(folder.checkpoints))
+    history = read_history(folder.history, max(checkpoints, default=0))
     every = recipe.training.checkpoint_every
+    every = value_at(read_changes(folder.changes), 1, "training.checkpoint_every", every)
     if last is None:  # as the training itself does; it may be shorter
-        last = min(
-            recipe.training.average_checkpoints, max(max(checkpoints, default=0) // every, 1)
-        )
-    paths = _last_in_a_row(checkpoints, every)[-check_integer("last", last, 1, MAX_CHECKPOINTS) :]
+        all_written = len(expected_updates(checkpoints, history, every)) if checkpoints else 1
+        last = min(recipe.training.average_checkpoints, all_written)
+    row = checkpoints_in_a_row(checkpoints, history, every)
+    paths = [checkpoints[update] for update in row]
+    paths = paths[-check_integer("last", last, 1, MAX_CHECKPOINTS) :]
     if len(paths) < last:
         raise ValueError(
             f"{run} has {len(paths)} checkpoints in a row up to the newest, fewer than {last}."
         )
-    newest = max(checkpoints)
-    history = read_history(folder.history, newest)
     model = build_model(recipe, tokenizer, initial)
     average_checkpoints(model, paths)
     translator = build_translator(model, recipe, tokenizer, initial)
@@ -175,7 +155,7 @@ def write_average(run, output, last=None):
     return paths
 
 
-def _read_beginning(folder, recipe):
+def read_beginning(folder, recipe):
     """Returns the tokenizer of a training, and its `InitialModel` or `None`."""
     initial = read_initial(recipe)
     if initial is not None:
@@ -199,6 +179,20 @@ class ValidateEMA(keras.callbacks.Callback):
 
     def on_test_end(self, logs=None):
         self._validation.close()
+
+
+class KeepWeights(keras.callbacks.Callback):
+    """Leaves the weights in the model at the end of `fit`, where Keras puts their EMA."""
+
+    def __init__(self):
+        super().__init__()
+        self._kept = None
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._kept = _copies(self.model.trainable_variables)
+
+    def on_train_end(self, logs=None):
+        _assign(self.model.trainable_variables, self._kept)
 
 
 @contextlib.contextmanager

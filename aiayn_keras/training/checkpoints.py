@@ -9,9 +9,11 @@ import hashlib
 import logging
 import os
 import re
+import warnings
 from pathlib import Path
 
 import h5py
+import keras
 
 from aiayn_keras.common.files import publish, writing_folder
 from aiayn_keras.common.weight_files import (
@@ -85,6 +87,11 @@ def list_checkpoints(folder):
         return []
     matches = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir())
     return sorted((int(match[1]), path) for match, path in matches if match)
+
+
+def newest_update(folder):
+    """The update of the newest checkpoint in a folder; 0 if there is none."""
+    return max((update for update, _ in list_checkpoints(folder)), default=0)
 
 
 def prune_checkpoints(folder, keep, best=None):
@@ -191,9 +198,51 @@ def _write(model, path):
 
 
 def _read(model, path):
-    if not has_adapters(model):
-        model.load_weights(path)
-        return
     with h5py.File(path) as file:
-        read_adapters(model, file["adapters"])
-        model.optimizer.load_own_variables(file["optimizer"])
+        state = file["optimizer"] if has_adapters(model) else file["optimizer/vars"]
+        is_of_this_optimizer = len(state) == len(model.optimizer.variables)
+        if has_adapters(model):
+            read_adapters(model, file["adapters"])
+        if not is_of_this_optimizer:
+            _read_optimizer_of_another_kind(model, state)
+        elif has_adapters(model):
+            model.optimizer.load_own_variables(state)
+    if not has_adapters(model):
+        with warnings.catch_warnings():
+            if not is_of_this_optimizer:
+                warnings.filterwarnings("ignore", "Skipping variable loading for optimizer")
+            model.load_weights(path)
+
+
+def _read_optimizer_of_another_kind(model, state):
+    """Reads the state of an optimizer that accumulates gradients, or scales losses, or does not.
+
+    What both optimizers have is taken over, by name; the rest keeps its first values.
+    """
+    ours = model.optimizer
+    for written in _kinds(getattr(ours, "inner_optimizer", ours)):
+        written.build(model.trainable_variables)
+        if len(written.variables) == len(state):
+            break
+    else:
+        raise ValueError(
+            f"its optimizer has {len(state)} variables, that of the recipe {len(ours.variables)}"
+        )
+    written.load_own_variables(state)
+    values = {_name_in_optimizer(variable): variable for variable in written.variables}
+    for variable in ours.variables:
+        if _name_in_optimizer(variable) in values:
+            variable.assign(values[_name_in_optimizer(variable)])
+
+
+def _kinds(optimizer):
+    """Makes optimizers like this one, with and without accumulation and a scale of the loss."""
+    for steps in (None, 2):
+        for scales_loss in (False, True):
+            config = {**optimizer.get_config(), "gradient_accumulation_steps": steps}
+            kind = type(optimizer).from_config(config)
+            yield keras.optimizers.LossScaleOptimizer(kind) if scales_loss else kind
+
+
+def _name_in_optimizer(variable):
+    return variable.path.rpartition("/")[2]

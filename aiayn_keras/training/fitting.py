@@ -1,49 +1,61 @@
 """The fit of a model: updates, checkpoints and measurements until all updates are done.
 
-`fit` begins with the newest checkpoint, if there is one. Its callbacks, in the order in which they
-act at the end of an epoch, are `Checkpoints`, which measures with `Validation`, and `Progress`.
+`fit` begins with the newest checkpoint, if there is one. Each of Keras' epochs is a period between
+two checkpoints. The callbacks, in the order in which they act at its end, are `StopAtUpdate`,
+`Checkpoints`, which measures with `Validation`, and `Progress`.
 """
 
 import contextlib
+import dataclasses
+import functools
 import importlib.util
 import logging
 import math
-import signal
-import sys
 import tempfile
-import threading
 from dataclasses import dataclass
 
 import keras
 import numpy as np
 
 from aiayn_keras.backend import Devices, seed_torch_dropout, with_free_shapes
-from aiayn_keras.common.progress import open_progress
 from aiayn_keras.data import BatchSequence, ProcessRows, UpdateBatches
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_learning_curves
-from aiayn_keras.training.averaging import ValidateEMA, ema_weights
-from aiayn_keras.training.bleu import evaluate_bleu
-from aiayn_keras.training.building import copy_weights
+from aiayn_keras.training.averaging import KeepWeights, ValidateEMA
+from aiayn_keras.training.changes import comparable, next_batch, value_at
 from aiayn_keras.training.checkpoints import (
     list_checkpoints,
     load_newest_checkpoint,
+    newest_update,
     prune_checkpoints,
     save_checkpoint,
 )
+from aiayn_keras.training.progress import Progress
 from aiayn_keras.training.recipe import Recipe
 from aiayn_keras.training.resume import RunInputs
 from aiayn_keras.training.run_folder import (
     RunFolder,
     as_columns,
     best_update,
+    column_of,
     is_out_of_patience,
     read_history,
     write_history,
 )
+from aiayn_keras.training.stopping import (
+    LossSoFar,
+    discard_stopped,
+    read_loss,
+    save_stopped,
+    watch_signals,
+)
 from aiayn_keras.training.training_data import RecipeCorpus
+from aiayn_keras.training.validation import Validation
 
 logger = logging.getLogger(__name__)
+
+_FIRST_PERPLEXITY = 10
+"""Perplexity up to which the first checkpoint may be worse than chance, as a multiple of that."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,8 @@ class TrainingRun:
         model: The compiled `TransformerSeq2SeqLM` to train, which takes token ids.
         translator: A `TransformerSeq2SeqLM` that takes text: its backbone is the model's, or a
             copy of it on one device.
+        own_callbacks: Keras callbacks that the recipe names.
+        changes: List of `Change`, filled when the folder is opened.
     """
 
     recipe: Recipe
@@ -72,42 +86,35 @@ class TrainingRun:
     validation_batches: BatchSequence
     model: TransformerSeq2SeqLM
     translator: TransformerSeq2SeqLM
+    own_callbacks: tuple = ()
+    changes: list = dataclasses.field(default_factory=list)
+
+    @property
+    def rows(self):
+        """Takes the rows of this process from a batch."""
+        devices = self.devices
+        return ProcessRows(devices.num_models, devices.num_processes, devices.process)
+
+    def next_batch(self, updates):
+        """Number of the first batch after an update."""
+        steps = self.recipe.optimizer.gradient_accumulation_steps
+        return next_batch(self.changes, updates, steps)
 
 
 def fit(run):
     """Fits the model of a `TrainingRun` until all updates are done or patience ends."""
-    training = run.recipe.training
-    batches_per_update = run.recipe.optimizer.gradient_accumulation_steps
     logger.info("%s", run.batches)
-    start = find_start(run.model, run.folder)
-    checkpoints = Checkpoints(run, start.history)
-    if start.is_measured:
-        checkpoints.complete()
+    training, start = run.recipe.training, find_start(run)
+    position = Position(start.updates, run.recipe.optimizer.gradient_accumulation_steps)
+    save = None
+    if run.devices.num_processes == 1:  # several ones do not stop at the same update
+        save = functools.partial(_save_stopped, run)
+    with watch_signals(position, save) as stop:
+        checkpoints = Checkpoints(run, start.history, position, stop)
+        _measure_start(run, start, checkpoints)
+        if start.updates < training.updates and not checkpoints.is_out_of_patience():
+            _fit_periods(run, start, checkpoints, position, stop)
     if checkpoints.is_out_of_patience():
-        return
-    updates = UpdateBatches(run.batches, batches_per_update)
-    tokens_per_batch = run.batches.real_target_tokens / run.batches.steps_per_epoch
-    progress = Progress(
-        training.updates, batches_per_update * tokens_per_batch, start.updates, batches_per_update
-    )
-    devices = run.devices
-    rows = ProcessRows(devices.num_models, devices.num_processes, devices.process)
-    data = updates.to_iter_dataset(start.updates * batches_per_update).map(rows)
-    if len(run.batches.shapes) > 1:
-        data = with_free_shapes(data)
-    with contextlib.closing(progress), watch_interrupts() as watch:
-        run.model.fit(
-            data,
-            steps_per_epoch=training.checkpoint_every * batches_per_update,
-            epochs=training.updates // training.checkpoint_every,
-            initial_epoch=start.updates // training.checkpoint_every,
-            validation_data=UpdateBatches(run.validation_batches).to_iter_dataset().map(rows),
-            validation_steps=len(run.validation_batches),
-            callbacks=[watch, *_callbacks(run, checkpoints, progress)],
-            shuffle=False,
-            verbose=0,
-        )
-    if run.model.stop_training:
         logger.info(
             "The training ends: the last %s measurements of `%s` were no better.",
             training.patience,
@@ -115,18 +122,148 @@ def fit(run):
         )
 
 
-def _callbacks(run, checkpoints, progress):
-    """Makes the callbacks, in the order in which they add to an epoch's figures and read them."""
-    callbacks = [SeedDropout(run.recipe), checkpoints]
+def _save_stopped(run, updates, sums):
+    save_stopped(run.model, run.folder.stopped, updates, sums)
+    logger.warning("Stopped after update %s; its checkpoint is written.", f"{updates:,}")
+
+
+def _measure_start(run, start, checkpoints):
+    """Does what was left to do for the checkpoint that the training goes on from."""
+    if start.is_measured:
+        checkpoints.complete()
+    elif start.loss is not None and is_due(start.updates, run.recipe.training):
+        checkpoints.set_model(run.model)
+        val_loss = run.model.evaluate(
+            _validation_data(run),
+            steps=len(run.validation_batches),
+            callbacks=_ema_callbacks(run),
+            verbose=0,
+        )
+        checkpoints.on_epoch_end(None, {"loss": start.loss.mean, "val_loss": val_loss})
+
+
+def _fit_periods(run, start, checkpoints, position, stop):
+    """Fits the updates that are left, checkpoint by checkpoint."""
+    training, batches_per_update = run.recipe.training, position.batches_per_update
+    updates = UpdateBatches(run.batches, batches_per_update)
+    tokens_per_batch = run.batches.real_target_tokens / run.batches.steps_per_epoch
+    uses_ema = run.recipe.optimizer.ema_momentum is not None
+    progress = Progress(
+        training.updates,
+        batches_per_update * tokens_per_batch,
+        start.updates,
+        batches_per_update,
+        "moving average of the weights" if uses_ema else "weights of this update",
+    )
+    callbacks = [position, stop, SeedDropout(run, position)]
+    if start.loss is not None and not is_due(start.updates, training):
+        callbacks.append(ContinueLoss(start.loss))
+    callbacks += [checkpoints, *_callbacks(run, progress)]
+    with contextlib.closing(progress):
+        for first, last, size in periods(
+            start.updates, training.updates, training.checkpoint_every
+        ):
+            data = updates.to_iter_dataset(run.next_batch(first)).map(run.rows)
+            if len(run.batches.shapes) > 1:
+                data = with_free_shapes(data)
+            epochs = -(-last // training.checkpoint_every)
+            run.model.fit(
+                data,
+                steps_per_epoch=size * batches_per_update,
+                epochs=epochs,
+                initial_epoch=epochs - (last - first) // size,
+                validation_data=_validation_data(run),
+                validation_steps=len(run.validation_batches),
+                callbacks=callbacks,
+                shuffle=False,
+                verbose=0,
+            )
+            if checkpoints.is_out_of_patience():
+                break
+
+
+def periods(start, updates, checkpoint_every):
+    """Divides updates into stretches of equally long periods, each of which ends in a checkpoint.
+
+    Checkpoints are due after every multiple of `checkpoint_every` and after the last update.
+
+    Args:
+        start: Number of updates done.
+        updates: Number of updates at the end.
+        checkpoint_every: Number of updates between checkpoints.
+
+    Returns:
+        List of at most three tuples `(first, last, size)`: the updates done before and after a
+        stretch, and the number of updates in each of its periods.
+
+    Example:
+        >>> periods(130, 450, checkpoint_every=100)
+        [(130, 200, 70), (200, 400, 100), (400, 450, 50)]
+    """
+    head = min(-(-start // checkpoint_every) * checkpoint_every, updates)
+    whole = max(updates // checkpoint_every * checkpoint_every, head)
+    stretches = (start, head), (head, whole), (whole, updates)
+    return [
+        (first, last, min(checkpoint_every, last - first))
+        for first, last in stretches
+        if last > first
+    ]
+
+
+def is_due(updates, training):
+    """Tells whether an update of a `TrainingSection` ends in a checkpoint."""
+    return updates % training.checkpoint_every == 0 or updates == training.updates
+
+
+def _validation_data(run):
+    return UpdateBatches(run.validation_batches).to_iter_dataset().map(run.rows)
+
+
+def _ema_callbacks(run):
+    return [] if run.recipe.optimizer.ema_momentum is None else [ValidateEMA()]
+
+
+def _callbacks(run, progress):
+    """Makes the callbacks after `Checkpoints`, in the order in which they read its figures."""
+    callbacks = _ema_callbacks(run)
+    if callbacks:
+        callbacks.append(KeepWeights())
     if run.devices.is_first:
         callbacks.append(progress)
-    if run.recipe.optimizer.ema_momentum is not None:
-        callbacks.append(ValidateEMA())
     # TensorBoard's callback writes with TensorFlow, and computes the learning rate, which either
     # all processes must do or none.
     if run.devices.num_processes == 1 and importlib.util.find_spec("tensorflow"):
         callbacks.append(keras.callbacks.TensorBoard(run.folder.tensorboard, write_graph=False))
-    return callbacks
+    return [*callbacks, *run.own_callbacks]
+
+
+# === The position ===
+
+
+class Position(keras.callbacks.Callback):
+    """Counts updates; the first callback, since the others ask it.
+
+    Args:
+        updates: Number of updates done.
+        batches_per_update: Number of batches in an update.
+
+    Attributes:
+        updates: Number of updates done.
+        is_between_updates: False while only some batches of an update are done.
+    """
+
+    def __init__(self, updates, batches_per_update):
+        super().__init__()
+        self.updates, self.batches_per_update = updates, batches_per_update
+        self._batches = 0
+
+    @property
+    def is_between_updates(self):
+        return self._batches == 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._batches = (self._batches + 1) % self.batches_per_update
+        self.updates += self._batches == 0
 
 
 # === The start ===
@@ -139,10 +276,12 @@ class StartingPoint:
     Attributes:
         updates: Number of updates done.
         history: List of dictionaries, one for each checkpoint up to this point.
+        loss: The `LossSoFar`, if the training was stopped between two checkpoints.
     """
 
     updates: int
     history: list
+    loss: LossSoFar | None = None
 
     @property
     def is_measured(self):
@@ -150,21 +289,28 @@ class StartingPoint:
         return bool(self.history) and self.history[-1]["updates"] == self.updates
 
 
-def find_start(model, folder):
+def find_start(run):
     """Loads the newest checkpoint, if there is one, and finds the point to go on from.
 
     Damaged checkpoints and histories must have been set aside, by one process for all.
 
     Args:
-        model: The model to train.
-        folder: The `RunFolder`.
+        run: The `TrainingRun`.
 
     Returns:
         The `StartingPoint`.
     """
-    updates = load_newest_checkpoint(model, folder.checkpoints)
+    folder = run.folder
+    is_stopped = newest_update(folder.stopped) > newest_update(folder.checkpoints)
+    updates = load_newest_checkpoint(
+        run.model, folder.stopped if is_stopped else folder.checkpoints
+    )
     if updates:
         logger.info("Going on from update %s.", f"{updates:,}")
+        _count_batches_anew(run, updates)
+    if is_stopped:
+        history = read_history(folder.history, updates - 1)
+        return StartingPoint(updates, history, read_loss(folder.stopped, updates))
     start = StartingPoint(updates, read_history(folder.history, updates))
     if updates and not start.is_measured:
         logger.warning(
@@ -176,28 +322,40 @@ def find_start(model, folder):
     return start
 
 
+def _count_batches_anew(run, updates):
+    """Lets the optimizer, which counts batches, go on at the same update of the schedule."""
+    name, now = "optimizer.gradient_accumulation_steps", run.recipe.optimizer
+    now = now.gradient_accumulation_steps
+    then = value_at(run.changes, updates, name, now)
+    if then != now:
+        # Not `optimizer.iterations`, which counts updates where gradients are accumulated.
+        (batches,) = (
+            variable
+            for variable in run.model.optimizer.variables
+            if variable.path.endswith("/iteration")
+        )
+        batches.assign(int(keras.ops.convert_to_numpy(batches)) // then * now)
+
+
 class SeedDropout(keras.callbacks.Callback):
-    """Sets the random state of dropout at the first batch of every epoch, from the epoch's number.
+    """Sets the random state of dropout from the number of the batch, wherever a training began.
 
     Args:
-        recipe: The `Recipe`.
+        run: The `TrainingRun`.
+        position: The `Position`.
     """
 
-    def __init__(self, recipe):
+    def __init__(self, run, position):
         super().__init__()
-        self._seed, self._epoch = recipe.training.seed, 0
-        self._batches_per_epoch = (
-            recipe.training.checkpoint_every * recipe.optimizer.gradient_accumulation_steps
-        )
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self._epoch = epoch
+        self._seed, self._next_batch = run.recipe.training.seed, run.next_batch
+        self._position, self._first = position, 0
 
     def on_train_batch_begin(self, batch, logs=None):
         # Not before the first batch: PyTorch's data loader draws from the same generator, once.
         if batch == 0:
-            seed_torch_dropout(self._seed, self._epoch)
-            _set_seed_counts(self.model, self._epoch * self._batches_per_epoch)
+            self._first = self._next_batch(self._position.updates)
+            _set_seed_counts(self.model, self._first)
+        seed_torch_dropout(self._seed, self._first + batch)
 
 
 def _set_seed_counts(model, batches):
@@ -208,64 +366,112 @@ def _set_seed_counts(model, batches):
             variable.assign(np.array([seed, batches]))
 
 
+class ContinueLoss(keras.callbacks.Callback):
+    """Lets the first mean of the training loss include the batches before a stop.
+
+    Args:
+        loss: The `LossSoFar`.
+    """
+
+    def __init__(self, loss):
+        super().__init__()
+        self._loss = loss
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if self._loss is not None:
+            self._loss.give_to(self.model)
+            self._loss = None
+
+
 # === Checkpoints and their measurement ===
 
 
 class Checkpoints(keras.callbacks.Callback):
-    """Measures the model after every epoch, and saves the history and a checkpoint.
+    """Measures the model after every period, and saves the history and a checkpoint.
 
-    Logs `val_perplexity` in every epoch and `val_bleu` as often as the recipe asks for it. BLEU may
-    take long and therefore comes after the checkpoint: if the training is killed meanwhile,
-    `complete` measures it when the training goes on. Keeps the last checkpoints and the best one,
-    and stops the training when patience ends. Of several processes, the first one writes.
+    Logs `val_perplexity` every time, and `val_bleu`, `val_chrf` and the figure of an own monitor as
+    often as the recipe asks for them. Translations may take long and therefore come after the
+    checkpoint: if the training is killed meanwhile, `complete` makes them when the training goes
+    on. Keeps the last checkpoints and the best one, and stops the training when patience ends. Of
+    several processes, the first one writes.
 
     Args:
         run: The `TrainingRun`.
-        history: List of dictionaries, one for each epoch; extended in place.
+        history: List of dictionaries, one for each checkpoint; extended in place.
+        position: The `Position`.
+        stop: The `StopAtUpdate`.
     """
 
-    def __init__(self, run, history):
+    def __init__(self, run, history, position, stop):
         super().__init__()
         self.folder, self.training = run.folder, run.recipe.training
         self.writes = run.devices.is_first
         self.history, self.validation = history, Validation(run)
+        self.position, self.stop, self.changes = position, stop, run.changes
 
     def on_epoch_end(self, epoch, logs=None):
-        update = (epoch + 1) * self.training.checkpoint_every
+        update = self.position.updates
         _check_finite(logs, update)
-        logs["val_perplexity"] = self.validation.perplexity()
+        perplexity = self.validation.perplexity()
+        self._warn_if_diverging(perplexity, update)
         rate = float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate))
         row = {"updates": update, "learning_rate": rate}
-        row.update({name: float(value) for name, value in logs.items()})
+        row.update({name: float(logs[name]) for name in ("loss", "val_loss")})
+        row["val_perplexity"] = perplexity
         self.history.append(row)
         self._save(update)
-        self.complete()
-        if "val_bleu" in row:
-            logs["val_bleu"] = row["val_bleu"]
+        self.stop.saved()
+        with self.stop.at_once():
+            self.complete()
+        logs.update({name: _in_float32(row[name]) for name in row if name.startswith("val_")})
         if self.is_out_of_patience():
             self.model.stop_training = True
 
     def complete(self):
-        """Measures BLEU for the last row if it is due, and does what follows a checkpoint."""
+        """Translates for the last row if that is due, and does what follows a checkpoint."""
         row = self.history[-1]
-        if row["updates"] % self.training.bleu_every == 0 and "val_bleu" not in row:
-            row["val_bleu"] = self.validation.bleu()
+        if row["updates"] % self.training.bleu_every == 0 and self._lacks_translations(row):
+            figures = self.validation.translations()
+            row.update({f"val_{name}": figure for name, figure in figures.items()})
             if self.writes:
                 write_history(self.folder.history, self.history)
         if self.writes:
             existing = dict(list_checkpoints(self.folder.checkpoints))
-            best = best_update(self.history, self.training.monitor, among=existing)
+            best = best_update(self._comparable(), self.training.monitor, among=existing)
             prune_checkpoints(self.folder.checkpoints, self.training.average_checkpoints, best)
             plot_learning_curves(as_columns(self.history), self.folder.learning_curves)
 
     def is_out_of_patience(self):
         """Tells if the training ends for lack of progress."""
-        return is_out_of_patience(self.history, self.training.monitor, self.training.patience)
+        monitor, patience = self.training.monitor, self.training.patience
+        return is_out_of_patience(self._comparable(), monitor, patience)
+
+    def _comparable(self):
+        return comparable(self.history, self.changes, self.training.monitor)
+
+    def _lacks_translations(self, row):
+        return not {"val_bleu", column_of(self.training.monitor)} <= row.keys()
+
+    def _warn_if_diverging(self, perplexity, update):
+        """Warns of a perplexity that is worse than chance, unless it is still falling to it."""
+        chance = self.validation.vocabulary_size
+        before = [row["val_perplexity"] for row in self.history] or [_FIRST_PERPLEXITY * chance]
+        if not (perplexity <= chance or perplexity < min(before)):
+            logger.warning(
+                "At update %s the perplexity on the validation text, %.3g, is above %s, that of "
+                "guessing at random: the training diverges. If it does not fall again, start a new "
+                "training with a lower `optimizer.peak_learning_rate` or more "
+                "`optimizer.warmup_steps`.",
+                f"{update:,}",
+                perplexity,
+                f"{chance:,}",
+            )
 
     def _save(self, update):
         if self.writes:
             write_history(self.folder.history, self.history)
             save_checkpoint(self.model, self.folder.checkpoints, update)
+            discard_stopped(self.folder.stopped)
         else:
             # Keras computes the learning rate when it saves, for which it needs all processes.
             with tempfile.TemporaryDirectory() as folder:
@@ -275,131 +481,13 @@ class Checkpoints(keras.callbacks.Callback):
 def _check_finite(logs, update):
     if not all(math.isfinite(logs[name]) for name in ("loss", "val_loss")):
         raise ValueError(
-            f"The loss became {logs['loss']} before update {update}, {logs['val_loss']} on "
-            "the validation sentences. Earlier checkpoints are kept; start a new training with a "
-            "lower `optimizer.peak_learning_rate` or more `optimizer.warmup_steps`."
+            f"The training diverged: the loss became {logs['loss']} before update {update:,}, and "
+            f"{logs['val_loss']} on the validation sentences. Earlier checkpoints are kept; start "
+            "a new training with a lower `optimizer.peak_learning_rate` or more "
+            "`optimizer.warmup_steps`."
         )
 
 
-class Validation:
-    """Measures the model of a `TrainingRun` between two updates.
-
-    Args:
-        run: The `TrainingRun`.
-    """
-
-    def __init__(self, run):
-        self._model, self._translator = run.model, run.translator
-        self._pairs, self._evaluation = run.corpus.validation, run.recipe.evaluation
-        tokenizer = self._translator.preprocessor.tokenizer
-        self._num_tokens = sum(
-            len(ids) + 1 for ids in tokenizer.of_targets()(list(self._pairs.targets))
-        )
-
-    def perplexity(self):
-        """Computes the perplexity per wordpiece."""
-        with ema_weights(self._model):
-            copy_weights(self._model, self._translator)
-            scores = self._translator.score(self._pairs.sources, self._pairs.targets)
-        return float(np.exp(-scores.sum(dtype="float64") / self._num_tokens))
-
-    def bleu(self):
-        """Computes BLEU, 0 to 100."""
-        with ema_weights(self._model):
-            copy_weights(self._model, self._translator)
-            bleu = evaluate_bleu(self._translator, self._pairs, self._evaluation)
-        logger.info("Validation BLEU: %s", bleu)
-        return bleu.score
-
-
-# === Progress and interruption ===
-
-
-class Progress(keras.callbacks.Callback):
-    """Shows the loss, target tokens per second and the time left for all updates.
-
-    Args:
-        updates: Number of updates of the whole training.
-        tokens_per_update: Mean number of real target tokens in an update.
-        done: Number of updates done before, when a training goes on.
-        batches_per_update: Number of batches that make an update.
-    """
-
-    def __init__(self, updates, tokens_per_update, done=0, batches_per_update=1):
-        super().__init__()
-        self.updates = updates
-        self.tokens_per_update = tokens_per_update
-        self.done = done
-        self.batches_per_update = batches_per_update
-        self._bar = None
-
-    def on_train_begin(self, logs=None):
-        self._bar = open_progress(
-            total=self.updates, initial=self.done, unit="update", smoothing=0.1
-        )
-
-    def on_train_batch_end(self, batch, logs=None):
-        if (batch + 1) % self.batches_per_update:
-            return
-        shown = f"loss {float(logs['loss']):.3f}"
-        if rate := self._bar.format_dict["rate"]:
-            shown += f", {rate * self.tokens_per_update:,.0f} tokens/s"
-        self._bar.set_postfix_str(shown, refresh=False)
-        self._bar.update()
-
-    def on_epoch_end(self, epoch, logs=None):
-        names = ("loss", "val_loss", "val_perplexity", "val_bleu")
-        figures = ", ".join(f"{name} {logs[name]:.3f}" for name in names if name in logs)
-        if sys.stderr is not None:  # like the bar: standard output is for results
-            self._bar.write(f"update {self._bar.n:,}: {figures}", file=sys.stderr)
-
-    def close(self):
-        """Ends the bar, also after an interruption."""
-        if self._bar is not None:
-            self._bar.close()
-
-
-@contextlib.contextmanager
-def watch_interrupts():
-    """Makes sure that Ctrl-C ends the block even if its exception is swallowed.
-
-    Every SIGINT raises a `KeyboardInterrupt`, as usual in Python, and is also noted. If a callback,
-    or a library that it calls, swallows the exception, the note ends the training before its next
-    batch, or the block. Where SIGINT is handled differently (outside the main thread, by a handler
-    of the caller, or not at all), nothing is changed.
-
-    Yields:
-        A callback for `fit`.
-    """
-    watch, usual = _StopIfInterrupted(), signal.default_int_handler
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not usual:
-        yield watch
-        return
-
-    def note(number, frame):
-        watch.interrupted = True
-        usual(number, frame)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield watch
-        watch.check()
-    finally:
-        signal.signal(signal.SIGINT, usual)
-
-
-class _StopIfInterrupted(keras.callbacks.Callback):
-    """Ends `fit` before the next batch with a `KeyboardInterrupt`, once `interrupted` is set."""
-
-    def __init__(self):
-        super().__init__()
-        self.interrupted = False
-
-    def on_train_batch_begin(self, batch, logs=None):
-        self.check()
-
-    def check(self):
-        """Raises a `KeyboardInterrupt` if there was one."""
-        if self.interrupted:
-            raise KeyboardInterrupt
+def _in_float32(figure):
+    """A figure as TensorBoard, which knows float32 alone, can show it."""
+    return figure if abs(figure) <= float(np.finfo("float32").max) else figure * math.inf

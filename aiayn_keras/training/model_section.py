@@ -1,6 +1,6 @@
 """The section `model` of a recipe: a preset, what differs from it, or a model to begin with."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import keras
 import pydantic
@@ -35,6 +35,8 @@ class _ModelBase(Section):
         lora_rank: If given, the weights of `initial` are frozen, and adapters of this rank are
             trained beside them; see `aiayn_keras.training.adapters`.
     """
+
+    changeable: ClassVar = ("initial",)  # its place; digests of the model are compared
 
     preset: Literal[tuple(TRANSFORMER_PRESETS)] | None = None
     initial: Annotated[str, Field(min_length=1)] | None = None

@@ -1,5 +1,8 @@
 """The sections of a recipe: every field with its type, its limits and its default.
 
+Each section also lists the fields that a training may change on its way, or after its end
+(`changeable`); a different value of any other field makes a different training.
+
 The limits of numbers are far above all sensible values; those of a model's sizes are in
 `aiayn_keras.models.architecture`. To add a field, add it to its section: recipe files, `--set` and
 the messages for wrong values take it from there.
@@ -7,10 +10,11 @@ the messages for wrong values take it from there.
 
 import contextlib
 import dataclasses
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from aiayn_keras.backend import bfloat16_products
 from aiayn_keras.data import corpus_names
@@ -23,6 +27,8 @@ from aiayn_keras.optimization import paper_adam
 from aiayn_keras.parsing.trees import TREE_LEAVES
 from aiayn_keras.training.bleu import check_bleu_tokenizer
 
+MONITORS = ("loss", "bleu", "chrf")
+"""Figures that compare checkpoints, besides functions of the user's own."""
 MAX_WEIGHTS = 20_000_000_000
 MAX_CHECKPOINTS = 10_000
 """Maximum number of checkpoints that are counted or averaged."""
@@ -35,6 +41,8 @@ _MAX_DEVICES = 10_000
 _MAX_LEARNING_RATE = 10.0
 _MAX_LENGTH_RATIO = 1_000.0
 _MAX_SEED = 2**32 - 1
+_MAX_CALLBACKS = 100
+_OWN_OBJECT = r"[\w.]+:\w+"
 
 
 def integer_within(maximum, minimum=1):
@@ -63,6 +71,14 @@ def _refuse_boolean(value):
     return value
 
 
+def _known_monitor(name):
+    if name not in MONITORS and not re.fullmatch(_OWN_OBJECT, name):
+        raise ValueError(
+            f"give {', '.join(MONITORS)}, or a function of your own as `my_module:my_function`"
+        )
+    return name
+
+
 def _one_or_two_files(value):
     is_list = isinstance(value, list | tuple) and len(value) in (1, 2)
     if not (is_list and all(isinstance(path, str) and path for path in value)):
@@ -75,11 +91,17 @@ _Files = Annotated[tuple[str, ...], BeforeValidator(_one_or_two_files)]
 
 
 class Section(pydantic.BaseModel):
-    """Base of the sections, which refuses unknown fields and infinite numbers."""
+    """Base of the sections, which refuses unknown fields and infinite numbers.
+
+    Attributes:
+        changeable: Names of the fields that a training may change on its way.
+    """
 
     model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False
     )
+
+    changeable: ClassVar[tuple[str, ...]] = ()
 
 
 class TokenizerSection(Section):
@@ -155,6 +177,8 @@ class BatchesSection(Section):
         max_ratio: Pairs whose lengths have a larger ratio are dropped; see `filter_pairs`.
     """
 
+    changeable: ClassVar = ("tokens_per_batch", "max_shapes", "packing")
+
     tokens_per_batch: integer_within(_MAX_TOKENS_PER_BATCH) = 25_000
     max_shapes: integer_within(_MAX_SHAPES) = 8
     packing: bool = False
@@ -175,6 +199,8 @@ class OptimizerSection(Section):
             not debiased: after 1,000 updates at 0.999 the first weights still have a share of 37 %.
     """
 
+    changeable: ClassVar = ("warmup_steps", "peak_learning_rate", "gradient_accumulation_steps")
+
     warmup_steps: integer_within(_MAX_UPDATES) = 4000
     peak_learning_rate: _number(gt=0.0, le=_MAX_LEARNING_RATE) | None = None
     label_smoothing: _number(ge=0.0, le=0.99) | None = None
@@ -190,15 +216,24 @@ class TrainingSection(Section):
     """The length and precision of the training, its devices, and the choice of the final model.
 
     Attributes:
-        updates: Number of optimizer updates, a multiple of `checkpoint_every`.
+        updates: Number of optimizer updates. The last one always makes a checkpoint.
         checkpoint_every: Updates between checkpoints, each with a validation loss.
-        bleu_every: Updates between measurements of validation BLEU, a multiple of
-            `checkpoint_every`.
-        average_checkpoints: Number of last checkpoints whose mean is the model (paper 6.1).
-        monitor: Validation figure that compares checkpoints, `"loss"` or `"bleu"`.
+        bleu_every: Updates between translations of the validation text, which give BLEU, chrF and
+            an own `monitor`; a multiple of `checkpoint_every`.
+        average_checkpoints: Number of last checkpoints that are kept; the mean of all of them is
+            the paper's model (paper 6.1).
+        keep: Rule for the final model. `"best"`: of the last checkpoint, the means of the last 2,
+            3 … `average_checkpoints` ones, and the best checkpoint by `monitor`, the one that
+            translates the validation text best; `"average"`: the mean of `average_checkpoints`;
+            `"last"`: the last checkpoint.
+        monitor: Validation figure that compares checkpoints: `"loss"`, `"bleu"`, `"chrf"`, or a
+            function of your own, `"my_module:my_function"`, which takes the lists `hypotheses`,
+            `references` and `sources` and returns a number; higher is better. The training imports
+            the module. `keep: best` compares translations, so there BLEU stands for the loss.
         patience: The training ends after this many measurements of `monitor` in a row without an
             improvement; never, if not given.
-        keep_best: Whether the model is the best checkpoint by `monitor` instead of the mean.
+        callbacks: Keras callbacks of your own, each `"my_module:MyCallback"`, called without
+            arguments. The training imports the modules.
         precision: A Keras dtype policy; or `"bfloat16_products"`: float32, with matrix products
             in bfloat16, which is fastest on CPUs with TensorFlow. `"mixed_float16"` skips
             batches whose gradients overflow; with `gradient_accumulation_steps`, each of them makes
@@ -210,13 +245,22 @@ class TrainingSection(Section):
         seed: Seed of the first weights, the order of batches and dropout.
     """
 
+    changeable: ClassVar = (
+        *("updates", "checkpoint_every", "bleu_every", "average_checkpoints", "keep", "monitor"),
+        *("patience", "callbacks", "precision", "jit_compile", "devices", "model_parallel_size"),
+    )
+
     updates: integer_within(_MAX_UPDATES)
     checkpoint_every: integer_within(_MAX_UPDATES)
     bleu_every: integer_within(_MAX_UPDATES)
     average_checkpoints: integer_within(MAX_CHECKPOINTS) = 5
-    monitor: Literal["loss", "bleu"] = "loss"
+    keep: Literal["best", "average", "last"] = "best"
+    monitor: Annotated[str, AfterValidator(_known_monitor)] = "loss"
     patience: integer_within(MAX_CHECKPOINTS) | None = None
-    keep_best: bool = False
+    callbacks: Annotated[
+        tuple[Annotated[str, Field(pattern=f"^{_OWN_OBJECT}$")], ...],
+        Field(max_length=_MAX_CALLBACKS),
+    ] = ()
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16", "bfloat16_products"] = (
         "float32"
     )
@@ -240,23 +284,31 @@ class TrainingSection(Section):
             return bfloat16_products()
         return contextlib.nullcontext()
 
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _keep_of_older_recipes(cls, fields):
+        """Reads `keep_best`, which `keep` has replaced."""
+        if not isinstance(fields, dict) or not isinstance(fields.get("keep_best"), bool):
+            return fields
+        rest = {name: value for name, value in fields.items() if name != "keep_best"}
+        return {"keep": "best" if fields["keep_best"] else "average", **rest}
+
     @pydantic.model_validator(mode="after")
     def _multiples(self):
-        for name in ("updates", "bleu_every"):
-            if getattr(self, name) % self.checkpoint_every:
-                raise ValueError(
-                    f"`{name}`={getattr(self, name)} must be a multiple of "
-                    f"`checkpoint_every`={self.checkpoint_every}"
-                )
+        if self.bleu_every % self.checkpoint_every:
+            raise ValueError(
+                f"`bleu_every`={self.bleu_every} must be a multiple of "
+                f"`checkpoint_every`={self.checkpoint_every}"
+            )
         return self
 
     @pydantic.model_validator(mode="after")
     def _measured_monitor(self):
-        decides = self.patience is not None or self.keep_best
-        if self.monitor == "bleu" and decides and self.bleu_every > self.updates:
+        is_rare = self.bleu_every > self.updates
+        if self.monitor != "loss" and self.patience is not None and is_rare:
             raise ValueError(
                 f"`bleu_every`={self.bleu_every} must be at most `updates`={self.updates}: "
-                "`patience` and `keep_best` need BLEU, which would never be measured"
+                f"`patience` needs `monitor`={self.monitor}, which would never be measured"
             )
         return self
 
@@ -286,6 +338,11 @@ class _EvaluationBase(Section):
         bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for tokenised text.
         lowercase: Whether BLEU ignores case.
     """
+
+    changeable: ClassVar = (
+        *("bleu_tokenizer", "lowercase"),
+        *(field.name for field in dataclasses.fields(SearchOptions)),
+    )
 
     bleu_tokenizer: str = "13a"
     lowercase: bool = False
@@ -347,6 +404,11 @@ class CorpusSection(Section):
         shards: Folder that `aiayn-keras prepare` made from the training pairs, or its URL; their
             text is then not read.
     """
+
+    # The text stays: digests of it are compared, wherever it is read from.
+    changeable: ClassVar = (
+        *("train", "validation", "test", "shards", "source_language", "target_language"),
+    )
 
     name: str | None = None
     variant: Literal["tok", "raw"] | None = None

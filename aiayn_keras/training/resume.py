@@ -1,7 +1,8 @@
-"""The conditions on which a training goes on: the same folder, recipe, text, tokenizer and model.
+"""The conditions on which a training goes on: the same folder, text, tokenizer, model and recipe.
 
 `inputs.json` in the folder holds a digest of each of these. What has changed since the training
-began is refused by name, so that an interrupted training ends with the weights it would have had.
+began is refused by name, so that an interrupted training ends with the weights it would have had;
+only the fields of the recipe that a section calls `changeable` may change.
 """
 
 import hashlib
@@ -12,8 +13,9 @@ import pydantic
 from aiayn_keras.common.files import read_bytes, write_text
 from aiayn_keras.data import CorpusError
 from aiayn_keras.models import TransformerTokenizer
-from aiayn_keras.training.checkpoints import list_checkpoints
-from aiayn_keras.training.recipe import load_recipe
+from aiayn_keras.training.changes import differences, is_changeable
+from aiayn_keras.training.checkpoints import list_checkpoints, newest_update
+from aiayn_keras.training.recipe import RecipeError, load_recipe
 from aiayn_keras.training.training_data import digest_text
 
 _MAX_INPUTS_BYTES = 10_000
@@ -27,7 +29,7 @@ _Digest = Annotated[str, pydantic.Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 def check_folder(folder):
-    """Refuses a folder that is neither free nor holds an unfinished training.
+    """Refuses a folder that is neither free nor holds a training.
 
     Args:
         folder: The `RunFolder`.
@@ -45,39 +47,47 @@ def check_folder(folder):
         raise FileExistsError(
             f"{folder.path} holds a model but no training: choose another folder."
         )
-    if folder.evaluation.is_file():
-        raise FileExistsError(
-            f"{folder.path} holds a finished training: choose another folder, or delete it."
-        )
 
 
 def check_recipe(folder, recipe):
-    """Refuses a recipe that differs from that of the unfinished training in a `RunFolder`.
+    """Compares a recipe with that of the training in a `RunFolder`, if there is one.
+
+    Returns:
+        The changed fields, as `differences` gives them.
 
     Raises:
-        FileExistsError: If fields differ; the message names them.
-        RecipeError: If the recipe in the folder is not valid.
+        FileExistsError: If fields differ that a training may not change, which the message names;
+            or if the training is finished, and nothing differs.
+        RecipeError: If the recipe in the folder is not valid, or asks for fewer updates than are
+            done.
     """
     if not folder.recipe.is_file():
-        return
-    differences = _differences(load_recipe(folder.recipe), recipe)
-    if differences:
-        raise FileExistsError(
-            f"{folder.path} holds an unfinished training with another recipe, which differs in "
-            f"{'; '.join(differences)}. Choose another folder, or go on with the recipe "
-            f"{folder.recipe}."
-        )
-
-
-def _differences(theirs, ours):
-    """Lists the fields in which two recipes differ as texts `section.field (theirs, ours)`."""
-    theirs, ours = (recipe.model_dump(mode="json") for recipe in (theirs, ours))
-    return [
-        f"`{section}.{field}` ({theirs[section][field]} there, {value} here)"
-        for section, fields in ours.items()
-        for field, value in fields.items()
-        if theirs[section][field] != value
+        return {}
+    changes = differences(load_recipe(folder.recipe), recipe)
+    refused = [
+        f"`{name}` ({old} there, {new} here)"
+        for name, (old, new) in changes.items()
+        if not is_changeable(recipe, name)
     ]
+    if refused:
+        state = "a finished" if folder.evaluation.is_file() else "an unfinished"
+        raise FileExistsError(
+            f"{folder.path} holds {state} training of another recipe, which differs in "
+            f"{'; '.join(refused)}: a training cannot change that on its way. Choose another "
+            f"folder, or go on with the recipe {folder.recipe}."
+        )
+    if folder.evaluation.is_file() and not changes:
+        raise FileExistsError(
+            f"{folder.path} holds a finished training: choose another folder, or delete it; or "
+            "change the recipe to go on, as with `--set training.updates=NUMBER`."
+        )
+    done = max(newest_update(folder.checkpoints), newest_update(folder.stopped))
+    if done > recipe.training.updates:
+        raise RecipeError(
+            f"`training.updates`={recipe.training.updates} must be at least {done:,}, the number "
+            f"of updates that {folder.path} has done; or choose another folder."
+        )
+    return changes
 
 
 # === Inputs ===
@@ -164,7 +174,7 @@ def check_inputs(folder, recipe, inputs):
     """
     begun = read_inputs(folder)
     if begun is None:
-        if list_checkpoints(folder.checkpoints):
+        if list_checkpoints(folder.checkpoints) or list_checkpoints(folder.stopped):
             raise FileNotFoundError(
                 f"{folder.inputs} is missing, which says what the checkpoints were trained on. Put "
                 "it back; or choose another folder, where `model.initial` may be the mean of the "

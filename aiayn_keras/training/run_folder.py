@@ -20,13 +20,14 @@ from pydantic import Field, PositiveInt
 from aiayn_keras.common.checks import parse
 from aiayn_keras.common.files import WRITING, atomic_path, check_places, read_bytes, write_text
 from aiayn_keras.common.folder_lock import lock_files
+from aiayn_keras.training.recipe_sections import MONITORS
 
 logger = logging.getLogger(__name__)
 
 _MAX_HISTORY_BYTES = 1 << 26
 """Maximum size of a history: some 300,000 checkpoints."""
 _MAX_EVALUATION_BYTES = 1 << 16
-_FOLDERS = "checkpoints/", "tensorboard/train/", "tensorboard/validation/"
+_FOLDERS = "checkpoints/", "stopped/", "tensorboard/train/", "tensorboard/validation/"
 """Folders inside that of a training to which files are added."""
 
 
@@ -46,7 +47,10 @@ class RunFolder:
     inputs = property(lambda self: self.path / "inputs.json")
     lock = property(lambda self: self.path / "training.lock")
     history = property(lambda self: self.path / "history.json")
+    changes = property(lambda self: self.path / "changes.json")
     checkpoints = property(lambda self: self.path / "checkpoints")
+    stopped = property(lambda self: self.path / "stopped")
+    candidates = property(lambda self: self.path / "candidates.json")
     tensorboard = property(lambda self: self.path / "tensorboard")
     learning_curves = property(lambda self: self.path / "learning_curves.png")
     attention = property(lambda self: self.path / "attention.png")
@@ -62,6 +66,10 @@ class RunFolder:
             for path in self.path.iterdir()
         )
 
+    def check_places(self):
+        """Raises an `OSError` if a file or a link stands where a folder belongs."""
+        check_places(self.path, _FOLDERS)
+
     def create(self, recipe, tokenizer, inputs):
         """Writes what a resumed training needs; deletes half-written files of killed processes.
 
@@ -74,7 +82,7 @@ class RunFolder:
             OSError: If it cannot be written, or a file or a link stands where a folder belongs.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        check_places(self.path, _FOLDERS)
+        self.check_places()
         write_text(self.recipe, recipe.to_yaml())
         inputs.write(self.inputs)
         self.checkpoints.mkdir(exist_ok=True)
@@ -102,6 +110,8 @@ class _HistoryRow(pydantic.BaseModel):
         val_loss: Loss on the validation text, in nats per token.
         val_perplexity: Perplexity per wordpiece on the validation text.
         val_bleu: BLEU on the validation text, 0 to 100, if it was measured.
+        val_chrf: chrF2 on the validation text, 0 to 100, if it was measured.
+        val_figure: Figure of an own `training.monitor`, if it was measured.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -112,6 +122,8 @@ class _HistoryRow(pydantic.BaseModel):
     val_loss: float
     val_perplexity: float = Field(allow_inf_nan=True)  # the exponential of a finite loss
     val_bleu: float | None = None
+    val_chrf: float | None = None
+    val_figure: float | None = None
 
 
 _ROWS = pydantic.TypeAdapter(list[_HistoryRow])
@@ -165,18 +177,23 @@ def as_columns(history):
     return {key: [row.get(key, math.nan) for row in history] for key in keys}
 
 
+def column_of(monitor):
+    """Names the figure of a history that belongs to a recipe's `training.monitor`."""
+    return f"val_{monitor}" if monitor in MONITORS else "val_figure"
+
+
 def best_update(history, monitor, among=None):
-    """Finds the update with the lowest validation loss or the highest validation BLEU.
+    """Finds the update with the lowest validation loss, or the highest of a different figure.
 
     Args:
         history: List of dictionaries, one for each checkpoint, oldest first.
-        monitor: `"loss"` or `"bleu"`.
+        monitor: The recipe's `training.monitor`.
         among: Updates to choose from, for instance those whose checkpoints exist; defaults to all.
 
     Returns:
         The update, the earliest among equals; `None` if nothing was measured.
     """
-    name, sign = f"val_{monitor}", -1 if monitor == "bleu" else 1
+    name, sign = column_of(monitor), 1 if monitor == "loss" else -1
     rows = [row for row in history if name in row and (among is None or row["updates"] in among)]
     return min(rows, key=lambda row: sign * row[name])["updates"] if rows else None
 
@@ -186,13 +203,14 @@ def is_out_of_patience(history, monitor, patience):
 
     Args:
         history: List of dictionaries, one for each checkpoint, oldest first.
-        monitor: `"loss"` or `"bleu"`.
+        monitor: The recipe's `training.monitor`.
         patience: Number of measurements; `None` for endless patience.
     """
     best = best_update(history, monitor)
     if patience is None or best is None:
         return False
-    return sum(f"val_{monitor}" in row and row["updates"] > best for row in history) >= patience
+    later = [row for row in history if column_of(monitor) in row and row["updates"] > best]
+    return len(later) >= patience
 
 
 _Text = Annotated[str, Field(max_length=500)]

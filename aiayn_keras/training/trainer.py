@@ -11,7 +11,6 @@ from aiayn_keras.backend import run_one_operation_at_a_time
 from aiayn_keras.common.folder_lock import hold_lock
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_attention
-from aiayn_keras.training.averaging import average_checkpoints, chosen_checkpoints
 from aiayn_keras.training.bleu import (
     BleuScore,
     ChrfScore,
@@ -28,8 +27,18 @@ from aiayn_keras.training.building import (
     read_sizes,
     save_trained,
 )
-from aiayn_keras.training.checkpoints import set_aside_damaged_checkpoints
+from aiayn_keras.training.changes import (
+    next_batch,
+    next_changes,
+    read_changes,
+    same_place,
+    without_unused,
+    write_changes,
+)
+from aiayn_keras.training.checkpoints import newest_update, set_aside_damaged_checkpoints
+from aiayn_keras.training.delivery import Delivery, deliver
 from aiayn_keras.training.fitting import TrainingRun, fit
+from aiayn_keras.training.recipe import Recipe, load_recipe
 from aiayn_keras.training.resume import (
     check_folder,
     check_inputs,
@@ -45,9 +54,12 @@ from aiayn_keras.training.training_data import (
     read_corpus,
     tokenize_pairs,
 )
+from aiayn_keras.training.validation import load_monitor, load_own
 
 logger = logging.getLogger(__name__)
 
+_BATCHES = "batches.", "optimizer.gradient_accumulation_steps"
+"""Beginnings of the names of the fields that decide what is in a batch, or in an update."""
 _NUM_SAMPLES = 5
 _SMALL_HIDDEN_DIM = 128
 """Maximum width of a model whose operations are too small to be run in parallel."""
@@ -62,30 +74,37 @@ class TrainingResult:
         bleu: Its `BleuScore` on the test sentences.
         chrf: Its `ChrfScore` on the test sentences.
         samples: The first test sentences, each a tuple of source, translation and reference.
+        delivery: The `Delivery`: which weights were chosen, and among which candidates.
     """
 
     model: TransformerSeq2SeqLM
     bleu: BleuScore
     chrf: ChrfScore
     samples: tuple[tuple[str, str, str], ...]
+    delivery: Delivery
 
 
 def train(recipe, output):
     """Trains a model as a recipe says, or goes on where an interrupted training stopped.
 
+    The recipe of a training in the folder, unfinished or finished, may differ in the fields that
+    its sections call `changeable`, such as `training.updates`. Ctrl-C and SIGTERM end the training
+    after the update in progress, with a checkpoint.
+
     Args:
         recipe: A `Recipe`.
         output: Folder to write to, shared by all processes: the model's KerasHub preset,
-            `recipe.yaml`, `history.json`, `evaluation.json`, `learning_curves.png`,
-            `attention.png`, the last checkpoints, TensorBoard logs if there is one process, and
-            after a fine-tuning with LoRA `adapters.h5`, which are also merged into the model. The
-            folder must not exist, be empty, or hold an unfinished training of the same recipe.
+            `recipe.yaml`, `history.json`, `changes.json`, `candidates.json`, `evaluation.json`,
+            `learning_curves.png`, `attention.png`, the last checkpoints, TensorBoard logs if there
+            is one process, and after a fine-tuning with LoRA `adapters.h5`, which are also merged
+            into the model. The folder must not exist, be empty, or hold a training to go on with.
 
     Returns:
         A `TrainingResult`.
 
     Raises:
-        FileExistsError: If `output` holds anything else.
+        FileExistsError: If `output` holds anything else, a training whose recipe differs in other
+            fields, or a finished one whose recipe does not differ.
         FolderInUseError: If another process works there.
         CorpusError: If the corpus cannot be read, or has changed since the training began.
         OSError: If `model.initial` is not a model folder.
@@ -106,13 +125,13 @@ def train(recipe, output):
 
 def _train(recipe, folder, devices):
     """Trains in a folder that is locked for other trainings."""
-    run = _prepare(recipe, folder, devices)
+    run, before = _prepare(recipe, folder, devices)
     # Nothing is written before all input has been checked.
-    _open_folder(run)
+    _open_folder(run, before)
     with devices.scope():
         fit(run)
         devices.wait("the last checkpoint is written")
-        average_checkpoints(run.model, chosen_checkpoints(folder, recipe.training))
+        delivery = deliver(run)
     copy_weights(run.model, run.translator)
     test, evaluation = run.corpus.test, recipe.evaluation
     texts, references = (
@@ -125,6 +144,7 @@ def _train(recipe, folder, devices):
         bleu,
         corpus_chrf(texts, references, evaluation.lowercase),
         tuple(zip(test.sources[:_NUM_SAMPLES], texts, references, strict=False)),
+        delivery,
     )
     if devices.is_first:
         _write_model(run, result)
@@ -132,8 +152,14 @@ def _train(recipe, folder, devices):
 
 
 def _prepare(recipe, folder, devices):
-    """Reads and checks all input and builds the model; writes nothing."""
-    check_recipe(folder, recipe)  # under the lock: no other process can write one now
+    """Reads and checks all input and builds the model; writes nothing.
+
+    Returns:
+        The `TrainingRun`, and how the training in the folder was `_Before`, if there is one.
+    """
+    changed = check_recipe(folder, recipe)  # under the lock: no other process can write one now
+    own_callbacks = _make_callbacks(recipe.training)
+    load_monitor(recipe.training)
     try_bleu_tokenizer(recipe.evaluation.bleu_tokenizer)
     initial = read_initial(recipe)
     tokenizer = initial.tokenizer if initial else read_tokenizer(folder)
@@ -155,20 +181,55 @@ def _prepare(recipe, folder, devices):
     validation_pairs = tokenize_pairs(corpus.validation, tokenizer, recipe, longest)
     for text in (corpus.validation, corpus.test):
         check_lengths(text, tokenizer, longest)
-    seed = recipe.training.seed
-    return TrainingRun(
+    seed, end = recipe.training.seed, tokenizer.source_end
+    run = TrainingRun(
         recipe=recipe,
         folder=folder,
         devices=devices,
         corpus=corpus,
         inputs=inputs,
-        batches=make_batches(pairs, recipe.batches, seed, tokenizer.source_end),
-        validation_batches=make_batches(
-            validation_pairs, recipe.batches, seed, tokenizer.source_end, shuffle=False
-        ),
+        batches=make_batches(pairs, recipe.batches, seed, end),
+        validation_batches=make_batches(validation_pairs, recipe.batches, seed, end, shuffle=False),
         model=model,
         translator=build_translator(model, recipe, tokenizer, initial),
+        own_callbacks=own_callbacks,
     )
+    before = None
+    if folder.recipe.is_file():
+        old, batches = load_recipe(folder.recipe), run.batches
+        if old.batches != recipe.batches:
+            batches = make_batches(pairs, old.batches, seed, end)
+        before = _Before(old, changed, batches.steps_per_epoch)
+    return run, before
+
+
+@dataclass(frozen=True)
+class _Before:
+    """The training in the folder, as it was until now.
+
+    Attributes:
+        recipe: Its `Recipe`.
+        changed: The fields in which the new one differs, as `differences` gives them.
+        batches_per_epoch: Number of its batches that went once through the text.
+    """
+
+    recipe: Recipe
+    changed: dict
+    batches_per_epoch: int
+
+
+def _make_callbacks(training):
+    """Makes the callbacks that a `TrainingSection` names."""
+    callbacks = []
+    for name in training.callbacks:
+        callback = load_own("training.callbacks", name)()
+        if not isinstance(callback, keras.callbacks.Callback):
+            raise ValueError(
+                f"`training.callbacks`: {name} must make a `keras.callbacks.Callback`. "
+                f"Received: {callback!r:.100}."
+            )
+        callbacks.append(callback)
+    return tuple(callbacks)
 
 
 def _check_constraint(recipe, tokenizer):
@@ -178,20 +239,48 @@ def _check_constraint(recipe, tokenizer):
         constraint.rules(tokenizer.of_targets())
 
 
-def _open_folder(run):
-    """Makes the folder, or prepares that of an unfinished training; the first process does so."""
+def _open_folder(run, before):
+    """Makes the folder, or prepares that of a training to go on with; the first process does so."""
     folder = run.folder
     if run.devices.is_first:
+        if before is not None:
+            folder.check_places()
+            set_aside_damaged_history(folder.history)
+            for checkpoints in (folder.checkpoints, folder.stopped):
+                set_aside_damaged_checkpoints(checkpoints)
+            _note_changes(run, before)  # a recipe is replaced once its change is noted
         folder.create(run.recipe, run.translator.preprocessor.tokenizer, run.inputs)
-        set_aside_damaged_history(folder.history)
-        set_aside_damaged_checkpoints(folder.checkpoints)
+        if before is None:
+            write_changes(folder.changes, next_changes([], 0, {}, 1))
     run.devices.wait("the folder is made")
     if not run.devices.is_first:
         check_inputs(folder, run.recipe, run.inputs)  # against those that the first has written
+    run.changes.extend(read_changes(folder.changes))
+
+
+def _note_changes(run, before):
+    """Adds to `changes.json`, and takes back that the training is finished."""
+    folder, changed, batch = run.folder, before.changed, None
+    steps = before.recipe.optimizer.gradient_accumulation_steps
+    updates = max(newest_update(folder.checkpoints), newest_update(folder.stopped))
+    changes = without_unused(read_changes(folder.changes), before.recipe)
+    if any(name.startswith(_BATCHES) for name in changed):
+        batch = same_place(
+            next_batch(next_changes(changes, updates, {}, steps), updates, steps),
+            before.batches_per_epoch,
+            run.batches.steps_per_epoch,
+            run.recipe.optimizer.gradient_accumulation_steps,
+        )
+    write_changes(folder.changes, next_changes(changes, updates, changed, steps, batch))
+    for name, (old, new) in changed.items():
+        logger.info("From update %s on: `%s` %s instead of %s.", f"{updates:,}", name, new, old)
+    for result in (folder.evaluation, folder.candidates):
+        result.unlink(missing_ok=True)
 
 
 def _write_model(run, result):
     """Writes the model, a picture of its attention and, last of all, its scores."""
+    result.delivery.write(run.folder.candidates)
     save_trained(run.model, run.translator, run.folder)
     _draw_attention(run)
     evaluation = Evaluation(

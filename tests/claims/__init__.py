@@ -10,6 +10,8 @@ The tests run a small sample of each, from a fixed seed.
   that names the file, and nothing of it is executed; `tests/models/test_hostile_folders.py`.
 - `python -m tests.claims.arguments`: an impossible argument of a public function is refused by its
   name; the same test.
+- `python -m tests.claims.data_kinds`: `fit`, `evaluate` and `predict` compute the same from every
+  kind of data that Keras takes; `tests/models/test_data_kinds.py`.
 - `python -m tests.claims.inputs`: hostile files, recipes, shards and options of the command are
   answered or refused in one line; `tests/cli/test_hostile_inputs.py`.
 - `python -m tests.claims.names`, `sets` and `time`: jobs read and write what a name says, and only
@@ -17,6 +19,8 @@ The tests run a small sample of each, from a fixed seed.
   `tests/scale/test_names_sets_and_time.py`.
 - `python -m tests.claims.kit_ops`: the list of operations that kits may have is that of the
   exports; `tests/common/test_kit_graphs.py`.
+- `python -m tests.claims.token_ids`: a SavedModel reads texts of all kinds of characters as Python
+  does; `tests/export/test_token_ids.py`.
 - `python -m tests.claims.hardening`: a served model answers hostile text, gives each text the same
   translation in any batch, and needs no more memory over time; `tests/export/test_hardening.py`.
 - `python -m tests.claims.servers`: whatever a server sends, a client answers correctly or refuses

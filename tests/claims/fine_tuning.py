@@ -36,6 +36,7 @@ training:
   checkpoint_every: 50
   bleu_every: 150
   average_checkpoints: 1
+  keep: average
   precision: bfloat16_products
 """
 ADAPTED = "optimizer.peak_learning_rate=0.003"

@@ -8,6 +8,7 @@ import pytest
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras_cli import main
 from aiayn_keras_cli.options import SEARCH_OPTIONS
+from tests.cli.command import run
 
 FIELDS = {field.name: field for field in dataclasses.fields(SearchOptions)}
 
@@ -47,3 +48,21 @@ def test_every_command_with_a_search_has_all_its_options():
     for name in ("num_beams", "length_penalty"):
         (option,) = (each for each in main.commands["translate"].params if each.name == name)
         assert isinstance(option.type, click.IntRange if name == "num_beams" else click.FloatRange)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["convert", "model", "--output", "s3://bucket/model"],
+        ["export", "ctranslate2", "model", "--output", "gs://bucket"],
+        ["train", "demo", "--output", "hf://user/model"],
+        ["serve", "https://example.org/model"],
+        ["translate", "hf://user/model"],
+    ],
+)
+def test_an_address_is_no_local_path(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "is an address, and this must be a local path." in result.stderr
+    assert not list(tmp_path.iterdir())

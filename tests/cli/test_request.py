@@ -30,15 +30,18 @@ def test_request_translates_lines(kind, urls, model):
     url = urls[kind]
     lines = ["The old bus arrived yesterday.", "", "Half past three."]
     text = "".join(f"{line}\n" for line in lines)
-    result = run("request", url, "small", input=text)
+    newest = ("request", url, "small", "--version", "newest")
+    result = run(*newest, input=text)
     assert result.exit_code == 0, result.output
     expected = model.translate(lines, num_return_sequences=4)
     assert result.stdout.splitlines() == [each.text for each in expected]
-    result = run("request", url, "small", "--n-best", input=text)
+    greedy = run("request", url, "small", input=text).stdout.splitlines()
+    assert greedy == [each.text for each in model.translate(lines, num_beams=1)]  # stable
+    result = run(*newest, "--n-best", input=text)
     assert result.stdout.splitlines() == [
         "\t".join(h.text for h in each.hypotheses) for each in expected
     ]
-    result = run("request", url, "small", "--n-best", "--json", input=text)
+    result = run(*newest, "--n-best", "--json", input=text)
     for line, source, translation in zip(result.stdout.splitlines(), lines, expected, strict=True):
         found = json.loads(line)
         assert found["source"] == source
@@ -52,7 +55,7 @@ def test_request_translates_a_document(kind, urls, model, tmp_path):
     path = tmp_path / "document.en"
     path.write_bytes(b"A title\r\n\r\n  The girl is happy. She works.\n\n")
     expected = model.translate_documents([path.read_bytes().decode()])[0].text
-    arguments = ("request", urls[kind], "small", "--document")
+    arguments = ("request", urls[kind], "small", "--document", "--label", "canary")
     assert run(*arguments, "--input", path).stdout_bytes == expected.encode()
     assert run(*arguments, input=path.read_bytes()).stdout_bytes == expected.encode()
     for option in ("--json", "--n-best"):
@@ -123,5 +126,5 @@ def test_request_says_at_once_that_it_waits(caplog):
         result = run(*arguments, input="A.\n")
     assert_one_clear_line(result, "Connection refused")
     (waits,) = caplog.messages
-    assert f"{address}/v1/models/small:predict: Failed to establish" in waits
+    assert f"{address}/v1/models/small/labels/stable:predict: Failed to establish" in waits
     assert re.search(r"Connection refused. Trying again until \d\d:\d\d:\d\d \(0.5 s\)", waits)

@@ -52,9 +52,7 @@ def test_it_is_served_until_it_is_interrupted(folder, options, name, deploy):
         text=True,
     ) as process:
         lines = [process.stdout.readline(), process.stdout.readline()]
-        (port,) = re.findall(
-            rf"^{name}: http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)$", lines[0]
-        )
+        (port,) = re.findall(rf"^{name}: http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)$", lines[0])
         assert translate(int(port)) == MÄDCHEN
         process.send_signal(signal.SIGINT)
         rest, errors = process.communicate(timeout=60)

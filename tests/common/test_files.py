@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from aiayn_keras.common.files import (
     CHECKSUMS,
     atomic_path,
     check_checksums,
+    check_is_utf8,
     check_places,
     check_room,
     new_folder,
@@ -108,6 +110,37 @@ def test_room_is_asked_for_before_it_is_needed(tmp_path):
     with pytest.raises(OSError, match=r"No space left on device: 1000000000000\.0 MB are needed"):
         check_room(tmp_path, 10**18)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded", "/somewhere/a"),
+        Exception("Error while serializing: I/O error: No space left on device (os error 28)"),
+    ],
+)
+def test_an_error_of_a_full_disk_names_the_folder(error, tmp_path):
+    message = f"disk of {tmp_path} is full, and nothing was"
+    with pytest.raises(OSError, match=message) as raised, new_folder(tmp_path / "new"):
+        raise error
+    assert raised.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("basic_ios"), OSError(errno.EACCES, "no"), KeyError()]
+)
+def test_other_errors_stay_as_they_are(error, tmp_path):
+    with pytest.raises(type(error)) as raised, new_folder(tmp_path / "new"):
+        raise error
+    assert raised.value is error
+
+
+def test_a_name_that_is_not_utf8_is_shown_in_bytes(tmp_path):
+    check_is_utf8(tmp_path / "\u00e4")
+    with pytest.raises(ValueError, match=r"m\\xff' has bytes that are not UTF-8"):
+        check_is_utf8(tmp_path / os.fsdecode(b"m\xff"))
 
 
 def test_a_quota_is_seen_where_the_disk_has_room(tmp_path):

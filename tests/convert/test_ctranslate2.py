@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.convert import convert_ctranslate2
+from aiayn_keras.convert.ctranslate2_binary import read_model_bin
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
@@ -342,7 +343,7 @@ def test_a_served_graph_ends_no_sources_either(without_end):
     assert batch.has_words.numpy().tolist() == [bool(row) for row in rows]
     targets = served.tokenize(tf.constant(texts), 9, "text", is_target=True)
     assert (targets.token_ids.numpy() == 3).sum() == len(texts)
-    ids, mask = served.limit_ids(batch.token_ids, 2)
+    ids, mask = served.limit_ids(batch.token_ids[:-1], 2)  # the last text is empty
     assert ids.shape[1] == 2
     assert (mask.numpy() == (ids.numpy() != 0)).all()
 
@@ -397,3 +398,25 @@ def test_random_words_are_translated_as_by_the_engine():
     different, difference = compare(REAL_MODEL, num_words=20)
     assert different == []
     assert difference < MAX_DIFFERENCE
+
+
+# === Sizes ===
+def test_names_of_one_quantized_weight_share_its_numbers(tmp_path):
+    weight = np.arange(-6, 6, dtype="int8").reshape(3, 4)
+    variables = {"a/weight": weight, "a/weight_scale": np.float32([1, 2, 4])}
+    aliases = [(f"b{n}/weight", "a/weight") for n in range(1000)]
+    write_model_bin(tmp_path / "model.bin", variables, aliases=aliases)
+    arrays = read_model_bin(tmp_path / "model.bin").variables
+    assert len(arrays) == 1001
+    assert_close(arrays["b7/weight"], weight / np.float32([[1], [2], [4]]), rtol=0, atol=0)
+    assert all(array is arrays["a/weight"] for array in arrays.values())
+
+
+def test_weights_that_grow_beyond_all_measure_are_refused(tmp_path):
+    """Each name has a scale of its own, so that none shares its numbers with others."""
+    variables = {"a/weight": np.ones((100, 1000), "int8"), "a/weight_scale": np.float32(1)}
+    variables |= {f"b{n}/weight_scale": np.float32(n + 1) for n in range(50)}
+    aliases = [(f"b{n}/weight", "a/weight") for n in range(50)]
+    write_model_bin(tmp_path / "model.bin", variables, aliases=aliases)
+    with pytest.raises(ValueError, match=r"model.bin: its weights take more than .* 16 times"):
+        read_model_bin(tmp_path / "model.bin")

@@ -56,11 +56,34 @@ def test_files_of_torch_are_read(tensors, is_zip, tmp_path):
 
 
 @pytest.mark.parametrize("is_zip", [True, False])
+def test_a_view_with_another_sign_never_comes_in_with_the_wrong_one(is_zip, tmp_path):
+    negated = torch._neg_view(torch.arange(3.0))
+    path = tmp_path / "pytorch_model.bin"
+    torch.save({"a": negated}, path, _use_new_zipfile_serialization=is_zip)
+    if is_zip:
+        with pytest.raises(ValueError, match=r"pytorch_model.bin .*resolve_neg"):
+            read_tensors(path)
+    else:
+        assert_close(read_tensors(path)["a"], [0.0, -1.0, -2.0], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("is_zip", [True, False])
 def test_the_weights_of_a_module_are_read(is_zip, tmp_path):
     weights = torch.nn.Linear(3, 5).state_dict()
     assert isinstance(weights, collections.OrderedDict)
     torch.save(weights, tmp_path / "a.pt", _use_new_zipfile_serialization=is_zip)
     assert_same(read_tensors(tmp_path / "a.pt"), weights)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8"])
+def test_many_numbers_of_one_byte_are_refused(name, dtype, tmp_path):
+    path = tmp_path / name
+    tensors = {part: torch.zeros(2**25 + 1, dtype=getattr(torch, dtype)) for part in "ab"}
+    save = safetensors_torch.save_file if name == "model.safetensors" else torch.save
+    save(tensors, path)
+    with pytest.raises(ValueError, match=f"{name} cannot be read: it has more than 67,108,864 boo"):
+        read_tensors(path)
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])

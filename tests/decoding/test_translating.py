@@ -247,6 +247,20 @@ def test_an_ensemble_has_one_vocabulary(model):
         model.translate(SOURCES, ensemble=[TransformerSeq2SeqLM(backbone)])
 
 
+@pytest.mark.parametrize("other", [None, "model", 3])
+def test_an_ensemble_is_of_models(model, other):
+    with pytest.raises(TypeError, match=r"`ensemble\[1\]` must be a TransformerSeq2SeqLM"):
+        model.translate(["Ja."], ensemble=[model, other])
+
+
+@pytest.mark.parametrize("others", [None, 3, "the model"])
+def test_an_ensemble_is_a_list(model, others):
+    others = model if others == "the model" else others
+    for translate in (model.translate, model.translate_documents):
+        with pytest.raises(TypeError, match="`ensemble` must be a list of TransformerSeq2SeqLMs"):
+            translate(["Ja."], ensemble=others)
+
+
 def test_an_ensemble_of_one_size_may_have_several_vocabularies_and_is_refused(model, tokenizer):
     words = [tokenizer.id_to_token(i) for i in range(4, tokenizer.vocabulary_size())]
     other = TransformerTokenizer(build_word_model([None] * 4 + words[::-1]))

@@ -107,14 +107,23 @@ def test_generate_ids_takes_and_gives_token_ids(model, served):
     assert tokenizer.detokenize([pieces]) == [model.translate(TEXTS[:1])[0].text]
 
 
-def test_ids_that_do_not_exist_are_unknown_words(model, served):
-    """One bad row must not fail the batch that it is in, and a negative id counts from no end."""
+def test_ids_that_do_not_exist_are_named(model, served):
+    import tensorflow as tf
+
     size = model.backbone.vocabulary_size
-    unknown, good = [[5, 1, 6, 3]], [[7, 8, 9, 3]]
-    alone = [served("generate_ids", token_ids=rows)["score"][0] for rows in (unknown, good)]
     for wrong in (size, 2**31 - 1, -1, -size):
-        answer = served("generate_ids", token_ids=[[5, wrong, 6, 3], *good])
-        assert_close(answer["score"], alone, rtol=1e-4)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=rf"ids are 0 to {size - 1}\..*\[{wrong}\]"
+        ):
+            served("generate_ids", token_ids=[[5, wrong, 6, 3], [7, 8, 9, 3]])
+
+
+@pytest.mark.parametrize("rows", [[[5, 3], [0, 0]], [[0]], np.zeros((1, 0), "int32")])
+def test_ids_of_nothing_are_refused(served, rows):
+    import tensorflow as tf
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="nothing but padding in rows"):
+        served("generate_ids", token_ids=rows)
 
 
 def test_unequal_numbers_of_sources_and_targets_are_refused(served):
@@ -319,6 +328,8 @@ def test_a_model_without_tokenizer_is_refused(model, tmp_path):
 
 class ModelDouble:
     """Has nothing to save: these processes load no model."""
+
+    backbone = None
 
     def save_to_preset(self, preset):
         """Leaves the folder empty."""

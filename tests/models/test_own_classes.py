@@ -122,3 +122,15 @@ def test_fine_tuning_keeps_the_class(folder):
     assert type(initial.model.backbone) is type(backbone) is OwnBackbone
     assert backbone.sharpness == 3.0
     assert backbone.vocabulary_size > 256
+
+
+@pytest.mark.slow
+def test_another_process_imports_the_class_for_an_export(own_model, tmp_path):
+    assert (own_model.export(tmp_path / "own", precision="bfloat16") / "saved_model.pb").exists()
+
+
+def test_a_class_that_no_other_process_can_import_is_refused(own_model, tmp_path, monkeypatch):
+    monkeypatch.setattr(OwnBackbone, "__module__", "__main__")
+    with pytest.raises(ValueError, match="move the class into a module of its own"):
+        own_model.export(tmp_path / "own", precision="bfloat16")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

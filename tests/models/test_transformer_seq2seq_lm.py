@@ -286,6 +286,33 @@ def test_generate_writes_no_more_than_the_model_has_positions(generating):
         generating.generate(["drei"], max_length=most + 1)
 
 
+@pytest.mark.parametrize(
+    ("inputs", "options", "message"),
+    [
+        ([], {}, r"`inputs` must have at least one text"),
+        (b"Ja.", {}, r"`inputs` must be a string or a list of strings. Received: b'Ja.'"),
+        (None, {}, r"`inputs` must be a string or a list of strings"),
+        (["Ja.", None], {}, r"`inputs`, text 1, must be a string. Received: None"),
+        ({"decoder_text": ["Ja."]}, {}, r"`inputs` must have 'encoder_text'"),
+        ({"encoder_text": ["Ja."]}, {}, r"`inputs` must have 'decoder_text'"),
+        ({"encoder_text": ["a"], "decoder_text": ["b", "c"]}, {}, "'decoder_text': 2"),
+        ("\ud800", {}, "`inputs` must be of Unicode characters"),
+        (["a", "\ud800"], {}, "`inputs`, text 1, must be of Unicode characters"),
+        ("Ja.", {"strip_prompt": True}, "`strip_prompt` is for models without an encoder"),
+        ({"encoder_text": "Ja.", "decoder_text": 3}, {}, r"`inputs\['decoder_text'\]` must be"),
+        ("Ja.", {"max_length": 0}, r"`max_length` must be at least 1"),
+        ("Ja.", {"max_length": "3"}, r"`max_length` must be an integer"),
+    ],
+)
+def test_generate_names_what_it_cannot_read(generating, inputs, options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        generating.generate(inputs, **options)
+
+
+def test_generate_reads_a_tuple_as_a_list(generating):
+    assert generating.generate(("drei", "vier")) == generating.generate(["drei", "vier"])
+
+
 def test_generate_goes_on_from_a_prompt(generating):
     with_sampler(generating, BeamSampler())
     text = generating.generate({"encoder_text": ["drei vier"], "decoder_text": ["nine"]})

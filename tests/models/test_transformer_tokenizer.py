@@ -267,3 +267,10 @@ def test_a_pipeline_survives_a_new_seed(tokenizer, reseed):
         assert next(halfway).to_list() == tokenizer(SENTENCES[2 * seed - 2 : 2 * seed])
         reseed(seed)
     assert next(iter(texts.map(tokenizer))).to_list() == expected
+
+
+@pytest.mark.parametrize("ids", [[-1], [10**6], [[5, -1]], [1.5]])
+def test_ids_that_do_not_exist_are_refused(tokenizer, ids):
+    size = tokenizer.vocabulary_size()
+    with pytest.raises(ValueError, match=f"`inputs` must be token ids from 0 to {size - 1}"):
+        tokenizer.detokenize(ids)

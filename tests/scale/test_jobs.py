@@ -291,7 +291,7 @@ def test_a_parquet_file_without_a_row_is_refused(tmp_path):
 
 
 def test_lines_without_a_token_are_batches_too():
-    assert list(_batches([0, 1, 2], [0, 0, 0])) == [[0, 1, 2]]
+    assert list(_batches([0, 1, 2], [0, 0, 0], 4)) == [[0, 1, 2]]
 
 
 @given(st.integers(0, 300), st.integers(1, 20))
@@ -303,3 +303,14 @@ def test_a_sample_is_evenly_spaced_and_large_enough(length, wanted):
     if length < 2 * wanted:
         assert sample.items == list(range(length))
     assert sample.items in [list(range(0, length, 1 << power)) for power in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("num_beams", "sizes"),
+    [(1, [128, 256, 16]), (4, [128, 256, 16]), (50, [8] * 16 + [16] * 17), (1000, [1] * 400)],
+)
+def test_more_beams_make_smaller_batches(num_beams, sizes):
+    lengths = [30] * 128 + [16] * 272
+    batches = list(_batches(list(range(400)), lengths, num_beams))
+    assert [len(batch) for batch in batches] == sizes
+    assert [place for batch in batches for place in batch] == list(range(400))

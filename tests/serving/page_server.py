@@ -81,6 +81,15 @@ class WaitingTranslatorDouble:
         self.texts, self.abandoned = [], []
 
     def translate(self, text, report):
+        self._wait(text, report)
+        sentence = PageSentence(text, (ServedTranslation(text, 0.0, 0.0),))
+        return PageTranslation(text, (sentence,))
+
+    def steps(self, source, report):
+        self._wait(source, report)
+        return SimpleNamespace(page=source, height=100)
+
+    def _wait(self, text, report):
         self.texts.append(text)
         self.started.release()
         try:
@@ -90,8 +99,6 @@ class WaitingTranslatorDouble:
             self.abandoned.append(text)
             self.started.release()
             raise
-        sentence = PageSentence(text, (ServedTranslation(text, 0.0, 0.0),))
-        return PageTranslation(text, (sentence,))
 
 
 class FailingTranslatorDouble:
@@ -115,5 +122,5 @@ class EchoTranslatorDouble:
     def explore(self, source, target):
         return SimpleNamespace(page=f"<!DOCTYPE html>{target}", height=100)
 
-    def steps(self, source):
+    def steps(self, source, report):
         return SimpleNamespace(page=f"<!DOCTYPE html>steps of {source}", height=100)

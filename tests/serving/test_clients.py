@@ -1,6 +1,7 @@
 import shutil
 import socket
 import subprocess
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
@@ -10,6 +11,7 @@ from aiayn_keras.serving import (
     BadAnswerError,
     DeadlineExceededError,
     GrpcClient,
+    NotListeningError,
     RequestRefusedError,
     RestClient,
     ServerUnavailableError,
@@ -35,10 +37,11 @@ def address_of(kind, server):
 
 @pytest.fixture(params=["rest", "grpc"])
 def connect(request, server):
-    """Returns a function of options that makes a client of either kind."""
+    """Returns a function of options that makes a client of either kind, of the newest version."""
     clients = []
 
     def connect(address=None, **options):
+        options.setdefault("label", None)
         make = RestClient if request.param == "rest" else GrpcClient
         client = make(address or address_of(request.param, server), "small", **options)
         clients.append(client)
@@ -107,6 +110,8 @@ def test_many_texts_are_sent_in_batches_and_answered_in_order(connect, server, m
 
 def test_no_request_is_sent_for_no_texts(connect, server):
     assert connect().translate([]) == []
+    with pytest.raises(ValueError, match="`text` is empty"):
+        connect().predict("serving_default", text=[])
     assert server.num_requests == 0
 
 
@@ -117,9 +122,17 @@ def test_versions_and_labels_are_requested(connect, model):
     for options in ({"version": 1}, {"label": "stable"}):
         scores = [each.score for each in connect(**options).translate(TEXTS)]
         assert_close(scores, greedy, rtol=1e-4)
-    for options in ({"version": 2}, {"label": "canary"}, {}):
+    for options in ({"version": 2}, {"label": "canary"}, {"label": None}):
         scores = [each.score for each in connect(**options).translate(TEXTS)]
         assert_close(scores, beams, rtol=1e-4)
+
+
+@pytest.mark.parametrize("make", [RestClient, GrpcClient])
+def test_a_client_asks_for_the_stable_version(make, server, model):
+    client = make(address_of("rest" if make is RestClient else "grpc", server), "small")
+    greedy = [each.score for each in model.translate(TEXTS, num_beams=1)]
+    assert_close([each.score for each in client.translate(TEXTS)], greedy, rtol=1e-4)
+    client.close()
 
 
 def test_an_unavailable_server_is_asked_again(connect, server):
@@ -142,6 +155,17 @@ def test_a_port_that_nobody_listens_on_is_reported(connect):
     address = f"http://127.0.0.1:{port}" if connect.kind == "rest" else f"127.0.0.1:{port}"
     with pytest.raises(ServerUnavailableError, match=f"127.0.0.1:{port}"):
         connect(address, deadline=0.3).translate(TEXTS)
+
+
+def test_a_client_gives_up_where_nobody_listens(connect):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    address = f"http://127.0.0.1:{port}" if connect.kind == "rest" else f"127.0.0.1:{port}"
+    start = time.monotonic()
+    with pytest.raises(NotListeningError):
+        connect(address, connect_timeout=0.5).translate(TEXTS)
+    assert time.monotonic() - start < 30  # the deadline is 60
 
 
 def test_a_server_that_has_stopped_is_reported(connect, kit, server):
@@ -194,7 +218,7 @@ def test_an_invalid_text_is_named(connect, server):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"version": 1, "label": "stable"}, "`version` or `label`, not both"),
+        ({"version": 1, "label": "canary"}, "`version` or `label`, not both"),
         ({"deadline": 0}, "`deadline` must be a number of seconds above 0"),
         ({"batch_size": 0}, "`batch_size` must be an integer from 1"),
     ],

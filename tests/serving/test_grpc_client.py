@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aiayn_keras.serving import BadAnswerError, grpc_client
+from aiayn_keras.serving import BadAnswerError, GrpcClient, grpc_client
 
 pytest.importorskip("tensorflow_serving")
 import tensorflow as tf
@@ -122,3 +122,18 @@ def test_resources_and_variants_are_refused(number):
 def test_broken_messages_are_refused(data):
     with pytest.raises(BadAnswerError):
         grpc_client.check_num_fields(data)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1", "127.0.0.1:", ":8500", "h:8x", "h:-1"],
+)
+def test_a_port_that_cannot_be_is_refused(address):
+    with pytest.raises(ValueError, match=r"`address` must be a host and a port from 1 to 65535"):
+        GrpcClient(address, "small")
+
+
+def test_a_password_is_refused_and_not_shown():
+    with pytest.raises(ValueError, match=r"must not hold a user or password.*'h:8500'") as caught:
+        GrpcClient("anna:secret@h:8500", "small")
+    assert "secret" not in str(caught.value)

@@ -1,12 +1,15 @@
 """The local page's server: right answers, clear refusals, and nothing for other sites."""
 
 import concurrent.futures
+import contextlib
 import dataclasses
+import time
 
 import pytest
 
 from aiayn_keras.serving.local_page import PageFacts
-from aiayn_keras.serving.local_page.server import MAX_WAITING
+from aiayn_keras.serving.local_page import server as page_server_module
+from aiayn_keras.serving.local_page.server import MAX_CONNECTIONS, MAX_WAITING
 from tests.serving.page_server import (
     FACTS,
     EchoTranslatorDouble,
@@ -246,12 +249,13 @@ def first(futures, count):
     return [next(ended) for _ in range(count)]
 
 
-def test_a_client_that_goes_is_forgotten_waiting_or_not(waiting):
+@pytest.mark.parametrize(("path", "field"), [("/translate", "text"), ("/steps", "source")])
+def test_a_client_that_goes_is_forgotten_waiting_or_not(waiting, path, field):
     server, translator = waiting
     first_client, second_client = server.connect(), server.connect()
     for client, text in ((first_client, "first"), (second_client, "second")):
-        body = f'{{"text": "{text}"}}'
-        client.request("POST", "/translate", body, {"content-type": "application/json"})
+        body = f'{{"{field}": "{text}"}}'
+        client.request("POST", path, body, {"content-type": "application/json"})
         if text == "first":
             assert translator.started.acquire(timeout=30)
     second_client.close()
@@ -265,3 +269,30 @@ def test_a_client_that_goes_is_forgotten_waiting_or_not(waiting):
         assert third.result().json()["translation"] == "third"
     assert translator.abandoned[0] == "first"
     assert set(translator.texts) - set(translator.abandoned) == {"third"}
+
+
+def test_connections_that_ask_nothing_do_not_keep_others_waiting(monkeypatch):
+    monkeypatch.setattr(page_server_module, "SECONDS_IDLE", 1)
+    with PageServer(EchoTranslatorDouble(), FACTS) as page, contextlib.ExitStack() as stack:
+        for _ in range(MAX_CONNECTIONS + 5):
+            idle = stack.enter_context(contextlib.closing(page.connect()))
+            idle.connect()
+        start = time.monotonic()
+        assert page.ask("/", method="GET").status == 200
+        assert time.monotonic() - start < 10
+
+
+def test_a_search_that_nobody_waits_for_ends_after_a_step(folder_translator):
+    steps = []
+
+    class LeftError(Exception):
+        pass
+
+    def leave_at_the_third():
+        steps.append(1)
+        if len(steps) == 3:
+            raise LeftError
+
+    with pytest.raises(LeftError):
+        folder_translator.steps(GIRL, leave_at_the_third)
+    assert len(steps) == 3

@@ -1,5 +1,6 @@
 """The REST client with servers that do not have a model."""
 
+import base64
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -118,3 +119,42 @@ def test_inputs_that_json_cannot_hold_are_refused(connect, handler):
     with pytest.raises(ValueError, match="must be lists of strings or numbers"):
         connect().predict("summarize", text=[object()])
     assert handler.paths == []
+
+
+def test_a_password_is_sent_and_never_shown(connect, handler):
+    client = connect()
+    address = client.url.partition("://")[2].partition("/")[0]
+    seen = []
+
+    def answer(self):
+        seen.append(self.headers["Authorization"])
+        self.send_response(401)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    handler.answer = answer
+    client = RestClient(f"http://anna:p%40ss%3A@{address}", "small")
+    with pytest.raises(ServingError, match="HTTP 401") as caught:
+        client.translate(TEXTS)
+    assert seen == ["Basic " + base64.b64encode(b"anna:p@ss:").decode()]
+    assert "p%40ss" not in str(caught.value) + client.url
+    assert "anna" not in str(caught.value) + client.url
+    with pytest.raises(ServingError, match="HTTP 401"):
+        RestClient(f"http://anna:5%20%E2%82%AC@{address}", "small").translate(TEXTS)
+    assert seen[1] == "Basic " + base64.b64encode("anna:5 €".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://anna:secret@", "http://anna:secret@h/?q", "ftp://anna:secret@h", "anna:secret@h"],
+)
+def test_a_password_is_not_shown_in_a_url_that_is_refused(url):
+    with pytest.raises(ValueError, match="`url` must begin with http") as caught:
+        RestClient(url, "small")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "99999", "-1", "x"])
+def test_a_port_that_cannot_be_is_refused(port):
+    with pytest.raises(ValueError, match="port from 1 to 65535"):
+        RestClient(f"http://127.0.0.1:{port}", "small")

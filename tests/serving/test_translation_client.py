@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from aiayn_keras.serving import RequestRefusedError, ServerUnavailableError
+from aiayn_keras.serving import NotListeningError, RequestRefusedError, ServerUnavailableError
 from aiayn_keras.serving.translation_client import FIRST_WAIT, MAX_WAIT, call_with_retries
 
 
@@ -31,12 +31,27 @@ def test_waits_double_up_to_the_maximum(clock):
         raise ServerUnavailableError("busy")
 
     with pytest.raises(ServerUnavailableError):
-        call_with_retries(call, deadline=60)
+        call_with_retries(call, deadline=60, connect_timeout=5)
     for i, seconds in enumerate(sleeps):
         shortest = min(FIRST_WAIT * 2**i, MAX_WAIT)
         assert shortest <= seconds <= shortest + FIRST_WAIT
     assert max(sleeps) >= MAX_WAIT
     assert sum(sleeps) <= 60
+
+
+def test_an_address_where_nobody_listens_is_soon_given_up(clock):
+    _, sleeps = clock
+
+    def call(seconds):
+        raise NotListeningError("refused")
+
+    with pytest.raises(NotListeningError):
+        call_with_retries(call, deadline=60, connect_timeout=5)
+    assert 2 < sum(sleeps) <= 5
+    sleeps.clear()
+    with pytest.raises(NotListeningError):
+        call_with_retries(call, deadline=1, connect_timeout=5)
+    assert 0 < sum(sleeps) <= 1
 
 
 def test_every_attempt_gets_the_seconds_that_are_left(clock):
@@ -49,7 +64,7 @@ def test_every_attempt_gets_the_seconds_that_are_left(clock):
         raise ServerUnavailableError("busy")
 
     with pytest.raises(ServerUnavailableError):
-        call_with_retries(call, deadline=10)
+        call_with_retries(call, deadline=10, connect_timeout=5)
     assert len(left) > 3
     assert left == pytest.approx([0.0] * len(left), abs=1e-6)
     assert now[0] <= start + 11
@@ -64,7 +79,7 @@ def test_the_answer_of_a_later_attempt_is_returned(clock):
             raise answer
         return answer
 
-    assert call_with_retries(call, deadline=10) == "done"
+    assert call_with_retries(call, deadline=10, connect_timeout=5) == "done"
 
 
 def test_a_refused_request_is_not_repeated(clock):
@@ -74,7 +89,7 @@ def test_a_refused_request_is_not_repeated(clock):
         raise RequestRefusedError("no such model")
 
     with pytest.raises(RequestRefusedError, match="no such model"):
-        call_with_retries(call, deadline=10)
+        call_with_retries(call, deadline=10, connect_timeout=5)
     assert sleeps == []
 
 
@@ -87,7 +102,7 @@ def test_the_first_wait_is_logged_with_its_reason_and_the_end_of_retries(clock, 
         raise ServerUnavailableError("http://host: connection refused.")
 
     with caplog.at_level(logging.INFO, "aiayn_keras"), pytest.raises(ServerUnavailableError):
-        call_with_retries(call, deadline=10)
+        call_with_retries(call, deadline=10, connect_timeout=5)
     (message,) = caplog.messages
     wanted = r"http://host: connection refused. Trying again until \d\d:\d\d:\d\d \(10 s\)."
     assert re.fullmatch(wanted, message)
@@ -97,5 +112,5 @@ def test_the_first_wait_is_logged_with_its_reason_and_the_end_of_retries(clock, 
 
 def test_nothing_is_logged_when_the_server_answers(clock, caplog):
     with caplog.at_level(logging.INFO, "aiayn_keras"):
-        assert call_with_retries(lambda seconds: "done", deadline=10) == "done"
+        assert call_with_retries(lambda seconds: "done", deadline=10, connect_timeout=5) == "done"
     assert caplog.messages == []

@@ -32,6 +32,7 @@ FIELDS = {
         "checkpoint_every": 4,
         "bleu_every": 8,
         "average_checkpoints": 2,
+        "keep": "average",
     },
     "evaluation": {"num_beams": 1, "max_length": 12},
 }

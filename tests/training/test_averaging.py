@@ -6,18 +6,21 @@ import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.training import (
-    RunFolder,
     average_checkpoints,
     list_checkpoints,
     load_recipe,
     save_checkpoint,
     write_average,
 )
-from aiayn_keras.training.averaging import ValidateEMA, chosen_checkpoints, ema_weights
+from aiayn_keras.training.averaging import (
+    KeepWeights,
+    ValidateEMA,
+    checkpoints_in_a_row,
+    ema_weights,
+    expected_updates,
+)
 from aiayn_keras.training.building import build_model
-from aiayn_keras.training.run_folder import write_history
 from tests.helpers import assert_close
-from tests.runs import small_recipe
 
 # === The mean of checkpoints ===
 
@@ -104,50 +107,15 @@ def test_write_average_takes_no_checkpoint_from_before_a_gap(trained_run, tmp_pa
         write_average(run, tmp_path / "mean", last=2)
 
 
-@pytest.fixture(name="folder")
-def folder_of_four_checkpoints(tmp_path):
-    """A `RunFolder` with empty checkpoints of the updates 20 to 80."""
-    folder = RunFolder(tmp_path)
-    folder.checkpoints.mkdir()
-    for update in (20, 40, 60, 80):
-        path_of(folder, update).touch()
-    return folder
-
-
-def path_of(folder, update):
-    return folder.checkpoints / f"update-{update:08d}.0123456789abcdef.weights.h5"
-
-
-def test_a_mean_needs_each_of_the_last_checkpoints(folder):
-    training = small_recipe("training.average_checkpoints=3").training
-    updates = (40, 60, 80)
-    assert chosen_checkpoints(folder, training) == [path_of(folder, update) for update in updates]
-    path_of(folder, 60).unlink()
-    with pytest.raises(
-        ValueError, match="lacks the checkpoint of update 60, which belongs to the mean"
-    ):
-        chosen_checkpoints(folder, training)
-    # At the start of a training there are fewer.
-    for update in (40, 80):
-        path_of(folder, update).unlink()
-    assert chosen_checkpoints(folder, training) == [path_of(folder, 20)]
-
-
-def test_the_best_is_chosen_of_those_that_are_there_and_measured(folder, caplog):
-    training = small_recipe("training.keep_best=true").training
-    figures = {"learning_rate": 0.001, "loss": 3.0, "val_perplexity": 9.0}
-    losses = {20: 2.0, 40: 1.0, 60: 1.5}
-    write_history(
-        folder.history,
-        [{"updates": update, **figures, "val_loss": loss} for update, loss in losses.items()],
-    )
-    assert chosen_checkpoints(folder, training) == [path_of(folder, 40)]
-    assert not caplog.records
-    path_of(folder, 40).unlink()
-    assert chosen_checkpoints(folder, training) == [path_of(folder, 60)]
-    assert "no longer exists" in caplog.text
-    folder.history.unlink()
-    assert chosen_checkpoints(folder, training) == [path_of(folder, 80)]
+def test_checkpoints_in_a_row_follow_the_history_and_before_it_the_period():
+    history = [{"updates": update} for update in (40, 50, 55)]
+    expected = [10, 20, 30, 40, 50, 55]
+    assert expected_updates([50, 55], history, checkpoint_every=10) == expected
+    assert checkpoints_in_a_row(expected, history, 10) == expected
+    assert checkpoints_in_a_row([10, 40, 50, 55], history, 10) == [40, 50, 55]
+    assert checkpoints_in_a_row([20, 30], [], 10) == [20, 30]
+    assert checkpoints_in_a_row([7], [], 10) == [7]
+    assert checkpoints_in_a_row([], [], 10) == []
 
 
 # === The moving average ===
@@ -169,7 +137,7 @@ def fit(model, updates, **options):
     return model.fit(ones, ones, batch_size=1, shuffle=False, verbose=0, **options)
 
 
-class KeepWeights(keras.callbacks.Callback):
+class NoteWeights(keras.callbacks.Callback):
     """Notes the weight in validation and after it."""
 
     def on_test_batch_end(self, batch, logs=None):
@@ -184,7 +152,7 @@ MEAN = 0.75 * (0.75 * 1 + 0.25 * 2) + 0.25 * 3
 
 
 def test_validation_measures_the_mean_and_training_goes_on_from_the_weights():
-    model, notes = model_with_ema(), KeepWeights()
+    model, notes = model_with_ema(), NoteWeights()
     one = np.ones((1, 1))
     history = fit(model, 3, validation_data=(one, one), callbacks=[ValidateEMA(), notes])
     assert_close([notes.mean, notes.weight], [MEAN, 3.0])
@@ -193,7 +161,7 @@ def test_validation_measures_the_mean_and_training_goes_on_from_the_weights():
 
 def test_training_goes_on_after_validation_with_weights_and_mean():
     """On JAX a compiled step uses up the arrays it is given, so mean and weight must be two."""
-    model, notes = model_with_ema(), KeepWeights()
+    model, notes = model_with_ema(), NoteWeights()
     one = np.ones((1, 1))
     options = {"validation_data": (one, one), "callbacks": [ValidateEMA(), notes]}
     fit(model, 3, epochs=2, **options)
@@ -203,6 +171,24 @@ def test_training_goes_on_after_validation_with_weights_and_mean():
         mean = 0.75 * mean + 0.25 * weight
     # The end of `fit` leaves the mean in the model.
     assert_close(model.trainable_variables[0], [[mean]])
+
+
+def test_a_second_fit_goes_on_from_the_weights_and_not_from_their_mean():
+    model, notes = model_with_ema(), KeepWeights()
+    fit(model, 3, callbacks=[notes])
+    assert_close(model.trainable_variables[0], [[3.0]])
+    fit(model, 1, callbacks=[notes])
+    assert_close(model.trainable_variables[0], [[4.0]])
+
+
+def test_the_weights_themselves_can_be_loaded_without_their_mean(tmp_path):
+    model = model_with_ema()
+    fit(model, 3, callbacks=[KeepWeights()])
+    path = save_checkpoint(model, tmp_path, 3)
+    for moving, expected in ((True, MEAN), (False, 3.0)):
+        other = model_with_ema()
+        average_checkpoints(other, [path], moving=moving)
+        assert_close(other.trainable_variables[0], [[expected]])
 
 
 def test_the_mean_starts_with_the_first_weights_and_moves_once_a_batch():

@@ -1,9 +1,6 @@
-import contextlib
 import json
 import logging
-import os
-import signal
-import threading
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -18,12 +15,14 @@ from aiayn_keras.training import (
 )
 from aiayn_keras.training.fitting import (
     Checkpoints,
-    Progress,
+    Position,
     SeedDropout,
     find_start,
-    watch_interrupts,
+    periods,
 )
+from aiayn_keras.training.progress import Progress
 from aiayn_keras.training.run_folder import write_history
+from aiayn_keras.training.stopping import loss_sums, read_loss, save_stopped
 from tests.helpers import assert_close
 from tests.runs import small_recipe
 
@@ -37,11 +36,18 @@ def dense_model(units=3):
     return model
 
 
+def start_of(model, folder):
+    """`find_start` for a run that has a model, a folder and no changes."""
+    return find_start(
+        SimpleNamespace(model=model, folder=folder, changes=[], recipe=small_recipe())
+    )
+
+
 def test_a_place_to_go_on_from_follows_from_the_newest_checkpoint(tmp_path, caplog):
     folder = RunFolder(tmp_path)
     folder.checkpoints.mkdir()
     model = dense_model()
-    start = find_start(model, folder)
+    start = start_of(model, folder)
     assert (start.updates, start.history, start.is_measured) == (0, [], False)
 
     for update in (20, 40):
@@ -49,16 +55,61 @@ def test_a_place_to_go_on_from_follows_from_the_newest_checkpoint(tmp_path, capl
     figures = {"learning_rate": 0.001, "loss": 3.0, "val_loss": 2.0, "val_perplexity": 9.0}
     rows = [{"updates": update, **figures} for update in (20, 40, 60)]
     write_history(folder.history, rows)
-    start = find_start(dense_model(), folder)
+    start = start_of(dense_model(), folder)
     assert start.updates == 40
     # A row is written before its checkpoint: that of update 60 was being written.
     assert start.history == rows[:2]
     assert start.is_measured
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
     write_history(folder.history, rows[:1])
-    start = find_start(dense_model(), folder)
+    start = start_of(dense_model(), folder)
     assert (start.updates, start.history, start.is_measured) == (40, rows[:1], False)
     assert "does not have the figures of update 40" in caplog.text
+
+
+def test_a_later_checkpoint_of_a_stop_is_gone_on_from(tmp_path):
+    folder = RunFolder(tmp_path)
+    model = dense_model()
+    ones = np.ones((1, 2))
+    model.fit(ones, np.ones((1, 3)), verbose=0)
+    save_stopped(model, folder.stopped, 47, loss_sums(model))
+    other = dense_model()
+    start = start_of(other, folder)
+    assert (start.updates, start.history, start.is_measured) == (47, [], False)
+    assert start.loss.count == 1
+    assert start.loss.mean == pytest.approx(float(model.metrics[0].result()))
+    for actual, expected in zip(other.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
+    # Another stop replaces it; a later checkpoint of the training makes it useless.
+    save_stopped(model, folder.stopped, 50, loss_sums(model))
+    assert [update for update, _ in list_checkpoints(folder.stopped)] == [50]
+    folder.checkpoints.mkdir()
+    save_checkpoint(model, folder.checkpoints, 60)
+    assert start_of(other, folder).updates == 60
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"updates": 47, "total": NaN, "count": 1.0}'])
+def test_a_damaged_sum_of_losses_is_left_out_with_a_warning(tmp_path, caplog, content):
+    (tmp_path / "loss.json").write_bytes(content)
+    assert read_loss(tmp_path, 47) is None
+    assert "is damaged: the next training loss begins anew" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("start", "updates", "expected"),
+    [
+        (0, 60, [(0, 60, 20)]),
+        (0, 7, [(0, 7, 7)]),
+        (0, 47, [(0, 40, 20), (40, 47, 7)]),
+        (20, 60, [(20, 60, 20)]),
+        (25, 50, [(25, 40, 15), (40, 50, 10)]),
+        (45, 47, [(45, 47, 2)]),
+        (13, 60, [(13, 20, 7), (20, 60, 20)]),
+        (60, 60, []),
+    ],
+)
+def test_a_checkpoint_ends_every_period_and_the_last_update(start, updates, expected):
+    assert periods(start, updates, checkpoint_every=20) == expected
 
 
 class MaskOfEachEpoch(keras.callbacks.Callback):
@@ -80,10 +131,9 @@ def masks_of_epochs(epochs, initial_epoch=0):
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dropout(0.5), keras.layers.Dense(1)])
     model.compile(optimizer="sgd", loss="mse", jit_compile=False)
     ones, notes = np.ones((3, 2)), MaskOfEachEpoch()
-    callbacks = [
-        SeedDropout(small_recipe("training.checkpoint_every=3", "training.bleu_every=3")),
-        notes,
-    ]
+    position = Position(3 * initial_epoch, batches_per_update=1)
+    run = SimpleNamespace(recipe=small_recipe(), next_batch=lambda updates: updates)
+    callbacks = [position, SeedDropout(run, position), notes]
     options = {"initial_epoch": initial_epoch, "callbacks": callbacks, "verbose": 0}
     model.fit(ones, ones[:, :1], batch_size=1, epochs=epochs, **options)
     return notes.masks
@@ -124,10 +174,10 @@ def test_a_training_without_progress_ends_early_with_its_best_weights(tmp_path):
     settings = (
         "training.updates=300",
         "training.checkpoint_every=10",
-        "training.bleu_every=50",
         "training.average_checkpoints=1",
         "training.patience=2",
-        "training.keep_best=true",
+        "training.keep=best",
+        "training.bleu_every=10",
         "optimizer.peak_learning_rate=0.5",  # so high that it soon gets worse
         "optimizer.ema_momentum=0.5",
         "optimizer.gradient_accumulation_steps=2",
@@ -139,8 +189,21 @@ def test_a_training_without_progress_ends_early_with_its_best_weights(tmp_path):
     assert len(losses) == best + 3 < 30
     kept = dict(list_checkpoints(tmp_path / "checkpoints"))
     assert list(kept) == [history[best]["updates"], history[-1]["updates"]]
+    assert result.delivery.compared_by == "bleu"
+    assert [candidate.updates for candidate in result.delivery.candidates] == [
+        [history[-1]["updates"]],
+        [history[-1]["updates"]],
+        [history[best]["updates"]],
+    ]
+    chosen = next(
+        candidate
+        for candidate in result.delivery.candidates
+        if candidate.name == result.delivery.delivered
+    )
+    assert chosen.bleu == max(candidate.bleu for candidate in result.delivery.candidates)
     expected = small_recipe(*settings).build_model(200)
-    average_checkpoints(expected, [kept[history[best]["updates"]]])
+    path = kept[chosen.updates[0]]
+    average_checkpoints(expected, [path], moving=chosen.is_average)
     for actual, weight in zip(
         result.model.trainable_variables, expected.trainable_variables, strict=True
     ):
@@ -181,7 +244,10 @@ def test_without_a_terminal_there_is_a_line_every_ten_seconds(clock, capsys):
     assert shown == [0, 20, 40, 60, 60]
     assert "40/70 [00:20<00:15,  2.00update/s, loss 3.000, 200 tokens/s]" in lines
     figures = [line for line in lines if "val_loss" in line]
-    assert figures == [f"update {n}: loss 3.000, val_loss 2.000" for n in (10, 20, 30, 40, 50, 60)]
+    assert figures == [
+        f"update {n}: loss 3.000; weights of this update: val_loss 2.000"
+        for n in (10, 20, 30, 40, 50, 60)
+    ]
 
 
 def test_a_training_that_goes_on_shows_the_updates_of_all(clock, capsys):
@@ -194,67 +260,3 @@ def test_a_training_that_goes_on_shows_the_updates_of_all(clock, capsys):
 
 def test_what_never_began_can_be_closed():
     Progress(updates=1, tokens_per_update=1).close()
-
-
-# === Interruption ===
-
-
-class SwallowInterrupt(keras.callbacks.Callback):
-    """Test double of a library that loses the exception of Ctrl-C."""
-
-    def __init__(self, moment):
-        super().__init__()
-        self.updates = 0
-        setattr(self, moment, self.press)
-
-    def press(self, *_, logs=None):
-        with contextlib.suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    def on_train_batch_begin(self, batch, logs=None):
-        self.updates += 1
-
-
-def fit(*callbacks):
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    model.compile(optimizer="sgd", loss="mse", jit_compile=False)
-    ones = np.ones((4, 1))
-    model.fit(ones, ones, batch_size=1, verbose=0, callbacks=list(callbacks))
-
-
-@pytest.mark.parametrize(
-    ("moment", "updates"), [("on_train_batch_end", 1), ("on_epoch_end", 4), ("on_train_end", 4)]
-)
-def test_an_interrupt_that_a_callback_swallows_ends_the_training(moment, updates):
-    double = SwallowInterrupt(moment)
-    with pytest.raises(KeyboardInterrupt), watch_interrupts() as watch:
-        fit(watch, double)
-    assert double.updates == updates
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_interrupt_is_raised():
-    with pytest.raises(KeyboardInterrupt), watch_interrupts():
-        os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_other_handlers_and_threads_are_left_alone():
-    def handler(number, frame):
-        pass
-
-    usual = signal.signal(signal.SIGINT, handler)
-    try:
-        with watch_interrupts():
-            assert signal.getsignal(signal.SIGINT) is handler
-    finally:
-        signal.signal(signal.SIGINT, usual)
-    watches = []
-
-    def in_a_thread():
-        with watch_interrupts() as watch:
-            watches.append((watch, signal.getsignal(signal.SIGINT)))
-
-    thread = threading.Thread(target=in_a_thread)
-    thread.start()
-    thread.join()
-    assert watches[0][1] is usual

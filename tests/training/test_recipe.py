@@ -175,7 +175,10 @@ def test_an_unknown_recipe_gets_the_names():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("training.updates=300", "must be a multiple of `checkpoint_every`=250"),
+        ("training.bleu_every=300", "must be a multiple of `checkpoint_every`=250"),
+        ("training.monitor=blue", "`training.monitor`: give loss, bleu, chrf, or a function of"),
+        ("training.callbacks=[print]", "`training.callbacks`: "),
+        ("training.keep=mean", "'best', 'average' or 'last'"),
         ("training.updates=many", "`training.updates`: .*integer.*'many'"),
         ("model.dropout=1.0", "`model.dropout`: .*less than 1"),
         ("model.dropout=0.995", "`dropout` must be at least 0 and at most 0.99"),

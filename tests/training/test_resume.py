@@ -44,13 +44,36 @@ def test_the_model_folder_of_an_average_is_not_a_training(tmp_path):
 
 def test_only_the_same_recipe_goes_on(tmp_path):
     folder = RunFolder(tmp_path)
-    folder.recipe.write_text(small_recipe("training.seed=2", "evaluation.num_beams=3").to_yaml())
-    check_recipe(folder, small_recipe("training.seed=2", "evaluation.num_beams=3"))
+    folder.recipe.write_text(small_recipe("training.seed=2", "model.dropout=0.3").to_yaml())
+    assert check_recipe(folder, small_recipe("training.seed=2", "model.dropout=0.3")) == {}
     with pytest.raises(
         FileExistsError,
-        match=r"`training.seed` \(2 there, 1 here\); `evaluation.num_beams` \(3 there, 2 here\)",
+        match=r"`model.dropout` \(0.3 there, 0.1 here\); `training.seed` \(2 there, 1 here\)",
     ):
         check_recipe(folder, small_recipe())
+
+
+def test_a_changeable_field_may_differ_but_not_undo_updates(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.recipe.write_text(small_recipe("evaluation.num_beams=3").to_yaml())
+    changed = check_recipe(folder, small_recipe("training.updates=47"))
+    assert changed == {"training.updates": (60, 47), "evaluation.num_beams": (3, 2)}
+    folder.stopped.mkdir()
+    (folder.stopped / f"update-00000048.{'0' * 16}.weights.h5").touch()
+    check_recipe(folder, small_recipe("training.updates=48"))
+    with pytest.raises(RecipeError, match=r"`training.updates`=47 must be at least 48"):
+        check_recipe(folder, small_recipe("training.updates=47"))
+
+
+def test_a_finished_training_goes_on_if_something_changes(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.recipe.write_text(small_recipe().to_yaml())
+    folder.evaluation.touch()
+    assert check_recipe(folder, small_recipe("training.updates=80")).keys() == {"training.updates"}
+    with pytest.raises(FileExistsError, match="holds a finished training:"):
+        check_recipe(folder, small_recipe())
+    with pytest.raises(FileExistsError, match=r"a finished training of another recipe.*seed"):
+        check_recipe(folder, small_recipe("training.seed=2"))
 
 
 def test_a_recipe_from_before_an_option_was_there_has_its_default(tmp_path):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from aiayn_keras.training import list_checkpoints, train
-from aiayn_keras.training.fitting import Checkpoints, Validation
+from aiayn_keras.training.fitting import Checkpoints
+from aiayn_keras.training.validation import Validation
 from tests.helpers import assert_close
 from tests.runs import small_recipe
 
@@ -68,8 +69,9 @@ def test_a_training_stopped_twice_goes_on_to_the_same_weights_and_history(traine
         with pytest.raises(KeyboardInterrupt):
             train(small_recipe(), folder)
         assert [update for update, _ in list_checkpoints(folder / "checkpoints")] == [20, 40]
+        assert [update for update, _ in list_checkpoints(folder / "stopped")] == [47]
         patch.undo()
-        patch.setattr(Validation, "bleu", be_killed)
+        patch.setattr(Validation, "translations", be_killed)
         with pytest.raises(SystemExit):
             train(small_recipe(), folder)
     # The checkpoint comes before BLEU.
@@ -91,7 +93,7 @@ def test_a_training_stopped_twice_goes_on_to_the_same_weights_and_history(traine
 
 
 def test_a_finished_training_is_not_overwritten(trained_run):
-    with pytest.raises(FileExistsError, match="holds a finished training"):
+    with pytest.raises(FileExistsError, match=r"holds a finished training.*training\.updates"):
         train(small_recipe(), trained_run)
 
 

@@ -86,13 +86,14 @@ class FolderTranslator:
 
         return attention_explorer(self._model.attention_maps(source, target))
 
-    def steps(self, source):
+    def steps(self, source, report=None):
         """Returns a page that shows the search for a sentence's translation step by step.
 
         It also shows a few other numbers of beams and exponents than the model's own.
 
         Args:
             source: A sentence.
+            report: Function called after each step; an exception from it ends the search.
 
         Returns:
             `DecodingSteps`.
@@ -107,7 +108,9 @@ class FolderTranslator:
         own = options.pop("num_beams"), options.pop("length_penalty")
         beams = sorted({*_RECORDED_BEAMS, min(own[0], _MAX_RECORDED_BEAMS)})
         alphas = sorted({*_RECORDED_ALPHAS, own[1]})
-        return decoding_steps(self._model.record_search(source, beams, alphas, **options))
+        progress = report and (lambda _: report())
+        record = self._model.record_search(source, beams, alphas, progress=progress, **options)
+        return decoding_steps(record)
 
 
 def _as_served(hypothesis):

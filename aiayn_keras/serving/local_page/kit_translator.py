@@ -9,7 +9,7 @@ import numpy as np
 import pydantic
 
 from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import check_checksums, read_bytes
+from aiayn_keras.common.files import check_checksums, check_is_utf8, read_bytes
 from aiayn_keras.common.kit_graphs import check_kit_graph
 from aiayn_keras.serving.answers import check_outputs
 from aiayn_keras.serving.local_page.folder_translator import BATCH_SIZE
@@ -88,6 +88,7 @@ class KitTranslator:
         import tensorflow as tf
         import tensorflow_text  # noqa: F401 - the graph has its ops
 
+        check_is_utf8(version)
         check_checksums(version)
         path = version / NOTES
         remedy = "Export the model again."

@@ -148,8 +148,8 @@ class Application:
     def _steps(self, environ):
         request = requests.read_request(environ, requests.StepsRequest)
         requests.check_length(request.source, requests.MAX_WATCHED)
-        with self._turns.turn(_is_gone(environ)):
-            steps = self._translator.steps(request.source)
+        with self._turns.turn(_is_gone(environ)) as check_wanted:
+            steps = self._translator.steps(request.source, check_wanted)
         return _json({"page": steps.page, "height": steps.height})
 
 

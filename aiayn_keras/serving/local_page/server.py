@@ -9,7 +9,10 @@ import threading
 from aiayn_keras.serving.local_page.requests import MAX_REQUEST_BYTES
 
 _LOOPBACK = "127.0.0.1"
-MAX_CONNECTIONS = 100
+MAX_CONNECTIONS = 400
+SECONDS_IDLE = 5
+"""Seconds after which a connection that asks nothing is closed, so that others get its place."""
+
 MAX_HEADER_BYTES = 1 << 14
 
 MAX_WAITING = 16
@@ -109,6 +112,8 @@ def open_server(application, listener):
         # More than may wait for the model, so that other requests are answered or refused at once.
         threads=MAX_WAITING + 8,
         connection_limit=MAX_CONNECTIONS,
+        channel_timeout=SECONDS_IDLE,
+        cleanup_interval=1,
         # Reading on during a request shows whether the client is gone.
         channel_request_lookahead=1,
         max_request_body_size=MAX_REQUEST_BYTES,

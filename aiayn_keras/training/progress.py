@@ -1,0 +1,62 @@
+"""The progress of a training on the terminal: a bar, and a line of figures for each checkpoint."""
+
+import sys
+
+import keras
+
+from aiayn_keras.common.progress import open_progress
+
+
+class Progress(keras.callbacks.Callback):
+    """Shows the loss, target tokens per second and the time left for all updates.
+
+    Args:
+        updates: Number of updates of the whole training.
+        tokens_per_update: Mean number of real target tokens in an update.
+        done: Number of updates done before, when a training goes on.
+        batches_per_update: Number of batches that make an update.
+        measured: Name of the weights that validation figures are of.
+    """
+
+    def __init__(
+        self,
+        updates,
+        tokens_per_update,
+        done=0,
+        batches_per_update=1,
+        measured="weights of this update",
+    ):
+        super().__init__()
+        self.updates = updates
+        self.tokens_per_update = tokens_per_update
+        self.done = done
+        self.batches_per_update = batches_per_update
+        self.measured = measured
+        self._bar = None
+
+    def on_train_begin(self, logs=None):
+        if self._bar is None:
+            self._bar = open_progress(
+                total=self.updates, initial=self.done, unit="update", smoothing=0.1
+            )
+
+    def on_train_batch_end(self, batch, logs=None):
+        if (batch + 1) % self.batches_per_update:
+            return
+        shown = f"loss {float(logs['loss']):.3f}"
+        if rate := self._bar.format_dict["rate"]:
+            shown += f", {rate * self.tokens_per_update:,.0f} tokens/s"
+        self._bar.set_postfix_str(shown, refresh=False)
+        self._bar.update()
+
+    def on_epoch_end(self, epoch, logs=None):
+        names = [name for name in logs if name.startswith("val_")]
+        figures = ", ".join(f"{name} {logs[name]:.3f}" for name in names)
+        line = f"update {self._bar.n:,}: loss {logs['loss']:.3f}; {self.measured}: {figures}"
+        if sys.stderr is not None:  # like the bar: standard output is for results
+            self._bar.write(line, file=sys.stderr)
+
+    def close(self):
+        """Ends the bar, also after an interruption."""
+        if self._bar is not None:
+            self._bar.close()

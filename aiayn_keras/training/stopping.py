@@ -1,0 +1,220 @@
+"""Stopping a training by Ctrl-C or SIGTERM at the end of an update, with a checkpoint of it.
+
+That checkpoint, in the folder `stopped` of the training, is only there to go on from: it is never
+averaged, compared or delivered by the training, so a training that was stopped ends as if it had
+not been.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+import signal
+import threading
+from typing import Annotated
+
+import keras
+import pydantic
+from pydantic import Field, PositiveInt
+
+from aiayn_keras.common.files import read_bytes, write_text
+from aiayn_keras.training.checkpoints import save_checkpoint
+
+logger = logging.getLogger(__name__)
+
+_LOSS = "loss.json"
+_MAX_LOSS_BYTES = 1_000
+_Float = Annotated[float, Field(allow_inf_nan=False)]
+
+
+# === The checkpoint ===
+
+
+class LossSoFar(pydantic.BaseModel):
+    """Keras' sums for the mean loss since the last checkpoint that was measured.
+
+    Attributes:
+        updates: Number of updates done.
+        total: Sum of the losses.
+        count: Their number, as Keras counts.
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True)
+
+    updates: PositiveInt
+    total: _Float
+    count: _Float
+
+    @property
+    def mean(self):
+        """The mean loss."""
+        return self.total / max(self.count, 1.0)
+
+    def give_to(self, model):
+        """Lets the model's own mean begin with these sums."""
+        loss = _loss_of(model)
+        loss.total.assign(self.total)
+        loss.count.assign(self.count)
+
+
+def save_stopped(model, folder, updates, sums):
+    """Writes the checkpoint of a stopped training in place of an earlier one.
+
+    Args:
+        model: The model, between two updates.
+        folder: `RunFolder.stopped`.
+        updates: Number of updates done.
+        sums: The `loss_sums` of the training since the last checkpoint that was measured.
+    """
+    folder.mkdir(exist_ok=True)
+    write_text(folder / _LOSS, json.dumps({"updates": updates, **sums}))
+    path = save_checkpoint(model, folder, updates)
+    for other in folder.glob("update-*"):
+        if other != path and not other.is_dir():
+            other.unlink()
+
+
+def read_loss(folder, updates):
+    """Reads the `LossSoFar` at an update; `None` if it was not written, or is damaged."""
+    path = folder / _LOSS
+    if not os.path.lexists(path):
+        return None
+    try:
+        loss = LossSoFar.model_validate_json(read_bytes(path, _MAX_LOSS_BYTES))
+    except (OSError, pydantic.ValidationError):
+        logger.warning("%s is damaged: the next training loss begins anew.", path)
+        return None
+    return loss if loss.updates == updates else None
+
+
+def discard_stopped(folder):
+    """Deletes the checkpoint of a stopped training, once there is a later one."""
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)
+
+
+def loss_sums(model):
+    """The sums from which a model computes its mean loss, as fields of `LossSoFar`."""
+    loss = _loss_of(model)
+    return {
+        name: float(keras.ops.convert_to_numpy(getattr(loss, name))) for name in ("total", "count")
+    }
+
+
+def _loss_of(model):
+    return next(metric for metric in model.metrics if metric.name == "loss")
+
+
+# === The signals ===
+
+
+@contextlib.contextmanager
+def watch_signals(position=None, save=None):
+    """Lets SIGINT (Ctrl-C) and SIGTERM end a `fit` in the block after the update in progress.
+
+    The signal is noted, and answered at the end of the update: `save` writes a checkpoint, then
+    SIGINT raises a `KeyboardInterrupt` and SIGTERM a `SystemExit(143)`. A second signal does so at
+    once. Without `save`, and between updates, so does the first; if a library swallows the
+    exception, the note ends the training before its next batch, or the block.
+
+    A signal that is handled differently (outside the main thread, by a handler of the caller, or
+    not at all) is left alone.
+
+    Args:
+        position: The `Position` of the training.
+        save: Function of the number of updates done and of the `loss_sums`, or `None`.
+
+    Yields:
+        A `StopAtUpdate`, the first callback for `fit`.
+    """
+    stop = StopAtUpdate(position, save)
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    is_main = threading.current_thread() is threading.main_thread()
+    ours = [each for each in usual if is_main and signal.getsignal(each) is usual[each]]
+    for each in ours:
+        signal.signal(each, stop.note)
+    try:
+        yield stop
+        stop.check()
+    finally:
+        for each in ours:
+            signal.signal(each, usual[each])
+
+
+class StopAtUpdate(keras.callbacks.Callback):
+    """Ends `fit` at the end of an update, once a signal has been noted.
+
+    Args:
+        position: The `Position` of the training.
+        save: Function of the number of updates done and of the `loss_sums`, or `None`.
+    """
+
+    def __init__(self, position, save):
+        super().__init__()
+        self._position, self._save = position, save
+        self._signal, self._waits = None, False
+        self._sums = None
+        self._saved = None if position is None else position.updates
+
+    def note(self, number, frame):
+        """Handles a signal."""
+        is_second, self._signal = self._signal is not None, number
+        if is_second or not self._waits:
+            self.check()
+
+    def check(self):
+        """Raises the exception of the signal, if there was one."""
+        if self._signal == signal.SIGTERM:
+            raise SystemExit(128 + signal.SIGTERM)
+        if self._signal is not None:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def at_once(self):
+        """Answers signals at once within the block: there is nothing to save."""
+        waited, self._waits = self._waits, False
+        try:
+            self.check()
+            yield
+        finally:
+            self._waits = waited
+
+    def on_train_begin(self, logs=None):
+        self._waits = self._save is not None
+
+    def on_train_end(self, logs=None):
+        self._waits = False
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._sums = None
+
+    def on_test_begin(self, logs=None):
+        self._sums = loss_sums(self.model)  # validation is about to begin its own
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self._stop_between_updates()
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._stop_between_updates()
+
+    def on_test_batch_end(self, batch, logs=None):
+        if self._signal is not None:  # what was measured is thrown away
+            self.model.stop_evaluating = True
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._stop_between_updates()
+
+    def saved(self):
+        """Notes that a checkpoint of this moment exists."""
+        self._saved = self._position.updates
+
+    def _stop_between_updates(self):
+        if self._signal is None:
+            return
+        if self._save is not None:
+            if not self._position.is_between_updates:
+                return
+            if self._position.updates != self._saved:
+                self._save(self._position.updates, self._sums or loss_sums(self.model))
+        self.check()

@@ -1,0 +1,169 @@
+"""Use of a training before its end: the model of a checkpoint, and the state of the training.
+
+Reading changes nothing in the folder, so a training may be running there.
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.training.averaging import average_checkpoints, read_beginning
+from aiayn_keras.training.building import build_model, build_translator, copy_weights
+from aiayn_keras.training.changes import comparable, read_changes
+from aiayn_keras.training.checkpoints import list_checkpoints
+from aiayn_keras.training.delivery import Delivery, read_delivery
+from aiayn_keras.training.recipe import Recipe, load_recipe
+from aiayn_keras.training.resume import read_recipe_text
+from aiayn_keras.training.run_folder import RunFolder, best_update, read_history
+
+BEST, LAST = "best", "last"
+"""Names of checkpoints, besides numbers of updates."""
+
+
+@dataclass(frozen=True)
+class LoadedCheckpoint:
+    """The model of a checkpoint.
+
+    Attributes:
+        model: A `TransformerSeq2SeqLM` that takes text.
+        updates: Number of updates done.
+        description: Words for which one it is.
+    """
+
+    model: TransformerSeq2SeqLM
+    updates: int
+    description: str
+
+
+def load_from_checkpoint(run, checkpoint=BEST):
+    """Makes the model of a checkpoint of a training, finished or not.
+
+    Where the optimizer keeps a moving average of the weights, the model has that.
+
+    Args:
+        run: Folder of the training.
+        checkpoint: Number of its updates; `"last"`; or `"best"`, the best of those that exist by
+            the recipe's `training.monitor`.
+
+    Returns:
+        A `LoadedCheckpoint`.
+
+    Raises:
+        FileNotFoundError: If the folder holds no training, or no such checkpoint.
+        ValueError: If a file of the training is damaged.
+    """
+    folder = RunFolder(Path(run))
+    if not folder.recipe.is_file():
+        raise FileNotFoundError(f"{run} does not hold a training: it has no recipe.")
+    read_recipe_text(folder)
+    recipe = load_recipe(folder.recipe)
+    tokenizer, initial = read_beginning(folder, recipe)
+    updates, description = _find(folder, recipe, checkpoint)
+    model = build_model(recipe, tokenizer, initial)
+    average_checkpoints(model, [_list_all(folder)[updates]])
+    translator = build_translator(model, recipe, tokenizer, initial)
+    copy_weights(model, translator)
+    return LoadedCheckpoint(translator, updates, description)
+
+
+def _list_all(folder):
+    """Maps updates to the paths of their checkpoints, that of a stop included."""
+    return dict([*list_checkpoints(folder.stopped), *list_checkpoints(folder.checkpoints)])
+
+
+def _find(folder, recipe, checkpoint):
+    """Finds the update that a name or a number stands for, and words for it."""
+    existing = _list_all(folder)
+    if not existing:
+        raise FileNotFoundError(
+            f"{folder.path} has no checkpoint yet: its first one is written after "
+            f"{min(recipe.training.checkpoint_every, recipe.training.updates):,} updates."
+        )
+    last, monitor = max(existing), recipe.training.monitor
+    if checkpoint == LAST:
+        return last, "its newest checkpoint"
+    if checkpoint == BEST:
+        history = comparable(
+            read_history(folder.history, last), read_changes(folder.changes), monitor
+        )
+        best = best_update(history, monitor, among=existing)
+        if best is None:
+            return last, f"its newest checkpoint, since {monitor} has not been measured"
+        return best, f"its best checkpoint by {monitor}"
+    if checkpoint not in existing:
+        raise FileNotFoundError(
+            f"{folder.path} has no checkpoint of update {checkpoint}. It has: "
+            f"{', '.join(map(str, sorted(existing)))}."
+        )
+    return checkpoint, "the checkpoint that was asked for"
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """The state of a training.
+
+    Attributes:
+        recipe: Its `Recipe`.
+        is_finished: Whether it has delivered a model.
+        updates: Number of updates of the newest checkpoint.
+        checkpoints: Updates of the checkpoints that exist, oldest first.
+        history: List of dictionaries, one for each measured checkpoint.
+        best: Update of the best row by the monitor; `None` if nothing was measured.
+        changes: List of `Change`.
+        delivery: The `Delivery`, once finished.
+        seconds_left: Time for the remaining updates at the pace of the last two checkpoints;
+            `None` if it is unknown.
+    """
+
+    recipe: Recipe
+    is_finished: bool
+    updates: int
+    checkpoints: list[int]
+    history: list = dataclasses.field(repr=False)
+    best: int | None
+    changes: list
+    delivery: Delivery | None
+    seconds_left: float | None
+
+
+def read_state(run):
+    """Reads the `TrainingState` of a folder.
+
+    Raises:
+        FileNotFoundError: If the folder holds no training.
+        ValueError: If a file of the training is damaged.
+    """
+    folder = RunFolder(Path(run))
+    if not folder.recipe.is_file():
+        raise FileNotFoundError(f"{run} does not hold a training: it has no recipe.")
+    recipe, existing = load_recipe(folder.recipe), _list_all(folder)
+    updates = max(existing, default=0)
+    history = read_history(folder.history, updates)
+    changes, monitor = read_changes(folder.changes), recipe.training.monitor
+    return TrainingState(
+        recipe=recipe,
+        is_finished=folder.evaluation.is_file(),
+        updates=updates,
+        checkpoints=sorted(existing),
+        history=history,
+        best=best_update(comparable(history, changes, monitor), monitor),
+        changes=changes,
+        delivery=read_delivery(folder.candidates),
+        seconds_left=_seconds_left(folder, recipe.training.updates - updates),
+    )
+
+
+def _seconds_left(folder, updates_left):
+    """Estimates the time for some updates from when the last two checkpoints were written."""
+    newest = list_checkpoints(folder.checkpoints)[-2:]
+    if len(newest) < 2 or updates_left <= 0:
+        return None
+    (before, old), (after, new) = newest
+    try:
+        seconds = new.stat().st_mtime - old.stat().st_mtime
+    except FileNotFoundError:  # the training is running, and has let go of it
+        return None
+    pace = seconds / (after - before)
+    return pace * updates_left if pace > 0 and math.isfinite(pace) else None

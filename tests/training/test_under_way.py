@@ -1,0 +1,126 @@
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from aiayn_keras.training import (
+    RunFolder,
+    list_checkpoints,
+    load_from_checkpoint,
+    read_state,
+)
+from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
+from tests.training.changing import short_recipe, train_until
+
+
+@pytest.fixture(scope="module")
+def stopped_run(tmp_path_factory):
+    """Folder of a training of six updates that was stopped after five."""
+    folder = tmp_path_factory.mktemp("runs") / "stopped"
+    train_until(short_recipe("training.bleu_every=6"), folder, 5)
+    return folder
+
+
+def test_the_best_checkpoint_so_far_is_used_unless_another_is_asked_for(stopped_run):
+    best = load_from_checkpoint(stopped_run)
+    assert (best.updates, best.description) == (4, "its best checkpoint by loss")
+    last = load_from_checkpoint(stopped_run, "last")
+    assert (last.updates, last.description) == (5, "its newest checkpoint")
+    second = load_from_checkpoint(stopped_run, 2)
+    embeddings = [
+        np.asarray(loaded.model.backbone.token_embedding.embeddings)
+        for loaded in (second, best, last)
+    ]
+    assert not np.array_equal(embeddings[0], embeddings[1])
+    assert not np.array_equal(embeddings[1], embeddings[2])
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint of update 3\. It has: 2, 4, 5\."):
+        load_from_checkpoint(stopped_run, 3)
+
+
+def test_what_was_never_measured_cannot_be_the_best(stopped_run, tmp_path):
+    folder = shutil.copytree(stopped_run, tmp_path / "run")
+    (folder / "history.json").unlink()
+    loaded = load_from_checkpoint(folder)
+    assert loaded.updates == 5
+    assert loaded.description == "its newest checkpoint, since loss has not been measured"
+
+
+def test_a_training_without_a_checkpoint_says_when_there_is_one(stopped_run, tmp_path):
+    folder = shutil.copytree(stopped_run, tmp_path / "run")
+    shutil.rmtree(folder / "checkpoints")
+    shutil.rmtree(folder / "stopped")
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint yet: its first .* after 2 updates"):
+        load_from_checkpoint(folder)
+    with pytest.raises(FileNotFoundError, match="does not hold a training"):
+        load_from_checkpoint(tmp_path)
+
+
+def test_the_state_tells_progress_and_the_time_left(stopped_run):
+    folder = RunFolder(stopped_run)
+    (_, before), (_, after) = list_checkpoints(folder.checkpoints)
+    os.utime(before, (1000, 1000))
+    os.utime(after, (1010, 1010))
+    state = read_state(stopped_run)
+    assert (state.updates, state.is_finished, state.best) == (5, False, 4)
+    assert state.checkpoints == [2, 4, 5]
+    assert [row["updates"] for row in state.history] == [2, 4]
+    assert [change.updates for change in state.changes] == [0]
+    assert state.delivery is None
+    assert state.seconds_left == pytest.approx(1 * 10 / 2)
+    os.utime(after, (1000, 1000))
+    assert read_state(stopped_run).seconds_left is None
+
+
+# === The commands ===
+
+
+def test_info_shows_an_unfinished_training(stopped_run):
+    result = run("info", stopped_run)
+    assert result.exit_code == 0, result.output
+    assert "not finished: 5 of 6 updates (83%) are saved" in result.stdout
+    assert "checkpoints           2, 4, 5" in result.stdout
+    assert "best by loss          update 4" in result.stdout
+    assert result.stdout.count("update 0, 20") == 1
+
+
+def test_commands_use_a_checkpoint_and_say_so(stopped_run, tmp_path):
+    source = write_lines(tmp_path / "source.en", SOURCES)
+    limits = ("--num-beams", 1, "--max-length", 4)
+    result = run("translate", stopped_run, "--input", source, *limits)
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == len(SOURCES)
+    said = f"The training in {stopped_run} is not finished; its best checkpoint by loss is used, "
+    assert f"{said}that of update 4." in result.stderr
+    output = ("--output", tmp_path)
+    arguments = ("export", "preset", stopped_run, *output, "--name", "five", "--checkpoint", "last")
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert "its newest checkpoint is used, that of update 5." in result.stderr
+    assert run("info", tmp_path / "five").exit_code == 0
+    assert_one_clear_line(
+        run("translate", stopped_run, "--input", source, "--checkpoint", 3), "no checkpoint of up"
+    )
+
+
+@pytest.mark.parametrize("checkpoint", ["", "first", "-1", "1.5", "99999999999", "²"])
+def test_a_checkpoint_has_a_name_or_a_number(stopped_run, checkpoint):
+    result = run("translate", stopped_run, "--checkpoint", checkpoint)
+    assert result.exit_code == 2
+    assert "is not best, last or a number of updates" in result.stderr
+
+
+def test_a_finished_training_has_its_checkpoints_too(trained_run, tmp_path):
+    arguments = ("--output", tmp_path, "--name", "early", "--checkpoint", 40)
+    result = run("export", "preset", trained_run, *arguments)
+    assert result.exit_code == 0, result.output
+    assert "is finished; the checkpoint that was asked for is used, that of up" in result.stderr
+    assert not (tmp_path / "early/evaluation.json").exists()  # it is of other weights
+    assert (tmp_path / "early/history.json").exists()
+
+
+def test_a_job_needs_a_delivered_model(stopped_run, tmp_path):
+    source = write_lines(tmp_path / "source.en", SOURCES)
+    result = run("translate", stopped_run, "--input", source, "--output", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "--output needs a delivered model" in result.stderr
