@@ -158,14 +158,16 @@ def describe_bad_lines(bad, num_lines):
     groups = {}
     for each in bad:
         groups.setdefault((each.file, each.kind), []).append(each)
-    parts = [
-        f"{file}, {_ranges([each.line for each in found])}: "
-        f"{found[0].reason if len(found) == 1 else kind}"
-        for (file, kind), found in groups.items()
-    ]
+    parts, last = [], None
+    for (file, kind), found in groups.items():
+        place = "" if file == last else f"{file}, "
+        reason = found[0].reason if len(found) == 1 else kind
+        parts.append(f"{place}{_ranges([each.line for each in found])}: {reason}")
+        last = file
     more = [f"and {len(parts) - _MAX_REASONS} more kinds"] if len(parts) > _MAX_REASONS else []
     shown = "; ".join(parts[:_MAX_REASONS] + more)
-    return f"{len(bad):,} of {num_lines:,} lines cannot be used: {shown}"
+    num_bad = len({each.line for each in bad})
+    return f"{num_bad:,} of {num_lines:,} lines cannot be used: {shown}"
 
 
 def _ranges(numbers):

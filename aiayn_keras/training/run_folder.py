@@ -45,6 +45,7 @@ class RunFolder:
     tokenizer = property(lambda self: self.path / "tokenizer.spm")
     target_tokenizer = property(lambda self: self.path / "target_tokenizer.spm")
     inputs = property(lambda self: self.path / "inputs.json")
+    bad_lines = property(lambda self: self.path / "bad_lines.jsonl")
     lock = property(lambda self: self.path / "training.lock")
     history = property(lambda self: self.path / "history.json")
     changes = property(lambda self: self.path / "changes.json")
