@@ -9,6 +9,7 @@ import sys
 
 import click
 
+from aiayn_keras_cli.check import check
 from aiayn_keras_cli.convert import convert
 from aiayn_keras_cli.evaluate import evaluate, score
 from aiayn_keras_cli.export import export
@@ -22,6 +23,7 @@ from aiayn_keras_cli.translate import translate
 __all__ = ["main"]
 
 _COMMANDS = (
+    check,
     prepare,
     train,
     convert,
