@@ -14,6 +14,7 @@ from aiayn_keras_cli.convert import convert
 from aiayn_keras_cli.evaluate import evaluate, score
 from aiayn_keras_cli.export import export
 from aiayn_keras_cli.info import info
+from aiayn_keras_cli.recipe import recipe
 from aiayn_keras_cli.request import request
 from aiayn_keras_cli.running import CommandGroup
 from aiayn_keras_cli.serve import serve
@@ -24,6 +25,7 @@ __all__ = ["main"]
 
 _COMMANDS = (
     check,
+    recipe,
     prepare,
     train,
     convert,

@@ -1,4 +1,4 @@
-"""`aiayn-keras check` and `recipe`: faults of a parallel text, and a recipe that fits it."""
+"""`aiayn-keras check`: faults of a parallel text, and a copy without them."""
 
 import contextlib
 import itertools
@@ -44,7 +44,7 @@ def _language(side):
 
 
 def text_options(command):
-    """Gives a command the arguments of `_read`."""
+    """Gives a command the arguments of `read_texts`, and the languages."""
     for option in (
         _language("target"),
         _language("source"),
@@ -110,7 +110,7 @@ def check(
     texts_of = dict(zip(texts.train.lines, texts.train.text, strict=True))
     if listed is not None:
         rows = (_as_row(finding, texts_of) for finding in checked.findings)
-        _write(listed, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+        write_file(listed, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
     if cleaned:
         _write_cleaned(cleaned, checked.cleaned)
     if as_json:
@@ -136,9 +136,7 @@ class Texts:
 
         self.files, self.held_out_files, self.languages = files, held_out, languages
         self.train = read_pairs_and_bad_lines(*files)
-        self.held_out = {
-            name: read_pairs_and_bad_lines(*paths) for name, paths in held_out.items()
-        }
+        self.held_out = {name: read_pairs_and_bad_lines(*paths) for name, paths in held_out.items()}
 
 
 def read_texts(corpus, validation, test):
@@ -194,25 +192,31 @@ def _check_outputs(cleaned, listed, texts):
     read = {Path(file).resolve() for file in files}
     for path in (*cleaned, *([listed] if listed else ())):
         if path.resolve() in read:
-            raise click.UsageError(f"{path} is a file that is checked: choose another one to write.")
+            raise click.UsageError(f"{path} is being checked: choose another file to write.")
 
 
-def _write(path, text):
+def write_file(path, text):
+    """Writes a text file, and the folder that it is in."""
     from aiayn_keras.common.files import write_text
 
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
 
 
-def _write_cleaned(paths, pairs):
+def as_tsv(pairs):
+    """Writes pairs as tab-separated lines."""
     from aiayn_keras.common.text_files import without_breaks
 
+    rows = ("\t".join(map(without_breaks, pair)) for pair in pairs)
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _write_cleaned(paths, pairs):
     if len(paths) == 1:
-        rows = ("\t".join(map(without_breaks, pair)) for pair in pairs)
-        _write(paths[0], "".join(f"{row}\n" for row in rows))
+        write_file(paths[0], as_tsv(pairs))
         return
     for path, side in zip(paths, (0, 1), strict=True):
-        _write(path, "".join(f"{pair[side]}\n" for pair in pairs))
+        write_file(path, "".join(f"{pair[side]}\n" for pair in pairs))
 
 
 def _as_row(finding, texts_of):
@@ -243,7 +247,7 @@ def _show(checked, texts_of, cleaned):
     click.echo(describe_text(checked))
     for kind, count in checked.counts().items():
         share = 100 * count / checked.num_lines
-        click.echo(f"\n{count:>9,} {KINDS[kind]} ({kind}, {share:.2g} %)")
+        click.echo(f"\n{count:>9,} {KINDS[kind]} ({kind}, {share:.2f} %)")
         examples = [finding for finding in checked.findings if finding.kind == kind]
         for finding in examples[:_MAX_EXAMPLES]:
             pair = texts_of.get(finding.line)
@@ -256,9 +260,8 @@ def _show(checked, texts_of, cleaned):
     if checked.findings:
         files = " and ".join(map(str, cleaned)) or "A cleaned copy (--clean FILE)"
         verb = "has" if len(cleaned) < 2 else "have"
-        click.echo(
-            f"{files} {verb} {len(checked.cleaned):,} pairs, {checked.num_mended():,} of them mended."
-        )
+        mended = f"{checked.num_mended():,} of them mended"
+        click.echo(f"{files} {verb} {len(checked.cleaned):,} pairs, {mended}.")
 
 
 def describe_text(checked):

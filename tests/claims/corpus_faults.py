@@ -14,13 +14,12 @@ import argparse
 import collections
 import dataclasses
 import html
-import os
 import random
 import re
 import sys
+import tempfile
 from pathlib import Path
 
-TEST_PAIRS = 1_000
 _MIN_WORDS = 5
 _GERMAN = (
     "Ein kleiner Junge läuft über die Straße.",
@@ -53,11 +52,12 @@ class Corpus:
     test: list
 
 
-def plant(pairs, num_faults, seed=0):
+def plant(pairs, test, num_faults, seed=0):
     """Plants faults of all kinds in copies of pairs.
 
     Args:
-        pairs: List of pairs without faults; the last `TEST_PAIRS` become the test text.
+        pairs: List of pairs.
+        test: List of pairs whose sentences are not in the others.
         num_faults: Number of faults.
         seed: Seed of the choice.
 
@@ -65,7 +65,6 @@ def plant(pairs, num_faults, seed=0):
         A `Corpus`.
     """
     rng = random.Random(seed)
-    pairs, test = pairs[:-TEST_PAIRS], pairs[-TEST_PAIRS:]
     rows = [(None, "\t".join(pair).encode()) for pair in pairs]
     long = [pair for pair in pairs if min(len(side.split()) for side in pair) >= _MIN_WORDS]
     for number in range(num_faults):
@@ -103,6 +102,8 @@ def _language(source, target, rng):
 
 def _script(source, target, rng):
     russian = rng.choice(_RUSSIAN)
+    if "o" not in source:
+        return source, russian
     mixed = source.replace("o", "о", 1)  # a Cyrillic letter that looks the same
     return rng.choice(((source, russian), (russian, target), (mixed, target)))
 
@@ -207,17 +208,16 @@ def count(corpus, folder):
 
 
 def main():
-    import tempfile
+    from aiayn_keras.data import load_corpus
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=20_000)
     parser.add_argument("--faults", type=int, default=14 * 15)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    path = Path(os.environ["AIAYN_KERAS_DATA"]) / "tatoeba-spa-eng/spa.txt"
-    rows = path.read_text("utf-8").splitlines()
-    sample = random.Random(options.seed).sample(rows, options.pairs + TEST_PAIRS)
-    corpus = plant([tuple(row.split("\t")[:2]) for row in sample], options.faults, options.seed)
+    tatoeba = load_corpus("tatoeba-en-es")
+    pairs = random.Random(options.seed).sample(list(tatoeba.train), options.pairs)
+    corpus = plant(pairs, list(tatoeba.test), options.faults, options.seed)
     with tempfile.TemporaryDirectory() as folder:
         counts, others = count(corpus, Path(folder))
     print(f"{'kind':<16}{'planted':>8}{'found':>8}{'as such':>8}{'other lines':>13}")

@@ -99,7 +99,9 @@ def test_a_text_of_bad_lines_alone_is_refused(files, tmp_path):
         read_corpus(files("corpus.bad_lines=skip"))
 
 
-@pytest.mark.parametrize("settings", [(), ("tokenizer.whole_target_words=true", "tokenizer.vocabulary_size=900")])
+@pytest.mark.parametrize(
+    "settings", [(), ("tokenizer.whole_target_words=true", "tokenizer.vocabulary_size=900")]
+)
 def test_prepared_shards_leave_the_same_lines_out(files, tmp_path, settings):
     done = prepare(files(*settings), tmp_path / "shards")
     assert (done.lines, done.bad_lines) == (600, 4)

@@ -34,7 +34,7 @@ _DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u206
 
 
 def character_faults(text, ignored=()):
-    """Finds the faults in a text's characters, and mends them where that is safe.
+    r"""Finds the faults in a text's characters, and mends them where that is safe.
 
     Args:
         text: A sentence.
@@ -45,7 +45,7 @@ def character_faults(text, ignored=()):
         the reason and whether it is mended.
 
     Example:
-        >>> text, faults = character_faults("It&#39;s a <b>cafÃ©</b>.\\u200b")
+        >>> text, faults = character_faults("It&#39;s a <b>cafÃ©</b>.\u200b")
         >>> text, list(faults)
         ("It's a café.", ['mojibake', 'entities', 'markup', 'invisible'])
     """

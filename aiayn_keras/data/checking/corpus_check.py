@@ -118,7 +118,9 @@ class _PairChecks:
         return tuple(mended), found
 
     def _faults_of_meaning(self, line, source, target):
-        empty = [name for name, side in (("source", source), ("target", target)) if not side.strip()]
+        empty = [
+            name for name, side in (("source", source), ("target", target)) if not side.strip()
+        ]
         if empty:
             yield "empty", f"the {' and the '.join(empty)} is empty"
             return
