@@ -14,6 +14,7 @@ from aiayn_keras_cli.convert import convert
 from aiayn_keras_cli.evaluate import evaluate, score
 from aiayn_keras_cli.export import export
 from aiayn_keras_cli.info import info
+from aiayn_keras_cli.plot import plot
 from aiayn_keras_cli.recipe import recipe
 from aiayn_keras_cli.request import request
 from aiayn_keras_cli.running import CommandGroup
@@ -37,6 +38,7 @@ _COMMANDS = (
     serve,
     request,
     info,
+    plot,
 )
 
 
