@@ -25,6 +25,7 @@ import yaml
 
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.training import list_checkpoints
+from tests.runs import figures_of
 
 SIZES = {"train": 500, "validation": 20, "test": 20}
 INITIAL_UPDATES = 20
