@@ -53,6 +53,13 @@ from aiayn_keras_cli.streams import (
 )
 @DOCUMENT
 @click.option(
+    "--long-text",
+    type=click.Choice(["split", "cut", "error"]),
+    default="split",
+    show_default=True,
+    help="Translate a line that is too long for the model by sentences, cut it, or stop there.",
+)
+@click.option(
     "--json",
     "as_json",
     is_flag=True,
@@ -61,7 +68,8 @@ from aiayn_keras_cli.streams import (
 @click.option(
     "--alignments",
     is_flag=True,
-    help="With --json, also print the attention from each wordpiece to the source.",
+    help="With --json, also print the source's wordpieces, and the attention from each wordpiece "
+    "of a translation to them.",
 )
 @BATCH_SIZE
 @search_options()
@@ -89,6 +97,8 @@ def translate(
     parts by processes of this machine or, with --on-ray, of a cluster. To resume a job that was
     stopped, run the same command again.
     """
+    if options["constraint"] is not None and not is_given("long_text"):
+        options["long_text"] = "error"  # parts would each keep it
     if alignments and not as_json:
         raise click.UsageError("--alignments needs --json.")
     if prefix_file is not None and input_file is None:
@@ -109,9 +119,12 @@ def translate(
         raise click.UsageError("--on-ray and --workers need --output.")
     check_standard_output()
     input_file = None if input_file is None else Path(input_file)
+    long_text = options.pop("long_text")
     write = _print_json if as_json else _print_texts
     options.update(return_alignments=alignments)
     if document:
+        if is_given("long_text"):
+            raise click.UsageError("--document always splits long sentences: omit --long-text.")
         if prefix_file is not None:
             raise click.UsageError("--prefixes cannot be combined with --document.")
         if options["num_return_sequences"] > 1 and not as_json:
@@ -123,8 +136,10 @@ def translate(
         models = [load_model(folder) for folder in (model_folder, *ensemble)]
         Conversation(models[0], ensemble=models[1:], **options).run()
     elif input_file is None:
+        options["long_text"] = long_text
         _translate_standard_input(model_folder, ensemble, write, options)
     else:
+        options["long_text"] = long_text
         files = [input_file] if prefix_file is None else [input_file, prefix_file]
         _translate_files(files, model_folder, ensemble, write, options)
 
@@ -146,14 +161,17 @@ def translate_lines(model, texts, names, lines_before=0, **options):
         ValueError: For a text or prefix that cannot be used, or a text without a translation that
             keeps the constraint.
     """
-    from aiayn_keras.decoding.text_batches import TextError
+    from aiayn_keras.decoding.text_batches import TextError, TextTooLongError
     from aiayn_keras.models import NoTranslationError
 
     try:
         return model.translate(texts, **options)
     except TextError as error:
         name, line = names[error.argument == "prefixes"], lines_before + error.index + 1
-        raise ValueError(f"{name}, line {line}: {error.reason}") from error
+        message = f"{name}, line {line}: {error.reason}"
+        if isinstance(error, TextTooLongError) and options.get("long_text") == "error":
+            message += " --long-text split or cut translates such lines, --document whole texts."
+        raise ValueError(message) from error
     except NoTranslationError as error:
         line = lines_before + error.rows[0] + 1
         raise ValueError(
@@ -263,7 +281,10 @@ def _print_texts(_sources, translations):
 def _print_json(sources, translations):
     for source, translation in zip(sources, translations, strict=True):
         hypotheses = [_as_dictionary(each) for each in translation.hypotheses]
-        fields = {"source": source, "hypotheses": hypotheses}
+        fields = {"source": source}
+        if translation.source_tokens is not None:
+            fields["source_tokens"] = translation.source_tokens
+        fields["hypotheses"] = hypotheses
         click.echo(json.dumps(fields, ensure_ascii=False))
 
 
