@@ -1,8 +1,8 @@
 """Texts to separators and sentences, and back.
 
 `split_texts` cuts texts at line breaks, tabs and the bars of tables, then behind sentences, then
-where a sentence has too many wordpieces; spaces, bullets and numbers around a sentence go to the separators, which are not
-translated. `join_texts` puts translations in the place of the sentences.
+where a sentence has too many wordpieces; spaces, bullets and numbers around a sentence go to the
+separators, which are not translated. `join_texts` puts translations in the place of the sentences.
 """
 
 import importlib.util
@@ -18,9 +18,7 @@ SPACE = r"[\s\x0b\x1c-\x1f\x{85}\p{Z}\x{200b}\x{feff}]"
 
 # "- ", "* ", "# ", "— ", "[x] " and "1. ", "2.1. ", "2) ", "(3) ", "a) " at the beginning of a
 # sentence; and the quotation marks of a mail, also without a space: ">> ".
-_BULLET = (
-    r"(?:[-*+•·‣⁃◦▪▫■□●○–—#✓✔✗✘]+|\[[ xX]?\]|\(?\d{1,3}(?:\.\d{1,3}){0,4}[.)]|\(?[A-Za-z]\))"
-)
+_BULLET = r"(?:[-*+•·‣⁃◦▪▫■□●○–—#✓✔✗✘]+|\[[ xX]?\]|\(?\d{1,3}(?:\.\d{1,3}){0,4}[.)]|\(?[A-Za-z]\))"
 _LEAD = rf"^{SPACE}*(?:{_BULLET}{SPACE}+|>{SPACE}*)*"
 _TAIL = rf"{SPACE}+$"
 HAS_LETTER = r"\C*\p{L}\C*"
