@@ -6,6 +6,13 @@ from pathlib import Path
 import click
 
 from aiayn_keras_cli.conversation import Conversation, is_conversation
+from aiayn_keras_cli.documents import (
+    DOCUMENT_FORMAT,
+    check_document_options,
+    choose_documents,
+    translate_documents,
+    translate_plain,
+)
 from aiayn_keras_cli.options import (
     BATCH_SIZE,
     MODEL_FOLDER,
@@ -37,6 +44,7 @@ from aiayn_keras_cli.streams import (
     "Default: lines from standard input.",
 )
 @click.option("--output", metavar="FOLDER|URL", help="Folder for the translations of files.")
+@DOCUMENT_FORMAT
 @engine_options
 @click.option(
     "--prefixes",
@@ -84,17 +92,21 @@ def translate(
     alignments,
     ray,
     workers,
+    document_format,
+    columns,
     **options,
 ):
-    """Translate lines with the model in DIR.
+    """Translate lines or documents with the model in DIR.
 
     Each line of input gives one line of output. With --n-best, it holds the best translations,
     separated by tabs. With --document, the output is the input with its sentences translated;
-    with --json too, an object for each sentence. On a terminal, without --input, --document and
+    with --json too, an object for each sentence. Files of subtitles, HTML, Markdown, gettext, Word,
+    CSV, TSV and JSON are documents by their endings: their texts are translated, and all else
+    stays. With --output, their folders stay, too. On a terminal, without --input, --document and
     --json, it is a conversation: type a text to read its translation, and :help for more.
 
-    With --output, any number of files of any size, plain, .gz or .parquet, are translated in
-    parts by processes of this machine or, with --on-ray, of a cluster. To resume a job that was
+    With --output, any number of files of lines, of any size, plain, .gz or .parquet, are translated
+    in parts by processes of this machine or, with --on-ray, of a cluster. To resume a job that was
     stopped, run the same command again.
     """
     if options["constraint"] is not None and not is_given("long_text"):
@@ -103,11 +115,24 @@ def translate(
         raise click.UsageError("--alignments needs --json.")
     if prefix_file is not None and input_file is None:
         raise click.UsageError("--prefixes needs --input.")
+    chosen = choose_documents(input_file, output, document, document_format)
+    document = document or document_format == "text"
+    if chosen is None and columns:
+        raise click.UsageError("--columns is for tables: give --input with a .csv or .tsv.")
+    if (output is not None or chosen is not None) and (prefix_file or as_json):
+        raise click.UsageError(
+            "--output and documents with a format are for translations alone: omit --prefixes, "
+            "--ensemble and --json."
+        )
+    if chosen is not None:
+        check_document_options(output, ray, workers, options)
+        options["ensemble"] = ensemble
+        translate_documents(model_folder, chosen, output, document_format, columns, options)
+        return
     if output is not None:
-        if prefix_file or ensemble or document or as_json:
+        if ensemble:
             raise click.UsageError(
-                "--output is for lines and one model: omit --prefixes, --ensemble, --document and "
-                "--json."
+                "--output is for lines and one model: omit --prefixes, --ensemble and --json."
             )
         if is_given("batch_size"):
             raise click.UsageError(
@@ -247,13 +272,16 @@ def _translate_document(input_file, model_folder, ensemble, as_json, options):
     model = load_model(model_folder)
     options["ensemble"] = [load_model(folder) for folder in ensemble]
     with open_progress(SECONDS_BETWEEN_LINES, unit=" sentences") as bar:
+        options["progress"] = bar.update
         for text in texts:
-            (document,) = model.translate_documents([text], progress=bar.update, **options)
-            with bar.external_write_mode():
-                if as_json:
+            if as_json:
+                (document,) = model.translate_documents([text], **options)
+                with bar.external_write_mode():
                     _print_json(document.sources, document.translations)
-                else:
-                    click.echo(document.text, nl=False)
+            else:
+                translated = translate_plain(model, text, options)
+                with bar.external_write_mode():
+                    click.echo(translated, nl=False)
 
 
 def _count_lines(input_file, prefix_file=None):
