@@ -115,27 +115,18 @@ class Document:
             self._texts = {"": text}
         self._units = {name: find_units(text, columns) for name, text in self._texts.items()}
 
-    def translated(self, translate, proto, limit):
+    def translated(self, split, translate):
         """Translates the document.
 
         Args:
+            split: As in `translate_units`.
             translate: As in `translate_units`.
-            proto: Bytes of the SentencePiece model that counts wordpieces.
-            limit: Maximum number of wordpieces of a sentence.
 
         Returns:
             Bytes of the translated document.
         """
         units = [unit for found in self._units.values() for unit in found]
-
-        def split(texts):
-            return split_strings(texts, proto, limit) if texts else []
-
-        remaining = iter(
-            translate_units(
-                units, split, lambda texts, align: translate(texts, align) if texts else []
-            )
-        )
+        remaining = iter(translate_units(units, split, translate) if units else [])
         written = {
             name: replace_units(self._texts[name], found, [next(remaining) for _ in found])
             for name, found in self._units.items()
@@ -187,11 +178,17 @@ def translate_opened(model, document, *, ensemble=(), **options):
     tokenizer = model.preprocessor.tokenizer
     positions = min(each.backbone.max_sequence_length for each in (model, *ensemble))
 
+    limit = positions - len(tokenizer.source_ids)
+
+    def split(texts):
+        return split_strings(texts, tokenizer.proto, limit) if texts else []
+
     def translate(texts, align):
+        if not texts:
+            return []
         return model.translate(texts, ensemble=ensemble, return_alignments=align, **options)
 
-    limit = positions - len(tokenizer.source_ids)
-    return document.translated(translate, tokenizer.proto, limit)
+    return document.translated(split, translate)
 
 
 def _find_plain_units(document, _columns):

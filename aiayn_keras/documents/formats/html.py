@@ -77,6 +77,7 @@ _VOID = frozenset(
         "wbr",
     )
 )
+_MAX_ENDLESS = 10
 _SPACES = " \t\n\r\f"
 
 
@@ -87,7 +88,7 @@ class _Tokens(HTMLParser):
         super().__init__(convert_charrefs=False)
         starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._starts, self._length = starts, len(text)
-        self._found = []
+        self._found, self._endless = [], 0
         self.feed(text)
         self.close()
 
@@ -96,6 +97,28 @@ class _Tokens(HTMLParser):
         starts = [place for *_, place in self._found]
         ends = [*starts[1:], self._length]
         return [(*found, end) for found, end in zip(self._found, ends, strict=True)]
+
+    def parse_starttag(self, i):
+        return self._counted(super().parse_starttag(i))
+
+    def parse_endtag(self, i):
+        return self._counted(super().parse_endtag(i))
+
+    def parse_comment(self, i, report=True):
+        return self._counted(super().parse_comment(i, report))
+
+    def parse_pi(self, i):
+        return self._counted(super().parse_pi(i))
+
+    def parse_html_declaration(self, i):
+        return self._counted(super().parse_html_declaration(i))
+
+    def _counted(self, end):
+        """The end of a token; each without one has been searched for in all of the page."""
+        self._endless += end < 0
+        if self._endless > _MAX_ENDLESS:
+            raise ValueError(f"more than {_MAX_ENDLESS} tags or comments have no end")
+        return end
 
     def _note(self, kind, name="", attributes=()):
         line, column = self.getpos()

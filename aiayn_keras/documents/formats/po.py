@@ -37,6 +37,8 @@ def find_units(document, _columns=None):
         catalogue = polib.pofile(document if "\n" in document else f"{document}\n")
     except (OSError, ValueError, IndexError, UnicodeError) as error:
         raise ValueError(f"not a valid .po catalogue: {' '.join(str(error).split())}") from None
+    if not catalogue and not catalogue.metadata:
+        raise ValueError("not a valid .po catalogue: it has no entries")
     wanted = {
         (entry.msgid, entry.msgid_plural)
         for entry in catalogue

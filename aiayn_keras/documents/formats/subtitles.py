@@ -11,6 +11,7 @@ import textwrap
 from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
 
 _SPOKEN = re.compile(r"^(?:<[^<>]*>|\{\\[^{}]*\})*\s*[-–—]")
+_SIGNS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
 _OVERRIDE = re.compile(r"(\{\\[^{}]*\}|\{[a-zA-Z]:[^{}]*\})")
 
@@ -98,8 +99,8 @@ def _joined(parts):
 
 def _wrap(text, num_lines):
     """Lines of about equal length, as many as there were or fewer; tags do not count."""
-    tags = re.findall(r"<[^<>]*>", text)
-    plain = re.sub(r"<[^<>]*>", "\0", text)
+    tags = _SIGNS.findall(text)
+    plain = _SIGNS.sub("\0", text)
     width = max(1, -(-len(plain) // num_lines))
     while len(lines := textwrap.wrap(plain, width, break_long_words=False) or [""]) > num_lines:
         width += 1

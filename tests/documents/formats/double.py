@@ -43,10 +43,29 @@ class CapitalsDouble:
         )
 
 
-def in_capitals(data, format, proto, columns=None, translate=None):
+def split_double(texts):
+    """In the place of `split_strings`: lines and cells, cut behind full stops."""
+    return [_split(text) for text in texts]
+
+
+def _split(text):
+    separators, sentences = [""], []
+    for piece in re.findall(r"[\n\t|>#]+|(?:[^\n\t|>#.?!]|[.?!](?!\s))+(?:[.?!](?=\s))?|.", text):
+        stripped = piece.strip(" -\xa0")
+        if any(map(str.isalpha, stripped)):
+            before, after = piece.split(stripped, 1)
+            separators[-1] += before
+            sentences.append(stripped)
+            separators.append(after)
+        else:
+            separators[-1] += piece
+    return separators, sentences
+
+
+def in_capitals(data, format, columns=None, translate=None, split=split_double):
     """A document translated by a `CapitalsDouble`."""
     document = Document(data.encode() if isinstance(data, str) else data, format, columns)
-    translated = document.translated(translate or CapitalsDouble(), proto, 10**6)
+    translated = document.translated(split, translate or CapitalsDouble())
     return translated.decode() if isinstance(data, str) else translated
 
 

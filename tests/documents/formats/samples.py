@@ -131,8 +131,8 @@ CSV = 'id,text,note\r\n1,"tea, ""hot"" and\nsweet",tea\r\n2,cake,"x"\r\n\r\n'
 CSV_IN_CAPITALS = 'id,text,note\r\n1,"TEA, ""HOT"" AND\nSWEET",tea\r\n2,CAKE,"x"\r\n\r\n'
 TSV = "id\ttext\n1\tI like tea.\n"
 TSV_IN_CAPITALS = "id\ttext\n1\tI LIKE TEA.\n"
-JSON = '{"hello": "Hello,\\n{name}!", "n": 1.50e1,\n "a": ["tea \\"x\\"", null, {"b" : "https://a.b/c now"}]}'
-JSON_IN_CAPITALS = '{"hello": "HELLO,\\n{name}!", "n": 1.50e1,\n "a": ["TEA \\"X\\"", null, {"b" : "https://a.b/c NOW"}]}'
+JSON = '{"hello": "Hello,\\n{name}!", "n": 1.50e1,\n "a": ["tea \\"x\\"", {"b" : "See https://a.b/c"}]}'
+JSON_IN_CAPITALS = '{"hello": "HELLO,\\n{name}!", "n": 1.50e1,\n "a": ["TEA \\"X\\"", {"b" : "SEE https://a.b/c"}]}'
 TEXT = "tea\t12\tI like tea.\n| a | b |\n> See https://a.b/c_d, or %s.\n"
 TEXT_IN_CAPITALS = "TEA\t12\tI LIKE TEA.\n| A | B |\n> SEE https://a.b/c_d, OR %s.\n"
 

@@ -6,13 +6,14 @@ import time
 import pytest
 
 from aiayn_keras.documents.formats.document_files import Document
-from tests.documents.formats.double import CapitalsDouble, in_capitals
+from tests.documents.formats.double import CapitalsDouble, in_capitals, split_double
 from tests.documents.formats.samples import COLUMNS, SAMPLES, archive, docx_sample
 
-pytest.importorskip("tensorflow_text")
-
 WORDS = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-BODY = f'<w:document xmlns:w="{WORDS}"><w:body><w:p><w:r><w:t>%s</w:t></w:r></w:p></w:body></w:document>'
+BODY = (
+    f'<w:document xmlns:w="{WORDS}"><w:body><w:p><w:r><w:t>%s</w:t></w:r></w:p></w:body>'
+    "</w:document>"
+)
 ENTITY = '<!DOCTYPE d [<!ENTITY x SYSTEM "file://%s">]>'
 LAUGHS = (
     "<!DOCTYPE d [<!ENTITY a 'ha'>"
@@ -24,11 +25,6 @@ LAUGHS = (
 )
 DEEP = 20_000
 SECONDS = 5.0
-
-
-@pytest.fixture(scope="module")
-def proto(tokenizer):
-    return tokenizer.proto
 
 
 @pytest.mark.parametrize(
@@ -50,6 +46,8 @@ def proto(tokenizer):
         ("po", 'msgid "a\nmsgstr tea', "not a valid .po catalogue"),
         ("csv", 'text\n"tea', "not a valid table|do not match|follows"),
         ("csv", 'text\n"tea"x', "not a valid table|follows"),
+        ("html", "<!--" * DEEP, "have no end"),
+        ("html", "<a b='" * DEEP, "have no end"),
         ("html", b"<p>caf\xe9", "line 1: not valid utf-8"),
         ("html", b"<meta charset=rot13>tea", "encoding 'rot13' is not known"),
         ("md", b"one\n\xff\xfe", "line 2: not valid utf-8"),
@@ -72,7 +70,6 @@ def test_what_cannot_be_read_is_refused_in_one_line(format, data, message):
     [
         ("html", "<div><b>" * DEEP + "tea"),
         ("html", "<p>" + "<i>" * DEEP + "tea" + "</i>" * DEEP),
-        ("html", "<!--" * DEEP + "tea"),
         ("html", "<p>" + "&" * DEEP + "a" * DEEP + "@" * DEEP),
         ("md", "> " * 3_000 + "tea"),
         ("md", "[" * 3_000 + "tea" + "](x)" * 3_000),
@@ -84,22 +81,22 @@ def test_what_cannot_be_read_is_refused_in_one_line(format, data, message):
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_deep_and_long_documents_take_little_time(format, data, proto):
+def test_deep_and_long_documents_take_little_time(format, data):
     started = time.monotonic()
-    in_capitals(data, format, proto)
+    in_capitals(data, format)
     assert time.monotonic() - started < 4 * SECONDS
 
 
-def test_no_external_file_is_read(proto, tmp_path):
+def test_no_external_file_is_read(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("hidden words")
-    page = ENTITY % secret + "<p>tea &x;</p><iframe src=%s></iframe>" % secret
+    page = ENTITY % secret + f"<p>tea &x;</p><iframe src={secret}></iframe>"
     double = CapitalsDouble()
-    found = in_capitals(page, "html", proto, translate=double)
+    found = in_capitals(page, "html", translate=double)
     assert found.startswith(ENTITY % secret)
     assert "hidden" not in found.lower()
     for path in (str(secret), f"{secret}\n"):  # polib would read a file of that name
-        with pytest.raises(ValueError, match="not a valid .po catalogue"):
+        with pytest.raises(ValueError, match=r"not a valid \.po catalogue"):
             Document(path.encode(), "po")
 
 
@@ -115,16 +112,15 @@ def _damaged(data, chance):
 
 
 @pytest.mark.parametrize("format", [*SAMPLES, "docx"])
-def test_damaged_documents_are_refused_or_translated(format, proto):
+def test_damaged_documents_are_refused_or_translated(format):
     chance = random.Random(format)
     whole = docx_sample() if format == "docx" else SAMPLES[format][0].encode()
     translated = 0
     for _ in range(40):
         try:
             document = Document(_damaged(whole, chance), format, COLUMNS)
-        except ValueError as error:
-            assert str(error)
+        except ValueError:
             continue
-        assert document.translated(CapitalsDouble(), proto, 10**6) is not None
+        assert document.translated(split_double, CapitalsDouble()) is not None
         translated += 1
-    assert translated or format in ("docx", "json")
+    assert translated or format == "docx"
