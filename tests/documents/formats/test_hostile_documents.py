@@ -23,7 +23,7 @@ LAUGHS = (
     )
     + "]>"
 )
-DEEP = 20_000
+DEEP = 8_000
 SECONDS = 5.0
 
 
