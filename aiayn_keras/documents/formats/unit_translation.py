@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from aiayn_keras.common.text_files import without_breaks
 from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
-from aiayn_keras.documents.formats.units import Kind
+from aiayn_keras.documents.formats.units import Kind, Mark
 
 _FIRST_NUMBER = 7001
 
@@ -227,10 +227,16 @@ def _begin_alike(source, text):
     return text
 
 
+_OUTER_SIGNS = re.compile(r"(\W*)(.*?)([\s(\[{\"'“‘«:;,–—-]*)", re.DOTALL)
+
+
 def _cut(sentence):
+    """The texts between the marks of a sentence, and what is kept: marks, and signs beside them."""
     pieces, done = [], 0
-    for each in sentence.marks:
-        pieces += [sentence.text[done : each.start], each.mark]
-        done = each.end
-    pieces.append(sentence.text[done:])
+    for each in (*sentence.marks, None):
+        end = len(sentence.text) if each is None else each.start
+        first, text, last = _OUTER_SIGNS.fullmatch(sentence.text, done, end).groups()
+        pieces += [Mark(sentence.encode(first), Kind.CUT), text]
+        pieces += [Mark(sentence.encode(last), Kind.CUT), *([] if each is None else [each.mark])]
+        done = end if each is None else each.end
     return [piece for piece in pieces if piece != ""]
