@@ -161,7 +161,7 @@ def test_a_text_without_words_is_refused(spanish):
 
 @pytest.mark.parametrize("nothing", [{"beam_counts": ()}, {"length_penalties": ()}])
 def test_no_search_at_all_is_refused(spanish, nothing):
-    with pytest.raises(ValueError, match="must each have at least one value"):
+    with pytest.raises(ValueError, match="must be lists of at least one value each"):
         spanish.record_search(SOURCE, **nothing)
 
 

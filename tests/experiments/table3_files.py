@@ -25,7 +25,6 @@ SMALL = {
         "checkpoint_every": 10,
         "bleu_every": 40,
         "average_checkpoints": 1,
-        "keep": "average",
     },
     "evaluation": {"num_beams": 2, "max_length": 12},
 }
