@@ -57,6 +57,13 @@ def test_where_marked_words_part_the_texts_between_tags_are_translated_alone():
     assert {"We", "like green", "tea", "n", "ow"} <= set(double.sentences)
 
 
+def test_signs_beside_marks_are_not_translated():
+    double = CapitalsDouble(change=without_digits)
+    found = in_capitals("We go (see `x`, `y`): now, or not.", "md", translate=double)
+    assert found == "WE GO (SEE `x`, `y`): NOW, OR NOT."
+    assert double.sentences[1:] == ["We go (see", "now, or not."]
+
+
 def test_a_word_document_keeps_all_but_its_texts():
     docx = pytest.importorskip("docx")
     data = docx_sample()
