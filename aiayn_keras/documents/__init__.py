@@ -10,5 +10,6 @@ The served graph and `translate_documents` run the same functions, so they find 
 | `splitting` | texts to separators and sentences, and back; long sentences to parts |
 | `sentence_ends` | the marks that end a sentence, and strings cut at given bytes |
 
-Every operation of the splitting is one of TensorFlow's or TensorFlow Text's that stock TensorFlow Serving has.
+Every operation of the splitting is one of TensorFlow's or TensorFlow Text's that stock TensorFlow
+Serving has.
 """
