@@ -58,10 +58,10 @@ def plot_trainings(histories, path=None):
     width = min(len(panels), _MAX_COLUMNS)
     height = -(-len(panels) // width)
     figure = new_figure(4.0 * width, 2.9 * height + 0.3 * min(len(histories), 6))
-    grid = figure.subplots(height, width, squeeze=False).flat
+    grid = list(figure.subplots(height, width, squeeze=False, sharex=True).flat)
     for axes, (label, columns) in zip(grid, panels.items(), strict=False):
         _draw(axes, label, columns, histories)
-    for axes in list(grid)[len(panels) :]:
+    for axes in grid[len(panels) :]:
         axes.remove()
     handles = [_handle(number) for number in range(len(histories))]
     figure.legend(
@@ -101,6 +101,7 @@ def _draw(axes, label, columns, histories):
                 **_style(number, is_bold=place == 0),
             )
     axes.set_xlabel("updates")
+    axes.tick_params(labelbottom=True)
     axes.set_ylabel(label)
     if label.startswith("loss"):
         axes.set_title("bold: validation, thin: training", fontsize=8, loc="left")
@@ -112,6 +113,7 @@ def _draw(axes, label, columns, histories):
         axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
     if label == "target tokens per second":
         axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter("{x:,.0f}")
 
 
 def _style(number, is_bold=True):

@@ -12,6 +12,7 @@ from aiayn_keras.training import list_checkpoints, load_recipe, train, write_ave
 from aiayn_keras.training.fitting import Checkpoints
 from tests.cli.command import run
 from tests.helpers import assert_close
+from tests.runs import figures_of
 from tests.training.fine_tuning import RANK, SIZES, load, recipe_from, write_initial
 
 
