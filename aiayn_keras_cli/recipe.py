@@ -1,5 +1,6 @@
 """`aiayn-keras recipe`: a commented recipe that fits a parallel text."""
 
+import hashlib
 import math
 import os
 from pathlib import Path
@@ -95,7 +96,9 @@ def _divided(pairs, output):
     from aiayn_keras.data.parallel_text import SPLITS, splits_by_component
 
     share = min(_MAX_HELD_OUT, _HELD_OUT_PAIRS / len(pairs))
-    splits = splits_by_component(pairs, share)
+    # The text may be a part of one that was divided before.
+    salt = hashlib.sha256(as_tsv(pairs).encode()).digest()[:16]
+    splits = splits_by_component(pairs, share, salt)
     files = {}
     for split in SPLITS:
         path = output.with_name(f"{output.stem}.{split}.tsv")

@@ -277,7 +277,7 @@ def _aligned(paths, files):
 SPLITS = ("train", "validation", "test")
 
 
-def split_of(sentence: str, held_out: float) -> str:
+def split_of(sentence: str, held_out: float, salt: bytes = b"") -> str:
     """Assigns a sentence to a split by the BLAKE2b hash of its letters and digits.
 
     Every machine computes the same split, without a seed. Case, spaces and punctuation are ignored:
@@ -286,18 +286,19 @@ def split_of(sentence: str, held_out: float) -> str:
     Args:
         sentence: The sentence.
         held_out: Share of sentences for validation, and the same share for test, in [0, 0.5].
+        salt: At most 16 bytes; a part of a text needs a new salt to be divided again.
 
     Returns:
         `"train"`, `"validation"` or `"test"`.
     """
-    digest = hashlib.blake2b(letters_of(sentence).encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(letters_of(sentence).encode(), digest_size=8, salt=salt).digest()
     place = int.from_bytes(digest, "big") / 2**64
     if place < held_out:
         return "validation"
     return "test" if place < 2 * held_out else "train"
 
 
-def splits_by_component(pairs, held_out: float) -> list[str]:
+def splits_by_component(pairs, held_out: float, salt: bytes = b"") -> list[str]:
     """Assigns pairs to splits such that no two splits share a sentence on either side.
 
     Two pairs are connected if their sources, or their targets, have the same letters and digits.
@@ -307,6 +308,7 @@ def splits_by_component(pairs, held_out: float) -> list[str]:
     Args:
         pairs: Iterable of tuples of source and target sentence.
         held_out: Share of components for validation, and the same share for test, in [0, 0.5].
+        salt: As in `split_of`.
 
     Returns:
         List of `"train"`, `"validation"` or `"test"`, one for each pair.
@@ -328,7 +330,7 @@ def splits_by_component(pairs, held_out: float) -> list[str]:
         sources.append((0, letters_of(source)))
         first, second = sorted((root_of(sources[-1]), root_of((1, letters_of(target)))))
         parents[second] = first
-    return [split_of(root_of(source)[1], held_out) for source in sources]
+    return [split_of(root_of(source)[1], held_out, salt) for source in sources]
 
 
 def letters_of(sentence: str) -> str:

@@ -58,7 +58,7 @@ def test_languages_without_spaces_have_their_bleu_tokenizer():
 
 
 def test_a_small_text_gets_the_vocabulary_that_it_yields_and_its_time_is_measured():
-    facts, tokens = measure_text(list(generate_demo_pairs(150, 0, "train")), ("en", "de"))
+    facts, tokens = measure_text(list(generate_demo_pairs(5, 0, "train")), ("en", "de"))
     assert facts.vocabulary_size in (125, 250, 500)
     lengths = tokens.target_lengths
     assert facts.tokens_per_pair == pytest.approx(lengths.mean() + 1)
