@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import os
 from pathlib import Path
 
 import click
@@ -126,15 +125,12 @@ def _faults(checked, corpus, is_left_as_it_is):
 
 def _comments(recipe, facts, hours):
     """Comments on fields."""
-    import keras
-
     tokens = facts.pairs * facts.tokens_per_pair
     passes = recipe.training.updates * 0.9 * recipe.batches.tokens_per_batch / tokens
     time = f"about {passes:.0f} passes over the text"
     if hours is not None:
         spent = f"{hours:.1f} hours" if hours >= 1 else f"{math.ceil(60 * hours)} min"
-        machine = f"{os.cpu_count()} cores, {keras.config.backend()}"
-        time += f"; {spent} on this machine ({machine}), validation not counted"
+        time += f"; {spent} on this machine, validation not counted"
     weights = recipe.model.count_weights(facts.vocabulary_size)
     return {
         "corpus.train": f"{facts.pairs:,} pairs, {facts.tokens_per_pair:.1f} target tokens each",
