@@ -71,7 +71,7 @@ install: $(INSTALLED) ## Make a virtual environment in .venv with the package an
 # Two installations instead of six; modules are compiled by the first process that imports them.
 environment: pyproject.toml constraints.txt | $(BIN)/python ## Install what every target needs that runs in .venv
 	$(BIN)/$(INSTALL) --no-compile $(TORCH)
-	$(BIN)/$(INSTALL) --no-compile --editable ".[dev,notebooks,book,jax,torch,interop,scale]" $(S3_SERVER)
+	$(BIN)/$(INSTALL) --no-compile --editable ".[dev,documents,notebooks,book,jax,torch,interop,scale]" $(S3_SERVER)
 	@touch $(INSTALLED) $(INSTALLED_DEV) $(INSTALLED_NOTEBOOKS) $(INSTALLED_BOOK) $(INSTALLED_BACKENDS)
 
 demo: $(INSTALLED) ## Train on the built-in corpus, export, and translate with the export; all in runs/

@@ -25,9 +25,21 @@ _SOURCE = click.option(
 @_SOURCE
 @click.option(
     "--reference",
+    "reference_files",
     type=LocalPath(),
     required=True,
-    help="File of their reference translations, line by line.",
+    multiple=True,
+    help="File of their reference translations, line by line. May be repeated, for several "
+    "references of each text.",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    type=click.Choice(["bleu", "chrf", "ter"]),
+    multiple=True,
+    default=["bleu", "chrf"],
+    show_default=True,
+    help="Score to print. May be repeated.",
 )
 @click.option(
     "--tokenize",
@@ -40,32 +52,54 @@ _SOURCE = click.option(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @BATCH_SIZE
 @search_options("num_return_sequences")
-def evaluate(model_folder, source, reference, bleu_tokenizer, lowercase, as_json, **options):
-    """Translate a file and print its BLEU and chrF.
+def evaluate(
+    model_folder, source, reference_files, metrics, bleu_tokenizer, lowercase, as_json, **options
+):
+    """Translate a file and print its BLEU, chrF or TER.
 
     The model in DIR translates. The scores come with sacreBLEU's signatures.
     """
     from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
     from aiayn_keras.data import read_parallel
-    from aiayn_keras.training.bleu import corpus_bleu, corpus_chrf, try_bleu_tokenizer
+    from aiayn_keras.training.bleu import (
+        corpus_bleu,
+        corpus_chrf,
+        corpus_ter,
+        try_bleu_tokenizer,
+    )
 
     check_standard_output()
     try_bleu_tokenizer(bleu_tokenizer)
-    pairs = read_parallel(source, reference)
+    pairs, *others = [read_parallel(source, reference) for reference in reference_files]
     model = load_model(model_folder, many_batches=len(pairs) > options["batch_size"])
     with open_progress(SECONDS_BETWEEN_LINES, total=len(pairs), unit=" sentences") as bar:
         translations = translate_lines(
             model, pairs.sources, [str(source)], progress=bar.update, **options
         )
-    texts, references = [translation.text for translation in translations], list(pairs.targets)
-    bleu = corpus_bleu(texts, references, tokenizer=bleu_tokenizer, lowercase=lowercase)
-    chrf = corpus_chrf(texts, references, lowercase)
+    texts = [translation.text for translation in translations]
+    references = [list(each.targets) for each in (pairs, *others)]
+    scores = {}
+    for metric in dict.fromkeys(metrics):
+        if metric == "bleu":
+            scores[metric] = corpus_bleu(texts, references, bleu_tokenizer, lowercase)
+        else:
+            compute = corpus_chrf if metric == "chrf" else corpus_ter
+            scores[metric] = compute(texts, references, lowercase)
     if as_json:
-        figures = {"bleu": bleu.score, "details": bleu.details, "signature": bleu.signature}
-        figures |= {"chrf": chrf.score, "chrf_signature": chrf.signature}
-        click.echo(json.dumps({**figures, "sentences": len(pairs)}))
+        click.echo(json.dumps({**_as_figures(scores), "sentences": len(pairs)}))
     else:
-        click.echo(f"{bleu}\n{chrf}")
+        click.echo("\n".join(map(str, scores.values())))
+
+
+def _as_figures(scores):
+    figures = {}
+    for metric, score in scores.items():
+        figures[metric] = score.score
+        if metric == "bleu":
+            figures |= {"details": score.details, "signature": score.signature}
+        else:
+            figures[f"{metric}_signature"] = score.signature
+    return figures
 
 
 @click.command(cls=KerasCommand)

@@ -6,6 +6,13 @@ from pathlib import Path
 import click
 
 from aiayn_keras_cli.conversation import Conversation, is_conversation
+from aiayn_keras_cli.documents import (
+    DOCUMENT_FORMAT,
+    check_document_options,
+    choose_documents,
+    translate_documents,
+    translate_plain,
+)
 from aiayn_keras_cli.options import (
     BATCH_SIZE,
     MODEL_FOLDER,
@@ -37,6 +44,7 @@ from aiayn_keras_cli.streams import (
     "Default: lines from standard input.",
 )
 @click.option("--output", metavar="FOLDER|URL", help="Folder for the translations of files.")
+@DOCUMENT_FORMAT
 @engine_options
 @click.option(
     "--prefixes",
@@ -53,6 +61,13 @@ from aiayn_keras_cli.streams import (
 )
 @DOCUMENT
 @click.option(
+    "--long-text",
+    type=click.Choice(["split", "cut", "error"]),
+    default="split",
+    show_default=True,
+    help="Translate a line that is too long for the model by sentences, cut it, or stop there.",
+)
+@click.option(
     "--json",
     "as_json",
     is_flag=True,
@@ -61,7 +76,8 @@ from aiayn_keras_cli.streams import (
 @click.option(
     "--alignments",
     is_flag=True,
-    help="With --json, also print the attention from each wordpiece to the source.",
+    help="With --json, also print the source's wordpieces, and the attention from each wordpiece "
+    "of a translation to them.",
 )
 @BATCH_SIZE
 @search_options()
@@ -76,28 +92,47 @@ def translate(
     alignments,
     ray,
     workers,
+    document_format,
+    columns,
     **options,
 ):
-    """Translate lines with the model in DIR.
+    """Translate lines or documents with the model in DIR.
 
     Each line of input gives one line of output. With --n-best, it holds the best translations,
     separated by tabs. With --document, the output is the input with its sentences translated;
-    with --json too, an object for each sentence. On a terminal, without --input, --document and
+    with --json too, an object for each sentence. Files of subtitles, HTML, Markdown, gettext, Word,
+    CSV, TSV and JSON are documents by their endings: their texts are translated, and all else
+    stays. With --output, their folders stay, too. On a terminal, without --input, --document and
     --json, it is a conversation: type a text to read its translation, and :help for more.
 
-    With --output, any number of files of any size, plain, .gz or .parquet, are translated in
-    parts by processes of this machine or, with --on-ray, of a cluster. To resume a job that was
+    With --output, any number of files of lines, of any size, plain, .gz or .parquet, are translated
+    in parts by processes of this machine or, with --on-ray, of a cluster. To resume a job that was
     stopped, run the same command again.
     """
+    if options["constraint"] is not None and not is_given("long_text"):
+        options["long_text"] = "error"  # parts would each keep it
     if alignments and not as_json:
         raise click.UsageError("--alignments needs --json.")
     if prefix_file is not None and input_file is None:
         raise click.UsageError("--prefixes needs --input.")
+    chosen = choose_documents(input_file, output, document, document_format)
+    document = document or document_format == "text"
+    if chosen is None and columns:
+        raise click.UsageError("--columns is for tables: give --input with a .csv or .tsv.")
+    if (output is not None or chosen is not None) and (prefix_file or as_json):
+        raise click.UsageError(
+            "--output and documents with a format are for translations alone: omit --prefixes, "
+            "--ensemble and --json."
+        )
+    if chosen is not None:
+        check_document_options(output, ray, workers, options)
+        options["ensemble"] = ensemble
+        translate_documents(model_folder, chosen, output, document_format, columns, options)
+        return
     if output is not None:
-        if prefix_file or ensemble or document or as_json:
+        if ensemble:
             raise click.UsageError(
-                "--output is for lines and one model: omit --prefixes, --ensemble, --document and "
-                "--json."
+                "--output is for lines and one model: omit --prefixes, --ensemble and --json."
             )
         if is_given("batch_size"):
             raise click.UsageError(
@@ -109,9 +144,12 @@ def translate(
         raise click.UsageError("--on-ray and --workers need --output.")
     check_standard_output()
     input_file = None if input_file is None else Path(input_file)
+    long_text = options.pop("long_text")
     write = _print_json if as_json else _print_texts
     options.update(return_alignments=alignments)
     if document:
+        if is_given("long_text"):
+            raise click.UsageError("--document always splits long sentences: omit --long-text.")
         if prefix_file is not None:
             raise click.UsageError("--prefixes cannot be combined with --document.")
         if options["num_return_sequences"] > 1 and not as_json:
@@ -123,8 +161,10 @@ def translate(
         models = [load_model(folder) for folder in (model_folder, *ensemble)]
         Conversation(models[0], ensemble=models[1:], **options).run()
     elif input_file is None:
+        options["long_text"] = long_text
         _translate_standard_input(model_folder, ensemble, write, options)
     else:
+        options["long_text"] = long_text
         files = [input_file] if prefix_file is None else [input_file, prefix_file]
         _translate_files(files, model_folder, ensemble, write, options)
 
@@ -146,14 +186,17 @@ def translate_lines(model, texts, names, lines_before=0, **options):
         ValueError: For a text or prefix that cannot be used, or a text without a translation that
             keeps the constraint.
     """
-    from aiayn_keras.decoding.text_batches import TextError
+    from aiayn_keras.decoding.text_batches import TextError, TextTooLongError
     from aiayn_keras.models import NoTranslationError
 
     try:
         return model.translate(texts, **options)
     except TextError as error:
         name, line = names[error.argument == "prefixes"], lines_before + error.index + 1
-        raise ValueError(f"{name}, line {line}: {error.reason}") from error
+        message = f"{name}, line {line}: {error.reason}"
+        if isinstance(error, TextTooLongError) and options.get("long_text") == "error":
+            message += " --long-text split or cut translates such lines, --document whole texts."
+        raise ValueError(message) from error
     except NoTranslationError as error:
         line = lines_before + error.rows[0] + 1
         raise ValueError(
@@ -229,13 +272,16 @@ def _translate_document(input_file, model_folder, ensemble, as_json, options):
     model = load_model(model_folder)
     options["ensemble"] = [load_model(folder) for folder in ensemble]
     with open_progress(SECONDS_BETWEEN_LINES, unit=" sentences") as bar:
+        options["progress"] = bar.update
         for text in texts:
-            (document,) = model.translate_documents([text], progress=bar.update, **options)
-            with bar.external_write_mode():
-                if as_json:
+            if as_json:
+                (document,) = model.translate_documents([text], **options)
+                with bar.external_write_mode():
                     _print_json(document.sources, document.translations)
-                else:
-                    click.echo(document.text, nl=False)
+            else:
+                translated = translate_plain(model, text, options)
+                with bar.external_write_mode():
+                    click.echo(translated, nl=False)
 
 
 def _count_lines(input_file, prefix_file=None):
@@ -263,7 +309,10 @@ def _print_texts(_sources, translations):
 def _print_json(sources, translations):
     for source, translation in zip(sources, translations, strict=True):
         hypotheses = [_as_dictionary(each) for each in translation.hypotheses]
-        fields = {"source": source, "hypotheses": hypotheses}
+        fields = {"source": source}
+        if translation.source_tokens is not None:
+            fields["source_tokens"] = translation.source_tokens
+        fields["hypotheses"] = hypotheses
         click.echo(json.dumps(fields, ensure_ascii=False))
 
 

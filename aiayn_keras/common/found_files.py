@@ -54,6 +54,24 @@ def find_files(pattern):
     return files
 
 
+def fixed_folder(pattern):
+    """Returns the folder that all files that a pattern matches are in, as an address.
+
+    It ends before the first part of the pattern that matches several names; for a pattern that is
+    the name of a file, it is the file's folder.
+    """
+    system, path = file_system(pattern)
+    if is_local(system):
+        folder, others = _split_pattern(path)
+        return folder if others else os.path.dirname(folder)
+    parts = path.split("/")
+    if _has_magic(path) and not system.isfile(path):
+        last = next(place for place, part in enumerate(parts) if _has_magic(part))
+    else:
+        last = len(parts) - 1
+    return address_in(system, "/".join(parts[:last]))
+
+
 def check_unchanged(file):
     """Raises a `CorpusError` if a `FoundFile` is not in the state in which it was found."""
     system, path = file_system(file.address)

@@ -34,7 +34,7 @@ class TextTooLongError(TextError):
     """A text has more tokens than the model has positions."""
 
 
-def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
+def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf, is_cut=False):
     """Token ids of texts, each with the end token if the tokenizer's sources have one.
 
     Args:
@@ -42,20 +42,24 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf):
         argument: Its name, for errors.
         tokenizer: A `TransformerTokenizer`.
         max_sequence_length: Maximum number of tokens of a text, the end token included.
+        is_cut: Whether longer texts are cut to so many tokens.
 
     Returns:
         List of lists of token ids.
 
     Raises:
         ValueError: For a single string, or anything but a sequence of Unicode strings.
-        TextTooLongError: For a text with too many tokens.
+        TextTooLongError: For a text with too many tokens, unless `is_cut`.
     """
     texts = check_texts(argument, texts.tolist() if isinstance(texts, np.ndarray) else texts)
     # No rule of a SentencePiece model can name this character, which no text needs.
     texts = [text.replace("\0", "") for text in texts]
     sequences = [[*ids, *tokenizer.source_ids] for ids in tokenizer(texts)]
     for i, sequence in enumerate(sequences):
-        if len(sequence) > max_sequence_length:
+        if len(sequence) > max_sequence_length and is_cut:
+            ends = tokenizer.source_ids
+            sequences[i] = [*sequence[: max_sequence_length - len(ends)], *ends]
+        elif len(sequence) > max_sequence_length:
             raise TextTooLongError(
                 argument,
                 i,

@@ -41,6 +41,8 @@ class Hypothesis:
         alignment: Float32 array `(T, S)`, the attention of each wordpiece and of the end token to
             each source wordpiece and its end token (the decoder's last layer, mean of the heads);
             None if not asked for, and for a text without words.
+        source_tokens: The S wordpieces of the source that the alignment's columns stand for, its
+            end token included; None where `alignment` is.
     """
 
     text: str
@@ -48,6 +50,9 @@ class Hypothesis:
     normalized_score: float
     tokens: tuple[str, ...]
     alignment: np.ndarray | None = field(default=None, compare=False, repr=False)
+    source_tokens: tuple[str, ...] | None = field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ class NoTranslationError(ValueError):
 
 
 def translate_in_batches(
-    texts, search, find, *, batch_size, prefixes=None, align=None, progress=None
+    texts, search, find, *, batch_size, prefixes=None, align=None, is_cut=False, progress=None
 ):
     """Translates texts in batches of similar length; see `TransformerSeq2SeqLM.translate`.
 
@@ -117,6 +122,7 @@ def translate_in_batches(
         prefixes: List of strings that the translations begin with, if any.
         align: Function of encoder ids and mask `(B, S)`, decoder ids and mask `(B, T)` that gives
             alignments `(B, T, S)`, if they are wanted.
+        is_cut: Whether texts with too many tokens are cut; otherwise they are refused.
         progress: Function called with the number of texts done: first those without words, then
             those of each batch.
 
@@ -128,7 +134,7 @@ def translate_in_batches(
     """
     batch_size = check_integer("batch_size", batch_size, 1, MAX_TEXTS)
     tokenizer, options = search.tokenizer, search.options
-    sources = tokenize(texts, "texts", tokenizer, search.max_sequence_length)
+    sources = tokenize(texts, "texts", tokenizer, search.max_sequence_length, is_cut)
     prompts = _Prompts(sources, prefixes, search)
 
     def find_batch(rows):  # Called in threads, so that two batches share the cores.
@@ -151,7 +157,7 @@ def translate_in_batches(
         if known is None:
             with_words.append(i)
         hypothesis = Hypothesis(known or "", 0.0, 0.0, ())
-        translations.append(_as_translation([hypothesis] * options.num_return_sequences))
+        translations.append(as_translation([hypothesis] * options.num_return_sequences))
     batches = [
         [with_words[i] for i in batch]
         for batch in batch_by_length([sources[i] for i in with_words], batch_size)
@@ -159,16 +165,17 @@ def translate_in_batches(
     if progress is not None and len(with_words) < len(sources):
         progress(len(sources) - len(with_words))
     as_token = functools.cache(tokenizer.of_targets().id_to_token)
+    as_source_token = functools.cache(tokenizer.id_to_token)
     for rows, results in zip(batches, in_parallel(find_batch, batches), strict=True):
         found = _read_hypotheses(
             tokenizer.of_targets(),
             as_token,
-            [sources[i] for i in rows],
+            [tuple(map(as_source_token, sources[i])) for i in rows],
             options,
             *results,
         )
         for row, hypotheses in zip(rows, found, strict=True):
-            translations[row] = _as_translation(hypotheses) if hypotheses else None
+            translations[row] = as_translation(hypotheses) if hypotheses else None
         if progress is not None:
             progress(len(rows))
     if any(found is None for found in translations):
@@ -287,7 +294,7 @@ def _check_room(prefixes, limits, texts):
             )
 
 
-def _as_translation(hypotheses):
+def as_translation(hypotheses):
     """The `Translation` of a text from all its hypotheses, best first."""
     return Translation(**vars(hypotheses[0]), hypotheses=tuple(hypotheses))
 
@@ -298,7 +305,7 @@ def _read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs
     Args:
         tokenizer: A `TransformerTokenizer`.
         as_token: Its `id_to_token`, or a faster equivalent.
-        sources: List of B lists of token ids.
+        sources: List of B tuples of the sources' tokens.
         options: The `SearchOptions`.
         token_ids: Integer array `(B, N, L)`.
         log_probs: Float array `(B, N)`.
@@ -326,6 +333,7 @@ def _read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs
                     float(normalized_scores[flat]),
                     tuple(map(as_token, pieces[flat])),
                     alignment,
+                    source_tokens=None if alignment is None else source,
                 )
             )
         yield tuple(hypotheses)

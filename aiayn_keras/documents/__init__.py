@@ -5,8 +5,11 @@ The served graph and `translate_documents` run the same functions, so they find 
 | file | step |
 |---|---|
 | `translation` | documents through `translate`, sentence by sentence |
+| `long_texts` | texts of `translate` that are too long |
+| `formats` | documents such as HTML and .docx, whose marks stay |
 | `splitting` | texts to separators and sentences, and back; long sentences to parts |
 | `sentence_ends` | the marks that end a sentence, and strings cut at given bytes |
 
-Every operation is one of TensorFlow's or TensorFlow Text's that stock TensorFlow Serving has.
+Every operation of the splitting is one of TensorFlow's or TensorFlow Text's that stock TensorFlow
+Serving has.
 """

@@ -1,8 +1,8 @@
 """Texts to separators and sentences, and back.
 
-`split_texts` cuts texts at line breaks, then behind sentences, then where a sentence has too many
-wordpieces; spaces, bullets and numbers around a sentence go to the separators, which are not
-translated. `join_texts` puts translations in the place of the sentences.
+`split_texts` cuts texts at line breaks, tabs and the bars of tables, then behind sentences, then
+where a sentence has too many wordpieces; spaces, bullets and numbers around a sentence go to the
+separators, which are not translated. `join_texts` puts translations in the place of the sentences.
 """
 
 import importlib.util
@@ -16,9 +16,10 @@ _JOINER = 0x200D
 SPACE = r"[\s\x0b\x1c-\x1f\x{85}\p{Z}\x{200b}\x{feff}]"
 """In RE2 `\\s` matches ASCII only."""
 
-# "- ", "* ", "# ", "> ", "— " and "1. ", "2) ", "(3) ", "a) " at the beginning of a sentence.
-_BULLET = r"(?:[-*+•·–—>#]+|\(?\d{1,3}[.)]|\(?[A-Za-z]\))"
-_LEAD = rf"^{SPACE}*(?:{_BULLET}{SPACE}+)*"
+# "- ", "* ", "# ", "— ", "[x] " and "1. ", "2.1. ", "2) ", "(3) ", "a) " at the beginning of a
+# sentence; and the quotation marks of a mail, also without a space: ">> ".
+_BULLET = r"(?:[-*+•·‣⁃◦▪▫■□●○–—#✓✔✗✘]+|\[[ xX]?\]|\(?\d{1,3}(?:\.\d{1,3}){0,4}[.)]|\(?[A-Za-z]\))"
+_LEAD = rf"^{SPACE}*(?:{_BULLET}{SPACE}+|>{SPACE}*)*"
 _TAIL = rf"{SPACE}+$"
 HAS_LETTER = r"\C*\p{L}\C*"
 """Pattern of a whole text that has a letter."""
@@ -62,7 +63,7 @@ def lay_out(strings):
     )
 
 
-_SPACES = (0x09, 0x20, 0xA0, 0x2003, 0x2009, 0x202F, 0x3000)
+_SPACES = (0x20, 0xA0, 0x2003, 0x2009, 0x202F, 0x3000)
 _MARKS_BEFORE_SPACE = tuple(map(ord, ",;:،؛-–—"))
 _MARKS = tuple(map(ord, "，、；：–—"))
 # Marks on letters, and joiners and modifiers of emoji, stay with the character before.
@@ -145,6 +146,8 @@ def _costs(codes):
 
 
 _LINE_BREAKS = (0x0A, 0x0B, 0x0C, 0x0D, 0x85, 0x2028, 0x2029)
+_CELL_BREAKS = (0x09, 0x7C, 0x2502, 0x2503, 0x2551, 0xFF5C)
+"""Tabs and the bars of tables, which stand between cells."""
 
 
 class SplitTexts(NamedTuple):
@@ -164,8 +167,8 @@ class SplitTexts(NamedTuple):
 def split_texts(texts, count, limit):
     """Splits texts into sentences.
 
-    Line breaks always separate. Text between them is split at the marks that end sentences, see
-    `aiayn_keras.documents.sentence_ends`, and then where it is too long.
+    Line breaks, tabs and bars always separate. Text between them is split at the marks that end
+    sentences, see `aiayn_keras.documents.sentence_ends`, and then where it is too long.
 
     Args:
         texts: String tensor `(B,)`. Bytes that are not valid UTF-8 come back as they are.
@@ -264,9 +267,10 @@ def _strings(values):
 
 
 def _lines(texts):
-    """Texts cut behind line breaks, which stay at the ends of the lines."""
+    """Texts cut behind line breaks, which stay at the ends of the lines, and around cell breaks."""
     import tensorflow as tf
 
     codes, offsets = characters(texts)
-    is_begin = is_among(tf.roll(codes.values, 1, axis=0), _LINE_BREAKS)
+    before = tf.roll(codes.values, 1, axis=0)
+    is_begin = is_among(before, _LINE_BREAKS + _CELL_BREAKS) | is_among(codes.values, _CELL_BREAKS)
     return cut(texts, tf.ragged.boolean_mask(offsets, codes.with_values(is_begin)))

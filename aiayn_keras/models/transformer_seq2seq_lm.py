@@ -24,7 +24,8 @@ from aiayn_keras.decoding.beam_sampler import BeamSampler, generate_tokens, unti
 from aiayn_keras.decoding.recording import record_search
 from aiayn_keras.decoding.scoring import score_texts, token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.translating import TranslationSearch, translate_in_batches
+from aiayn_keras.decoding.translating import TranslationSearch
+from aiayn_keras.documents.long_texts import translate_any_length
 from aiayn_keras.documents.translation import translate_by_sentence
 from aiayn_keras.models.model_folder import (
     OF_TASK,
@@ -202,24 +203,24 @@ class TransformerSeq2SeqLM(TrainingSteps):
         ensemble=(),
         return_alignments=False,
         batch_size=64,
+        long_text="error",
         progress=None,
         **search_options,
     ):
         """Translates texts by beam search.
 
         Args:
-            texts: List of strings, or a single string. A text without words is translated to an
-                empty one; one without letters is its own translation if the tokenizer's
-                `copy_without_letters` is set.
+            texts: List of strings, or a single string. A text without words has an empty
+                translation; one without letters its own if `copy_without_letters` is set.
             num_beams: Number of beams W.
             length_penalty: The exponent α of the GNMT length penalty, 0 for none.
-            prefixes: List of strings, one per text, that the translations begin with, for a single
-                text a string. The translation of a text without words is still empty.
+            prefixes: List of strings that the translations begin with, for a single text a string.
+                The translation of a text without words is still empty.
             ensemble: Other models with the same vocabulary; all probabilities are averaged.
             return_alignments: Whether hypotheses record where the model looked.
             batch_size: Number of texts searched together. It does not change translations.
-            progress: Function called with the number of newly finished texts: once for those
-                without words, then after each batch.
+            long_text: `"error"`, `"split"` by sentences, or `"cut"`, for too long texts.
+            progress: Function of the number of texts newly done, first those without words.
             **search_options: The other fields of `SearchOptions`, such as `num_return_sequences`,
                 `max_length`, and `length_penalty_offset=0` for other toolkits' length penalty.
 
@@ -228,11 +229,10 @@ class TransformerSeq2SeqLM(TrainingSteps):
             as `generate` returns one string.
 
         Raises:
-            ValueError: For a text with more tokens than the model has positions, prefixes that
+            ValueError: For a text that is too long, `"split"` with a constraint, prefixes that
                 differ from the texts in number or exceed the length limit, options out of range,
-                non-finite weights, an ensemble with different vocabularies, or a model without a
-                tokenizer. `NoTranslationError`, with the `rows` of the texts, if no translation
-                satisfies `constraint`.
+                non-finite weights, an ensemble with different vocabularies, or no tokenizer.
+                `NoTranslationError`, with the texts' `rows`, if nothing satisfies `constraint`.
             TypeError: For an unknown search option, or one that is not a number.
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
@@ -241,10 +241,10 @@ class TransformerSeq2SeqLM(TrainingSteps):
             tuple(model.backbone for model in models), self._tokenizer, options
         )
         is_single = isinstance(texts, str)
-        if is_single and isinstance(prefixes, str):
-            prefixes = [prefixes]
-        translations = translate_in_batches(
+        prefixes = [prefixes] if is_single and isinstance(prefixes, str) else prefixes
+        translations = translate_any_length(
             [texts] if is_single else texts,
+            long_text,
             search,
             functools.partial(self._find_batch, models, search),
             batch_size=batch_size,
@@ -270,8 +270,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
         Args:
             texts: List of strings, or a single string.
             ensemble: See `translate`.
-            **options: The other options of `translate` except `prefixes`; `progress` counts
-                sentences.
+            **options: The other options of `translate` except `prefixes` and `long_text`;
+                `progress` counts sentences.
 
         Returns:
             List of `DocumentTranslation`s, one per text, in order; for a single string one.
@@ -279,10 +279,10 @@ class TransformerSeq2SeqLM(TrainingSteps):
         Raises:
             ImportError: If TensorFlow Text, which finds the sentences, is not installed.
             ValueError: As `translate`, except for long texts.
-            TypeError: As `translate`, and for `prefixes`.
+            TypeError: As `translate`, and for `prefixes` and `long_text`.
         """
-        if "prefixes" in options:
-            raise TypeError("`prefixes` belong to sentences: give them to `translate`.")
+        for name in {"prefixes", "long_text"} & set(options):
+            raise TypeError(f"`{name}` is for sentences: give it to `translate`.")
         models = with_ensemble(self, ensemble)
         documents = translate_by_sentence(
             [texts] if isinstance(texts, str) else texts,

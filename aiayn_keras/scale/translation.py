@@ -114,7 +114,7 @@ class _TranslationWork(PartWork):
         positions = self._model.backbone.max_sequence_length
         lengths = [len(ids) + len(tokenizer.source_ids) for ids in tokenizer(texts)]
         for place, length in enumerate(lengths):
-            if length > positions:
+            if length > positions and self._options.get("long_text", "error") == "error":
                 reasons[place] = f"{length} tokens are more than the model's {positions} positions"
         found = [""] * len(rows)
         places_left = [n for n in range(len(rows)) if n not in reasons]

@@ -4,7 +4,15 @@ from aiayn_keras.backend import DevicesError
 from aiayn_keras.common.folder_lock import FolderInUseError
 from aiayn_keras.training.adapters import merge_adapters
 from aiayn_keras.training.averaging import average_checkpoints, write_average
-from aiayn_keras.training.bleu import BleuScore, ChrfScore, corpus_bleu, corpus_chrf, evaluate_bleu
+from aiayn_keras.training.bleu import (
+    BleuScore,
+    ChrfScore,
+    TerScore,
+    corpus_bleu,
+    corpus_chrf,
+    corpus_ter,
+    evaluate_bleu,
+)
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
@@ -27,10 +35,12 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "RunFolder",
+    "TerScore",
     "TrainingResult",
     "average_checkpoints",
     "corpus_bleu",
     "corpus_chrf",
+    "corpus_ter",
     "evaluate_bleu",
     "list_checkpoints",
     "load_checkpoint",

@@ -1,4 +1,4 @@
-"""BLEU and chrF by sacreBLEU, never without its signature (https://aclanthology.org/W18-6319)."""
+"""BLEU, chrF and TER by sacreBLEU, never without its signature (https://aclanthology.org/W18-6319)."""
 
 import dataclasses
 import logging
@@ -47,12 +47,28 @@ class ChrfScore:
         return f"chrF2 = {self.score:.2f} {self.signature}"
 
 
+@dataclass(frozen=True)
+class TerScore:
+    """A corpus TER.
+
+    Attributes:
+        score: Translation edit rate in percent of the references' words, less is better.
+        signature: sacreBLEU's signature; only scores with the same signature are comparable.
+    """
+
+    score: float
+    signature: str
+
+    def __str__(self):
+        return f"TER = {self.score:.2f} {self.signature}"
+
+
 def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
-    """Computes the BLEU of translations against one reference each.
+    """Computes the BLEU of translations against one or more references each.
 
     Args:
         hypotheses: List of strings.
-        references: List of strings, one for each hypothesis, at least one.
+        references: List of strings, one for each hypothesis, at least one; or a list of such lists.
         tokenizer: sacreBLEU's tokenizer, such as `"13a"`, or `"none"` for tokenised text.
         lowercase: Whether to ignore case.
 
@@ -63,22 +79,22 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
         ValueError: If the lists are empty or differ in length, or the tokenizer is unknown or
             cannot be used.
     """
-    check_sides(hypotheses, references)
+    references = _as_sets(hypotheses, references)
     bleu = _open_bleu(check_bleu_tokenizer(tokenizer), lowercase)
-    result = bleu.corpus_score(hypotheses, [references])
+    result = bleu.corpus_score(hypotheses, references)
     return BleuScore(
-        score=result.score,
+        score=float(result.score),
         details=result.format(width=2),
         signature=str(bleu.get_signature()),
     )
 
 
 def corpus_chrf(hypotheses, references, lowercase=False):
-    """Computes the chrF2 of translations against one reference each.
+    """Computes the chrF2 of translations against one or more references each.
 
     Args:
         hypotheses: List of strings.
-        references: List of strings, one for each hypothesis, at least one.
+        references: List of strings, one for each hypothesis, at least one; or a list of such lists.
         lowercase: Whether to ignore case.
 
     Returns:
@@ -87,10 +103,39 @@ def corpus_chrf(hypotheses, references, lowercase=False):
     Raises:
         ValueError: If the lists are empty or differ in length.
     """
-    check_sides(hypotheses, references)
+    references = _as_sets(hypotheses, references)
     chrf = sacrebleu.CHRF(lowercase=lowercase)
-    result = chrf.corpus_score(hypotheses, [references])
-    return ChrfScore(score=result.score, signature=str(chrf.get_signature()))
+    result = chrf.corpus_score(hypotheses, references)
+    return ChrfScore(score=float(result.score), signature=str(chrf.get_signature()))
+
+
+def corpus_ter(hypotheses, references, lowercase=False):
+    """Computes the TER of translations against one or more references each.
+
+    Args:
+        hypotheses: List of strings.
+        references: As in `corpus_bleu`.
+        lowercase: Whether to ignore case.
+
+    Returns:
+        A `TerScore`.
+
+    Raises:
+        ValueError: If the lists are empty or differ in length.
+    """
+    references = _as_sets(hypotheses, references)
+    ter = sacrebleu.TER(case_sensitive=not lowercase)
+    result = ter.corpus_score(hypotheses, references)
+    return TerScore(score=float(result.score), signature=str(ter.get_signature()))
+
+
+def _as_sets(hypotheses, references):
+    """References as a list of lists, each as long as the hypotheses."""
+    is_single = not references or isinstance(references[0], str)
+    sets = [references] if is_single else references
+    for each in sets:
+        check_sides(hypotheses, each)
+    return sets
 
 
 def check_bleu_tokenizer(name):

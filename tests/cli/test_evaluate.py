@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import sacrebleu
 from sacrebleu.tokenizers import tokenizer_spm
 
 from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
@@ -21,6 +22,30 @@ def test_evaluate_prints_bleu_with_its_signature(trained_run, source_file, tmp_p
     figures = json.loads(run(*arguments, "--json", "--tokenize", "none").stdout)
     assert figures["sentences"] == 2
     assert "tok:none" in figures["signature"]
+
+
+def test_evaluate_takes_several_references_and_metrics(trained_run, model, source_file, tmp_path):
+    references = [
+        ["Das Mädchen ist glücklich.", "Jeden Tag arbeitet Paul."],
+        ["Ein Kind lacht.", "Paul arbeitet."],
+    ]
+    files = [write_lines(tmp_path / f"{n}.de", lines) for n, lines in enumerate(references)]
+    arguments = ["evaluate", trained_run, "--source", source_file]
+    for file in files:
+        arguments += ["--reference", file]
+    metrics = ["--metric", "ter", "--metric", "bleu", "--metric", "chrf"]
+    figures = json.loads(run(*arguments, *metrics, "--json").stdout)
+    texts = [each.text for each in model.translate(SOURCES)]
+    assert figures["bleu"] == sacrebleu.corpus_bleu(texts, references).score
+    assert figures["chrf"] == sacrebleu.corpus_chrf(texts, references).score
+    assert figures["ter"] == sacrebleu.corpus_ter(texts, references).score
+    assert "nrefs:2" in figures["signature"]
+    assert "nrefs:2" in figures["ter_signature"]
+    printed = run(*arguments, "--metric", "ter").stdout.splitlines()
+    assert len(printed) == 1
+    assert printed[0].startswith(f"TER = {figures['ter']:.2f} nrefs:2")
+    write_lines(files[1], references[1][:1])
+    assert_one_clear_line(run(*arguments), "1.de", "2", "1")
 
 
 def test_evaluate_refuses_unequal_files(trained_run, source_file, tmp_path):

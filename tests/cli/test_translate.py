@@ -39,11 +39,25 @@ def test_translate_keeps_empty_lines(trained_run):
 
 def test_a_line_too_long_is_named(trained_run, tmp_path):
     path = write_lines(tmp_path / "long.en", ["Good.", "bus " * 300])
-    assert_one_clear_line(
-        run("translate", trained_run, "--input", path), "long.en, line 2", "256 positions"
-    )
-    result = run("translate", trained_run, input=path.read_bytes())
-    assert_one_clear_line(result, "standard input, line 2")
+    arguments = ("translate", trained_run, "--long-text", "error")
+    result = run(*arguments, "--input", path)
+    assert_one_clear_line(result, "long.en, line 2", "256 positions", "--document")
+    result = run(*arguments, input=path.read_bytes())
+    assert_one_clear_line(result, "standard input, line 2", "--document")
+
+
+def test_a_line_too_long_is_split_or_cut(trained_run, model, tmp_path):
+    long = "The girl is happy. " * 80
+    path = write_lines(tmp_path / "long.en", [SOURCES[1], long])
+    short, whole = run("translate", trained_run, "--input", path).stdout.splitlines()
+    assert short == model.translate(SOURCES[1]).text
+    assert whole == model.translate_documents(long).text
+    assert run("translate", trained_run, input=path.read_bytes()).stdout.splitlines()[1] == whole
+    result = run("translate", trained_run, "--long-text", "cut", "--input", path)
+    assert result.stdout.splitlines() == [short, model.translate(long, long_text="cut").text]
+    result = run("translate", trained_run, "--document", "--long-text", "cut", "--input", path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "omit --long-text" in result.stderr
 
 
 def test_a_line_that_is_not_utf8_is_named(trained_run, tmp_path):
@@ -120,7 +134,11 @@ def test_json_holds_scores_tokens_and_alignments(trained_run, source_file, model
     for line, translation in zip(lines, expected, strict=True):
         fields = json.loads(line)
         sources.append(fields["source"])
+        pieces = fields["source_tokens"]
+        assert "".join(pieces[:-1]).replace("▁", " ").strip() == fields["source"]
+        assert pieces[-1] == "</s>"
         hypotheses = fields["hypotheses"]
+        assert all(len(row) == len(pieces) for row in hypotheses[0]["alignment"])
         ranks = [found["normalized_score"] for found in hypotheses]
         assert ranks == sorted(ranks, reverse=True)
         for found, hypothesis in zip(hypotheses, translation.hypotheses, strict=True):
@@ -144,7 +162,7 @@ def test_a_file_is_translated_a_chunk_at_a_time(trained_run, model, tmp_path, mo
     expected = model.translate(lines, prefixes=prefixes)
     assert result.stdout.split("\n")[:-1] == [each.text for each in expected]
     write_lines(source, [*SOURCES, "Good.", "bus " * 300])
-    result = run("translate", trained_run, *options)
+    result = run("translate", trained_run, *options, "--long-text", "error")
     assert_one_clear_line(result, "source.en, line 4", "256 positions")
     assert len(result.stdout.splitlines()) == 2
 

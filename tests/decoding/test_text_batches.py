@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.decoding.text_batches import batch_by_length, pad_batch
-from aiayn_keras.decoding.translating import _as_translation
+from aiayn_keras.decoding.translating import as_translation
 from aiayn_keras.models import Hypothesis, Translation
 from tests.helpers import assert_close
 
@@ -33,6 +33,6 @@ def test_shapes_are_powers_of_two_times_multiples_of_eight(num_rows, length, sha
 
 def test_a_translation_is_its_best_hypothesis():
     best, other = Hypothesis("a", -1.0, -0.5, ("▁a",)), Hypothesis("b", -2.0, -1.0, ("▁b",))
-    translation = _as_translation([best, other])
+    translation = as_translation([best, other])
     assert isinstance(translation, Hypothesis)
     assert translation == Translation("a", -1.0, -0.5, ("▁a",), None, (best, other))

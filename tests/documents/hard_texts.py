@@ -203,6 +203,11 @@ HARD_TEXTS = {
     ),
     "numbers in a line": case("1. Open it. 2. Close it.", "Open it.", "Close it."),
     "heading and rule": case("# Title\n-----\n> quoted text\n***\n1984\n", "Title", "quoted text"),
+    "cells of a tab": case("tea\t12\tI like tea. Yes!\n", "tea", "I like tea.", "Yes!"),
+    "table": case("| name | I like tea. |\n|---|:--|\n|a|b|", "name", "I like tea.", "a", "b"),
+    "drawn table": case("│ name ┃ tea ║", "name", "tea"),
+    "quotations of a mail": case(">> One.\n> > two\n>three", "One.", "two", "three"),
+    "boxes of a list": case("- [ ] one\n- [x] two\n2.1. three", "one", "two", "three"),
     "nothing": HardText("", ()),
     "only spaces": HardText(" \n\t ", ()),
 }

@@ -74,5 +74,5 @@ def test_what_is_no_list_of_texts_is_refused(model, texts):
 
 
 def test_prefixes_are_of_sentences(model):
-    with pytest.raises(TypeError, match="`prefixes` belong to sentences"):
+    with pytest.raises(TypeError, match="`prefixes` is for sentences"):
         model.translate_documents([DOCUMENT], prefixes=["one"])

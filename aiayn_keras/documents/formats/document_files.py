@@ -1,0 +1,245 @@
+"""Document files: formats by name and ending, bytes in and bytes out."""
+
+import codecs
+import importlib
+import importlib.util
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from aiayn_keras.documents.formats.unit_translation import translate_units
+from aiayn_keras.documents.formats.units import Unit, protect, replace_units
+from aiayn_keras.documents.splitting import split_strings
+
+MAX_BYTES = 1 << 26
+"""Maximum size of a document."""
+
+INSTALL = "pip install 'aiayn-keras[documents]'"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of documents.
+
+    Attributes:
+        name: Its name.
+        endings: Endings of its files.
+        module: Name of the module in this package that finds the units, with a colon and the name
+            of the function; empty for plain text.
+        library: Name of the module of the library that is needed, if any.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    module: str = ""
+    library: str = ""
+
+
+FORMATS = {
+    each.name: each
+    for each in (
+        Format("text", (".txt", ".text")),
+        Format("srt", (".srt",), "subtitles:find_srt_units", "webvtt"),
+        Format("vtt", (".vtt",), "subtitles:find_vtt_units", "webvtt"),
+        Format("html", (".html", ".htm", ".xhtml"), "html:find_units"),
+        Format("md", (".md", ".markdown"), "markdown:find_units", "markdown_it"),
+        Format("po", (".po", ".pot"), "po:find_units", "polib"),
+        Format("docx", (".docx",), "docx:find_units"),
+        Format("csv", (".csv",), "tables:find_csv_units"),
+        Format("tsv", (".tsv",), "tables:find_tsv_units"),
+        Format("json", (".json",), "json_values:find_units"),
+    )
+}
+TABLES = frozenset({"csv", "tsv"})
+
+_UNSUPPORTED = frozenset(
+    (
+        *(".pdf", ".doc", ".docm", ".dot", ".dotx", ".dotm", ".odt", ".ott", ".rtf", ".pages"),
+        *(".xls", ".xlsx", ".xlsm", ".ods", ".ppt", ".pptx", ".pptm", ".odp", ".epub", ".mobi"),
+        *(".xml", ".xliff", ".xlf", ".tmx", ".sdlxliff", ".ts", ".resx", ".svg", ".rst", ".tex"),
+        *(".yaml", ".yml", ".toml", ".ini", ".properties", ".strings", ".jsonl", ".ipynb", ".mo"),
+        *(".ass", ".ssa", ".sub", ".sbv", ".ttml", ".adoc", ".org", ".textile", ".mdx", ".eml"),
+        *(".msg", ".mbox", ".zip", ".tar", ".7z", ".rar", ".png", ".jpg", ".jpeg", ".gif"),
+    )
+)
+"""Endings of files that are not plain text, or have marks of their own that would be translated."""
+
+
+def format_of(name):
+    """The name of the format of a file, by its ending.
+
+    Args:
+        name: Name or path of the file.
+
+    Returns:
+        A key of `FORMATS`; None for an ending that none of them has.
+
+    Raises:
+        ValueError: For the ending of a format that is known and not supported.
+    """
+    ending = PurePosixPath(str(name)).suffix.lower()
+    if ending in _UNSUPPORTED:
+        raise ValueError(
+            f"{name}: the format {ending} is not supported. Formats are {', '.join(FORMATS)}; "
+            "convert the file, or give --format text if it is plain text."
+        )
+    return next((each.name for each in FORMATS.values() if ending in each.endings), None)
+
+
+class Document:
+    """A document whose texts have been found.
+
+    Args:
+        data: Its bytes.
+        format: A key of `FORMATS`.
+        columns: For tables, a list of names or numbers of columns.
+
+    Raises:
+        ValueError: If it is not a valid document of the format.
+        ImportError: If the library for it is not installed.
+    """
+
+    def __init__(self, data, format, columns=None):
+        if format not in FORMATS:
+            raise ValueError(f"`format` must be one of {', '.join(FORMATS)}. Received: {format!r}.")
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"a document must have at most {MAX_BYTES:,} bytes")
+        self._data, self._format = data, FORMATS[format]
+        find_units = self._finder()
+        if format == "docx":
+            from aiayn_keras.documents.formats import docx
+
+            self._texts = docx.read_parts(data)
+        else:
+            self._encoding, self._mark, text = _decode(data, format)
+            self._texts = {"": text}
+        self._units = {name: find_units(text, columns) for name, text in self._texts.items()}
+
+    def translated(self, split, translate):
+        """Translates the document.
+
+        Args:
+            split: As in `translate_units`.
+            translate: As in `translate_units`.
+
+        Returns:
+            Bytes of the translated document.
+        """
+        units = [unit for found in self._units.values() for unit in found]
+        remaining = iter(translate_units(units, split, translate) if units else [])
+        written = {
+            name: replace_units(self._texts[name], found, [next(remaining) for _ in found])
+            for name, found in self._units.items()
+        }
+        if self._format.name == "docx":
+            from aiayn_keras.documents.formats import docx
+
+            return docx.write_parts(self._data, written)
+        errors = "xmlcharrefreplace" if self._format.name == "html" else "strict"
+        return self._mark + written[""].encode(self._encoding, errors)
+
+    def _finder(self):
+        if not self._format.module:
+            return _find_plain_units
+        library = self._format.library
+        if library and importlib.util.find_spec(library) is None:
+            raise ImportError(
+                f"documents of the format {self._format.name} need the library {library}: {INSTALL}"
+            )
+        module, _, function = self._format.module.partition(":")
+        return getattr(importlib.import_module(f"{__package__}.{module}"), function)
+
+
+def translate_document(model, data, format, *, columns=None, ensemble=(), **options):
+    """Translates a document with a format, such as a page of HTML or a .docx.
+
+    Args:
+        model: A `TransformerSeq2SeqLM`.
+        data: Bytes of the document.
+        format: A key of `FORMATS`.
+        columns: For tables, a list of names or numbers of the columns to translate.
+        ensemble: As in `TransformerSeq2SeqLM.translate`.
+        **options: Other options of `TransformerSeq2SeqLM.translate`.
+
+    Returns:
+        Bytes of the translated document. It differs from `data` in its texts alone.
+
+    Raises:
+        ValueError: If it is not a valid document of the format, and as
+            `TransformerSeq2SeqLM.translate_documents`.
+        ImportError: If the library for the format, or TensorFlow Text, is not installed.
+    """
+    document = Document(data, format, columns)
+    return translate_opened(model, document, ensemble=tuple(ensemble), **options)
+
+
+def translate_opened(model, document, *, ensemble=(), **options):
+    """Translates a `Document`; see `translate_document`."""
+    tokenizer = model.preprocessor.tokenizer
+    positions = min(each.backbone.max_sequence_length for each in (model, *ensemble))
+
+    limit = positions - len(tokenizer.source_ids)
+
+    def split(texts):
+        return split_strings(texts, tokenizer.proto, limit) if texts else []
+
+    def translate(texts, align):
+        if not texts:
+            return []
+        return model.translate(texts, ensemble=ensemble, return_alignments=align, **options)
+
+    return document.translated(split, translate)
+
+
+def _find_plain_units(document, _columns):
+    """Pieces of whole lines, in which what is not text is protected."""
+    units, start = [], 0
+    for match in re.finditer(r"(?:[^\n]*\n){1,500}|[^\n]+\Z", document):
+        start, end = match.span()
+        parts = protect(document[start:end], with_tags=False)
+        units += [Unit(start, end, tuple(parts))]
+    return units
+
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.I)
+
+
+def _decode(data, format):
+    """Encoding, byte order mark and text of a document."""
+    if data.startswith(_UTF16):
+        raise ValueError("it is UTF-16 or UTF-32: convert it to UTF-8")
+    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    encoding = "utf-8"
+    if format == "html" and not mark:
+        encoding = _declared_encoding(data)
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"line {line}: not valid {encoding} (byte 0x{data[error.start]:02x}). Convert it to "
+            "UTF-8."
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ValueError(f"line {line}: it has a zero byte, so it is not a text of this format")
+    return encoding, mark, text
+
+
+def _declared_encoding(data):
+    match = _CHARSET.search(data[:2048])
+    if match is None:
+        return "utf-8"
+    name = match[1].decode("ascii").lower()
+    if name in ("iso-8859-1", "latin1", "us-ascii", "ascii"):
+        name = "windows-1252"  # as browsers read it
+    try:
+        is_text = codecs.lookup(name)._is_text_encoding and "a<\n".encode(name) == b"a<\n"
+    except (LookupError, UnicodeError):
+        is_text = False
+    if not is_text:
+        raise ValueError(
+            f"its encoding {match[1].decode('ascii')!r} is not known: convert it to UTF-8"
+        )
+    return name

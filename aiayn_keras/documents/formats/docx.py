@@ -1,0 +1,294 @@
+"""Documents of Word: the text of the paragraphs, also of tables, headers, footers and notes.
+
+A .docx is a ZIP archive of XML. Expat, the parser in Python, says where each text stands in it; all
+between stays byte for byte, and so do all other files of the archive. Document types and
+entities, which Word never writes, are refused, and nothing outside the archive is read.
+"""
+
+import io
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from xml.parsers import expat
+from xml.sax.saxutils import escape
+
+from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
+
+_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
+_WORDS = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_STRICT_WORDS = "http://purl.oclc.org/ooxml/wordprocessingml/main"
+_MAX_FILES = 10_000
+_MAX_UNPACKED = 1 << 28
+_MAX_EXPANSION = 200
+_FREE_BYTES = 1 << 22
+_MAX_DEPTH = 256
+_BREAKS = frozenset({"br", "cr", "tab", "ptab"})
+_SIGNS = frozenset({"instrText", "fldChar", "footnoteReference", "endnoteReference", "drawing"})
+
+
+def read_parts(data):
+    """The XML files of a document that hold text.
+
+    Args:
+        data: Bytes of the archive.
+
+    Returns:
+        Dictionary of strings by their names in the archive.
+
+    Raises:
+        ValueError: If it is not a .docx, is damaged, encrypted, or unpacks to far too much.
+    """
+    with _opened(data) as archive:
+        names = [info.filename for info in archive.infolist()]
+        if "word/document.xml" not in names:
+            raise ValueError("not a .docx: it has no word/document.xml")
+        found = sorted(name for name in set(names) if _PARTS.fullmatch(name))
+        return {name: _decode(name, _unpack(archive, name)) for name in found}
+
+
+def write_parts(data, parts):
+    """A copy of a document with other XML files in it.
+
+    Args:
+        data: Bytes of the archive.
+        parts: Dictionary of strings by names, those of `read_parts`.
+
+    Returns:
+        Bytes of an archive; all other files are those of `data`.
+    """
+    written = io.BytesIO()
+    with _opened(data) as archive, zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as copy:
+        for info in archive.infolist():
+            if info.filename in parts:
+                content = parts[info.filename].encode("utf-8")
+            else:
+                content = _unpack(archive, info.filename)
+            copy.writestr(info, content, compress_type=info.compress_type)
+        copy.comment = archive.comment
+    return written.getvalue()
+
+
+def _opened(data):
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OverflowError) as error:
+        raise ValueError(f"not a .docx: it is not a ZIP archive ({error})") from None
+    files = archive.infolist()
+    if len({info.filename for info in files}) != len(files):
+        raise ValueError("two files in the archive have one name")
+    unpacked = sum(info.file_size for info in files)
+    if (
+        len(files) > _MAX_FILES
+        or unpacked > _MAX_UNPACKED
+        or unpacked > _FREE_BYTES + _MAX_EXPANSION * len(data)
+    ):
+        raise ValueError(
+            f"its {len(files):,} files unpack to {unpacked:,} bytes, which is unusual for a "
+            "document; save it again with Word or LibreOffice"
+        )
+    if any(info.flag_bits & 1 for info in files):
+        raise ValueError("it is encrypted: save it without a password")
+    return archive
+
+
+def _unpack(archive, name):
+    try:
+        with archive.open(name) as file:
+            size = archive.getinfo(name).file_size
+            content = file.read(size + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
+        raise ValueError(f"{name} in the archive is damaged ({error})") from None
+    if len(content) != size:
+        raise ValueError(f"{name} in the archive is not as large as it says")
+    return content
+
+
+def _decode(name, content):
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{name} in the archive is not UTF-8: save it again with Word") from None
+
+
+@dataclass
+class _Text:
+    """The text of a run: its place in the XML, and the look of the run and what it is in."""
+
+    start: int
+    end: int
+    look: tuple
+
+
+def find_units(document, _columns=None):
+    """Finds the paragraphs of an XML file of a document.
+
+    Args:
+        document: A string.
+
+    Returns:
+        List of `Unit`s.
+
+    Raises:
+        ValueError: If it is not XML, is nested too deeply, or declares entities.
+    """
+    return [
+        unit
+        for paragraph in _Paragraphs(document).paragraphs
+        for unit in _as_units(document, paragraph)
+    ]
+
+
+class _Paragraphs:
+    """Goes through XML and notes texts, breaks and other signs of each paragraph, in order."""
+
+    def __init__(self, document):
+        self.paragraphs = []
+        self._stack, self._numbers, self._count, self._open = [], [], 0, []
+        self._data = document.encode("utf-8")
+        self._offset, self._place = 0, 0
+        self._document = document
+        self._text_start = self._run_look = None
+        parser = self._parser = expat.ParserCreate(namespace_separator=" ")
+        parser.StartDoctypeDeclHandler = self._refuse
+        parser.EntityDeclHandler = self._refuse
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        try:
+            parser.Parse(self._data, True)
+        except expat.ExpatError as error:
+            raise ValueError(f"its XML is damaged: {error}") from None
+
+    def _refuse(self, *_):
+        raise ValueError("its XML declares a document type or entities, which are not read")
+
+    def _here(self):
+        """The place of the parser in the string, which is that in bytes or before."""
+        index = self._parser.CurrentByteIndex
+        self._place += len(self._data[self._offset : index].decode("utf-8"))
+        self._offset = index
+        return self._place
+
+    def _end_of_tag(self, place):
+        return self._document.index(">", place) + 1
+
+    def _start(self, name, attributes):
+        space, _, local = name.rpartition(" ")
+        local = local if space in (_WORDS, _STRICT_WORDS) else f"?{local}"
+        self._stack.append(local)
+        self._count += 1
+        self._numbers.append(self._count)
+        if len(self._stack) > _MAX_DEPTH:
+            raise ValueError("its XML is nested too deeply")
+        if local == "p":
+            self._open.append([])
+            return
+        if not self._open:
+            return
+        if local == "r":
+            self._run_look = self._here(), None
+        elif local == "t":
+            self._text_start = self._end_of_tag(self._here())
+        elif local in _BREAKS and self._stack[-2] == "r":
+            self._open[-1].append("break")
+        elif local in _SIGNS:
+            self._open[-1].append("sign")
+
+    def _end(self, name):
+        local = self._stack.pop()
+        self._numbers.pop()
+        if not self._open:
+            return
+        if local == "p":
+            self.paragraphs.append(self._open.pop())
+            if self._open:  # that of a text box
+                self.paragraphs.append(self._open[-1])
+                self._open[-1] = []
+        elif local == "rPr" and self._stack[-1:] == ["r"] and self._run_look is not None:
+            start = self._run_look[0]
+            begin = self._document.find("rPr", start)
+            self._run_look = start, self._document[begin : self._here()]
+        elif local == "t" and self._text_start is not None:
+            end = self._here()
+            # Runs of one look are in one link or other container, and have equal properties.
+            look = (self._numbers[-2], self._run_look[1])
+            if end > self._text_start:
+                self._open[-1].append(_Text(self._text_start, end, look))
+            self._text_start = None
+
+
+def _as_units(document, paragraph):
+    """A list of one `Unit` for the texts of a paragraph, or of none."""
+    texts = [each for each in paragraph if isinstance(each, _Text)]
+    if not texts:
+        return []
+    base = max(
+        {each.look for each in texts},
+        key=lambda look: sum(each.end - each.start for each in texts if each.look == look),
+    )
+    parts, signs, last = [], [], None
+    for each in paragraph:
+        if not isinstance(each, _Text):
+            signs.append(each)
+            continue
+        if last is not None:
+            between = document[last.end : each.start]
+            parts.append(_between(between, signs, last.look, each.look, base))
+        parts.append(_unescape(document[each.start : each.end]))
+        last, signs = each, []
+    parts = _with_joints_last(parts)
+    parts = [
+        piece
+        for part in parts
+        for piece in ([part] if isinstance(part, Mark) else protect(part, escape, with_tags=False))
+    ]
+    if not has_letters(parts):
+        return []
+    start = texts[0].start
+    if len(texts) == 1:
+        return [Unit(start, texts[0].end, tuple(parts), escape)]
+    tag = document.rindex("<", 0, start)
+    parts.insert(0, Mark(document[tag:start], Kind.CUT))
+    return [Unit(tag, texts[-1].end, tuple(parts), escape, _keep_spaces)]
+
+
+def _between(raw, signs, before, after, base):
+    """The mark of the XML between two texts of a paragraph."""
+    if "break" in signs:
+        return Mark(raw, Kind.BREAK)
+    if "sign" in signs:
+        return Mark(raw, Kind.CUT)
+    if before == after:
+        return Mark(raw, Kind.CUT, "joint")
+    if before == base:
+        return Mark(raw, Kind.OPEN, "run")
+    return Mark(raw, Kind.CLOSE, "run") if after == base else Mark(raw, Kind.CUT)
+
+
+def _with_joints_last(parts):
+    """Texts that runs of one look divide, in the first of the runs; the others are left empty."""
+    joined, joints = [], ""
+    for part in parts:
+        if isinstance(part, Mark) and part.name == "joint":
+            joints += part.raw
+        elif isinstance(part, Mark):
+            joined.append(Mark(joints + part.raw, part.kind, part.name))
+            joints = ""
+        elif joined and isinstance(joined[-1], str):
+            joined[-1] += part
+        else:
+            joined.append(part)
+    return [*joined, Mark(joints, Kind.CUT)] if joints else joined
+
+
+def _unescape(raw):
+    """The text of XML character data."""
+    parts = []
+    parser = expat.ParserCreate()
+    parser.CharacterDataHandler = parts.append
+    parser.Parse(f"<t>{raw}</t>".encode(), True)
+    return "".join(parts)
+
+
+def _keep_spaces(text):
+    """A unit whose texts keep the spaces at their ends, which now may be others."""
+    return re.sub(r"<(\w+:)?t>", r'<\1t xml:space="preserve">', text)

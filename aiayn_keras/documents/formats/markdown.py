@@ -1,0 +1,255 @@
+"""Markdown: the text of paragraphs, headings, lists and tables, as markdown-it-py finds it.
+
+Front matter, code, HTML tags, addresses of links and images, and the marks of emphasis stay. A
+paragraph that goes over several lines becomes one line.
+"""
+
+import logging
+import re
+
+from aiayn_keras.documents.formats import html
+from aiayn_keras.documents.formats.units import (
+    Kind,
+    Mark,
+    Unit,
+    has_letters,
+    protect,
+    tag_mark,
+)
+
+logger = logging.getLogger(__name__)
+
+_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(?:.*\r?\n)*?\1[ \t]*(?:\r?\n|\Z)")
+_MATH = re.compile(r"\$\$.+?\$\$|\$[^\s$](?:[^$\n]*[^\s$\\])?\$(?!\d)", re.DOTALL)
+_ROLE = re.compile(r"\{[\w:.+-]+\}$")
+_SIGNS = "\\`*_[]<"
+
+
+class _LostError(Exception):
+    """A token of markdown-it-py is not where it should be."""
+
+
+def find_units(document, _columns=None):
+    """Finds the texts of a Markdown document.
+
+    Args:
+        document: A string.
+
+    Returns:
+        List of `Unit`s.
+    """
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    front_matter = _FRONT_MATTER.match(document)
+    begin = front_matter.end() if front_matter else 0
+    starts = [begin, *(match.end() for match in re.finditer("\r\n|\r|\n", document[begin:]))]
+    starts = [begin, *(begin + place for place in starts[1:]), len(document)]
+    units, cursor, lines = [], 0, (0, 0)
+    tokens = parser.parse(document[begin:])
+    for number, token in enumerate(tokens):
+        lines = token.map or lines
+        if token.type == "html_block":
+            units += _units_of_html(document, starts[lines[0]], starts[lines[1]])
+        if token.type != "inline" or not token.content:
+            continue
+        cursor = max(cursor, starts[lines[0]])
+        is_cell = tokens[number - 1].type in ("th_open", "td_open")
+        try:
+            places = _places(document, token.content, cursor, starts[lines[1]], is_cell)
+            unit = _unit(document, parser, token, places, is_cell)
+        except _LostError:
+            line = document.count("\n", 0, cursor) + 1
+            logger.warning(
+                "Not translated, since its marks are unusual: the text of line %d.", line
+            )
+            continue
+        cursor = places[-1] + 1
+        units += [unit] if unit is not None else []
+    return units
+
+
+def _units_of_html(document, start, end):
+    return [
+        Unit(unit.start + start, unit.end + start, unit.parts, unit.encode)
+        for unit in html.find_units(document[start:end])
+    ]
+
+
+def _places(document, content, start, end, is_cell):
+    """The place in the document of each character of a token's content, and of its end."""
+    places, cursor = [], start
+    for line in content.split("\n"):
+        written = line.replace("|", "\\|") if is_cell else line
+        found = document.find(written, cursor, end)
+        if found < 0:
+            raise _LostError
+        cursor = found
+        for character in line:
+            cursor += is_cell and character == "|"
+            places.append(cursor)
+            cursor += 1
+        places.append(cursor)  # of the line break
+    return places
+
+
+def _unit(document, parser, token, places, is_cell):
+    content = token.content
+    reader = _Reader(document, parser, content, places)
+    for child in token.children:
+        reader.read(child)
+    if reader.place != len(content):
+        raise _LostError
+    parts = reader.parts
+    shown = "".join(part for part in parts if isinstance(part, str))
+    encode = _encoder(shown, reader.escapes, is_cell)
+    parts = [each for part in parts for each in _protected(part, encode)]
+    if not has_letters(parts):
+        return None
+    finish = str if is_cell else _as_paragraph
+    return Unit(places[0], places[-1], tuple(parts), encode, finish)
+
+
+def _protected(part, encode):
+    if isinstance(part, Mark):
+        return [part]
+    parts, done = [], 0
+    for match in _MATH.finditer(part):
+        parts += protect(part[done : match.start()], encode, with_tags=False)
+        parts.append(Mark(encode(match[0]), Kind.WORD))
+        done = match.end()
+    return parts + protect(part[done:], encode, with_tags=False)
+
+
+def _encoder(shown, escapes, is_cell):
+    """A function that escapes the signs of a text that its source escapes or does not have."""
+    table = {sign: f"\\{sign}" for sign in _SIGNS if sign not in shown}
+    table.update(escapes)
+    if is_cell:
+        table["|"] = "\\|"
+    table = str.maketrans(table)
+    return lambda text: text.translate(table)
+
+
+def _as_paragraph(text):
+    """A text whose beginning does not look like that of a list, a heading or a quotation."""
+    text = re.sub(r"^([-+*>]|#{1,6})(?=\s)", r"\\\1", text)
+    return re.sub(r"^(\d{1,9})(?=[.)]\s)", r"\1\\", text)
+
+
+class _Reader:
+    """Goes through a token's children and its content side by side."""
+
+    def __init__(self, document, parser, content, places):
+        self.parts, self.escapes, self.place = [], {}, 0
+        self._document, self._parser = document, parser
+        self._content, self._places = content, places
+        self._skips = 0  # inside a link that is written as its address alone
+
+    def read(self, child):
+        """Reads a child of an inline token into parts."""
+        kind = child.type.removesuffix("_open").removesuffix("_close")
+        if child.type == "link_open" and child.markup == "autolink":
+            self._skips += 1
+            self._mark(self._content.index(">", self.place) + 1, Kind.WORD)
+        elif self._skips:
+            self._skips -= child.type == "link_close"
+        elif child.type == "text":
+            if child.content:
+                self._expect(child.content)
+                self.place += len(child.content)
+                self._text(child.content)
+        elif child.type == "text_special":
+            self._expect(child.markup)
+            self.place += len(child.markup)
+            self.escapes[child.content] = child.markup
+            self._text(child.content)
+        elif child.type == "softbreak":
+            self.place += len(re.compile(r"[ \t]*\n[ \t]*").match(self._content, self.place)[0])
+            self._text(" ")
+        elif child.type == "hardbreak":
+            found = re.compile(r"(?:\\| {2,})\n[ \t]*").match(self._content, self.place)
+            if found is None:
+                raise _LostError
+            self._mark(found.end(), Kind.BREAK)
+        elif child.type == "code_inline":
+            self._code(child.markup)
+        elif child.type == "html_inline":
+            self._expect(child.content)
+            mark = tag_mark(child.content)
+            self._mark(self.place + len(child.content), mark.kind, mark.name)
+        elif child.type == "image":
+            self._expect("![")
+            end = self.place + 2 + len(child.content)
+            self._mark(self._end_of_address(end), Kind.WORD)
+        elif child.type == "link_open":
+            self._expect("[")
+            self._mark(self.place + 1, Kind.OPEN, kind)
+        elif child.type == "link_close":
+            self._mark(self._end_of_address(self.place), Kind.CLOSE, kind)
+        elif child.nesting:
+            self._expect(child.markup)
+            is_open = child.nesting > 0
+            end = self.place + len(child.markup)
+            self._mark(end, Kind.OPEN if is_open else Kind.CLOSE, kind)
+        else:
+            raise _LostError
+
+    def _expect(self, text):
+        if not self._content.startswith(text, self.place):
+            raise _LostError
+
+    def _text(self, text):
+        if self.parts and isinstance(self.parts[-1], str):
+            text = self.parts.pop() + text
+        self.parts.append(text)
+
+    def _mark(self, end, kind, name=""):
+        # A line break takes along what begins the next line, such as the mark of a quotation.
+        last = self._places[end] if kind == Kind.BREAK else self._places[end - 1] + 1
+        raw = self._document[self._places[self.place] : last]
+        self.parts.append(Mark(raw, kind, name))
+        self.place = end
+
+    def _code(self, markup):
+        self._expect(markup)
+        closing = re.compile(rf"(?<!`){markup}(?!`)").search(
+            self._content, self.place + len(markup)
+        )
+        if closing is None:
+            raise _LostError
+        role = _ROLE.search(self.parts[-1]) if self.parts and self._follows_text() else None
+        if role is not None:  # of MyST, such as {ref}`name`
+            self.parts[-1] = self.parts[-1][: role.start()]
+            self.place -= len(role[0])
+        self._mark(closing.end(), Kind.WORD)
+
+    def _follows_text(self):
+        return isinstance(self.parts[-1], str)
+
+    def _end_of_address(self, place):
+        """The place behind `](address "title")`, `][name]` or `]`."""
+        text, length = self._content, len(self._content)
+        if not text.startswith("]", place):
+            raise _LostError
+        place += 1
+        if text.startswith("(", place):
+            end = self._end_of_inline_address(place + 1)
+            if end is not None:
+                return end
+        if text.startswith("[", place):
+            end = text.find("]", place)
+            return length if end < 0 else end + 1
+        return place
+
+    def _end_of_inline_address(self, place):
+        text, length, helpers = self._content, len(self._content), self._parser.helpers
+        spaces = re.compile(r"\s*")
+        place = spaces.match(text, place).end()
+        address = helpers.parseLinkDestination(text, place, length)
+        if address.ok:
+            place = spaces.match(text, address.pos).end()
+            title = helpers.parseLinkTitle(text, place, length)
+            if title.ok:
+                place = spaces.match(text, title.pos).end()
+        return place + 1 if text.startswith(")", place) else None

@@ -1,0 +1,76 @@
+"""Catalogues of gettext: the empty `msgstr`s, from their `msgid`s. What is translated stays.
+
+polib reads the catalogue; the lines of the empty `msgstr`s are found in the text, so that comments,
+references, flags, line breaks and all other entries stay.
+"""
+
+import re
+
+from aiayn_keras.documents.formats.units import Unit, has_letters, protect
+
+_EMPTY = re.compile(r'^msgstr(?:\[(\d+)\])? ""[ \t]*(\r?)$(?!\n")', re.MULTILINE)
+_ENTRY = re.compile(
+    r'^msgid[ \t]+((?:"(?:[^"\\\r\n]|\\.)*"[ \t\r\n]*)+)'
+    r'(?:^msgid_plural[ \t]+((?:"(?:[^"\\\r\n]|\\.)*"[ \t\r\n]*)+))?'
+    r'((?:^msgstr(?:\[\d+\])?[ \t]+(?:"(?:[^"\\\r\n]|\\.)*"[ \t\r\n]*)+)+)',
+    re.MULTILINE,
+)
+
+
+def find_units(document, _columns=None):
+    """Finds the entries of a catalogue without a translation.
+
+    Args:
+        document: A string.
+
+    Returns:
+        List of `Unit`s.
+
+    Raises:
+        ValueError: If it is not a catalogue.
+    """
+    import polib
+
+    if not document.strip():
+        return []
+    try:
+        catalogue = polib.pofile(document if "\n" in document else f"{document}\n")
+    except (OSError, ValueError, IndexError, UnicodeError) as error:
+        raise ValueError(f"not a valid .po catalogue: {' '.join(str(error).split())}") from None
+    if not catalogue and not catalogue.metadata:
+        raise ValueError("not a valid .po catalogue: it has no entries")
+    wanted = {
+        (entry.msgid, entry.msgid_plural)
+        for entry in catalogue
+        if not entry.obsolete and entry.msgid
+    }
+    units = []
+    for match in _ENTRY.finditer(document):
+        singular, plural = _text(polib, match[1]), _text(polib, match[2] or "")
+        if (singular, plural) not in wanted:
+            continue
+        for empty in _EMPTY.finditer(document, match.start(3), match.end(3)):
+            source = plural if plural and int(empty[1] or 0) else singular
+            units += _unit(polib, source, empty)
+    return units
+
+
+def _text(polib, strings):
+    """The text of C strings in a row."""
+    return polib.unescape("".join(re.findall(r'"((?:[^"\\\r\n]|\\.)*)"', strings)))
+
+
+def _unit(polib, source, match):
+    parts = protect(source, polib.escape)
+    if not has_letters(parts):
+        return []
+    line_end = f"{match[2]}\n"
+
+    def finish(text):
+        lines = re.findall(r".*?\\n|.+$", text)
+        if len(lines) < 2:
+            return f'"{text}"'
+        return line_end.join(['""', *(f'"{line}"' for line in lines)])
+
+    start = match.group(0).index('"') + match.start()
+    return [Unit(start, start + 2, tuple(parts), polib.escape, finish)]

@@ -1,0 +1,242 @@
+"""Units through `translate`: marks are taken out of sentences, and put into their translations.
+
+| mark in the midst of a sentence | its way |
+|---|---|
+| a word (placeholder, URL, code) | a number in its place is translated with the sentence |
+| a pair of tags | goes around the words that look at its words most, by the model's attention |
+
+Where a number does not come back, or the words are not beside each other, the sentence is cut at
+its marks and the texts between them are translated alone. So marks are never lost or altered.
+"""
+
+import bisect
+import itertools
+import re
+from dataclasses import dataclass
+
+from aiayn_keras.common.text_files import without_breaks
+from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
+from aiayn_keras.documents.formats.units import Kind, Mark
+
+_FIRST_NUMBER = 7001
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A mark in the flat text of its unit: it stands for `text[start:end]`."""
+
+    start: int
+    end: int
+    mark: object
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """A sentence of a unit, with marks whose places are counted from its beginning."""
+
+    text: str
+    marks: tuple
+    encode: object
+
+    @property
+    def tags(self):
+        return [each for each in self.marks if each.mark.kind in (Kind.OPEN, Kind.CLOSE)]
+
+    def render(self, start, end):
+        """A stretch of it as it is, with the marks in it."""
+        return _render(self.text, self.marks, start, end, self.encode)
+
+
+def translate_units(units, split, translate):
+    """Translates units.
+
+    Args:
+        units: List of `Unit`s.
+        split: Function of a list of texts that gives a pair for each, its separators and sentences,
+            as `split_strings`.
+        translate: Function of a list of sentences, and of whether their alignments are wanted, that
+            gives a list of `Translation`.
+
+    Returns:
+        List of the units' translations, encoded, with their marks.
+    """
+    flat = [_flatten(unit) for unit in units]
+    rows = []  # of each unit, what is kept and sentences in turn
+    for unit, (text, marks), (separators, found) in zip(
+        units, flat, split([text for text, _ in flat]), strict=True
+    ):
+        rows.append(_as_row(text, marks, separators, found, unit.encode))
+    sentences = [each for row in rows for each in row if isinstance(each, _Sentence)]
+    has_tags = any(sentence.tags for sentence in sentences)
+    translations = translate([each.text for each in sentences], has_tags)
+    results = [_insert_marks(*pair) for pair in zip(sentences, translations, strict=True)]
+    failed = [place for place, result in enumerate(results) if result is None]
+    for place, result in zip(
+        failed, _translate_in_pieces([sentences[n] for n in failed], split, translate), strict=True
+    ):
+        results[place] = result
+    remaining = iter(results)
+    return [
+        "".join(next(remaining) if isinstance(each, _Sentence) else each for each in row)
+        for row in rows
+    ]
+
+
+def _flatten(unit):
+    """The text of a unit, with numbers for words, line breaks for breaks and nothing for tags."""
+    texts = [part for part in unit.parts if isinstance(part, str)]
+    used = {number for text in texts for number in re.findall(r"\d+", text)}
+    numbers = (str(n) for n in itertools.count(_FIRST_NUMBER) if str(n) not in used)
+    pieces, marks, length = [], [], 0
+    for part in unit.parts:
+        piece = part
+        if not isinstance(part, str):
+            stand_ins = {Kind.WORD: lambda: next(numbers), Kind.BREAK: lambda: "\n"}
+            piece = stand_ins.get(part.kind, str)()
+            marks.append(_Placed(length, length + len(piece), part))
+        pieces.append(piece)
+        length += len(piece)
+    return "".join(pieces), marks
+
+
+def _as_row(text, marks, separators, sentences, encode):
+    row, done = [], 0
+    partners = _partners(marks)
+    for separator, sentence in zip(separators, [*sentences, ""], strict=True):
+        start = done + len(separator)
+        row.append((done, start))
+        if sentence:
+            row.append((start, start + len(sentence)))
+        done = start + len(sentence)
+    owners = {}  # of tags at the ends of sentences, those that belong into the sentence
+    for start, end in row[1::2]:
+        for each in _between(marks, start, end):
+            if _is_inside(each, partners, start, end):
+                owners[id(each)] = start
+    result = []
+    for number, (start, end) in enumerate(row):
+        if number % 2 == 0:
+            inside = [m for m in _between(marks, start, end) if id(m) not in owners]
+            result.append(_render(text, inside, start, end, encode))
+        else:
+            inside = tuple(
+                _Placed(m.start - start, m.end - start, m.mark)
+                for m in _between(marks, start, end)
+                if owners.get(id(m)) == start
+            )
+            result.append(_Sentence(text[start:end], inside, encode))
+    return result
+
+
+def _partners(marks):
+    """The opening or closing tag that belongs to a tag, by the identity of its `_Placed`."""
+    open_tags, partners = [], {}
+    for each in marks:
+        if each.mark.kind == Kind.OPEN:
+            open_tags.append(each)
+        elif open_tags and (Kind.CLOSE, open_tags[-1].mark.name) == (
+            each.mark.kind,
+            each.mark.name,
+        ):
+            first = open_tags.pop()
+            partners[id(first)], partners[id(each)] = each, first
+    return partners
+
+
+def _is_inside(mark, partners, start, end):
+    """Whether a mark belongs into the sentence from `start` to `end`, not to what is beside it."""
+    if mark.start < mark.end or start < mark.start < end:
+        return True
+    partner = partners.get(id(mark))
+    return partner is not None and start < partner.start < end
+
+
+def _between(marks, start, end):
+    """The marks, in their order, that are between two places or at one of them."""
+    first = bisect.bisect_left(marks, start, key=lambda each: each.start)
+    last = bisect.bisect_right(marks, end, key=lambda each: each.start)
+    return [each for each in marks[first:last] if each.end <= end]
+
+
+def _render(text, marks, start, end, encode):
+    pieces, done = [], start
+    for each in marks:
+        if start <= each.start and each.end <= end:
+            pieces += [encode(text[done : each.start]), each.mark.raw]
+            done = each.end
+    return "".join([*pieces, encode(text[done:end])])
+
+
+def _insert_marks(sentence, translation):
+    """A translated sentence with its marks; None if they do not all find their places."""
+    text, words = without_breaks(translation.text), []
+    for each in sentence.marks:
+        if each.mark.kind in (Kind.CUT, Kind.BREAK):
+            return None
+        if each.mark.kind == Kind.WORD:
+            number = sentence.text[each.start : each.end]
+            found = [m.span() for m in re.finditer(rf"(?<!\d){number}(?!\d)", text)]
+            if len(found) != 1:
+                return None
+            words.append(_Placed(*found[0], each.mark))
+    places = []
+    if sentence.tags:
+        tags = [Tag(each.start, each.mark) for each in sentence.tags]
+        placed = place_tags(sentence.text, translation, tags)
+        if placed is None:
+            return None
+        places = [_Placed(place, place, mark) for place, mark in placed]
+    # A stable order: tags at one place stay as they were placed; a closing one comes before a word.
+    marks = sorted([*places, *words], key=lambda each: (each.start, each.end))
+    if any(a.end > b.start for a, b in itertools.pairwise(marks)):
+        return None
+    return _render(text, marks, 0, len(text), sentence.encode)
+
+
+def _translate_in_pieces(sentences, split, translate):
+    """Translates the texts between the marks of sentences alone."""
+    cut = [_cut(sentence) for sentence in sentences]
+    found = split([piece for pieces in cut for piece in pieces if isinstance(piece, str)])
+    texts = [each for _, part in found for each in part]
+    translated = [
+        _begin_alike(source, without_breaks(translation.text))
+        for source, translation in zip(texts, translate(texts, False), strict=True)
+    ]
+    remaining = iter(translated)
+    joined = iter(
+        "".join(
+            itertools.chain.from_iterable(
+                zip(separators, [*itertools.islice(remaining, len(part)), ""], strict=True)
+            )
+        )
+        for separators, part in found
+    )
+    return [
+        "".join(
+            sentence.encode(next(joined)) if isinstance(piece, str) else piece.raw
+            for piece in pieces
+        )
+        for sentence, pieces in zip(sentences, cut, strict=True)
+    ]
+
+
+def _begin_alike(source, text):
+    """A translated part of a sentence, with a small letter first if the source begins with one."""
+    if source[:1].islower() and text[:1].isupper() and not text[1:2].isupper():
+        return text[0].lower() + text[1:]
+    return text
+
+
+_OUTER_SIGNS = re.compile(r"(\W*)(.*?)([\s(\[{\"'“‘«:;,–—-]*)", re.DOTALL)
+
+
+def _cut(sentence):
+    """The texts between the marks of a sentence, and what is kept: marks, and signs beside them."""
+    pieces, done = [], 0
+    for each in (*sentence.marks, None):
+        end = len(sentence.text) if each is None else each.start
+        first, text, last = _OUTER_SIGNS.fullmatch(sentence.text, done, end).groups()
+        pieces += [Mark(sentence.encode(first), Kind.CUT), text]
+        pieces += [Mark(sentence.encode(last), Kind.CUT), *([] if each is None else [each.mark])]
+        done = end if each is None else each.end
+    return [piece for piece in pieces if piece != ""]

@@ -1,0 +1,147 @@
+"""Units of a formatted document: its texts, and the marks in them that are not translated.
+
+A format finds the units of a document and changes nothing else, so that all that is not in a unit
+comes back as it was.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """Role of a mark in its sentence.
+
+    Attributes:
+        WORD: It stands in the place of words, such as a placeholder, a URL or code.
+        OPEN: It begins a stretch of marked words, such as a bold one.
+        CLOSE: It ends the stretch that the last `OPEN` of its name began.
+        CUT: It stays between the texts before and behind it, which are translated alone.
+        BREAK: It ends a sentence, such as a line break.
+    """
+
+    WORD = "word"
+    OPEN = "open"
+    CLOSE = "close"
+    CUT = "cut"
+    BREAK = "break"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part of a unit that is not text.
+
+    Attributes:
+        raw: The part as it is in the document.
+        kind: Its `Kind`.
+        name: Name that an `OPEN` mark and its `CLOSE` mark have in common.
+    """
+
+    raw: str
+    kind: Kind
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A text of a document, such as a paragraph, a cell or a caption.
+
+    Attributes:
+        start: Position in the document at which the translation begins.
+        end: Position before which what it replaces ends.
+        parts: Tuple of strings, the text without escapes, and `Mark`s.
+        encode: Function of a text that gives it with the document's escapes.
+        finish: Function of the translated and encoded unit that gives what is written.
+    """
+
+    start: int
+    end: int
+    parts: tuple
+    encode: Callable[[str], str] = str
+    finish: Callable[[str], str] = str
+
+
+_PROTECTED = re.compile(
+    r"""(?x)
+    (?P<word>
+        (?:https?|ftp|file|mailto|git|ssh)://[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]
+      | \bwww\.[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]
+      | \bmailto:[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]
+      | (?<![\w.+%-])[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+
+      | \{\{[^{}]*\}\} | \$?\{[^{}\s]*\}                          # {{name}} {name} ${name} {0:.2f}
+      | (?<![\d%])%\([\w.-]+\)[-#0+]*\d*(?:\.\d+)?[a-zA-Z]      # %(name)s
+      | (?<![\d%])%(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?[diouxXeEfFgGcsrap@](?![a-z])
+      | %% | %\d(?!\d) | %L?[1-9]\b | %n\b
+      | \$\d+(?![\d.,]*\d) | \$[A-Z_][A-Z0-9_]+\b
+      | &(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);
+    )
+  | (?P<tag> </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?--> )
+    """,
+    re.DOTALL,
+)
+_TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*)")
+BREAKING_TAGS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "tr", "td", "th", "table"})
+VOID_TAGS = frozenset({"img", "input", "wbr", "embed", "source", "track", "area", "col"})
+
+
+def tag_mark(raw):
+    """The `Mark` of a tag such as `<b>`, `</b>` or `<br/>`."""
+    match = _TAG_NAME.match(raw)
+    name = match[1].lower() if match else ""
+    if not name:
+        return Mark(raw, Kind.CUT)
+    if name in BREAKING_TAGS:
+        return Mark(raw, Kind.BREAK)
+    if name in VOID_TAGS or raw.endswith("/>"):
+        return Mark(raw, Kind.WORD)
+    return Mark(raw, Kind.CLOSE if raw.startswith("</") else Kind.OPEN, name)
+
+
+def protect(text, encode=str, with_tags=True):
+    """Finds what must not be translated in a text.
+
+    Placeholders (`%s`, `{name}`, `$1`), URLs, e-mail addresses, entities and tags become marks.
+
+    Args:
+        text: A string.
+        encode: As in `Unit`.
+        with_tags: Whether tags may occur in it, and not only the signs that they are made of.
+
+    Returns:
+        List of non-empty strings and `Mark`s.
+    """
+    parts, done = [], 0
+    for match in _PROTECTED.finditer(text):
+        if match["tag"] and not with_tags:
+            continue
+        raw = encode(match[0])
+        mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)
+        parts += [text[done : match.start()], mark]
+        done = match.end()
+    parts.append(text[done:])
+    return [part for part in parts if part != ""]
+
+
+def has_letters(parts):
+    """Tells whether there is anything to translate in the parts of a unit."""
+    return any(isinstance(part, str) and any(map(str.isalpha, part)) for part in parts)
+
+
+def replace_units(document, units, translations):
+    """Writes translations into a document.
+
+    Args:
+        document: A string.
+        units: List of `Unit`s that do not overlap.
+        translations: List of their translated and encoded texts.
+
+    Returns:
+        The document, which differs from the original in the units alone.
+    """
+    pieces, done = [], 0
+    pairs = zip(units, translations, strict=True)
+    for unit, text in sorted(pairs, key=lambda pair: pair[0].start):
+        pieces += [document[done : unit.start], unit.finish(text)]
+        done = unit.end
+    return "".join([*pieces, document[done:]])

@@ -1,0 +1,167 @@
+"""Texts of more tokens than a model has positions, for `TransformerSeq2SeqLM.translate`.
+
+They are split as documents are; the translations of the parts make up that of the text.
+"""
+
+import functools
+import heapq
+import itertools
+
+import numpy as np
+
+from aiayn_keras.decoding.text_batches import TextTooLongError, check_equal_lengths, tokenize
+from aiayn_keras.decoding.translating import (
+    Hypothesis,
+    NoTranslationError,
+    as_translation,
+    translate_in_batches,
+)
+from aiayn_keras.documents.splitting import split_strings
+
+LONG_TEXTS = ("error", "split", "cut")
+"""Treatments of a text that is too long."""
+
+
+def translate_any_length(texts, long_text, search, find, *, prefixes, progress, **options):
+    """Translates texts, some of them perhaps too long; see `TransformerSeq2SeqLM.translate`.
+
+    A text of several parts has the hypotheses that theirs combine to: scores, also normalized ones,
+    are sums, and an alignment's blocks are those of the parts.
+
+    Args:
+        texts: List of strings.
+        long_text: One of `LONG_TEXTS`.
+        search: A `TranslationSearch`.
+        find: Its `find`, compiled.
+        prefixes: List of strings, one for each text, that the translations begin with, or None.
+        progress: Function called with the number of texts done, or None.
+        **options: The other options of `translate_in_batches`.
+
+    Returns:
+        List of `Translation`, one for each text.
+
+    Raises:
+        ValueError: For an unknown treatment, or for `"split"` with a constraint.
+        TextTooLongError: For a text that is too long, or has a character that is.
+        NoTranslationError: If a text has no translation.
+        ImportError: If a text is to be split and TensorFlow Text is not installed.
+    """
+    if long_text not in LONG_TEXTS:
+        raise ValueError(
+            f'`long_text` must be "error", "split" or "cut". Received: long_text={long_text!r:.60}.'
+        )
+    translate = functools.partial(translate_in_batches, search=search, find=find, **options)
+    if long_text != "split":
+        translate = functools.partial(translate, is_cut=long_text == "cut")
+        return translate(texts, prefixes=prefixes, progress=progress)
+    if search.options.constraint is not None:
+        raise ValueError(
+            '`long_text="split"` cannot be combined with `constraint`, which every part of a text '
+            'would keep and the whole would not. Choose "error" or "cut".'
+        )
+    splits = _split_long_texts(texts, search.tokenizer, search.max_sequence_length)
+    if not splits:
+        return translate(texts, prefixes=prefixes, progress=progress)
+    return _translate_parts(list(texts), splits, translate, prefixes, progress)
+
+
+def _split_long_texts(texts, tokenizer, max_sequence_length):
+    """Separators and sentences of the texts that are too long, by their rows."""
+    sequences = tokenize(texts, "texts", tokenizer)
+    rows = [row for row, ids in enumerate(sequences) if len(ids) > max_sequence_length]
+    if not rows:
+        return {}
+    limit = max_sequence_length - len(tokenizer.source_ids)
+    splits = split_strings([str(texts[row]) for row in rows], tokenizer.proto, limit)
+    return dict(zip(rows, splits, strict=True))
+
+
+def _translate_parts(texts, splits, translate, prefixes, progress):
+    if prefixes is not None:
+        check_equal_lengths(texts=texts, prefixes=prefixes)
+    parts, rows, part_prefixes = [], [], []
+    for row, text in enumerate(texts):
+        sentences = splits[row][1] if row in splits else [text]
+        parts += sentences
+        rows += [row] * len(sentences)
+        if prefixes is not None:
+            part_prefixes += [prefixes[row], *[""] * (len(sentences) - 1)][: len(sentences)]
+    try:
+        found = translate(
+            parts,
+            prefixes=None if prefixes is None else part_prefixes,
+            progress=None if progress is None else _count_texts(progress, len(texts), len(parts)),
+        )
+    except TextTooLongError as error:
+        raise TextTooLongError(error.argument, rows[error.index], error.reason) from error
+    except NoTranslationError as error:
+        found = error.translations
+    remaining, translations = iter(found), []
+    for row in range(len(texts)):
+        if row not in splits:
+            translations.append(next(remaining))
+            continue
+        separators, sentences = splits[row]
+        of_parts = list(itertools.islice(remaining, len(sentences)))
+        has_all = all(each is not None for each in of_parts)
+        translations.append(_combine(separators, of_parts) if has_all else None)
+    if any(each is None for each in translations):
+        raise NoTranslationError(translations)
+    return translations
+
+
+def _count_texts(progress, num_texts, num_parts):
+    """A `progress` for parts, of which the longest are translated first."""
+    done_parts = done_texts = 0
+
+    def count(done):
+        nonlocal done_parts, done_texts
+        done_parts += done
+        now = max(0, num_texts - (num_parts - done_parts))
+        if now > done_texts:
+            progress(now - done_texts)
+            done_texts = now
+
+    return count
+
+
+def _combine(separators, translations):
+    """The `Translation` of a text from those of its parts, none or more."""
+    number = max((len(each.hypotheses) for each in translations), default=1)
+    chosen = [()]  # combinations of the parts so far, best first
+    for translation in translations:
+        chosen = heapq.nlargest(
+            number,
+            itertools.starmap(
+                lambda start, hypothesis: (*start, hypothesis),
+                itertools.product(chosen, translation.hypotheses),
+            ),
+            key=lambda parts: sum(part.normalized_score for part in parts),
+        )
+    return as_translation([_join(separators, parts) for parts in chosen])
+
+
+def _join(separators, parts):
+    texts = [*(part.text for part in parts), ""]
+    aligned = [part for part in parts if part.alignment is not None]
+    return Hypothesis(
+        "".join(itertools.chain.from_iterable(zip(separators, texts, strict=True))),
+        sum(part.score for part in parts),
+        sum(part.normalized_score for part in parts),
+        tuple(token for part in parts for token in part.tokens),
+        _blocks(aligned) if aligned else None,
+        source_tokens=(
+            tuple(token for part in aligned for token in part.source_tokens) if aligned else None
+        ),
+    )
+
+
+def _blocks(parts):
+    """Alignment of a whole: a row for each wordpiece and one for the last end token."""
+    blocks = [part.alignment[:-1] for part in parts[:-1]] + [parts[-1].alignment]
+    whole = np.zeros((sum(map(len, blocks)), sum(each.shape[1] for each in blocks)), "float32")
+    row = column = 0
+    for block in blocks:
+        whole[row : row + block.shape[0], column : column + block.shape[1]] = block
+        row, column = row + block.shape[0], column + block.shape[1]
+    return whole

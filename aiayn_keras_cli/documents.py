@@ -1,0 +1,151 @@
+"""Documents of `aiayn-keras translate`: formats, one file or standard input, and many files."""
+
+import functools
+import sys
+from pathlib import PurePosixPath
+
+import click
+
+from aiayn_keras_cli.options import is_given, load_model
+from aiayn_keras_cli.streams import check_standard_output, open_standard_input
+
+_LINES = "lines"
+_FORMATS = (_LINES, "text", "srt", "vtt", "html", "md", "po", "docx", "csv", "tsv", "json")
+"""`lines`, and the names in `aiayn_keras.documents.formats.document_files.FORMATS`, which takes
+seconds to import; a test holds both equal."""
+
+
+def DOCUMENT_FORMAT(command):  # noqa: N802  used like the other options
+    """Gives a command the options `document_format` and `columns`."""
+    columns = click.option(
+        "--columns",
+        metavar="NAME|NUMBER,...",
+        callback=_read_columns,
+        help="For a table: the columns to translate, by the names in its first row or by numbers.",
+    )
+    document_format = click.option(
+        "--format",
+        "document_format",
+        type=click.Choice(_FORMATS),
+        help="What the input is. Default: that of the file's ending; otherwise lines or, with "
+        "--document, text.",
+    )
+    return document_format(columns(command))
+
+
+def choose_documents(input_file, output, document, document_format):
+    """Finds the documents that a command shall translate.
+
+    Args:
+        input_file: Path, URL or pattern, or None for standard input.
+        output: Path or URL of a folder, or None.
+        document: Whether `--document` is given.
+        document_format: Value of `--format`, or None.
+
+    Returns:
+        List of `DocumentFile`s, of which one without `--output`; None for lines, and for a plain
+        text that is translated a piece at a time.
+    """
+    if document_format == _LINES:
+        if document:
+            raise click.UsageError("--document cannot be combined with --format lines.")
+        return None
+    if input_file is None:
+        is_stream = document_format in (None, "text")
+        return None if is_stream or output is not None else []
+    from aiayn_keras.documents.formats.document_files import format_of
+    from aiayn_keras.scale.document_files import DocumentFile, find_documents
+
+    if output is None:
+        found = document_format or format_of(input_file)
+        if found in (None, "text"):
+            return None
+        return [DocumentFile(input_file, input_file, found)]
+    if document_format is not None:
+        return find_documents(input_file, output, document_format)
+    ending = PurePosixPath(input_file).suffix
+    is_known = ending and not any(mark in ending for mark in "*?[")
+    if is_known and not document and format_of(input_file) in (None, "text"):
+        return None  # a job lists its files itself
+    found = find_documents(input_file, output)
+    lines = [each for each in found if each.format in (None, "text")]
+    if document or not lines:
+        return found
+    if len(lines) < len(found):
+        other = next(each for each in found if each not in lines)
+        raise click.UsageError(
+            f"{other.address} is a document, and {lines[0].address} may be lines: give --document "
+            "or --format lines, or a pattern of only one of them."
+        )
+    return None
+
+
+def check_document_options(output, ray, workers, options):
+    """Raises a `click.UsageError` for options that are not for documents."""
+    if ray is not None or workers is not None:
+        raise click.UsageError("Documents are translated by one process: omit --on-ray, --workers.")
+    if is_given("long_text"):
+        raise click.UsageError("Long sentences of documents are always split: omit --long-text.")
+    if options["num_return_sequences"] > 1:
+        raise click.UsageError("Documents have one translation: omit --n-best.")
+    del options["long_text"]
+
+
+def translate_documents(model_folder, documents, output, document_format, columns, options):
+    """Translates documents into a folder or, one of them, to standard output."""
+    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+    from aiayn_keras.scale.document_files import translate_document_files
+
+    ensemble = options.pop("ensemble")
+    load = functools.partial(load_model, model_folder)
+    with open_progress(SECONDS_BETWEEN_LINES, unit=" sentences") as bar:
+        options["progress"] = bar.update
+        if output is None:
+            data = _translate_one(load, ensemble, documents, document_format, columns, options)
+        else:
+            options["ensemble"] = [load_model(folder) for folder in ensemble]
+            translate_document_files(load, documents, output, columns=columns, **options)
+    if output is None:
+        click.echo(data, nl=False)
+    else:
+        click.echo(f"{len(documents):,} documents are in {output}.")
+
+
+def translate_plain(model, text, options):
+    """A piece of plain text, translated; URLs, placeholders and the like stay as they are."""
+    from aiayn_keras.documents.formats.document_files import translate_document
+
+    options = {name: value for name, value in options.items() if name != "return_alignments"}
+    return translate_document(model, text.encode(), "text", **options).decode()
+
+
+def _translate_one(load, ensemble, documents, document_format, columns, options):
+    """Bytes of the translation of a document, or of standard input."""
+    from aiayn_keras.documents.formats.document_files import MAX_BYTES, Document, translate_opened
+    from aiayn_keras.scale.document_files import check_columns, open_document
+
+    check_standard_output()
+    if documents:
+        (found,) = documents
+        check_columns([found], columns)
+        if found.format == "docx" and sys.stdout.isatty():
+            raise click.UsageError("A .docx is not for a terminal: give --output, a folder.")
+        document = open_document(found.address, found.format, columns)
+    else:
+        data = open_standard_input().read(MAX_BYTES + 1)
+        try:
+            document = Document(data, document_format, columns)
+        except ValueError as error:
+            raise ValueError(f"standard input: {error}") from error
+    model = load()
+    options["ensemble"] = [load_model(folder) for folder in ensemble]
+    return translate_opened(model, document, **options)
+
+
+def _read_columns(_context, _parameter, value):
+    if value is None:
+        return None
+    names = [name.strip() for name in value.split(",")]
+    if not all(names):
+        raise click.BadParameter(f"{value!r} must be names or numbers with commas between them.")
+    return names

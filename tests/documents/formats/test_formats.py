@@ -1,0 +1,209 @@
+"""Every format: texts are translated, and what is not text comes back byte for byte."""
+
+import csv
+import html.parser
+import io
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from aiayn_keras.documents.formats.document_files import FORMATS, Document, format_of
+from tests.documents.formats.double import CapitalsDouble, in_capitals, unchanged, without_digits
+from tests.documents.formats.samples import COLUMNS, SAMPLES, docx_sample
+
+ROOT = Path(__file__).parents[3]
+REAL = ["README.md", "docs/training.md", "docs/documents.md"]
+
+
+@pytest.mark.parametrize("format", SAMPLES)
+def test_text_is_translated_and_all_else_stays(format):
+    document, expected = SAMPLES[format]
+    assert in_capitals(document, format, COLUMNS) == expected
+    unmoved = CapitalsDouble(change=unchanged)
+    again = in_capitals(expected, format, COLUMNS, unmoved)
+    assert again == expected
+
+
+@pytest.mark.parametrize("format", SAMPLES)
+def test_where_numbers_are_lost_marks_are_not(format):
+    document, expected = SAMPLES[format]
+    found = in_capitals(document, format, COLUMNS, CapitalsDouble(change=without_digits))
+    assert found == expected
+
+
+def test_a_tag_goes_with_its_words():
+    backwards = CapitalsDouble(order=lambda places: list(places)[::-1])
+    document = "<p>We <i>like <b>green</b> tea</i> and <a href=x>cake</a> today</p>"
+    assert in_capitals(document, "html", translate=backwards) == (
+        "<p>TODAY <a href=x>CAKE</a> AND <i>TEA <b>GREEN</b> LIKE</i> WE</p>"
+    )
+    assert in_capitals("I like **green**, and `tea`", "md", translate=backwards) == (
+        "`tea` AND **GREEN**, LIKE I"
+    )
+
+
+def test_where_marked_words_part_the_texts_between_tags_are_translated_alone():
+    def parting(places):
+        return [*list(places)[1::2], *list(places)[::2]]
+
+    double = CapitalsDouble(order=parting)
+    document = "<p>We <i>like green</i> tea <b>n</b>ow</p>"
+    found = in_capitals(document, "html", translate=double)
+    assert found == "<p>WE <i>GREEN LIKE</i> TEA <b>n</b>OW</p>"
+    assert {"We", "like green", "tea", "n", "ow"} <= set(double.sentences)
+
+
+def test_signs_beside_marks_are_not_translated():
+    double = CapitalsDouble(change=without_digits)
+    found = in_capitals("We go (see `x`, `y`): now, or not.", "md", translate=double)
+    assert found == "WE GO (SEE `x`, `y`): NOW, OR NOT."
+    assert double.sentences[1:] == ["We go (see", "now, or not."]
+
+
+def test_a_word_document_keeps_all_but_its_texts():
+    docx = pytest.importorskip("docx")
+    data = docx_sample()
+    translated = in_capitals(data, "docx")
+    document = docx.Document(io.BytesIO(translated))
+    assert document.paragraphs[0].text == "MY HOUSE"
+    assert document.paragraphs[0].style.name == "Heading 1"
+    runs = [(run.text, run.bold) for run in document.paragraphs[1].runs]
+    assert runs[:3] == [
+        ("I LIKE ", None),
+        ("GREEN", True),
+        (" TEA. IT IS LATE & DARK.", None),
+    ]
+    assert document.paragraphs[2].text == "ONE LINE.\nSEE https://a.b/c_d NOW."
+    assert [cell.text for cell in document.tables[0].rows[0].cells] == ["YES", "12"]
+    assert document.sections[0].header.paragraphs[0].text == "A HEADER"
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(io.BytesIO(translated)) as new:
+        assert new.testzip() is None
+        assert new.namelist() == old.namelist()
+        changed = {name for name in old.namelist() if old.read(name) != new.read(name)}
+    assert changed == {"word/document.xml", "word/header1.xml"}
+
+
+def test_marks_of_a_word_document_move_with_their_words():
+    docx = pytest.importorskip("docx")
+    backwards = CapitalsDouble(order=lambda places: list(places)[::-1])
+    document = docx.Document(io.BytesIO(in_capitals(docx_sample(), "docx", None, backwards)))
+    runs = [(run.text, run.bold) for run in document.paragraphs[1].runs]
+    assert runs[:3] == [("TEA. ", None), ("GREEN", True), (" LIKE I DARK. & LATE IS IT", None)]
+
+
+def test_subtitles_are_read_by_their_library():
+    webvtt = pytest.importorskip("webvtt")
+    for kind in ("srt", "vtt"):
+        document = SAMPLES[kind][0]
+        old, new = (
+            webvtt.from_buffer(io.StringIO(text.replace("\r\n", "\n")), format=kind).captions
+            for text in (document, in_capitals(document, kind))
+        )
+        assert [(each.start, each.end) for each in new] == [(each.start, each.end) for each in old]
+        texts = [[each.text.upper().split() for each in found] for found in (old, new)]
+        assert texts[0] == texts[1]
+
+
+@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
+def test_msgfmt_takes_the_catalogue(tmp_path):
+    path = tmp_path / "x.po"
+    translate = CapitalsDouble(change=lambda word: f"¡{word}!")
+    path.write_text(in_capitals(SAMPLES["po"][0], "po", translate=translate), "utf-8")
+    command = ["msgfmt", "--check-format", "--output-file", tmp_path / "x.mo", path]
+    subprocess.run(command, check=True)
+
+
+def test_tables_and_json_are_read_by_python():
+    comma = CapitalsDouble(change=lambda word: f'"{word},')
+    for kind, delimiter, row in (("csv", ",", 2), ("tsv", "\t", 1)):
+        document = SAMPLES[kind][0]
+        found = in_capitals(document, kind, COLUMNS, comma)
+        old, new = (
+            list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+            for text in (document, found)
+        )
+        assert [row[:1] for row in new] == [row[:1] for row in old]
+        assert new[row][1].startswith('"')
+    found = json.loads(in_capitals(SAMPLES["json"][0], "json", translate=comma))
+    assert found["a"][0] == '"tea, ""x",'
+    assert list(found) == ["hello", "n", "a"]
+
+
+class _Tags(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, attrs))
+
+    def handle_endtag(self, tag):
+        self.found.append(tag)
+
+
+def test_html_keeps_its_tags_whatever_is_written():
+    document = SAMPLES["html"][0]
+    signs = CapitalsDouble(change=lambda word: f"<{word}&")
+    found = in_capitals(document, "html", translate=signs)
+    assert _Tags(found).found == _Tags(document).found
+
+
+def test_html_keeps_its_encoding():
+    document = '<meta charset="iso-8859-1"><p>café &eacute;</p>'.encode("latin-1")
+    double = CapitalsDouble(change=lambda word: f"{word}Ωé")
+    found = in_capitals(document, "html", translate=double)
+    assert (
+        found
+        == b'<meta charset="iso-8859-1"><p>caf&eacute;&#937;&eacute; &eacute;&#937;&eacute;</p>'
+    )
+
+
+def _structure(markdown):
+    from markdown_it import MarkdownIt
+
+    tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
+    return [
+        (token.type, token.tag, token.info, token.content if token.type == "fence" else "")
+        for token in tokens
+    ]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_page_keeps_its_structure(name):
+    pytest.importorskip("markdown_it")
+    page = (ROOT / name).read_text("utf-8")
+    found = in_capitals(page, "md")
+    assert _structure(found) == _structure(page)
+    unmoved = in_capitals(page, "md", translate=CapitalsDouble(change=unchanged))
+    assert unmoved.split() == page.split()
+
+
+def test_markdown_that_looks_like_marks_is_escaped():
+    double = CapitalsDouble(change=lambda word: {"one": "1.", "two": "*x*"}.get(word, word))
+    assert in_capitals("one two", "md", translate=double) == "1\\. \\*x\\*"
+
+
+def test_columns_are_named_or_numbered():
+    table = "a;b\nx;y\n"
+    assert in_capitals(table, "csv", ["b"]) == "a;b\nx;Y\n"
+    assert in_capitals(table, "csv", ["1"]) == "A;b\nX;y\n"
+    for columns, message in ((None, "needs --columns"), (["c"], "no column 'c'"), (["3"], "'3'")):
+        with pytest.raises(ValueError, match=message):
+            Document(table.encode(), "csv", columns)
+
+
+def test_formats_are_known_by_their_endings():
+    assert format_of("a/B.HTML") == "html"
+    assert format_of("a.en") is None
+    for name in ("a.pdf", "b.odt", "c.xlsx", "d.docm"):
+        with pytest.raises(ValueError, match=f"{name}: the format .* is not supported"):
+            format_of(name)
+    with pytest.raises(ValueError, match="`format` must be one of text, srt"):
+        Document(b"", "pdf")
+    assert {*SAMPLES, "docx"} == set(FORMATS)
