@@ -9,10 +9,13 @@ import sys
 
 import click
 
+from aiayn_keras_cli.check import check
 from aiayn_keras_cli.convert import convert
 from aiayn_keras_cli.evaluate import evaluate, score
 from aiayn_keras_cli.export import export
 from aiayn_keras_cli.info import info
+from aiayn_keras_cli.plot import plot
+from aiayn_keras_cli.recipe import recipe
 from aiayn_keras_cli.request import request
 from aiayn_keras_cli.running import CommandGroup
 from aiayn_keras_cli.serve import serve
@@ -22,6 +25,8 @@ from aiayn_keras_cli.translate import translate
 __all__ = ["main"]
 
 _COMMANDS = (
+    check,
+    recipe,
     prepare,
     train,
     convert,
@@ -33,6 +38,7 @@ _COMMANDS = (
     serve,
     request,
     info,
+    plot,
 )
 
 

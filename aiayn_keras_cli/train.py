@@ -34,7 +34,7 @@ def prepare(recipe, settings, output, ray, workers):
     done = run(load_recipe(recipe, settings), output, quiet_engine(workers, ray))
     click.echo(f"{done.lines - done.bad_lines:,} pairs are in {output}.")
     if done.bad_lines:
-        click.echo(f"{done.bad_lines:,} lines are bad: see {output}/*.bad.jsonl.", err=True)
+        click.echo(f"{done.bad_lines:,} lines are bad: see {output}/*bad*.jsonl.", err=True)
 
 
 @click.command(cls=KerasCommand)

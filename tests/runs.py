@@ -1,5 +1,7 @@
 """A training small enough for tests, and real from the corpus to the model folder."""
 
+import json
+
 from aiayn_keras.training import load_recipe
 
 SETTINGS = (
@@ -32,3 +34,11 @@ def small_recipe(*settings):
         sizes = (f"corpus.{split}_size=null" for split in ("train", "validation", "test"))
         settings = (*sizes, *settings)
     return load_recipe("demo", (*SETTINGS, *settings))
+
+
+def figures_of(run):
+    """The history of a training without its speed, which is never twice the same."""
+    rows = json.loads((run / "history.json").read_text("utf-8"))
+    return [
+        {name: value for name, value in row.items() if name != "tokens_per_second"} for row in rows
+    ]

@@ -6,7 +6,15 @@ import itertools
 import pathlib
 import unicodedata
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from aiayn_keras.common.bad_lines import (
+    BadLine,
+    FoundBadLine,
+    describe_bad_lines,
+    split_columns,
+    stream_lines_and_bad,
+)
 from aiayn_keras.common.text_files import (
     MAX_LINE_BYTES,
     MAX_LINES,
@@ -69,6 +77,27 @@ class ParallelText:
         return f"ParallelText(name={self.name!r}, pairs={len(self)})"
 
 
+class ReadPairs(NamedTuple):
+    """The pairs of a file, and its lines without one.
+
+    Attributes:
+        text: The `ParallelText` of the usable lines.
+        lines: Number of the line of each pair, from 1; pairs of two files have one number.
+        bad: List of `FoundBadLine`s, in the order of the lines.
+        num_lines: Number of all lines.
+    """
+
+    text: ParallelText
+    lines: tuple[int, ...]
+    bad: list[FoundBadLine]
+    num_lines: int
+
+    def refuse_bad_lines(self, remedy):
+        """Raises a `CorpusError` that names all bad lines, if there are any, and a remedy."""
+        if self.bad:
+            raise CorpusError(f"{describe_bad_lines(self.bad, self.num_lines)}. {remedy}")
+
+
 def read_parallel(
     source_path,
     target_path=None,
@@ -91,18 +120,96 @@ def read_parallel(
 
     Raises:
         CorpusError: If the corpus is empty or has more than `max_lines` pairs, and for the reasons
-            given in `stream_parallel`.
+            given in `stream_parallel`. The message names all lines that cannot be used.
     """
-    options = {"normalization": normalization, "max_line_bytes": max_line_bytes}
-    sources, targets = [], []
-    stream = stream_parallel(source_path, target_path, **options)
-    for source, target in itertools.islice(stream, max_lines + 1):
+    read = read_pairs_and_bad_lines(
+        source_path,
+        target_path,
+        normalization=normalization,
+        max_line_bytes=max_line_bytes,
+        max_lines=max_lines,
+    )
+    remedies = [
+        _REMEDIES[kind] for kind in _REMEDIES if any(kind in each.kind for each in read.bad)
+    ]
+    read.refuse_bad_lines(" ".join(remedies))
+    return read.text
+
+
+_REMEDIES = {
+    "UTF-8": "Convert the file to UTF-8.",
+    "bytes": "Write one sentence per line, or split the text.",
+    "no tab": "For two separate files, give `target_path` too.",
+}
+"""Remedies of bad lines, by a word of their kinds."""
+
+
+def read_pairs_and_bad_lines(
+    source_path,
+    target_path=None,
+    *,
+    normalization="NFC",
+    max_line_bytes: int = MAX_LINE_BYTES,
+    max_lines: int = MAX_LINES,
+) -> ReadPairs:
+    """Reads a corpus like `read_parallel`, but leaves out lines that cannot be used and lists them.
+
+    A line of two files is left out if it is bad in either.
+
+    Args:
+        source_path: As in `stream_parallel`.
+        target_path: As in `stream_parallel`.
+        normalization: As in `stream_parallel`.
+        max_line_bytes: As in `stream_parallel`.
+        max_lines: Maximum number of lines.
+
+    Returns:
+        `ReadPairs`.
+
+    Raises:
+        CorpusError: If the corpus is empty or has more than `max_lines` lines, if the two files
+            have different numbers of lines, or for a damaged gzip file.
+        OSError: If a file is missing or not a regular file.
+        ValueError: If `normalization` is unknown.
+    """
+    _check_normalization(normalization)
+    paths = [path for path in (source_path, target_path) if path is not None]
+    files = [stream_lines_and_bad(path, max_line_bytes) for path in paths]
+    rows = map(split_columns, *files) if target_path is None else _aligned(paths, files)
+    sources, targets, lines, bad = [], [], [], []
+    number = 0
+    for number, row in enumerate(itertools.islice(rows, max_lines + 1), start=1):
+        problems = [
+            FoundBadLine(str(path), number, side.reason, side.kind or side.reason)
+            for path, side in zip(paths, row, strict=False)
+            if isinstance(side, BadLine)
+        ]
+        if problems:
+            bad += problems
+            continue
+        source, target = _normalized(row, normalization)
         sources.append(source)
         targets.append(target)
-    check_number_of_lines(len(sources), source_path, max_lines)
-    if not sources:
+        lines.append(number)
+    check_number_of_lines(number, source_path, max_lines)
+    if not number:
         raise CorpusError(f"{source_path}: the corpus is empty.")
-    return ParallelText(sources, targets, name=pathlib.Path(source_path).name)
+    text = ParallelText(sources, targets, name=pathlib.Path(source_path).name)
+    return ReadPairs(text, tuple(lines), bad, number)
+
+
+def _check_normalization(normalization):
+    if normalization is not None and normalization not in _NORMALIZATIONS:
+        raise ValueError(
+            f"`normalization` must be None or one of {', '.join(_NORMALIZATIONS)}. "
+            f"Received: normalization={normalization!r}."
+        )
+
+
+def _normalized(pair, normalization):
+    if normalization is None:
+        return tuple(pair)
+    return tuple(unicodedata.normalize(normalization, side) for side in pair)
 
 
 def stream_parallel(
@@ -132,22 +239,12 @@ def stream_parallel(
             is reached.
         ValueError: If `normalization` is unknown.
     """
-    if normalization is not None and normalization not in _NORMALIZATIONS:
-        raise ValueError(
-            f"`normalization` must be None or one of {', '.join(_NORMALIZATIONS)}. "
-            f"Received: normalization={normalization!r}."
-        )
+    _check_normalization(normalization)
     paths = [path for path in (source_path, target_path) if path is not None]
     files = [stream_lines(path, max_line_bytes=max_line_bytes) for path in paths]
     pairs = _columns(*paths, *files) if target_path is None else _aligned(paths, files)
-    if normalization is None:
-        yield from pairs
-        return
-    for source, target in pairs:
-        yield (
-            unicodedata.normalize(normalization, source),
-            unicodedata.normalize(normalization, target),
-        )
+    for pair in pairs:
+        yield _normalized(pair, normalization)
 
 
 def _columns(path, lines):
@@ -180,7 +277,7 @@ def _aligned(paths, files):
 SPLITS = ("train", "validation", "test")
 
 
-def split_of(sentence: str, held_out: float) -> str:
+def split_of(sentence: str, held_out: float, salt: bytes = b"") -> str:
     """Assigns a sentence to a split by the BLAKE2b hash of its letters and digits.
 
     Every machine computes the same split, without a seed. Case, spaces and punctuation are ignored:
@@ -189,18 +286,19 @@ def split_of(sentence: str, held_out: float) -> str:
     Args:
         sentence: The sentence.
         held_out: Share of sentences for validation, and the same share for test, in [0, 0.5].
+        salt: At most 16 bytes; a part of a text needs a new salt to be divided again.
 
     Returns:
         `"train"`, `"validation"` or `"test"`.
     """
-    digest = hashlib.blake2b(letters_of(sentence).encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(letters_of(sentence).encode(), digest_size=8, salt=salt).digest()
     place = int.from_bytes(digest, "big") / 2**64
     if place < held_out:
         return "validation"
     return "test" if place < 2 * held_out else "train"
 
 
-def splits_by_component(pairs, held_out: float) -> list[str]:
+def splits_by_component(pairs, held_out: float, salt: bytes = b"") -> list[str]:
     """Assigns pairs to splits such that no two splits share a sentence on either side.
 
     Two pairs are connected if their sources, or their targets, have the same letters and digits.
@@ -210,6 +308,7 @@ def splits_by_component(pairs, held_out: float) -> list[str]:
     Args:
         pairs: Iterable of tuples of source and target sentence.
         held_out: Share of components for validation, and the same share for test, in [0, 0.5].
+        salt: As in `split_of`.
 
     Returns:
         List of `"train"`, `"validation"` or `"test"`, one for each pair.
@@ -231,7 +330,7 @@ def splits_by_component(pairs, held_out: float) -> list[str]:
         sources.append((0, letters_of(source)))
         first, second = sorted((root_of(sources[-1]), root_of((1, letters_of(target)))))
         parents[second] = first
-    return [split_of(root_of(source)[1], held_out) for source in sources]
+    return [split_of(root_of(source)[1], held_out, salt) for source in sources]
 
 
 def letters_of(sentence: str) -> str:

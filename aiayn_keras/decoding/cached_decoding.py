@@ -103,7 +103,9 @@ class DecoderCache(NamedTuple):
         """Adds the attention `(B, H, W, S)` of a new position, the mean of its heads."""
         if isinstance(self.coverage, tuple):
             return self
-        return self._replace(coverage=self.coverage + ops.mean(attention, axis=1))
+        # In the shape that a loop knows, if that of the attention is not known as well.
+        attention = ops.reshape(ops.mean(attention, axis=1), ops.shape(self.coverage))
+        return self._replace(coverage=self.coverage + attention)
 
     def reorder(self, beams):
         """The cache after hypothesis `beams[b, w]` has become hypothesis w: `beams (B, W)`."""

@@ -6,6 +6,7 @@ A notebook displays the returned figure. `attention_explorer` and `decoding_step
 interactive pages, which work without a network.
 """
 
+from aiayn_keras.plotting.comparison import plot_trainings
 from aiayn_keras.plotting.curves import plot_learning_curves, plot_schedule
 from aiayn_keras.plotting.decoding_steps import DecodingSteps, decoding_steps
 from aiayn_keras.plotting.explorer import AttentionExplorer, attention_explorer
@@ -22,4 +23,5 @@ __all__ = [
     "plot_learning_curves",
     "plot_masks",
     "plot_schedule",
+    "plot_trainings",
 ]

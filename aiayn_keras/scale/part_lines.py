@@ -9,18 +9,18 @@ import io
 import itertools
 import unicodedata
 import zlib
-from dataclasses import dataclass
 
 from aiayn_keras.common.addresses import INSTALL, file_system
-from aiayn_keras.common.found_files import unchanged
-from aiayn_keras.common.text_files import (
-    MAX_LINE_BYTES,
-    CorpusError,
-    Unpacked,
-    check_is_not_utf16,
+from aiayn_keras.common.bad_lines import (
+    BadLine,
+    decode_line,
+    decoded_lines,
+    skip_line,
+    split_columns,
 )
+from aiayn_keras.common.found_files import unchanged
+from aiayn_keras.common.text_files import CorpusError, Unpacked
 
-_BOM = b"\xef\xbb\xbf"
 _ROWS_PER_BATCH = 256
 """Rows of Parquet in memory at a time: a few bytes in a file may stand for many long ones."""
 
@@ -119,17 +119,6 @@ _SIDES = ("source", "target")
 """Columns of a Parquet file of pairs."""
 
 
-@dataclass(frozen=True)
-class BadLine:
-    """A line that cannot be used.
-
-    Attributes:
-        reason: What is wrong with it.
-    """
-
-    reason: str
-
-
 def read_lines(part, column="text"):
     """Yields the lines of a part, without their ends.
 
@@ -175,7 +164,7 @@ def read_pairs(part):
         rows = _read_rows(pieces[0].address, pieces[0].start, pieces[0].stop, _SIDES)
         rows = (tuple(map(_text_of, row)) for row in rows)
     else:
-        rows = map(_columns, _piece_lines(pieces[0]))
+        rows = map(split_columns, _piece_lines(pieces[0]))
     with unchanged(*(piece.file for piece in pieces)):
         for row in rows:
             bad = next((side for side in row if isinstance(side, BadLine)), None)
@@ -193,21 +182,12 @@ def _aligned(pieces):
         yield pair
 
 
-def _columns(line):
-    if isinstance(line, BadLine):
-        return (line,)
-    columns = line.split("\t")
-    if len(columns) < 2:
-        return (BadLine("expected `source<TAB>target`, found no tab"),)
-    return columns[:2]
-
-
 def _text_of(value):
     if isinstance(value, str):
         value = value.encode()
     if isinstance(value, bytes):
-        return _decode(value, len(value))
-    return BadLine(f"not text: {value!r:.40}")
+        return decode_line(value)
+    return BadLine(f"not text: {value!r:.40}", "not text")
 
 
 def _piece_lines(piece):
@@ -228,34 +208,5 @@ def _lines(file, piece):
     position, stop = piece.start, piece.stop
     if position:  # skip the line that began in the piece before, even if it ends after this one
         file.seek(position - 1)
-        position += _skip_line(file, stop) - 1
-    while stop is None or position < stop:
-        line = file.readline(MAX_LINE_BYTES + 1)
-        if not line or (position == 0 and line == _BOM):
-            return
-        check_is_not_utf16(line, position == 0, f"{piece.address}, byte {position:,}")
-        size = len(line)
-        if size > MAX_LINE_BYTES and not line.endswith(b"\n"):
-            size += _skip_line(file, None)
-        line = line.removeprefix(_BOM if position == 0 else b"")
-        yield _decode(line.removesuffix(b"\n").removesuffix(b"\r"), size)
-        position += size
-
-
-def _skip_line(file, stop):
-    """Skips to the end of a line, in blocks, or to a position; returns the number of bytes."""
-    skipped = 0
-    while (stop is None or file.tell() < stop) and (line := file.readline(MAX_LINE_BYTES)):
-        skipped += len(line)
-        if line.endswith(b"\n"):
-            break
-    return skipped
-
-
-def _decode(line, size):
-    if size > MAX_LINE_BYTES:
-        return BadLine(f"a line must have at most {MAX_LINE_BYTES:,} bytes, it has {size:,}")
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return BadLine(f"not valid UTF-8 (byte 0x{line[error.start]:02x})")
+        position += skip_line(file, stop) - 1
+    return decoded_lines(file, piece.address, position, stop)

@@ -4,11 +4,13 @@ import contextlib
 import itertools
 import logging
 import operator
+from pathlib import Path
 
 import sentencepiece
 
 from aiayn_keras.common.addresses import absolute, is_url, join, read_file, sizes_in, whole_file
-from aiayn_keras.common.files import check_is_new
+from aiayn_keras.common.bad_lines import BadLine, bad_lines_as_json
+from aiayn_keras.common.files import check_is_new, write_text
 from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.data import CorpusError, write_shards
 from aiayn_keras.data.shard_folders import (
@@ -22,14 +24,14 @@ from aiayn_keras.data.shard_folders import (
 from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard, facts_of
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, first_of, stem_of
-from aiayn_keras.scale.part_lines import BadLine, read_pairs
+from aiayn_keras.scale.part_lines import read_pairs
 from aiayn_keras.scale.parts import plan_parts
 from aiayn_keras.training.recipe import RecipeError
 from aiayn_keras.training.training_data import (
     MAX_VOCABULARY_PAIRS,
     load_named,
     origin_of,
-    read_files,
+    read_training_files,
     train_tokenizer,
 )
 
@@ -123,13 +125,19 @@ def _prepare_in_memory(recipe, output, engine):
         )
     check_is_new(output)
     section = recipe.corpus
-    text = load_named(section).train if section.name else read_files(section, section.train)
+    if section.name:
+        text, bad = load_named(section).train, []
+    else:
+        text, bad = read_training_files(section.model_copy(update={"bad_lines": "skip"}))
     sides = [lambda: iter(text.sources), lambda: iter(text.targets)]
     logger.info("%s pairs; learning the vocabulary.", f"{len(text):,}")
     tokenizer = train_tokenizer(recipe.tokenizer, sides, len(text))
     pairs = open_progress(SECONDS_BETWEEN_LINES, iterable=text, unit=" pairs", desc="tokenizing ")
     size = tokenizer.vocabulary_size()
-    return Totals(write_shards(output, pairs, tokenizer.proto, size, origin_of(recipe)), 0)
+    written = write_shards(output, pairs, tokenizer.proto, size, origin_of(recipe))
+    if bad:
+        write_text(Path(output) / "bad_lines.jsonl", bad_lines_as_json(bad))
+    return Totals(written + len(bad), len(bad))
 
 
 # ---- The vocabulary ----

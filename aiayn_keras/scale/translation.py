@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from aiayn_keras.common.addresses import absolute, is_in, join, whole_file
+from aiayn_keras.common.bad_lines import BadLine
 from aiayn_keras.common.files import digest_of_file
 from aiayn_keras.common.text_files import chunk_rows, without_breaks
 from aiayn_keras.data.token_shards import facts_of
@@ -13,7 +14,7 @@ from aiayn_keras.decoding.translating import NoTranslationError
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, stem_of
-from aiayn_keras.scale.part_lines import BadLine, read_lines
+from aiayn_keras.scale.part_lines import read_lines
 from aiayn_keras.scale.parts import PART_BYTES, plan_parts
 
 _TOKENS_PER_BATCH = 4096

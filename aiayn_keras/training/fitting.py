@@ -30,7 +30,7 @@ from aiayn_keras.training.checkpoints import (
     prune_checkpoints,
     save_checkpoint,
 )
-from aiayn_keras.training.progress import Progress
+from aiayn_keras.training.progress import Progress, Speed
 from aiayn_keras.training.recipe import Recipe
 from aiayn_keras.training.resume import RunInputs
 from aiayn_keras.training.run_folder import (
@@ -155,7 +155,7 @@ def _fit_periods(run, start, checkpoints, position, stop):
         batches_per_update,
         "moving average of the weights" if uses_ema else "weights of this update",
     )
-    callbacks = [position, stop, SeedDropout(run, position)]
+    callbacks = [position, stop, SeedDropout(run, position), Speed(tokens_per_batch)]
     if start.loss is not None and not is_due(start.updates, training):
         callbacks.append(ContinueLoss(start.loss))
     callbacks += [checkpoints, *_callbacks(run, progress)]
@@ -416,7 +416,8 @@ class Checkpoints(keras.callbacks.Callback):
         self._warn_if_diverging(perplexity, update)
         rate = float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate))
         row = {"updates": update, "learning_rate": rate}
-        row.update({name: float(logs[name]) for name in ("loss", "val_loss")})
+        names = ("loss", "val_loss", "tokens_per_second")
+        row.update({name: float(logs[name]) for name in names if name in logs})
         row["val_perplexity"] = perplexity
         self.history.append(row)
         self._save(update)

@@ -1,6 +1,7 @@
-"""The progress of a training on the terminal: a bar, and a line of figures for each checkpoint."""
+"""The progress of a training: its speed, a bar, and a line of figures for each checkpoint."""
 
 import sys
+import time
 
 import keras
 
@@ -60,3 +61,33 @@ class Progress(keras.callbacks.Callback):
         """Ends the bar, also after an interruption."""
         if self._bar is not None:
             self._bar.close()
+
+
+class Speed(keras.callbacks.Callback):
+    """Logs `tokens_per_second`, the real target tokens of a period in a second of training.
+
+    Measurements between periods do not count, nor does the first batch, which may be compiled.
+
+    Args:
+        tokens_per_batch: Mean number of real target tokens in a batch.
+    """
+
+    def __init__(self, tokens_per_batch):
+        super().__init__()
+        self._tokens_per_batch = tokens_per_batch
+        self._start, self._end, self._batches = 0.0, 0.0, 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._batches = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        float(logs["loss"])  # waits for the device
+        self._end = time.perf_counter()
+        if self._batches == 0:
+            self._start = self._end
+        self._batches += 1
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self._batches > 1:
+            tokens = (self._batches - 1) * self._tokens_per_batch
+            logs["tokens_per_second"] = tokens / max(self._end - self._start, 1e-9)

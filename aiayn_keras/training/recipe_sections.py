@@ -403,11 +403,16 @@ class CorpusSection(Section):
             `"tags"`, parts of speech. For a treebank by `name`, `"XX"` if not given.
         shards: Folder that `aiayn-keras prepare` made from the training pairs, or its URL; their
             text is then not read.
+        bad_lines: Treatment of lines of `train` that cannot be used, being no UTF-8, too long or
+            without a tab: `"error"` names all of them; `"skip"` leaves them out and lists them in
+            `bad_lines.jsonl`. `aiayn-keras prepare` always leaves out those of files. Validation
+            and test text must be whole, or scores could not be compared.
     """
 
     # The text stays: digests of it are compared, wherever it is read from.
     changeable: ClassVar = (
         *("train", "validation", "test", "shards", "source_language", "target_language"),
+        "bad_lines",
     )
 
     name: str | None = None
@@ -422,6 +427,7 @@ class CorpusSection(Section):
     target_language: str | None = None
     tree_leaves: Literal[TREE_LEAVES] | None = None
     shards: str | None = None
+    bad_lines: Literal["error", "skip"] = "error"
 
     @pydantic.model_validator(mode="after")
     def _name_or_files(self):
@@ -441,6 +447,8 @@ class CorpusSection(Section):
                 raise ValueError(
                     f"leave out `{field}`: it is only for corpora by name that begin with {name}"
                 )
+        if self.bad_lines == "skip" and (self.name is not None or self.tree_leaves is not None):
+            raise ValueError("leave out `bad_lines`: it is only for files of text")
         if self.train is not None and self.tree_leaves is not None:
             for split in ("train", "validation", "test"):
                 if len(getattr(self, split) or "1") != 1:

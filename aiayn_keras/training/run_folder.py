@@ -45,6 +45,7 @@ class RunFolder:
     tokenizer = property(lambda self: self.path / "tokenizer.spm")
     target_tokenizer = property(lambda self: self.path / "target_tokenizer.spm")
     inputs = property(lambda self: self.path / "inputs.json")
+    bad_lines = property(lambda self: self.path / "bad_lines.jsonl")
     lock = property(lambda self: self.path / "training.lock")
     history = property(lambda self: self.path / "history.json")
     changes = property(lambda self: self.path / "changes.json")
@@ -112,6 +113,7 @@ class _HistoryRow(pydantic.BaseModel):
         val_bleu: BLEU on the validation text, 0 to 100, if it was measured.
         val_chrf: chrF2 on the validation text, 0 to 100, if it was measured.
         val_figure: Figure of an own `training.monitor`, if it was measured.
+        tokens_per_second: Real target tokens trained on in a second since the previous checkpoint.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -124,6 +126,7 @@ class _HistoryRow(pydantic.BaseModel):
     val_bleu: float | None = None
     val_chrf: float | None = None
     val_figure: float | None = None
+    tokens_per_second: float | None = None
 
 
 _ROWS = pydantic.TypeAdapter(list[_HistoryRow])

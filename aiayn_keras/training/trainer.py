@@ -8,6 +8,8 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.backend import run_one_operation_at_a_time
+from aiayn_keras.common.bad_lines import bad_lines_as_json
+from aiayn_keras.common.files import write_text
 from aiayn_keras.common.folder_lock import hold_lock
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_attention
@@ -250,12 +252,21 @@ def _open_folder(run, before):
                 set_aside_damaged_checkpoints(checkpoints)
             _note_changes(run, before)  # a recipe is replaced once its change is noted
         folder.create(run.recipe, run.translator.preprocessor.tokenizer, run.inputs)
+        _list_bad_lines(run)
         if before is None:
             write_changes(folder.changes, next_changes([], 0, {}, 1))
     run.devices.wait("the folder is made")
     if not run.devices.is_first:
         check_inputs(folder, run.recipe, run.inputs)  # against those that the first has written
     run.changes.extend(read_changes(folder.changes))
+
+
+def _list_bad_lines(run):
+    """Lists the lines that were left out; prepared shards have their own list."""
+    if run.corpus.bad_lines:
+        write_text(run.folder.bad_lines, bad_lines_as_json(run.corpus.bad_lines))
+    else:  # the text may have been mended
+        run.folder.bad_lines.unlink(missing_ok=True)
 
 
 def _note_changes(run, before):

@@ -3,10 +3,12 @@
 import hashlib
 import itertools
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from aiayn_keras.common.addresses import is_url
+from aiayn_keras.common.bad_lines import FoundBadLine, describe_bad_lines
 from aiayn_keras.common.files import read_bytes
 from aiayn_keras.data import (
     CorpusError,
@@ -22,6 +24,7 @@ from aiayn_keras.data import (
     read_parallel,
     tree_pairs,
 )
+from aiayn_keras.data.parallel_text import read_pairs_and_bad_lines
 from aiayn_keras.data.shard_folders import copy_shards
 from aiayn_keras.data.token_shards import INDEX, MAX_INDEX_BYTES, check_records
 from aiayn_keras.models import TransformerTokenizer
@@ -124,28 +127,31 @@ class RecipeCorpus(NamedTuple):
         train: `TrainingText` or `TrainingShards`.
         validation: `ParallelText` to choose the model with.
         test: `ParallelText` to report BLEU on.
+        bad_lines: List of `FoundBadLine`s that were left out of the training text.
     """
 
     train: TrainingText | TrainingShards
     validation: ParallelText
     test: ParallelText
+    bad_lines: Sequence[FoundBadLine] = ()
 
 
 def read_corpus(recipe):
     """Reads the corpus of a recipe, by name or from its files, as a `RecipeCorpus`."""
-    section = recipe.corpus
+    section, bad = recipe.corpus, ()
     if section.name is not None:
         named = load_named(section)
         train, validation, test = named.train, named.validation, named.test
     else:
-        train = None if section.shards else read_files(section, section.train)
+        if not section.shards:
+            train, bad = read_training_files(section)
         validation = read_files(section, section.validation)
         test = read_files(section, section.test or section.validation)
     if section.shards:
         return RecipeCorpus(TrainingShards(recipe), validation, test)
     _check_trees_stay_whole(recipe)
     train = augment(train, seed=recipe.training.seed, **recipe.augmentation.model_dump())
-    return RecipeCorpus(TrainingText(recipe, train), validation, test)
+    return RecipeCorpus(TrainingText(recipe, train), validation, test, bad)
 
 
 def _check_trees_stay_whole(recipe):
@@ -156,6 +162,33 @@ def _check_trees_stay_whole(recipe):
             "Leave out `augmentation.joined` and `augmentation.unpunctuated`: they change the "
             "number of words, and a tree has a leaf for each word of its sentence."
         )
+
+
+def read_training_files(section):
+    """Reads the training text of a `CorpusSection` from its files.
+
+    Returns:
+        A `ParallelText`, and the list of `FoundBadLine`s that were left out.
+
+    Raises:
+        CorpusError: If there are bad lines that must not be left out, or no other lines.
+    """
+    if section.tree_leaves is not None:
+        return read_files(section, section.train), []
+    read = read_pairs_and_bad_lines(*section.train)
+    if section.bad_lines == "error":
+        read.refuse_bad_lines(
+            "Mend them (`aiayn-keras check` lists everything that is wrong with a text), or leave "
+            "them out with `corpus.bad_lines: skip`."
+        )
+    if read.bad:
+        if not len(read.text):
+            read.refuse_bad_lines("No line is left to train on.")
+        logger.warning(
+            "%s. They are left out and listed in bad_lines.jsonl.",
+            describe_bad_lines(read.bad, read.num_lines),
+        )
+    return read.text, read.bad
 
 
 def read_files(section, paths):

@@ -89,7 +89,7 @@ def cases():
     yield OF_ANOTHER_MODEL, ALL_OPTIONS
     yield {"num_layers": 2}, {"num_beams": 1, "length_penalty": 0.0, "min_length": 0}
     yield {}, {"weights": "float16", "max_length": 9, "length_penalty_offset": 0}
-    yield {"dtype": "bfloat16"}, {"no_repeat_ngram_size": 2, "long_text": "error"}
+    yield {"dtype": "bfloat16"}, ALL_OPTIONS
     yield {"dtype": "mixed_bfloat16", **OF_ANOTHER_MODEL}, {"documents": True}
     yield {"dtype": "float16"}, {}
     yield {"position_embedding": "given"}, {"constraint": automaton}

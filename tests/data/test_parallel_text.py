@@ -249,3 +249,12 @@ def test_a_split_is_that_of_the_first_source_reached(pairs):
             changed |= smallest != first[one]
             first[one] = smallest
     assert splits_by_component(pairs, 0.33) == [split_of(source, 0.33) for source in first]
+
+
+def test_a_part_can_be_divided_again_with_a_new_salt():
+    sentences = [f"sentence {n}" for n in range(2000)]
+    part = [text for text in sentences if split_of(text, 0.1) == "train"]
+    assert {split_of(text, 0.1) for text in part} == {"train"}
+    again = Counter(split_of(text, 0.1, b"new") for text in part)
+    assert 100 <= again["validation"] <= 230
+    assert 100 <= again["test"] <= 230

@@ -149,3 +149,17 @@ def test_coverage_bonus_by_hand():
     mask = np.array([[[True, True, True, False]]])
     cache = DecoderCache(None, ops.convert_to_tensor(mask), None, None, coverage)
     assert_close(cache.coverage_bonus(0.2), [[0.2 * np.log(0.5), 0.2 * np.log(0.125)]])
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="Shapes of TensorFlow's graphs.")
+def test_coverage_keeps_the_shape_that_a_loop_knows():
+    import tensorflow as tf
+
+    specs = tf.TensorSpec((1, 4, None)), tf.TensorSpec((None, 2, 4, None))
+
+    @tf.function(input_signature=specs, autograph=False)
+    def add(coverage, attention):
+        return DecoderCache((), (), (), (), coverage).add_coverage(attention).coverage
+
+    assert add.get_concrete_function().output_shapes.as_list() == [1, 4, None]
+    assert_close(add(tf.ones((1, 4, 3)), tf.ones((1, 2, 4, 3))), np.full((1, 4, 3), 2))

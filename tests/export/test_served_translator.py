@@ -139,3 +139,17 @@ def test_the_page_of_its_kit_leaves_nothing_of_a_long_text_out(source_end, seed,
     sources = [sentence.source for sentence in translator.translate(text).sentences]
     assert " ".join(sources) == text
     assert all(len(pieces) <= 8 for pieces in tokenizer(sources))
+
+
+@pytest.mark.slow
+def test_a_coverage_penalty_is_exported_in_bfloat16(tmp_path):
+    """Its sums of attention keep their shape in the loop for a single text, too."""
+    model = build_random_model(train_tokenizer(), seed=3, num_layers=1, dtype="bfloat16")
+    options = {"coverage_penalty": 0.3, "no_repeat_ngram_size": 2, "max_length": 6}
+    served = Served(model.export(tmp_path / "small", num_beams=3, **options))
+    texts = ["drei vier", "", "neun"]
+    for some in (texts, texts[:1]):
+        expected = model.translate(some, num_beams=3, **options)
+        answer = served("serving_default", text=some)
+        assert answer["translation"].tolist() == [each.text for each in expected]
+        assert_close(answer["score"], [each.score for each in expected], rtol=0.02, atol=0.05)

@@ -12,7 +12,7 @@ from aiayn_keras.training import list_checkpoints, train
 from aiayn_keras.training.fitting import Checkpoints
 from aiayn_keras.training.validation import Validation
 from tests.helpers import assert_close
-from tests.runs import small_recipe
+from tests.runs import figures_of, small_recipe
 
 
 def test_a_training_leaves_a_model_folder(trained_run):
@@ -84,9 +84,7 @@ def test_a_training_stopped_twice_goes_on_to_the_same_weights_and_history(traine
         result.model.trainable_variables, uninterrupted.trainable_variables, strict=True
     ):
         assert_close(actual, expected)
-    history, expected = (
-        json.loads((run / "history.json").read_text()) for run in (folder, trained_run)
-    )
+    history, expected = figures_of(folder), figures_of(trained_run)
     assert [row["updates"] for row in history] == [20, 40, 60]
     for row, expected_row in zip(history, expected, strict=True):
         assert row == pytest.approx(expected_row)
