@@ -16,8 +16,16 @@ _FINAL_MARKS = ".!?…"
 _NAME = re.compile(r"\b[^\W\d_a-z][^\W\d_A-Z]+\b")
 _NUMBER = re.compile(r"[0-9]+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_FORMS_OF_NUMBERS = (
+    *((0.03, form) for form in ((1, ".", 1), (2, ".", 2), (3, ".", 2), (2, ".", 3))),
+    *((0.02, form) for form in ((1, ":", 2), (2, ":", 2), (3, "-", 4), (3, "-", 3, "-", 4))),
+    *((0.02, form) for form in ((1, ",", 3), (2, ",", 3), ("+", 2, " ", 3, " ", 3, " ", 3))),
+)
+"""Decimals and prices, times, telephone numbers and thousands: shares, and numbers of digits."""
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _MAX_DIGITS = 5
+MAX_VARIANTS = 100
+"""Maximum number of times that a text is augmented."""
 _QUOTATION_MARKS = ('""', "''", "“”", "„“", "«»", "‘’", "‚‘")
 
 
@@ -34,6 +42,7 @@ def augment(
     names: float = 0.0,
     copied: float = 0.0,
     quoted: float = 0.0,
+    variants: int = 1,
     seed: int = 0,
 ) -> ParallelText:
     """Converts some single sentences into other kinds of text that people type.
@@ -70,14 +79,16 @@ def augment(
             are made from pairs that have a capitalized word in common, if there are any.
         copied: Share of the resulting texts with something to copy, in [0, 1].
         quoted: Share of the resulting texts in quotation marks, in [0, 1].
+        variants: Number of times that all of this is done, each time with other random choices; the
+            text becomes that many times as long, at most 100.
         seed: Non-negative seed of all random choices.
 
     Returns:
         A `ParallelText`, with the joined texts at the end.
 
     Raises:
-        ValueError: If a share or the seed is out of range.
-        TypeError: If a share is not a number, or the seed is not an integer.
+        ValueError: If a share, the number of variants or the seed is out of range.
+        TypeError: If a share is not a number, or one of the others is not an integer.
 
     Example:
     >>> text = ParallelText(["How are you?", "Hello."], ["¿Cómo estás?", "Hola."])
@@ -98,20 +109,30 @@ def augment(
     }
     for name, share in shares.items():
         check_number(name, share, 0, 1)
+    variants = check_integer("variants", variants, 1, MAX_VARIANTS)
     seed = check_integer("seed", seed, 0, 2**63 - 1)
     if not any(shares.values()):
         return text
-    # A generator for each kind, so that a share does not change what another kind draws.
-    generators = {name: np.random.default_rng((seed, i)) for i, name in enumerate(shares)}
-    random = np.random.default_rng(seed)
     pairs = list(text)
+    changed = []
+    for variant in range(variants):
+        changed += _changed(pairs, shares, seed, variant)
+    sides = zip(*changed, strict=True) if changed else ((), ())
+    return ParallelText(*sides, text.name)
+
+
+def _changed(pairs, shares, seed, variant):
+    """Makes one variant of the pairs."""
+    # A generator for each kind, so that a share does not change what another kind draws.
+    generators = {name: np.random.default_rng((seed, i, variant)) for i, name in enumerate(shares)}
+    random = np.random.default_rng((seed, 0, variant))
     pairs = [
         *pairs,
-        *_vary(pairs, numbers, _with_other_numbers, generators["numbers"]),
-        *_vary(pairs, names, _with_other_name, generators["names"]),
+        *_vary(pairs, shares["numbers"], _with_other_numbers, generators["numbers"]),
+        *_vary(pairs, shares["names"], _with_other_name, generators["names"]),
     ]
-    pairs = _join(pairs, joined, random)
-    changes = random.random((len(pairs), 2)) < (unpunctuated, lower_cased)
+    pairs = _join(pairs, shares["joined"], random)
+    changes = random.random((len(pairs), 2)) < (shares["unpunctuated"], shares["lower_cased"])
     for number, (drop_mark, to_lower) in enumerate(changes):
         if drop_mark:
             pairs[number] = _without_final_mark(*pairs[number])
@@ -121,8 +142,7 @@ def augment(
         generator = generators[name]
         for number in np.nonzero(generator.random(len(pairs)) < shares[name])[0]:
             pairs[number] = change(*pairs[number], generator)
-    sides = zip(*pairs, strict=True) if pairs else ((), ())
-    return ParallelText(*sides, text.name)
+    return pairs
 
 
 def _vary(pairs, share, change, random):
@@ -154,8 +174,22 @@ def _with_other_numbers(source, target, random):
 
 
 def _draw_number(num_digits, random):
-    """Draws a number above 1, all lengths equally often."""
-    num_digits = num_digits or int(random.integers(1, _MAX_DIGITS + 1))
+    """Draws a number above 1, all lengths equally often, or now and then one with a mark in it.
+
+    Args:
+        num_digits: Number of its digits; None for a number of any kind.
+        random: A `numpy.random.Generator`.
+    """
+    if num_digits is None:
+        kind = random.random()
+        for share, form in _FORMS_OF_NUMBERS:
+            if kind < share:
+                return "".join(_draw_digits(p, random) if isinstance(p, int) else p for p in form)
+            kind -= share
+    return _draw_digits(num_digits or int(random.integers(1, _MAX_DIGITS + 1)), random)
+
+
+def _draw_digits(num_digits, random):
     low = 10 ** (num_digits - 1) if num_digits > 1 else 2
     return str(random.integers(low, 10**num_digits))
 

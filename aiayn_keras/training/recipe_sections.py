@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from aiayn_keras.backend import bfloat16_products
 from aiayn_keras.data import corpus_names
+from aiayn_keras.data.augmentation import MAX_VARIANTS
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models.architecture import (
     INTEGERS,
@@ -151,6 +152,7 @@ class AugmentationSection(Section):
         names: Number of added pairs with an invented name, as a share of all pairs.
         copied: Share of the texts with emoji, signs, addresses or foreign words to copy.
         quoted: Share of the texts in quotation marks.
+        variants: Number of times that the pairs are taken, each time with other random choices.
     """
 
     joined: Share = 0.0
@@ -163,6 +165,7 @@ class AugmentationSection(Section):
     names: Share = 0.0
     copied: Share = 0.0
     quoted: Share = 0.0
+    variants: integer_within(MAX_VARIANTS) = 1
 
 
 class BatchesSection(Section):
