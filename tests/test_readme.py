@@ -26,11 +26,14 @@ PAGES = [
 ]
 NOT_RUN = {
     "aiayn-keras average": "needs the checkpoints of a training",
+    "aiayn-keras check": "needs the text of the reader; tests/cli runs it",
     "aiayn-keras convert": "needs the network; tests/convert runs it",
     "aiayn-keras evaluate": "seconds for each; tests/cli runs it",
     "aiayn-keras export": "seconds for each; tests/cli runs it",
     "aiayn-keras info transformer_big": "needs a gigabyte; tests/cli runs smaller ones",
+    "aiayn-keras plot": "needs two trainings; tests/cli runs it",
     "aiayn-keras prepare": "needs the text of the reader",
+    "aiayn-keras recipe": "needs the text of the reader; tests/cli runs it",
     "aiayn-keras score": "seconds for each; tests/cli runs it",
     "aiayn-keras serve": "runs until it is stopped",
     "aiayn-keras train": "minutes or hours",

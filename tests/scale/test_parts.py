@@ -199,7 +199,7 @@ def test_a_byte_order_mark_alone_is_not_a_line(tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_a_file_in_utf16_is_damaged_and_not_a_file_of_bad_lines(encoding, tmp_path):
     (tmp_path / "a.txt").write_bytes("Привет, мир.\nЁж.\n".encode(encoding))
-    with pytest.raises(CorpusError, match=r"a.txt, byte \d+: not UTF-8, but UTF-16 or UTF-32"):
+    with pytest.raises(CorpusError, match=r"a.txt, line \d: not UTF-8, but UTF-16 or UTF-32"):
         lines_of(tmp_path / "a.txt")
 
 
