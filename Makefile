@@ -14,7 +14,7 @@ DEMO_SENTENCES := "The girl is happy." "Our boy knows that the happy mothers sin
 TATOEBA_SENTENCES := "Where is the nearest train station?" "I would like a cup of coffee, please." \
 	"My sister works in a hospital and her husband is a teacher. They have two children."
 DEMO_LIMITS := "knows the sentences of the package's built-in grammar (some hundred words, numbers to 999,999, times of day) and nothing else; other words come out as nonsense"
-TATOEBA_LIMITS := "knows everyday sentences; text in capitals, technical and literary text, and words that it has rarely read come out wrong, now and then with confidence; see the README of tatoeba_en_es_keras"
+TATOEBA_LIMITS := "knows everyday sentences; headings, chat shorthand, technical and literary text, and words that it has rarely read come out wrong, now and then with confidence; see the README of tatoeba_en_es_keras"
 TATOEBA_LICENSE := "the weights: CC BY 2.0 FR, as the sentences of Tatoeba (tatoeba.org, by way of manythings.org/anki) that they are trained on; the graph: Apache 2.0"
 MODEL_FILES := SHA256SUMS assets *.json model.weights.h5 recipe.yaml
 MUTANTS ?= 100
@@ -92,9 +92,8 @@ release-demo: demo ## Run the demo and put its models in the place of those in s
 
 release-tatoeba: $(INSTALLED) ## Train tatoeba_en_es, for hours, and put its models in the place of those in saved_models/
 	$(BIN)/aiayn-keras train tatoeba_en_es --output runs/tatoeba_en_es
-	$(BIN)/aiayn-keras train tatoeba_en_es_typed --output runs/tatoeba_en_es_typed
 	rm -rf runs/release
-	$(BIN)/aiayn-keras export preset runs/tatoeba_en_es_typed --output runs/release --name tatoeba_en_es_keras
+	$(BIN)/aiayn-keras export preset runs/tatoeba_en_es --output runs/release --name tatoeba_en_es_keras
 	printf '%s\n' $(TATOEBA_SENTENCES) > runs/release/warmup.en
 	$(BIN)/aiayn-keras export saved-model runs/release/tatoeba_en_es_keras --output runs/release \
 		--name tatoeba_en_es --weights float16 --documents --warmup runs/release/warmup.en \

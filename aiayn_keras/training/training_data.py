@@ -71,8 +71,11 @@ class TrainingText:
         return tokenizer
 
     def copies_without_letters(self):
-        """Whether sources without letters are copied; None if every source has letters."""
-        return copies_without_letters(self._text)
+        """Whether sources without letters are copied; None if every source has letters.
+
+        Judged by the text itself: quotation marks that were added may differ between the sides.
+        """
+        return copies_without_letters(self._unchanged)
 
     def digest(self):
         """Computes the SHA-256 of the pairs in order."""

@@ -23,7 +23,6 @@ def test_the_shipped_recipes():
         "multi30k_en_de_tiny",
         "multi30k_en_fr_tiny",
         "tatoeba_en_es",
-        "tatoeba_en_es_typed",
         "wmt14_en_de_base",
         "wmt14_en_de_big",
         "wsj_parsing",
