@@ -37,8 +37,8 @@ if "google.colab" in sys.modules:
 #
 # The model comes with the repository. It has two halves: the *encoder* reads the English sentence,
 # the *decoder* writes the Spanish one. Each half is a stack of *layers*, here three: steps of the
-# same form, each of which works on what the one before has made. Training took two hours on
-# 114,000 everyday sentences. Change the sentence, and run the cell again.
+# same form, each of which works on what the one before has made. It was trained on 114,000
+# everyday sentences, for five minutes on a GPU. Change the sentence, and run the cell again.
 
 # %%
 # %matplotlib inline
@@ -47,7 +47,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 import aiayn_keras as ak
 
 model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
-translation = model.translate(["The girl is very happy today."])[0]
+translation = model.translate(["The woman is very happy today."])[0]
 print(translation.text)
 
 # %% [markdown]
@@ -85,13 +85,12 @@ draw_architecture()
 import numpy as np
 
 print(f"{translation.score:.3f} nats, a probability of {np.exp(translation.score):.2f}")
-assert translation.text == "La chica es muy feliz hoy."
+assert translation.text == "La mujer está muy feliz hoy."
 assert -4 < translation.score < 0
 assert (model.backbone.num_layers, model.backbone.num_heads) == (3, 4)
 
 # %% [markdown]
-# (With *hoy*, today, a Spaniard would rather say *está* than *es*. What is probable to a model and
-# what is right are two things.) A model knows only what its training text showed: of a text in the
+# (It chose *está*, not *es*, for what holds today.) A model knows only what its training text showed: of a text in the
 # words of physics it makes nonsense. Here the score says so, too; but a model can also be sure and
 # wrong.
 #
@@ -103,7 +102,7 @@ print(f"{nonsense.text}   ({nonsense.score:.1f} nats)")
 assert nonsense.score < translation.score - 2
 
 # %% [markdown]
-# It writes *riesgos*, risks: "The risks carry out electricity."
+# It writes *calificaciones*, marks of a pupil: "The marks transmit electric position."
 #
 # ## What the model reads
 #
@@ -113,7 +112,7 @@ assert nonsense.score < translation.score - 2
 
 # %%
 tokenizer = model.preprocessor.tokenizer
-source_ids = [*map(int, tokenizer("The girl is very happy today.")), tokenizer.end_token_id]
+source_ids = [*map(int, tokenizer("The woman is very happy today.")), tokenizer.end_token_id]
 print(source_ids)
 print([tokenizer.id_to_token(i) for i in source_ids])
 
@@ -162,13 +161,13 @@ def logits_of(decoder_ids):
 # %%
 logits = logits_of([tokenizer.start_token_id])
 print(logits.shape)
-assert logits.shape == (1, 8256)
+assert logits.shape == (1, 8000)
 
 # %% [markdown]
-# T is 1 here, V is 8,256, and the one sentence of the batch has been taken out. The last row,
+# T is 1 here, V is 8,000, and the one sentence of the batch has been taken out. The last row,
 # `logits[-1]`, says what follows the last piece that was read. Softmax makes probabilities of it.
 #
-# **Predict:** "The girl is very happy today." Which pieces could begin its translation?
+# **Predict:** "The woman is very happy today." Which pieces could begin its translation?
 
 # %%
 probabilities = ops.convert_to_numpy(ops.softmax(logits[-1]))
@@ -260,8 +259,8 @@ plot_attention(
 # %% [markdown]
 # The dark squares go down to the right: most words follow each other in the same order. (`▁anciano`
 # stands for two pieces, *old man*, so what follows lies one column further.) The three articles
-# spread their weight over several places. `▁El` and `▁un` look most at *The* and *a*; `▁la` has no
-# English article to look at. Notebook 05 finds out what else they look for. But Spanish puts the
+# spread their weight over several places. `▁El` looks most at *The*, `▁un` at the noun, and `▁la`,
+# which has no English article to look at, at *last*. Notebook 05 finds out what else they look for. But Spanish puts the
 # adjective behind its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo` looks back; and so
 # with *last week*, `▁semana` and `▁pasada`. Nobody told the model which words belong together; it
 # learned that from sentence pairs alone.
@@ -288,8 +287,8 @@ assert looked_at[7:9] == ["▁week", "▁last"]
 
 # %% [markdown]
 # **1.** `model.score(sources, targets)` gives the log-probability of a translation that you choose.
-# By how many nats does the model prefer "La chica es muy feliz hoy." to the same sentence with
-# another article, "El chica es muy feliz hoy."?
+# By how many nats does the model prefer "La mujer está muy feliz hoy." to the same sentence with
+# another article, "El mujer está muy feliz hoy."?
 
 # %% [markdown]
 # **2.** How many numbers did the training have to find? Which share of them is the table of

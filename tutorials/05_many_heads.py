@@ -338,7 +338,7 @@ plot_attention(
 
 # %% [markdown]
 # All four mostly find the word to be translated, but look at the three articles: while `▁El`,
-# `▁un` and `▁la` are written, head 2 looks at the *noun*, *man*, *car* and *week*. The noun decides
+# `▁un` and `▁la` are written, head 4 looks at the *noun*, *man*, *car* and *week*. The noun decides
 # the article's gender. The others look at the English article or elsewhere.
 
 # %%
@@ -346,7 +346,7 @@ articles = [written.index(piece) for piece in ("▁El", "▁un", "▁la")]
 for head in range(4):
     looks = [maps.source_tokens[i] for i in weights[head, articles].argmax(axis=1)]
     print(f"head {head + 1}:", dict(zip(("El", "un", "la"), looks, strict=True)))
-    assert (looks == ["▁man", "▁car", "▁week"]) == (head == 1)
+    assert (looks == ["▁man", "▁car", "▁week"]) == (head == 3)
 
 # %% [markdown]
 # ## What they are needed for
@@ -395,22 +395,22 @@ def without_head(layer, head, measure):
 
 
 # %% [markdown]
-# **Predict:** how much of the mean margin, 4.5, is left without each single head? And which head
+# **Predict:** how much of the mean margin, 4.4, is left without each single head? And which head
 # matters most?
 
 # %%
 left = np.array([[without_head(n, h, margins).mean() for h in range(4)] for n in range(3)])
 for n, row in enumerate(left, 1):
     print(f"layer {n}:", "  ".join(f"without head {h} {x:4.1f}" for h, x in enumerate(row, 1)))
-print("without head 2 of layer 3, noun by noun:", np.round(without_head(2, 1, margins), 1))
-assert left[2, 1] < 0.4 * whole.mean()
-assert np.delete(left.reshape(-1), 9).min() > 0.7 * whole.mean()
+print("without head 4 of layer 3, noun by noun:", np.round(without_head(2, 3, margins), 1))
+assert left[2, 3] < 0.2 * whole.mean()
+assert np.delete(left.reshape(-1), 11).min() > 0.7 * whole.mean()
 
 # %% [markdown]
-# Head 2 of the last layer is the one (number 9 of the twelve in the assertion, counted from 0):
-# without it, nearly three quarters of the difference between the two articles are gone; without any
-# other of the twelve, at most a quarter. Here the picture was right. All ten margins stay positive,
-# so the articles still come out right: what is left comes by other ways.
+# Head 4 of the last layer is the one (number 11 of the twelve in the assertion, counted from 0):
+# without it, nine tenths of the difference between the two articles are gone; without any other of
+# the twelve, at most a fifth. Here the picture was right. For half of the feminine nouns `▁El` is now
+# as probable as `▁La`, or more so: the model no longer knows which article to write.
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")

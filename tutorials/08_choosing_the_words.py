@@ -375,9 +375,9 @@ for language, W in cases:
 sentences = [
     "I can't help laughing.",
     "It's raining cats and dogs.",
-    "The nurse told the engineer that she was late.",
-    "My phone number is 555-0173.",
+    "The mall is deserted.",
     "The cat that the dog chased ran up a tree.",
+    "His bravery is worthy of praise.",
 ]
 
 # %% [markdown]
@@ -397,9 +397,11 @@ assert 0 < better < len(sentences)
 
 # %% [markdown]
 # For three of the five, four beams find what greedy search finds. Where the two differ, the more
-# probable translation need not be a right one: both telephone numbers are wrong (*5503* for
-# 555-0173), and both sentences about the cat have lost *ran up*. The search finds what the model
-# holds probable; it cannot know more than the model.
+# probable translation need not be the better one: the shopping *mall* is a *centro comercial*, while
+# *centro* alone is the middle of a town; and *bravery*, which the model hardly knows, becomes
+# nonsense either way, a *valija*, suitcase, with four beams. (The cat ran up the tree; here it
+# chases the dog.) The search finds what the model holds probable; it cannot know more than the
+# model.
 #
 # `translate` also returns the runners-up, best first. In Spanish it rains *a cántaros*, in
 # pitchers.

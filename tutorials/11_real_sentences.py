@@ -54,7 +54,7 @@ backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
 sizes = f"{backbone.num_layers}+{backbone.num_layers} layers, D = {backbone.hidden_dim}"
 print(f"{sizes}, H = {backbone.num_heads}, V = {backbone.vocabulary_size:,}")
 print(f"{model.count_params():,} parameters; the paper's base model has 63 million")
-assert model.count_params() == 7_633_920
+assert model.count_params() == 7_568_384
 
 # %% [markdown]
 # ## Ten good translations
@@ -91,14 +91,14 @@ assert "mosca" in translated["There is a fly in my soup."].text
 
 # %%
 bad = {
-    "We were watching television when the lights went out.": "the television is lost",
-    "The cat that the dog chased ran up a tree.": "nested clause: the climb is lost",
+    "We were watching television when the lights went out.": "salieron: they left the room",
+    "The cat that the dog chased ran up a tree.": "nested clause: who chased whom?",
     "He sat on the bank of the river.": "banco is a bench; a river has an orilla",
     "He kicked the bucket.": "word by word; the idiom means that he died",
-    "My grandmother tells the same story every Christmas.": "dice is says; stories: cuenta",
-    "I WOULD LIKE A CUP OF TEA.": "capitals: the training text has few",
-    "My phone number is 555-0173.": "the hyphen is lost",
-    "Photosynthesis turns light into sugar.": "an unknown word: 'the … photos'",
+    "My grandmother tells the same story every Christmas.": "cuida is cares for; stories: cuenta",
+    "lol that's so funny": "shorthand of a chat, taken for a name",
+    "Add to cart": "a button of a shop: cartelos is no word",
+    "Photosynthesis turns light into sugar.": "an unknown word becomes clothes: ropa",
     "Oleksandr and Wanjiru met in Thessaloniki.": "of three names one is right",
     "Best wishes, Anna": "no sentence, but the training text has sentences",
 }
@@ -112,24 +112,25 @@ for english, translation in zip(bad, model.translate(list(bad)), strict=True):
     translated[english] = translation
     print(f"{english}\n    {translation.text}\n    {bad[english]}")
 assert "banco" in translated["He sat on the bank of the river."].text
-assert "555-0173" not in translated["My phone number is 555-0173."].text
+assert translated["lol that's so funny"].text.startswith("Lola")
 
 # %% [markdown]
 # Four kinds of mistakes:
 #
 # - **Unknown words**: *photosynthesis*, two of the names. The model has no piece for
 #   them, spells them from small pieces, and has seldom seen these together.
-# - **The wrong one of two meanings**, or an idiom taken at its word: *bank*, *tells*, *kicked the
-#   bucket*. Every word is known; what is missing is the rest of the sentence, or of the world.
-# - **Lost structure**: *when the lights went out*, the nested clause. The model
-#   has learned from short sentences: those of its test set have seven words and marks on average.
-# - **Another kind of text**: *Best wishes, Anna* ends a letter, and there are no letters in the
-#   training text; capitals are cut into pieces that it has seldom seen.
+# - **The wrong one of two meanings**, or an idiom taken at its word: *bank*, *went out*, *tells*,
+#   *kicked the bucket*. Every word is known; what is missing is the rest of the sentence, or of the world.
+# - **Lost structure**: the nested clause. The model has learned from short sentences: those of its
+#   test set have seven words and marks on average.
+# - **Another kind of text**: the end of a letter, a chat, a shop. There are none of these in the
+#   training text. (Capitals, typing errors and telephone numbers were of this kind, too, until the
+#   recipe made training pairs with them; see `augmentation` below.)
 #
 # ## Unknown words fall into small pieces
 
 # %%
-for word in ("grandmother", "Christmas", "Photosynthesis", "Thessaloniki", "555-0173"):
+for word in ("grandmother", "Christmas", "Photosynthesis", "Thessaloniki", "555-0173", "😀"):
     pieces = [tokenizer.id_to_token(i) for i in tokenizer([word])[0]]
     print(f"{word:>15}: {len(pieces)} pieces, {' '.join(pieces)}")
 assert len(tokenizer(["Christmas"])[0]) < len(tokenizer(["Thessaloniki"])[0])
@@ -179,10 +180,9 @@ axes.spines[["top", "right", "left"]].set_visible(False)
 figure
 
 # %% [markdown]
-# Partly. Six scores are clearly below all those of good translations: of the end of a letter, of
-# the two texts whose words fall into small pieces, of two of the sentences with lost structure, and
-# of the telephone number. (That of the grandmother is below them, too, but by less than 0.001.) But
-# *banco* and the bucket are as probable as good translations. A score tells of text unlike that of
+# Partly. Five scores are clearly below all those of good translations: of the texts of another kind,
+# of photosynthesis, and of the nested clause. But the lights are no less probable than cats and
+# dogs, and *banco* and the bucket are as probable as most good translations. A score tells of text unlike that of
 # the training; it does not tell of a meaning that was missed.
 #
 # ## Your sentence
@@ -212,7 +212,7 @@ evaluation = json.loads(
 )
 print(f"{evaluation['sentences']:,} sentences: {evaluation['bleu']:.2f} BLEU")
 print(f"{evaluation['signature']}\n{evaluation['details']}")
-assert round(evaluation["bleu"], 2) == 48.72
+assert round(evaluation["bleu"], 2) == 50.49
 
 # %% [markdown]
 # How does one get from sentences to such a number? An *n-gram* is n words in a row. BLEU counts
@@ -283,7 +283,7 @@ np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 # without its signature says little.
 #
 # And it compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
-# for the base model and 28.4 for the big one on English to German news of 2014; 48.72 on short
+# for the base model and 28.4 for the big one on English to German news of 2014; 50.49 on short
 # everyday sentences does not say that this model is the better one. Its recipe is that of the paper
 # in small; the paper's other experiments, sections 6.2 and 6.3, are repeated in small in
 # [docs/reproduction.md](../docs/reproduction.md) and [docs/parsing.md](../docs/parsing.md).
@@ -292,8 +292,8 @@ np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 #
 # What decides a training stands in a recipe. Preset `transformer_base_d256` is the paper's base
 # model with half the width; the recipe names what is different again: among other things fewer
-# layers and heads, a narrower feed-forward network, a warm-up of 1,000 updates in place of 4,000,
-# and dropout 0.15 where the paper's base model has 0.1.
+# layers and heads, a narrower feed-forward network, and a warm-up of 1,000 updates in place of 4,000.
+# Its `augmentation` makes four variants of the training text, with what people type and paste.
 
 # %%
 from aiayn_keras.training import load_recipe
@@ -302,12 +302,11 @@ recipe = load_recipe("tatoeba_en_es")
 sections = recipe.model_dump(exclude_none=True)
 for name in ("model", "augmentation", "batches", "optimizer"):
     print(f"{name:>12}: " + ", ".join(f"{k} {v}" for k, v in sections[name].items()))
-assert recipe.model.dropout == 0.15
+assert recipe.augmentation.variants == 4
 
 # %% [markdown]
-# The training took two hours on two CPU cores, so this notebook reads its records instead of
-# repeating it. (A second one, an hour of the recipe `tatoeba_en_es_typed`, then taught the model
-# what people type: numbers, names, emoji.) From a shell:
+# The training took five minutes on an H100 (two CPU cores would need ten hours), so this notebook
+# reads its records instead of repeating it. From a shell:
 #
 # ```shell
 # aiayn-keras train tatoeba_en_es --output runs/tatoeba
@@ -316,20 +315,20 @@ assert recipe.model.dropout == 0.15
 #
 # ## The curves
 #
-# A record after every 250 updates; BLEU on the validation sentences after every 2,500.
+# A record after every 500 updates.
 
 # %%
-path = Path("data/tatoeba_en_es_history.json")
+path = Path("../saved_models/tatoeba_en_es_keras/history.json")
 records = json.loads(path.read_text("utf-8"))
 names = dict.fromkeys(name for record in records for name in record)
 history = {name: [record.get(name, np.nan) for record in records] for name in names}
-for record in (records[0], records[9], records[-1]):
+for record in (records[0], records[8], records[-1]):
     print(f"{record['updates']:5}: {record['loss']:.2f}, validation {record['val_loss']:.2f}")
-assert [record["updates"] for record in records] == list(range(250, 5001, 250))
+assert [record["updates"] for record in records] == list(range(500, 9001, 500))
 
 # %% [markdown]
-# **Predict:** From update 2,500 on the validation loss falls by 0.13 nats, from 2.38 to 2.25. How
-# much does BLEU gain meanwhile?
+# **Predict:** In the second half of the training, from update 4,500 on, the training loss falls by
+# 0.19 nats. How much does the validation loss gain: more, as much, or less?
 
 # %%
 from aiayn_keras.plotting import plot_learning_curves
@@ -339,22 +338,21 @@ figure.set_size_inches(10, 2.9)
 figure
 
 # %%
-first_bleu, last_bleu = (bleu for bleu in history["val_bleu"] if bleu == bleu)
-print(f"{first_bleu:.1f} → {last_bleu:.1f} BLEU on the validation sentences")
-assert last_bleu > first_bleu + 4
+for name in ("loss", "val_loss"):
+    print(f"{name:>8}: {history[name][8]:.3f} → {history[name][-1]:.3f}")
 assert history["loss"][0] > history["val_loss"][0]
 assert history["loss"][-1] < history["val_loss"][-1]
 
 # %% [markdown]
 # Three things to see:
 #
-# - 0.13 nats are five points of BLEU. The two measure different things: the loss asks about each
-#   piece with the true beginning given, BLEU about whole sentences of the model's own.
+# - The validation loss gains less than a third of that, and moves up and down by more than its last
+#   steps: the mean of the last eight checkpoints is better than any of them.
 # - The training loss ends below the validation loss, although it is measured with dropout: the
 #   model fits its own sentences better than those it has not seen. (Many of its own were joined or
-#   lower-cased for the training, so the two texts are not quite alike.)
+#   mistyped for the training, so the two texts are not quite alike.)
 # - At first the training loss is the higher one: there dropout counts for more, and it is a mean
-#   over the 250 updates before.
+#   over the 500 updates before.
 #
 # The **perplexity** is $e$ to the mean negative log-probability of the right pieces, without label
 # smoothing. A model that gave P pieces the same probability, the right one always among them, and
@@ -363,7 +361,7 @@ assert history["loss"][-1] < history["val_loss"][-1]
 # %%
 perplexity = history["val_perplexity"]
 print(f"validation perplexity: {perplexity[0]:.0f} → {perplexity[-1]:.2f}, of 8,000 pieces")
-assert perplexity[-1] < 0.05 * perplexity[0]
+assert perplexity[-1] < 0.25 * perplexity[0]
 assert np.log(perplexity[-1]) < history["val_loss"][-1]  # which has label smoothing
 
 # %% [markdown]

@@ -38,14 +38,14 @@ model.backbone.num_layers
 
 # %% [markdown]
 # **1.** `model.score(sources, targets)` gives the log-probability of a translation that you choose.
-# By how many nats does the model prefer "La chica es muy feliz hoy." to the same sentence with
-# another article, "El chica es muy feliz hoy."?
+# By how many nats does the model prefer "La mujer está muy feliz hoy." to the same sentence with
+# another article, "El mujer está muy feliz hoy."?
 
 # %%
-spanish = ["La chica es muy feliz hoy.", "El chica es muy feliz hoy."]
-right, wrong = model.score(["The girl is very happy today."] * 2, spanish)
+spanish = ["La mujer está muy feliz hoy.", "El mujer está muy feliz hoy."]
+right, wrong = model.score(["The woman is very happy today."] * 2, spanish)
 print(f"{right:.2f} - {wrong:.2f} = {right - wrong:.2f} nats")
-assert right - wrong > 3
+assert right - wrong > 2.5
 
 # %% [markdown]
 # **2.** How many numbers did the training have to find? Which share of them is the table of
