@@ -206,7 +206,7 @@ assert tokenizer.unk_token_id in tokenizer("日")
 #
 # This small corpus comes from a grammar of some 160 base words, in all their forms, and of numbers.
 # The included English-Spanish model learned 8,000 pieces from 114,000 pairs of everyday sentences,
-# by the same rule. Behind them stand the 256 bytes, which spell what it has never seen, such as 😀.
+# by the same rule. 256 of them are the bytes, which spell what it has never seen, such as 😀.
 #
 # **Predict:** which of these words is one piece, and which is cut into the most: *newspaper*,
 # *unbelievable*, *internationalization*?
