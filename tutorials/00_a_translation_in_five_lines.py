@@ -13,7 +13,8 @@
 # %% [markdown]
 # # 00 · A translation in five lines
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/00_a_translation_in_five_lines.ipynb)
+# [![Open in
+# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/00_a_translation_in_five_lines.ipynb)
 #
 # **What does a trained Transformer do with a sentence?** We load an English-Spanish model, let it
 # translate, and follow the numbers from text to text: pieces, vectors, probabilities, and the
@@ -90,9 +91,9 @@ assert -4 < translation.score < 0
 assert (model.backbone.num_layers, model.backbone.num_heads) == (3, 4)
 
 # %% [markdown]
-# (It chose *está*, not *es*, for what holds today.) A model knows only what its training text showed: of a text in the
-# words of physics it makes nonsense. Here the score says so, too; but a model can also be sure and
-# wrong.
+# (It chose *está*, not *es*, for what holds today.) A model knows only what its training text
+# showed: of a text in the words of physics it makes nonsense. Here the score says so, too; but a
+# model can also be sure and wrong.
 #
 # **Predict:** what will it write for "quarks", a word that it has never read?
 
@@ -260,10 +261,10 @@ plot_attention(
 # The dark squares go down to the right: most words follow each other in the same order. (`▁anciano`
 # stands for two pieces, *old man*, so what follows lies one column further.) The three articles
 # spread their weight over several places. `▁El` looks most at *The*, `▁un` at the noun, and `▁la`,
-# which has no English article to look at, at *last*. Notebook 05 finds out what else they look for. But Spanish puts the
-# adjective behind its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo` looks back; and so
-# with *last week*, `▁semana` and `▁pasada`. Nobody told the model which words belong together; it
-# learned that from sentence pairs alone.
+# which has no English article to look at, at *last*. Notebook 05 finds out what else they look for.
+# But Spanish puts the adjective behind its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo`
+# looks back; and so with *last week*, `▁semana` and `▁pasada`. Nobody told the model which words
+# belong together; it learned that from sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]

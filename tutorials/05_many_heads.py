@@ -13,7 +13,8 @@
 # %% [markdown]
 # # 05 · Many heads
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/05_many_heads.ipynb)
+# [![Open in
+# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/05_many_heads.ipynb)
 #
 # **Why several small attentions and not a single wide one?** We split the vectors into heads, let
 # each attend alone, join them, and get the numbers of the package's layer and of Keras' own. We
@@ -409,8 +410,8 @@ assert np.delete(left.reshape(-1), 11).min() > 0.7 * whole.mean()
 # %% [markdown]
 # Head 4 of the last layer is the one (number 11 of the twelve in the assertion, counted from 0):
 # without it, nine tenths of the difference between the two articles are gone; without any other of
-# the twelve, at most a fifth. Here the picture was right. For half of the feminine nouns `▁El` is now
-# as probable as `▁La`, or more so: the model no longer knows which article to write.
+# the twelve, at most a fifth. Here the picture was right. For half of the feminine nouns `▁El` is
+# now as probable as `▁La`, or more so: the model no longer knows which article to write.
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")

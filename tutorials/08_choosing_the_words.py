@@ -13,7 +13,8 @@
 # %% [markdown]
 # # 08 · Choosing the words
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/08_choosing_the_words.ipynb)
+# [![Open in
+# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/08_choosing_the_words.ipynb)
 #
 # **How does one choose the best sentence when nobody can try them all?** A model only says how
 # probable the next piece is. We search with a table of next pieces that is small enough to try
@@ -397,8 +398,8 @@ assert 0 < better < len(sentences)
 
 # %% [markdown]
 # For three of the five, four beams find what greedy search finds. Where the two differ, the more
-# probable translation need not be the better one: the shopping *mall* is a *centro comercial*, while
-# *centro* alone is the middle of a town; and *bravery*, which the model hardly knows, becomes
+# probable translation need not be the better one: the shopping *mall* is a *centro comercial*,
+# while *centro* alone is the middle of a town; and *bravery*, which the model hardly knows, becomes
 # nonsense either way, a *valija*, suitcase, with four beams. (The cat ran up the tree; here it
 # chases the dog.) The search finds what the model holds probable; it cannot know more than the
 # model.

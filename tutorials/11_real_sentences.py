@@ -13,7 +13,8 @@
 # %% [markdown]
 # # 11 · Real sentences
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/11_real_sentences.ipynb)
+# [![Open in
+# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/11_real_sentences.ipynb)
 #
 # **How well does a small Transformer translate sentences that people say?** The model that ships
 # with this repository translates everyday English into Spanish. We look at twenty of its
@@ -120,7 +121,8 @@ assert translated["lol that's so funny"].text.startswith("Lola")
 # - **Unknown words**: *photosynthesis*, two of the names. The model has no piece for
 #   them, spells them from small pieces, and has seldom seen these together.
 # - **The wrong one of two meanings**, or an idiom taken at its word: *bank*, *went out*, *tells*,
-#   *kicked the bucket*. Every word is known; what is missing is the rest of the sentence, or of the world.
+#   *kicked the bucket*. Every word is known; what is missing is the rest of the sentence, or of the
+#   world.
 # - **Lost structure**: the nested clause. The model has learned from short sentences: those of its
 #   test set have seven words and marks on average.
 # - **Another kind of text**: the end of a letter, a chat, a shop. There are none of these in the
@@ -180,10 +182,10 @@ axes.spines[["top", "right", "left"]].set_visible(False)
 figure
 
 # %% [markdown]
-# Partly. Five scores are clearly below all those of good translations: of the texts of another kind,
-# of photosynthesis, and of the nested clause. But the lights are no less probable than cats and
-# dogs, and *banco* and the bucket are as probable as most good translations. A score tells of text unlike that of
-# the training; it does not tell of a meaning that was missed.
+# Partly. Five scores are clearly below all those of good translations: of the texts of another
+# kind, of photosynthesis, and of the nested clause. But the lights are no less probable than cats
+# and dogs, and *banco* and the bucket are as probable as most good translations. A score tells of
+# text unlike that of the training; it does not tell of a meaning that was missed.
 #
 # ## Your sentence
 #
@@ -292,8 +294,9 @@ np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 #
 # What decides a training stands in a recipe. Preset `transformer_base_d256` is the paper's base
 # model with half the width; the recipe names what is different again: among other things fewer
-# layers and heads, a narrower feed-forward network, and a warm-up of 1,000 updates in place of 4,000.
-# Its `augmentation` makes four variants of the training text, with what people type and paste.
+# layers and heads, a narrower feed-forward network, and a warm-up of 1,000 updates in place of
+# 4,000. Its `augmentation` makes four variants of the training text, with what people type and
+# paste.
 
 # %%
 from aiayn_keras.training import load_recipe

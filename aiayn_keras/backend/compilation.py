@@ -197,14 +197,14 @@ def while_loop(cond, body, loop_vars, is_small=False):
         cond: Function of the loop variables that returns whether to continue.
         body: Function of the loop variables that returns the next ones.
         loop_vars: Tuple of nested tensors.
-        is_small: Whether the tensors are small.
+        is_small: Whether the tensors are small; they then keep their shapes.
     """
-    dtypes = {keras.backend.standardize_dtype(x.dtype) for x in tree.flatten(loop_vars)}
-    is_half = bool(dtypes & {"bfloat16", "float16"})
-    if keras.config.backend() != "tensorflow" or not is_small or is_half:
+    if keras.config.backend() != "tensorflow" or not is_small:
         return ops.while_loop(cond, body, loop_vars)
-    with _whole():
-        return ops.while_loop(cond, _keep_shapes(body), loop_vars)
+    body = _keep_shapes(body)
+    dtypes = {keras.backend.standardize_dtype(x.dtype) for x in tree.flatten(loop_vars)}
+    with contextlib.nullcontext() if dtypes & {"bfloat16", "float16"} else _whole():
+        return ops.while_loop(cond, body, loop_vars)
 
 
 def cond_without_lowering(pred, true_fn, false_fn):

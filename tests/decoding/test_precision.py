@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from aiayn_keras.backend import compile_inference
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
+from aiayn_keras.models import (
+    TransformerBackbone,
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
+)
 from tests.helpers import H, K, S, T, assert_close
 from tests.layers.helpers import to_numpy
 
@@ -136,3 +141,17 @@ def test_a_step_compiled_by_xla_is_the_step_as_it_is():
         largest = np.abs(expected).max()
         assert np.abs(actual - expected).max() < 1e-5 * largest
         assert np.abs(expected - old).max() > 1e-4 * largest, "or else nothing is compared"
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("num_beams", [1, 2])
+def test_a_sentence_alone_is_translated_as_in_a_batch(dtype, num_beams):
+    tokenizer = TransformerTokenizer.train(["one two three", "two one", "three"] * 9, V)
+    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
+    model = TransformerSeq2SeqLM(small_model(dtype=dtype).backbone, preprocessor)
+    sources = ["one two", "three"]
+    together = model.translate(sources, num_beams=num_beams)
+    for source, expected in zip(sources, together, strict=True):
+        (alone,) = model.translate([source], num_beams=num_beams)
+        assert alone.tokens == expected.tokens
+        assert_close(alone.score, expected.score, rtol=1e-2)
