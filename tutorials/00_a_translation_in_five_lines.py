@@ -13,8 +13,7 @@
 # %% [markdown]
 # # 00 · A translation in five lines
 #
-# [![Open in
-# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/00_a_translation_in_five_lines.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/00_a_translation_in_five_lines.ipynb)
 #
 # **What does a trained Transformer do with a sentence?** We load an English-Spanish model, let it
 # translate, and follow the numbers from text to text: pieces, vectors, probabilities, and the

@@ -13,8 +13,7 @@
 # %% [markdown]
 # # 05 · Many heads
 #
-# [![Open in
-# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/05_many_heads.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/05_many_heads.ipynb)
 #
 # **Why several small attentions and not a single wide one?** We split the vectors into heads, let
 # each attend alone, join them, and get the numbers of the package's layer and of Keras' own. We

@@ -13,8 +13,7 @@
 # %% [markdown]
 # # 08 · Choosing the words
 #
-# [![Open in
-# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/08_choosing_the_words.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/08_choosing_the_words.ipynb)
 #
 # **How does one choose the best sentence when nobody can try them all?** A model only says how
 # probable the next piece is. We search with a table of next pieces that is small enough to try

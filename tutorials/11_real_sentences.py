@@ -13,8 +13,7 @@
 # %% [markdown]
 # # 11 · Real sentences
 #
-# [![Open in
-# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/11_real_sentences.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/11_real_sentences.ipynb)
 #
 # **How well does a small Transformer translate sentences that people say?** The model that ships
 # with this repository translates everyday English into Spanish. We look at twenty of its
