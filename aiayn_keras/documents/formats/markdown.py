@@ -20,7 +20,13 @@ from aiayn_keras.documents.formats.units import (
 logger = logging.getLogger(__name__)
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(?:.*\r?\n)*?\1[ \t]*(?:\r?\n|\Z)")
-_MATH = re.compile(r"\$\$.+?\$\$|\$[^\s$](?:[^$\n]*[^\s$\\])?\$(?!\d)", re.DOTALL)
+_KEPT = re.compile(
+    r"\$\$.+?\$\$|\$[^\s$](?:[^$\n]*[^\s$\\])?\$(?!\d)"  # mathematics
+    r"|\[\^[^\]\s]+\]",  # the mark of a footnote
+    re.DOTALL,
+)
+_BEGINNING = re.compile(r"(?:\[\^[^\]\s]+\]:|\[[ xX]\])\s+")
+"""What stands before a text: the mark of the footnote that it is, the box of a task."""
 _ROLE = re.compile(r"\{[\w:.+-]+\}$")
 _SIGNS = "\\`*_[]<"
 
@@ -101,6 +107,10 @@ def _unit(document, parser, token, places, is_cell):
     if reader.place != len(content):
         raise _LostError
     parts = reader.parts
+    beginning = _BEGINNING.match(parts[0]) if parts and isinstance(parts[0], str) else None
+    if beginning and content.startswith(beginning[0]):
+        parts[0] = parts[0][beginning.end() :]
+        places = places[beginning.end() :]
     shown = "".join(part for part in parts if isinstance(part, str))
     encode = _encoder(shown, reader.escapes, is_cell)
     parts = [each for part in parts for each in _protected(part, encode)]
@@ -114,7 +124,7 @@ def _protected(part, encode):
     if isinstance(part, Mark):
         return [part]
     parts, done = [], 0
-    for match in _MATH.finditer(part):
+    for match in _KEPT.finditer(part):
         parts += protect(part[done : match.start()], encode, with_tags=False)
         parts.append(Mark(encode(match[0]), Kind.WORD))
         done = match.end()

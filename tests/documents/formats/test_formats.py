@@ -46,6 +46,13 @@ def test_a_tag_goes_with_its_words():
     )
 
 
+@pytest.mark.parametrize("change", [str.upper, without_digits])
+def test_footnotes_and_boxes_of_tasks_stay_where_they_are(change):
+    document = "Old.[^1] Tea[^note x] too[^n2]\n\n[^1]: A house.\n\n- [x] call\n- [ ] buy [y] tea\n"
+    expected = "OLD.[^1] TEA[^NOTE X] TOO[^n2]\n\n[^1]: A HOUSE.\n\n- [x] CALL\n- [ ] BUY [Y] TEA\n"
+    assert in_capitals(document, "md", translate=CapitalsDouble(change=change)) == expected
+
+
 def test_where_marked_words_part_the_texts_between_tags_are_translated_alone():
     def parting(places):
         return [*list(places)[1::2], *list(places)[::2]]
