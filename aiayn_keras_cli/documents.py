@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import click
 
@@ -46,6 +46,8 @@ def choose_documents(input_file, output, document, document_format):
         List of `DocumentFile`s, of which one without `--output`; None for lines, and for a plain
         text that is translated a piece at a time.
     """
+    if output is not None:
+        _check_is_a_folder(output)
     if document_format == _LINES:
         if document:
             raise click.UsageError("--document cannot be combined with --format lines.")
@@ -80,6 +82,18 @@ def choose_documents(input_file, output, document, document_format):
     return None
 
 
+def _check_is_a_folder(output):
+    """Refuses a new folder that is named like a file: somebody expects the translation there."""
+    ending = PurePosixPath(output).suffix.lower()
+    is_of_a_file = ending[1:] in {*_FORMATS, "txt", "htm", "gz", "parquet"}
+    if is_of_a_file and "://" not in output and not Path(output).exists():
+        raise click.UsageError(
+            f"--output is a folder for the translations of files, and {output!r} is named like a "
+            "file. Name a folder; or, for one file, omit --output: "
+            f"aiayn-keras translate DIR --input FILE > {output}"
+        )
+
+
 def check_document_options(output, ray, workers, options):
     """Raises a `click.UsageError` for options that are not for documents."""
     if ray is not None or workers is not None:
@@ -108,7 +122,8 @@ def translate_documents(model_folder, documents, output, document_format, column
     if output is None:
         click.echo(data, nl=False)
     else:
-        click.echo(f"{len(documents):,} documents are in {output}.")
+        count = len(documents)
+        click.echo(f"{count:,} {'document is' if count == 1 else 'documents are'} in {output}.")
 
 
 def translate_plain(model, text, options):

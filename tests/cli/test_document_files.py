@@ -73,6 +73,8 @@ def test_what_is_no_document_is_refused_by_name(trained_run, tmp_path, name, opt
         (("--format", "html", "--n-best", "2"), "omit --n-best"),
         (("--format", "html", "--long-text", "cut"), "omit --long-text"),
         (("--format", "html", "--workers", "2"), "omit --on-ray, --workers"),
+        (("--output", "new/y.md"), "'new/y.md' is named like a file"),
+        (("--output", "y.txt.gz"), "'y.txt.gz' is named like a file"),
     ],
 )
 def test_options_that_are_not_for_documents_are_refused(trained_run, options, message):
