@@ -180,7 +180,7 @@ def _paragraph(text):
     return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
-def _zipped(files, compression=zipfile.ZIP_DEFLATED):
+def zipped(files, compression=zipfile.ZIP_DEFLATED):
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", compression) as archive:
         for name, content in files.items():
@@ -189,8 +189,8 @@ def _zipped(files, compression=zipfile.ZIP_DEFLATED):
 
 
 def _archives(secret):
-    for name, text in _word_texts(secret):
-        yield "docx", name, _zipped({"word/document.xml": text})
+    for name, text in word_texts(secret):
+        yield "docx", name, zipped({"word/document.xml": text})
     tea = _word(_paragraph("tea"))
     for name, files in {
         "a flat bomb": {"word/document.xml": tea, "bomb": bytes(300 * MEGABYTE)},
@@ -198,7 +198,7 @@ def _archives(secret):
         "a bomb of text": {"word/document.xml": _word(_paragraph("a" * (60 * MEGABYTE)))},
         "a bomb in a bomb": {
             "word/document.xml": tea,
-            "bomb": _zipped({"bomb": bytes(90 * MEGABYTE)}),
+            "bomb": zipped({"bomb": bytes(90 * MEGABYTE)}),
         },
         "many files": {"word/document.xml": tea} | {f"f{n}": b"" for n in range(12_000)},
         "names outside": {"word/document.xml": tea, "../../out": b"a", "/etc/out": b"a"},
@@ -212,19 +212,19 @@ def _archives(secret):
         "a bad header": {"word/document.xml": tea, "word/header1.xml": "<a>"},
         "a broken footnote": {"word/document.xml": tea, "word/footnotes.xml": b"\xff\xfe<a/>"},
     }.items():
-        yield "docx", name, _zipped(files)
-    whole = _zipped({"word/document.xml": tea})
+        yield "docx", name, zipped(files)
+    whole = zipped({"word/document.xml": tea})
     for name, method in (("bzip2", zipfile.ZIP_BZIP2), ("lzma", zipfile.ZIP_LZMA)):
-        yield "docx", name, _zipped({"word/document.xml": tea}, method)
+        yield "docx", name, zipped({"word/document.xml": tea}, method)
         bomb = {"word/document.xml": _word(_paragraph(" " * (200 * MEGABYTE)))}
-        yield "docx", f"a bomb in {name}", _zipped(bomb, method)
+        yield "docx", f"a bomb in {name}", zipped(bomb, method)
     yield "docx", "a program before it", b"MZ" * 5_000 + whole
     yield "docx", "text behind it", whole + b"tea" * 99
     yield "docx", "twice", whole + whole
-    yield from _lies(whole)
+    yield from lies(whole)
 
 
-def _word_texts(secret):
+def word_texts(secret):
     """Names and texts of word/document.xml."""
     laughs = "".join(f"<!ENTITY {b} '{f'&{a};' * 10}'>" for a, b in itertools.pairwise("abcdefghi"))
     types = {
@@ -284,7 +284,7 @@ def _word_texts(secret):
     yield "not XML", "tea"
 
 
-def _lies(whole):
+def lies(whole):
     """Archives whose headers say what is not so."""
     entry, local = whole.index(b"PK\1\2"), whole.index(b"PK\3\4")
     fields = {
