@@ -252,6 +252,7 @@ def test_options_that_cannot_be_combined_are_refused(options, message, trained_r
     assert message in " ".join(result.stderr.split())
 
 
+@pytest.mark.slow
 def test_a_job_of_lines_treats_long_ones_as_it_is_told(trained_run, model, tmp_path):
     short, long = "Paul works.", "Paul works. " * 60
     write_lines(tmp_path / "in.txt", [short, long])

@@ -153,5 +153,5 @@ def test_a_sample_of_the_claims_documents_is_refused_or_translated(tmp_path):
 
 def test_many_signs_between_marks_take_little_time():
     started = time.monotonic()
-    in_capitals("<p>tea <br>tea " + "(" * 100_000 + "tea<br>%s tea", "html")
+    in_capitals("<p>tea<!-- a -->tea " + "(" * 100_000 + "tea", "html")
     assert time.monotonic() - started < SECONDS
