@@ -10,6 +10,7 @@ import sys
 import click
 
 from aiayn_keras_cli.check import check
+from aiayn_keras_cli.compare import compare
 from aiayn_keras_cli.convert import convert
 from aiayn_keras_cli.evaluate import evaluate, score
 from aiayn_keras_cli.export import export
@@ -33,6 +34,7 @@ _COMMANDS = (
     translate,
     score,
     evaluate,
+    compare,
     average,
     export,
     serve,

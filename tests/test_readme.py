@@ -27,6 +27,7 @@ PAGES = [
 NOT_RUN = {
     "aiayn-keras average": "needs the checkpoints of a training",
     "aiayn-keras check": "needs the text of the reader; tests/cli runs it",
+    "aiayn-keras compare": "needs two trainings; tests/cli runs it",
     "aiayn-keras convert": "needs the network; tests/convert runs it",
     "aiayn-keras evaluate": "seconds for each; tests/cli runs it",
     "aiayn-keras export": "seconds for each; tests/cli runs it",

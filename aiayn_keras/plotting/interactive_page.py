@@ -106,6 +106,11 @@ def read_page(name):
     return InlinePage.read(resources.files("aiayn_keras.plotting") / "pages", "shared", name)
 
 
+def read_style():
+    """Reads the CSS that all pages share."""
+    return (resources.files("aiayn_keras.plotting") / "pages" / "shared.css").read_text("utf-8")
+
+
 def offline_page(name, data):
     """Returns the HTML text of a page; its policy allows only our script, and no network access.
 

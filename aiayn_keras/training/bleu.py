@@ -80,7 +80,7 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
             cannot be used.
     """
     references = _as_sets(hypotheses, references)
-    bleu = _open_bleu(check_bleu_tokenizer(tokenizer), lowercase)
+    bleu = open_bleu(check_bleu_tokenizer(tokenizer), lowercase)
     result = bleu.corpus_score(hypotheses, references)
     return BleuScore(
         score=float(result.score),
@@ -157,7 +157,8 @@ def try_bleu_tokenizer(name):
     corpus_bleu(["a"], ["a"], tokenizer=name)
 
 
-def _open_bleu(tokenizer, lowercase):
+def open_bleu(tokenizer, lowercase):
+    """Makes sacreBLEU's `BLEU`, or raises a `ValueError` if its tokenizer cannot be used."""
     try:
         # `force` only silences the warning that the text looks tokenised.
         return sacrebleu.BLEU(tokenize=tokenizer, lowercase=lowercase, force=True)

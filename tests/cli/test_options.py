@@ -38,7 +38,7 @@ def test_the_command_takes_the_values_that_the_search_takes(name):
 
 def test_every_command_with_a_search_has_all_its_options():
     commands = {**main.commands, **main.commands["export"].commands}
-    with_search = {"translate", "evaluate", "serve", "saved-model"}
+    with_search = {"translate", "evaluate", "compare", "serve", "saved-model"}
     for name, command in commands.items():
         found = {parameter.name for parameter in command.params} & FIELDS.keys()
         if name in with_search:

@@ -250,3 +250,24 @@ def test_options_that_cannot_be_combined_are_refused(options, message, trained_r
     result = run("translate", trained_run, *options.split())
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.slow
+def test_a_job_of_lines_treats_long_ones_as_it_is_told(trained_run, model, tmp_path):
+    short, long = "Paul works.", "Paul works. " * 60
+    write_lines(tmp_path / "in.txt", [short, long])
+    whole = model.translate(short).text
+    for way, expected in (
+        ("split", model.translate(long, long_text="split").text),
+        ("cut", model.translate(long, long_text="cut").text),
+        ("error", ""),
+    ):
+        arguments = ("--input", tmp_path / "in.txt", "--output", tmp_path / way)
+        result = run("translate", trained_run, *arguments, "--long-text", way)
+        assert result.exit_code == 0, result.output
+        found = (tmp_path / way / "part-000000.txt").read_text("utf-8").split("\n")
+        assert found == [whole, expected, ""]
+        assert ("1 lines are bad" in result.stderr) == (way == "error")
+    assert (
+        model.translate(long, long_text="cut").text != model.translate(long, long_text="split").text
+    )

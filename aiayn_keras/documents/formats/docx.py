@@ -186,7 +186,7 @@ class _Paragraphs:
             return
         if local == "r":
             self._run_look = self._here(), None
-        elif local == "t":
+        elif local == "t" and self._run_look is not None:  # outside a run, Word shows no text
             self._text_start = self._end_of_tag(self._here())
         elif local in _BREAKS and self._stack[-2] == "r":
             self._open[-1].append("break")

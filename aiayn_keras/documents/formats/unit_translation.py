@@ -227,7 +227,9 @@ def _begin_alike(source, text):
     return text
 
 
-_OUTER_SIGNS = re.compile(r"(\W*)(.*?)([\s(\[{\"'“‘«:;,–—-]*)", re.DOTALL)
+_FIRST_SIGNS = re.compile(r"\W*")
+_SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
+_LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
 
 
 def _cut(sentence):
@@ -235,7 +237,10 @@ def _cut(sentence):
     pieces, done = [], 0
     for each in (*sentence.marks, None):
         end = len(sentence.text) if each is None else each.start
-        first, text, last = _OUTER_SIGNS.fullmatch(sentence.text, done, end).groups()
+        first = _FIRST_SIGNS.match(sentence.text, done, end)[0]
+        rest = sentence.text[done + len(first) : end]
+        text = rest.rstrip(_LAST_SIGNS)
+        last = rest[len(text) :]
         pieces += [Mark(sentence.encode(first), Kind.CUT), text]
         pieces += [Mark(sentence.encode(last), Kind.CUT), *([] if each is None else [each.mark])]
         done = end if each is None else each.end

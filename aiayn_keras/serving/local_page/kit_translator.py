@@ -117,6 +117,27 @@ class KitTranslator:
         parts = itertools.chain.from_iterable(zip(separators, best, strict=True))
         return PageTranslation("".join(parts), tuple(map(PageSentence, sources, hypotheses)))
 
+    def translate_lines(self, sources, report=None):
+        """Translates lines, each as one text, as a server with this kit does.
+
+        Args:
+            sources: List of strings.
+            report: Function of a number of lines, called after each batch.
+
+        Returns:
+            List of strings.
+
+        Raises:
+            ValueError: If the kit refuses a text.
+        """
+        texts = []
+        for start in range(0, len(sources), BATCH_SIZE):
+            batch = sources[start : start + BATCH_SIZE]
+            texts += [each[0].text if each else "" for each in self._find_hypotheses(batch)]
+            if report is not None:
+                report(len(batch))
+        return texts
+
     def explore(self, source, target):
         """Returns a page that shows the attention of the model as it writes its best translation.
 

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from aiayn_keras.documents.formats.document_files import Document
+from tests.claims import hostile_documents as hostile
 from tests.documents.formats.double import CapitalsDouble, in_capitals, split_double
 from tests.documents.formats.samples import COLUMNS, SAMPLES, archive, docx_sample
 
@@ -124,3 +125,33 @@ def test_damaged_documents_are_refused_or_translated(format):
         assert document.translated(split_double, CapitalsDouble()) is not None
         translated += 1
     assert translated or format == "docx"
+
+
+NAMES = {"laughs", "an external entity", "parameters", "XInclude", "a macro field", "CDATA"}
+NAMES |= {"text without a run", "text alone", "a sign in an attribute", "UTF-16"}
+
+
+def test_a_sample_of_the_claims_documents_is_refused_or_translated(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text(hostile.SECRET, "utf-8")
+    texts = {n: text for n, text in hostile.word_texts(secret) if n in NAMES}
+    assert texts.keys() == NAMES
+    whole = {name: hostile.zipped({"word/document.xml": text}) for name, text in texts.items()}
+    lies = [data for _, _, data in hostile.lies(whole["CDATA"])][::4]
+    translated = 0
+    for data in (*whole.values(), *lies):
+        try:
+            document = Document(data, "docx")
+        except ValueError:
+            continue
+        found = document.translated(split_double, CapitalsDouble())
+        assert b"hidden words" not in found
+        translated += 1
+    assert len(lies) >= 9
+    assert translated >= 5
+
+
+def test_many_signs_between_marks_take_little_time():
+    started = time.monotonic()
+    in_capitals("<p>tea<!-- a -->tea " + "(" * 100_000 + "tea", "html")
+    assert time.monotonic() - started < SECONDS
