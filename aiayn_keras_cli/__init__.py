@@ -17,6 +17,7 @@ from aiayn_keras_cli.export import export
 from aiayn_keras_cli.info import info
 from aiayn_keras_cli.plot import plot
 from aiayn_keras_cli.recipe import recipe
+from aiayn_keras_cli.release import release
 from aiayn_keras_cli.request import request
 from aiayn_keras_cli.running import CommandGroup
 from aiayn_keras_cli.serve import serve
@@ -39,6 +40,7 @@ _COMMANDS = (
     export,
     serve,
     request,
+    release,
     info,
     plot,
 )

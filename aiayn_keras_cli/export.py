@@ -111,6 +111,7 @@ def saved_model(model_folder, output, name, n_best, warmup, limits, license, **o
     """
     from aiayn_keras.data import read_lines
     from aiayn_keras.export import export_saved_model
+    from aiayn_keras.export.serving_kit import read_labels
 
     folder = _destination(model_folder, output, name)
     warmup_texts = [] if warmup is None else read_lines(warmup)
@@ -126,6 +127,12 @@ def saved_model(model_folder, output, name, n_best, warmup, limits, license, **o
         **options,
     )
     click.echo(path)
+    if read_labels(path.parent)["canary"] != int(path.name):
+        click.echo(
+            "A server that runs the kit loads this version within a minute, and labels stay where "
+            f"they are. Next: aiayn-keras release {path.parent} canary {path.name} --url URL",
+            err=True,
+        )
 
 
 def _facts_of_training(model_folder):

@@ -35,6 +35,7 @@ NOT_RUN = {
     "aiayn-keras plot": "needs two trainings; tests/cli runs it",
     "aiayn-keras prepare": "needs the text of the reader",
     "aiayn-keras recipe": "needs the text of the reader; tests/cli runs it",
+    "aiayn-keras release": "needs a server; tests/cli runs it",
     "aiayn-keras score": "seconds for each; tests/cli runs it",
     "aiayn-keras serve": "runs until it is stopped",
     "aiayn-keras train": "minutes or hours",

@@ -35,12 +35,13 @@ _MEBIBYTE = 1 << 20
 GIBIBYTE = 1 << 30
 
 
-def kubernetes_files(name, labels, flags, batching_config, memory):
+def kubernetes_files(name, labels, loaded, flags, batching_config, memory):
     """Writes the texts of the folder.
 
     Args:
         name: Name under which the model is served.
         labels: Dictionary from a label to a version's number.
+        loaded: List of the numbers of the versions that the server loads.
         flags: List of flags of the server in Docker.
         batching_config: Text of `batching.config`, or None if the server does not batch requests.
         memory: Memory limit of a pod, in bytes.
@@ -50,9 +51,9 @@ def kubernetes_files(name, labels, flags, batching_config, memory):
         not be there.
     """
     batched = batching_config is not None
-    object_name, tag = kubernetes_name(name), image_tag(labels)
+    object_name, tag = kubernetes_name(name), image_tag(labels, loaded)
     texts = {
-        "Dockerfile": _dockerfile(name, labels, batched),
+        "Dockerfile": _dockerfile(name, tag, loaded, batched),
         "kustomization.yaml": _render("kustomization.yaml", object=object_name, tag=tag),
         "deployment.yaml": _deployment(name, flags, memory),
         "autoscaler.yaml": _autoscaler(object_name, batched),
@@ -87,14 +88,17 @@ def kubernetes_name(name):
     return similar[: _MAX_NAME - len(ending)].rstrip("-") + ending
 
 
-def image_tag(labels):
-    """The tag of an image that holds the versions with a label.
+def image_tag(labels, loaded):
+    """The tag of an image, which says what is in it: labels, and versions without one.
 
     Example:
-    >>> image_tag({"stable": 1, "canary": 3})
+    >>> image_tag({"stable": 1, "canary": 3}, [1, 3])
     'stable-1-canary-3'
+    >>> image_tag({"stable": 1, "canary": 1}, [1, 2])
+    'stable-1-canary-1-and-2'
     """
-    return "-".join(f"{label}-{version}" for label, version in labels.items())
+    others = [f"and-{version}" for version in loaded if version not in labels.values()]
+    return "-".join([*(f"{label}-{version}" for label, version in labels.items()), *others])
 
 
 def memory_limit(notes, weight_bytes):
@@ -125,22 +129,18 @@ def _longest(options):
     return options["max_length"] or options["max_input_length"] + options["extra_length"]
 
 
-def _dockerfile(name, labels, batched):
+def _dockerfile(name, tag, loaded, batched):
     configs = ["models.config", "monitoring.config"]
-    copies = [f"COPY --chmod=755 {number} /models/{name}/{number}" for number in _versions(labels)]
+    copies = [f"COPY --chmod=755 {number} /models/{name}/{number}" for number in loaded]
     return _render(
         "Dockerfile",
         name=name,
         object=kubernetes_name(name),
-        tag=image_tag(labels),
+        tag=tag,
         image=NEWEST.image,
         configs=" ".join([*configs, f"{FOLDER}/batching.config"] if batched else configs),
         versions="\n".join(copies),
     )
-
-
-def _versions(labels):
-    return sorted(set(labels.values()))
 
 
 def _deployment(name, flags, memory):

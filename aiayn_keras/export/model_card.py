@@ -10,13 +10,14 @@ from aiayn_keras.export.server_versions import NEWEST, SERVERS
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
 
 
-def model_card(name, versions, labels, flags, batched):
+def model_card(name, versions, labels, loaded, flags, batched):
     """Writes the text of a kit's README.
 
     Args:
         name: Name under which the model is served.
         versions: Dictionary from a version's number to its `VersionNotes`.
         labels: Dictionary from a label to a version's number.
+        loaded: List of the numbers of the versions that the server loads.
         flags: List of flags of the server.
         batched: Whether the server batches requests.
 
@@ -42,7 +43,7 @@ def model_card(name, versions, labels, flags, batched):
         source_content="`pieces </s>`" if newest.source_end else "`pieces`",
         documents=f"\n{render('documents.md')}" if options["documents"] else "",
         object=kubernetes_name(name),
-        tag=image_tag(labels),
+        tag=image_tag(labels, loaded),
         flags=" \\\n".join(f"    {flag}" for flag in flags),
         batching=batching.rstrip(),
     )

@@ -14,6 +14,7 @@ MAX_CONFIG_BYTES = 1 << 20
 MARK = "monitoring.config"
 """A file that every kit has, even if its versions and labels were taken away."""
 MAX_VERSION = 2**62
+LABELS = ("stable", "canary")
 _CONFIG = "models.config"
 _NAMES = (
     "batching.config",
@@ -57,7 +58,8 @@ def check_kit(folder):
     check_places(folder, _NAMES)
     versions, config = _version_folders(folder), folder / _CONFIG
     if versions:
-        _texts(folder, versions)
+        labels = _labels(config, versions)
+        _texts(folder, versions, labels, _loaded(labels, versions))
     elif config.exists():
         _labels(config, {})
     elif others := _files_of_others(folder):
@@ -102,8 +104,10 @@ def write_kit(folder, new=None):
     """Writes all files beside the versions in `folder`.
 
     All of them are made before the first one is put in its place; each appears whole or not at all.
-    The newest version gets the label `canary`. The label `stable` stays where `models.config` has
-    it, and belongs to the oldest version if there is no `models.config`; it is moved by hand.
+    The labels stay where `models.config` has them, since a running server refuses a configuration
+    that moves a label to a version that it has not loaded. Without `models.config`, `stable` is the
+    oldest version and `canary` the newest. The server loads the newest version and those with a
+    label; see `move_label` for the next step.
 
     Args:
         folder: `pathlib.Path` of the folder `<name>` with at least one version.
@@ -115,7 +119,93 @@ def write_kit(folder, new=None):
         OSError: If a file cannot be written, or something else is in its place.
         ValueError: For notes or a `models.config` that are not what the export writes.
     """
-    texts = _texts(folder, {**_version_folders(folder), **(new or {})})
+    paths = {**_version_folders(folder), **(new or {})}
+    labels = _labels(folder / _CONFIG, paths)
+    _write(folder, paths, labels, _loaded(labels, paths))
+
+
+def list_version(folder, version):
+    """Lets the server load a version of a kit, and moves no label.
+
+    Args:
+        folder: `pathlib.Path` of the kit.
+        version: Number of a version in it.
+
+    Returns:
+        Whether `models.config` did not list it yet.
+
+    Raises:
+        FileNotFoundError: If there is no `models.config`.
+        ValueError: If there is no such version, and as `write_kit`.
+    """
+    paths, config = _checked_kit(folder, version)
+    listed = {*config.model_version_policy.specific.versions}
+    if version in listed:
+        return False
+    labels = _labels(folder / _CONFIG, paths)
+    _write(folder, paths, labels, _loaded(labels, paths, *listed, version))
+    return True
+
+
+def move_label(folder, label, version):
+    """Moves a label of a kit to a version. What the server has loaded stays loaded.
+
+    Args:
+        folder: `pathlib.Path` of the kit.
+        label: `"stable"` or `"canary"`.
+        version: Number of a version in it. A running server must have loaded it: see
+            `list_version`.
+
+    Returns:
+        The number of the version that had the label before.
+
+    Raises:
+        FileNotFoundError: If there is no `models.config`.
+        ValueError: If there is no such label or version, and as `write_kit`.
+    """
+    if label not in LABELS:
+        raise ValueError(f"`label` must be one of {', '.join(LABELS)}. Received: {label!r:.100}.")
+    paths, config = _checked_kit(folder, version)
+    labels = _labels(folder / _CONFIG, paths)
+    before = labels[label]
+    labels[label] = version
+    listed = config.model_version_policy.specific.versions
+    _write(folder, paths, labels, _loaded(labels, paths, before, *listed))
+    return before
+
+
+def read_labels(folder):
+    """Reads the labels of a kit: a dictionary from a label to a version's number.
+
+    Raises:
+        FileNotFoundError: If there is no `models.config`.
+        ValueError: If `models.config` is not what the export writes.
+    """
+    return _labels(folder / _CONFIG, _checked_kit(folder)[0])
+
+
+def _checked_kit(folder, version=None):
+    """The versions of a kit and the model of its `models.config`."""
+    if not (folder / _CONFIG).is_file():
+        raise FileNotFoundError(
+            f"{folder} is not a kit of TensorFlow Serving: it has no {_CONFIG}. "
+            "`aiayn-keras export saved-model` writes one."
+        )
+    paths = _version_folders(folder)
+    if version is not None and version not in paths:
+        raise ValueError(
+            f"{folder} has no version {version}. There are: {', '.join(map(str, paths)) or 'none'}."
+        )
+    return paths, _parse_models_config(folder / _CONFIG)
+
+
+def _loaded(labels, paths, *others):
+    """The versions that the server loads, in ascending order."""
+    return sorted({*labels.values(), max(paths), *others} & {*paths})
+
+
+def _write(folder, paths, labels, loaded):
+    texts = _texts(folder, paths, labels, loaded)
     check_places(folder, _NAMES)
     with writing_folder(folder) as written:
         for name in _NAMES:
@@ -130,12 +220,14 @@ def write_kit(folder, new=None):
                 publish(written / name, folder / name)
 
 
-def _texts(folder, paths):
+def _texts(folder, paths, labels, loaded):
     """Makes the texts of a kit's files.
 
     Args:
         folder: `pathlib.Path` of the folder `<name>`.
         paths: Dictionary from a version's number to its folder.
+        labels: Dictionary from a label to a version's number.
+        loaded: List of the numbers of the versions that the server loads.
 
     Returns:
         Dictionary from each of `_NAMES` to the text, or to None for a file that must not be there.
@@ -145,16 +237,15 @@ def _texts(folder, paths):
     # Refusing a request for its length refuses the whole batch that it is in.
     batched = all(notes.options["long_text"] == "truncate" for notes in versions.values())
     flags = server_flags(f"/models/{name}", batched)
-    labels = _labels(folder / _CONFIG, versions)
     batching_config = _batching_config() if batched else None
-    memory = _memory_limit(paths, versions, labels)
+    memory = _memory_limit(paths, versions, loaded)
     return {
-        _CONFIG: _models_config(name, labels),
+        _CONFIG: _models_config(name, labels, loaded),
         "batching.config": batching_config,
         MARK: render(MARK),
         "docker-compose.yml": _docker_compose(name, flags),
-        "README.md": model_card(name, versions, labels, flags, batched),
-        **kubernetes_files(name, labels, flags, batching_config, memory),
+        "README.md": model_card(name, versions, labels, loaded, flags, batched),
+        **kubernetes_files(name, labels, loaded, flags, batching_config, memory),
     }
 
 
@@ -197,16 +288,20 @@ def server_flags(base_path, batched):
 
 
 def _labels(models_config, versions):
-    """Chooses the version of each label."""
-    stable = min(versions, default=None)
+    """The version of each label, where `models.config` has it."""
+    labels = {"stable": min(versions, default=None), "canary": max(versions, default=None)}
     if models_config.exists():
-        stable = _parse_models_config(models_config).version_labels.get("stable", stable)
+        written = _parse_models_config(models_config).version_labels
+        labels["stable"] = written.get("stable", labels["stable"])
+        if written.get("canary") in versions:
+            labels["canary"] = written["canary"]
+    stable = labels["stable"]
     if stable is not None and stable not in versions:
         raise ValueError(
             f"{models_config} says that version {stable} is stable. There are: "
             f"{', '.join(map(str, versions)) or 'none'}. Correct the label, or delete the file."
         )
-    return {"stable": stable, "canary": max(versions, default=None)}
+    return labels
 
 
 def _parse_models_config(path):
@@ -225,7 +320,7 @@ def _parse_models_config(path):
     return models[0]
 
 
-def _models_config(name, labels):
+def _models_config(name, labels, loaded):
     from google.protobuf import text_format
     from tensorflow_serving.config import model_server_config_pb2
 
@@ -233,14 +328,13 @@ def _models_config(name, labels):
     model = config.model_config_list.config.add(
         name=name, base_path=f"/models/{name}", model_platform="tensorflow"
     )
-    model.model_version_policy.specific.versions.extend(sorted(set(labels.values())))
+    model.model_version_policy.specific.versions.extend(loaded)
     model.version_labels.update(labels)
     return text_format.MessageToString(config)
 
 
-def _memory_limit(paths, versions, labels):
-    """`memory_limit` of the versions with a label."""
-    loaded = sorted(set(labels.values()))
+def _memory_limit(paths, versions, loaded):
+    """`memory_limit` of the versions that are loaded."""
     sizes = [
         sum(path.stat().st_size for path in (paths[number] / "variables").glob("*"))
         for number in loaded

@@ -55,11 +55,31 @@ class RestClient(TranslationClient):
         path = f"/v1/models/{quote(self.model, safe='')}{version_path}:predict"
         server, self._headers = _checked_url(url)
         self.url = f"{server.rstrip('/')}{path}"
+        self._status_url = self.url.removesuffix(":predict")
         self._pool = pool_manager(MAX_CONNECTIONS)
 
     def close(self):
         """Closes the connections."""
         self._pool.clear()
+
+    def version_states(self):
+        """Asks for the states of the versions that the client's requests may go to.
+
+        Returns:
+            Dictionary from a version's number to its state, such as `"AVAILABLE"`, `"LOADING"` or
+            `"END"`: of all versions if the client has neither `version` nor `label`, else of that
+            one.
+
+        Raises:
+            ServingError: As for a translation; `RequestRefusedError` for a label or version that
+                the server does not know.
+        """
+        status, encoding, body = self._exchange("GET", self._status_url, None, self.deadline)
+        found = self._value(status, encoding, body, "model_version_status")
+        try:
+            return {int(each["version"]): str(each["state"]) for each in found}
+        except (TypeError, KeyError, ValueError) as error:
+            raise BadAnswerError(f"these are not states of versions: {found!r:.200}") from error
 
     @property
     def _server(self):
@@ -70,27 +90,26 @@ class RestClient(TranslationClient):
             body = json.dumps({"signature_name": signature, "inputs": inputs}).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"The inputs must be lists of strings or numbers: {error}.") from error
+        return self._value(*self._exchange("POST", self.url, body, seconds), "outputs")
+
+    def _exchange(self, method, url, body, seconds):
+        """Returns the status, the encoding and the body of the answer."""
         with Deadline(seconds) as deadline:
             try:
-                answer = self._send(body, deadline)
+                response = self._pool.request(
+                    method,
+                    url,
+                    body=body,
+                    headers={"Content-Type": "application/json", **self._headers},
+                    timeout=urllib3.Timeout(total=deadline.seconds_left()),
+                    redirect=False,
+                    preload_content=False,
+                    decode_content=False,
+                )
+                encoding = response.headers.get("Content-Encoding", "identity")
+                return response.status, encoding, self._read(response, deadline)
             except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
                 raise self._failure(error, deadline.is_over) from error
-        return self._outputs(*answer)
-
-    def _send(self, body, deadline):
-        """Returns the status, the encoding and the body of the answer."""
-        response = self._pool.request(
-            "POST",
-            self.url,
-            body=body,
-            headers={"Content-Type": "application/json", **self._headers},
-            timeout=urllib3.Timeout(total=deadline.seconds_left()),
-            redirect=False,
-            preload_content=False,
-            decode_content=False,
-        )
-        encoding = response.headers.get("Content-Encoding", "identity")
-        return response.status, encoding, self._read(response, deadline)
 
     def _read(self, response, deadline):
         body = bytearray()
@@ -126,17 +145,18 @@ class RestClient(TranslationClient):
             return ServerUnavailableError(message)
         return RequestRefusedError(message)
 
-    def _outputs(self, status, encoding, body):
+    def _value(self, status, encoding, body, key):
+        """Returns what the JSON object of an answer has under a key."""
         if status == OK and encoding != "identity":
             raise BadAnswerError(f"the answer is encoded ({one_line(encoding)}), not plain JSON.")
         answer = _parse(body)
         is_object = isinstance(answer, dict)
-        if status == OK and is_object and "outputs" in answer:
-            return answer["outputs"]
+        if status == OK and is_object and key in answer:
+            return answer[key]
         error = answer.get("error") if is_object else None
         reason = one_line(error if isinstance(error, str) else bytes(body[:2000]))
         if status == OK:
-            raise BadAnswerError(f"HTTP 200, but not a JSON object with `outputs`: {reason}")
+            raise BadAnswerError(f"HTTP 200, but not a JSON object with `{key}`: {reason}")
         message = f"{self.url}: HTTP {status}: {reason}"
         if status in (_TOO_MANY_REQUESTS, UNAVAILABLE):
             raise ServerUnavailableError(message)

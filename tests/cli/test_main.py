@@ -84,7 +84,7 @@ def _seconds_of_children():
 
 def test_every_command_is_listed_with_its_first_sentence():
     lines = run("--help").stdout.split("Commands:\n")[1].splitlines()
-    assert len(lines) == 15
+    assert len(lines) == 16
     assert all(line.endswith(".") and not line.endswith("...") for line in lines)
 
 

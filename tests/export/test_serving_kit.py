@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,7 +13,14 @@ import yaml
 
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras.decoding.constraints.token_automaton import MAX_NUMBER, MAX_TRANSITIONS
-from aiayn_keras.export.serving_kit import check_kit, server_flags, write_kit
+from aiayn_keras.export.serving_kit import (
+    check_kit,
+    list_version,
+    move_label,
+    read_labels,
+    server_flags,
+    write_kit,
+)
 from aiayn_keras.export.serving_options import (
     MAX_NOTES_BYTES,
     VERSION_FILE,
@@ -87,17 +95,68 @@ def test_models_configuration_parses(version_folder):
     assert dict(model.version_labels) == {"stable": 1, "canary": 1}
 
 
-def test_a_new_version_is_the_canary_and_stable_moves_by_hand(tmp_path, note_version):
+def labels_and_versions(kit):
+    model = models_config(kit)
+    return dict(model.version_labels), list(model.model_version_policy.specific.versions)
+
+
+def test_a_new_version_is_loaded_and_no_label_moves(tmp_path, note_version):
     for number in (1, 2, 3):
         note_version(tmp_path, number)
         write_kit(tmp_path)
-    assert dict(models_config(tmp_path).version_labels) == {"stable": 1, "canary": 3}
-    assert list(models_config(tmp_path).model_version_policy.specific.versions) == [1, 3]
-    by_hand = (tmp_path / "models.config").read_text().replace("value: 1", "value: 3")
-    (tmp_path / "models.config").write_text(by_hand)
+    assert labels_and_versions(tmp_path) == ({"stable": 1, "canary": 1}, [1, 3])
+    assert move_label(tmp_path, "canary", 3) == 1
+    assert labels_and_versions(tmp_path) == ({"stable": 1, "canary": 3}, [1, 3])
+    assert move_label(tmp_path, "stable", 3) == 1
+    assert labels_and_versions(tmp_path) == ({"stable": 3, "canary": 3}, [1, 3])  # the way back
+    assert read_labels(tmp_path) == {"stable": 3, "canary": 3}
     note_version(tmp_path, 4)
     write_kit(tmp_path)
-    assert dict(models_config(tmp_path).version_labels) == {"stable": 3, "canary": 4}
+    assert labels_and_versions(tmp_path) == ({"stable": 3, "canary": 3}, [3, 4])
+
+
+def test_an_older_version_is_listed_before_a_label_moves_to_it(tmp_path, note_version):
+    for number in (1, 2, 3):
+        note_version(tmp_path, number)
+    write_kit(tmp_path)
+    assert list_version(tmp_path, 2)
+    assert labels_and_versions(tmp_path) == ({"stable": 1, "canary": 3}, [1, 2, 3])
+    assert not list_version(tmp_path, 2)
+
+
+def test_each_step_of_a_release_is_another_image(tmp_path, note_version):
+    note_version(tmp_path, 1)
+    write_kit(tmp_path)
+    tags = []
+    for step in (
+        lambda: note_version(tmp_path, 2),
+        lambda: move_label(tmp_path, "canary", 2),
+        lambda: move_label(tmp_path, "stable", 2),
+    ):
+        step()
+        write_kit(tmp_path)
+        text = (tmp_path / "kubernetes/kustomization.yaml").read_text("utf-8")
+        tags.append(re.search("newTag: (.*)", text)[1])
+    assert tags == ["stable-1-canary-1-and-2", "stable-1-canary-2", "stable-2-canary-2"]
+
+
+@pytest.mark.parametrize(
+    ("label", "version", "message"),
+    [
+        ("best", 1, "`label` must be one of stable, canary. Received: 'best'"),
+        ("stable", 2, r"has no version 2\. There are: 1\."),
+    ],
+)
+def test_a_label_moves_only_to_what_is_there(tmp_path, note_version, label, version, message):
+    note_version(tmp_path, 1)
+    write_kit(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        move_label(tmp_path, label, version)
+
+
+def test_a_folder_that_is_no_kit_has_no_labels(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"is not a kit .* has no models\.config"):
+        move_label(tmp_path, "stable", 1)
 
 
 def test_a_configuration_that_cannot_be_kept_is_named(tmp_path, note_version):
@@ -286,7 +345,7 @@ def test_the_new_version_is_described_before_it_is_there(tmp_path, note_version)
     note_version(kit, 1)
     note_version(tmp_path / "elsewhere", 2)
     write_kit(kit, {2: tmp_path / "elsewhere/2"})
-    assert dict(models_config(kit).version_labels) == {"stable": 1, "canary": 2}
+    assert labels_and_versions(kit) == ({"stable": 1, "canary": 2}, [1, 2])
     written = contents(kit)
     (tmp_path / "elsewhere/2").rename(kit / "2")
     write_kit(kit)

@@ -18,10 +18,12 @@ def model(trained_run):
 def kit(model, tmp_path_factory):
     """Version 1, stable, is greedy; version 2, the canary, has the default search and documents."""
     pytest.importorskip("tensorflow_serving")
+    from aiayn_keras.export.serving_kit import move_label
 
     def export_both(folder):
         model.export(folder, num_beams=1)
         model.export(folder, documents=True)
+        move_label(folder, "canary", 2)
 
     return made_once(tmp_path_factory, "two_versions/small", export_both)
 

@@ -1,0 +1,125 @@
+"""`aiayn-keras release`: which version of a kit has the label `stable`, and which `canary`."""
+
+import time
+from pathlib import Path
+
+import click
+
+from aiayn_keras_cli.options import LocalPath
+from aiayn_keras_cli.running import quiet_start
+
+_LABELS = ("stable", "canary")
+_SECONDS_BETWEEN_QUESTIONS = 1.0
+_SECONDS_OF_A_QUESTION = 10.0
+
+
+@click.command()
+@click.argument("kit", type=LocalPath(file_okay=False))
+@click.argument("label", required=False, type=click.Choice(_LABELS))
+@click.argument("version", required=False, type=click.IntRange(min=1, max=2**62))
+@click.option(
+    "--url",
+    help="REST address of the server that runs the kit, such as http://127.0.0.1:8501. The label "
+    "is moved once the server has loaded the version, and has to answer with it afterwards.",
+)
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=0, min_open=True, max=86_400),
+    default=600.0,
+    show_default=True,
+    help="Seconds to wait for the server, each time.",
+)
+def release(kit, label, version, url, deadline):
+    """Move a label of a kit to another version.
+
+    KIT is the folder of a model for TensorFlow Serving. Without LABEL and VERSION, its versions and
+    labels are printed. With them, LABEL (stable or canary) moves to VERSION in models.config, which
+    the server reads every minute, and in the files that repeat it. The version that had the label
+    stays loaded until the next export, so the same command with its number takes the step back.
+
+    A running server refuses to move a label to a version that it has not loaded: give --url, and
+    the label moves at the right moment.
+    """
+    kit = Path(kit)
+    with quiet_start():
+        from aiayn_keras.export.serving_kit import list_version, move_label, read_labels
+        from aiayn_keras.serving import RestClient
+    if label is None:
+        states = {}
+        if url is not None:
+            states = _ask(_client(RestClient, url, kit, None))
+        _print_versions(kit, read_labels(kit), states)
+        return
+    if version is None:
+        raise click.UsageError(f"Name the version that gets the label {label}.")
+    # Checked before anything is written.
+    clients = [_client(RestClient, url, kit, each) for each in (None, label)] if url else []
+    if list_version(kit, version):
+        click.echo(f"models.config lists version {version} now.", err=True)
+    if clients:
+        _wait(
+            lambda: _state(_ask(clients[0]), version),
+            f"version {version} of {kit.resolve().name}",
+            deadline,
+        )
+    before = move_label(kit, label, version)
+    if clients:
+        _wait(
+            lambda: _state(_ask(clients[1]), version),
+            f"{label} as version {version}",
+            deadline,
+        )
+    click.echo(f"{label} is version {version} now; it was version {before}.")
+    if not clients:
+        click.echo(
+            "A running server takes this over within a minute if it has loaded the version; on "
+            "Kubernetes, build and apply again as the kit's README says.",
+            err=True,
+        )
+
+
+def _client(client_class, url, kit, label):
+    return client_class(url, kit.resolve().name, label=label, deadline=_SECONDS_OF_A_QUESTION)
+
+
+def _ask(client):
+    """The states of versions; {} while the server does not know the label or the model."""
+    from aiayn_keras.serving import RequestRefusedError, ServerUnavailableError
+
+    try:
+        return client.version_states()
+    except (RequestRefusedError, ServerUnavailableError) as error:
+        if "HTTP 404" in str(error) or "HTTP 503" in str(error):
+            return {}
+        raise
+
+
+def _state(states, version):
+    return states.get(version, "not loaded yet")
+
+
+def _wait(state, what, deadline):
+    """Waits until a state is AVAILABLE, and says on standard error what it is meanwhile."""
+    end, shown = time.monotonic() + deadline, None
+    while (now := state()) != "AVAILABLE":
+        if now != shown:
+            click.echo(f"Waiting for {what}: {now}", err=True)
+            shown = now
+        if now == "END":
+            raise click.ClickException(
+                f"The server could not load {what}, or has unloaded it: its log says why. No label "
+                "was moved that it does not have."
+            )
+        if time.monotonic() > end:
+            raise click.ClickException(
+                f"The server did not have {what} within {deadline:g} seconds (--deadline): {now}."
+            )
+        time.sleep(_SECONDS_BETWEEN_QUESTIONS)
+
+
+def _print_versions(kit, labels, states):
+    numbers = {int(path.name) for path in kit.iterdir() if path.name.isdecimal()}
+    for number in sorted(numbers | {*states}):
+        words = [str(number), *(label for label in _LABELS if labels[label] == number)]
+        words += [states[number]] if number in states else []
+        click.echo("\t".join(words))

@@ -1,0 +1,178 @@
+"""`aiayn-keras release`, before a double of TensorFlow Serving's loading of versions."""
+
+import json
+import re
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from aiayn_keras.export.serving_kit import move_label, write_kit
+from tests.cli.command import assert_one_clear_line, run
+from tests.export.conftest import note_version  # noqa: F401 - a fixture
+from tests.export.test_serving_kit import labels_and_versions, models_config
+
+pytest.importorskip("tensorflow_serving")
+
+POLL = 0.05
+
+
+class LoadingDouble:
+    """A double of TensorFlow Serving that loads, labels and unloads versions, and serves nothing.
+
+    It reads `models.config` again and again, by the rules of `ServerCore::ReloadConfig`: a label in
+    use moves only to a version that is AVAILABLE, or else nothing of the configuration holds.
+
+    Args:
+        kit: Folder of the kit.
+        broken: Versions that cannot be loaded.
+    """
+
+    def __init__(self, kit, broken=()):
+        self.kit, self.broken = kit, broken
+        self.labels, versions = labels_and_versions(kit)
+        self.states = dict.fromkeys(versions, "AVAILABLE")
+        self.refused, self.failed_requests = 0, 0
+        self._is_over = threading.Event()
+
+    def __enter__(self):
+        double = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = json.dumps(double.answer(self.path)).encode()
+                self.send_response(404 if b"error" in body else 200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._http.server_port}"
+        self._threads = [
+            threading.Thread(target=each) for each in (self._http.serve_forever, self._poll)
+        ]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._http.shutdown()
+        self._http.server_close()
+        for thread in self._threads:
+            thread.join()
+
+    def answer(self, path):
+        label = re.fullmatch(f"/v1/models/{self.kit.name}(?:/labels/(.*))?", path)[1]
+        states = self.states
+        if label is not None:
+            version = self.labels.get(label)
+            if version is None:
+                return {"error": f"Unrecognized servable version label: {label}"}
+            states = {version: self.states[version]}
+        rows = [{"version": str(v), "state": state, "status": {}} for v, state in states.items()]
+        return {"model_version_status": rows}
+
+    def _poll(self):
+        while not self._is_over.wait(POLL):
+            self._load()
+            labels, versions = labels_and_versions(self.kit)
+            moved = {label: v for label, v in labels.items() if self.labels.get(label) != v}
+            if any(self.states.get(version) != "AVAILABLE" for version in moved.values()):
+                self.refused += 1
+                continue
+            self.labels = labels
+            for version in versions:
+                self.states.setdefault(version, "START")
+            for version in {*self.states} - {*versions}:
+                self.states[version] = "END"
+            self.failed_requests += self.states[self.labels["stable"]] != "AVAILABLE"
+
+    def _load(self):
+        following = {"START": "LOADING", "LOADING": "AVAILABLE"}
+        for version, state in self.states.items():
+            is_broken = version in self.broken and state == "LOADING"
+            self.states[version] = "END" if is_broken else following.get(state, state)
+
+
+@pytest.fixture
+def kit(tmp_path, note_version):  # noqa: F811
+    folder = tmp_path / "small"
+    note_version(folder, 1)
+    write_kit(folder)
+    return folder
+
+
+def export_another(kit, note_version):  # noqa: F811
+    number = max(int(path.name) for path in kit.iterdir() if path.name.isdecimal()) + 1
+    note_version(kit, number)
+    write_kit(kit)
+
+
+def test_a_version_is_released_and_taken_back_without_a_failed_request(kit, note_version):  # noqa: F811
+    with LoadingDouble(kit) as server:
+        export_another(kit, note_version)
+        for label, version in (("canary", 2), ("stable", 2), ("stable", 1)):
+            result = run("release", kit, label, version, "--url", server.url)
+            assert result.exit_code == 0, result.output
+            assert f"{label} is version {version} now" in result.stdout
+            assert server.labels[label] == version
+        time.sleep(3 * POLL)
+    assert (server.refused, server.failed_requests) == (0, 0)
+    assert labels_and_versions(kit) == ({"stable": 1, "canary": 2}, [1, 2])
+
+
+def test_a_label_moved_in_one_step_is_what_the_server_refuses(kit, note_version):  # noqa: F811
+    """What the command waits for, shown by the double without it."""
+    note_version(kit, 2)
+    with LoadingDouble(kit) as server:
+        move_label(kit, "canary", 2)
+        time.sleep(5 * POLL)
+    assert server.refused > 0
+    assert server.states == {1: "AVAILABLE"}
+
+
+def test_a_broken_version_gets_no_label(kit, note_version):  # noqa: F811
+    with LoadingDouble(kit, broken={2}) as server:
+        export_another(kit, note_version)
+        result = run("release", kit, "stable", 2, "--url", server.url)
+        assert_one_clear_line_at_the_end(result, "could not load version 2 of small")
+    assert dict(models_config(kit).version_labels) == {"stable": 1, "canary": 1}
+    assert server.failed_requests == 0
+
+
+def assert_one_clear_line_at_the_end(result, message):
+    assert result.exit_code == 1
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert message in last
+
+
+def test_without_a_label_versions_labels_and_states_are_printed(kit, note_version):  # noqa: F811
+    note_version(kit, 2)
+    result = run("release", kit)
+    assert result.stdout == "1\tstable\tcanary\n2\n"
+    with LoadingDouble(kit) as server:
+        result = run("release", kit, "--url", server.url)
+    assert result.stdout == "1\tstable\tcanary\tAVAILABLE\n2\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("stable", 7), "has no version 7. There are: 1."),
+        (("stable", 1, "--url", "127.0.0.1"), "`url` must begin with http://"),
+    ],
+)
+def test_what_cannot_be_released_is_named(kit, arguments, message):
+    before = (kit / "models.config").read_bytes()
+    assert_one_clear_line(run("release", kit, *arguments), message)
+    assert (kit / "models.config").read_bytes() == before
+
+
+def test_a_folder_without_models_config_is_no_kit(tmp_path):
+    assert_one_clear_line(run("release", tmp_path, "stable", 1), "is not a kit")
