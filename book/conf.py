@@ -78,6 +78,7 @@ add_module_names = False
 toc_object_entries = False  # every name has a heading
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+napoleon_attr_annotations = False  # docstrings say what attributes are
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True

@@ -20,7 +20,6 @@ from aiayn_keras.training.checkpoints import (
     load_last_checkpoint,
     save_checkpoint,
 )
-from aiayn_keras.training.delivery import Candidate, Delivery
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.run_folder import Evaluation, RunFolder, read_evaluation
 from aiayn_keras.training.trainer import TrainingResult, train
@@ -28,10 +27,8 @@ from aiayn_keras.training.under_way import load_from_checkpoint, read_state
 
 __all__ = [
     "BleuScore",
-    "Candidate",
     "ChrfScore",
     "DamagedCheckpointError",
-    "Delivery",
     "DevicesError",
     "Evaluation",
     "FolderInUseError",
