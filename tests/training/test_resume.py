@@ -163,6 +163,7 @@ def test_a_tokenizer_of_the_same_size_is_refused_before_it_is_read(recipe, folde
         train(recipe, folder.path)
 
 
+@pytest.mark.slow
 def test_a_training_keeps_the_rules_of_both_sides(tmp_path, caplog):
     path = tmp_path / "train.tsv"
     lines = [f"{source}\t{target} ½" for source, target in generate_demo_pairs(300, seed=1)]
