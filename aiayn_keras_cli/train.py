@@ -55,6 +55,7 @@ def train(recipe, settings, output):
     """
     from aiayn_keras.training import load_recipe
     from aiayn_keras.training import train as run
+    from aiayn_keras.training.run_folder import format_domains
 
     output = output or _default_output(Path(recipe))
     loaded = load_recipe(recipe, settings)
@@ -64,6 +65,8 @@ def train(recipe, settings, output):
         click.echo(f"\nStopped. To resume from {output}, run the same command again.", err=True)
         sys.exit(130)
     click.echo(f"\n{result.delivery}\n\nOn the test text:\n{result.bleu}\n{result.chrf}\n")
+    if result.domains:
+        click.echo(f"{format_domains(result.domains)}\n")
     for source, translation, reference in result.samples:
         click.echo(f"  source:      {source}")
         click.echo(f"  translation: {translation}")

@@ -23,6 +23,7 @@ def show_training(folder):
         folder: Path of a training, finished or not.
     """
     from aiayn_keras.training import read_state
+    from aiayn_keras.training.run_folder import format_domains
 
     state = read_state(folder)
     training = state.recipe.training
@@ -43,6 +44,8 @@ def show_training(folder):
             click.echo(f"    {change}")
     if state.delivery is not None:
         click.echo(str(state.delivery))
+    if state.evaluation is not None and state.evaluation.domains:
+        click.echo(format_domains(state.evaluation.domains))
 
 
 def _progress(state):

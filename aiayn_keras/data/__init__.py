@@ -12,6 +12,7 @@ from aiayn_keras.data.corpora import (
 )
 from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.data.filtering import FilterReport, filter_pairs
+from aiayn_keras.data.mixing import mix_texts
 from aiayn_keras.data.packed_batches import PackedBatches
 from aiayn_keras.data.pair_batches import BatchSequence, PairBatches
 from aiayn_keras.data.parallel_text import ParallelText, read_parallel, stream_parallel
@@ -42,6 +43,7 @@ __all__ = [
     "generate_demo_pairs",
     "load_corpus",
     "load_craft",
+    "mix_texts",
     "read_lines",
     "read_parallel",
     "stream_lines",

@@ -22,6 +22,7 @@ from aiayn_keras.data import BatchSequence, ProcessRows, UpdateBatches
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_learning_curves
 from aiayn_keras.training.averaging import KeepWeights, ValidateEMA
+from aiayn_keras.training.building import InitialModel
 from aiayn_keras.training.changes import comparable, next_batch, value_at
 from aiayn_keras.training.checkpoints import (
     list_checkpoints,
@@ -74,6 +75,7 @@ class TrainingRun:
         translator: A `TransformerSeq2SeqLM` that takes text: its backbone is the model's, or a
             copy of it on one device.
         own_callbacks: Keras callbacks that the recipe names.
+        initial: The `InitialModel` of a fine-tuning.
         changes: List of `Change`, filled when the folder is opened.
     """
 
@@ -87,6 +89,7 @@ class TrainingRun:
     model: TransformerSeq2SeqLM
     translator: TransformerSeq2SeqLM
     own_callbacks: tuple = ()
+    initial: InitialModel | None = None
     changes: list = dataclasses.field(default_factory=list)
 
     @property

@@ -77,6 +77,7 @@ class Recipe(Section):
         fields = {
             "`tokenizer.sampling_alpha`": self.tokenizer.sampling_alpha is not None,
             "`tokenizer.target_normalization`": self.tokenizer.target_normalization is not None,
+            "`corpus.mix`": self.corpus.mix is not None,
             "`augmentation`": self.augmentation != AugmentationSection(),
         }
         return " and ".join(name for name, is_given in fields.items() if is_given)

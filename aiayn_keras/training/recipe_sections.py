@@ -386,6 +386,33 @@ _FIELDS_OF_CORPORA = {
 """Fields that only some corpora have, with the prefix of the names of these corpora."""
 
 
+class MixSection(Section):
+    """Other text to train on as well, such as what `model.initial` was trained on.
+
+    Fine-tuning on new text alone makes a model forget the old. See `mix_texts` for how many pairs
+    of each are taken.
+
+    Attributes:
+        name: A name of `aiayn_keras.data.corpus_names()`, which brings its own `test`.
+        train: Two files, or one TSV file, plain or .gz; instead of `name`.
+        test: Like `train`: text that shows what a fine-tuning changes; none if not given.
+        share: Share of all training pairs that come from this text.
+    """
+
+    name: str | None = None
+    train: _Files | None = None
+    test: _Files | None = None
+    share: _number(gt=0.0, lt=1.0) = 0.5
+
+    @pydantic.model_validator(mode="after")
+    def _name_or_files(self):
+        if (self.name is None) == (self.train is None):
+            raise ValueError("give either `name` or the files `train`")
+        if self.name is not None and self.test is not None:
+            raise ValueError("leave out `test`: a corpus by `name` brings its own")
+        return self
+
+
 class CorpusSection(Section):
     """The source of the pairs: a corpus by `name`, or files by path.
 
@@ -410,6 +437,7 @@ class CorpusSection(Section):
             without a tab: `"error"` names all of them; `"skip"` leaves them out and lists them in
             `bad_lines.jsonl`. `aiayn-keras prepare` always leaves out those of files. Validation
             and test text must be whole, or scores could not be compared.
+        mix: The `MixSection`, if other text is mixed in.
     """
 
     # The text stays: digests of it are compared, wherever it is read from.
@@ -431,6 +459,7 @@ class CorpusSection(Section):
     tree_leaves: Literal[TREE_LEAVES] | None = None
     shards: str | None = None
     bad_lines: Literal["error", "skip"] = "error"
+    mix: MixSection | None = None
 
     @pydantic.model_validator(mode="after")
     def _name_or_files(self):
@@ -452,6 +481,8 @@ class CorpusSection(Section):
                 )
         if self.bad_lines == "skip" and (self.name is not None or self.tree_leaves is not None):
             raise ValueError("leave out `bad_lines`: it is only for files of text")
+        if self.mix is not None and self.tree_leaves is not None:
+            raise ValueError("leave out `mix`: it is only for text, not for trees")
         if self.train is not None and self.tree_leaves is not None:
             for split in ("train", "validation", "test"):
                 if len(getattr(self, split) or "1") != 1:

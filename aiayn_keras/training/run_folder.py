@@ -217,6 +217,43 @@ def is_out_of_patience(history, monitor, patience):
 
 
 _Text = Annotated[str, Field(max_length=500)]
+_Score = Annotated[float, Field(ge=0.0, le=100.1, allow_inf_nan=False)]
+
+
+class DomainFigures(pydantic.BaseModel):
+    """What a fine-tuning changed on one text: scores of the initial model and of the result.
+
+    Attributes:
+        text: Name of the text.
+        sentences: Number of its sentences.
+        bleu_before: BLEU of the initial model, 0 to 100.
+        bleu_after: BLEU of the result.
+        chrf_before: chrF2 of the initial model, 0 to 100.
+        chrf_after: chrF2 of the result.
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True)
+
+    text: _Text
+    sentences: Annotated[int, Field(ge=1)]
+    bleu_before: _Score
+    bleu_after: _Score
+    chrf_before: _Score
+    chrf_after: _Score
+
+
+def format_domains(domains):
+    """Formats a list of `DomainFigures` as a table, a line each."""
+    title = "what fine-tuning changed"
+    names = [f"{each.text} ({each.sentences:,})" for each in domains]
+    width = max(map(len, [title, *names]))
+    lines = [f"{title:<{width}}{'BLEU before':>14}{'after':>8}{'chrF2 before':>15}{'after':>8}"]
+    for name, each in zip(names, domains, strict=True):
+        lines.append(
+            f"{name:<{width}}{each.bleu_before:>14.2f}{each.bleu_after:>8.2f}"
+            f"{each.chrf_before:>15.2f}{each.chrf_after:>8.2f}"
+        )
+    return "\n".join(lines)
 
 
 class Evaluation(pydantic.BaseModel):
@@ -230,21 +267,24 @@ class Evaluation(pydantic.BaseModel):
         signature: sacreBLEU's signature.
         chrf: chrF2, 0 to 100, if it was measured.
         chrf_signature: sacreBLEU's signature of chrF2.
+        domains: After a fine-tuning, a `DomainFigures` for the test text, and one for the test text
+            of `corpus.mix`.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True)
 
     test: _Text
     sentences: Annotated[int, Field(ge=1)]
-    bleu: Annotated[float, Field(ge=0.0, le=100.1, allow_inf_nan=False)]
+    bleu: _Score
     details: _Text
     signature: _Text
-    chrf: Annotated[float, Field(ge=0.0, le=100.1, allow_inf_nan=False)] | None = None
+    chrf: _Score | None = None
     chrf_signature: _Text | None = None
+    domains: Annotated[list[DomainFigures], Field(max_length=2)] | None = None
 
     def write(self, path):
         """Writes the file, whole or not at all."""
-        write_text(path, self.model_dump_json(indent=1))
+        write_text(path, self.model_dump_json(indent=1, exclude_none=True))
 
     def __str__(self):
         chrf = "" if self.chrf is None else f"; chrF2 {self.chrf:.2f} ({self.chrf_signature})"

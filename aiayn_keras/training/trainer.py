@@ -16,9 +16,6 @@ from aiayn_keras.plotting import plot_attention
 from aiayn_keras.training.bleu import (
     BleuScore,
     ChrfScore,
-    corpus_bleu,
-    corpus_chrf,
-    translate_as_recipe,
     try_bleu_tokenizer,
 )
 from aiayn_keras.training.building import (
@@ -39,6 +36,7 @@ from aiayn_keras.training.changes import (
 )
 from aiayn_keras.training.checkpoints import newest_update, set_aside_damaged_checkpoints
 from aiayn_keras.training.delivery import Delivery, deliver
+from aiayn_keras.training.domains import compare_with_initial, score_translations
 from aiayn_keras.training.fitting import TrainingRun, fit
 from aiayn_keras.training.recipe import Recipe, load_recipe
 from aiayn_keras.training.resume import (
@@ -48,7 +46,12 @@ from aiayn_keras.training.resume import (
     digest_inputs,
     read_tokenizer,
 )
-from aiayn_keras.training.run_folder import Evaluation, RunFolder, set_aside_damaged_history
+from aiayn_keras.training.run_folder import (
+    DomainFigures,
+    Evaluation,
+    RunFolder,
+    set_aside_damaged_history,
+)
 from aiayn_keras.training.training_data import (
     check_lengths,
     copies_without_letters,
@@ -77,6 +80,7 @@ class TrainingResult:
         chrf: Its `ChrfScore` on the test sentences.
         samples: The first test sentences, each a tuple of source, translation and reference.
         delivery: The `Delivery`: which weights were chosen, and among which candidates.
+        domains: After a fine-tuning, `DomainFigures` of the test text, and of that of `corpus.mix`.
     """
 
     model: TransformerSeq2SeqLM
@@ -84,6 +88,7 @@ class TrainingResult:
     chrf: ChrfScore
     samples: tuple[tuple[str, str, str], ...]
     delivery: Delivery
+    domains: tuple[DomainFigures, ...] = ()
 
 
 def train(recipe, output):
@@ -135,18 +140,16 @@ def _train(recipe, folder, devices):
         devices.wait("the last checkpoint is written")
         delivery = deliver(run)
     copy_weights(run.model, run.translator)
-    test, evaluation = run.corpus.test, recipe.evaluation
-    texts, references = (
-        translate_as_recipe(run.translator, test.sources, evaluation),
-        list(test.targets),
-    )
-    bleu = corpus_bleu(texts, references, evaluation.bleu_tokenizer, evaluation.lowercase)
+    test = run.corpus.test
+    scores = score_translations(run.translator, test, recipe.evaluation)
+    samples = zip(test.sources[:_NUM_SAMPLES], scores.translations, test.targets, strict=False)
     result = TrainingResult(
         run.translator,
-        bleu,
-        corpus_chrf(texts, references, evaluation.lowercase),
-        tuple(zip(test.sources[:_NUM_SAMPLES], texts, references, strict=False)),
+        scores.bleu,
+        scores.chrf,
+        tuple(samples),
         delivery,
+        compare_with_initial(run, scores),
     )
     if devices.is_first:
         _write_model(run, result)
@@ -181,7 +184,7 @@ def _prepare(recipe, folder, devices):
     longest = model.backbone.max_sequence_length
     pairs = corpus.train.pairs(tokenizer, longest)
     validation_pairs = tokenize_pairs(corpus.validation, tokenizer, recipe, longest)
-    for text in (corpus.validation, corpus.test):
+    for text in filter(None, (corpus.validation, corpus.test, corpus.mix_test)):
         check_lengths(text, tokenizer, longest)
     seed, end = recipe.training.seed, tokenizer.source_end
     run = TrainingRun(
@@ -195,6 +198,7 @@ def _prepare(recipe, folder, devices):
         model=model,
         translator=build_translator(model, recipe, tokenizer, initial),
         own_callbacks=own_callbacks,
+        initial=initial,
     )
     before = None
     if folder.recipe.is_file():
@@ -302,6 +306,7 @@ def _write_model(run, result):
         signature=result.bleu.signature,
         chrf=result.chrf.score,
         chrf_signature=result.chrf.signature,
+        domains=list(result.domains) or None,
     )
     evaluation.write(run.folder.evaluation)
 

@@ -21,6 +21,7 @@ from aiayn_keras.data import (
     augment,
     filter_pairs,
     load_corpus,
+    mix_texts,
     read_parallel,
     tree_pairs,
 )
@@ -141,17 +142,19 @@ class RecipeCorpus(NamedTuple):
         validation: `ParallelText` to choose the model with.
         test: `ParallelText` to report BLEU on.
         bad_lines: List of `FoundBadLine`s that were left out of the training text.
+        mix_test: `ParallelText` of the text mixed in to report BLEU on, if there is one.
     """
 
     train: TrainingText | TrainingShards
     validation: ParallelText
     test: ParallelText
     bad_lines: Sequence[FoundBadLine] = ()
+    mix_test: ParallelText | None = None
 
 
 def read_corpus(recipe):
     """Reads the corpus of a recipe, by name or from its files, as a `RecipeCorpus`."""
-    section, bad = recipe.corpus, ()
+    section, bad, mix_test = recipe.corpus, (), None
     if section.name is not None:
         named = load_named(section)
         train, validation, test = named.train, named.validation, named.test
@@ -163,7 +166,19 @@ def read_corpus(recipe):
     if section.shards:
         return RecipeCorpus(TrainingShards(recipe), validation, test)
     _check_trees_stay_whole(recipe)
-    return RecipeCorpus(TrainingText(recipe, train), validation, test, bad)
+    if section.mix is not None:
+        mixed_in, mix_test = _read_mix(section.mix)
+        train = mix_texts(train, mixed_in, section.mix.share, recipe.training.seed)
+    return RecipeCorpus(TrainingText(recipe, train), validation, test, bad, mix_test)
+
+
+def _read_mix(mix):
+    """Reads the training text of a `MixSection`, and its test text or `None`."""
+    if mix.name is not None:
+        corpus = load_corpus(mix.name)
+        return corpus.train, corpus.test
+    test = None if mix.test is None else read_parallel(*mix.test)
+    return read_parallel(*mix.train), test
 
 
 def _check_trees_stay_whole(recipe):

@@ -16,7 +16,13 @@ from aiayn_keras.training.checkpoints import list_checkpoints
 from aiayn_keras.training.delivery import Delivery, read_delivery
 from aiayn_keras.training.recipe import Recipe, load_recipe
 from aiayn_keras.training.resume import read_recipe_text
-from aiayn_keras.training.run_folder import RunFolder, best_update, read_history
+from aiayn_keras.training.run_folder import (
+    Evaluation,
+    RunFolder,
+    best_update,
+    read_evaluation,
+    read_history,
+)
 
 BEST, LAST = "best", "last"
 """Names of checkpoints, besides numbers of updates."""
@@ -113,6 +119,7 @@ class TrainingState:
         best: Update of the best row by the monitor; `None` if nothing was measured.
         changes: List of `Change`.
         delivery: The `Delivery`, once finished.
+        evaluation: The `Evaluation`, once finished.
         seconds_left: Time for the remaining updates at the pace of the last two checkpoints;
             `None` if it is unknown.
     """
@@ -125,6 +132,7 @@ class TrainingState:
     best: int | None
     changes: list
     delivery: Delivery | None
+    evaluation: Evaluation | None
     seconds_left: float | None
 
 
@@ -136,6 +144,7 @@ def read_state(run):
         ValueError: If a file of the training is damaged.
     """
     folder = RunFolder(Path(run))
+    is_finished = folder.evaluation.is_file()
     if not folder.recipe.is_file():
         raise FileNotFoundError(f"{run} does not hold a training: it has no recipe.")
     recipe, existing = load_recipe(folder.recipe), _list_all(folder)
@@ -144,13 +153,14 @@ def read_state(run):
     changes, monitor = read_changes(folder.changes), recipe.training.monitor
     return TrainingState(
         recipe=recipe,
-        is_finished=folder.evaluation.is_file(),
+        is_finished=is_finished,
         updates=updates,
         checkpoints=sorted(existing),
         history=history,
         best=best_update(comparable(history, changes, monitor), monitor),
         changes=changes,
         delivery=read_delivery(folder.candidates),
+        evaluation=read_evaluation(folder.evaluation) if is_finished else None,
         seconds_left=_seconds_left(folder, recipe.training.updates - updates),
     )
 

@@ -2,8 +2,9 @@
 
 `python -m tests.claims.fine_tuning` takes the translations that programs brought with them
 (`/usr/share/locale/es`, some 30,000 messages on a Debian machine), trains
-`saved_models/tatoeba_en_es_keras` on 10,000 of them, whole and with adapters of several ranks, and
-prints a Markdown table: BLEU on other messages and on everyday sentences (of Tatoeba's test text).
+`saved_models/tatoeba_en_es_keras` on 10,000 of them: whole, whole with everyday sentences mixed in
+(`corpus.mix`), and with adapters of several ranks. It prints a Markdown table: BLEU on other
+messages and on everyday sentences (of Tatoeba's test text).
 Exits with 1 if after a training the messages are no better than before.
 """
 
@@ -89,21 +90,33 @@ def everyday_sentences():
     return ParallelText(*zip(*pairs, strict=True), name="everyday")
 
 
-def fine_tune(folder, rank, updates):
-    """Trains the model whole, or with adapters of a rank; the result and the adapters' file."""
-    settings = [f"training.{name}={updates}" for name in ("updates", "bleu_every")]
+def fine_tune(folder, name, settings, updates):
+    """Trains the model; returns the result, and the file of the adapters if there are any."""
+    settings = [f"training.{field}={updates}" for field in ("updates", "bleu_every")] + settings
     settings.append(f"training.checkpoint_every={updates}")
-    if rank:
-        settings += [f"model.lora_rank={rank}", ADAPTED]
-    run = RunFolder(folder / f"rank{rank}")
+    run = RunFolder(folder / name.replace(" ", "-"))
     return train(load_recipe(folder / "recipe.yaml", settings), run.path), run.adapters
+
+
+def trainings(ranks, shares):
+    """Maps names of trainings to their settings."""
+    mixed = {
+        f"all weights, {share:.0%} everyday text mixed in": [
+            f"corpus.mix={{name: tatoeba-en-es, share: {share}}}"
+        ]
+        for share in shares
+    }
+    adapted = {f"adapters of rank {rank}": [f"model.lora_rank={rank}", ADAPTED] for rank in ranks}
+    return {"all weights": [], **mixed, **adapted}
 
 
 @click.command()
 @click.option("--locale", type=click.Path(exists=True), default=LOCALE, show_default=True)
-@click.option("--ranks", default="4,8,16", show_default=True)
+@click.option("--rank", "ranks", type=int, multiple=True, default=(4, 8, 16), show_default=True)
+@click.option("--share", "shares", type=float, multiple=True, default=(0.5,), show_default=True)
 @click.option("--updates", default=150, show_default=True, help="Of each training.")
-def main(locale, ranks, updates):
+@click.option("--precision", default="bfloat16_products", show_default=True)
+def main(locale, ranks, shares, updates, precision):
     """Fine-tune the English-Spanish model on messages of programs."""
     everyday, model = everyday_sentences(), TransformerSeq2SeqLM.from_preset(str(INITIAL))
     with tempfile.TemporaryDirectory(prefix="fine-tuning-") as name:
@@ -116,12 +129,12 @@ def main(locale, ranks, updates):
         click.echo("| model | messages | everyday | bytes of the adapters |\n|---|---|---|---|")
         click.echo(f"| initial | {before:.1f} | {unchanged:.1f} | |")
         scores = []
-        for rank in (0, *map(int, ranks.split(","))):
-            result, adapters = fine_tune(folder, rank, updates)
+        for name, settings in trainings(ranks, shares).items():
+            settings.append(f"training.precision={precision}")
+            result, adapters = fine_tune(folder, name, settings, updates)
             scores.append(result.bleu.score)
             after = evaluate_bleu(result.model, everyday, search).score
-            size = f"{adapters.stat().st_size:,}" if rank else ""
-            name = f"adapters of rank {rank}" if rank else "whole"
+            size = f"{adapters.stat().st_size:,}" if adapters.exists() else ""
             click.echo(f"| {name} | {scores[-1]:.1f} | {after:.1f} | {size} |")
     sys.exit(int(min(scores) <= before))
 

@@ -3,17 +3,37 @@
 import json
 import os
 import signal
+from pathlib import Path
 
 import h5py
 import keras
 import pytest
+import yaml
 
-from aiayn_keras.training import list_checkpoints, load_recipe, train, write_average
+from aiayn_keras.data import ParallelText
+from aiayn_keras.training import (
+    RecipeError,
+    list_checkpoints,
+    load_recipe,
+    train,
+    write_average,
+)
+from aiayn_keras.training.bleu import evaluate_bleu
 from aiayn_keras.training.fitting import Checkpoints
 from tests.cli.command import run
 from tests.helpers import assert_close
 from tests.runs import figures_of
-from tests.training.fine_tuning import RANK, SIZES, load, recipe_from, write_initial
+from tests.training.fine_tuning import (
+    FIELDS,
+    PAIRS,
+    RANK,
+    SIZES,
+    load,
+    recipe_from,
+    write_initial,
+)
+
+DEMO_MODEL = Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras"
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +182,44 @@ def test_info_says_what_a_model_was_fine_tuned_from(adapted_run, whole_run, init
         assert inputs["initial"] in result.stdout
         assert (f"{RANK}; the adapters are merged" in result.stdout) == is_adapted
     assert "fine-tuned" not in run("info", initial).stdout
+
+
+@pytest.fixture(scope="module")
+def mixed_run(tmp_path_factory):
+    """A fine-tuning of the demo model that harms it, with half of the text from another file."""
+    folder = tmp_path_factory.mktemp("mixed")
+    for name, pairs in (("new", PAIRS[:20]), ("old", PAIRS[20:]), ("held_out", PAIRS[:3])):
+        lines = ("\t".join(pair) + "\n" for pair in pairs)
+        (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
+    mix = {"train": [f"{folder}/old.tsv"], "test": [f"{folder}/held_out.tsv"], "share": 0.5}
+    files = {"train": [f"{folder}/new.tsv"], "validation": [f"{folder}/held_out.tsv"]}
+    recipe = {
+        **FIELDS,
+        "corpus": {**files, "mix": mix},
+        "model": {"initial": str(DEMO_MODEL)},
+        "optimizer": {"warmup_steps": 1, "peak_learning_rate": 1.0},
+    }
+    (folder / "mixed.yaml").write_text(yaml.safe_dump(recipe))
+    printed = run("train", folder / "mixed.yaml", "--output", folder / "run")
+    assert printed.exit_code == 0, printed.output
+    return folder / "run", printed
+
+
+def test_old_text_is_mixed_in_and_both_domains_are_compared(mixed_run):
+    folder, printed = mixed_run
+    evaluation = json.loads((folder / "evaluation.json").read_text())
+    new, old = evaluation["domains"]
+    assert new == old  # here the same sentences stand for both
+    assert (new["text"], new["bleu_after"]) == ("held_out.tsv", evaluation["bleu"])
+    pairs = ParallelText(*zip(*PAIRS[:3], strict=True))
+    settings = load_recipe(folder / "recipe.yaml").evaluation
+    assert_close(new["bleu_before"], evaluate_bleu(load(DEMO_MODEL), pairs, settings).score)
+    assert new["bleu_before"] > new["bleu_after"]
+    row = f"held_out.tsv (3) {new['bleu_before']:.2f} {new['bleu_after']:.2f}"
+    for output in (printed.output, run("info", folder).output):
+        assert row in " ".join(output.split())
+
+
+def test_prepared_shards_cannot_be_mixed(initial):
+    with pytest.raises(RecipeError, match=r"`corpus\.mix` needs text"):
+        recipe_from(initial, "corpus.shards=shards", "corpus.mix={name: demo}")
