@@ -6,9 +6,11 @@ import click
 
 from aiayn_keras_cli.options import (
     BATCH_SIZE,
+    ENGINE,
     MODEL_FOLDER,
     LocalPath,
     load_model,
+    report_engine,
     search_options,
 )
 from aiayn_keras_cli.running import KerasCommand
@@ -51,6 +53,7 @@ _SOURCE = click.option(
 @click.option("--lowercase", is_flag=True, help="Ignore case.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @BATCH_SIZE
+@ENGINE
 @search_options("num_return_sequences")
 def evaluate(
     model_folder, source, reference_files, metrics, bleu_tokenizer, lowercase, as_json, **options
@@ -72,6 +75,7 @@ def evaluate(
     try_bleu_tokenizer(bleu_tokenizer)
     pairs, *others = [read_parallel(source, reference) for reference in reference_files]
     model = load_model(model_folder, many_batches=len(pairs) > options["batch_size"])
+    engine = report_engine(model, [], **options)
     with open_progress(SECONDS_BETWEEN_LINES, total=len(pairs), unit=" sentences") as bar:
         translations = translate_lines(
             model, pairs.sources, [str(source)], progress=bar.update, **options
@@ -86,7 +90,7 @@ def evaluate(
             compute = corpus_chrf if metric == "chrf" else corpus_ter
             scores[metric] = compute(texts, references, lowercase)
     if as_json:
-        click.echo(json.dumps({**_as_figures(scores), "sentences": len(pairs)}))
+        click.echo(json.dumps({**_as_figures(scores), "sentences": len(pairs), "engine": engine}))
     else:
         click.echo("\n".join(map(str, scores.values())))
 

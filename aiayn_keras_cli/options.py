@@ -55,6 +55,38 @@ BATCH_SIZE = click.option(
 )
 
 
+ENGINE = click.option(
+    "--engine",
+    type=click.Choice(["auto", "keras", "ctranslate2", "ctranslate2-int8"]),
+    default="auto",
+    show_default=True,
+    help="Program that searches. With auto, CTranslate2 where it is installed, on a CPU, and finds "
+    "what Keras finds; ctranslate2-int8 is faster still and may translate a little differently.",
+)
+
+
+def report_engine(model, ensemble, engine, **options):
+    """Says on stderr which program searches, if it is not our own search.
+
+    Args:
+        model: A `TransformerSeq2SeqLM`.
+        ensemble: List of further models.
+        engine: What was asked for, see `aiayn_keras.decoding.engines.choose_engine`.
+        **options: Options of `translate`, those of the search among them.
+
+    Returns:
+        The engine's name.
+    """
+    from aiayn_keras.decoding.engines import KERAS, choose_engine
+    from aiayn_keras.decoding.search_options import SearchOptions
+
+    fields = {name: options[name] for name in (*SEARCH_OPTIONS, "constraint") if name in options}
+    name = choose_engine(engine, (model, *ensemble), SearchOptions(**fields))
+    if name != KERAS:
+        click.echo(f"{name} searches; --engine keras would use our own search.", err=True)
+    return name
+
+
 def search_options(*left_out):
     """Gives a command the options of a search, which it receives as fields of `SearchOptions`.
 

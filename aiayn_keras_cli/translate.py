@@ -15,6 +15,7 @@ from aiayn_keras_cli.documents import (
 )
 from aiayn_keras_cli.options import (
     BATCH_SIZE,
+    ENGINE,
     MODEL_FOLDER,
     MODEL_FOLDER_TYPE,
     LocalPath,
@@ -23,6 +24,7 @@ from aiayn_keras_cli.options import (
     is_given,
     load_model,
     quiet_engine,
+    report_engine,
     search_options,
 )
 from aiayn_keras_cli.running import KerasCommand
@@ -80,6 +82,7 @@ from aiayn_keras_cli.streams import (
     "of a translation to them.",
 )
 @BATCH_SIZE
+@ENGINE
 @search_options()
 def translate(
     model_folder,
@@ -159,6 +162,7 @@ def translate(
         _translate_document(input_file, model_folder, ensemble, as_json, options)
     elif input_file is None and not as_json and is_conversation():
         models = [load_model(folder) for folder in (model_folder, *ensemble)]
+        report_engine(models[0], models[1:], **options)
         Conversation(models[0], ensemble=models[1:], **options).run()
     elif input_file is None:
         options["long_text"] = long_text
@@ -222,7 +226,10 @@ def _run_job(model_folder, pattern, output, ray, workers, options):
         workers = workers or 1
     del options["batch_size"]
     done = translate_files(
-        model_folder, pattern, output, engine=quiet_engine(workers, ray), **options
+        *(model_folder, pattern, output),
+        engine=quiet_engine(workers, ray),
+        search_engine=options.pop("engine"),
+        **options,
     )
     click.echo(f"{done.lines:,} lines are in {output}.")
     if done.bad_lines:
@@ -233,6 +240,7 @@ def _translate_standard_input(model_folder, ensemble, write, options):
     stream = open_standard_input()
     model = load_model(model_folder)
     options["ensemble"] = [load_model(folder) for folder in ensemble]
+    report_engine(model, **options)
     done = 0
     for lines in read_available_lines(stream):
         write(lines, translate_lines(model, lines, ["standard input"], done, **options))
@@ -248,6 +256,7 @@ def _translate_files(files, model_folder, ensemble, write, options):
     count = _count_lines(*files)
     model = load_model(model_folder, many_batches=count > options["batch_size"])
     options["ensemble"] = [load_model(folder) for folder in ensemble]
+    report_engine(model, **options)
     rows, done = zip(*map(stream_lines, files), strict=True), 0
     with open_progress(SECONDS_BETWEEN_LINES, total=count, unit=" sentences") as bar:
         for chunk in chunk_rows(rows):
@@ -271,6 +280,7 @@ def _translate_document(input_file, model_folder, ensemble, as_json, options):
     texts = read_document(input_file)
     model = load_model(model_folder)
     options["ensemble"] = [load_model(folder) for folder in ensemble]
+    report_engine(model, **options)
     with open_progress(SECONDS_BETWEEN_LINES, unit=" sentences") as bar:
         options["progress"] = bar.update
         for text in texts:

@@ -17,6 +17,8 @@ import pytest
 from keras.src.backend.common import global_state
 from keras.src.utils import rng_utils
 
+from aiayn_keras.export.ctranslate2_engine import CTranslate2Engine
+
 SEED = 20170612
 
 hypothesis.settings.register_profile("reproducible", deadline=None, derandomize=True)
@@ -42,6 +44,13 @@ def _first_part(path, folder):
 def interrupts():
     """Raise `KeyboardInterrupt` on SIGINT, which a process started in the background ignores."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_search():
+    """Let `translate` search with our own search unless a test asks for another engine."""
+    with mock.patch.object(CTranslate2Engine, "is_automatic", False):
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

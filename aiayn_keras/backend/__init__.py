@@ -15,7 +15,13 @@ from aiayn_keras.backend.compilation import (
     while_loop,
     with_free_shapes,
 )
-from aiayn_keras.backend.devices import Devices, DevicesError, mean_over_replicas, open_devices
+from aiayn_keras.backend.devices import (
+    Devices,
+    DevicesError,
+    has_accelerator,
+    mean_over_replicas,
+    open_devices,
+)
 from aiayn_keras.backend.forking import begin_computing, note_model
 from aiayn_keras.backend.graph_tokenizer import GraphTokenizer
 from aiayn_keras.backend.kernels import (
@@ -27,18 +33,21 @@ from aiayn_keras.backend.kernels import (
     initial_length,
     pack_kernel,
     project_together,
+    rounds_products,
     swap_heads,
     take,
     take_in_rows,
 )
 from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
 from aiayn_keras.backend.randomness import drop, seed_torch_dropout
+from aiayn_keras.backend.weights_snapshot import WeightsSnapshot
 
 __all__ = [
     "CompiledFunctions",
     "Devices",
     "DevicesError",
     "GraphTokenizer",
+    "WeightsSnapshot",
     "append_position",
     "backend_name",
     "begin_computing",
@@ -51,6 +60,7 @@ __all__ = [
     "drop",
     "float32_matmul",
     "float32_matmul_transposed",
+    "has_accelerator",
     "in_parallel",
     "initial_length",
     "mean_over_replicas",
@@ -60,6 +70,7 @@ __all__ = [
     "project_together",
     "projected_cross_entropy",
     "projects_in_loss",
+    "rounds_products",
     "run_one_operation_at_a_time",
     "seed_torch_dropout",
     "shapes_may_change",

@@ -1,6 +1,7 @@
 """The devices and processes of a training, and the layout of weights over shared devices."""
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,6 +79,12 @@ class Devices:
     def __str__(self):
         copies = "1 copy" if self.num_models == 1 else f"{self.num_models} copies"
         return f"{copies} of the model, process {self.process + 1} of {self.num_processes}."
+
+
+@functools.cache
+def has_accelerator():
+    """True if there is a GPU or a TPU, which the backend then computes on."""
+    return any(not name.startswith("cpu:") for name in keras.distribution.list_devices())
 
 
 def open_devices(kind, model_parallel_size=1, gradient_accumulation_steps=1):

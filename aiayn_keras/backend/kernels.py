@@ -6,6 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
+_BFLOAT16_PRODUCTS = "auto_mixed_precision_onednn_bfloat16"
+"""Name of TensorFlow's option."""
+
 
 def bfloat16_products():
     """A context in which TensorFlow compiles matrix products, and nothing else, in bfloat16.
@@ -22,7 +25,16 @@ def bfloat16_products():
             "Products in bfloat16 alone need the TensorFlow backend. Received: "
             f'{keras.config.backend()}, where the precision "mixed_bfloat16" comes closest to it.'
         )
-    return _set_tensorflow_option("auto_mixed_precision_onednn_bfloat16")
+    return _set_tensorflow_option(_BFLOAT16_PRODUCTS)
+
+
+def rounds_products():
+    """True within `bfloat16_products`."""
+    if keras.config.backend() != "tensorflow":
+        return False
+    import tensorflow as tf
+
+    return tf.config.optimizer.get_experimental_options().get(_BFLOAT16_PRODUCTS, False)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from aiayn_keras.backend import begin_computing
 from aiayn_keras.decoding.attention_maps import cross_attention_scores
 from aiayn_keras.decoding.beam_search import start_search
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
+from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.text_batches import pad_batch, tokenize
 from aiayn_keras.decoding.translating import TranslationSearch
 
@@ -120,6 +122,28 @@ class SearchRecord:
     length_penalty_offset: int
     key_dim: int
     cache_width: int
+
+
+def options_to_record(beam_counts, length_penalties, search_options):
+    """Makes the options of `record_search`: each number of beams with each length penalty.
+
+    Args:
+        beam_counts: List of numbers of beams.
+        length_penalties: List of exponents α.
+        search_options: Dictionary of the other fields of `SearchOptions`.
+
+    Raises:
+        ValueError: If a list is empty or none, or options are out of range.
+    """
+    if not all(isinstance(x, Sequence) and x for x in (beam_counts, length_penalties)):
+        raise ValueError(
+            "`beam_counts` and `length_penalties` must be lists of at least one value each. "
+            f"Received: beam_counts={beam_counts}, length_penalties={length_penalties}."
+        )
+    return [
+        [SearchOptions(num_beams, alpha, **search_options) for alpha in length_penalties]
+        for num_beams in beam_counts
+    ]
 
 
 def record_search(backbone, tokenizer, source, options, progress=None):

@@ -1,6 +1,8 @@
 """Exports: the model as files for use without this package, one file per format."""
 
+from aiayn_keras.decoding.engines import ENGINES
 from aiayn_keras.export.ctranslate2 import export_ctranslate2
+from aiayn_keras.export.ctranslate2_engine import CTranslate2Engine, CTranslate2Int8Engine
 from aiayn_keras.export.hf_marian import export_hf_marian
 from aiayn_keras.export.litert import export_litert
 from aiayn_keras.export.onnx import export_onnx
@@ -15,6 +17,8 @@ TransformerSeq2SeqLM.exporters["hf_marian"] = export_hf_marian
 TransformerSeq2SeqLM.exporters["onnx"] = export_onnx
 TransformerSeq2SeqLM.exporters["openvino"] = export_openvino
 TransformerSeq2SeqLM.exporters["litert"] = export_litert
+ENGINES["ctranslate2"] = CTranslate2Engine
+ENGINES["ctranslate2-int8"] = CTranslate2Int8Engine
 
 __all__ = [
     "UnsupportedGraphError",

@@ -24,6 +24,12 @@ _QUANTIZATIONS = (
     "bfloat16",
     "float32",
 )
+ACTIVATIONS = {
+    keras.activations.relu: "RELU",
+    keras.activations.silu: "SWISH",
+    keras.activations.gelu: "GELU",  # without approximation, as Keras' own default
+}
+"""CTranslate2's names of the activations that it has."""
 
 
 def export_ctranslate2(model, filepath, quantization=None):
@@ -154,18 +160,13 @@ def _build_spec(backbone, tokenizer):
 def _activation(function):
     import ctranslate2
 
-    names = {
-        keras.activations.relu: "RELU",
-        keras.activations.silu: "SWISH",
-        keras.activations.gelu: "GELU",  # without approximation, as Keras' own default
-    }
-    if function not in names:
+    if function not in ACTIVATIONS:
         raise ValueError(
             "CTranslate2 runs the activations "
-            f"{', '.join(known.__name__ for known in names)}. "
+            f"{', '.join(known.__name__ for known in ACTIVATIONS)}. "
             f"Received: {getattr(function, '__name__', function)!r}."
         )
-    return ctranslate2.specs.Activation[names[function]]
+    return ctranslate2.specs.Activation[ACTIVATIONS[function]]
 
 
 def _fill_block(spec, block):

@@ -1,7 +1,6 @@
 """The translation model: a backbone with its tied output projection, trained and searched."""
 
 import functools
-from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,7 +20,8 @@ from aiayn_keras.common.weight_files import (
 )
 from aiayn_keras.decoding.attention_maps import alignments, compute_attention_maps
 from aiayn_keras.decoding.beam_sampler import BeamSampler, generate_tokens, until_end
-from aiayn_keras.decoding.recording import record_search
+from aiayn_keras.decoding.engines import AUTO, ModelEngines
+from aiayn_keras.decoding.recording import options_to_record, record_search
 from aiayn_keras.decoding.scoring import score_texts, token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import TranslationSearch
@@ -96,6 +96,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         self.backbone = backbone
         self.preprocessor = preprocessor
         self._compiled_functions = CompiledFunctions()
+        self._engines = ModelEngines()
         self._generate_variables = None
 
         # === Functional Model ===
@@ -205,6 +206,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         batch_size=64,
         long_text="error",
         progress=None,
+        engine=AUTO,
         **search_options,
     ):
         """Translates texts by beam search.
@@ -221,6 +223,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
             batch_size: Number of texts searched together. It does not change translations.
             long_text: `"error"`, `"split"` by sentences, or `"cut"`, for too long texts.
             progress: Function of the number of texts newly done, first those without words.
+            engine: The program that searches: `"keras"`, `"ctranslate2"`, `"ctranslate2-int8"`, or
+                `"auto"`, CTranslate2 on CPUs where it finds what Keras does; see docs/devices.md.
             **search_options: The other fields of `SearchOptions`, such as `num_return_sequences`,
                 `max_length`, and `length_penalty_offset=0` for other toolkits' length penalty.
 
@@ -246,7 +250,9 @@ class TransformerSeq2SeqLM(TrainingSteps):
             [texts] if is_single else texts,
             long_text,
             search,
-            functools.partial(self._find_batch, models, search),
+            self._engines.find(
+                engine, models, options, functools.partial(self._find_batch, models, search)
+            ),
             batch_size=batch_size,
             prefixes=prefixes,
             align=self._compiled("align", alignments) if return_alignments else None,
@@ -358,15 +364,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             ValueError: For a text without words or too long for the model, no beam count or no
                 exponent, options out of range, or if there is no translation.
         """
-        if not all(isinstance(x, Sequence) and x for x in (beam_counts, length_penalties)):
-            raise ValueError(
-                "`beam_counts` and `length_penalties` must be lists of at least one value each. "
-                f"Received: beam_counts={beam_counts}, length_penalties={length_penalties}."
-            )
-        options = [
-            [SearchOptions(num_beams, alpha, **search_options) for alpha in length_penalties]
-            for num_beams in beam_counts
-        ]
+        options = options_to_record(beam_counts, length_penalties, search_options)
         return record_search(self.backbone, self._tokenizer, source, options, progress)
 
     def export(self, filepath, format="saved_model", **options):

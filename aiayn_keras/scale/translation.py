@@ -9,6 +9,7 @@ from aiayn_keras.common.bad_lines import BadLine
 from aiayn_keras.common.files import digest_of_file
 from aiayn_keras.common.text_files import chunk_rows, without_breaks
 from aiayn_keras.data.token_shards import facts_of
+from aiayn_keras.decoding.engines import AUTO
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translating import NoTranslationError
 from aiayn_keras.models import TransformerSeq2SeqLM
@@ -34,6 +35,7 @@ def translate_files(
     engine=None,
     column="text",
     part_bytes=PART_BYTES,
+    search_engine=AUTO,
     **options,
 ):
     """Translates all lines of files into a folder, which may be in an object store.
@@ -50,6 +52,7 @@ def translate_files(
         engine: The `Engine`, by default one process. Each worker loads the model once.
         column: Name of the column of Parquet files.
         part_bytes: As in `plan_parts`.
+        search_engine: The `engine` of `TransformerSeq2SeqLM.translate`.
         **options: Options of the search, as in `TransformerSeq2SeqLM.translate`.
 
     Returns:
@@ -62,6 +65,8 @@ def translate_files(
         FolderInUseError: If another process is working on the job.
     """
     output, model_folder = absolute(output), absolute(model_folder)
+    if search_engine != AUTO:
+        options["engine"] = search_engine
     files, parts = plan_parts([pattern], part_bytes, left_out=output)
     job = Job(output, parts)
     description = {

@@ -1,0 +1,51 @@
+"""Changed weights are told from unchanged ones, however they change."""
+
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.backend import WeightsSnapshot
+
+CHANGES = {
+    "assign": lambda variable: variable.assign(np.full((2, 3), 2.0, "float32")),
+    "assign_add": lambda variable: variable.assign_add(np.ones((2, 3), "float32")),
+    "the same values": lambda variable: variable.assign(variable.numpy()),
+}
+
+
+@pytest.fixture(name="variables")
+def two_variables():
+    return [keras.Variable(np.ones((2, 3), "float32")) for _ in range(2)]
+
+
+def test_unchanged_weights_are_current(variables):
+    snapshot = WeightsSnapshot(variables)
+    for variable in variables:  # reading changes nothing
+        keras.ops.sum(variable)
+    assert snapshot.is_current(variables)
+    assert snapshot.is_current(variables)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_one_variable_is_seen(variables, name):
+    snapshot = WeightsSnapshot(variables)
+    CHANGES[name](variables[1])
+    assert not snapshot.is_current(variables)
+    assert WeightsSnapshot(variables).is_current(variables)
+
+
+def test_other_variables_are_not_current(variables):
+    snapshot = WeightsSnapshot(variables)
+    copies = [keras.Variable(variable.numpy()) for variable in variables]
+    assert not snapshot.is_current(copies)
+    assert not snapshot.is_current(variables[:1])
+
+
+def test_steps_of_an_optimizer_are_seen():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.compile("sgd", "mse")
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
+    for _ in range(3):
+        snapshot = WeightsSnapshot(model.variables)
+        model.fit(x, y, verbose=0)
+        assert not snapshot.is_current(model.variables)

@@ -1,0 +1,187 @@
+"""CTranslate2 as an engine: the translations of our search, or a refusal that says why."""
+
+import importlib.util
+import threading
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.decoding.engines import EngineError, choose_engine
+from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.export.ctranslate2_engine import CTranslate2Engine
+from aiayn_keras.models import TransformerSeq2SeqLM
+from tests.cli.command import run
+from tests.export.random_model import build_random_model
+from tests.helpers import assert_close
+
+pytest.importorskip("ctranslate2")
+
+FOLDER = Path(__file__).parents[2] / "saved_models" / "tatoeba_en_es_keras"
+TEXTS = [
+    "I was waiting for you to get here.",
+    "The girl is happy.",
+    "Where is the “kitchen”?",
+    "I like tea. 😀",
+    "He bought two tickets for 442 dollars, and she paid for both of them.",
+    "water",
+    "…",
+    "",
+    "THE CAT SLEEPS.",
+    "Nobody knew what had happened the night before the trial began.",
+]
+SEARCHES = {
+    "defaults": {},
+    "n-best": {"num_return_sequences": 4},
+    "without penalty": {"length_penalty": 0.0},
+    "n-best without penalty": {"length_penalty": 0.0, "num_return_sequences": 3},
+    "of other toolkits": {"length_penalty": 1.0, "length_penalty_offset": 0},
+    "greedy": {"num_beams": 1},
+    "eight beams": {"num_beams": 8, "min_length": 0},
+    "cut short": {"max_length": 4},
+    "prefixes": {"prefixes": ["El"] * len(TEXTS)},
+    "alignments": {"return_alignments": True},
+    "small batches": {"batch_size": 3},
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return TransformerSeq2SeqLM.from_preset(str(FOLDER))
+
+
+@pytest.fixture
+def automatic(monkeypatch):
+    """Undo the fixture of all tests that keeps `auto` from this engine."""
+    monkeypatch.setattr(CTranslate2Engine, "is_automatic", True)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_translations_and_scores_are_those_of_our_search(model, name):
+    options = SEARCHES[name]
+    ours = model.translate(TEXTS, engine="keras", **options)
+    theirs = model.translate(TEXTS, engine="ctranslate2", **options)
+    for one, other in zip(ours, theirs, strict=True):
+        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
+        for a, b in zip(one.hypotheses, other.hypotheses, strict=True):
+            assert_close([a.score, a.normalized_score], [b.score, b.normalized_score], 1e-5, 1e-4)
+        if one.alignment is not None:
+            assert_close(one.alignment, other.alignment, atol=1e-4)
+
+
+def test_int8_translates_nearly_the_same(model):
+    ours = model.translate(TEXTS)
+    rounded = model.translate(TEXTS, engine="ctranslate2-int8")
+    same = [one.text == other.text for one, other in zip(ours, rounded, strict=True)]
+    assert sum(same) >= len(TEXTS) - 2
+    scores = [[each.score for each in found] for found in (ours, rounded)]
+    assert scores[0] != scores[1]
+
+
+def test_changed_weights_are_noticed():
+    model = TransformerSeq2SeqLM.from_preset(str(FOLDER))
+    before = model.translate(TEXTS[:2], engine="ctranslate2")
+    table = model.backbone.token_embedding.embeddings
+    table.assign(np.roll(keras.ops.convert_to_numpy(table), 7, axis=0))
+    ours, theirs = (model.translate(TEXTS[:2], engine=e) for e in ("keras", "ctranslate2"))
+    assert [each.text for each in theirs] == [each.text for each in ours]
+    assert [each.text for each in theirs] != [each.text for each in before]
+
+
+def test_threads_may_translate_at_once(model):
+    expected, found = [each.text for each in model.translate(TEXTS)], [None] * 4
+
+    def work(i):
+        found[i] = [each.text for each in model.translate(TEXTS, engine="ctranslate2")]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 4
+
+
+@pytest.mark.usefixtures("automatic")
+def test_auto_is_ctranslate2_where_it_finds_the_same(model):
+    for options in (SearchOptions(), SearchOptions(num_return_sequences=3, max_length=9)):
+        assert choose_engine("auto", (model,), options) == "ctranslate2"
+
+
+REFUSED = {
+    "ensembles": (2, {}),
+    "constraint": (1, {"constraint": "brackets"}),
+    "coverage_penalty": (1, {"coverage_penalty": 0.1}),
+    "no_repeat_ngram_size": (1, {"no_repeat_ngram_size": 3}),
+    "min_length": (1, {"min_length": 2}),
+    "length_penalty": (1, {"length_penalty": 1.5}),
+}
+
+
+@pytest.mark.usefixtures("automatic")
+@pytest.mark.parametrize("reason", REFUSED)
+def test_other_searches_are_ours_or_refused(model, reason):
+    number, fields = REFUSED[reason]
+    models, options = (model,) * number, SearchOptions(**fields)
+    assert choose_engine("auto", models, options) == "keras"
+    with pytest.raises(EngineError, match=f"^The engine ctranslate2 cannot be used: .*{reason}"):
+        choose_engine("ctranslate2", models, options)
+
+
+class OwnLayer(keras.layers.Layer):
+    """A part that CTranslate2 does not know."""
+
+    def call(self, x):
+        return x
+
+
+@pytest.mark.usefixtures("automatic")
+def test_other_models_are_ours_or_refused(model, monkeypatch):
+    tokenizer = model.preprocessor.tokenizer
+
+    def check(other, reason):
+        assert choose_engine("auto", (other,), SearchOptions()) == "keras"
+        with pytest.raises(EngineError, match=reason):
+            choose_engine("ctranslate2", (other,), SearchOptions())
+
+    check(build_random_model(tokenizer, 1, key_dim=5), "heads of width")
+    check(build_random_model(tokenizer, 1, activation="elu"), "activation")
+    half = TransformerSeq2SeqLM.from_preset(str(FOLDER), dtype="mixed_bfloat16")
+    check(half, "computes in bfloat16")
+    blocks = model.backbone._flatten_layers
+    monkeypatch.setattr(model.backbone, "_flatten_layers", lambda: [*blocks(), OwnLayer()])
+    check(model, "parts of your own: OwnLayer")
+
+
+@pytest.mark.usefixtures("automatic")
+def test_without_the_package_our_search_searches(model, monkeypatch):
+    find_spec = importlib.util.find_spec
+
+    def not_installed(name, *arguments):
+        """Test double of an environment without CTranslate2."""
+        return None if name == "ctranslate2" else find_spec(name, *arguments)
+
+    monkeypatch.setattr(importlib.util, "find_spec", not_installed)
+    assert choose_engine("auto", (model,), SearchOptions()) == "keras"
+    with pytest.raises(EngineError, match=r"pip install 'aiayn-keras\[fast\]'"):
+        model.translate("water", engine="ctranslate2")
+
+
+def test_an_unknown_engine_is_refused(model):
+    with pytest.raises(EngineError, match="one of auto, keras, ctranslate2, ctranslate2-int8"):
+        model.translate("water", engine="marian")
+
+
+def test_the_command_says_which_engine_searches(tmp_path):
+    source = tmp_path / "source.txt"
+    source.write_text("water\nThe girl is happy.\n", encoding="utf-8")
+    results = {
+        engine: run("translate", FOLDER, "--input", source, "--engine", engine)
+        for engine in ("keras", "ctranslate2")
+    }
+    assert results["keras"].stdout == results["ctranslate2"].stdout
+    assert "ctranslate2 searches; --engine keras" in results["ctranslate2"].stderr
+    assert "searches" not in results["keras"].stderr
+    arguments = "evaluate", FOLDER, "--source", source, "--reference", source, "--json"
+    assert '"engine": "ctranslate2"' in run(*arguments, "--engine", "ctranslate2").stdout
