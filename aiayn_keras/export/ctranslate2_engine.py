@@ -26,7 +26,9 @@ nothing can have a greater log-probability than the best."""
 _MAX_LENGTH_PENALTY = 1.0
 """Up to here, CTranslate2 has finished what wins by the time it stops."""
 _MIN_ROWS = 4
-"""Fewer sentences than these are searched by all cores together, more of them by one core each."""
+"""From so many sentences on, each core searches for some of them."""
+_SMALL_HIDDEN_DIM = 256
+"""Maximum width of a model whose products are too small to be shared by cores."""
 
 
 class CTranslate2Engine(Engine):
@@ -96,11 +98,14 @@ class CTranslate2Engine(Engine):
         sources = [[self._pieces[i] for i in row] for row in rows]
         num_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
         is_batch = len(rows) >= _MIN_ROWS
+        is_small = self._model.backbone.hidden_dim <= _SMALL_HIDDEN_DIM
         variables, num_found = self._model.backbone.variables, options.num_return_sequences
         is_ranked = options.length_penalty > 0 or num_found > 1
         patience = _PATIENCE if is_ranked else 1
         while True:
-            translator, snapshot = self._translator(num_cores if is_batch else 1, num_cores)
+            translator, snapshot = self._translator(
+                1 if is_batch or is_small else num_cores, num_cores
+            )
             is_current = self._watch.submit(snapshot.is_current, variables)  # takes a millisecond
             results = translator.translate_batch(
                 sources,
@@ -121,8 +126,8 @@ class CTranslate2Engine(Engine):
                 if self._snapshot is snapshot:
                     self._snapshot = None
 
-    def _translator(self, num_batches, num_cores):
-        """The `ctranslate2.Translator` that has all cores for a number of batches at a time.
+    def _translator(self, cores_per_batch, num_cores):
+        """The `ctranslate2.Translator` that searches for a batch with some of the cores.
 
         Returns:
             The translator, and the `WeightsSnapshot` that it was made from.
@@ -133,16 +138,16 @@ class CTranslate2Engine(Engine):
             if self._snapshot is None:
                 self._translators = {}
                 self._snapshot = WeightsSnapshot(self._model.backbone.variables)
-            if num_batches not in self._translators:
+            if cores_per_batch not in self._translators:
                 with tempfile.TemporaryDirectory(prefix="ctranslate2-") as name:
                     folder = export_ctranslate2(self._model, Path(name) / "model")
-                    self._translators[num_batches] = ctranslate2.Translator(
+                    self._translators[cores_per_batch] = ctranslate2.Translator(
                         str(folder),
                         compute_type=self.compute_type,
-                        inter_threads=num_batches,
-                        intra_threads=num_cores // num_batches,
+                        inter_threads=num_cores // cores_per_batch,
+                        intra_threads=cores_per_batch,
                     )
-            return self._translators[num_batches], self._snapshot
+            return self._translators[cores_per_batch], self._snapshot
 
     def _read(self, result, limit, options, ids, log_probs):
         """Fills in the hypotheses of a sentence; returns False if they may differ from ours."""
