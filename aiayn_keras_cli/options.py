@@ -153,6 +153,11 @@ def require_model_folder(folder):
         reason = "it does not exist"
     elif is_unfinished(folder):
         reason = "its training is not finished: resume it with `aiayn-keras train`"
+    elif (folder / "models.config").is_file():
+        reason = (
+            "it is a serving kit. `aiayn-keras serve` and TensorFlow Serving answer from it; here, "
+            "give the folder that it was exported from"
+        )
     elif not (folder / "task.json").is_file():
         reason = "it has no task.json; `aiayn-keras train` and `convert` create model folders"
     else:

@@ -86,6 +86,7 @@ def _time(model, point, vocabulary_size):
             min_length=point["output"],
             max_length=point["output"],
             batch_size=point["batch"],
+            engine="keras",
         )
         seconds.append(time.perf_counter() - start)
     return median(seconds[1:])

@@ -3,6 +3,7 @@
 Only public names of the package are used, so that a different version of it can run here.
 """
 
+import inspect
 import os
 
 from benchmarks.speed.batches import count_words, map_by_length
@@ -10,15 +11,28 @@ from benchmarks.speed.decode_systems import EXTRA_LENGTH, NUM_BEAMS, Translator
 
 
 def load_ours(task):
-    """`model.translate`."""
+    """`model.translate` with our own search."""
+    return _load_with_engine(task, "keras")
+
+
+def load_engine(task):
+    """`model.translate` with CTranslate2 as its engine."""
+    is_int8 = task.precision == "int8"
+    return _load_with_engine(task, f"ctranslate2{'-int8' if is_int8 else ''}")
+
+
+def _load_with_engine(task, engine):
     import keras
 
     from aiayn_keras import TransformerSeq2SeqLM
 
     if task.has_many_batches and keras.config.backend() == "tensorflow":
         use_one_core_per_batch()  # as the command `aiayn-keras translate` does
-    model = TransformerSeq2SeqLM.from_preset(task.model, dtype=task.precision)
+    dtype = "float32" if task.precision == "int8" else task.precision
+    model = TransformerSeq2SeqLM.from_preset(task.model, dtype=dtype)
     options = {"num_beams": NUM_BEAMS, "length_penalty": 0.0, "batch_size": task.batch_size}
+    if "engine" in inspect.signature(model.translate).parameters:  # older versions have one
+        options["engine"] = engine
     if task.forced_length is not None:
         options |= {"min_length": task.forced_length, "max_length": task.forced_length}
 

@@ -93,6 +93,12 @@ SYSTEMS = {
         for backend in BACKENDS
     },
     **{
+        f"engine-ctranslate2-{precision}": System(
+            f"{_OURS}:load_engine", precision, ("tensorflow", "ctranslate2"), "tensorflow"
+        )
+        for precision in ("float32", "int8")
+    },
+    **{
         f"kerashub-{backend}-float32": System(
             f"{_OURS}:load_kerashub", "float32", (backend,), backend
         )

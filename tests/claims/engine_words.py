@@ -41,7 +41,7 @@ def engine_answers(folder, words):
 
 def our_answers(model, words):
     """The converted model's best hypotheses and their scores."""
-    found = model.translate([" ".join(tokens) for tokens in words], NUM_BEAMS, 0.0)
+    found = model.translate([" ".join(tokens) for tokens in words], NUM_BEAMS, 0.0, engine="keras")
     return [each.text for each in found], [each.score for each in found]
 
 

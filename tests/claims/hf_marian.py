@@ -56,7 +56,9 @@ class Comparison:
         import keras
         import torch
 
-        targets = [translation.text for translation in self.ours.translate(texts, 1, 0.0)]
+        targets = [
+            translation.text for translation in self.ours.translate(texts, 1, 0.0, engine="keras")
+        ]
         pairs = {"encoder_text": texts, "decoder_text": targets}
         arrays = {
             name: keras.ops.convert_to_numpy(array)

@@ -96,7 +96,7 @@ def main(model_folder, source, limit, max_input_length):
     texts = [line.strip() for line in source if line.strip()][:limit]
     model = TransformerSeq2SeqLM.from_preset(str(model_folder), dtype="float32")
     start = time.perf_counter()
-    found = model.translate(texts, num_beams=1, length_penalty=0.0, batch_size=1)
+    found = model.translate(texts, num_beams=1, length_penalty=0.0, batch_size=1, engine="keras")
     click.echo(f"ours: {time.perf_counter() - start:.1f} s for {len(texts)} texts, one at a time")
     expected = [each.text for each in found]
     pairs = own_pairs(model, texts[:20], expected[:20])

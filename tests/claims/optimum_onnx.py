@@ -31,7 +31,7 @@ from transformers import AutoTokenizer
 folder, beams, texts = sys.argv[1], json.loads(sys.argv[2]), json.load(sys.stdin)
 tokenizer, model = (each.from_pretrained(folder) for each in (AutoTokenizer, ORTModelForSeq2SeqLM))
 inputs = tokenizer(texts, return_tensors="pt", padding=True)
-written = [model.generate(**inputs, num_beams=n, length_penalty=0.0) for n in beams]
+written = [model.generate(**inputs, num_beams=n, length_penalty=0.0, engine="keras") for n in beams]
 print(json.dumps([tokenizer.batch_decode(each, skip_special_tokens=True) for each in written]))
 """
 

@@ -132,7 +132,7 @@ class Comparison:
     def translate(self, texts, num_beams):
         """Translations by ours and by the library, and whether the library's have ended."""
         began = time.perf_counter()
-        found = self.ours.translate(texts, num_beams, 0.0, max_length=MAX_TOKENS)
+        found = self.ours.translate(texts, num_beams, 0.0, max_length=MAX_TOKENS, engine="keras")
         click.echo(f"{num_beams} beams: {time.perf_counter() - began:.1f} s, compiling included")
         began, expected, has_ended = time.perf_counter(), [], []
         for start in range(0, len(texts), BATCH_SIZE):

@@ -26,7 +26,7 @@ OP_LIBRARIES = ("_sentencepiece_tokenizer.so", "_state_based_sentence_breaker_op
 
 def expected_answers(model, texts, documents, num_hypotheses):
     """Returns the model's own answers: a pair of texts and scores for each signature."""
-    nbest = model.translate(texts, num_return_sequences=num_hypotheses)
+    nbest = model.translate(texts, num_return_sequences=num_hypotheses, engine="keras")
     whole = model.translate_documents(documents)
     return {
         "serving_default": ([each.text for each in nbest], [each.score for each in nbest]),

@@ -88,6 +88,7 @@ def compare(toolkit, folder):
             num_beams=int(num_beams),
             length_penalty=PENALTIES[toolkit],
             max_length=expected["most_tokens"],
+            engine="keras",
         )
         limit = expected["most_tokens"] - 1  # at which ours is made to end
         ended = [i for i, words in enumerate(theirs) if num_beams == "1" or len(words) <= limit]

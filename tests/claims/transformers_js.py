@@ -105,7 +105,10 @@ def main(model_folder, packages, source, sentences, screenshot):
     model = TransformerSeq2SeqLM.from_preset(str(model_folder))
     tokenizer, positions = model.preprocessor.tokenizer, model.backbone.max_sequence_length
     ids = [[*tokenizer(text), *tokenizer.source_ids] for text in texts]
-    wanted = [each.text for each in model.translate(texts, num_beams=1, length_penalty=0.0)]
+    wanted = [
+        each.text
+        for each in model.translate(texts, num_beams=1, length_penalty=0.0, engine="keras")
+    ]
     failed = not texts
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
