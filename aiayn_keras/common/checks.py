@@ -3,6 +3,7 @@
 import numbers
 from collections.abc import Sequence
 
+import numpy as np
 import pydantic
 
 
@@ -46,7 +47,7 @@ def check_texts(name, texts):
 
     Args:
         name: Name of the argument, for the error.
-        texts: List or tuple of strings.
+        texts: List, tuple or one-dimensional array of strings.
 
     Raises:
         ValueError: If `texts` is anything else, or a string cannot be encoded in UTF-8.
@@ -61,7 +62,9 @@ def check_texts(name, texts):
 
 
 def check_list(name, values, content):
-    """Returns a list or tuple as a new list; raises `ValueError` for anything else."""
+    """Returns a list, tuple or one-dimensional array as a list, or raises a `ValueError`."""
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        values = values.tolist()
     if not isinstance(values, Sequence) or isinstance(values, str | bytes | bytearray):
         raise ValueError(f"`{name}` must be a list of {content}. Received: {values!r:.60}.")
     return list(values)

@@ -51,7 +51,7 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf, is_cut=Fa
         ValueError: For a single string, or anything but a sequence of Unicode strings.
         TextTooLongError: For a text with too many tokens, unless `is_cut`.
     """
-    texts = check_texts(argument, texts.tolist() if isinstance(texts, np.ndarray) else texts)
+    texts = check_texts(argument, texts)
     # No rule of a SentencePiece model can name this character, which no text needs.
     texts = [text.replace("\0", "") for text in texts]
     sequences = [[*ids, *tokenizer.source_ids] for ids in tokenizer(texts)]

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from aiayn_keras.backend import float32_matmul_transposed, project_together
+from aiayn_keras.common.checks import check_integer
 from aiayn_keras.layers.add_norm import Dropout
 from aiayn_keras.layers.masks import check_attention_mask, check_padding_mask, join_masks
 
@@ -15,6 +16,7 @@ MASKED_SCORE = -3e4
 # Half of Glorot's variance for queries, keys and values, as if the three were one matrix. The
 # paper names no initialization; fairseq and PyTorch start the same way, and with the full variance
 # deep post-norm encoders tend to give every position the same output.
+_MAX_SIZE = 1 << 20
 _PROJECTION_SCALE = 0.5
 
 
@@ -91,9 +93,11 @@ class MultiHeadAttention(keras.layers.Layer):
         weights `(B, H, T, S)`. A query that may attend to nothing attends to everything evenly.
 
     Raises:
-        ValueError: For a mask of floats, or one whose rank or shape does not fit; for a `query` or
-            `memory` that has not three axes; for `return_attention_scores` in a subclass that
-            attends in its own way and does not say in `weights_of` how.
+        TypeError: For a number of heads or a width that is not an integer.
+        ValueError: For one that is not positive; for a mask of floats, or one whose rank or shape
+            does not fit; for a `query` or `memory` that has not three axes; for
+            `return_attention_scores` in a subclass that attends in its own way and does not say in
+            `weights_of` how.
 
     Example:
         >>> attention = MultiHeadAttention(num_heads=3, key_dim=4)
@@ -104,9 +108,11 @@ class MultiHeadAttention(keras.layers.Layer):
     def __init__(self, num_heads, key_dim, value_dim=None, use_bias=False, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.value_dim = key_dim if value_dim is None else value_dim
+        self.num_heads = check_integer("num_heads", num_heads, 1, _MAX_SIZE)
+        self.key_dim = check_integer("key_dim", key_dim, 1, _MAX_SIZE)
+        self.value_dim = self.key_dim
+        if value_dim is not None:
+            self.value_dim = check_integer("value_dim", value_dim, 1, _MAX_SIZE)
         self.use_bias = use_bias
         self.dropout = dropout
 

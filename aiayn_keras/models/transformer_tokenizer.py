@@ -166,6 +166,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             ValueError: For an id that the vocabulary does not have, or anything but integers.
         """
         try:
+            if _holds_text(inputs):  # KerasHub would join pieces, too
+                raise TypeError("text")
             return super().detokenize(inputs, *args, **kwargs)
         except (IndexError, TypeError) as error:
             raise ValueError(
@@ -328,6 +330,14 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             source_end=self.source_end,
             copy_without_letters=self.copy_without_letters,
         )
+
+
+def _holds_text(inputs):
+    """True for a string, or a list or array that holds one."""
+    if isinstance(inputs, list | tuple):
+        return any(map(_holds_text, inputs))
+    kind = getattr(getattr(inputs, "dtype", None), "kind", None)
+    return isinstance(inputs, str | bytes) or kind in ("U", "S")
 
 
 def _sentences(texts):

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from aiayn_keras.common.checks import check_integer, check_number
+from aiayn_keras.common.checks import check_integer, check_number, check_texts
 
 
 def test_numbers_come_back_in_their_python_type():
@@ -33,3 +33,9 @@ def test_what_is_no_integer_is_refused(value):
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(TypeError, match=r"`x` must be a number\. Received: x="):
         check_number("x", value, 1, 5)
+
+
+def test_texts_may_be_an_array():
+    assert check_texts("texts", np.array(["a", "b"])) == ["a", "b"]
+    with pytest.raises(ValueError, match="`texts` must be a list of strings"):
+        check_texts("texts", np.array([["a"]]))

@@ -209,3 +209,12 @@ def test_config_round_trip():
     }
     assert given.items() <= config.items()
     assert MultiHeadAttention(H, K).get_config()["value_dim"] == K
+
+
+@pytest.mark.parametrize("name", ["num_heads", "key_dim", "value_dim"])
+def test_sizes_that_make_no_layer_are_refused_by_name(name):
+    sizes = {"num_heads": 2, "key_dim": 3, "value_dim": 4}
+    with pytest.raises(ValueError, match=f"`{name}` must be at least 1"):
+        MultiHeadAttention(**{**sizes, name: 0})
+    with pytest.raises(TypeError, match=f"`{name}` must be an integer"):
+        MultiHeadAttention(**{**sizes, name: 2.0})

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import keras
 import keras_hub
+import numpy as np
 import pytest
 import sentencepiece
 
@@ -274,3 +275,9 @@ def test_ids_that_do_not_exist_are_refused(tokenizer, ids):
     size = tokenizer.vocabulary_size()
     with pytest.raises(ValueError, match=f"`inputs` must be token ids from 0 to {size - 1}"):
         tokenizer.detokenize(ids)
+
+
+@pytest.mark.parametrize("inputs", [["a"], "a", [["a", "b"]], np.array(["a"]), [b"a"]])
+def test_pieces_are_not_token_ids(tokenizer, inputs):
+    with pytest.raises(ValueError, match="`inputs` must be token ids from 0"):
+        tokenizer.detokenize(inputs)
