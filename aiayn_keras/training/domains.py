@@ -1,4 +1,4 @@
-"""What a fine-tuning gained on its own text, and what it cost on the text that it must remember."""
+"""The gain of a fine-tuning on its own text, and its cost on the text that it must remember."""
 
 import logging
 from typing import NamedTuple

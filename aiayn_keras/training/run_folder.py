@@ -221,7 +221,7 @@ _Score = Annotated[float, Field(ge=0.0, le=100.1, allow_inf_nan=False)]
 
 
 class DomainFigures(pydantic.BaseModel):
-    """What a fine-tuning changed on one text: scores of the initial model and of the result.
+    """Scores of a fine-tuning on one text: those of the initial model and of the result.
 
     Attributes:
         text: Name of the text.
