@@ -43,7 +43,6 @@ import keras
 import matplotlib.pyplot as plt
 import numpy as np
 from keras import ops
-from keras.initializers import RandomNormal
 
 import aiayn_keras as ak
 from aiayn_keras import layers
@@ -422,6 +421,8 @@ print(f"picked {shown[1, at[1]]}; the query is its partner, {query[1]}; the answ
 # There are three ways to score; q is (B, 1, d_k), k is (B, S, d_k).
 
 # %%
+from keras.initializers import RandomNormal
+
 scorings = {
     "dot / √d_k": lambda q, k, v: ops.sum(q * k, axis=-1) / k.shape[-1] ** 0.5,
     "dot, no root": lambda q, k, v: ops.sum(q * k, axis=-1),

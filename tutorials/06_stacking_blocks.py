@@ -207,6 +207,7 @@ class KnownDropout(keras.layers.Layer):
         return dropout(x, self.keep, rate=0.1)
 
 
+# %%
 keep = np.random.random(x.shape) >= 0.1
 print(f"{(~keep).sum()} of {keep.size} numbers will be dropped")
 

@@ -399,6 +399,8 @@ for (name, times), marker, color, slope in zip(
     left.loglog(lengths, guide, ":", color="#777777")
     left.text(lengths[2], 0.85 * guide[2], f"slope {slope}", color="#555555", va="top")
     right.plot(lengths, per_piece[name], marker=marker, color=color, label=name)
+
+# %%
 last = np.log(lengths[-1] / lengths[-2])
 slopes = {name: np.log(times[-1] / times[-2]) / last for name, times in measured.items()}
 print("slope between the last two points:", {name: f"{x:.1f}" for name, x in slopes.items()})
@@ -408,7 +410,9 @@ left.set_xticks(lengths, lengths)
 left.set_xticks([], minor=True)
 left.set(xlabel="pieces in each sentence", ylabel=f"seconds for {B} sentences, one core")
 left.margins(y=0.12)
-right.set(xlabel="pieces in each sentence", ylabel="milliseconds for a piece, on average", ylim=(0, None))
+right.set(
+    xlabel="pieces in each sentence", ylabel="milliseconds for a piece, on average", ylim=(0, None)
+)
 for axes in (left, right):
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left")

@@ -179,7 +179,9 @@ for n in (3, 9, 27, 81):
 def multiply_adds(n):
     return {
         "self-attention": 2 * n * n * D + 4 * n * D * D,  # QKᵀ and weights·V; four projections
-        "recurrent": 3 * n * (D * D + D * D),  # GRU: two gates and a candidate, from input and state
+        "recurrent": 3
+        * n
+        * (D * D + D * D),  # GRU: two gates and a candidate, from input and state
         "convolutional": k * n * D * D,
     }
 

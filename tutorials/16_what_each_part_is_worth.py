@@ -184,6 +184,7 @@ from matplotlib.figure import Figure
 
 from aiayn_keras.plotting import COLORS
 
+# %%
 figure = Figure(figsize=(7.5, 2.8), layout="constrained")
 axes = figure.subplots()
 axes.hist(greatest, bins=np.arange(0, 4, 0.1), color="#BBBBBB")
