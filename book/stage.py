@@ -39,7 +39,8 @@ def text_pages():
         texts[place] = lead_out(text, place, staged)
     if solutions:
         texts[LIST_OF_SOLUTIONS] = (
-            "# Solutions\n\nOne page for each lesson; the code of every answer is folded until you open it.\n"
+            "# Solutions\n\n"
+            "One page for each lesson; the code of every answer is folded until you open it.\n"
             + contents([Path(path).name for path in solutions], hidden=False)
         )
         texts["index.md"] += contents([LIST_OF_SOLUTIONS])

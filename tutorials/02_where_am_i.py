@@ -182,8 +182,8 @@ assert np.isclose(products[0, 0], D / 2)
 # So much for the encodings as they are. Attention compares them only after it has multiplied them
 # by its matrices W_Q and W_K, and these can undo it.
 #
-# **Predict:** with two random matrices, is the product of positions 0 and 1 that of positions 50 and
-# 51?
+# **Predict:** with two random matrices, is the product of positions 0 and 1 still that of positions
+# 50 and 51?
 
 # %%
 W_Q, W_K = np.random.default_rng(1).normal(size=(2, D, D)) / np.sqrt(D)

@@ -55,7 +55,7 @@ draw_architecture("scores", "weights", "weighted_values")
 # %% [markdown]
 # ## One word, two meanings
 #
-# *He caught a fly* and *they fly home*: the piece `▁fly` is the same, and so is its embedding, the
+# *There is a fly* and *birds fly*: the piece `▁fly` is the same, and so is its embedding, the
 # vector that enters the model. Only its neighbours tell the two apart.
 #
 # **Predict:** the included model translates both. After its encoder, is the vector of `▁fly` still
@@ -63,9 +63,9 @@ draw_architecture("scores", "weights", "weighted_values")
 
 # %%
 model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
-pairs = [("There is a fly in my soup.", "mosca"), ("Birds fly south in winter.", "vuelan")]
+sentences = ["There is a fly in my soup.", "Birds fly south in winter."]
 tokenizer, vectors = model.preprocessor.tokenizer, []
-for sentence, word in pairs:
+for sentence in sentences:
     ids = np.array([tokenizer(sentence)])
     memory = ops.convert_to_numpy(model.backbone.encode(ids, np.ones_like(ids)))[0]
     vectors.append(memory[ids[0].tolist().index(tokenizer.token_to_id("▁fly"))])
@@ -75,15 +75,16 @@ print(f"cosine of the two vectors of ▁fly: {a @ b / np.linalg.norm(a) / np.lin
 assert a @ b < 0.9 * np.linalg.norm(a) * np.linalg.norm(b)
 
 # %% [markdown]
-# No: something has mixed the neighbours into it. That is *self-attention*. Each row below is a piece
-# of the first sentence, and shows how one head of the encoder's first layer spreads a weight of 1
-# over all pieces of the same sentence.
+# No: something has mixed the neighbours into it. This is *self-attention*. Each row below is a
+# piece of the first sentence, and shows how one head of the encoder's first layer spreads a weight
+# of 1 over all pieces of the same sentence.
 
 # %%
-maps = model.attention_maps(pairs[0][0], model.translate([pairs[0][0]])[0].text)
-HEAD = 0
+maps = model.attention_maps(sentences[0], model.translate(sentences[:1])[0].text)
+head = maps.encoder[0, 0]  # layer 1, head 1
+assert [head[t].argmax() for t in range(1, len(head))] == [*range(len(head) - 1)]
 plot_attention(
-    maps.encoder[0, HEAD],
+    head,
     maps.source_tokens,
     maps.source_tokens,
     x_label="looked at",
@@ -91,7 +92,10 @@ plot_attention(
 )
 
 # %% [markdown]
-# The new vector of a piece is a *weighted sum*: of the vectors of all pieces, each multiplied by its
+# This head has learned to look one piece back: `▁fly` reads `▁a`, so it must be a noun. (The first
+# piece, with nothing before it, looks at the end.)
+#
+# The new vector of a piece is a *weighted sum* of the vectors of all pieces, each multiplied by its
 # weight in the row. As a picture, for three pieces with vectors of four numbers:
 
 # %%

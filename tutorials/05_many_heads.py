@@ -356,22 +356,27 @@ for head in range(4):
 # %% [markdown]
 # ## All three kinds
 #
-# The pictures of the paper's appendix (its Figures 3 to 5) show the *encoder's* self-attention. Here
-# are the last layer's two self-attentions. Head 3 of the encoder, then head 3 of the decoder:
+# The pictures in the paper's appendix (Figures 3 to 5) show the *encoder's* self-attention. Here
+# are the last layer's two self-attentions, first the encoder's, then the decoder's.
 #
-# **Predict:** one of the two pictures is empty above the diagonal. Which one, and why?
+# **Predict:** one of the two is empty above the diagonal. Which one, and why?
 
 # %%
-for name, tokens in (("encoder", maps.source_tokens), ("decoder", maps.target_tokens)):
-    one = getattr(maps, name)[-1, 2]
-    display(plot_attention(one, tokens, tokens, title=name, x_label="looked at", y_label="looks"))
-    print(f"{name}: {np.triu(one, 1).sum() / len(one):.0%} of the weight is on later pieces")
+for name, weights_of_kind in (("encoder", maps.encoder), ("decoder", maps.decoder)):
+    later = np.triu(weights_of_kind[-1], 1).sum(axis=(1, 2)) / weights_of_kind.shape[2]
+    print(f"{name}, weight on later pieces, head by head:", later.round(2))
 assert np.triu(maps.decoder, 1).max() == 0 < np.triu(maps.encoder, 1).max()
+tokens = maps.source_tokens
+plot_attention(maps.encoder[-1], tokens, tokens, x_label="looked at", y_label="looks")
+
+# %%
+tokens = maps.target_tokens
+plot_attention(maps.decoder[-1], tokens, tokens, x_label="looked at", y_label="piece read")
 
 # %% [markdown]
-# The decoder's: its mask hides the future (notebook 04). The encoder knows the whole sentence, so its
-# words look both ways. Cross-attention, above, is a rectangle of its own: Spanish rows, English
-# columns.
+# The decoder's: its mask hides the future (notebook 04). The encoder knows the whole sentence, so
+# its pieces look both ways. Cross-attention, further up, need not be square: it has Spanish rows
+# and English columns.
 
 # %% [markdown]
 # ## What they are needed for

@@ -605,8 +605,10 @@ assert preset.count_params() == 63_045_632
 
 # %% [markdown]
 # ### Appendix: two missing million
-
-**End of the third sitting**; the figure and the summary are below. This appendix is for those who compare with the paper, whose Table 3 says 65 million. Where are the other two? For each row we ask how many pieces V would produce the printed number.
+#
+# **End of the third sitting**; the figure and the summary are below. This appendix is for those who
+# compare with the paper, whose Table 3 says 65 million. Where are the other two? For each row we
+# ask how many pieces V would produce the printed number.
 
 # %%
 rows = {  # from Table 3: what differs from base, millions of parameters
@@ -644,8 +646,8 @@ assert sum(big.values()) == 214_171_648
 
 # %% [markdown]
 # ### Where the parameters are
-
-The bars are for V = 37,000; the diamonds are the paper's numbers.
+#
+# The bars are for V = 37,000; the diamonds are the paper's numbers.
 
 # %%
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")

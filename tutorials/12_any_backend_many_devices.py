@@ -266,8 +266,8 @@ axes.spines[["top", "right"]].set_visible(False)
 figure
 
 # %% [markdown]
-# Bars show the fastest of three updates. On your machine they will differ, and so may their ranking;
-# what does not differ is the logits.
+# The bars show the fastest of three updates. On your machine they will differ, and so may their
+# ranking; the logits will not.
 
 # %% [markdown]
 # ## In three lines

@@ -71,7 +71,8 @@ def draw_architecture(*lit):
             `"target_positions"`, `"encoder_self_attention"`, `"encoder_add_norm"`,
             `"encoder_feed_forward"`, `"decoder_self_attention"`, `"cross_attention"`,
             `"decoder_add_norm"`, `"decoder_feed_forward"`, `"memory"`, `"output_projection"`,
-            `"softmax"`, `"search"`; `"labels"`, which takes the place of the search as in training; inside each attention `"heads"`, `"scores"`, `"mask"`,
+            `"softmax"`, `"search"`; `"labels"`, which stands in place of the search, as in
+            training; inside each attention `"heads"`, `"scores"`, `"mask"`,
             `"weights"`, `"weighted_values"`, `"joined_heads"`. Several at once: `"encoder"`,
             `"decoder"`, `"token_ids"`, `"embedding"`, `"positions"`, `"feed_forward"`,
             `"add_norm"`, `"attention"`. Without names, all parts are colored.
