@@ -33,7 +33,9 @@ def text_pages():
         else lead_out((ROOT / path).read_text("utf-8"), path, staged)
         for path in files
     }
-    texts[LIST_OF_LESSONS] += contents([Path(path).name for path in found(LESSONS)])
+    texts[LIST_OF_LESSONS] += contents(
+        [*(Path(path).name for path in found(LESSONS)), "TEACHING.md"]
+    )
     for place, file in OWN_PAGES.items():
         text = (ROOT / file).read_text("utf-8").replace(REPOSITORY, repository())
         texts[place] = lead_out(text, place, staged)
