@@ -46,6 +46,7 @@ html_favicon = str(BOOK / "static/favicon.svg")
 html_context = {"default_mode": "auto"}  # light or dark as the reader's system is
 html_static_path = [str(BOOK / "static")]
 html_css_files = ["book.css"]
+html_js_files = ["book.js"]
 html_extra_path = [str(STAGED / "extra")]
 html_show_sourcelink = False
 html_copy_source = False

@@ -33,13 +33,16 @@ def text_pages():
         else lead_out((ROOT / path).read_text("utf-8"), path, staged)
         for path in files
     }
-    texts[LIST_OF_LESSONS] += contents([Path(path).name for path in found(LESSONS)])
+    texts[LIST_OF_LESSONS] += contents(
+        [*(Path(path).name for path in found(LESSONS)), "TEACHING.md"]
+    )
     for place, file in OWN_PAGES.items():
         text = (ROOT / file).read_text("utf-8").replace(REPOSITORY, repository())
         texts[place] = lead_out(text, place, staged)
     if solutions:
         texts[LIST_OF_SOLUTIONS] = (
-            "# Solutions\n\nOne page for each lesson; every answer is folded until you open it.\n"
+            "# Solutions\n\n"
+            "One page for each lesson; the code of every answer is folded until you open it.\n"
             + contents([Path(path).name for path in solutions], hidden=False)
         )
         texts["index.md"] += contents([LIST_OF_SOLUTIONS])

@@ -17,9 +17,13 @@
 #
 # **What does a trained Transformer do with a sentence?** We load an English-Spanish model, let it
 # translate, and follow the numbers from text to text: pieces, vectors, probabilities, and the
-# attention from Spanish to English. This is the whole machine of section 3 of ["Attention Is All
-# You Need"](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017), which these notebooks call
-# *the paper*; the others take it apart.
+# attention from Spanish to English. This is the whole machine that section 3 of ["Attention Is All
+# You Need"](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017) describes. These notebooks call
+# it *the paper*, and the others take the machine apart.
+#
+# *Short path, 1 of 7 · 30 minutes · you need some Python and NumPy.* Afterwards you can load a
+# model, translate with it, read its score, and say what the encoder, the decoder and attention each
+# do. The path goes on with 03 to 08.
 
 # %% tags=["colab"]
 import os
@@ -37,8 +41,8 @@ if "google.colab" in sys.modules:
 #
 # The model comes with the repository. It has two halves: the *encoder* reads the English sentence,
 # the *decoder* writes the Spanish one. Each half is a stack of *layers*, here three: steps of the
-# same form, each of which works on what the one before has made. It was trained on 114,000
-# everyday sentences, for five minutes on a GPU. Change the sentence, and run the cell again.
+# same form, each of which works on the output of the one before. It was trained on 114,000 everyday
+# sentences, for five minutes on a GPU. Change the sentence, and run the cell again.
 
 # %%
 # %matplotlib inline
@@ -51,23 +55,23 @@ translation = model.translate(["The woman is very happy today."])[0]
 print(translation.text)
 
 # %% [markdown]
-# This is what it is made of; read it from below upwards. You need not know the words in the boxes
-# yet: the notebooks 01 to 06 build each of them by hand. On the left, the encoder makes one vector
-# of each English piece (a word, or a part of one). This output of the encoder is called the
-# *memory*. On the right, every layer of the decoder looks at it while the decoder writes.
+# This is what it is made of; read it from the bottom up. You need not know the words in the boxes
+# yet: notebooks 01 to 06 build each of them by hand. On the left, the encoder makes one vector for
+# each English piece (a word, or a part of one). This output of the encoder is called the *memory*.
+# On the right, every layer of the decoder looks at it while the decoder writes.
 #
 # The letters in brackets are sizes:
 #
-# - **B** sentences are computed together, a *batch*.
+# - **B** sentences are computed together, as a *batch*.
 # - **S** is the number of pieces of the English sentence (source), **T** that of the Spanish one
-#   (target), as far as it is written.
-# - **D** numbers make the vector of a piece. So the memory is of shape (B, S, D).
-# - **V** pieces are in the vocabulary, all that the model can read and write.
+#   (target), as far as it has been written.
+# - **D** numbers make up the vector of a piece. So the memory has shape (B, S, D).
+# - **V** pieces are in the vocabulary: everything that the model can read and write.
 # - **H** and **K** belong to attention: it is computed H times side by side, in *heads*, on
 #   vectors of K numbers.
 #
-# Two letters are used twice. In `Q Kᵀ` and `Weights × V`, K and V are not sizes but matrices, the
-# *keys* and the *values* of notebook 03.
+# Two letters have two meanings. In `Q Kᵀ` and `Weights × V`, K and V are not sizes but matrices,
+# the *keys* and the *values* of notebook 03.
 
 # %%
 from drawings import draw_architecture
@@ -78,7 +82,7 @@ draw_architecture()
 # A translation carries its score: the natural logarithm of the probability that the model gives to
 # this whole Spanish sentence, counted in *nats*. A score of 0 would be certainty.
 #
-# **Predict:** among all the sentences one could write, which probability does this one get: near a
+# **Predict:** of all the sentences one could write, what probability does this one get: about a
 # fifth, a thousandth, or a millionth?
 
 # %%
@@ -86,13 +90,13 @@ import numpy as np
 
 print(f"{translation.score:.3f} nats, a probability of {np.exp(translation.score):.2f}")
 assert translation.text == "La mujer está muy feliz hoy."
-assert -4 < translation.score < 0
+assert 0.1 < np.exp(translation.score) < 0.4  # near a fifth
 assert (model.backbone.num_layers, model.backbone.num_heads) == (3, 4)
 
 # %% [markdown]
-# (It chose *está*, not *es*, for what holds today.) A model knows only what its training text
-# showed: of a text in the words of physics it makes nonsense. Here the score says so, too; but a
-# model can also be sure and wrong.
+# Near a fifth. (It chose *está*, not *es*, because this is true today, not always.) A model knows
+# only what its training text showed: it turns a sentence about physics into nonsense. Here the
+# score says so, too; but a model can also be sure and wrong.
 #
 # **Predict:** what will it write for "quarks", a word that it has never read?
 
@@ -102,7 +106,7 @@ print(f"{nonsense.text}   ({nonsense.score:.1f} nats)")
 assert nonsense.score < translation.score - 2
 
 # %% [markdown]
-# It writes *calificaciones*, marks of a pupil: "The marks transmit electric position."
+# It writes *calificaciones*, a pupil's marks: "The marks transmit electric position."
 #
 # ## What the model reads
 #
@@ -119,12 +123,12 @@ print([tokenizer.id_to_token(i) for i in source_ids])
 # %% [markdown]
 # ## What the model computes
 #
-# The encoder reads the whole source and makes the memory of it. The decoder reads the memory and
+# The encoder reads the whole source and turns it into the memory. The decoder reads the memory and
 # the translation *so far*, T pieces that begin with the start token `<s>`. At each of the T
 # positions it makes a vector of D numbers, and from that a number for each of the V pieces: the
-# greater, the more probable it is that this piece comes next. These are the *logits*, of shape (B,
-# T, V). The last step is a matrix product with E, of shape (V, D), the table of *embeddings*: one
-# vector for each piece of the vocabulary (notebook 02).
+# larger the number, the more probable it is that this piece comes next. These are the *logits*, of
+# shape (B, T, V). The last step is a matrix product with the table of *embeddings*, E, of shape (V,
+# D): one vector for each piece of the vocabulary (notebook 02).
 
 # %%
 from drawings import draw_shapes
@@ -141,7 +145,8 @@ draw_shapes(
 
 # %% [markdown]
 # Now for our one sentence, B = 1. The model wants a *padding mask* too, which is 1 for real pieces
-# and 0 for those that only fill up a shorter sentence of a batch (notebook 01); here all are real.
+# and 0 for those that only fill up the shorter sentences of a batch (notebook 01); here all are
+# real.
 
 # %%
 from keras import ops
@@ -165,7 +170,7 @@ assert logits.shape == (1, 8000)
 
 # %% [markdown]
 # T is 1 here, V is 8,000, and the one sentence of the batch has been taken out. The last row,
-# `logits[-1]`, says what follows the last piece that was read. Softmax makes probabilities of it.
+# `logits[-1]`, says what follows the last piece that was read. Softmax turns it into probabilities.
 #
 # **Predict:** "The woman is very happy today." Which pieces could begin its translation?
 
@@ -203,8 +208,9 @@ np.testing.assert_allclose(score, translation.score, atol=1e-3)
 # %% [markdown]
 # ## Where it looks
 #
-# While it writes, the decoder looks at the source by *attention*: for each piece it spreads a
-# weight of 1 over the source pieces. We take a sentence whose order of words changes.
+# While it writes, the decoder looks at the source by means of *attention*: for each piece it
+# writes, it spreads a total weight of 1 over the source pieces. We take a sentence whose word order
+# changes.
 
 # %%
 source = "The old man bought a red car last week."
@@ -213,14 +219,13 @@ print(translation.text)
 
 # %% [markdown]
 # The alignment has a row for each of the T Spanish pieces and a column for each of the S English
-# ones, the end tokens included. Each row sums to 1. A row carries the name of the piece that is
-# being *written*. (The table is the mean of the last layer's 4 heads; notebook 05 takes them
-# apart.)
+# ones, the end tokens included. Each row sums to 1, and is named after the piece that is being
+# *written*. (The table is the mean of the last layer's 4 heads; notebook 05 takes them apart.)
 #
 # In the words of notebook 03: each row comes from one *query*, the vector by which the decoder
 # asks, and each column belongs to one *key*, the vector by which an English piece is found. The
-# query is made from the pieces *before* the row's own, which is not known while it is being
-# written.
+# query is made from the pieces *before* the row's own, since that piece is not known while it is
+# being written.
 
 # %%
 source_pieces = [*map(tokenizer.id_to_token, tokenizer(source)), "</s>"]
@@ -230,9 +235,9 @@ assert translation.alignment.shape == (len(target_pieces), len(source_pieces)) =
 np.testing.assert_allclose(translation.alignment.sum(axis=1), 1, atol=1e-5)
 
 # %% [markdown]
-# Each layer and head looks in its own way. In the *attention explorer* you choose kind, layer and
-# head, and point at a word. (It is a page with its own script: it shows itself where the notebook
-# is run, not in GitHub's view. `.save("attention.html")` keeps it.)
+# Each layer and head looks in its own way. In the *attention explorer* you choose a kind of
+# attention, a layer and a head, and point at a word. (It is a page with its own script: you see it
+# where the notebook runs, not in GitHub's preview. `.save("attention.html")` keeps it.)
 
 # %%
 from aiayn_keras.plotting import attention_explorer
@@ -240,10 +245,9 @@ from aiayn_keras.plotting import attention_explorer
 attention_explorer(model.attention_maps(source, translation.text))
 
 # %% [markdown]
-# The alignment from above, which is the mean of the last layer's heads, as a picture.
+# Now the alignment from above, the mean of the last layer's heads, as a picture.
 #
-# **Predict:** words mostly follow each other alike in both languages. Where will the order be
-# another?
+# **Predict:** most words come in the same order in both languages. Where will the order differ?
 
 # %%
 from aiayn_keras.plotting import plot_attention
@@ -257,12 +261,12 @@ plot_attention(
 )
 
 # %% [markdown]
-# The dark squares go down to the right: most words follow each other in the same order. (`▁anciano`
-# stands for two pieces, *old man*, so what follows lies one column further.) The three articles
+# The dark squares run down to the right: most words come in the same order. (`▁anciano` stands for
+# two pieces, *old man*, so what follows is one column further to the right.) The three articles
 # spread their weight over several places. `▁El` looks most at *The*, `▁un` at the noun, and `▁la`,
 # which has no English article to look at, at *last*. Notebook 05 finds out what else they look for.
-# But Spanish puts the adjective behind its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo`
-# looks back; and so with *last week*, `▁semana` and `▁pasada`. Nobody told the model which words
+# But Spanish puts the adjective after its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo`
+# looks back; *last week*, `▁semana` and `▁pasada`, does the same. Nobody told the model which words
 # belong together; it learned that from sentence pairs alone.
 
 # %%
@@ -276,9 +280,9 @@ assert looked_at[7:9] == ["▁week", "▁last"]
 # %% [markdown]
 # ## In three lines
 #
-# 1. The tokenizer makes numbers of text; the encoder reads all of the source at once.
-# 2. The decoder gives, after each piece, a probability for every next piece; a search chooses.
-# 3. Attention says where the decoder looks; here it finds the order of Spanish words.
+# 1. The tokenizer turns text into numbers; the encoder reads the whole source at once.
+# 2. After each piece, the decoder gives every possible next piece a probability; a search chooses.
+# 3. Attention shows where the decoder looks; here it finds the order of the Spanish words.
 
 # %% [markdown]
 # ## Exercises
@@ -288,18 +292,17 @@ assert looked_at[7:9] == ["▁week", "▁last"]
 # %% [markdown]
 # **1.** `model.score(sources, targets)` gives the log-probability of a translation that you choose.
 # By how many nats does the model prefer "La mujer está muy feliz hoy." to the same sentence with
-# another article, "El mujer está muy feliz hoy."?
+# the wrong article, "El mujer está muy feliz hoy."?
 
 # %% [markdown]
-# **2.** How many numbers did the training have to find? Which share of them is the table of
+# **2.** How many numbers did the training have to find? What share of them is the table of
 # embeddings, with one vector of D numbers for each of the V pieces?
 
 # %% [markdown]
 # ## Your turn
 #
-# Translate a sentence of your own, draw its alignment as above, and find two words that stand in
-# the other order. Then translate the same sentence with one word misspelled: what happens to the
-# score?
+# Translate a sentence of your own, draw its alignment as above, and find two words whose order is
+# reversed. Then translate the same sentence with one word misspelled: what happens to the score?
 
 # %% tags=["your-turn"]
 # Your code here

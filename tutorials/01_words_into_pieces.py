@@ -15,10 +15,10 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/01_words_into_pieces.ipynb)
 #
-# **How does text become numbers, when a language has more words than any table has rows?** We count
+# **How does text become numbers when a language has more words than any table has rows?** We count
 # what a table of words misses, learn subword pieces by hand, and get exactly the pieces of the
-# package's tokenizer. We look at the pieces of the shipped English-Spanish model. Then we build the
-# batches that training reads: special ids, padding, and the shift to the right (paper, section
+# package's tokenizer. We look at the pieces of the included English-Spanish model. Then we build
+# the batches that training reads: special ids, padding, and the shift to the right (paper, section
 # 5.1).
 
 # %% tags=["colab"]
@@ -47,8 +47,8 @@ from drawings import draw_architecture, draw_shapes
 draw_architecture("token_ids")
 
 # %% [markdown]
-# Lit is what this notebook makes: the numbers that go in. We begin with sentences of the package's
-# small English-German corpus.
+# Blue marks what this notebook makes: the numbers that go in. We begin with sentences from the
+# package's small English-German corpus.
 
 # %%
 corpus = load_corpus("demo", train_size=5_000, validation_size=0, test_size=1_000)
@@ -79,9 +79,9 @@ print(missing[:3])
 assert hit > 20
 
 # %% [markdown]
-# German joins words without end, as in *einundsiebzig*, 71; numbers alone fill a table. The other
-# extreme, letters, misses nothing but makes sentences long. *Byte-pair encoding* (BPE) lies
-# between: it begins with letters and joins what occurs together often.
+# German joins words endlessly, as in *einundsiebzig*, 71; numbers alone would fill a table. The
+# other extreme, single letters, misses nothing but makes sentences long. *Byte-pair encoding* (BPE)
+# lies in between: it begins with letters and joins those that often occur together.
 
 # %% [markdown]
 # ## Learning pieces by hand
@@ -136,8 +136,8 @@ for _ in range(6):
     print(f"{count} times {' + '.join(pair)}")
 
 # %% [markdown]
-# Six joins, and `est` is a piece: an ending that *newest* and *widest* share. So a vocabulary
-# grows by one piece for each join, up to the size that we choose.
+# After six joins, `est` is a piece: an ending that *newest* and *widest* share. In this way a
+# vocabulary grows by one piece with each join, up to the size that we choose.
 
 # %%
 print(splits)
@@ -158,9 +158,9 @@ print([tokenizer.id_to_token(i) for i in range(10)])
 
 # %% [markdown]
 # The first four ids are special: padding 0, unknown 1, start 2, end 3. Then come the joins in the
-# order in which they were learned, and last the single letters. So a *lower id means an earlier
-# join*, and we can cut a word as the tokenizer does: of all pairs of neighbours that could be
-# joined, join the one that was learned first, until none is left.
+# order in which they were learned, and finally the single letters. So a *lower id means an earlier
+# join*, and we can cut a word as the tokenizer does: of all neighbouring pairs that could be
+# joined, join the one that was learned first, and repeat until none is left.
 
 
 # %%
@@ -192,9 +192,9 @@ for sentence in corpus.test.targets:
 print(f"{len(corpus.test.targets):,} sentences cut alike, the last into {len(by_hand)} pieces")
 
 # %% [markdown]
-# Of these sentences nothing is lost: the pieces joined again are the sentence. (In general the
+# Nothing is lost from these sentences: the pieces, joined again, are the sentence. (In general the
 # tokenizer first makes some characters uniform: two spaces become one, the single character …
-# becomes three full stops.) A letter that the training text never had becomes `<unk>`.
+# becomes three full stops.) A letter that never occurred in the training text becomes `<unk>`.
 
 # %%
 print([tokenizer.id_to_token(i) for i in tokenizer("Tag 日")])
@@ -204,12 +204,13 @@ assert tokenizer.unk_token_id in tokenizer("日")
 # %% [markdown]
 # ## The pieces of a real model
 #
-# This small corpus comes from a grammar of some 160 base words, in all their forms, and of numbers.
-# The included English-Spanish model learned 8,000 pieces from 114,000 pairs of everyday sentences,
-# by the same rule. 256 of them are the bytes, which spell what it has never seen, such as 😀.
+# This small corpus comes from a grammar of some 160 base words in all their forms, and numbers. The
+# included English-Spanish model learned 8,000 pieces from 114,000 pairs of everyday sentences, by
+# the same rule. 256 of them are the bytes, with which it can spell what it has never seen, such as
+# 😀.
 #
-# **Predict:** which of these words is one piece, and which is cut into the most: *newspaper*,
-# *unbelievable*, *internationalization*?
+# **Predict:** which of these words is a single piece, and which is cut into the most pieces:
+# *newspaper*, *unbelievable*, *internationalization*?
 
 # %%
 real = ak.TransformerTokenizer.from_preset("../saved_models/tatoeba_en_es_keras")
@@ -219,8 +220,8 @@ assert real.vocabulary_size() == 8_000
 assert real.detokenize(real("internationalization")) == "internationalization"
 
 # %% [markdown]
-# A frequent word is whole, a rare one is cut, often at other places than a linguist would choose:
-# the pieces are counted, not understood. Both languages share the table.
+# A frequent word stays whole, a rare one is cut, often not where a linguist would cut it: the
+# pieces are counted, not understood. Both languages share the table.
 
 # %%
 for text in ("The hospital is near the station.", "El hospital está cerca de la estación."):
@@ -251,8 +252,8 @@ padding_mask = (token_ids != real.pad_token_id).astype("int32")
 print(token_ids, padding_mask, sep="\n")
 
 # %% [markdown]
-# The preprocessor does the same, for the decoder's side too. `x` is what the model reads, `y` what
-# it must answer, `weight` is False, which counts as 0, where padding must not count.
+# The preprocessor does the same, for the decoder's side too. `x` is what the model reads, and `y`
+# is what it must answer. `weight` is False, that is 0, at padding, which must not count.
 
 # %%
 preprocessor = ak.TransformerSeq2SeqLMPreprocessor(real, 12, 12)
@@ -266,12 +267,12 @@ print({name: a.shape for name, a in x.items()}, y.shape, weight.shape)
 # %% [markdown]
 # ## The shift to the right
 #
-# At every position the decoder has read the pieces up to there and must name the next one. So what
-# it reads is the answer shifted to the right by one, with the start token `<s>` in front (Figure
-# 1, "outputs (shifted right)"). It is given the right pieces, not its own choices, so that all
-# positions can be learned at once (*teacher forcing*, notebook 07).
+# At every position the decoder has read the pieces up to that point and must name the next one. So
+# what it reads is the answer shifted to the right by one, with the start token `<s>` in front
+# (Figure 1, "outputs (shifted right)"). It is given the right pieces rather than its own choices,
+# so that all positions can be learned at once (*teacher forcing*, notebook 07).
 #
-# **Predict:** the first answer is "¿Dónde está la estación?". What must the decoder answer when it
+# **Predict:** the first answer is "¿Dónde está la estación?". What must the decoder answer once it
 # has read the question mark, too?
 
 # %%
@@ -280,7 +281,7 @@ for read, answer in zip(x["decoder_token_ids"][0, :length], y[0, :length], stric
     print(f"{real.id_to_token(int(read)):>12}  ->  {real.id_to_token(int(answer))}")
 
 # %% [markdown]
-# The last answer is the end token; after it comes padding, whose weight is False, that is 0.
+# The last answer is the end token; after it comes padding, whose weight is False, or 0.
 
 # %%
 print("reads ", x["decoder_token_ids"][0], "answers", y[0], "weight", weight[0], sep="\n")
@@ -303,7 +304,8 @@ def mean_length(tokenizer):
 
 
 # %% [markdown]
-# **Predict:** from 75 pieces to 1,500, by which factor do sentences become shorter?
+# **Predict:** when the vocabulary grows from 75 pieces to 1,500, by what factor do sentences become
+# shorter?
 
 # %%
 sizes = [75, 150, 300, 600, 1_000, 1_500]
@@ -350,15 +352,15 @@ plt.show()
 
 # %% [markdown]
 # Left: pieces make sentences almost a third longer, with a tail of long numbers. Right: with few
-# pieces the text is nearly letters; each doubling of the vocabulary buys less. The paper takes
-# 37,000 pieces for English and German together.
+# pieces the text is nearly spelled in letters; each doubling of the vocabulary gains less than the
+# one before. The paper uses 37,000 pieces for English and German together.
 
 # %% [markdown]
 # ## In three lines
 #
 # 1. Pieces of words leave no word unknown: frequent words stay whole, rare ones are cut.
 # 2. Sentences are padded to a rectangle, and a mask remembers what is real.
-# 3. The decoder reads the answer shifted to the right by one, behind the start token.
+# 3. The decoder reads the answer shifted to the right by one, after the start token.
 
 # %% [markdown]
 # ## Exercises
@@ -369,7 +371,7 @@ plt.show()
 # **1.** Which word of the German test text is cut into the most pieces? What kind of word is it?
 
 # %% [markdown]
-# **2.** The paper batches sentences of similar length together (5.1). Which share of the decoder's
+# **2.** The paper batches sentences of similar length together (5.1). What share of the decoder's
 # positions is padding in batches of 50 sentences, in the given order and sorted by length?
 
 # %% [markdown]

@@ -15,10 +15,10 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/02_where_am_i.ipynb)
 #
-# **How does a model that is blind to order know where a word stands?** We show that attention
-# alone cannot tell *dog bites man* from *man bites dog*, build the paper's sinusoids from their
-# formula, find out why they suit attention, and why embeddings are multiplied by √d_model before
-# the two are added (paper, sections 3.4 and 3.5).
+# **How does a model that is blind to order know where a word stands?** We show that attention alone
+# cannot tell *dog bites man* from *man bites dog*, and build the paper's sinusoids from their
+# formula. Then we find out why they suit attention, and why embeddings are multiplied by √d_model
+# before the two are added (paper, sections 3.4 and 3.5).
 
 # %% tags=["colab"]
 import os
@@ -51,10 +51,10 @@ draw_architecture("embedding", "positions")
 # %% [markdown]
 # ## Attention is blind to order
 #
-# A sentence of T = 7 random vectors of width D = 12, each in place of a word, and the same vectors
-# in another order, as in *dog bites man* and *man bites dog*. Notebooks 03 and 05 build attention;
-# here it is a black box: `attention(a, b)` gives each vector of a a weighted mean that is made
-# from the vectors of b.
+# We take a sentence of T = 7 random vectors of width D = 12, each standing for a word, and the same
+# vectors in a different order, as in *dog bites man* and *man bites dog*. Notebooks 03 and 05 build
+# attention; here it is a black box: `attention(a, b)` gives each vector of `a` a weighted mean made
+# from the vectors of `b`.
 
 # %%
 keras.utils.set_random_seed(1)
@@ -67,7 +67,7 @@ y_shuffled = ops.convert_to_numpy(attention(x[:, order], x[:, order]))
 order, y.shape, y_shuffled.shape
 
 # %% [markdown]
-# Now we put the outputs of the shuffled sentence back into the old order.
+# Now we put the outputs of the shuffled sentence back into the original order.
 #
 # **Predict:** how far do they differ from the outputs of the sentence as it was?
 
@@ -77,16 +77,16 @@ print(f"largest difference: {difference:.7f}")
 assert difference < 1e-5
 
 # %% [markdown]
-# By rounding alone. Every vector gets the very same answer, only in another place: the outputs do
-# not tell the order of the inputs. Nor would a whole encoder tell it, for its other parts work at
-# each position alone (notebook 06): shuffle the source, and you get the same vectors, shuffled. So
-# the position must be *in* the vectors.
+# Only by rounding. Every vector gets the very same answer, only in a different place: the outputs
+# do not reveal the order of the inputs. Nor would those of a whole encoder, since its other parts
+# work on each position alone (notebook 06): shuffle the source, and you get the same vectors,
+# shuffled. So the position must be *in* the vectors.
 
 # %% [markdown]
 # ## The formula, one number at a time
 #
-# The paper gives each position `pos` a vector of D numbers: sine and cosine in turn, and each pair
-# turns more slowly than the one before (section 3.5).
+# The paper gives each position `pos` a vector of D numbers: sine and cosine alternate, and each
+# pair turns more slowly than the one before (section 3.5).
 #
 # $$PE_{(pos,\,2i)} = \sin\left(pos / 10000^{2i/D}\right) \qquad
 # PE_{(pos,\,2i+1)} = \cos\left(pos / 10000^{2i/D}\right)$$
@@ -112,7 +112,7 @@ def encoding_by_hand(length, D):
 np.round(encoding_by_hand(3, 6), 3)
 
 # %% [markdown]
-# sin 0 = 0 and cos 0 = 1, in turn. The package computes the same without loops.
+# sin 0 = 0 and cos 0 = 1, alternating. The package computes the same without loops.
 
 # %%
 D = 256
@@ -165,8 +165,8 @@ print(f"largest difference over {len(encoding) - k} positions: {difference:.6f}"
 assert difference < 1e-5
 
 # %% [markdown]
-# Attention compares by dot products (notebook 03). That of the encodings of two positions depends
-# on their distance alone: $\sum_i \cos\left(k / 10000^{2i/D}\right)$.
+# Attention compares vectors by dot products (notebook 03). The dot product of two *encodings*
+# depends on their distance alone: $\sum_i \cos\left(k / 10000^{2i/D}\right)$.
 #
 # **Predict:** what is it at distance 0, where each of the D/2 = 128 pairs gives sin² + cos²?
 
@@ -179,15 +179,31 @@ for k in (0, 1, 10, 50):
 assert np.isclose(products[0, 0], D / 2)
 
 # %% [markdown]
+# So much for the encodings as they are. Attention compares them only after it has multiplied them
+# by its matrices W_Q and W_K, and these can undo it.
+#
+# **Predict:** with two random matrices, is the product of positions 0 and 1 still that of positions
+# 50 and 51?
+
+# %%
+W_Q, W_K = np.random.default_rng(1).normal(size=(2, D, D)) / np.sqrt(D)
+projected = np.diagonal((encoding @ W_Q) @ (encoding @ W_K).T, 1)
+print(f"distance 1, after W_Q and W_K: from {projected.min():.1f} to {projected.max():.1f}")
+assert np.ptp(projected) > 1 > np.ptp(np.diagonal(products, 1))
+
+# %% [markdown]
+# No. Training may find matrices that keep the dependence on distance alone; nothing forces it to.
+
+# %% [markdown]
 # ## Why √d_model
 #
-# One matrix serves as embedding and as output (section 3.4). For the output its rows must be
-# short: a logit is a dot product of a row with the decoder's output, and with long rows the logits
-# would be so far apart that the model is sure of some piece before it has learned anything. So the
+# One matrix serves as embedding and as output (section 3.4). For the output its rows must be short:
+# a logit is the dot product of a row with the decoder's output, and with long rows the logits would
+# be so far apart that the model would be sure of some piece before it had learned anything. So the
 # numbers of a row begin with standard deviation 1/√D, and a row has length about 1. The encoding
-# has length √(D/2) = 11.3: added to such a row as it is, the position would be eleven times as
-# long as the word. (The paper multiplies without saying why; this is the usual explanation.) Keras
-# calls a matrix that serves both ways a `ReversibleEmbedding`.
+# has length √(D/2) = 11.3: added to such a row, the position would be eleven times as long as the
+# word. (The paper multiplies without saying why; this is the usual explanation.) Keras calls a
+# matrix that serves both ways a `ReversibleEmbedding`.
 
 # %%
 embedding = keras.layers.ReversibleEmbedding(
@@ -200,8 +216,8 @@ assert abs(lengths.mean() - 1) < 0.05
 assert np.isclose(np.linalg.norm(encoding[0]), np.sqrt(128))
 
 # %% [markdown]
-# Times √D = 16 the word is the longer of the two. Training may change the length of words, not
-# that of positions. The shipped English-Spanish model has D = 256, too.
+# Multiplied by √D = 16, the word is the longer of the two. Training may change the lengths of the
+# words, but not those of the positions. The included English-Spanish model has D = 256, too.
 #
 # **Predict:** are its words, after training, longer or shorter than the 16 they began with?
 
@@ -215,10 +231,10 @@ assert np.percentile(trained, 10) > np.sqrt(D / 2)
 
 # %% [markdown]
 # The *directions* of the rows say more than their lengths. The cosine of the angle between two rows
-# is 1 if they point the same way, and near 0 if they have nothing to do with each other.
+# is 1 if they point the same way, and near 0 if they are unrelated.
 #
 # **Predict:** The model has English and Spanish pieces in one table. Which rows point most nearly
-# the way of `▁three`? Is its translation `▁tres` among them?
+# in the direction of `▁three`? Is its translation `▁tres` among them?
 
 # %%
 pieces = model.preprocessor.tokenizer
@@ -235,10 +251,10 @@ assert three @ five > three @ tres
 
 # %% [markdown]
 # Numbers stand near numbers, times of day near times of day, forms of a verb near each other: these
-# occur in the same places, so the model treats them alike. Translations mostly are not near. The
+# occur in the same places, so the model treats them alike. Most translations are not near. The
 # encoder reads English rows, the decoder reads and writes Spanish ones, and nothing asks the two to
-# agree; from one to the other leads the whole model. (*doctor* is a word of both languages, so its
-# row is read on both sides: that may be why *médico* is near.)
+# agree; the whole model lies between them. (*doctor* is a word of both languages, so its row is
+# read on both sides, which may be why *médico* is near.)
 
 # %% [markdown]
 # ## The layer
@@ -262,7 +278,7 @@ by_hand.shape
 
 # %% [markdown]
 # Two sentences may share a row, to waste less on padding. The mask numbers them, and positions
-# begin again with each.
+# start again with each.
 
 # %%
 packed = np.array([[1, 1, 1, 2, 2, 2, 2]], dtype="int32")
@@ -273,9 +289,9 @@ by_hand = np.sqrt(D) * words + encoding[positions]
 np.testing.assert_allclose(layer(words, packed, training=False), by_hand, atol=1e-5)
 
 # %% [markdown]
-# With positions in the vectors, order counts. The encoder of the trained model reads a sentence,
-# and then the same pieces in another order. (Its output, a vector for each piece, is the *memory*,
-# at which the decoder looks.)
+# With positions in the vectors, order matters. The encoder of the trained model reads a sentence,
+# and then the same pieces in a different order. (Its output, a vector for each piece, is the
+# *memory* that the decoder looks at.)
 
 # %%
 tokenizer = model.preprocessor.tokenizer
@@ -299,16 +315,16 @@ print(f"length of such a vector: {np.linalg.norm(memory, axis=-1).mean():.1f}")
 assert moved.min() > 0.5
 
 # %% [markdown]
-# `▁saw` and the full stop kept their places and changed little; the four pieces that changed places
-# changed by more than two thirds of a vector's length. So the vectors of the two sentences differ,
-# and whatever reads them can tell who saw whom.
+# `▁saw` and the full stop kept their places and changed little; the four pieces that moved changed
+# by more than two thirds of a vector's length. So the vectors of the two sentences differ, and
+# whatever reads them can tell who saw whom.
 
 # %% [markdown]
 # ## The picture
 #
-# The encoding of 60 positions, a row for each, of width D = 64 so that the columns can be seen: the
-# 32 sines (even dimensions) and the 32 cosines (odd dimensions) each in a panel of their own.
-# Column i of both is one clock.
+# The encoding of 60 positions, a row for each, of width D = 64 so that the columns can be seen. The
+# 32 sines (even dimensions) and the 32 cosines (odd dimensions) each have a panel. Column i of both
+# is one clock.
 
 # %%
 narrow = layers.sinusoidal_encoding(60, 64)
@@ -322,9 +338,9 @@ figure.colorbar(image, ax=panels, label="value")
 plt.show()
 
 # %% [markdown]
-# Fast clocks are on the left of each panel; those on the right hardly move within a sentence:
-# their sine stays near 0, their cosine near 1. Now the dot product of two positions against their
-# distance, divided by D/2 so that widths compare.
+# Fast clocks are on the left of each panel; those on the right hardly move within a sentence: their
+# sine stays near 0, their cosine near 1. Now the dot product of two positions against their
+# distance, divided by D/2 so that widths can be compared.
 
 # %%
 figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
@@ -336,14 +352,15 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Near positions are alike, far ones less: the dot product falls steeply over the first few pieces,
-# then slowly. A wide encoding does it smoothly, a narrow one with ripples.
+# Nearby positions are alike, distant ones less so: the dot product falls steeply over the first few
+# pieces, then slowly. With a wide encoding it falls smoothly, with a narrow one it ripples.
 
 # %% [markdown]
 # ## In three lines
 #
 # 1. Attention treats its inputs as a set: order must be written into the vectors.
-# 2. Sinusoids make a shift a rotation, and a dot product a function of distance alone.
+# 2. Sinusoids make a shift a rotation, and the dot product of two encodings a function of distance
+#    alone; after W_Q and W_K it is so only if training makes it so.
 # 3. Embeddings are multiplied by √d_model, so that words are longer than their positions.
 
 # %% [markdown]
@@ -353,8 +370,8 @@ plt.show()
 
 # %% [markdown]
 # **1.** Some code puts all sines first and all cosines after them. Show that this is the paper's
-# encoding with its columns in another order. Is the dot product of two positions another one?
-# (tensor2tensor's code does so, and also spaces its wavelengths a little differently.)
+# encoding with its columns in a different order. Does that change the dot product of two positions?
+# (tensor2tensor's code does this, and also spaces its wavelengths a little differently.)
 
 # %% [markdown]
 # **2.** Row E of the paper's Table 3 learns the positions: `kind="learned"`. How many numbers does
@@ -365,7 +382,7 @@ plt.show()
 # ## Your turn
 #
 # Replace 10,000 by 100 in `encoding_by_hand`, and draw the dot product against the distance once
-# more, up to 500. From which distance on does it no longer fall? And with 10,000?
+# more, up to 500. At what distance does it stop falling? And with 10,000?
 
 # %% tags=["your-turn"]
 # Your code here

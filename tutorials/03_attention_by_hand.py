@@ -15,10 +15,14 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/03_attention_by_hand.ipynb)
 #
-# **How does one word read from all the others, and why is there a square root in it?** We build
-# equation 1 of the paper in NumPy, first with loops and then with matrices, and find the same
-# numbers in the package. Then we meet the other way to score, additive attention, and train both,
-# with the root and without it (section 3.2.1).
+# **How does one word read from all the others, and why is there a square root in it?** We look at
+# one ambiguous sentence through a trained model, build equation 1 of the paper in NumPy, first with
+# loops and then with matrices, and find the same numbers in the package. Then we meet the other way
+# to score, additive attention, and train both, with the root and without it (section 3.2.1).
+#
+# *Short path, 2 of 7 · 60 minutes · you need notebook 00, dot products, and an idea of what a
+# gradient is.* Afterwards you can compute attention by hand and say why scores are divided by √d_k.
+# If you are short of time, stop before "The other way".
 
 # %% tags=["colab"]
 import os
@@ -39,21 +43,81 @@ import keras
 import matplotlib.pyplot as plt
 import numpy as np
 from keras import ops
-from keras.initializers import RandomNormal
 
+import aiayn_keras as ak
 from aiayn_keras import layers
-from aiayn_keras.plotting import COLORS
+from aiayn_keras.plotting import COLORS, plot_attention
 from drawings import draw_architecture, draw_shapes
 
 # %%
 draw_architecture("scores", "weights", "weighted_values")
 
 # %% [markdown]
+# ## One word, two meanings
+#
+# *There is a fly* and *birds fly*: the piece `▁fly` is the same, and so is its embedding, the
+# vector that enters the model. Only its neighbours tell the two apart.
+#
+# **Predict:** the included model translates both. After its encoder, is the vector of `▁fly` still
+# the same in the two sentences?
+
+# %%
+model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
+sentences = ["There is a fly in my soup.", "Birds fly south in winter."]
+tokenizer, vectors = model.preprocessor.tokenizer, []
+for sentence in sentences:
+    ids = np.array([tokenizer(sentence)])
+    memory = ops.convert_to_numpy(model.backbone.encode(ids, np.ones_like(ids)))[0]
+    vectors.append(memory[ids[0].tolist().index(tokenizer.token_to_id("▁fly"))])
+    print(sentence, "→", model.translate([sentence])[0].text)
+a, b = vectors
+print(f"cosine of the two vectors of ▁fly: {a @ b / np.linalg.norm(a) / np.linalg.norm(b):.2f}")
+assert a @ b < 0.9 * np.linalg.norm(a) * np.linalg.norm(b)
+
+# %% [markdown]
+# No: something has mixed the neighbours into it. This is *self-attention*. Each row below is a
+# piece of the first sentence, and shows how one head of the encoder's first layer spreads a weight
+# of 1 over all pieces of the same sentence.
+
+# %%
+maps = model.attention_maps(sentences[0], model.translate(sentences[:1])[0].text)
+head = maps.encoder[0, 0]  # layer 1, head 1
+assert [head[t].argmax() for t in range(1, len(head))] == [*range(len(head) - 1)]
+plot_attention(
+    head,
+    maps.source_tokens,
+    maps.source_tokens,
+    x_label="looked at",
+    y_label="piece that looks",
+)
+
+# %% [markdown]
+# This head has learned to look one piece back: `▁fly` reads `▁a`, so it must be a noun. (The first
+# piece, with nothing before it, looks at the end.)
+#
+# The new vector of a piece is a *weighted sum* of the vectors of all pieces, each multiplied by its
+# weight in the row. As a picture, for three pieces with vectors of four numbers:
+
+# %%
+three, shares = np.array([[1.0, 0, 2, -1], [0, 2, -1, 1], [2, 1, 0, 1]]), np.array([0.2, 0.1, 0.7])
+bars = [*(share * vector for share, vector in zip(shares, three, strict=True)), shares @ three]
+names = [*(f"{share} × piece {i}" for i, share in enumerate(shares, 1)), "their sum"]
+figure, panels = plt.subplots(1, 4, figsize=(9, 2), layout="constrained", sharey=True)
+for panel, bar, name in zip(panels, bars, names, strict=True):
+    panel.bar(range(4), bar, color=COLORS[name == "their sum"])
+    panel.set(title=name, xticks=range(4))
+panels[0].set_ylabel("value")
+plt.show()
+
+# %% [markdown]
+# The third piece weighs most, so the sum resembles it most. What remains to be said is where the
+# weights come from.
+#
 # ## A soft dictionary
 #
 # A dictionary finds the one key that equals the query, and gives its value. Attention compares the
-# query with *every* key, and gives a mean of all values, in which a better match weighs more. One
-# query, three keys, three values:
+# query with *every* key, and gives a mean of all the values, in which a better match weighs more.
+# One query, three keys, three values:
 
 # %%
 query = np.array([1.0, 0.0])
@@ -64,7 +128,7 @@ print("query · key:", keys @ query)
 # %% [markdown]
 # 1. Score each key by its dot product with the query, divided by √d_k, where d_k is the number of
 #    components of a query or a key (here 2; the K of notebook 00). The root is explained below.
-# 2. Make the scores positive and their sum one: the softmax.
+# 2. Make the scores positive, and make them sum to one: the softmax.
 # 3. Take the mean of the values with these weights.
 #
 # **Predict:** the values are 10, 20 and 30. Is the answer above or below 20?
@@ -81,8 +145,8 @@ assert weights[0] > weights[1] > weights[2]
 # %% [markdown]
 # ## Equation 1
 #
-# T queries as the rows of Q, S keys and values as the rows of K and V, and it is one line. In the
-# table of weights, a row belongs to a query and a column to a key.
+# With T queries as the rows of Q, and S keys and values as the rows of K and V, it is one line. In
+# the table of weights, a row belongs to a query and a column to a key.
 #
 # $$\text{Attention}(Q, K, V) = \text{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
@@ -124,7 +188,8 @@ np.testing.assert_allclose(attention(query[np.newaxis], keys, values)[0], output
 draw_shapes("Q (T, d_k)", "· Kᵀ / √d_k, softmax", "weights (T, S)", "· V", "(T, d_v)")
 
 # %% [markdown]
-# **Predict:** with T = 7, S = 5, d_k = 4 and d_v = 6, which shapes have the scores and the output?
+# **Predict:** with T = 7, S = 5, d_k = 4 and d_v = 6, what shapes do the scores and the output
+# have?
 
 # %%
 T, S, d_k, d_v = 7, 5, 4, 6
@@ -136,8 +201,8 @@ assert attention(Q, K, V).shape == (T, d_v)
 
 # %% [markdown]
 # The scores have a row for each query and a column for each key; the output has a row for each
-# query. The package's function takes a batch and several heads at once, (B, H, T, d_k); here one
-# of each (heads are notebook 05's).
+# query. The package's function takes a batch and several heads at once, (B, H, T, d_k); here there
+# is one of each (heads come in notebook 05).
 
 # %%
 batched = (array[np.newaxis, np.newaxis].astype("float32") for array in (Q, K, V))
@@ -148,8 +213,9 @@ tuple(packaged.shape)
 # %% [markdown]
 # ## Between a mean and a choice
 #
-# The size of the scores sets how sharply attention chooses. Tiny scores: every value counts alike.
-# Huge scores: one value wins, and attention is a dictionary again. The weights of one query:
+# The size of the scores sets how sharply attention chooses. With tiny scores, every value counts
+# the same. With huge ones, a single value wins, and attention is a dictionary again. The weights of
+# one query:
 
 # %%
 for factor in (1e-6, 1, 1e6):
@@ -176,11 +242,11 @@ for d_k in (4, 64, 1024):
     assert abs(variance / d_k - 1) < 0.1
 
 # %% [markdown]
-# That much is arithmetic, for numbers that are independent and of variance 1; those of a model are
-# so only roughly, and only at the start of training. What follows from it the paper does not
-# prove: "We *suspect* that for large values of d_k, the dot products grow large in magnitude,
-# pushing the softmax function into regions where it has extremely small gradients." We look at
-# both halves of this sentence: at the softmax of large scores, and then at a training.
+# That much is arithmetic, for independent numbers of variance 1; a model's numbers are like that
+# only roughly, and only at the start of training. The paper does not prove what follows from it:
+# "We *suspect* that for large values of d_k, the dot products grow large in magnitude, pushing the
+# softmax function into regions where it has extremely small gradients." We look at both halves of
+# this sentence: at the softmax of large scores, and then at a training.
 #
 # The derivative of the softmax is $\partial p_i / \partial s_j = p_i (\delta_{ij} - p_j)$. All of
 # it vanishes as one p comes near 1 and the others near 0.
@@ -202,8 +268,8 @@ assert np.abs(softmax_jacobian(sharp)).max() < 1e-10
 # Two numbers say how sharp a softmax over S = 64 keys is. Its *entropy* $-\sum p \ln p$ is ln 64 ≈
 # 4.16 nats if all weights are equal and 0 if one key has everything. The sum of the derivatives
 # $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. (The other
-# derivatives of p_i, those with j ≠ i, tell nothing new: all together sum to 0, so the others sum
-# to −p_i (1 − p_i).) We take 200 random queries for each width.
+# derivatives of p_i, those with j ≠ i, add nothing new: all of them together sum to 0, so the
+# others sum to −p_i (1 − p_i).) We take 200 random queries for each width.
 
 
 # %%
@@ -232,9 +298,9 @@ measured = {name: np.array(values) for name, values in measured.items()}
 {name: values.shape for name, values in measured.items()}
 
 # %% [markdown]
-# 200 queries for each of ten widths, and two numbers for each query. The package's weights have
-# the entropy of the divided scores. To see it we take the last width: Q and K are still those of
-# d_k = 1024.
+# 200 queries for each of ten widths, and two numbers for each query. The package's weights have the
+# entropy of the divided scores. To see that, we take the last width: Q and K are still those of d_k
+# = 1024.
 
 # %%
 packaged = layers.attention_weights(*(ops.convert_to_tensor(x[:, None], "float32") for x in (Q, K)))
@@ -256,7 +322,7 @@ def plot(panel, column, y_label):
 
 
 # %% [markdown]
-# **Predict:** one line stays level and one falls. Which falls, and from which width on is its
+# **Predict:** one line stays level and one falls. Which one falls, and from what width on is its
 # entropy below half of the other line's?
 
 # %%
@@ -282,9 +348,9 @@ assert not_divided[-1].mean(axis=1).max() < 0.3
 # %% [markdown]
 # ## The other way: additive attention
 #
-# The paper names two ways to score that were common before it: the dot product, and a small
-# network with one hidden layer (Bahdanau et al. 2014). The network multiplies query and key each
-# by a learned matrix, adds the two, takes tanh, and weighs the d_k results by a learned vector v.
+# The paper names two common ways to score: the dot product, and a small network with one hidden
+# layer (Bahdanau et al. 2014). The network multiplies query and key each by a learned matrix, adds
+# the two, takes tanh, and weighs the d_k results by a learned vector v.
 #
 # $$\text{score}(q, k) = v^\top \tanh(W_q q + W_k k)$$
 
@@ -310,9 +376,9 @@ np.testing.assert_allclose(keras_layer([Q[None], V[None], K[None]])[0], by_hand,
 np.round(softmax(additive_scores(Q, K, v))[0], 2)
 
 # %% [markdown]
-# Its scores stay between -Σ|v| and Σ|v|, for tanh is between -1 and 1. In theory both cost T·S·d_k
-# steps. But the dot products are *one* matrix product, which processors do best; the sums and their
-# tanh need a table of T·S·d_k numbers first.
+# Its scores stay between -Σ|v| and Σ|v|, because tanh lies between -1 and 1. In theory both cost
+# T·S·d_k steps. But the dot products are *one* matrix product, which processors are best at; the
+# sums and their tanh need a table of T·S·d_k numbers first.
 #
 # **Predict:** how many numbers is that for 256 queries and keys of width 64, and how many times as
 # long does it take?
@@ -337,8 +403,8 @@ assert (Q[:, None] + K[None]).size == 4_194_304
 # %% [markdown]
 # ## A training, with the root and without
 #
-# The task is a look-up. There are 32 symbols, and each has a secret partner among them (chance may
-# make one its own partner). A row shows 8 symbols, each with a value from 0 to 7. One of the 8 is
+# The task is a look-up. There are 32 symbols, and each has a secret partner among them (by chance,
+# one may be its own partner). A row shows 8 symbols, each with a value from 0 to 7. One of the 8 is
 # picked: the query is the *partner* of the picked symbol, the answer is its value. Attention must
 # learn which symbol a query belongs to; there is nothing else to learn.
 
@@ -356,9 +422,11 @@ print("symbols", shown[1], "values", value[1])
 print(f"picked {shown[1, at[1]]}; the query is its partner, {query[1]}; the answer is {answer[1]}")
 
 # %% [markdown]
-# Three ways to score; q is (B, 1, d_k), k is (B, S, d_k).
+# There are three ways to score; q is (B, 1, d_k), k is (B, S, d_k).
 
 # %%
+from keras.initializers import RandomNormal
+
 scorings = {
     "dot / √d_k": lambda q, k, v: ops.sum(q * k, axis=-1) / k.shape[-1] ** 0.5,
     "dot, no root": lambda q, k, v: ops.sum(q * k, axis=-1),
@@ -369,7 +437,7 @@ list(scorings)
 # %% [markdown]
 # Each symbol gets a query and a key of width d_k, learned from a random start of variance 1. The
 # output is the mean of the values shown, as one-hot vectors, weighted by attention: a probability
-# for each answer. The vector v is for the additive score alone.
+# for each answer. Only the additive score uses the vector v.
 
 
 # %%
@@ -422,7 +490,7 @@ plt.show()
 
 # %% [markdown]
 # At d_k = 8 all three learn. At d_k = 512 the dot product without the root is worse than a guess
-# for all eight epochs: it chooses sharply from the first update on, mostly wrong, and unlearns
+# for all eight epochs: it chooses sharply from the first update on, mostly wrongly, and unlearns
 # that slowly. With the root, and with the additive score, the same width is learned at once. The
 # paper reports the same of earlier work: at small d_k both scores do similarly well; at large d_k
 # additive attention does better than dot products without the root. One task does not prove the
@@ -434,7 +502,7 @@ plt.show()
 # 1. Attention is a soft dictionary: a mean of the values, weighted by how well keys match the
 #    query.
 # 2. It is two matrix products with a softmax between them; each row of weights sums to one.
-# 3. Scores of independent numbers have variance d_k; divided by √d_k they leave the softmax soft,
+# 3. Scores of independent numbers have variance d_k; divided by √d_k they keep the softmax soft,
 #    and here attention learned at large d_k, too.
 
 # %% [markdown]

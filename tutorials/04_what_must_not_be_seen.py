@@ -15,11 +15,14 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/04_what_must_not_be_seen.ipynb)
 #
-# **Which positions may a word look at, and how do you notice that it sees too much?** We build the
-# three masks of a Transformer by hand, let the future leak in by an error of one, watch training
-# fall for it, and write a test that finds the leak. The package passes the same test. The paper
-# names one mask, the causal one (section 3.2.3); batches bring a second, padding, and rows that
-# sentences share a third.
+# **Which positions may a word look at, and how do you notice when it sees too much?** We build the
+# three masks of a Transformer by hand, let the future leak in through an off-by-one error, watch
+# training fall for it, and write a test that finds the leak. The package passes the same test. The
+# paper names one mask, the causal one (section 3.2.3); batches need a second, for padding, and rows
+# shared by several sentences a third.
+#
+# *Short path, 3 of 7 · 40 minutes · you need notebook 03.* Afterwards you can say which of the
+# model's three attentions needs which mask, and test a model for leaks.
 
 # %% tags=["colab"]
 import os
@@ -49,16 +52,16 @@ from drawings import draw_architecture, draw_mask_choice, draw_shapes
 draw_architecture("mask")
 
 # %% [markdown]
-# A mask is boolean, of shape (B, T, S): **True means that query t may look at key s.** One
-# meaning, everywhere. There are three reasons to say False.
+# A mask is boolean, of shape (B, T, S): **True means that query t may look at key s.** It means
+# this everywhere. There are three reasons to say False.
 
 # %% [markdown]
 # ## 1. Padding is not text
 #
-# Sentences of a batch are filled up to one length. Here are B = 2 sentences of 5 and 3 pieces,
-# padded to T = 7. By hand: a pair of positions is allowed if both are real. What matters are the
-# columns: no real piece may read padding. The rows of padding are forbidden by the same rule, but
-# nobody reads what comes of them.
+# The sentences of a batch are filled up to the same length. Here are B = 2 sentences of 5 and 3
+# pieces, padded to T = 7. By hand: a pair of positions is allowed if both are real. The columns are
+# what matters: no real piece may read padding. The rows of padding are forbidden by the same rule,
+# but nobody reads their results.
 #
 # **Predict:** how many of the 49 pairs are allowed in each sentence?
 
@@ -88,8 +91,8 @@ padding[1].astype(int)
 # %% [markdown]
 # ## 2. The future is not known yet
 #
-# At position t the decoder must name the piece after t. In training it is given the whole target
-# at once, so the later pieces must be hidden: what is on and below the diagonal stays. (The
+# At position t the decoder must name the piece after t. In training it is given the whole target at
+# once, so the later pieces must be hidden: only what is on and below the diagonal stays. (The
 # diagonal too: at t the decoder *reads* piece t, and names piece t + 1; see notebook 01, shifting
 # right.)
 
@@ -99,9 +102,9 @@ np.testing.assert_array_equal(causal, np.tril(np.ones((B, T, T), dtype=bool)))
 causal[0].astype(int)
 
 # %% [markdown]
-# The decoder needs both masks: allowed is what each of them allows.
+# The decoder needs both masks: a pair is allowed only if both allow it.
 #
-# **Predict:** in the sentence of 3 pieces, how many pairs are left?
+# **Predict:** how many pairs are left in the sentence of 3 pieces?
 
 # %%
 both = ops.convert_to_numpy(layers.combine_masks(padding, causal))
@@ -113,7 +116,7 @@ both[1].astype(int)
 # ## 3. Neighbours in a packed row
 #
 # Instead of padding, a row can hold several sentences, numbered 1, 2, 3 … in the mask. A sentence
-# sees only itself. That is the same rule: *the numbers agree and are not 0*.
+# sees only itself. The rule is the same: *the numbers agree and are not 0*.
 
 # %%
 packed_mask = np.array([[1, 1, 1, 2, 2, 2, 0]], dtype="int32")
@@ -127,17 +130,19 @@ packed[0].astype(int)
 #
 # A model has three kinds of attention, and each needs its own mask.
 #
-# - **The encoder's self-attention**: queries and keys are source pieces. It hides padding. Nothing
-#   else: the source is known as a whole.
+# - **The encoder's self-attention**: queries and keys are source pieces. It hides padding and
+#   nothing else: the whole source is known.
 # - **The decoder's self-attention**: queries and keys are target pieces. It hides padding *and the
 #   future*.
 # - **Cross-attention**: queries are target pieces, keys and values come from the memory, the
 #   encoder's output. It hides padding. It is *not* causal: every target piece may look at the
 #   whole source.
 #
-# In packed rows each of them hides the other sentences, too. The drawing has the same as pictures.
-# Its branches "one, with the cache" are for a translation that is written piece by piece; leave
-# them until notebooks 08 (beams) and 09 (the cache).
+# In packed rows each of them hides the other sentences, too. The drawing shows the same as
+# pictures. **How to read it:** follow "all at once", the way of training. The branches "one, with
+# the cache" are for writing a translation piece by piece. There the decoder's mask is the last row
+# of the causal one, because only the newest piece asks; the grid with two beams belongs to
+# notebooks 08 and 09, and nothing before them needs it.
 
 # %%
 draw_mask_choice()
@@ -145,13 +150,13 @@ draw_mask_choice()
 # %% [markdown]
 # ## What a mask does
 #
-# Where the mask is False the score is replaced by a very low number before the softmax. The weight
-# there is not small but exactly 0, and each row still sums to 1.
+# Where the mask is False, the score is replaced by a very low number before the softmax. The weight
+# there is not just small but exactly 0, and each row still sums to 1.
 #
 # The rows of padding are different, the last two below. Such a query may look at nothing: all its
-# scores are equally low, and the softmax makes them even, 1/7 ≈ 0.14. That does no harm, because
-# nobody reads the result: padding is hidden as a key in every later attention, and its positions
-# have weight 0 in the loss. So the assertion looks at real queries only.
+# scores are equally low, and the softmax spreads the weight evenly, 1/7 ≈ 0.14. That does no harm,
+# because nobody reads the result: padding is hidden as a key in every later attention, and its
+# positions have weight 0 in the loss. So the assertion looks at real queries only.
 
 # %%
 keras.utils.set_random_seed(1)
@@ -167,8 +172,8 @@ np.round(weights[0, 0], 2)
 # %% [markdown]
 # ## A leak, made on purpose
 #
-# A mask that is wrong by one: `tril(..., k=1)` lets each position see one step ahead. Nothing
-# fails, no shape is wrong. What does training say?
+# This mask is off by one: `tril(..., k=1)` lets each position see one position ahead. Nothing
+# fails, and no shape is wrong. What does training say?
 
 # %%
 T = 8
@@ -177,12 +182,11 @@ leaky = np.tril(np.ones((1, T, T), dtype=bool), k=1)
 leaky[0].astype(int)
 
 # %% [markdown]
-# A tiny decoder of one block learns to continue *random* text over V = 16 pieces. Random text
-# cannot be foreseen: on new text no model can expect a loss below ln 16 ≈ 2.77 nats per piece, or
-# more than 1/16 of the pieces right, 6 %. (On the text that it trains on it may come out a little
-# better.) There is no source here, so an encoder block, that is one layer of an encoder, with a
-# causal mask *is* the decoder (notebook 06 builds blocks); `ones_like(ids)` says that nothing is
-# padding.
+# A tiny decoder of one block learns to continue *random* text made of V = 16 pieces. Random text
+# cannot be predicted: on new text no model can expect a loss below ln 16 ≈ 2.77 nats per piece, or
+# more than 1/16 of the pieces right, 6 %. (On the text that it trains on, it may do a little
+# better.) There is no source here, so an encoder block (one layer of an encoder; notebook 06 builds
+# it) with a causal mask *is* the decoder; `ones_like(ids)` says that nothing is padding.
 
 # %%
 V = 16
@@ -204,7 +208,7 @@ def tiny_decoder(mask):
 
 
 # %% [markdown]
-# **Predict:** which loss and which accuracy does each mask reach on this random text?
+# **Predict:** what loss and what accuracy does each mask reach on this random text?
 
 # %%
 results = {}
@@ -217,10 +221,10 @@ for name, mask in (("honest", honest), ("leaky", leaky)):
     print(f"{name:6}: loss {history['loss'][-1]:.2f}, accuracy {history['accuracy'][-1]:.0%}")
 
 # %% [markdown]
-# With the leak, the model "foresees" random text: it copies the answer from the next position.
-# (Only the last position has no next one: 7 of 8 answers can be copied, and the best loss is
-# ln 16 / 8 = 0.35. With no causal mask at all it would be the same.) On real text such a curve
-# looks like a great success, until the model must write and there is no future to copy.
+# With the leak, the model "predicts" random text: it copies the answer from the next position.
+# (Only the last position has no next one, so 7 of 8 answers can be copied, and the best loss is ln
+# 16 / 8 = 0.35. Without any causal mask it would be the same.) On real text such a curve looks like
+# a great success, until the model must write and there is no future to copy.
 
 # %%
 loss_of = {name: decoder.evaluate(read, answer, verbose=0)[0] for name, decoder in results.items()}
@@ -231,7 +235,7 @@ assert loss_of["leaky"] < 0.5 * np.log(V)
 # %% [markdown]
 # ## A test that finds it
 #
-# Do not trust the mask, trust the outputs: change the input at one position s, and see which
+# Do not trust the mask; trust the outputs: change the input at one position s, and see which
 # outputs change. That gives a matrix (T, S) of who influences whom.
 
 
@@ -260,9 +264,9 @@ influence(results["leaky"]).astype(int)
 # %% [markdown]
 # ## The package under the same test
 #
-# Now a whole encoder-decoder, with random weights, since a mask must hold for any weights.
-# `encode` makes the memory of the source; `decode` reads it, and the target. A later piece of the
-# target changes no earlier output, not by a single bit.
+# Now a whole encoder-decoder, with random weights, since a mask must hold for any weights. `encode`
+# makes the memory of the source; `decode` reads it, and the target. A later piece of the target
+# changes no earlier output, not even by a single bit.
 
 # %%
 backbone = ak.TransformerBackbone(
@@ -293,7 +297,7 @@ for s in range(T):
     assert later > 1e-3
 
 # %% [markdown]
-# More padding, with any ids in it, changes nothing.
+# Adding padding changes nothing, whatever ids it holds.
 
 # %%
 padded = np.concatenate([source, np.full((2, 3), 9)], axis=1)
@@ -304,7 +308,7 @@ assert difference < 1e-5
 
 # %% [markdown]
 # And two sentence pairs packed into one row give what they give alone: masks keep them apart, and
-# positions begin again.
+# positions start again.
 
 # %%
 row = outputs_of(
@@ -347,7 +351,7 @@ assert not padding[0, 5:].any()
 # ## In three lines
 #
 # 1. True means "may look"; padding, the future and neighbours in a packed row are False.
-# 2. A mask that is wrong by one raises no error: the loss is only too good to be true.
+# 2. A mask that is off by one raises no error; the loss is just too good to be true.
 # 3. Test the outputs, not the mask: change one input and see who notices.
 
 # %% [markdown]
@@ -360,15 +364,14 @@ assert not padding[0, 5:].any()
 # change reach after one block, and after two?
 
 # %% [markdown]
-# **2.** The decoder's attention to the source needs a mask too, of shape (B, T, S). Make it for
-# the two sources of lengths 5 and 3 and targets of T = 4 pieces. Which of its rows are alike, and
-# why?
+# **2.** The decoder's attention to the source needs a mask too, of shape (B, T, S). Make it for two
+# sources of lengths 5 and 3, and targets of T = 4 pieces. Which of its rows are equal, and why?
 
 # %% [markdown]
 # ## Your turn
 #
 # Hide the diagonal as well, `np.tril(np.ones((1, T, T), dtype=bool), k=-1)`, and train the tiny
-# decoder with that. Look at `influence`: what does position 0 do, which may look at nothing?
+# decoder with that. Look at `influence`: what does position 0, which may look at nothing, do?
 
 # %% tags=["your-turn"]
 # Your code here

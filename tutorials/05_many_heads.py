@@ -15,10 +15,14 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/05_many_heads.ipynb)
 #
-# **Why several small attentions and not a single wide one?** We split the vectors into heads, let
-# each attend alone, join them, and get the numbers of the package's layer and of Keras' own. We
-# train a task that one head fails and two solve, read what the paper measured, and then look at
-# the heads of a trained model and switch them off one by one (paper, sections 3.2.2 and 6.2).
+# **Why several small attentions rather than a single wide one?** We split the vectors into heads,
+# let each attend alone, join them, and get the numbers of the package's layer and of Keras' own. We
+# train a task at which one head fails and two succeed, and read what the paper measured. Then we
+# look at the heads of a trained model and switch them off one by one (paper, sections 3.2.2 and
+# 6.2).
+#
+# *Short path, 4 of 7 · 50 minutes · you need notebook 03.* Afterwards you can split, attend and
+# join by hand, and test what a trained head is needed for.
 
 # %% tags=["colab"]
 import os
@@ -52,8 +56,8 @@ draw_architecture("heads", "joined_heads")
 # ## One head takes one mean
 #
 # A head gives each query *one* set of weights. Suppose a verb must know its subject and its object.
-# One head that looks at both alike gets the same mean for "dog bites man" and "man bites dog". Two
-# heads, one for each, keep them apart.
+# One head that looks at both equally gets the same mean for "dog bites man" and "man bites dog".
+# Two heads, one for each, keep them apart.
 
 # %%
 dog, man = np.array([1.0, 0.0]), np.array([0.0, 1.0])
@@ -62,16 +66,16 @@ print("two heads:", np.concatenate([dog, man]), np.concatenate([man, dog]))
 assert np.array_equal((dog + man) / 2, (man + dog) / 2)
 
 # %% [markdown]
-# Could one head not look with 2/3 at the one and 1/3 at the other? It can, and below we see how far
-# that carries. First the layer itself.
+# Could one head not give 2/3 of its weight to one and 1/3 to the other? It can, and below we see
+# how far that goes. First the layer itself.
 
 # %% [markdown]
 # ## Split
 #
 # The layer takes two arrays. It makes the queries from the first, and the keys *and* values from
-# the second, each by a product with a matrix of its own (a *projection*): W_Q, W_K and W_V. Where
-# both arrays are the same, this is *self-attention*. Here it is *cross-attention*: vectors of a
-# decoder, `query`, look at the output of an encoder, `memory`.
+# the second, each by a product with its own matrix (a *projection*): W_Q, W_K and W_V. If both
+# arrays are the same, this is *self-attention*. Here it is *cross-attention*: vectors of a decoder,
+# `query`, look at the output of an encoder, `memory`.
 #
 # There are T = 7 queries and S = 5 keys of width D = 12; H = 3 heads of width K = 4. Each of the
 # three matrices serves all heads at once; head h owns the columns from h·K to (h+1)·K.
@@ -117,7 +121,7 @@ assert wrong.shape == queries.shape
 assert not np.allclose(wrong, queries, atol=0.1)
 
 # %% [markdown]
-# The right shape and the wrong numbers: it mixes positions, and no error says so.
+# The shape is right and the numbers are wrong: it mixes positions, and no error says so.
 
 # %% [markdown]
 # ## Attend
@@ -179,11 +183,11 @@ np.testing.assert_allclose(keras_layer(query, memory), output, atol=1e-5)
 # %% [markdown]
 # ## Heads cost no parameters
 #
-# With K = D / H, the matrix products need as many multiplications for any number of heads. Only the
-# H tables of T·S weights become more; the paper calls the whole cost *similar* to that of one wide
-# head (section 3.2.2).
+# With K = D / H, the matrix products need the same number of multiplications for any number of
+# heads. Only the H tables of T·S weights grow; the paper calls the whole cost *similar* to that of
+# one wide head (section 3.2.2).
 #
-# **Predict:** how many parameters has the layer at D = 512 with 1, 2, 4 and 8 heads?
+# **Predict:** how many parameters does the layer have at D = 512 with 1, 2, 4 and 8 heads?
 
 # %%
 for num_heads in (1, 2, 4, 8):
@@ -193,8 +197,8 @@ for num_heads in (1, 2, 4, 8):
     assert layer.count_params() == 4 * 512**2 == 1_048_576
 
 # %% [markdown]
-# A frequent mistake: `key_dim` is the width of *one* head. Given D instead, the layer is H times
-# too large, and it trains without a complaint.
+# A common mistake: `key_dim` is the width of *one* head. Given D instead, the layer is H times too
+# large, and trains without complaint.
 
 # %%
 mistaken = layers.MultiHeadAttention(num_heads=8, key_dim=512)
@@ -205,8 +209,8 @@ assert mistaken.count_params() == 8 * 4 * 512**2
 # %% [markdown]
 # ## A task that one head fails
 #
-# A row has six words out of 60. One of them is marked as the subject, one as the object. A verb
-# looks at the row once and must name both.
+# A row has six of 60 words. One of them is marked as the subject, one as the object. A verb looks
+# at the row once and must name both.
 
 # %%
 V = 60
@@ -227,7 +231,7 @@ print("words", words[0], "roles", roles[0], "to be named", named[0])
 
 # %% [markdown]
 # The model is one attention from the verb to the words, and a linear layer that names two of them.
-# Its width is D = 32 with one head or two.
+# Its width is D = 32, with one head or with two.
 
 
 # %%
@@ -246,7 +250,7 @@ class Verb(keras.Model):
 
 
 # %% [markdown]
-# Trained on 4,096 rows, tried on 1,000 new ones.
+# It is trained on 4,096 rows and tested on 1,000 new ones.
 
 
 # %%
@@ -262,7 +266,8 @@ def train(num_heads):
 
 
 # %% [markdown]
-# **Predict:** both models have the same number of parameters. Who names both words, and how often?
+# **Predict:** both models have the same number of parameters. Which one names both words, and how
+# often?
 
 # %%
 new_words, new_roles, new_named = sentences(1_000)
@@ -284,20 +289,20 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Two heads divide the work and are right. One head must look at both words at once. It could give
-# them unequal weights, by which the linear layer can tell pairs apart; after as many updates it
-# tells many of them apart, not all, and its loss is still falling. (Fewer words make it easier for
-# one head: see "Your turn".)
+# Two heads divide the work and are right. One head must look at both words at once. It can give
+# them unequal weights, from which the linear layer can tell pairs apart; after the same number of
+# updates it tells many of them apart, but not all, and its loss is still falling. (Fewer words make
+# it easier for one head: see "Your turn".)
 
 # %% [markdown]
 # ## What the paper measured
 #
 # Rows (A) of Table 3 change the number of heads of the *base* model, the smaller of the paper's
-# two, with K = 512 / H, so that the computation stays the same. It translates newstest2013,
-# sentences from the news, from English to German. Two numbers say how well:
+# two, with K = 512 / H, so that the amount of computation stays the same. The model translates
+# newstest2013, sentences from the news, from English to German. Two numbers say how well:
 #
-# - **Perplexity** is e to the power of the mean loss of a piece, in nats. A perplexity of 5 means:
-#   as unsure as one who guesses among 5 equally probable pieces. Lower is better.
+# - **Perplexity** is e to the power of the mean loss of a piece, in nats. A perplexity of 5 means
+#   being as unsure as if one had to guess among 5 equally probable pieces. Lower is better.
 # - **BLEU** compares translations with those of a human translator, by the runs of one to four
 #   words that they share; from 0 to 100. Higher is better.
 
@@ -310,16 +315,16 @@ best = max(bleu for _, bleu in table_3_a.values())
 assert np.isclose(best - table_3_a[1][1], 0.9)
 
 # %% [markdown]
-# One head is 0.9 BLEU worse than the best, and 32 heads, 16 wide each, are worse than 8 or 16. So
-# a whole model of one head a layer does translate, perhaps because it has other layers to look
-# with. The paper gives one training for each row, and no spread.
+# One head is 0.9 BLEU worse than the best, and 32 heads, 16 wide each, are worse than 8 or 16. So a
+# whole model with one head per layer does translate, perhaps because it has other layers to look
+# with. The paper gives one training per row, and no spread.
 
 # %% [markdown]
 # ## What trained heads look at
 #
-# The shipped English-Spanish model has three decoder layers of four heads. `attention_maps` gives
-# the weights of all; we take the last layer's cross-attention, (H, T, S). A row is named by the
-# piece that is being *written*; its query was made from the pieces before it.
+# The included English-Spanish model has three decoder layers with four heads each. `attention_maps`
+# gives the weights of all of them; we take the last layer's cross-attention, (H, T, S). A row is
+# named after the piece that is being *written*; its query was made from the pieces before it.
 #
 # **Predict:** Spanish articles have a gender, *un* or *una*. Where should a head look to choose?
 
@@ -337,8 +342,8 @@ plot_attention(
 )
 
 # %% [markdown]
-# All four mostly find the word to be translated, but look at the three articles: while `▁El`,
-# `▁un` and `▁la` are written, head 4 looks at the *noun*, *man*, *car* and *week*. The noun decides
+# All four mostly find the word to be translated. But consider the three articles: while `▁El`,
+# `▁un` and `▁la` are written, head 4 looks at the *noun*: *man*, *car* and *week*. The noun decides
 # the article's gender. The others look at the English article or elsewhere.
 
 # %%
@@ -349,11 +354,36 @@ for head in range(4):
     assert (looks == ["▁man", "▁car", "▁week"]) == (head == 3)
 
 # %% [markdown]
+# ## All three kinds
+#
+# The pictures in the paper's appendix (Figures 3 to 5) show the *encoder's* self-attention. Here
+# are the last layer's two self-attentions, first the encoder's, then the decoder's.
+#
+# **Predict:** one of the two is empty above the diagonal. Which one, and why?
+
+# %%
+for name, weights_of_kind in (("encoder", maps.encoder), ("decoder", maps.decoder)):
+    later = np.triu(weights_of_kind[-1], 1).sum(axis=(1, 2)) / weights_of_kind.shape[2]
+    print(f"{name}, weight on later pieces, head by head:", later.round(2))
+assert np.triu(maps.decoder, 1).max() == 0 < np.triu(maps.encoder, 1).max()
+tokens = maps.source_tokens
+plot_attention(maps.encoder[-1], tokens, tokens, x_label="looked at", y_label="looks")
+
+# %%
+tokens = maps.target_tokens
+plot_attention(maps.decoder[-1], tokens, tokens, x_label="looked at", y_label="piece read")
+
+# %% [markdown]
+# The decoder's: its mask hides the future (notebook 04). The encoder knows the whole sentence, so
+# its pieces look both ways. Cross-attention, further up, need not be square: it has Spanish rows
+# and English columns.
+
+# %% [markdown]
 # ## What they are needed for
 #
-# A picture shows where a head looks, not what the model needs it for. So we switch heads off, one
-# at a time: their rows of W_O become zero. The question is whether `▁La` or `▁El` begins the
-# translation of ten sentences "The … is here." We measure the logit of the right article minus
+# A picture shows where a head looks, not what the model needs it for. So we switch the heads off,
+# one at a time, by setting their rows of W_O to zero. The question is whether `▁La` or `▁El` begins
+# the translation of ten sentences "The … is here." We measure the logit of the right article minus
 # that of the wrong one: the larger this margin, the surer the model is of the gender.
 
 # %%
@@ -395,7 +425,7 @@ def without_head(layer, head, measure):
 
 
 # %% [markdown]
-# **Predict:** how much of the mean margin, 4.4, is left without each single head? And which head
+# **Predict:** how much of the mean margin, 4.4, is left without each single head, and which head
 # matters most?
 
 # %%
@@ -407,10 +437,10 @@ assert left[2, 3] < 0.2 * whole.mean()
 assert np.delete(left.reshape(-1), 11).min() > 0.7 * whole.mean()
 
 # %% [markdown]
-# Head 4 of the last layer is the one (number 11 of the twelve in the assertion, counted from 0):
-# without it, nine tenths of the difference between the two articles are gone; without any other of
-# the twelve, at most a fifth. Here the picture was right. For half of the feminine nouns `▁El` is
-# now as probable as `▁La`, or more so: the model no longer knows which article to write.
+# It is head 4 of the last layer (number 11 of the twelve in the assertion, counted from 0). Without
+# it, nine tenths of the difference between the two articles are gone; without any other of the
+# twelve, at most a fifth. Here the picture was right. For half of the feminine nouns `▁El` is now
+# as probable as `▁La`, or more so: the model no longer knows which article to write.
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
@@ -423,15 +453,16 @@ axes.legend(frameon=False, ncols=4, loc="upper center", columnspacing=1, handlel
 plt.show()
 
 # %% [markdown]
-# That is one decision in ten sentences of one pattern. For whole translations no head is *the* one
-# (exercise 1).
+# That is one decision in ten sentences of one pattern. For whole translations no single head is the
+# one that matters (exercise 1).
 
 # %% [markdown]
 # ## In three lines
 #
-# 1. A head is attention on its own K columns: one mean for each query. H heads give H means.
+# 1. A head is attention on its own K columns, and gives one mean for each query; H heads give H
+#    means.
 # 2. Split, attend, join: the layer is a sum of heads, each with its own rows of W_O.
-# 3. Where a head looks is a guess at its use; switching it off is the test.
+# 3. Where a head looks suggests its use; switching it off is the test.
 
 # %% [markdown]
 # ## Exercises
@@ -444,8 +475,8 @@ plt.show()
 # own. Is the same head the most expensive in all four?
 
 # %% [markdown]
-# **2.** Does the order of the heads matter? Put them into another order, in all four matrices, and
-# show that the layer stays the same.
+# **2.** Does the order of the heads matter? Put them in a different order, in all four matrices,
+# and show that the layer stays the same.
 
 # %% [markdown]
 # ## Your turn

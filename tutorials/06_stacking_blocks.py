@@ -15,10 +15,18 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/06_stacking_blocks.ipynb)
 #
-# **How do attention and a small network become an encoder and a decoder?** We build the pieces
+# **How do attention and a small network become an encoder and a decoder?** We build what stands
 # between them by hand: the feed-forward network, the residual connection, layer normalization,
 # dropout. Then we write Figure 1 of the paper in a dozen lines, get the package's logits, and count
 # the parameters of Table 3 (paper, sections 3.1, 3.3 and 5.4).
+#
+# *Short path, 5 of 7 · 70 minutes in three sittings · you need notebooks 03 to 05.* The first
+# sitting builds a block and Figure 1 (40 minutes), the second trains a model of your own (20), the
+# third counts parameters (10). Each ends at a line that says so. Afterwards you can write an
+# encoder and a decoder from memory.
+#
+# The paper calls one floor of a stack a *layer*. For Keras everything with weights is a layer, so
+# here a floor is called a *block*; N counts blocks.
 
 # %% tags=["colab"]
 import os
@@ -49,7 +57,7 @@ from drawings import draw_architecture, draw_shapes
 draw_architecture("encoder", "decoder")
 
 # %% [markdown]
-# One block of the encoder, with random weights; we rebuild it part by part.
+# Here is one block of the encoder, with random weights; we rebuild it part by part.
 
 # %%
 keras.utils.set_random_seed(1)
@@ -65,9 +73,9 @@ assert output.shape == x.shape
 # ## The feed-forward network
 #
 # Attention gathers: with given weights its output is a weighted sum of the vectors of all
-# positions, multiplied by matrices. The feed-forward network then works on what was gathered, at
+# positions, multiplied by matrices. The feed-forward network then works on what was gathered, on
 # each position alone (equation 2): $\max(0, x W_1 + b_1) W_2 + b_2$, first wider, then back to D.
-# Its max(0, ·) lets it compute what sums and matrices alone cannot.
+# Thanks to its max(0, ·) it can compute what sums and matrices alone cannot.
 
 # %%
 draw_shapes(
@@ -85,7 +93,7 @@ print([weight.shape for weight in block.feed_forward.get_weights()])
 np.testing.assert_allclose(block.feed_forward(x), feed_forward(x, block), atol=1e-5)
 
 # %% [markdown]
-# Alone means: one position gives the same with its neighbours and without.
+# *Alone* means that one position gives the same result with its neighbours and without.
 
 # %%
 with_neighbours, alone = feed_forward(x, block)[:, 2], feed_forward(x[:, 2], block)
@@ -95,9 +103,9 @@ np.testing.assert_allclose(with_neighbours, alone, atol=1e-5)
 # %% [markdown]
 # ## Layer normalization
 #
-# Every vector is shifted and stretched to mean 0 and variance 1, then by two learned vectors γ and
-# β. So numbers stay in one range, however many layers they pass. It needs no other position and no
-# other sentence of the batch. The tiny ε keeps the root away from 0.
+# Every vector is shifted and scaled to mean 0 and variance 1, and then once more by two learned
+# vectors, γ and β. So numbers stay in one range, however many blocks they pass through. This needs
+# no other position and no other sentence of the batch. The tiny ε keeps the root away from 0.
 #
 # **Predict:** we normalize x, and then 5x + 3. What is the difference?
 
@@ -116,13 +124,14 @@ np.testing.assert_allclose(normed, layer_norm(x, gamma=1, beta=0), atol=1e-4)
 # %% [markdown]
 # ## Residual, then normalization
 #
-# A block consists of *sublayers*: attention is one, the feed-forward network another. Around each
-# stands the same frame: $\text{LayerNorm}(x + \text{Sublayer}(x))$. The paper normalizes *after*
-# the sum ("post-norm"). In training the sublayer's output passes dropout first, which comes below.
+# A block consists of *sublayers*: attention is one, the feed-forward network the other. Each has
+# the same frame around it: $\text{LayerNorm}(x + \text{Sublayer}(x))$. The paper normalizes *after*
+# the sum ("post-norm"). In training the sublayer's output passes through dropout first; that comes
+# below.
 #
-# Many later models normalize *before* the sublayer ("pre-norm"):
-# $x + \text{Sublayer}(\text{LayerNorm}(x))$. The sum itself is then never normalized, so such a
-# stack ends with one more LayerNorm.
+# Many later models normalize *before* the sublayer ("pre-norm"): $x +
+# \text{Sublayer}(\text{LayerNorm}(x))$. The sum itself is then never normalized, so such a stack
+# needs one more LayerNorm at its end.
 
 
 # %%
@@ -136,7 +145,7 @@ print(x.shape, "+", y.shape, "->", tuple(packaged.shape))
 np.testing.assert_allclose(packaged, add_norm(x, y, block.self_attention_add_norm), atol=1e-5)
 
 # %% [markdown]
-# Attention, frame, feed-forward, frame: that is the encoder block.
+# Attention, frame, feed-forward, frame: that is an encoder block.
 
 
 # %%
@@ -153,9 +162,9 @@ assert difference < 1e-5
 # %% [markdown]
 # ## Dropout
 #
-# In training, a share P_drop = 0.1 of the numbers is set to 0, drawn anew at each update, so that
-# the network cannot lean on any single one. The others are divided by 0.9: the mean stays. In use
-# nothing is dropped.
+# In training, a share P_drop = 0.1 of the numbers, drawn afresh for each update, is set to 0, so
+# that the network cannot lean on any single one. The others are divided by 0.9, which keeps the
+# mean. When the model is used, nothing is dropped.
 
 
 # %%
@@ -165,7 +174,7 @@ def dropout(x, keep, rate):
 
 
 # %% [markdown]
-# **Predict:** of 100,000 ones, which share becomes 0, what becomes of the others, and what is the
+# **Predict:** of 100,000 ones, what share becomes 0, what becomes of the others, and what is the
 # mean?
 
 # %%
@@ -181,18 +190,26 @@ np.testing.assert_allclose(np.unique(packaged), [0, 1 / 0.9], rtol=1e-6)
 
 # %% [markdown]
 # Section 5.4 names two places: the output of *each sublayer*, before the sum ("residual dropout"),
-# and the *sum of embedding and position*. To compare with the package we need the numbers that its
-# layer keeps. They follow from the state of its random generator: we look, and set the state back.
+# and the *sum of embedding and position*. To compare with the package we must know which numbers
+# its layer keeps. A layer of our own makes that simple: it draws once, keeps the draw, and uses it
+# again. We put it in place of the package's.
 
 
 # %%
-def kept_by(dropout_layer, shape):
-    """Where the layer's next call keeps numbers of this shape; that call is still to come."""
-    state = dropout_layer.seed_generator.state
-    before = ops.convert_to_numpy(state)
-    keep = ops.convert_to_numpy(dropout_layer(np.ones(shape, "float32"), training=True)) != 0
-    state.assign(before)
-    return keep
+class KnownDropout(keras.layers.Layer):
+    """Keeps the numbers where `keep` is True; `(~keep).mean()` is the rate."""
+
+    def __init__(self, keep):
+        super().__init__()
+        self.keep = keep
+
+    def call(self, x, training=False):
+        return dropout(x, self.keep, rate=0.1)
+
+
+# %%
+keep = np.random.random(x.shape) >= 0.1
+print(f"{(~keep).sum()} of {keep.size} numbers will be dropped")
 
 
 # %% [markdown]
@@ -200,11 +217,11 @@ def kept_by(dropout_layer, shape):
 
 # %%
 frame = layers.AddNorm(dropout=0.1)
+frame.dropout_layer = KnownDropout(keep)
 frame.build(x.shape)
-keep = kept_by(frame.dropout_layer, x.shape)
 packaged = frame(x, sublayer=lambda x: y, training=True)
 by_hand = layer_norm(x + dropout(y, keep, rate=0.1), gamma=1, beta=0)
-print(f"{(~keep).sum()} of {keep.size} numbers dropped")
+print("largest difference to the package:", np.abs(packaged - by_hand).max())
 np.testing.assert_allclose(packaged, by_hand, atol=1e-5)
 assert not np.allclose(packaged, layer_norm(x + y, gamma=1, beta=0), atol=1e-2)
 
@@ -213,16 +230,16 @@ assert not np.allclose(packaged, layer_norm(x + y, gamma=1, beta=0), atol=1e-2)
 
 # %%
 embedding = layers.PositionalEmbedding(max_sequence_length=S, dropout=0.1)
+embedding.dropout_layer = KnownDropout(keep)
 embedding.build(x.shape, (B, S))
-keep = kept_by(embedding.dropout_layer, x.shape)
 packaged = embedding(x, np.ones((B, S), dtype="int32"), training=True)
 by_hand = dropout(np.sqrt(D) * x + layers.sinusoidal_encoding(S, D), keep, rate=0.1)
-print(f"{(~keep).sum()} of {keep.size} numbers dropped")
+print("largest difference to the package:", np.abs(packaged - by_hand).max())
 np.testing.assert_allclose(packaged, by_hand, atol=1e-5)
 
 # %% [markdown]
-# What it is worth, rows (D) of the paper's Table 3. (*Perplexity* is e to the mean loss of a
-# piece, lower is better; *BLEU* is likeness to a human translation, from 0 to 100, higher is
+# What dropout is worth is in rows (D) of the paper's Table 3. (*Perplexity* is e to the mean loss
+# of a piece, lower is better; *BLEU* is likeness to a human translation, from 0 to 100, higher is
 # better; notebook 05 says more.)
 #
 # | P_drop | perplexity | BLEU |
@@ -234,11 +251,11 @@ np.testing.assert_allclose(packaged, by_hand, atol=1e-5)
 # %% [markdown]
 # ## Why the residual
 #
-# The output of attention is a mean over positions, and such means are much alike. `x +` keeps each
-# position's own vector beside it. Without `x +`, after a few blocks all positions hold nearly the
-# same vector, and the words are gone; a feed-forward network cannot bring them back, since it
-# makes like outputs of like inputs. We measure how alike two positions are, by the cosine of their
-# outputs, in a stack of N = 6 blocks of width 64.
+# The output of attention is a mean over positions, and such means are very similar to each other.
+# `x +` adds each position's own vector. Without `x +`, after a few blocks all positions hold nearly
+# the same vector, and the words are gone; a feed-forward network cannot bring them back, since it
+# turns similar inputs into similar outputs. We measure how similar two positions are, by the cosine
+# of their outputs, in a stack of N = 6 blocks of width 64.
 
 
 # %%
@@ -278,9 +295,9 @@ assert min(without_residual[3:]) > 0.98
 assert max(with_residual) < 0.85
 
 # %% [markdown]
-# How large the sublayers' outputs are at the start matters too. The paper names no initialization.
-# A usual one is Glorot's, random numbers of variance 2 / (rows + columns). The package gives the
-# matrices of queries, keys and values half of that. Here is the full variance: we multiply these
+# The size of the sublayers' outputs at the start matters, too. The paper names no initialization. A
+# common one is Glorot's, random numbers of variance 2 / (rows + columns). The package gives the
+# matrices for queries, keys and values half of that. To see the full variance, we multiply these
 # matrices by √2.
 
 # %%
@@ -301,22 +318,22 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Without the residual, two random blocks make all positions almost one. Whatever comes after them
-# can hardly tell the words apart. With it they move towards each other slowly, and more slowly
-# with the smaller variance.
+# Without the residual, two random blocks make all positions almost the same. Whatever comes after
+# them can hardly tell the words apart. With it, positions approach each other only slowly, and more
+# slowly with the smaller variance.
 
 # %% [markdown]
 # ## The decoder block
 #
-# It has one sublayer more, in its middle: *cross-attention* to the *memory*, which is the output
-# of the encoder's last block. In self-attention, queries, keys and values all come from one array,
+# It has one more sublayer, in the middle: *cross-attention* to the *memory*, the output of the
+# encoder's last block. In self-attention, queries, keys and values all come from one array,
 # `attention(x, x)`. In cross-attention, **queries come from the decoder, keys and values from the
 # memory**, `attention(x, memory)`: each position of the target reads from all positions of the
 # source.
 #
-# Three steps, then, with the same frame around each. The self-attention has the causal mask. The
-# cross-attention has none of that kind, for the whole source is known; its mask would hide
-# padding, of which there is none here (notebook 04).
+# So there are three steps, each with the same frame around it. The self-attention has the causal
+# mask. The cross-attention does not need one, because the whole source is known; its mask would
+# hide padding, but there is none here (notebook 04).
 
 
 # %%
@@ -341,8 +358,8 @@ np.testing.assert_allclose(packaged, decoder_block(target, output, block, causal
 # ## Figure 1 in code
 #
 # Embeddings times √D plus positions; N encoder blocks; N decoder blocks; and the embedding matrix
-# once more, transposed, for the logits. All of it with functions from above and weights of the
-# shipped English-Spanish model.
+# once more, transposed, for the logits. All of it uses functions from above and the weights of the
+# included English-Spanish model.
 
 # %%
 model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
@@ -395,9 +412,9 @@ assert next_piece == "▁hospital"
 # %% [markdown]
 # ## Your own model learns
 #
-# So far the weights were borrowed. A model learns if Keras can follow what it computes: `keras.ops`
-# in place of NumPy, and matrices as layers that hold their weights. The rest are the functions from
-# above, with heads split and joined as in notebook 05.
+# **End of the first sitting.** So far the weights were borrowed. A model can learn if Keras can
+# follow what it computes: `keras.ops` takes the place of NumPy, and layers hold the matrices. The
+# rest are the functions from above, with heads split and joined as in notebook 05.
 
 
 # %%
@@ -442,8 +459,9 @@ class Block(keras.layers.Layer):
 
 
 # %% [markdown]
-# Two sublayers make an encoder block, three a decoder block. A task for a model this small: write
-# six letters backwards. 0 is padding, 1 the start, 2 the end, and 3 to 11 are the letters A to I.
+# Two sublayers make an encoder block, three a decoder block. The task suits a model this small:
+# write six letters backwards. 0 is padding, 1 the start, 2 the end, and 3 to 11 are the letters A
+# to I.
 
 
 # %%
@@ -461,7 +479,7 @@ reads = np.concatenate([end - 1, says[:, :-1]], axis=1)
 print("source", letters(source[0]), "reads", letters(reads[0]), "says", letters(says[0]))
 
 # %% [markdown]
-# Figure 1 again, as a model of Keras:
+# Figure 1 again, as a Keras model:
 
 # %%
 embedding = keras.layers.ReversibleEmbedding(V, D)
@@ -476,7 +494,8 @@ own = keras.Model(ids, embedding(x, reverse=True))
 print(f"{own.count_params():,} parameters")
 
 # %% [markdown]
-# The package's model of these sizes has as many. We give ours its first weights.
+# The package's model of these sizes has the same number of parameters. We copy its initial weights
+# into ours.
 
 # %%
 backbone = ak.TransformerBackbone(V, N, H, D, F, dropout=0.0)
@@ -500,9 +519,10 @@ print("logits (B, T, V):", logits.shape)
 np.testing.assert_allclose(packaged(few), logits, atol=1e-5)
 
 # %% [markdown]
-# The same weights, the same logits. Now both learn from the same 480 batches of 50 in the same
-# order. An *update* takes one batch, finds how the loss changes with every weight, and moves the
-# weights a little the other way; [notebook 07](07_learning_to_translate.ipynb) does one by hand.
+# The same weights, the same logits. Now both learn from the same 480 batches of 50, in the same
+# order. An *update* takes one batch, finds out how the loss changes with every weight, and moves
+# each weight a little in the direction that lowers it; [notebook
+# 07](07_learning_to_translate.ipynb) does one by hand.
 
 
 # %%
@@ -533,9 +553,9 @@ np.testing.assert_allclose(losses["own"][:5], losses["package"][:5], rtol=1e-4)
 assert max(np.median(values[-20:]) for values in losses.values()) < 0.05
 
 # %% [markdown]
-# They learn alike, and at first to the last digit. The two add up in another order, so rounding
-# differs by a millionth, and each update makes that larger. Does ours write backwards what it has
-# never seen? Greedily, a letter at a time:
+# They learn alike, and at first agree to the last digit. The two add in a different order, so their
+# rounding differs by a millionth, and each update magnifies that. Can ours reverse letters that it
+# has never seen? It writes greedily, one letter at a time:
 
 # %%
 new = np.array([[7, 3, 3, 9, 11, 4]], "int32")  # one of 531,441
@@ -550,9 +570,9 @@ assert (written[0, 1:] == new[0, ::-1]).all()
 # %% [markdown]
 # ## Counting
 #
-# The parameters follow from the parts: attention has four matrices, the feed-forward network two
-# with biases, a normalization two vectors; sinusoids have none, and the logits borrow the
-# embeddings.
+# **End of the second sitting.** The number of parameters follows from the parts: attention has four
+# matrices, the feed-forward network two with biases, a normalization two vectors; sinusoids have
+# none, and the logits borrow the embeddings.
 
 
 # %%
@@ -574,7 +594,7 @@ for part, number in base.items():
 assert sum(base.values()) == 63_045_632
 
 # %% [markdown]
-# The package's base model has as many.
+# The package's base model has the same number.
 
 # %%
 preset = ak.TransformerBackbone.from_preset(
@@ -584,8 +604,11 @@ print(f"{preset.count_params():,}")
 assert preset.count_params() == 63_045_632
 
 # %% [markdown]
-# The paper's Table 3 says 65 million. Where are the other two? (If you do not compare with the
-# paper, go on to the figure.) We ask each row how many pieces V would make its number come out.
+# ### Appendix: two missing million
+#
+# **End of the third sitting**; the figure and the summary are below. This appendix is for those who
+# compare with the paper, whose Table 3 says 65 million. Where are the other two? For each row we
+# ask how many pieces V would produce the printed number.
 
 # %%
 rows = {  # from Table 3: what differs from base, millions of parameters
@@ -608,10 +631,10 @@ for name, (changes, millions) in rows.items():
     print(f"{name:10} {millions:4} million if V = {pieces:7,.0f}")
 
 # %% [markdown]
-# All near 41,000, where the text of the paper says "about 37000". With V = 41,100 every one of
-# these rows rounds to the printed number. So the difference is the vocabulary's, 512 numbers a
-# piece, and the blocks are the paper's. (The row "big" alone does not fit: it prints 213 million,
-# fewer than the 214 that even 37,000 pieces make.)
+# All are near 41,000, where the text of the paper says "about 37000". With V = 41,100 every one of
+# these rows rounds to the printed number. So the difference lies in the vocabulary, 512 numbers for
+# each piece, and the blocks are the paper's. (Only the row "big" does not fit: it says 213 million,
+# fewer than the 214 million that even 37,000 pieces give.)
 
 # %%
 for name, (changes, millions) in rows.items():
@@ -622,7 +645,9 @@ print(f"big        {sum(big.values()) / 1e6:6.2f}, printed 213")
 assert sum(big.values()) == 214_171_648
 
 # %% [markdown]
-# Where the parameters are, with V = 37,000; the diamonds are the paper's numbers.
+# ### Where the parameters are
+#
+# The bars are for V = 37,000; the diamonds are the paper's numbers.
 
 # %%
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
@@ -640,7 +665,8 @@ plt.show()
 
 # %% [markdown]
 # The feed-forward networks are the largest part of the base model, 25 of 63 million; attention has
-# 19, the embeddings 19. The diamonds stand a little to the right of the bars, by the 4,100 pieces.
+# 19 and the embeddings 19. The diamonds are a little to the right of the bars: that is the 4,100
+# pieces.
 
 # %%
 print({part: f"{number / sum(base.values()):.0%}" for part, number in base.items()})
@@ -650,9 +676,11 @@ assert round((base[parts[1]] + base[parts[2]]) / 1e6) == 19
 # %% [markdown]
 # ## In three lines
 #
-# 1. A block is attention between positions and a small network at each, both in Add & Norm.
-# 2. The residual keeps the words apart; without it a few blocks make all positions equal.
-# 3. Figure 1 is a dozen lines; its parameters are the paper's up to the size of the vocabulary.
+# 1. A block is attention between positions and a small network at each of them, both inside Add &
+#    Norm.
+# 2. The residual keeps the words apart; without it a few blocks make all positions nearly equal.
+# 3. Figure 1 is a dozen lines; its parameters are those of the paper, except for the size of the
+#    vocabulary.
 
 # %% [markdown]
 # ## Exercises
@@ -665,14 +693,14 @@ assert round((base[parts[1]] + base[parts[2]]) / 1e6) == 19
 # `EncoderBlock(..., normalize_first=True)`.
 
 # %% [markdown]
-# **2.** How many parameters would the base model have with *two* matrices of embeddings and a
-# third for the output, instead of one for all three? By how much is sharing cheaper?
+# **2.** How many parameters would the base model have with *two* matrices of embeddings and a third
+# for the output, instead of one for all three? How many does sharing save?
 
 # %% [markdown]
 # ## Your turn
 #
 # Take the stack of "Why the residual" to N = 24 blocks. Are the positions still different at its
-# end? Then weigh the residual more, `residual=2`: what changes?
+# end? Then give the residual more weight, `residual=2`: what changes?
 
 # %% tags=["your-turn"]
 # Your code here

@@ -16,10 +16,14 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/08_choosing_the_words.ipynb)
 #
 # **How does one choose the best sentence when nobody can try them all?** A model only says how
-# probable the next piece is. We search with a table of next pieces that is small enough to try
-# every sentence: first greedily, then with a beam, then with the length penalty of the paper's
-# section 6.1. The results are compared with the package's own search, which then translates real
-# sentences. At the end we draw our search as a tree.
+# probable the next piece is. We search a table of next pieces that is small enough to try every
+# sentence: first greedily, then with a beam, then with the length penalty of the paper's section
+# 6.1. The results are compared with the package's own search, which then translates real sentences.
+# At the end we draw our search as a tree.
+#
+# *Short path, 7 of 7 · 50 minutes · you need notebook 00.* Afterwards you can run a beam search by
+# hand and say what its width and its length penalty do. The short path ends at "Why not draw the
+# next piece?"; what follows is a bonus.
 
 # %% tags=["colab"]
 import os
@@ -49,10 +53,10 @@ draw_architecture("softmax", "search")
 # %% [markdown]
 # ## A language of six pieces
 #
-# Somebody translates *es regnet*, "it rains". Our model is a table: row *a*, column *b* holds the
+# We translate German *es regnet*, "it rains". Our model is a table: row *a*, column *b* holds the
 # probability that the piece *b* follows the piece *a*. The six pieces are whole words, so their
-# list is called `words`. `<s>` starts a sentence, `</s>` ends it. (A real model looks at the
-# source and at all earlier pieces; for the search that makes no difference.)
+# list is called `words`. `<s>` starts a sentence, and `</s>` ends it. (A real model looks at the
+# source and at all earlier pieces; to the search that makes no difference.)
 
 # %%
 from itertools import pairwise
@@ -77,7 +81,7 @@ follows = {
 }
 
 # %% [markdown]
-# As a matrix of logarithms, in which what is not listed has almost no probability:
+# We turn it into a matrix of logarithms, in which whatever is not listed has almost no probability:
 
 
 # %%
@@ -99,7 +103,7 @@ np.testing.assert_allclose(np.exp(log_table[START]).sum(), 1, atol=1e-6)
 
 # %% [markdown]
 # The probability of a sentence is the product of its steps, so its log-probability is a **sum**.
-# The end token counts: its probability is that of stopping just there.
+# The end token counts: its probability is that of stopping right there.
 
 
 # %%
@@ -119,8 +123,8 @@ np.testing.assert_allclose(np.exp(log_probability(it_rains)), 0.35 * 0.90 * 0.53
 # %% [markdown]
 # ## Greedy: take the best piece, each time
 #
-# **Predict:** Follow the table of probabilities with a finger. Which sentence does one write who
-# always takes the most probable next piece, and is it more probable than *it rains*?
+# **Predict:** Follow the table of probabilities with your finger. If you always take the most
+# probable next piece, what sentence do you get, and is it more probable than *it rains*?
 
 # %%
 ids = [START]
@@ -153,22 +157,22 @@ assert ranking[0] == it_rains != greedy
 assert log_probability(greedy) < log_probability(ranking[0])
 
 # %% [markdown]
-# *it rains* is the best. Greedy search missed it: it took *the*, the best first piece, and that
-# led to worse ones. The best next piece need not begin the best sentence.
+# *it rains* is the best. Greedy search missed it: it took *the*, the best first piece, which led to
+# worse ones. The best next piece need not begin the best sentence.
 #
 # ## A beam: keep the best W
 #
-# Beam search keeps the W best unfinished sentences ("live") instead of one. A step has three
-# parts, and below a function for each:
+# Beam search keeps the W best unfinished sentences ("live") instead of one. A step has three parts;
+# below there is a function for each:
 #
 # - **Grow**: append every piece to every live sentence, and keep the best 2·W of these
-#   *candidates*. Each of the W live sentences can end in one way only, by `</s>`, so at most W of
+#   *candidates*. Each of the W live sentences can end in only one way, with `</s>`, so at most W of
 #   the 2·W candidates end, and W are left to go on with.
-# - **Finish**: a candidate that ends is finished if it is among the best W; its score never
-#   changes again. One that ends and has rank W + 1 to 2·W is dropped.
+# - **Finish**: a candidate that ends is finished if it is among the best W; its score never changes
+#   again. One that ends with rank W + 1 to 2·W is dropped.
 # - **Go on**: the best W of those that do not end are the live sentences of the next step.
 #
-# Of B source sentences at once, a step has these numbers of log-probabilities:
+# For B source sentences at once, a step holds these numbers of log-probabilities:
 
 # %%
 draw_shapes("live (B, W)", "+ (B, W, V)", "(B, W·V)", "grow", "(B, 2·W)", "go on", "live (B, W)")
@@ -206,8 +210,8 @@ assert [text_of(ids) for ids, _ in live] == ["the", "it"]
 # Log-probabilities are negative and only fall as pieces are added, so a long sentence is at a
 # disadvantage. The **length penalty** divides the log-probability by $((5 + |y|) / 6)^\alpha$,
 # where |y| counts the pieces and the end. In spite of its name it favours long sentences: the
-# longer one is, the larger the number that its negative log-probability is divided by, and the
-# nearer the result comes to 0. With α = 0 nothing is divided; the paper uses 0.6.
+# longer a sentence, the larger the number by which its negative log-probability is divided, and the
+# closer the result is to 0. With α = 0 nothing is divided; the paper uses 0.6.
 
 
 # %%
@@ -243,8 +247,8 @@ assert beam_search(2, alpha=0)[0][0] == ranking[0]
 #
 # ## The length penalty changes the winner
 #
-# **Predict:** *it rains* has −1.790, *it rains now* −1.910, and two beams finish both. Which of the
-# two wins with α = 0.6?
+# **Predict:** *it rains* scores −1.790 and *it rains now* −1.910, and two beams finish both. Which
+# of the two wins with α = 0.6?
 
 # %%
 for alpha in (0.0, 0.6):
@@ -255,13 +259,13 @@ assert text_of(beam_search(2, 0.0)[0][0]) == "it rains"
 assert text_of(beam_search(2, 0.6)[0][0]) == "it rains now"
 
 # %% [markdown]
-# With α = 0 *it rains* wins, with 0.6 *it rains now*. No α is right by itself: it is chosen on
+# With α = 0 *it rains* wins, with 0.6 *it rains now*. No α is right in itself: it is chosen on
 # validation data. [Notebook 11](11_real_sentences.ipynb) shows what it does to BLEU.
 #
 # ## One beam is not always greedy
 #
-# Greedy search stops at its first end. A beam search goes on: beside the finished sentence a live
-# one is left. Can that one still win? A second table to see it:
+# Greedy search stops at its first end. A beam search goes on: beside the finished sentence, a live
+# one is left. Can that one still win? A second table shows it:
 
 # %%
 close = {
@@ -282,14 +286,14 @@ for alpha in (0.0, 0.6):
     assert text_of(best[0]) == {0.0: "rain", 0.6: "rain now"}[alpha]
 
 # %% [markdown]
-# With α = 0 it cannot: the live sentence is less probable than the finished one already, and can
-# only fall. With a length penalty it can: the log-probability −0.713 of *rain now* is a little less
-# than the −0.693 of *rain*, but it is divided by more. So greedy search is a beam of one
+# With α = 0 it cannot: the live sentence is already less probable than the finished one, and can
+# only fall further. With a length penalty it can: the log-probability of *rain now*, −0.713, is a
+# little below that of *rain*, −0.693, but it is divided by more. So greedy search is a beam of one
 # **with α = 0**.
 #
 # ## A wider beam can lose
 #
-# Above, two beams found a more probable sentence than one. That is usual, but no law. A third
+# Above, two beams found a more probable sentence than one. That is usual, but not a law. A third
 # table:
 
 # %%
@@ -305,7 +309,7 @@ crowded = {
 
 # %% [markdown]
 # **Predict:** One beam finds *the rain*, with probability 0.52 · 0.40 · 1 = 0.208. What do two
-# beams find, and what three?
+# beams find, and what do three?
 
 # %%
 for W in (1, 2, 3):
@@ -316,9 +320,9 @@ for W in (1, 2, 3):
 # %% [markdown]
 # Two beams end with a **less** probable sentence than one. They keep *it* alive, and at the next
 # step *it rains* (0.250) and *it falls* (0.230) are both ahead of *the rain* (0.208), which is cut.
-# Only at the step after that does the cost appear: *it rains* and *it falls* end with probability
-# 0.60, which leaves 0.150 and 0.138, while *the rain* would have ended with probability 1. A search
-# knows what a sentence has cost so far, not what it will cost.
+# The cost appears only one step later: *it rains* and *it falls* end with probability 0.60, which
+# leaves 0.150 and 0.138, while *the rain* would have ended with probability 1. A search knows what
+# a sentence has cost so far, not what it is going to cost.
 #
 # And a more probable sentence need not be a better translation: in [notebook
 # 11](11_real_sentences.ipynb) sixteen beams with α = 0 reach a *lower* BLEU than four, because the
@@ -326,11 +330,9 @@ for W in (1, 2, 3):
 #
 # ## The package's search on the same tables
 #
-# The package's `beam_search` asks a function, `next_token`, for the logits of the next piece. Ours
-# looks them up in the table. It also returns hidden states, of which a table has none, and the
-# *cache*, in which a real model keeps what it has computed (notebook 09); ours is empty,
-# `ForeignCache({})`. W and α are given as `SearchOptions`; with `min_length=0` a sentence may be
-# empty, as in our own search.
+# The package's search asks any function for the logits of the next piece, given the pieces so far.
+# Ours looks them up in the table. With `min_length=0` a sentence may be empty, as in our own
+# search.
 
 # %%
 from aiayn_keras.decoding.beam_search import SearchInputs
@@ -347,7 +349,8 @@ def package_search(W, alpha, max_words=4, table=log_table):
 
     prompt = np.array([[START] + [PAD] * (max_words + 1)], "int32")  # (B, L), B = 1
     options = SearchOptions(W, alpha, num_return_sequences=W, min_length=0)
-    start = (next_token, ForeignCache({}), prompt, prompt == START, options, END)
+    nothing = ForeignCache({})  # a table has nothing to keep between steps (notebook 09)
+    start = (next_token, nothing, prompt, prompt == START, options, END)
     ids, scores = package_beam_search(SearchInputs(*start, forbidden_token_ids=(PAD, START)))
     return np.array(ids)[0], np.array(scores)[0]
 
@@ -367,9 +370,8 @@ for language, W in cases:
 # %% [markdown]
 # ## The same search with a real model
 #
-# The model that ships with this repository translates everyday English into Spanish. `translate`
-# is a beam search, with 4 beams and α = 0.6 unless told otherwise; with one beam and α = 0 it is
-# greedy.
+# The included model translates everyday English into Spanish. `translate` is a beam search, with 4
+# beams and α = 0.6 unless told otherwise; with one beam and α = 0 it is greedy.
 
 # %%
 sentences = [
@@ -399,8 +401,8 @@ assert 0 < better < len(sentences)
 # For three of the five, four beams find what greedy search finds. Where the two differ, the more
 # probable translation need not be the better one: the shopping *mall* is a *centro comercial*,
 # while *centro* alone is the middle of a town; and *bravery*, which the model hardly knows, becomes
-# nonsense either way, a *valija*, suitcase, with four beams. (The cat ran up the tree; here it
-# chases the dog.) The search finds what the model holds probable; it cannot know more than the
+# nonsense either way: with four beams a *valija*, a suitcase. (The cat ran up the tree; here it
+# chases the dog.) The search finds what the model considers probable; it cannot know more than the
 # model.
 #
 # `translate` also returns the runners-up, best first. In Spanish it rains *a cántaros*, in
@@ -413,7 +415,7 @@ for hypothesis in best.hypotheses:
 
 # %% [markdown]
 # The score of each is what `model.score` gives when it reads the finished sentence: a search must
-# not report another number than the model.
+# report the same number as the model.
 
 # %%
 texts = [hypothesis.text for hypothesis in best.hypotheses]
@@ -425,9 +427,9 @@ assert len(set(texts)) == 4
 np.testing.assert_allclose(read[0], best.score, atol=1e-3)
 
 # %% [markdown]
-# Every step of such a search can be played. Choose the number of beams and α, and watch which
-# beams live, finish and die. (It is a page with its own script: it shows itself where the notebook
-# is run and in the book, not in GitHub's view.)
+# You can play such a search step by step. Choose the number of beams and α, and watch which beams
+# live, finish and die. (It is a page with its own script: you see it where the notebook runs and in
+# the book, not in GitHub's preview.)
 
 # %%
 from aiayn_keras.plotting import decoding_steps
@@ -437,10 +439,10 @@ decoding_steps(model.record_search(sentences[1], beam_counts=(1, 2, 4)))
 # %% [markdown]
 # ## Why not draw the next piece?
 #
-# Chat models mostly do not search: they draw each piece at random, with its probability. A
-# *temperature* τ makes that bolder or more careful: it divides the logits before the softmax. Below
-# 1 it favours what is probable already, and near 0 it is greedy; above 1 it brings the improbable
-# nearer.
+# Chat models mostly do not search: they draw each piece at random, according to its probability. A
+# *temperature* τ makes the draw bolder or more cautious: the logits are divided by it before the
+# softmax. Below 1 it favours what is already probable, and near 0 it is greedy; above 1 it gives
+# the improbable a better chance.
 #
 # **Predict:** After `<s>` our table has *the* 0.45, *it* 0.35, *rain* 0.20. What becomes of the
 # 0.20 at τ = 0.5, where each probability is squared and then divided by the sum?
@@ -454,7 +456,7 @@ for temperature in (0.5, 1.0, 1.5):
         np.testing.assert_allclose(drawn["rain"], 0.2**2 / (0.45**2 + 0.35**2 + 0.2**2), rtol=1e-5)
 
 # %% [markdown]
-# Now the real model; first the searched translation, and its log-probability.
+# Now the real model: first the translation that the search finds, with its log-probability.
 
 # %%
 english, scores = "My sister is a doctor and she is tired.", {}
@@ -462,17 +464,32 @@ english, scores = "My sister is a doctor and she is tired.", {}
 print(f"{found.score:.2f}  {found.text}")
 
 # %% [markdown]
-# The same sentence four times at each temperature. `generate` is KerasHub's way to write text, and
-# its samplers draw; the number before each text is its log-probability.
+# Next, the same sentence four times at each temperature. `generate` is KerasHub's way to write
+# text, and its samplers draw. What they draw depends on the machine, so these draws are kept in a
+# file; set `DRAW_AGAIN` to `True` for draws of your own. The number before each text is its
+# log-probability, computed here.
 #
-# **Predict:** Is a translation that is drawn at τ = 1 usually as good as the searched one?
+# **Predict:** Is a translation drawn at τ = 1 usually as good as the one found by search?
 
 # %%
-from keras_hub.samplers import RandomSampler
+import json
+from pathlib import Path
 
+from keras_hub.samplers import RandomSampler, TopKSampler
+
+DRAW_AGAIN = False
+kept_draws = json.loads(Path("data/drawn_translations.json").read_text("utf-8"))
+
+
+def draw_four(sampler, name):
+    model.compile(sampler=sampler)
+    return list(model.generate([english] * 4)) if DRAW_AGAIN else kept_draws[name]
+
+
+# %%
 for temperature in (0.5, 1.0, 1.5):
-    model.compile(sampler=RandomSampler(temperature=temperature, seed=1))
-    drawn = list(model.generate([english] * 4))
+    sampler = RandomSampler(temperature=temperature, seed=1)
+    drawn = draw_four(sampler, f"temperature {temperature}")
     scores[temperature] = model.score([english] * 4, drawn)
     print(f"τ = {temperature}")
     for text, score in zip(drawn, scores[temperature], strict=True):
@@ -480,11 +497,11 @@ for temperature in (0.5, 1.0, 1.5):
 assert found.score + 1e-3 > scores[0.5].mean() > scores[1.0].mean() > scores[1.5].mean()
 
 # %% [markdown]
-# Not reliably. At τ = 0.5 all four are the searched translation. Of those at τ = 1, one is; the
-# others have a wrong word or are nonsense; which ones are drawn
-# depends on the number of cores, among which TensorFlow shares a draw out. At τ = 1.5 all are
-# nonsense, and after one wrong piece there is no way back. Label smoothing explains how it can
-# come to that: it teaches the model to leave 0.1 to all the other pieces *together*.
+# Not reliably. At τ = 0.5 three are the translation that the search found, and the fourth is as
+# good: *médica*, too, is a doctor. At τ = 1 two are good, and two have a piece that makes no sense.
+# At τ = 1.5 all are nonsense, and after one wrong piece there is no way back. Label smoothing
+# explains how this can happen: it teaches the model to leave 0.1 to all the other pieces
+# *together*.
 
 # %%
 pieces, temperature = model.backbone.vocabulary_size, 1.5
@@ -493,13 +510,13 @@ print(f"{pieces:,} pieces; the others have {others / (others + best):.0%} at τ 
 assert others / (others + best) > 0.75
 
 # %% [markdown]
-# Two ways to keep them out: draw from the k most probable pieces only (**top-k**,
-# [Fan et al. 2018](https://aclanthology.org/P18-1082)), or from the fewest that together hold a
-# share p of the probability (**top-p**, [Holtzman et al. 2020](https://arxiv.org/abs/1904.09751)).
-# What is kept is divided by its sum, and drawn from.
+# Two ways to keep them out: draw from the k most probable pieces only (**top-k**, [Fan et al.
+# 2018](https://aclanthology.org/P18-1082)), or from the fewest that together hold a share p of the
+# probability (**top-p**, [Holtzman et al. 2020](https://arxiv.org/abs/1904.09751)). What is kept is
+# divided by its sum, and one of it is drawn.
 #
 # **Predict:** After `<s>` our table has *the* 0.45, *it* 0.35, *rain* 0.20. Which words does top-k
-# keep with k = 2, and which does top-p with p = 0.4 and with p = 0.9?
+# keep with k = 2, and which does top-p keep with p = 0.4 and with p = 0.9?
 
 # %%
 first = np.exp(log_table[START])
@@ -513,11 +530,11 @@ for name, ids in kept.items():
 assert [len(ids) for ids in kept.values()] == [2, 1, 3]
 
 # %% [markdown]
-# Top-k always keeps as many; with top-p it depends on how sure the model is. KerasHub's samplers
-# do the same, as 5,000 draws show.
+# Top-k always keeps the same number; with top-p the number depends on how sure the model is.
+# KerasHub's samplers do the same, as 5,000 draws show.
 
 # %%
-from keras_hub.samplers import TopKSampler, TopPSampler
+from keras_hub.samplers import TopPSampler
 
 samplers = [TopKSampler(k=2, seed=1), TopPSampler(p=0.4, seed=1), TopPSampler(p=0.9, seed=1)]
 rows = np.tile(first, (5000, 1)).astype("float32")
@@ -532,24 +549,21 @@ for (name, ids), sampler in zip(kept.items(), samplers, strict=True):
 # three most probable?
 
 # %%
-model.compile(sampler=TopKSampler(k=3, temperature=1.5, seed=1))
-drawn = list(model.generate([english] * 4))
+drawn = draw_four(TopKSampler(k=3, temperature=1.5, seed=1), "top-k 3, temperature 1.5")
 scores["top-k"] = model.score([english] * 4, drawn)
 for text, score in zip(drawn, scores["top-k"], strict=True):
     print(f"{score:7.2f}  {text}")
 assert scores["top-k"].mean() > scores[1.5].mean()
 
 # %% [markdown]
-# All four are Spanish sentences. But two of them say something else, that my sister is tired twice
-# over, and that it is my mother who is the doctor: also the second or third piece may be a wrong
-# one. Where many answers are good, as in a story, chance makes text livelier. A translation has few
-# good answers, so the paper searches.
+# All four consist of Spanish words, and three are good; *e que* in the first makes no sense: even
+# the second or third most probable piece may be wrong. Where many answers are good, as in a story,
+# chance makes text livelier. A translation has few good answers, so the paper searches.
 #
 # ## The tree
 #
-# Back to the table. We run the search with two beams once more and note every candidate: which
-# live sentence it grew from, its score, and what became of it. Only the 2·W = 4 best of a step are
-# noted.
+# Back to the table. We run the search with two beams once more and record the 2·W = 4 best
+# candidates of each step: which live sentence each grew from, its score, and what became of it.
 
 # %%
 W, levels, live = 2, [], [((START,), 0.0)]
@@ -565,8 +579,8 @@ for level in levels:
 
 # %% [markdown]
 # Solid lines and filled boxes go on. A thick frame is a finished sentence; its last line is the
-# log-probability over the length penalty, for α = 0.6. Dotted lines and a ✗ are cut: nobody looks
-# at them again. Under each piece stands the log-probability of the sentence so far.
+# log-probability over the length penalty, for α = 0.6. Dotted lines and a ✗ mark what is cut: it is
+# never looked at again. Under each piece is the log-probability of the sentence so far.
 
 # %%
 from matplotlib.figure import Figure
@@ -611,17 +625,16 @@ figure
 # %% [markdown]
 # After four pieces only *the rain falls now* is left. Its end is certain, so its log-probability
 # stays −3.36, and with α = 0.6 that becomes −3.36 / (10 / 6)^0.6 = −2.47. The two best finished
-# sentences have −1.50 and −1.51. Our search ends here because four words are the most that it
-# allows. The package's need not wait for that: it stops as soon as no live sentence can still
-# become better than the W best finished ones. A log-probability can only fall, so the best that a
-# live sentence may hope for is the one that it has now, divided by the penalty of the greatest
-# length.
+# sentences have −1.50 and −1.51. Our search ends here because it allows at most four words. The
+# package's search need not wait for that: it stops as soon as no live sentence can still beat the W
+# best finished ones. A log-probability can only fall, so the best a live sentence can hope for is
+# its present one, divided by the penalty for the maximum length.
 
 # %% [markdown]
 # ## In three lines
 #
 # 1. Greedy search takes the best piece each time, and can miss the best sentence.
-# 2. A beam keeps W sentences alive; finished ones are frozen, and compete with a length penalty.
+# 2. A beam keeps W sentences alive; finished ones are frozen, and compete under a length penalty.
 # 3. One beam with α = 0 is greedy; a wider beam often finds a more probable sentence, and now and
 #    then a less probable one.
 
@@ -631,14 +644,14 @@ figure
 # The [solutions](solutions/08_choosing_the_words.ipynb) are a notebook of their own.
 
 # %% [markdown]
-# **1.** From which α on does *it rains now* beat *it rains*? Solve for α with the two
-# log-probabilities, log 0.16695 for *it rains* and log 0.14805 for *it rains now*, then let the
-# package's `beam_search` confirm it on both sides.
+# **1.** From what α on does *it rains now* beat *it rains*? Solve for α with the two
+# log-probabilities, log 0.16695 for *it rains* and log 0.14805 for *it rains now*, then let
+# `package_search` confirm it on both sides.
 
 # %% [markdown]
-# **2.** How wide must a beam be to be sure to find the best sentence, whatever the table? Show
-# that with a beam that wide the package's whole ranking is that of all sentences, for sentences of
-# at most two pieces.
+# **2.** How wide must a beam be to be certain of finding the best sentence, whatever the table?
+# Show that with a beam that wide the package's whole ranking is that of all sentences, for
+# sentences of at most two pieces.
 
 # %% [markdown]
 # ## Your turn

@@ -15,11 +15,12 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/09_not_computing_twice.ipynb)
 #
-# **Does the hundredth word of a translation cost more than the first?** A decoder that reads its
-# whole prefix again for every word does more work with each word. We find out what it computes
-# twice, keep that in a cache, and check that the numbers stay the same: first by hand for one
-# attention layer, then for the package's decoder. Then we count and measure what a word still
-# costs. The paper does not speak of this; it follows from the causal mask of its section 3.1.
+# **Does the hundredth word of a translation cost more than the first?** A decoder that rereads its
+# whole prefix for every piece does more and more work. We find out what it computes twice, keep
+# that in a cache, and check that the numbers stay the same: first by hand for one attention layer,
+# then for the package's decoder. Then we count and measure what a piece still costs. The paper does
+# not mention this; it follows from the causal mask in its section 3.1. You need notebooks 05 and
+# 06, and for one section the beams of 08.
 
 # %% tags=["colab"]
 import os
@@ -35,8 +36,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks what keeps keys and values from one word to the next: the decoder's self-attention
-# keeps those of the words already written, the cross-attention those of the source.
+# Blue marks what keeps keys and values from one piece to the next: the decoder's self-attention
+# keeps those of the pieces already written, the cross-attention those of the source.
 
 # %%
 # %matplotlib inline
@@ -53,9 +54,9 @@ draw_architecture("decoder_self_attention", "cross_attention", "memory")
 # %% [markdown]
 # ## The slow way
 #
-# A model that translates simple English sentences into German, one source sentence, and its
-# translation as token ids. The source ends with the end token; what the decoder reads begins with
-# the start token. The source is encoded once; `memory` is what the decoder looks at.
+# We take a model that translates simple English sentences into German, one source sentence, and its
+# translation as ids. The source ends with the end token; what the decoder reads begins with the
+# start token. The source is encoded once; `memory` is what the decoder looks at.
 
 # %%
 import keras
@@ -81,8 +82,8 @@ memory = backbone.encode(source, np.ones_like(source), training=False)
 print(f"S = {S}, T = {T}, memory (B, S, D) = {tuple(memory.shape)}")
 
 # %% [markdown]
-# To write a token, the slow way runs the decoder over the whole prefix and keeps one row: the
-# logits behind the last token.
+# To write a piece, the slow way runs the decoder over the whole prefix and keeps one row: the
+# logits after the last piece.
 
 
 # %%
@@ -93,7 +94,7 @@ def hidden_states(prefix):
 
 
 def slow_logits(prefix):
-    """Logits (B, V) of the token that follows a prefix (B, t)."""
+    """Logits (B, V) of the piece that follows a prefix (B, t)."""
     return backbone.token_embedding(hidden_states(prefix), reverse=True)[:, -1]
 
 
@@ -102,22 +103,22 @@ slow = [ops.convert_to_numpy(slow_logits(target[:, : t + 1])) for t in range(T)]
 print([tokenizer.id_to_token(int(logits.argmax())) for logits in slow])
 
 # %% [markdown]
-# **Predict:** The decoder has written 7 tokens, and for each it computed every position of the
-# prefix again. How many positions were computed in all?
+# **Predict:** The decoder has written 7 pieces, and for each it recomputed every position of the
+# prefix. How many positions were computed in all?
 
 # %%
 positions = sum(t + 1 for t in range(T))
-print(f"{positions} positions computed for {T} tokens")
+print(f"{positions} positions computed for {T} pieces")
 assert positions == T * (T + 1) // 2
 
 # %% [markdown]
-# T(T + 1) / 2 positions, for T that are new.
+# That is T(T + 1) / 2 positions, of which only T are new.
 #
 # ## What is computed twice
 #
 # The causal mask lets position t see only positions up to t.
 #
-# **Predict:** The prefix grows from 3 tokens to 7. By how much do the decoder's outputs at the
+# **Predict:** The prefix grows from 3 pieces to 7. By how much do the decoder's outputs at the
 # first 3 positions change?
 
 # %%
@@ -128,12 +129,12 @@ for t in range(1, T):
     np.testing.assert_allclose(prefix, whole[:, :t], atol=1e-4)
 
 # %% [markdown]
-# Not at all here, and at most by rounding elsewhere. A longer prefix changes nothing at the earlier
-# positions, in any layer.
+# Here not at all, and on other machines at most by rounding. A longer prefix changes nothing at the
+# earlier positions, in any layer.
 #
 # What does the new position need of the earlier ones? In equation 1 it brings its own **query**;
-# of the others it needs their **keys** and **values**. These do not change any more, so they can
-# be kept.
+# from the others it needs their **keys** and **values**. These no longer change, so they can be
+# kept.
 #
 # ## A cache by hand
 #
@@ -166,8 +167,8 @@ for t in range(T):
 assert keys.shape == values.shape == (1, H, T, K)
 
 # %% [markdown]
-# The same numbers as all at once, and the third axis of the keys grows by one in each step. As a
-# drawing, for the step that writes position t:
+# The numbers are the same as all at once, and the third axis of the keys grows by one in each step.
+# As a drawing, for the step that writes position t:
 
 # %%
 from drawings import draw_shapes
@@ -210,12 +211,13 @@ assert all(key.shape == value.shape == (1, H, S, K) for key, value in cache.memo
 # %% [markdown]
 # ## Beams share the cache
 #
-# In a beam search sentences branch and die at each step, and a naive cache puts all keys and values
-# into a new order each time. Here each stays in the slot of the beam that wrote it. `visible` says
-# which slots a beam has come through, and only this small table is reordered.
+# In a beam search, sentences branch and die at each step, and a naive cache reorders all keys and
+# values each time. Here each stays in the slot of the beam that wrote it. `visible` says which
+# slots a beam has passed through, and only this small table is reordered. (The step page at the end
+# of notebook 08 shows it as a grid.)
 #
-# Three positions, two beams: slots 0 and 1 belong to position 0, and so on. Now both beams go on
-# from beam 1 (the second row).
+# There are three positions and two beams: slots 0 and 1 belong to position 0, and so on. Now both
+# beams continue from beam 1 (the second row).
 
 # %%
 from aiayn_keras.decoding.cached_decoding import DecoderCache
@@ -229,12 +231,12 @@ print("after: ", ops.convert_to_numpy(after.visible).astype(int).tolist())
 assert after.blocks is before.blocks
 
 # %% [markdown]
-# ## What a word still costs, counted
+# ## What a piece still costs, counted
 #
 # A step with the cache projects one position and runs it through the feed-forward network: the same
-# work for every word. But its query meets t keys and t values, so the attention of step t costs
-# 2·t·D multiply-adds for each layer, and over all T steps it grows with T². (Without the cache each
-# step runs the attention of t positions anew, and the sum grows with T³.) For this model,
+# work for every piece. But its query meets t keys and t values, so the attention of step t costs
+# 2·t·D multiply-adds for each layer, and over all T steps this grows with T². (Without the cache
+# each step runs the attention of t positions anew, and the sum grows with T³.) For this model,
 # multiply-adds of step t:
 
 
@@ -247,27 +249,27 @@ def work_of_step(t):
 
 
 # %% [markdown]
-# **Predict:** Here N = 2, D = 128, F = 256, V = 1,000 and S = 6. At the hundredth word, what share
+# **Predict:** Here N = 2, D = 128, F = 256, V = 1,000 and S = 6. At the hundredth piece, what share
 # of a step's work is attention over the cache? And at the ten-thousandth?
 
 # %%
 for t in (1, 100, 1000, 10_000):
     fixed, grows = work_of_step(t)
-    print(f"word {t:6,}: {fixed:,} + {grows:,}, {grows / (fixed + grows):.0%} over the cache")
+    print(f"piece {t:6,}: {fixed:,} + {grows:,}, {grows / (fixed + grows):.0%} over the cache")
 fixed, grows = map(sum, zip(*map(work_of_step, range(1, 101)), strict=True))
 assert grows == backbone.num_layers * backbone.hidden_dim * 100 * 101  # quadratic in the length
 assert grows < 0.1 * fixed
 
 # %% [markdown]
-# So the hundredth word is a tenth more work than the first, and in a text of ten thousand words
+# So the hundredth piece is a tenth more work than the first, and in a text of ten thousand pieces
 # attention over the cache would be most of the work. The cache takes the decoder from computing
-# T²/2 positions to T, and its attention from growing with T³ to T², not to T.
+# T²/2 positions to T, and its attention from growing with T³ to growing with T², not T.
 #
-# ## Time for each word, measured
+# ## Time for each piece, measured
 #
 # Both ways now go through the same search, with one beam, so that nothing else differs. The slow
-# one runs the decoder over the whole prefix in each step; both are compiled into one graph. Length
-# is forced: the end token is forbidden until the limit.
+# one runs the decoder over the whole prefix in each step; both are compiled into one graph. The
+# length is forced: the end token is forbidden until the limit.
 
 # %%
 from aiayn_keras.backend import compile_inference
@@ -292,7 +294,7 @@ def write(next_token, cache, prompt):
 
 
 # %% [markdown]
-# Each way as one function of a source and a prompt, which is the start token and room for what
+# Each way becomes one function of a source and a prompt, which is the start token and room for what
 # follows.
 
 
@@ -309,7 +311,7 @@ def with_cache(source, prompt):
 
 
 # %% [markdown]
-# Before anything is timed: do both write the same? A batch of 4 sentences, 32 tokens each.
+# Before we time anything: do both write the same? We take a batch of 4 sentences, 32 pieces each.
 
 
 # %%
@@ -324,12 +326,12 @@ ways = {name: compile_inference(function, model) for name, function in ways.item
 sources = np.repeat(source, B, axis=0)
 ids = {name: np.array(way(sources, prompt_of(32))[0]) for name, way in ways.items()}
 print({name: rows.shape for name, rows in ids.items()}, "and the first:", ids["cache"][0, 0, :9])
-assert ids["cache"].shape == (B, 1, 33)  # B sentences, one hypothesis each, <s> and 32 tokens
+assert ids["cache"].shape == (B, 1, 33)  # B sentences, one hypothesis each, <s> and 32 pieces
 np.testing.assert_array_equal(ids["cache"], ids["whole prefix"])
 
 # %% [markdown]
-# The same tokens. Now the times on one core. `process_time` counts the time that the processor
-# works for us, not for other programs. The two take turns and we keep the fastest time of each.
+# They write the same. Now the times on one core. `process_time` counts the time that the processor
+# works for us, not for other programs. The two take turns, and we keep the fastest time of each.
 
 # %%
 from time import process_time
@@ -344,38 +346,42 @@ def seconds(way, length):
 # %%
 rounds = [[[seconds(way, n) for n in lengths] for way in ways.values()] for _ in range(7)]
 measured = dict(zip(ways, np.min(rounds, axis=0), strict=True))
-print(f"{'tokens':>12}", *(f"{n:7}" for n in lengths))
+print(f"{'pieces':>12}", *(f"{n:7}" for n in lengths))
 for name, times in measured.items():
     print(f"{name:>12}", *(f"{time:7.3f}" for time in times), "s")
 
 # %% [markdown]
-# Divided by the number of words, this is the mean time of a word in a text of that length.
+# Divided by the number of pieces in all B sentences, this is the mean time of a piece in a text of
+# that length.
 #
-# **Predict:** How many times as long does each way take for a word of a text of 192 words as for
+# **Predict:** How many times as long does each way take for a piece in a text of 192 pieces as in
 # one of 32?
 
 # %%
-per_word = {name: 1000 * times / np.array(lengths) for name, times in measured.items()}
-for name, milliseconds in per_word.items():
+pieces = B * np.array(lengths)  # of all sentences together
+assert pieces[1] == ids["cache"][:, 0, 1:].size
+per_piece = {name: 1000 * times / pieces for name, times in measured.items()}
+for name, milliseconds in per_piece.items():
     factor = f"{milliseconds[-1] / milliseconds[1]:.1f} times as long"
-    print(f"{name:>12}", *(f"{time:7.2f}" for time in milliseconds), f"ms per word, {factor}")
-assert per_word["whole prefix"][-1] > 2 * per_word["whole prefix"][1]
-assert per_word["cache"][-1] < 1.5 * per_word["cache"][1]
-added = 1000 * np.diff(measured["cache"]) / np.diff(lengths)
-print("cache, an added word from one length to the next:", added.round(2), "ms")
+    print(f"{name:>12}", *(f"{time:7.3f}" for time in milliseconds), f"ms per piece, {factor}")
+assert per_piece["whole prefix"][-1] > 2 * per_piece["whole prefix"][1]
+assert per_piece["cache"][-1] < 1.5 * per_piece["cache"][1]
+added = 1000 * np.diff(measured["cache"]) / np.diff(pieces)
+print("cache, an added piece from one length to the next:", added.round(3), "ms")
 
 # %% [markdown]
-# Without the cache, the longer the text, the longer each word takes. With it, the mean time of a
-# word stays about the same, or falls, as the fixed cost of a call is shared by more words. So the
-# mean hides what a late word costs; the last line takes the fixed cost out, by subtracting the
-# times of neighbouring lengths. These differences are noisy, but they do not keep growing: at these
+# Without the cache, the longer the text, the longer each piece takes. With it, the mean time of a
+# piece stays about the same, or falls, as the fixed cost of a call is shared by more pieces. So the
+# mean hides what a late piece costs; the last line removes the fixed cost by subtracting the times
+# of neighbouring lengths. These differences are noisy, but they do not keep growing: at these
 # lengths attention over the cache is a small part of the work. For short translations the cache may
-# not pay: so short a prefix is one cheap product, and the cache has costs of its own in each step.
+# not pay off: a short prefix is one cheap product, and the cache has costs of its own in each step.
 #
 # ## Seconds against length
 #
-# On logarithmic axes a time that grows with the length is a line of slope 1, one that grows with
-# its square has slope 2. The dotted guides have these slopes, and go through the last points.
+# On logarithmic axes, a time that grows with the length is a line of slope 1, and one that grows
+# with its square has slope 2. The dotted guides have these slopes, and pass through the last
+# points.
 
 # %%
 from matplotlib.figure import Figure
@@ -392,27 +398,37 @@ for (name, times), marker, color, slope in zip(
     guide = times[-1] * (np.array(lengths) / lengths[-1]) ** slope
     left.loglog(lengths, guide, ":", color="#777777")
     left.text(lengths[2], 0.85 * guide[2], f"slope {slope}", color="#555555", va="top")
-    right.plot(lengths, per_word[name], marker=marker, color=color, label=name)
-print({name: f"{times[-1] / times[0]:.0f} times longer" for name, times in measured.items()})
+    right.plot(lengths, per_piece[name], marker=marker, color=color, label=name)
+
+# %%
+last = np.log(lengths[-1] / lengths[-2])
+slopes = {name: np.log(times[-1] / times[-2]) / last for name, times in measured.items()}
+print("slope between the last two points:", {name: f"{x:.1f}" for name, x in slopes.items()})
 
 # %%
 left.set_xticks(lengths, lengths)
 left.set_xticks([], minor=True)
-left.set(xlabel="tokens written", ylabel=f"seconds for {B} sentences, one core")
+left.set(xlabel="pieces in each sentence", ylabel=f"seconds for {B} sentences, one core")
 left.margins(y=0.12)
-right.set(xlabel="tokens written", ylabel="milliseconds for each, on average", ylim=(0, None))
+right.set(
+    xlabel="pieces in each sentence", ylabel="milliseconds for a piece, on average", ylim=(0, None)
+)
 for axes in (left, right):
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left")
 figure
 
 # %% [markdown]
+# The slope of the whole prefix comes near 2 but does not reach it here: at these lengths a part of
+# its time is still the fixed cost of a step, which grows only with T. The cache stays near 1.
+
+# %% [markdown]
 # ## In three lines
 #
 # 1. Under a causal mask earlier positions never change, so their keys and values can be kept.
-# 2. A step then computes one position and attends to the cache; the logits stay the same.
-# 3. T tokens cost T positions instead of T(T + 1) / 2; attention over the cache grows with T² in
-#    place of T³, and the cache takes memory.
+# 2. Each step then computes one position, which attends to the cache; the logits stay the same.
+# 3. T pieces cost T positions instead of T(T + 1) / 2; attention over the cache grows with T²
+#    rather than T³, and the cache takes memory.
 
 # %% [markdown]
 # ## Exercises
@@ -421,9 +437,9 @@ figure
 
 # %% [markdown]
 # **1.** How many bytes does the self-attention cache of the paper's base model take for one
-# sentence of 1,024 positions and one beam, in float32? Compute it from the number of layers, heads
-# and the width of a head. (`TransformerBackbone.presets` holds the models; the base model is the
-# default.)
+# sentence of 1,024 positions and one beam, in float32? Compute it from the numbers of layers and
+# heads and the width of a head. (`TransformerBackbone.presets` holds the models; the base model is
+# the default.)
 
 # %% [markdown]
 # **2.** What would go wrong with a cache if the decoder's self-attention had no causal mask? Show
@@ -433,8 +449,8 @@ figure
 # %% [markdown]
 # ## Your turn
 #
-# From which t on is attention over the cache more work than all the rest of a step? Find it with
-# `work_of_step` in the empty cell, then say what the answer would be for a model twice as wide.
+# From what t on is attention over the cache more work than all the rest of a step? Find it with
+# `work_of_step` in the empty cell, and say what the answer would be for a model twice as wide.
 
 # %% tags=["your-turn"]
 # Your code here

@@ -17,9 +17,9 @@
 #
 # **What does self-attention cost, and what does it buy?** The paper's section 4 compares it with
 # recurrent and convolutional layers in Table 1: work per layer, steps that must wait for each
-# other, and how far a signal has to travel. On real layers we try out how far signals go, count the
-# work, measure the time, hold the results to the table, and say where they do not show what it
-# says.
+# other, and how far a signal has to travel. On real layers we test how far signals travel, count
+# the work, measure the time, compare the results with the table, and say where they disagree with
+# it.
 
 # %% tags=["colab"]
 import os
@@ -35,7 +35,7 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks the layers that this notebook puts beside a recurrent and a convolutional one.
+# Blue marks the layers that this notebook compares with a recurrent and a convolutional one.
 
 # %%
 # %matplotlib inline
@@ -52,7 +52,7 @@ draw_architecture("encoder_self_attention", "decoder_self_attention")
 # %% [markdown]
 # ## Table 1
 #
-# As the paper prints it. n is the length of the sequence, d the width, k the kernel of the
+# As the paper prints it. n is the length of the sequence, d the width, k the kernel size of the
 # convolution, r the reach of a restricted self-attention. O(·) leaves out constant factors.
 #
 # | layer | work per layer | sequential steps | longest path |
@@ -65,8 +65,8 @@ draw_architecture("encoder_self_attention", "decoder_self_attention")
 # The path O(logₖ n) is that of *dilated* convolutions, whose kernels have gaps. For ordinary ones
 # the paper's text says O(n / k). We measure both.
 #
-# We take the package's attention, and a GRU and a convolution of Keras, all of the same width.
-# Queries and memory of the attention are the same sequence: that makes it *self*-attention.
+# We take the package's attention, and Keras' GRU and convolution, all of the same width. The
+# queries and the memory of the attention are the same sequence: that makes it *self*-attention.
 
 # %%
 import keras
@@ -92,8 +92,8 @@ assert all(layer(x).shape == (2, 7, D) for layer in layers.values())
 #
 # ## Longest path, measured
 #
-# We change the input at one position and look which outputs move. With one copy of the sequence
-# for each changed position, one call answers for all pairs.
+# We change the input at one position and see which outputs move. With one copy of the sequence for
+# each changed position, one call answers the question for all pairs.
 
 
 # %%
@@ -108,7 +108,7 @@ def who_moves(layer, n):
 
 # %% [markdown]
 # **Predict:** There are 12 positions, so 144 pairs of an output and an input. How many of them are
-# connected by one layer of self-attention, one GRU, and one convolution of kernel 3?
+# connected by one layer of self-attention, one GRU, and one convolution with kernel 3?
 
 # %%
 n = 12
@@ -120,16 +120,20 @@ distance = np.abs(np.arange(n)[:, None] - np.arange(n))
 np.testing.assert_array_equal(reach["convolutional"], distance <= k // 2)  # only neighbours
 
 # %% [markdown]
-# All 144, the 78 that do not look ahead, and 34 neighbours. As a picture:
+# All 144, the 78 that do not look ahead, and 34 between neighbours. As a picture, with outputs as
+# rows and inputs as columns:
 
 # %%
 from aiayn_keras.plotting import plot_masks
 
-plot_masks(reach, title="One layer: which outputs (rows) depend on which inputs (columns)")
+figure = plot_masks(reach, title="One layer: which outputs depend on which inputs")
+for panel in figure.axes:
+    panel.set(xlabel="input", ylabel="output" if panel is figure.axes[0] else "")
+figure
 
 # %% [markdown]
-# The recurrent layer reaches far back too, but what position 0 says passes through every state on
-# its way: n steps, and each of them can lose it. A convolution reaches one position to either side,
+# The recurrent layer reaches far back too, but whatever position 0 says passes through every state
+# on the way: n steps, each of which can lose it. A convolution reaches one position to either side,
 # so many have to be stacked.
 
 
@@ -163,8 +167,8 @@ for n in (3, 9, 27, 81):
 # %% [markdown]
 # Each ordinary convolution reaches (k − 1) / 2 positions further to either side, so n / (k − 1)
 # layers are needed for the middle, and twice as many from one end to the other: O(n / k). Each
-# dilated one makes the window k times wider, so logₖ n are. One layer of self-attention is enough
-# for any n.
+# dilated one makes the window k times wider, so logₖ n of them are enough. One layer of
+# self-attention is enough for any n.
 #
 # ## Work per layer, counted
 #
@@ -175,13 +179,15 @@ for n in (3, 9, 27, 81):
 def multiply_adds(n):
     return {
         "self-attention": 2 * n * n * D + 4 * n * D * D,  # QKᵀ and weights·V; four projections
-        "recurrent": 3 * n * (D * D + D * D),  # a GRU has three gates, from input and state
+        "recurrent": 3
+        * n
+        * (D * D + D * D),  # GRU: two gates and a candidate, from input and state
         "convolutional": k * n * D * D,
     }
 
 
 # %% [markdown]
-# **Predict:** Here d = 64. Which of the three has the least work at n = 32, and which at n = 2048?
+# **Predict:** Here d = 64. Which of the three does the least work at n = 32, and which at n = 2048?
 
 # %%
 for n in (32, 64, 128, 2048):
@@ -193,17 +199,17 @@ for n in range(1, 200):
     assert work["convolutional"] < work["self-attention"]
 
 # %% [markdown]
-# Against the recurrent layer it is as the paper says: self-attention has less work as long as n is
-# smaller than d, which sentences cut into pieces are in most cases (the paper's d is 512).
+# Compared with the recurrent layer, it is as the paper says: self-attention does less work as long
+# as n is smaller than d, which is true of most sentences cut into pieces (the paper's d is 512).
 #
-# Against this convolution it has more work at **every** length. Table 1 leaves out the four
+# Compared with this convolution, it does more work at **every** length. Table 1 leaves out the four
 # projections, 4·n·d²; they alone are more than the convolution's 3·n·d². By the table's own terms,
 # n²·d against k·n·d², self-attention is cheaper below n = k·d; with everything counted it is not.
 # The convolution is cheap because it looks at three positions; to reach further it needs more
 # layers.
 #
-# While n is small against d the projections are most of the work, and self-attention too grows in
-# a straight line. Only beyond n = 2·d is the n² part the larger one:
+# While n is small compared with d, the projections are most of the work, and self-attention, too,
+# grows in a straight line. Only beyond n = 2·d is the n² part the larger one:
 
 
 # %%
@@ -218,13 +224,13 @@ assert share_of_square(2 * D) == 0.5
 # %% [markdown]
 # ## Time, measured
 #
-# Forward passes of one sequence on one core, compiled once for all lengths. `process_time` counts
-# the time that the processor works for us, not for other programs. The layers take turns, and we
-# keep the fastest time of each. Only the relations mean something: your machine differs.
+# We time forward passes of one sequence on one core, compiled once for all lengths. `process_time`
+# counts the time that the processor works for us, not for other programs. The layers take turns,
+# and we keep the fastest time of each. Only the ratios mean something: your machine will differ.
 #
-# Besides the whole layers we time alone what the table counts of self-attention: QKᵀ, and its
-# product with V. The convolution is so fast that it gets sequences sixteen times as long: at
-# n = 256 the fixed cost of a call would be most of its time.
+# Besides the whole layers we time separately the part of self-attention that the table counts: QKᵀ,
+# and its product with V. The convolution is so fast that it gets sequences sixteen times as long:
+# at n = 256 the fixed cost of a call would be most of its time.
 
 
 # %%
@@ -270,8 +276,8 @@ for name, times in measured.items():
     print(f"{name:>19}", *milliseconds, f"ms; the last factor: {times[-1] / times[-2]:.1f}")
 
 # %% [markdown]
-# On logarithmic axes a cost of nᵖ is a straight line of slope p: twice the length costs 2ᵖ times as
-# much. The last factor gives the slope between the two greatest lengths:
+# On logarithmic axes, a cost of nᵖ is a straight line of slope p: twice the length costs 2ᵖ times
+# as much. The last factor gives the slope between the two largest lengths:
 
 # %%
 predicted = dict(zip(compiled, (2, 1, 1, 2), strict=True))
@@ -280,14 +286,14 @@ for name, slope in slopes.items():
     print(f"{name:>21}: slope {slope:.2f}, Table 1 says {predicted[name]}")
 
 # %% [markdown]
-# At these lengths the law shows: near 2 for self-attention, near 1 for the other two. At smaller n
-# the curves of attention are flatter: the projections, whose work grows with n only, are still a
-# part of the whole layer (a tenth at n = 1024), and every call has a fixed cost. For that reason we
-# have not measured sentences of everyday length, a few dozen pieces: their times would say more
-# about TensorFlow than about the layers.
+# At these lengths the law is visible: near 2 for self-attention, near 1 for the other two. At
+# smaller n the curves of attention are flatter: the projections, whose work grows with n only, are
+# still a part of the whole layer (a tenth at n = 1024), and every call has a fixed cost. That is
+# why we have not measured sentences of everyday length, a few dozen pieces: their times would say
+# more about TensorFlow than about the layers.
 #
-# The recurrent layer is slow although its work is small, and that is a trace of the third column of
-# the table: its work comes in n small pieces, each of which must wait for the one before.
+# The recurrent layer is slow although it has little work to do. That reflects the third column of
+# the table: its work comes in n small portions, each of which must wait for the one before.
 # Self-attention and convolution do all positions in a few large matrix products, which processors
 # are best at.
 #
@@ -295,11 +301,11 @@ for name, slope in slopes.items():
 #
 # By the count the two products are 97 % of the layer's work at n = 4096, but alone they take less
 # than half of its time. We timed them with one head of width 64; the layer has H = 4 heads of width
-# 16. These need as many multiply-adds, but make H · n² scores in place of n², and then the softmax
-# goes through all of them.
+# 16. These need the same number of multiply-adds, but produce H · n² scores rather than n², and
+# then the softmax goes through all of them.
 #
-# **Predict:** How many MB are the scores of four heads at n = 4096, in float32? Which takes longer,
-# their softmax or the two products?
+# **Predict:** How many MB do the scores of four heads take at n = 4096, in float32? Which takes
+# longer, their softmax or the two products?
 
 # %%
 heads = tf.random.normal((1, H, 4096, D // H))
@@ -316,10 +322,10 @@ print(f"scores {tuple(scores.shape)}: {4 * np.prod(scores.shape) / 1e6:.0f} MB")
 
 # %% [markdown]
 # The products of four heads take longer than those of one, with the same multiply-adds: there are
-# four times as many scores, each a sum of 16 products in place of 64, to be written and read again.
-# The softmax is no matrix product, so the count has none of it; here it takes two thirds of the
-# time of these products. Together the two are about the time of the whole layer. All of it grows
-# with n², so the slope does not show it: a law of growth leaves out the constant factors.
+# four times as many scores, each a sum of 16 products rather than 64, to be written and read again.
+# The softmax is not a matrix product, so the count leaves it out; here it takes two thirds of the
+# time of these products. Together, the two take about as long as the whole layer. All of it grows
+# with n², so the slope does not show it: a law of growth leaves out constant factors.
 #
 # ## Time against length
 #
@@ -331,7 +337,7 @@ from matplotlib.figure import Figure
 from aiayn_keras.plotting import COLORS
 
 # %%
-figure = Figure(figsize=(8, 5), layout="constrained")
+figure = Figure(figsize=(8, 5.6), layout="constrained")
 axes = figure.subplots()
 for (name, times), style, color in zip(
     measured.items(), ("o-", "s-", "^-", "o--"), [*COLORS[:3], COLORS[0]], strict=True
@@ -340,15 +346,14 @@ for (name, times), style, color in zip(
     n = lengths[name]
     axes.loglog(n, 1000 * np.array(times), style, color=color, ms=5, label=label)
     axes.loglog(n, 1000 * times[-1] * (n / n[-1]) ** predicted[name], ":", color="#777777", lw=1)
-print(f"{len(axes.lines)} lines, {len(measured)} of them measured")
 
 # %%
 ticks = [4**i for i in range(4, 9)]
 axes.set_xticks(ticks, ticks)
 axes.set_yticks([0.1, 1, 10, 100], [0.1, 1, 10, 100])
-axes.legend(frameon=False, loc="upper left")
+figure.legend(frameon=False, loc="outside upper left")
 axes.set_xticks([], minor=True)
-axes.set(ylim=(None, 2500), xlabel="length n (positions)", ylabel="forward pass on one core (ms)")
+axes.set(xlabel="length n (positions)", ylabel="forward pass on one core (ms)")
 axes.grid(color="#DDDDDD", lw=0.6)
 axes.spines[["top", "right"]].set_visible(False)
 figure
@@ -358,8 +363,8 @@ figure
 #
 # 1. Self-attention joins any two positions in one step; a recurrent layer takes n, ordinary
 #    convolutions n/k, dilated ones logₖ n.
-# 2. Its work grows with n²; it is less than a recurrent layer's while n < d.
-# 3. A recurrent layer has little work, but must do it one step after the other.
+# 2. Its work grows with n²; it is less than a recurrent layer's as long as n < d.
+# 3. A recurrent layer has little work, but must do it one step after another.
 
 # %% [markdown]
 # ## Exercises
@@ -368,19 +373,19 @@ figure
 
 # %% [markdown]
 # **1.** The last row of Table 1 is *restricted* self-attention: each position looks only at those
-# at most r away. Make it with `MultiHeadAttention` and a mask, and measure with `who_moves` how
-# many layers position 0 needs to depend on position n − 1, for n = 13 and r = 3.
+# at most r positions away. Build it with `MultiHeadAttention` and a mask, and measure with
+# `who_moves` how many layers position 0 needs to depend on position n − 1, for n = 13 and r = 3.
 
 # %% [markdown]
-# **2.** By the counts of Table 1 (without projections), from which length on is a recurrent layer
-# less work than self-attention? How long is the longest sentence of the demo corpus, in pieces,
-# and which layer is cheaper for it at the paper's d = 512?
+# **2.** By the counts of Table 1 (without projections), from what length on does a recurrent layer
+# need less work than self-attention? How long is the longest sentence of the demo corpus, in
+# pieces, and which layer is cheaper for it at the paper's d = 512?
 
 # %% [markdown]
 # ## Your turn
 #
-# Set `k = 5` in the empty cell and print `multiply_adds(n)` for n = 16, 32 and 64. From which
-# length on is the convolution the cheaper layer now? Then try k = 7.
+# Set `k = 5` in the empty cell and print `multiply_adds(n)` for n = 16, 32 and 64. From what length
+# on is the convolution the cheaper layer now? Then try k = 7.
 
 # %% tags=["your-turn"]
 # Your code here

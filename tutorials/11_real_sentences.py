@@ -15,11 +15,11 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/11_real_sentences.ipynb)
 #
-# **How well does a small Transformer translate sentences that people say?** The model that ships
-# with this repository translates everyday English into Spanish. We look at twenty of its
-# translations, ten good and ten bad, and say why; then you give it a sentence of your own. After
-# that come the numbers of the paper's sections 5.4 and 6: the training's curves, BLEU, and what
-# beam size and length penalty do to it.
+# **How well does a small Transformer translate sentences that people really say?** The included
+# model translates everyday English into Spanish. We look at twenty of its translations, ten good
+# and ten bad, and explain them; then you give it a sentence of your own. After that come the
+# numbers of the paper's sections 5.4 and 6: the training curves, BLEU, and how beam size and length
+# penalty affect it. You need notebooks 07 and 08.
 
 # %% tags=["colab"]
 import os
@@ -35,8 +35,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## The model
 #
-# All of the drawing takes part. The model has three layers on either side where the paper has six,
-# and half its width.
+# Every part of the drawing is at work. The model has three layers on either side where the paper
+# has six, and half its width.
 
 # %%
 # %matplotlib inline
@@ -59,7 +59,7 @@ assert model.count_params() == 7_568_384
 # %% [markdown]
 # ## Ten good translations
 #
-# Each sentence has something that a translation word by word would get wrong.
+# Each sentence contains something that a word-for-word translation would get wrong.
 
 # %%
 good = {
@@ -93,19 +93,19 @@ assert "mosca" in translated["There is a fly in my soup."].text
 bad = {
     "We were watching television when the lights went out.": "salieron: they left the room",
     "The cat that the dog chased ran up a tree.": "nested clause: who chased whom?",
-    "He sat on the bank of the river.": "banco is a bench; a river has an orilla",
-    "He kicked the bucket.": "word by word; the idiom means that he died",
+    "He sat on the bank of the river.": "banco is a money bank or a bench; a river has an orilla",
+    "He kicked the bucket.": "word for word; the idiom means that he died",
     "My grandmother tells the same story every Christmas.": "cuida is cares for; stories: cuenta",
-    "lol that's so funny": "shorthand of a chat, taken for a name",
-    "Add to cart": "a button of a shop: cartelos is no word",
+    "lol that's so funny": "chat shorthand, taken for a name",
+    "Add to cart": "a shop's button: cartelos is not a word",
     "Photosynthesis turns light into sugar.": "an unknown word becomes clothes: ropa",
-    "Oleksandr and Wanjiru met in Thessaloniki.": "of three names one is right",
-    "Best wishes, Anna": "no sentence, but the training text has sentences",
+    "Oleksandr and Wanjiru met in Thessaloniki.": "one of three names is right",
+    "Best wishes, Anna": "not a sentence; the training text has only sentences",
 }
 
 # %% [markdown]
 # **Predict:** Which of these ten fail because of words that the model does not know, and which for
-# another reason?
+# other reasons?
 
 # %%
 for english, translation in zip(bad, model.translate(list(bad)), strict=True):
@@ -117,16 +117,16 @@ assert translated["lol that's so funny"].text.startswith("Lola")
 # %% [markdown]
 # Four kinds of mistakes:
 #
-# - **Unknown words**: *photosynthesis*, two of the names. The model has no piece for
-#   them, spells them from small pieces, and has seldom seen these together.
-# - **The wrong one of two meanings**, or an idiom taken at its word: *bank*, *went out*, *tells*,
+# - **Unknown words**: *photosynthesis*, two of the names. The model has no piece for them, so it
+#   spells them with small pieces that it has seldom seen together.
+# - **The wrong one of two meanings**, or an idiom taken literally: *bank*, *went out*, *tells*,
 #   *kicked the bucket*. Every word is known; what is missing is the rest of the sentence, or of the
 #   world.
-# - **Lost structure**: the nested clause. The model has learned from short sentences: those of its
-#   test set have seven words and marks on average.
-# - **Another kind of text**: the end of a letter, a chat, a shop. There are none of these in the
-#   training text. (Capitals, typing errors and telephone numbers were of this kind, too, until the
-#   recipe made training pairs with them; see `augmentation` below.)
+# - **Lost structure**: the nested clause. The model has learned from short sentences: those in its
+#   test set have seven words and punctuation marks on average.
+# - **A different kind of text**: the end of a letter, a chat, a shop. The training text has none of
+#   these. (Capitals, typing errors and telephone numbers used to be of this kind, too, until the
+#   recipe added training pairs with them; see `augmentation` below.)
 #
 # ## Unknown words fall into small pieces
 
@@ -140,7 +140,7 @@ assert len(tokenizer(["Christmas"])[0]) < len(tokenizer(["Thessaloniki"])[0])
 # ## Does the model know when it is wrong?
 #
 # The score of a translation is its log-probability; divided by the number of pieces (the end
-# counts) it can be compared between sentences of different length.
+# counts), it can be compared across sentences of different lengths.
 
 
 # %%
@@ -159,6 +159,9 @@ for kind, values in scores.items():
     print(f"{kind:>4}: mean {mean:.2f}, from {min(values):.2f} to {max(values):.2f} nats per piece")
 assert sum(scores["bad"]) < 2 * sum(scores["good"])
 assert max(scores["bad"]) > min(scores["good"])
+far_below = sum(score < min(scores["good"]) - 0.05 for score in scores["bad"])
+print(f"{far_below} bad ones are more than 0.05 below every good one")
+assert far_below == 5
 
 # %%
 from matplotlib.figure import Figure
@@ -171,7 +174,6 @@ rows = sorted(translated, key=lambda english: score_per_piece(translated[english
 for row, english in enumerate(rows):
     is_good, x = english in good, score_per_piece(translated[english])
     axes.plot(x, row, "o" if is_good else "x", color=COLORS[0 if is_good else 1], ms=8, mew=2)
-print(f"lowest: {rows[0]}")
 
 # %%
 axes.set_yticks(range(len(rows)), rows)
@@ -181,15 +183,15 @@ axes.spines[["top", "right", "left"]].set_visible(False)
 figure
 
 # %% [markdown]
-# Partly. Five scores are clearly below all those of good translations: of the texts of another
-# kind, of photosynthesis, and of the nested clause. But the lights are no less probable than cats
-# and dogs, and *banco* and the bucket are as probable as most good translations. A score tells of
-# text unlike that of the training; it does not tell of a meaning that was missed.
+# Partly. Five scores are clearly below those of all good translations: those of the texts of a
+# different kind, of photosynthesis, and of the nested clause. But the lights are no less probable
+# than cats and dogs, and *banco* and the bucket are as probable as most good translations. A score
+# warns of text unlike the training text; it does not warn of a meaning that was missed.
 #
 # ## Your sentence
 #
-# Put a sentence of your own in place of this one. The first line is the translation, the others
-# are the runners-up.
+# Replace this sentence with one of your own. The first line is the translation, the others are the
+# runners-up.
 
 # %%
 own = "Where did you put my keys?"
@@ -201,7 +203,7 @@ for hypothesis in model.translate([own], num_return_sequences=4)[0].hypotheses:
 # %% [markdown]
 # ## All test sentences: BLEU
 #
-# Twenty sentences chosen by hand prove nothing. The model's folder holds its result on 2,388 pairs
+# Twenty hand-picked sentences prove nothing. The model's folder holds its result on 2,388 pairs
 # that it has never seen.
 
 # %%
@@ -216,11 +218,11 @@ print(f"{evaluation['signature']}\n{evaluation['details']}")
 assert round(evaluation["bleu"], 2) == 50.49
 
 # %% [markdown]
-# How does one get from sentences to such a number? An *n-gram* is n words in a row. BLEU counts
-# which of a translation's n-grams its reference has too, for n from 1 to 4, over all sentences
-# together. These four shares, the *precisions*, are multiplied, and the fourth root is taken.
-# Translations that are shorter than their references would have an easy life, so the result is
-# multiplied by $e^{1 - r/c}$ (c words written, r in the references) if c is less than r.
+# How do sentences become such a number? An *n-gram* is n words in a row. BLEU counts which of a
+# translation's n-grams its reference also has, for n from 1 to 4, over all sentences together.
+# These four shares, the *precisions*, are multiplied, and the fourth root is taken. This would
+# favour translations that are shorter than their references, so the result is multiplied by $e^{1 -
+# r/c}$ (c words written, r in the references) if c is less than r.
 
 
 # %%
@@ -248,7 +250,7 @@ def bleu_by_hand(translations, references):
 
 
 # %% [markdown]
-# Five of the sentences above, with what a person might write:
+# Here are five of the sentences above, with what a person might write:
 
 # %%
 references = {
@@ -262,7 +264,7 @@ references = {
 }
 
 # %% [markdown]
-# **Predict:** Two of the five are the reference word for word. Is their BLEU nearer to 30, 50 or
+# **Predict:** Two of the five match the reference word for word. Is their BLEU nearer to 30, 50 or
 # 70?
 
 # %%
@@ -277,25 +279,25 @@ print(f"{by_hand:.2f} by hand, {package:.2f} by the package, which asks sacreBLE
 np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 
 # %% [markdown]
-# One *ella* too many, which no reader would mind, costs points; so does every word that the person
-# happened not to choose. BLEU is an average over many sentences and says little of one. It differs
-# by a point and more between ways to split texts into words: hence the *signature* that sacreBLEU
-# writes beside it (`tok:13a` is the way to split, `case:mixed` means that capitals count). A figure
-# without its signature says little.
+# An extra *ella*, which no reader would mind, costs points; so does every word that the person
+# happened not to choose. BLEU is an average over many sentences and says little about a single one.
+# It differs by a point or more between ways to split text into words: hence the *signature* that
+# sacreBLEU writes beside it (`tok:13a` is the way to split, `case:mixed` means that capitals
+# count). A figure without its signature says little.
 #
 # And it compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
 # for the base model and 28.4 for the big one on English to German news of 2014; 50.49 on short
-# everyday sentences does not say that this model is the better one. Its recipe is that of the paper
-# in small; the paper's other experiments, sections 6.2 and 6.3, are repeated in small in
+# everyday sentences does not mean that this model is better. Its recipe is the paper's on a small
+# scale; the paper's other experiments, sections 6.2 and 6.3, are repeated on a small scale in
 # [docs/reproduction.md](../docs/reproduction.md) and [docs/parsing.md](../docs/parsing.md).
 #
 # ## The recipe
 #
-# What decides a training stands in a recipe. Preset `transformer_base_d256` is the paper's base
-# model with half the width; the recipe names what is different again: among other things fewer
-# layers and heads, a narrower feed-forward network, and a warm-up of 1,000 updates in place of
-# 4,000. Its `augmentation` makes four variants of the training text, with what people type and
-# paste.
+# Everything that determines a training is in a recipe. Preset `transformer_base_d256` is the
+# paper's base model with half the width; the recipe names the further differences: among others,
+# fewer layers and heads, a narrower feed-forward network, and a warm-up of 1,000 updates in place
+# of 4,000. Its `augmentation` makes four variants of the training text, with the kind of things
+# that people type and paste.
 
 # %%
 from aiayn_keras.training import load_recipe
@@ -308,7 +310,7 @@ assert recipe.augmentation.variants == 4
 
 # %% [markdown]
 # The training took five minutes on an H100 (two CPU cores would need ten hours), so this notebook
-# reads its records instead of repeating it. From a shell:
+# reads its records instead of repeating it. In a shell, you would start it with:
 #
 # ```shell
 # aiayn-keras train tatoeba_en_es --output runs/tatoeba
@@ -330,7 +332,7 @@ assert [record["updates"] for record in records] == list(range(500, 9001, 500))
 
 # %% [markdown]
 # **Predict:** In the second half of the training, from update 4,500 on, the training loss falls by
-# 0.19 nats. How much does the validation loss gain: more, as much, or less?
+# 0.19 nats. How much does the validation loss fall: more, as much, or less?
 
 # %%
 from aiayn_keras.plotting import plot_learning_curves
@@ -348,17 +350,17 @@ assert history["loss"][-1] < history["val_loss"][-1]
 # %% [markdown]
 # Three things to see:
 #
-# - The validation loss gains less than a third of that, and moves up and down by more than its last
-#   steps: the mean of the last eight checkpoints is better than any of them.
+# - The validation loss falls by less than a third of that, and fluctuates by more than its last
+#   improvements: the mean of the last eight checkpoints is better than any of them.
 # - The training loss ends below the validation loss, although it is measured with dropout: the
 #   model fits its own sentences better than those it has not seen. (Many of its own were joined or
-#   mistyped for the training, so the two texts are not quite alike.)
+#   mistyped for the training, so the two texts are not quite comparable.)
 # - At first the training loss is the higher one: there dropout counts for more, and it is a mean
 #   over the 500 updates before.
 #
 # The **perplexity** is $e$ to the mean negative log-probability of the right pieces, without label
-# smoothing. A model that gave P pieces the same probability, the right one always among them, and
-# the others none, would have the perplexity P.
+# smoothing. A model that always gave P pieces, the right one among them, the same probability, and
+# all others none, would have perplexity P.
 
 # %%
 perplexity = history["val_perplexity"]
@@ -367,12 +369,12 @@ assert perplexity[-1] < 0.25 * perplexity[0]
 assert np.log(perplexity[-1]) < history["val_loss"][-1]  # which has label smoothing
 
 # %% [markdown]
-# ## Searching another test set
+# ## Searching on a different test set
 #
-# How wide should the beam be, and how strong the length penalty α? This was measured on Multi30k,
-# captions of photographs, English to German, with a model of 2.6 million parameters (recipe
-# `multi30k_en_de_tiny`). It translated the 1,000 test sentences with 7 beam sizes and 3 penalties
-# (`benchmarks/quality/search.py`).
+# How wide should the beam be, and how strong should the length penalty α be? This was measured on
+# Multi30k, captions of photographs, English to German, with a model of 2.6 million parameters
+# (recipe `multi30k_en_de_tiny`). It translated the 1,000 test sentences with 7 beam sizes and 3
+# penalties (`benchmarks/quality/search.py`).
 
 # %%
 search = json.loads(Path("data/multi30k_en_de_search.json").read_text("utf-8"))
@@ -397,12 +399,12 @@ assert len({row["bleu"] for row in rows if row["num_beams"] == 1}) == 1
 assert plain[-1]["bleu"] < divided[-1]["bleu"]
 
 # %% [markdown]
-# Up to four beams, by a point. Without a penalty (α = 0) sixteen beams are **worse** again, by
-# almost a point: the most probable translations are too short.
+# Up to four beams it does, by a point. Without a penalty (α = 0), sixteen beams are **worse**
+# again, by almost a point: the most probable translations are too short.
 #
-# With one beam α made no difference here, although it can: a search goes on after its first
+# With one beam, α made no difference here, although it can: a search goes on after its first
 # finished sentence ([notebook 08](08_choosing_the_words.ipynb)). On these 1,000 sentences no later
-# one seems to have won: BLEU and length agree to the last digit.
+# one seems to have won: BLEU and length are the same to the last digit.
 
 # %%
 print("words of the translations for 100 of the references:")
@@ -413,9 +415,9 @@ assert plain[-1]["length_ratio"] < divided[-1]["length_ratio"] - 0.02
 # %% [markdown]
 # ## BLEU against beam size
 #
-# A difference of two or three tenths may well be chance; we have not tested it. For the fall at α =
-# 0 we see a cause: the translations become too short. The dotted line is the public figure: 41.02
-# (Wu et al. 2021, the same data and model size, 5 beams, α = 1).
+# A difference of two or three tenths may well be chance; we have not tested it. The fall at α = 0
+# has a visible cause: the translations become too short. The dotted line is the public figure:
+# 41.02 (Wu et al. 2021, the same data and model size, 5 beams, α = 1).
 
 # %%
 PUBLIC = 41.02
@@ -436,19 +438,19 @@ axes.set_xticks([], minor=True)
 axes.set(xlabel="number of beams", ylabel="BLEU on test 2016 (1,000 sentences)")
 axes.grid(color="#DDDDDD", lw=0.6)
 axes.spines[["top", "right"]].set_visible(False)
-axes.legend(frameon=False, title="length penalty", loc="lower center")
+axes.legend(frameon=False, title="length penalty", loc="lower right")
 figure
 
 # %% [markdown]
-# Who chooses beams and α by these numbers chooses on the test set; they should be chosen on
-# validation sentences.
+# Choosing the number of beams and α by these numbers would mean choosing on the test set; choose
+# them on validation sentences instead.
 
 # %% [markdown]
 # ## In three lines
 #
-# 1. A small model translates everyday sentences well, and fails at words, names and structures that
-#    its training text did not have.
-# 2. Its score warns of text unlike that of its training, not of a meaning that it has missed.
+# 1. A small model translates everyday sentences well, and fails on words, names and structures that
+#    were not in its training text.
+# 2. Its score warns of text unlike its training text, not of a meaning that it has missed.
 # 3. BLEU compares models on the same text only, with the same tokenization, beam and α.
 
 # %% [markdown]
@@ -457,13 +459,13 @@ figure
 # The [solutions](solutions/11_real_sentences.ipynb) are a notebook of their own.
 
 # %% [markdown]
-# **1.** The history holds the learning rate of every record. Make the recipe's schedule with
-# `WarmupSchedule`, and check all of them. Which record is at the peak?
+# **1.** The history holds the learning rate of every record. Build the recipe's schedule with
+# `WarmupSchedule`, and check them all. Which record is at the peak?
 
 # %% [markdown]
 # **2.** BLEU multiplies the n-gram precisions by a *brevity penalty* $e^{1 - r/c}$, if the
 # translations (c words) are shorter than the references (r words). How many points does this
-# penalty alone take from the search of Multi30k with α = 0 and 16 beams?
+# penalty alone cost the search on Multi30k with α = 0 and 16 beams?
 
 # %% [markdown]
 # ## Your turn

@@ -15,10 +15,10 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/12_any_backend_many_devices.ipynb)
 #
-# **Does a model give the same answer whatever engine runs it?** Keras 3 runs on TensorFlow, JAX
-# and PyTorch. We load the same weights in a process of each, compare the logits and the time of a
-# training step, and then share one training step among four devices. (The paper trained on eight,
-# section 5.2.)
+# **Does a model give the same answer whichever engine runs it?** Keras 3 runs on TensorFlow, JAX
+# and PyTorch. We load the same weights with each of them, compare the logits and the time of an
+# update, and then share one update among four devices. (The paper trained on eight, section 5.2.)
+# You need notebook 07.
 
 # %% tags=["colab"]
 import os
@@ -34,9 +34,9 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## One process, one backend
 #
-# Keras takes its backend from the variable `KERAS_BACKEND` when it is imported, once for a
-# process. So each backend gets a process of its own, to which we hand a short program. The model
-# is the whole of the paper's Figure 1:
+# Keras reads its backend from the variable `KERAS_BACKEND` when it is imported, once per process.
+# So each backend gets a process of its own, to which we hand a short program. The model is the
+# whole of the paper's Figure 1:
 
 # %%
 # %matplotlib inline
@@ -104,9 +104,9 @@ np.save(f"{os.environ['OUT']}/{keras.config.backend()}.npy", learner.predict(x, 
 """
 
 # %% [markdown]
-# Second part: translate a sentence, and time training steps on the batch. The first three steps
-# are not counted: they compile. Of the others we take the fastest. `process_time` is what the
-# processor works for this process alone, all its threads together.
+# Second part: translate a sentence, and time updates on the batch. The first three are not counted:
+# they compile. We take the fastest of the others. `process_time` is the time that the processor
+# works for this process alone, all its threads together.
 
 # %%
 STEPS = """
@@ -123,8 +123,8 @@ print(json.dumps(answer))
 """
 
 # %% [markdown]
-# **Predict:** Three engines, one set of weights. Will the translations be the same text, and will
-# their log-probabilities agree in five digits after the point?
+# **Predict:** Three engines, one set of weights. Will the translations be the same, and will their
+# log-probabilities agree to five decimal places?
 
 # %%
 program = MODEL + BATCH + LOGITS + STEPS
@@ -136,8 +136,8 @@ assert len({answer["text"] for answer in answers.values()}) == 1
 # %% [markdown]
 # ## The same numbers
 #
-# The backends add up in different orders, so the last digits of float32 differ. First the size of
-# the logits themselves:
+# The backends add numbers in different orders, so the last digits of float32 differ. First the size
+# of the logits themselves:
 
 # %%
 logits = {backend: np.load(f"{folder}/{backend}.npy") for backend in installed}
@@ -157,7 +157,7 @@ for one in installed:
     assert max(differences) < 1e-3
 
 # %% [markdown]
-# So small a difference changes no word here, and scores only in their last digits:
+# So small a difference changes no word here, and the scores only in their last digits:
 
 # %%
 scores = [answer["score"] for answer in answers.values()]
@@ -168,13 +168,14 @@ print(f"the same best piece at {share:.2%} of the positions")
 assert share > 0.999
 
 # %% [markdown]
-# ## Many devices: one step, shared
+# ## Many devices: one update, shared
 #
-# *Data parallel*: each device has all weights and a part of the batch; the gradients are summed
-# over the devices. The result must be that of one device with the whole batch. JAX can pretend
-# that the processor is four devices, which is slow, but shows whether the numbers agree.
+# With *data parallelism*, each device has all the weights and a part of the batch, and the
+# gradients are summed over the devices. The result must be that of one device with the whole batch.
+# JAX can pretend that the processor is four devices: that is slow, but shows whether the numbers
+# agree.
 #
-# The program trains for three steps, once on one device and once on all four, from the same
+# The program makes three updates, once on one device and once on all four, starting from the same
 # weights.
 
 # %%
@@ -191,7 +192,7 @@ def trained(model, distribution):
 """
 
 # %% [markdown]
-# Dropout is 0 here, so that both trainings do the same.
+# Dropout is 0 here, so that both trainings compute the same thing.
 
 # %%
 COMPARE = """
@@ -228,19 +229,21 @@ if shared:
     assert shared["devices"] == 4
     np.testing.assert_allclose(shared["parallel"], shared["losses"], rtol=1e-3)
     assert share < 0.02
-print("checked" if shared else "not checked")
+    print(f"the weights differ by {share:.2%} of their way")
+else:
+    print("JAX is not installed: nothing to compare.")
 
 # %% [markdown]
-# One trap: the loss is a mean over *real tokens*. If each device took the mean of its own
-# sentences and these means were averaged, a device with little text would count as much as one
-# with much. Here all devices share one mean. A recipe does all this by `devices: data_parallel`;
-# see [docs/devices.md](../docs/devices.md).
+# There is one trap: the loss is a mean over *real pieces*. If each device took the mean of its own
+# sentences and these means were averaged, a device with little text would count as much as one with
+# a lot. Here all devices share one mean. In a recipe, `devices: data_parallel` does all this; see
+# [docs/devices.md](../docs/devices.md).
 #
-# ## Time of a training step
+# ## Time of an update
 #
-# JAX compiles the whole step by XLA, TensorFlow runs it as a graph, PyTorch one operation after
-# the other. This is processor time, for a small model and batch; with a GPU or a larger model the
-# order can be another.
+# JAX compiles the whole update with XLA, TensorFlow runs it as a graph, PyTorch runs one operation
+# after another. This is processor time, for a small model and batch; with a GPU or a larger model
+# the ranking can be different.
 
 # %%
 from matplotlib.figure import Figure
@@ -258,16 +261,20 @@ print(dict(zip(names, map(round, milliseconds), strict=True)), "ms")
 # %%
 axes.invert_yaxis()
 axes.set(xlim=(0, 1.15 * max(milliseconds)))
-axes.set_xlabel(f"processor time of a training step of {B} sentences (ms)")
+axes.set_xlabel(f"processor time of an update with {B} sentences (ms)")
 axes.spines[["top", "right"]].set_visible(False)
 figure
+
+# %% [markdown]
+# The bars show the fastest of three updates. On your machine they will differ, and so may their
+# ranking; the logits will not.
 
 # %% [markdown]
 # ## In three lines
 #
 # 1. The code names no backend; `KERAS_BACKEND` chooses one before Keras is imported.
-# 2. The same weights give the same logits on all three, up to the last digits of float32.
-# 3. Data parallel shares a batch among devices; the update is that of one device.
+# 2. The same weights give the same logits on all three, except for the last digits of float32.
+# 3. Data parallelism shares a batch among devices; the update is the same as on one device.
 
 # %% [markdown]
 # ## Exercises
@@ -279,8 +286,8 @@ figure
 # orders, and compare with the sum in float64.
 
 # %% [markdown]
-# **2.** Two devices have sentences with 30 and 2 real tokens, and mean losses of 2 and 6 nats per
-# token. What is the loss of the whole batch, and what would the mean of the two means be?
+# **2.** Two devices have sentences with 30 and 2 real pieces, and mean losses of 2 and 6 nats per
+# piece. What is the loss of the whole batch, and what would the mean of the two means be?
 
 # %% [markdown]
 # ## Your turn

@@ -17,8 +17,9 @@
 #
 # **How does a model leave Python, and what must travel with it?** We write the trained model as a
 # SavedModel for TensorFlow Serving: text in, text out, with the tokenizer and the search of the
-# paper's section 6.1 inside. Then we use it without this package's model code, ask it over the
-# network as a client would, and measure what batches are good for.
+# paper's section 6.1 inside. Then we use it without this package's model code, query it over the
+# network as a client would, and measure what batches gain. You need notebook 08, and have seen JSON
+# and HTTP.
 
 # %% tags=["colab"]
 import os
@@ -34,7 +35,7 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# All of it leaves together: both stacks, the output layer and the search, and around them the
+# Everything leaves together: both stacks, the output layer and the search, and around them the
 # tokenizer, which is not in the drawing.
 
 # %%
@@ -84,17 +85,16 @@ assert {"models.config", "batching.config", "docker-compose.yml", "README.md"} <
 
 # %% [markdown]
 # - `1/saved_model.pb` is the graph: tokenizer, encoder, the loop of the beam search, detokenizer.
-#   The weights are under `variables`. Numbered folders are versions; a newer one can be rolled out
-#   and back.
+#   The weights are under `variables`. Numbered folders are versions; a newer one can be rolled out,
+#   and rolled back.
 # - `tf_serving_warmup_requests` are run when the server loads the model, so that the first user
-#   does not wait.
-# - `models.config` gives versions their labels, `batching.config` says how requests are put
-#   together.
-# - `SHA256SUMS` shows whether a copy is whole.
+#   does not have to wait.
+# - `models.config` gives versions their labels; `batching.config` says how requests are batched.
+# - `SHA256SUMS` shows whether a copy is complete.
 #
 # ## Use it without the model's code
 #
-# Only TensorFlow and TensorFlow Text are needed, whose operations the tokenizer uses. A
+# Only TensorFlow is needed, and TensorFlow Text, whose operations the tokenizer uses. A
 # **signature** is a function of the SavedModel with named inputs and outputs.
 
 # %%
@@ -119,8 +119,8 @@ served = [text.decode() for text in answer["translation"].numpy()]
 print(*served, sep="\n")
 
 # %% [markdown]
-# An export is only worth something if it gives the same as the model in the notebook, text **and**
-# score:
+# An export is only worth something if it gives the same results as the model in the notebook, text
+# **and** score:
 
 # %%
 translations = model.translate(sources, num_beams=4, length_penalty=0.6)
@@ -132,9 +132,9 @@ scores = [translation.score for translation in translations]
 np.testing.assert_allclose(answer["score"], scores, atol=1e-3)
 
 # %% [markdown]
-# A long neighbour in a batch makes a short text padded.
+# In a batch, a short text is padded to the length of its longest neighbour.
 #
-# **Predict:** By how much does the score of a text change when it is asked alone, without its
+# **Predict:** By how much does the score of a text change when it is sent alone, without its
 # neighbours?
 
 # %%
@@ -150,7 +150,7 @@ for source, score in zip(sources, answer["score"].numpy(), strict=True):
 #
 # ## The server
 #
-# With Docker, the kit runs by this command in its folder (the kit's README has it, with batching):
+# With Docker, this command runs the kit from its folder (the kit's README has it, with batching):
 #
 # ```shell
 # docker run --rm -p 127.0.0.1:8500:8500 -p 127.0.0.1:8501:8501 \
@@ -159,86 +159,33 @@ for source, score in zip(sources, answer["score"].numpy(), strict=True):
 #     --allow_version_labels_for_unavailable_models=true
 # ```
 #
-# A notebook has no Docker, so we write a server that speaks the same messages.
+# A notebook has no Docker, so a small server in `stand_in.py`, beside this notebook, exchanges the
+# same messages.
 #
-# **What answers below is a stand-in written in this notebook, not TensorFlow Serving: it makes no
-# batches, and its speed says nothing about the real server's.**
+# **What answers below is a stand-in, not TensorFlow Serving: it makes no batches, and its speed
+# says nothing about the real server's.**
 #
-# It asks the SavedModel that is loaded above. First REST, which is JSON over HTTP:
+# It runs the SavedModel that is loaded above, and offers both of the real server's ways in: REST,
+# which is JSON over HTTP, and gRPC, which is binary and uses TensorFlow Serving's official
+# messages.
 
 # %%
-import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from stand_in import StandIn
 
-statuses, refusals = [], []  # what was answered; what the next requests shall be refused with
-
-
-def ask(signature, inputs):
-    inputs = {name: tf.constant(value) for name, value in inputs.items()}
-    return {name: out.numpy() for name, out in loaded.signatures[signature](**inputs).items()}
-
-
-# %%
-class RestStandIn(BaseHTTPRequestHandler):
-    def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        statuses.append(refusals.pop() if refusals else 200)
-        self.send_response(statuses[-1])
-        self.end_headers()
-        outputs = ask(request.get("signature_name", "serving_default"), request["inputs"])
-        self.wfile.write(json.dumps({"outputs": outputs}, default=as_json).encode())
-
-    def log_message(self, *_):
-        """Writes no log."""
-
-
-# %%
-def as_json(array):
-    texts = array.dtype == object
-    return np.char.decode(array.astype(bytes), "utf-8").tolist() if texts else array.tolist()
-
-
-# %% [markdown]
-# Then gRPC, which is binary. The messages are the official ones of TensorFlow Serving:
-
-# %%
-from concurrent.futures import ThreadPoolExecutor
-
-import grpc
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
-
-
-# %%
-class GrpcStandIn(prediction_service_pb2_grpc.PredictionServiceServicer):
-    def Predict(self, request, context):  # noqa: N802 - the service's name
-        inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
-        response = predict_pb2.PredictResponse()
-        for name, array in ask(request.model_spec.signature_name, inputs).items():
-            response.outputs[name].CopyFrom(tf.make_tensor_proto(array))
-        return response
-
-
-# %%
-rest_server = ThreadingHTTPServer(("127.0.0.1", 0), RestStandIn)  # port 0: any that is free
-Thread(target=rest_server.serve_forever, daemon=True).start()
-grpc_server = grpc.server(ThreadPoolExecutor(4))
-prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(GrpcStandIn(), grpc_server)
-grpc_port = grpc_server.add_insecure_port("127.0.0.1:0")
-grpc_server.start()
-print("two services, on this machine alone:", grpc_port != rest_server.server_port)
+server = StandIn(loaded)
+print("REST and gRPC, on this machine alone:", server.rest_port != server.grpc_port)
 
 # %% [markdown]
 # ## Ask it
 #
-# The package's clients are those for the real server. Both have the same methods.
+# The package's clients are made for the real server. Both have the same methods.
 
 # %%
 from aiayn_keras.serving import GrpcClient, RestClient
 
-address = f"http://127.0.0.1:{rest_server.server_port}"
+address = f"http://127.0.0.1:{server.rest_port}"
 rest_client = RestClient(address, "demo_en_de", deadline=600)
-grpc_client = GrpcClient(f"127.0.0.1:{grpc_port}", "demo_en_de", deadline=600)
+grpc_client = GrpcClient(f"127.0.0.1:{server.grpc_port}", "demo_en_de", deadline=600)
 for client in (rest_client, grpc_client):
     texts = [translation.text for translation in client.translate(sources)]
     print(type(client).__name__, texts[0])
@@ -248,6 +195,7 @@ for client in (rest_client, grpc_client):
 # The same request without any client, as `curl` would send it:
 
 # %%
+import json
 import urllib.request
 
 url = f"{address}/v1/models/demo_en_de:predict"
@@ -258,8 +206,8 @@ print(json.dumps(outputs, indent=1, ensure_ascii=False))
 assert outputs["translation"] == served[:1]
 
 # %% [markdown]
-# Other signatures answer other questions: the runners-up, where each piece looked, or how probable
-# a given translation is.
+# Other signatures answer different questions: what the runners-up are, where each piece looked, or
+# how probable a given translation is.
 
 # %%
 for hypothesis in grpc_client.translate_nbest(sources[:1])[0]:
@@ -273,26 +221,26 @@ np.testing.assert_allclose(alignment.weights.sum(axis=1), 1, atol=1e-3)
 # %% [markdown]
 # ## Trouble
 #
-# A server that restarts refuses requests for a while. The clients wait a little longer after each
-# refusal, until the deadline. We tell the stand-in to refuse twice, with HTTP's "service
+# A restarting server refuses requests for a while. The clients retry, waiting a little longer after
+# each refusal, until the deadline. We tell the stand-in to refuse twice, with HTTP's "service
 # unavailable".
 #
 # **Predict:** The client is called once. How many requests does it send, and does the caller
 # notice?
 
 # %%
-statuses.clear()
-refusals += [503, 503]
+server.statuses.clear()
+server.refusals += [503, 503]
 text = rest_client.translate(sources[:1])[0].text
-print(f"{statuses} and then: {text}")
-assert statuses == [503, 503, 200]
+print(f"{server.statuses} and then: {text}")
+assert server.statuses == [503, 503, 200]
 assert text == served[0]
 
 # %% [markdown]
 # ## Latency against batch size
 #
 # Many texts in one request share the matrix products and the steps of the loop. We measure the
-# SavedModel directly and through gRPC, with sentences of the demo's test set. Both take turns for
+# SavedModel directly and through gRPC, with sentences from the demo's test set. Both take turns for
 # five rounds, the first of which also warms up, and we keep the fastest time of each.
 
 # %%
@@ -311,12 +259,12 @@ def milliseconds(way, batch):
 texts = list(load_corpus("demo", train_size=1, test_size=64).test.sources)
 ways = {
     "gRPC, with the stand-in": grpc_client.translate,
-    "SavedModel": lambda batch: ask("serving_default", {"text": batch}),
+    "SavedModel": lambda batch: server.ask("serving_default", {"text": batch}),
 }
 print(len(texts), "texts, such as", texts[0])
 
 # %% [markdown]
-# **Predict:** Are 64 texts that are asked together faster than 64 asked one by one? And two?
+# **Predict:** Are 64 texts sent together faster than 64 sent one by one? And two?
 
 # %%
 sizes = [1, 2, 4, 8, 16, 32, 64]
@@ -332,14 +280,12 @@ print(f"{'one by one':>24}:", *(f"{time:6.0f}" for time in one_by_one), "ms")
 assert latency["SavedModel"][-1] < one_by_one[-1] / 2
 
 # %% [markdown]
-# All connections are closed, and the picture drawn.
+# We close all connections and draw the picture.
 
 # %%
 rest_client.close()
 grpc_client.close()
-rest_server.shutdown()
-rest_server.server_close()
-print("gRPC has stopped:", grpc_server.stop(grace=None).wait(60))
+print("both services have stopped:", server.stop())
 
 # %%
 from matplotlib.figure import Figure
@@ -350,24 +296,23 @@ figure = Figure(figsize=(8, 4), layout="constrained")
 axes = figure.subplots()
 for (name, times), marker, color in zip(latency.items(), "so", COLORS[1::-1], strict=True):
     axes.plot(sizes, times, marker=marker, color=color, label=name)
-print(axes.get_legend_handles_labels()[1])
 
 # %%
-axes.plot(sizes, one_by_one, ":", color="#555555", label="SavedModel, one by one")
+axes.plot(sizes, one_by_one, ":", color="#555555", label="SavedModel, one by one (fastest of 3)")
 axes.set_xscale("log", base=2)
 axes.set_yscale("log")
 axes.set_xticks(sizes, sizes)
-axes.set_yticks([20, 50, 100, 200, 500, 1000, 2000], [20, 50, 100, 200, 500, 1000, 2000])
-axes.set(xlabel="texts in a request", ylabel="latency (ms, fastest of 5)")
+axes.yaxis.set_major_formatter("{x:g}")
+axes.set(xlabel="texts in a request", ylabel="latency (ms, fastest of 5 or 3)")
 axes.grid(color="#DDDDDD", lw=0.6)
 axes.spines[["top", "right"]].set_visible(False)
 axes.legend(frameon=False)
 figure
 
 # %% [markdown]
-# A large batch costs far less than its texts one by one; two together may take longer than one
-# after the other: one text alone has a graph of its own, without what a batch needs, and a batch
-# waits for its longest text. For the many requests of a busy server it pays to wait: it collects
+# A large batch costs far less than its texts one by one. Two texts together may take longer than
+# one after the other: a single text has its own graph, without what a batch needs, and a batch
+# waits for its longest text. With many requests it pays for a busy server to wait: it collects
 # requests for a few milliseconds and answers them together; `batching.config` says for how long.
 
 # %% [markdown]
@@ -388,19 +333,19 @@ figure
 # compare the numbers with `model.score`.
 
 # %% [markdown]
-# **2.** What does the served model answer to a text without words? And to "The girl is happy." two
-# hundred times over, far more than its 256 positions? Neither may fail: both would fail the whole
-# batch, and so other users' requests. Few words come back for the long text. Is that because it is
-# cut? Try the sentence twice.
+# **2.** What does the served model answer to a text without words? And to "The girl is happy."
+# repeated two hundred times, far more than its 256 positions? Neither may fail, since that would
+# fail the whole batch, and with it other users' requests. Few words come back for the long text. Is
+# that because it is cut? Try the sentence twice.
 
 # %% [markdown]
 # ## Your turn
 #
-# Ask the SavedModel for a sentence with a word that the demo's grammar does not have, such as "The
-# girl is a lawyer.", and look at its score. Would a server notice that the translation is wrong?
+# Give the SavedModel a sentence with a word that is not in the demo's grammar, such as "The girl is
+# a lawyer.", and look at its score. Would a server notice that the translation is wrong?
 
 # %% tags=["your-turn"]
 # Your code here
 
 # %% [markdown]
-# Next: [14 · Somebody else's weights](14_somebody_elses_weights.ipynb), where one comes in.
+# Next: [14 · Somebody else's weights](14_somebody_elses_weights.ipynb), where a model comes in.

@@ -15,11 +15,12 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/16_what_each_part_is_worth.ipynb)
 #
-# **Which parts of the Transformer matter, and how can one tell from a few trainings?** The paper's
+# **Which parts of the Transformer matter, and how can you tell from a few trainings?** The paper's
 # Table 3 changes one thing at a time, trains again, and gives one figure for each. We did the same
-# in small, three times each. First we ask how large a difference chance alone makes; only then what
-# the parts are worth. Some models hardly learned: we look at these before their first update, and
-# at small trainings of their kind.
+# on a small scale, three times each. First we ask how large a difference chance alone makes; only
+# then what the parts are worth. Some models hardly learned: we look at these before their first
+# update, and at small trainings like theirs. You need notebooks 06 and 07, BLEU and perplexity from
+# 05, and an idea of what a standard deviation is.
 
 # %% tags=["colab"]
 import os
@@ -35,8 +36,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks what is changed somewhere today: heads and the root of d_k in each attention, widths,
-# positions, the factor of the embeddings, the residual connections.
+# Blue marks what is changed somewhere in this notebook: heads and the root of d_k in each
+# attention, widths, positions, the factor of the embeddings, the residual connections.
 
 # %%
 # %matplotlib inline
@@ -69,14 +70,14 @@ print(f"{len(ROWS)} rows; the base has {ROWS[0].label}")
 # %% [markdown]
 # ## Sixty trainings
 #
-# Twenty models, three *seeds* each: a seed decides the first weights, the order of the batches and
-# what dropout drops. All were trained on Multi30k, 29,000 English image captions and their German
-# translations, for the same 1,000 updates: two million target tokens, a sixteenth of the training
-# of the recipe `multi30k_en_de_tiny`. So the models are compared *early*. The base model has 4+4
-# layers of width 128 and 4 heads; the paper's has 6+6 layers of width 512 and 8 heads.
+# Twenty models, three *seeds* each: a seed determines the initial weights, the order of the batches
+# and what dropout drops. All were trained on Multi30k, 29,000 English image captions and their
+# German translations, for the same 1,000 updates: two million target tokens, a sixteenth of the
+# training of the recipe `multi30k_en_de_tiny`. So the models are compared *early*. The base model
+# has 4+4 layers of width 128 and 4 heads; the paper's has 6+6 layers of width 512 and 8 heads.
 #
-# That took hours; the results are files of this repository, and `python -m experiments.table3` in
-# its root makes them again.
+# That took hours; the results are files in this repository, and `python -m experiments.table3`, run
+# in its root, produces them again.
 
 # %%
 folder = Path("../experiments/results/table3")
@@ -88,10 +89,10 @@ assert all(len(found) == 3 for found in results.values())
 # %% [markdown]
 # ## The same model three times
 #
-# BLEU is measured on the *validation* text here. The test text is kept for the end, when nothing is
-# left to choose.
+# BLEU is measured on the *validation* text here. The test text is reserved for the end, when there
+# is nothing left to choose.
 #
-# **Predict:** The three base models differ in their seeds alone. How far apart are their BLEU
+# **Predict:** The three base models differ only in their seeds. How far apart are their BLEU
 # scores: 0.01, 0.1, 0.5 or 2?
 
 # %%
@@ -100,7 +101,7 @@ print("base:", *(f"{score:.2f}" for score in bleu["base"]))
 print(f"from the lowest to the highest: {np.ptp(bleu['base']):.2f}")
 
 # %% [markdown]
-# Now the paper's own differences from its base model, of one figure each:
+# Now the paper's own differences from its base model, one figure each:
 
 # %%
 paper = {row.name: row.paper.bleu - ROWS[0].paper.bleu for row in ROWS[1:] if row.paper}
@@ -109,22 +110,22 @@ print({name: f"{difference:+.1f}" for name, difference in paper.items()})
 print(f"{len(small)} of {len(paper)} are smaller than what a seed did to our base model")
 
 # %% [markdown]
-# That does not make the paper's differences chance: its models were trained for a hundred times as
-# many updates, and their seeds may do less. But *one* figure of each cannot tell. The names are
-# those of our rows: `h1` is one head, `k8` has d_k = 8, `n2` has 2+2 layers, `d64` is 64 wide,
-# `f128` has d_ff = 128. Beside each stands the paper's row that changes its own base by the same
-# factor, or the nearest: beside our 8 of 32 its d_k 16 of 64, beside our 2+2 of 4+4 layers its 4+4
-# of 6+6. (Its own 2+2 layers are 2.1 BLEU worse.)
+# That does not mean that the paper's differences are chance: its models were trained for a hundred
+# times as many updates, and their seeds may matter less. But *one* figure each cannot tell. The
+# names are those of our rows: `h1` is one head, `k8` has d_k = 8, `n2` has 2+2 layers, `d64` is 64
+# wide, `f128` has d_ff = 128. Beside each stands the paper's row that changes its own base by the
+# same factor, or the nearest: beside our 8 of 32 its d_k 16 of 64, beside our 2+2 of 4+4 layers its
+# 4+4 of 6+6. (Its own 2+2 layers are 2.1 BLEU worse.)
 
 # %% [markdown]
 # ## How much is chance?
 #
-# From three numbers one cannot say well how far trainings scatter. From all rows together one can,
-# if we suppose that they scatter alike: subtract each row's mean, and take the root of the mean
-# square of what is left. Each row has used up one number for its mean, so 3 trainings count as 2.
-# Rows with a training below half of the base's BLEU are left out, since they scatter far more than
-# the others. **We chose this rule after we had seen such rows, and it matters:** the next cell says
-# what σ, the standard deviation, would be with one of them.
+# Three numbers do not say well how widely trainings scatter. All rows together do, if we assume
+# that they all scatter equally: subtract each row's mean, and take the root of the mean square of
+# what is left. Each row has used up one number for its mean, so 3 trainings count as 2. Rows with a
+# training below half of the base's BLEU are left out, since they scatter far more than the others.
+# **We chose this rule after seeing such rows, and it matters:** the next cell says what σ, the
+# standard deviation, would be with one of them.
 
 # %%
 failed = [name for name, scores in bleu.items() if scores.min() < bleu["base"].mean() / 2]
@@ -139,7 +140,7 @@ print(f"with the row of 6+6 layers it would be {with_n6:.2f}")
 # %% [markdown]
 # So the mean of three trainings has a standard error of σ/√3, and the *difference* of two such
 # means one of σ·√(1/3 + 1/3), if all trainings are independent. Below we shall see that ours are
-# not quite.
+# not entirely.
 
 # %%
 error = sigma * np.sqrt(1 / 3 + 1 / 3)
@@ -148,10 +149,10 @@ print(f"a mean of three: ± {sigma / np.sqrt(3):.2f}; a difference of two means:
 # %% [markdown]
 # ## Many rows, one table
 #
-# Imagine that nothing matters: all rows are the base model under another name. We draw 20,000
-# such tables, and in each look for the row that is farthest from the base.
+# Imagine that nothing matters: all rows are the base model under another name. We draw 20,000 such
+# tables, and in each we look for the row that is farthest from the base.
 #
-# **Predict:** How large is the greatest difference in a table in which there is none?
+# **Predict:** How large is the largest difference in a table in which no row really differs?
 
 # %%
 chance = np.random.default_rng(1)
@@ -159,47 +160,46 @@ tables = chance.normal(0, sigma, size=(20_000, len(trained), 3))  # the first ro
 means = tables.mean(axis=2)
 greatest = np.abs(means[:, 1:] - means[:, :1]).max(axis=1)
 print(
-    f"the greatest of {len(trained) - 1} differences: {np.median(greatest):.2f} BLEU at the median"
+    f"the largest of {len(trained) - 1} differences: {np.median(greatest):.2f} BLEU at the median"
 )
 print(f"in one table of twenty it is above {np.quantile(greatest, 0.95):.2f}")
 
 # %% [markdown]
-# Whoever looks at many rows and reports the most striking one needs a stricter test than for a
-# single row. **Dunnett's test** is this experiment: divide each difference by its error as that
-# table shows it, and ask in what share of tables without any difference *some* row gets as far as
-# this one did. This share is p; we call a difference seen if p < 0.05.
-
-
-# %%
-def distances(tables):
-    """Differences of all rows from the first, in standard errors, `(tables, rows - 1)`."""
-    means = tables.mean(axis=2)
-    rows, seeds = tables.shape[1:]
-    squares = ((tables - means[..., None]) ** 2).sum(axis=(1, 2))
-    errors = np.sqrt(squares / (rows * (seeds - 1)) * 2 / seeds)
-    return np.abs(means[:, 1:] - means[:, :1]) / errors[:, None]
-
-
-farthest = distances(tables).max(axis=1)
-limit = np.quantile(farthest, 0.95)
-print(f"in one table of twenty some row is {limit:.2f} errors away, or {limit * error:.1f} BLEU")
-
-# %% [markdown]
-# SciPy computes the same by an integral in place of 20,000 draws.
+# If you look at many rows and report the most striking one, you need a stricter test than for a
+# single row. **Dunnett's test** is this experiment: it divides each difference by its standard
+# error, and asks in what share of the tables without any real difference *some* row gets as far as
+# this one did. This share is p; we say that a difference is seen if p < 0.05. SciPy has the test.
+# The picture shows the 20,000 largest differences, with two of our rows marked.
 
 # %%
-ours = distances(np.stack(list(trained.values()))[None])[0]
-p = {name: (farthest >= far).mean() for name, far in zip([*trained][1:], ours, strict=True)}
 base, *rows = trained.values()
-exact = scipy.stats.dunnett(*rows, control=base, rng=np.random.default_rng(0)).pvalue
-np.testing.assert_allclose([*p.values()], exact, atol=0.01)
-print(f"{len(p)} shares; farthest from SciPy's: {np.abs([*p.values()] - exact).max():.4f}")
+test = scipy.stats.dunnett(*rows, control=base, rng=np.random.default_rng(0))
+p = dict(zip([*trained][1:], test.pvalue, strict=True))
+interval = test.confidence_interval(0.95)
+limit = np.mean(interval.high - interval.low) / 2 / error
+print(f"p < 0.05 takes a difference of {limit:.2f} errors, or {limit * error:.1f} BLEU")
+
+# %%
+from matplotlib.figure import Figure
+
+from aiayn_keras.plotting import COLORS
+
+# %%
+figure = Figure(figsize=(7.5, 2.8), layout="constrained")
+axes = figure.subplots()
+axes.hist(greatest, bins=np.arange(0, 4, 0.1), color="#BBBBBB")
+for name, color in (("n2", COLORS[0]), ("d64", COLORS[1])):
+    difference = abs(bleu[name].mean() - base.mean())
+    axes.axvline(difference, color=color, label=f"{name}: {difference:.2f}, p = {p[name]:.3f}")
+axes.set(xlabel="largest difference in a table where nothing matters (BLEU)", ylabel="tables")
+axes.legend(frameon=False)
+figure
 
 # %% [markdown]
 # ## What the parts are worth
 #
 # **Predict:** Four of the rows: one head in place of four; no dropout; half the layers; half the
-# width. For which of them is a difference seen, and is it worse or better?
+# width. For which of them is a difference seen, and is it for worse or for better?
 
 # %%
 compared = {one.row.name: one for one in compare(results)}  # the report's own comparison
@@ -215,19 +215,20 @@ assert {name for name in p if p[name] < 0.05} == {"d64", "pre_norm"}
 # The last column is the paper's. Two differences are seen. Half the width is worse, as in the
 # paper. Normalizing before the sublayers ([notebook 06](06_stacking_blocks.ipynb)) is better, in a
 # training as short as this; the paper has no such row. By BLEU, everything else could be chance.
-# Half the layers with +1.4 BLEU are a temptation: one could say that a shallow model learns sooner,
-# and that our training ends early. It may be so, but a table in which nothing matters shows as much
-# in seven cases of a hundred. (The 1.42 above took σ as known; the test also reckons with σ being
+# Half the layers, with +1.4 BLEU, invite a story: that a shallow model learns sooner, and that our
+# training ends early. It may be true, but a table in which nothing matters shows as much in seven
+# cases out of a hundred. (The 1.42 above treated σ as known; the test also allows for σ having been
 # measured.)
 
 # %% [markdown]
 # ## What was claimed, and what is seen
 #
-# The paper's sentences were chosen before the first training, and a few details of what follows
-# from them afterwards; the [report](../docs/reproduction.md) says which. Differences are the row's
-# less the base's; a lower perplexity is better. "Not seen" does not mean that it is not there: with
-# three seeds only large differences are seen. (In perplexity, which scatters less, more rows
-# differ, among them half the layers; but there we had announced no claim. The report lists them.)
+# We chose the paper's sentences before the first training, and a few details of what follows from
+# them afterwards; the [report](../docs/reproduction.md) says which. Differences are the row's
+# figure minus the base's; a lower perplexity is better. "Not seen" does not mean that it is not
+# there: with three seeds only large differences are seen. (In perplexity, which scatters less, more
+# rows differ, among them half the layers; but there we had announced no claim. The report lists
+# them.)
 
 # %%
 for one in compared.values():
@@ -239,7 +240,8 @@ for one in compared.values():
 # %% [markdown]
 # ## A good seed
 #
-# All rows share their seeds: with seed 2 every model reads the same batches in the same order.
+# All rows share their seeds: with seed 2, say, every model reads the same batches in the same
+# order.
 #
 # **Predict:** If a seed is good for the base model, is it good for other models, too?
 
@@ -254,18 +256,18 @@ print(f"standard deviation {sigma:.2f}; without what a seed does to all rows {al
 
 # %% [markdown]
 # Seed 3 is the best nearly everywhere. The order of the batches is the likeliest cause: it is the
-# same for all rows, also for those of another width, which share little else. (Rows of equal shapes
-# share first weights, too; we have not tested the two apart.) Two lessons:
+# same for all rows, even for those of a different width, which share little else. (Rows of equal
+# shapes share initial weights, too; we have not tested the two separately.) There are two lessons:
 #
-# - Whoever trains the old model with one seed and the new one with another compares seeds, too.
+# - If you train the old model with one seed and the new one with a different seed, you compare
+#   seeds, too.
 # - What a seed does to all rows cancels in a difference, so our test was too strict rather than too
 #   lenient, and a comparison seed by seed would see smaller differences. We did not think of that
-#   before the results were there, and a test that is chosen afterwards can be chosen to please
-#   (exercise 2).
+#   before we had the results, and a test chosen afterwards can be chosen to please (exercise 2).
 #
 # ## Those that did not learn
 #
-# Five rows have no place in this comparison: at least one of their models has less than half of the
+# Five rows are left out of this comparison: at least one of their models has less than half of the
 # base's BLEU.
 
 # %%
@@ -274,9 +276,9 @@ for name in failed:
     print(f"{compared[name].row.label:30}{scores}   {compared[name].failures}")
 
 # %% [markdown]
-# Why? 6+6 layers lack nothing; with this learning rate and warm-up they learn late, and we leave
-# them aside. Of the others we look at the numbers *before the first update*. The classes are those
-# of the sixty trainings; each changes one thing.
+# Why? The 6+6 layers lack nothing; with this learning rate and warm-up they learn late, and we
+# leave them aside. For the others we look at the numbers *before the first update*. The classes are
+# those of the sixty trainings; each changes one thing.
 
 # %%
 from experiments.table3.layers import (
@@ -320,8 +322,8 @@ def likeness(x):
 
 
 # %% [markdown]
-# **Predict:** Attention takes means over a sentence. After four layers, how alike are its positions
-# with residual connections, and without?
+# **Predict:** Attention takes means over a sentence. After four layers, how similar are its
+# positions with residual connections, and without?
 
 # %%
 ids = np.array([np.random.default_rng(seed).permutation(996)[:20] + 4 for seed in range(8)])
@@ -335,9 +337,9 @@ for name, backbone_cls in {
 assert cosines[-1] > 0.99
 
 # %% [markdown]
-# Without them one layer makes all positions nearly the same, and after four the decoder looks at 20
-# copies of one vector: whatever its attention chooses, it gets the same. With them each position
-# keeps a part of its own, since x is added to what the sublayer makes of it. ([Notebook
+# Without them, one layer makes all positions nearly the same, and after four the decoder looks at
+# 20 copies of one vector: whatever its attention chooses, it gets the same. With them, each
+# position keeps something of its own, since x is added to the sublayer's output. ([Notebook
 # 06](06_stacking_blocks.ipynb) draws the same for blocks built by hand.)
 #
 # ### The factor √d_model
@@ -358,7 +360,7 @@ for name, backbone_cls in {
     print(f"{name:4} words are {share:.1%} of the squared length, cosine {likeness(x):.2f}")
 
 # %% [markdown]
-# Without the factor the model reads twenty places, and hardly which words stand there.
+# Without the factor, the model can tell the twenty places apart, but hardly the words in them.
 #
 # ### The factor 1/√d_k
 #
@@ -380,17 +382,17 @@ for name, scores in {"with 1/√d_k": products / np.sqrt(32), "without": product
     print(f"mean of w(1 − w) {(w * (1 - w)).mean():.3f}")
 
 # %% [markdown]
-# Without the root the softmax chooses more sharply, but three quarters of the derivative are left.
+# Without the root, the softmax chooses more sharply, but three quarters of the derivative are left.
 # At d_k = 32, before the first update, small gradients do not explain why these models learn badly.
-# Another cause is possible: each score follows its query and key √32 times as strongly, so every
-# update changes the scores as many times more. At larger d_k the softmax does saturate, which
-# [notebook 03](03_attention_by_hand.ipynb) measures.
+# A different cause is possible: each score responds to its query and key √32 times as strongly, so
+# every update changes the scores that many times more. At larger d_k the softmax does saturate,
+# which [notebook 03](03_attention_by_hand.ipynb) measures.
 #
 # ### The warm-up
 #
 # Adam divides the mean of the gradients by the root of the mean of their squares, both corrected
-# for their short start. At the first update these are means of one gradient, so the quotient is 1
-# or −1: every weight moves by the whole rate, however small its gradient is.
+# for the short start. At the first update these are means of a single gradient, so the quotient is
+# 1 or −1: every weight moves by the full rate, however small its gradient is.
 
 # %%
 weight = keras.Variable([0.0, 0.0])
@@ -416,14 +418,14 @@ for name, schedule_cls in {"with": ak.WarmupSchedule, "without": NoWarmup}.items
 
 # %% [markdown]
 # Without it, ten batches can move a weight by half of its size, and with it by a hundredth; later
-# the rates of the two are alike. What harm the first steps do we can only see by training.
+# the two rates are the same. What harm the first updates do, we can see only by training.
 #
 # ## Five small trainings
 #
-# So far we have looked at models that have not learned yet, and what we saw makes it plausible at
+# So far we have looked at models that have not yet learned, and what we saw makes it plausible at
 # best that they will not. The task is that of [notebook 06](06_stacking_blocks.ipynb) with eight
-# letters in place of six: each is one of nine, and they are to be written backwards. Whoever knows
-# nothing of the source has a loss of ln 9 = 2.20 nats a letter.
+# letters rather than six: each is one of nine, and they are to be written backwards. A model that
+# knows nothing of the source has a loss of ln 9 = 2.20 nats per letter.
 
 # %%
 UPDATES, B, L, V = 200, 32, 8, 12
@@ -450,8 +452,8 @@ def losses(backbone_cls=ak.TransformerBackbone, schedule_cls=ak.WarmupSchedule):
 
 
 # %% [markdown]
-# Each training takes some twenty seconds. The base is trained here; the losses of the other four
-# were written to a file by the same code. To train all five yourself, set `TRAIN_ALL` to `True`.
+# Each training takes about twenty seconds. The base is trained here; the losses of the other four
+# were saved by the same code. To train all five yourself, set `TRAIN_ALL` to `True`.
 
 # %%
 TRAIN_ALL = False
@@ -462,7 +464,6 @@ CHANGES = {
     "no √d_model": {"backbone_cls": BackboneWithUnscaledEmbedding},
     "no warm-up": {"schedule_cls": NoWarmup},
 }
-print(len(CHANGES), "trainings")
 
 # %%
 curves = json.loads(Path("data/small_trainings.json").read_text())
@@ -481,14 +482,9 @@ for name, loss in curves.items():
 assert min(curves, key=lambda name: curves[name][-1]) == "base"
 
 # %%
-from matplotlib.figure import Figure
-
-from aiayn_keras.plotting import COLORS
-
 figure = Figure(figsize=(7.5, 3.2), layout="constrained")
 axes = figure.subplots()
 axes.plot([0, UPDATES], [np.log(9)] * 2, color="#888888", linewidth=1, linestyle=":")
-print(f"dotted: {np.log(9):.2f} nats")
 
 # %%
 place, best_first = 0.0, sorted(curves.items(), key=lambda one: one[1][-1])
@@ -496,21 +492,21 @@ for (name, loss), color in zip(best_first, COLORS, strict=False):
     place = max(place + 0.16, loss[-1])  # no label upon another
     axes.plot(np.arange(10, UPDATES + 1, 10), loss, color=color, linewidth=1.8)
     axes.text(UPDATES + 3, place, name, color=color, va="center")
-axes.set(xlim=(0, 1.22 * UPDATES), xlabel="updates", ylabel="loss (nats a letter)")
+axes.set(xlim=(0, 1.22 * UPDATES), xlabel="updates", ylabel="loss (nats per letter)")
 axes.spines[["top", "right"]].set_visible(False)
 figure
 
 # %% [markdown]
-# In 200 updates only the base comes near to solving the task. Three others learn something of the
-# source, and without a warm-up nothing is learned. The order is not quite that of the sixty
+# In 200 updates only the base comes close to solving the task. Three others learn something about
+# the source, and without a warm-up nothing is learned. The order is not quite that of the sixty
 # trainings: there the models without residual connections were as bad as those without a warm-up.
-# These are one training each, of another task: they show what can happen, not how often.
+# These are single trainings, on a different task: they show what can happen, not how often.
 #
 # ## All differences in one figure
 #
-# Ours with one standard error, σ·√(2/3) = 0.51, on each side, and the paper's beside them. A
-# difference is seen only if it is three of them away from zero, 1.5 BLEU: none of the paper's
-# differences here is as large.
+# Ours are shown with one standard error, σ·√(2/3) = 0.51, on each side, and the paper's beside
+# them. A difference is seen only if it is three of them away from zero, 1.5 BLEU: none of the
+# paper's differences here is as large.
 
 # %%
 names = [*trained][1:]
@@ -524,7 +520,6 @@ for name, height in zip(names, heights, strict=True):
     axes.errorbar(difference, height + 0.15, xerr=error, fmt="o", color=color, capsize=2)
     if name in paper:
         axes.plot(paper[name], height - 0.15, "D", color=COLORS[1], markersize=5)
-print(f"bars: ± {error:.2f} BLEU; a difference is seen beyond ± {limit * error:.1f}")
 
 # %%
 assert max(map(abs, paper.values())) < limit * error
@@ -532,7 +527,7 @@ axes.plot([], [], "o", color=COLORS[0], label="ours, p < 0.05")
 axes.plot([], [], "o", color="#999999", label="ours, not seen")
 axes.plot([], [], "D", color=COLORS[1], label="the paper's one figure")
 axes.set_yticks(heights, [compared[name].row.label for name in names])
-axes.set_xlabel("BLEU less the base model's")
+axes.set_xlabel("BLEU minus the base model's")
 axes.spines[["top", "right", "left"]].set_visible(False)
 figure.legend(loc="outside upper center", ncols=3, frameon=False)
 figure
@@ -540,11 +535,11 @@ figure
 # %% [markdown]
 # ## In three lines
 #
-# 1. The same model with another seed has another BLEU: between single trainings, a difference of
-#    that size tells nothing. More seeds show smaller ones.
-# 2. The more rows one looks at, the larger is the greatest difference that chance alone makes.
-# 3. With this learning rate, in 1,000 updates, the model hardly trained without residual
-#    connections or without a warm-up, and learned much less without one of the two roots.
+# 1. The same model with a different seed has a different BLEU: between single trainings, a
+#    difference of that size means nothing. More seeds reveal smaller ones.
+# 2. The more rows you look at, the larger the largest difference that chance alone produces.
+# 3. With this learning rate, in 1,000 updates, the model hardly learned without residual
+#    connections or without a warm-up, and learned much less without either of the two roots.
 
 # %% [markdown]
 # ## Exercises
@@ -553,22 +548,22 @@ figure
 
 # %% [markdown]
 # **1.** How many seeds of each would it take to see a true difference of 0.4 BLEU, the paper's for
-# d_k = 32, nine times out of ten? Take σ = 0.6 and Student's test of one row against the base,
-# p < 0.05, and let chance draw the trainings. How many hours of one core is that, at eleven minutes
-# a training?
+# d_k = 32, nine times out of ten? Take σ = 0.6 and Student's test of one row against the base
+# (`scipy.stats.ttest_ind`), p < 0.05, and draw the trainings at random, many times. How many hours
+# of one core is that, at eleven minutes per training?
 
 # %% [markdown]
 # **2.** Seeds are shared, so `k8` can be compared with the base seed by seed
 # (`scipy.stats.ttest_rel`) or without regard to seeds (`scipy.stats.ttest_ind`). What does each
-# say? Somebody computes both and reports the smaller p. How often do they see a difference below
-# 0.05 where chance draws both rows alike?
+# say? Somebody computes both and reports the smaller p. How often will they get p < 0.05 although
+# both rows are drawn from the same distribution?
 
 # %% [markdown]
 # ## Your turn
 #
-# Change the seed in `losses` and look whether the five curves keep their order. Or leave out
-# something of your own: make a subclass as those in `experiments/table3/layers.py`, such as one
-# whose `AddNorm` does not normalize.
+# Change the seed in `losses` and see whether the five curves keep their order. Or leave out
+# something of your own choice: write a subclass like those in `experiments/table3/layers.py`, such
+# as one whose `AddNorm` does not normalize.
 
 # %% tags=["your-turn"]
 # Your code here

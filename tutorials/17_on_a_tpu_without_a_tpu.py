@@ -15,11 +15,11 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/17_on_a_tpu_without_a_tpu.ipynb)
 #
-# **How fast would a chip train this model that nobody here has?** Work can be counted, and makers
+# **How fast would this model train on a chip that we do not have?** Work can be counted, and makers
 # publish what their chips can do. We count the operations of a training step by hand, let a
 # compiler count them too, compare with the paper's own estimate, and project a time. Then we read
-# what the compiler for TPUs said. In this notebook we write *projected* for what was only computed,
-# *measured* for what was run.
+# what the compiler for TPUs said. In this notebook, *projected* means that something was only
+# computed, and *measured* that it was run. You need notebook 06.
 
 # %% tags=["colab"]
 import os
@@ -35,8 +35,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks the boxes that are matrix products, or contain them, and inside each attention those
-# steps that are. Theirs is the work that this notebook counts.
+# Blue marks the boxes that are matrix products or contain them, and inside each attention the steps
+# that are. This notebook counts their work.
 
 # %%
 # %matplotlib inline
@@ -64,8 +64,8 @@ import aiayn_keras as ak
 # %% [markdown]
 # ## Count the work
 #
-# Nearly all work of a Transformer is in matrix products. A product of (a, b) by (b, c) has a·c
-# results, each a sum of b products: 2·a·b·c operations (*FLOPs*), additions counted too.
+# Nearly all of a Transformer's work is in matrix products. A product of (a, b) by (b, c) has a·c
+# results, each a sum of b products: 2·a·b·c operations (*FLOPs*), counting additions too.
 
 
 # %%
@@ -101,14 +101,14 @@ for part, flops in parts.items():
 print(f"{'forward, one row':26}{row / 1e9:6.2f} GFLOPs")
 
 # %% [markdown]
-# And the way back? If Y = X W, the gradient of X is a product of the same size, and that of W
-# another. So training takes three times the forward work.
+# And the way back? If Y = X W, the gradient of X is a product of the same size, and so is the
+# gradient of W. So training takes three times the forward work.
 #
 # ## A compiler counts, too
 #
 # XLA compiles TensorFlow's and JAX's programs, for processors as well as TPUs. We let it translate
-# a whole step of a small model, forward and backward. Sizes are odd and all different, so that no
-# wrong count fits by chance.
+# a whole update of a small model, forward and backward. The sizes are small and all different, so
+# that no wrong count fits by chance.
 
 # %%
 SMALL = {"N": 2, "D": 32, "F": 48, "V": 97}
@@ -138,7 +138,7 @@ print(re.sub(r", metadata=.*", "", products[0]).strip())
 
 # %% [markdown]
 # Such a line has the shape of the result, the shapes of both sides, and which dimension of the left
-# side is summed over. That is all we need to count.
+# side is summed over. That is all we need for counting.
 
 
 # %%
@@ -157,23 +157,24 @@ def dot_flops(line):
 # Our count is 3 · forward, for B pairs.
 #
 # **Predict:** The compiler's program also has softmax, normalization, sums and the lookups of
-# embeddings. Will the FLOPs of its products be more than by hand, fewer, or the same?
+# embeddings. Will its products have more FLOPs than our count by hand, fewer, or the same?
 
 # %%
 counted = sum(dot_flops(line) for line in products)
 by_hand = 3 * B * sum(forward(**SMALL, S=S, T=T).values())
 print(f"by hand {by_hand:,}, in the compiler's program {counted:,}")
 assert by_hand == counted
+assert len({B, S, T, 4, *SMALL.values()}) == 4 + len(SMALL)
 
 # %% [markdown]
-# The same to the last operation: everything else in the program is no matrix product. It costs time
+# The same, to the last operation: nothing else in the program is a matrix product. It costs time
 # all the same, as we shall see.
 #
 # ## The paper's count
 #
 # Table 2 of the paper gives the training cost of the base model as 3.3 · 10¹⁸ FLOPs. It is not a
-# count of operations. It multiplies the time of training (12 hours), the number of GPUs (8) and
-# what the authors take for the sustained speed of a P100, 9.5 · 10¹² operations a second.
+# count of operations. It multiplies the training time (12 hours), the number of GPUs (8) and what
+# the authors assume to be the sustained speed of a P100, 9.5 · 10¹² operations a second.
 #
 # **Predict:** The training had 100,000 steps of 25,000 source and 25,000 target tokens. Are the
 # operations of its matrix products more or fewer than 3.3 · 10¹⁸?
@@ -186,29 +187,32 @@ assert f"{paper:.1e}" == "3.3e+18"
 
 # %% [markdown]
 # About a third. (Ours is for full rows of 256; the paper's shorter sentences have a little less
-# attention, and had some padding.) So the paper's figure is the capacity that was used up, and the
+# attention, and had some padding.) So the paper's figure is the capacity that was occupied, and the
 # model needed a third of it. The share of a chip's *peak* that a model's own work makes up has a
 # name: *model FLOPs utilization*, **MFU**.
 #
 # ## Two speeds of a chip
 #
-# A chip has a peak of matrix operations, and a bandwidth of its memory. The published figures are
-# in the repository's tool for TPUs, with their source.
+# A chip has a peak speed for matrix operations, and a bandwidth for its memory. The published
+# figures of three TPUs and a GPU are in the repository's tool for TPUs. For the TPUs it names
+# Google's page as their source; the line of the GPU (h100) is NVIDIA's data sheet for the SXM
+# model.
 
 # %%
 sys.path.insert(0, "..")  # the repository: its benchmarks are no part of the package
 from benchmarks.tpu.chips import CHIPS, Chip
 
-print(re.search(r"https:[^)]+", Chip.__doc__)[0])
+print("TPUs:", re.search(r"https:[^)]+", Chip.__doc__)[0])
 for name, chip in CHIPS.items():
     ridge = chip.flops / chip.bandwidth
     print(f"{name:5}{chip.flops / 1e12:5.0f} TFLOP/s, {chip.bandwidth / 1e9:5.0f} GB/s", end="")
     print(f": {ridge:4.0f} operations in the time of one byte")
 
 # %% [markdown]
-# An operation that has fewer FLOPs for each byte it moves than the number at the end of the line
-# waits for memory. *Roofline*: its time is the longer of FLOPs / peak and bytes / bandwidth. We
-# count both for parts of a step with n = 6,144 tokens on a v5e, two bytes a number (bfloat16).
+# An operation with fewer FLOPs for each byte it moves than the number at the end of the line waits
+# for memory. This is the *roofline*: its time is the longer of FLOPs / peak and bytes / bandwidth.
+# We count both for parts of an update with n = 6,144 pieces on a v5e, at two bytes per number
+# (bfloat16).
 
 
 # %%
@@ -231,7 +235,7 @@ work = {
 print(f"{len(work)} operations; feed-forward: {work['feed-forward'][0] / 1e9:.1f} GFLOPs")
 
 # %% [markdown]
-# The last is of a search for one sentence: one new token for each of four beams.
+# The last one is from a search for one sentence: one new piece for each of four beams.
 #
 # **Predict:** A v5e does 241 operations in the time of one byte. Which of the six wait for memory?
 
@@ -245,13 +249,14 @@ for name, (flops, moved) in work.items():
 
 # %% [markdown]
 # Only the large products keep the matrix units busy. The scores have heads of only 64 numbers;
-# residual sums, normalization, dropout and Adam do next to nothing for each byte; and a search with
-# few sentences reads all weights for a handful of tokens. (A compiler *fuses* small operations into
-# one that reads and writes once. That is the main thing it does for memory.)
+# residual sums, normalization, dropout and Adam do next to nothing with each byte; and a search
+# with few sentences reads all the weights for a handful of pieces. (A compiler *fuses* small
+# operations into one that reads and writes once. That is its main contribution to saving memory
+# traffic.)
 #
 # ## Why the batch matters, and padding
 #
-# The same product with n tokens: weights are read once, whatever n is.
+# Take the same product with n pieces: the weights are read once, whatever n is.
 
 # %%
 ridge = v5e.flops / v5e.bandwidth
@@ -260,9 +265,9 @@ for tokens in (1, 16, 256, 1024, 6144):
     print(f"n = {tokens:5}: at most {min(1, flops / moved / ridge):6.1%} of the peak")
 
 # %% [markdown]
-# A large batch is needed, but not of padding: the chip multiplies padded positions too. With the
-# sentences of the demo corpus we fill batches in three ways: as they come; sorted by length; and
-# *packed*, several sentences in a row of 256. First their lengths, in words:
+# So the batch must be large, but not with padding: the chip multiplies padded positions, too. We
+# fill batches with the sentences of the demo corpus in three ways: as they come; sorted by length;
+# and *packed*, several sentences in a row of 256. First their lengths, in words:
 
 # %%
 from aiayn_keras.data import load_corpus
@@ -292,14 +297,14 @@ print(f"sorted {padding(np.sort(lengths).reshape(-1, 64)):.1%}", end=", ")
 print(f"packed {1 - lengths.sum() / (256 * len(rows)):.1%}")
 
 # %% [markdown]
-# Real text has more different lengths than this corpus: on Multi30k the package *measured* 12.7 %
+# Real text has more varied lengths than this corpus: on Multi30k the package *measured* 12.7 %
 # padding in batches of similar lengths and 3.7 % in packed rows
 # ([docs/benchmarks.md](../docs/benchmarks.md)).
 #
 # ## Many chips: the gradients must meet
 #
-# Under data parallelism each chip has its own rows and all weights, and gradients are summed over
-# the chips, an *all-reduce*. First the weights, held to the small model:
+# Under data parallelism each chip has its own rows and all the weights, and gradients are summed
+# over the chips, in an *all-reduce*. First the number of weights, checked against the small model:
 
 
 # %%
@@ -317,8 +322,9 @@ print({name: f"{count / 1e6:.1f} million" for name, count in base.items()})
 # %% [markdown]
 # With bfloat16 products we expect two bytes for each gradient of the layers. The embedding matrix
 # has two gradients, from the lookups and from the projection to logits, and we take float32 for
-# their sums. In a ring each of m chips sends 2 (m − 1) / m times its bytes. In a grid of 2 × 2 a
-# v5e has two links. Below we shall see whether the compiler's program sums as many bytes.
+# their sums. In a ring, each of m chips sends 2 (m − 1) / m times its bytes. In a grid of 2 × 2, a
+# v5e has two links. Below we shall see whether the compiler's program sums the same number of
+# bytes.
 
 # %%
 sent = 2 * base["layers"] + 2 * 4 * base["embeddings"]
@@ -330,11 +336,11 @@ print(f"{sent / 1e6:.0f} MB, {1e3 * exchange:.1f} ms at {speed / 1e9:.0f} GB/s")
 # %% [markdown]
 # ## What the compiler for TPUs says
 #
-# That compiler runs on any Linux machine. `python -m benchmarks.tpu` gives it the package's
-# training step for chips that are not there, and reads the program that comes back: its products,
-# the bytes it moves, its exchanges. It is not part of a notebook's installation, and needs some
-# minutes for a program. So we read figures that are kept. **All of these are projections: nothing
-# was run on a TPU.**
+# That compiler runs on any Linux machine. `python -m benchmarks.tpu` gives it the package's update
+# for chips that are not there, and reads the program that comes back: its products, the bytes it
+# moves, its exchanges. It is not part of the notebooks' installation, and needs some minutes for
+# each program. So we read stored figures. **All of these are projections: nothing was run on a
+# TPU.**
 
 # %%
 report = json.loads(Path("data/tpu_projections.json").read_text("utf-8"))
@@ -345,12 +351,12 @@ for one in report["records"]:
     print(f"{one['moved_gb']:5.1f} GB moved, {one['all_reduce_mb']} MB summed over the chips")
 
 # %% [markdown]
-# The first time takes each operation of the program at the roofline. The second is what XLA's own
-# model of the chip expects, which knows the small operations better; a real chip is likely to be
-# nearer to it.
+# The first time puts each operation of the program on the roofline. The second is what XLA's own
+# model of the chip expects. It knows the small operations better, so a real chip is likely to be
+# closer to it.
 #
-# **Predict:** We know the work of a step on a v5e chip (24 rows) and its peak. Which MFU do 21 and
-# 35 ms make?
+# **Predict:** We know the work of an update on a v5e chip (24 rows) and its peak. What MFU do 21
+# and 35 ms amount to?
 
 # %%
 step = 24 * 3 * row
@@ -363,9 +369,9 @@ for kind, milliseconds in v5e_base["step_ms"].items():
 assert round(sent / 1e6) == v5e_base["all_reduce_mb"]
 
 # %% [markdown]
-# Our sum of gradients is that of the compiler's program, and its own figure for the exchange is 3.6
-# ms as well ([docs/devices.md](../docs/devices.md)). Memory is nearly as busy as the products: 9.0
-# GB at 819 GB/s take 11 ms. The paper's steps, 100,000 for base and 300,000 for big, would take:
+# Our sum of gradients is the compiler's, and its own figure for the exchange is 3.6 ms, too
+# ([docs/devices.md](../docs/devices.md)). Memory is nearly as busy as the products: 9.0 GB at 819
+# GB/s take 11 ms. The paper's updates, 100,000 for base and 300,000 for big, would take:
 
 # %%
 for one in report["records"]:
@@ -379,8 +385,8 @@ for one in report["records"]:
 # ## Measured: the processor that is here
 #
 # One thing can be measured anywhere: the MFU of this processor. We take its best speed in a large
-# matrix product as its peak, and count operations for each second that it worked for us (other
-# programs disturb that less than they disturb the clock).
+# matrix product as its peak, and count operations per second of processor time (which other
+# programs disturb less than the time on the clock).
 
 
 # %%
@@ -400,7 +406,7 @@ peak = product(1024, 1024, 1024) / seconds(multiply, large, large)
 print(f"measured: {peak / 1e9:.0f} GFLOP/s a core in a product of 1,024 by 1,024")
 
 # %% [markdown]
-# **Predict:** Which share of that will a training step of a model of width 128 reach?
+# **Predict:** What share of that will an update of a model of width 128 reach?
 
 # %%
 HERE = {"N": 2, "D": 128, "F": 512, "V": 1000}
@@ -411,14 +417,14 @@ here.compile(jit_compile=False)
 here.train_on_batch(batch, ids["decoder"])
 taken = seconds(lambda x: here.train_on_batch(x, ids["decoder"]), batch)
 share = 32 * 3 * sum(forward(**HERE, S=32, T=32).values()) / taken / peak
-print(f"measured: {1e3 * taken:.0f} ms of processor time a step, MFU {share:.0%}")
+print(f"measured: {1e3 * taken:.0f} ms of processor time an update, MFU {share:.0%}")
 assert 0 < share < 1
 
 # %% [markdown]
 # ## The roofline, drawn
 #
-# On the left, the roof of a v5e: rising while memory is the limit, flat where the products are. On
-# the right, the projected time of a step by both ways of counting.
+# On the left, the roof of a v5e: rising where memory is the limit, flat where the products are. On
+# the right, the projected time of an update, counted both ways.
 
 
 # %%
@@ -442,7 +448,7 @@ def draw_steps(axes, records):
         bars = axes.bar(places, heights, 0.38, color=COLORS[color], label=f"projected: {kind}")
         axes.bar_label(bars)
     axes.set_xticks(range(len(records)), [f"{one['preset']}\n{one['topology']}" for one in records])
-    axes.set_ylabel("a step of 6,144 tokens on each chip (ms)")
+    axes.set_ylabel("an update with 6,144 pieces on each chip (ms)")
     axes.legend(frameon=False, loc="upper left")
 
 
@@ -459,16 +465,16 @@ figure
 
 # %% [markdown]
 # The v6e has nearly five times the peak of a v5e, but only twice its bandwidth, and the compiler's
-# program for it moves more bytes (the table above). So a step takes half the time, and the MFU
-# falls. Whoever has a real chip checks a projection in five minutes: `python -m
+# program for it moves more bytes (the table above). So an update takes half the time, and the MFU
+# falls. If you have a real chip, you can check a projection in five minutes: `python -m
 # benchmarks.accelerator` ([docs/devices.md](../docs/devices.md)).
 
 # %% [markdown]
 # ## In three lines
 #
-# 1. A training step is 3 · forward in matrix products; hand and compiler count the same.
+# 1. An update costs 3 · forward in matrix products; our count and the compiler's are equal.
 # 2. Time is the longer of FLOPs / peak and bytes / bandwidth; large batches without padding keep
-#    the products ahead.
+#    the matrix units busy.
 # 3. MFU is the share of the peak that the model's own work makes up; a projection is not a
 #    measurement.
 
@@ -478,15 +484,15 @@ figure
 # The [solutions](solutions/17_on_a_tpu_without_a_tpu.ipynb) are a notebook of their own.
 
 # %% [markdown]
-# **1.** From how many tokens n on is the feed-forward product of the base model not held up by
-# memory, on a v5e and on a v6e? What changes for the big model (D = 1024, F = 4096)?
+# **1.** From how many pieces n on does the feed-forward product of the base model no longer wait
+# for memory, on a v5e and on a v6e? What changes for the big model (D = 1024, F = 4096)?
 
 # %% [markdown]
-# **2.** Sum over a ring by hand. Each of m chips has a vector, cut into m parts. In step s chip i
-# sends its part i − s (modulo m) to chip i + 1, which adds it to its own in the first m − 1 steps,
-# and puts it in place of its own in m − 1 steps more. Write it in NumPy for m = 4, 16 and 256: does
-# every chip end with the sum, and how much has each sent? How long is that for the 240 MB of the
-# base model at 100 GB/s, and below which time does it stay for any m?
+# **2.** Compute a sum over a ring by hand. Each of m chips has a vector, cut into m parts. In step
+# s chip i sends its part i − s (modulo m) to chip i + 1, which adds it to its own in the first m −
+# 1 steps, and puts it in place of its own in m − 1 steps more. Write it in NumPy for m = 4, 16 and
+# 256: does every chip end with the sum, and how much has each sent? How long does that take for the
+# 240 MB of the base model at 100 GB/s, and what time does it never exceed, whatever m is?
 
 # %% [markdown]
 # ## Your turn
@@ -499,5 +505,4 @@ figure
 # Your code here
 
 # %% [markdown]
-# You have gone from words to pieces, through every part of the model, to chips that are not here.
-# All notebooks are in the [list of contents](README.md).
+# Next: [18 · From here to GPT](18_from_here_to_gpt.ipynb), which needs only half of the model.

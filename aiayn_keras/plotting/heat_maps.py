@@ -158,7 +158,7 @@ def _heat_maps(
 
 
 def _labels(tokens):
-    """Prepares tokens for an axis: visible, with `_` as word mark, and shortened."""
-    labels = [visible(token).replace("▁", "_") for token in tokens]
+    """Prepares tokens for an axis: visible, shortened, with `·` for `▁`, a stray bar if rotated."""
+    labels = [visible(token).replace("▁", "·") for token in tokens]
     cut = _MAX_TOKEN - 1
     return [plain(f"{label[:cut]}…" if len(label) > _MAX_TOKEN else label) for label in labels]

@@ -91,8 +91,8 @@ def test_attention_of_one_head_shows_its_weights_and_tokens(weights):
     figure = plotting.plot_attention(weights[0], SOURCE, TARGET, title="layer 1")
     heat_map, scale = figure.axes
     assert_close(shown(heat_map), weights[0])
-    assert labels(heat_map.get_xticklabels()) == ["_a", "_red", "_bi", "cycle", "</s>"]
-    assert labels(heat_map.get_yticklabels())[5] == "_über"
+    assert labels(heat_map.get_xticklabels()) == ["·a", "·red", "·bi", "cycle", "</s>"]
+    assert labels(heat_map.get_yticklabels())[5] == "·über"
     assert scale.get_ylabel() == "attention weight"
     assert figure.get_suptitle() == "layer 1"
 
@@ -134,7 +134,7 @@ def overlap(a, b):
     ("token", "label"),
     [
         ("Donaudampfschifffahrt", "Donaudampfschif…"),
-        ("▁$5", r"_\$5"),
+        ("▁$5", r"·\$5"),
         ("two words", "two␣words"),
         ("", "⟨empty⟩"),
         (17, "17"),

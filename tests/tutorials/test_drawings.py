@@ -184,10 +184,22 @@ def test_a_group_lights_its_parts(name):
 
 def test_parts_are_as_often_there_as_in_figure_1():
     counted = Counter(part for part, _, _ in boxes(parsed(draw_architecture())))
-    assert counted == {part: 1 for part in PARTS if part != "memory"} | {
+    assert counted == {part: 1 for part in PARTS if part not in ("memory", "labels")} | {
         "encoder_add_norm": 2,
         "decoder_add_norm": 3,
     }
+
+
+def test_labels_take_the_place_of_the_search_and_are_not_shifted():
+    root = parsed(draw_architecture("softmax", "labels"))
+    parts = {part: [line.text for line in lines] for part, _, lines in boxes(root)}
+    assert "search" not in parts
+    assert "not shifted" in " ".join(parts["labels"])
+
+
+def test_scores_are_divided_by_the_root_of_a_size_and_not_of_a_matrix():
+    lines = [line.text for _, _, lines in boxes(parsed(draw_architecture())) for line in lines]
+    assert "Q Kᵀ / √d_k" in lines
 
 
 def test_a_residual_connection_ends_at_every_norm():
@@ -220,7 +232,17 @@ def test_the_docstring_names_every_part():
 
 def test_a_strip_holds_its_steps_in_their_order():
     texts = [text.text for text in parsed(draw_shapes(*SPLIT)).iter(f"{SVG}text")]
-    assert texts == [SPLIT[0], *SPLIT[1:]]
+    assert [text for text, _ in itertools.groupby(texts)] == [*SPLIT]
+
+
+def test_a_row_begins_with_the_shape_that_ended_the_row_before():
+    drawn = boxes(parsed(DRAWINGS["many shapes"]))
+    rows = {}
+    for _, rect, (line,) in drawn:
+        rows.setdefault(rectangle(rect)[1], []).append(line.text)
+    rows = list(rows.values())
+    assert len(rows) > 1
+    assert all(above[-1] == below[0] for above, below in itertools.pairwise(rows))
 
 
 def test_signs_of_markup_are_text():

@@ -69,6 +69,11 @@ def only_defines(code):
     )
 
 
+def draws(code):
+    """Returns whether a cell draws on a figure, which a later cell may show."""
+    return re.search(r"^\s*(figure|axes|panel\w*|left|right|top|bottom)\b.*[.=(]", code, re.M)
+
+
 def is_literal(expression):
     try:
         ast.literal_eval(expression)
@@ -202,7 +207,7 @@ def test_the_colab_cell_installs_in_colab_and_does_nothing_elsewhere(monkeypatch
 
 
 @every_notebook
-def test_every_code_cell_shows_something_unless_it_only_defines(source):
+def test_every_code_cell_shows_something_unless_it_only_defines_or_draws(source):
     silent = [
         cell.source
         for cell in notebook_of(source).cells
@@ -210,6 +215,7 @@ def test_every_code_cell_shows_something_unless_it_only_defines(source):
         and not cell.outputs
         and not {"colab", "your-turn"} & set(tags_of(cell))
         and not only_defines(cell.source)
+        and not draws(cell.source)
     ]
     assert silent == []
 

@@ -33,6 +33,7 @@ PARTS = (
     "output_projection",
     "softmax",
     "search",
+    "labels",
 )
 
 LETTERS = (
@@ -70,7 +71,8 @@ def draw_architecture(*lit):
             `"target_positions"`, `"encoder_self_attention"`, `"encoder_add_norm"`,
             `"encoder_feed_forward"`, `"decoder_self_attention"`, `"cross_attention"`,
             `"decoder_add_norm"`, `"decoder_feed_forward"`, `"memory"`, `"output_projection"`,
-            `"softmax"`, `"search"`; inside each attention `"heads"`, `"scores"`, `"mask"`,
+            `"softmax"`, `"search"`; `"labels"`, which stands in place of the search, as in
+            training; inside each attention `"heads"`, `"scores"`, `"mask"`,
             `"weights"`, `"weighted_values"`, `"joined_heads"`. Several at once: `"encoder"`,
             `"decoder"`, `"token_ids"`, `"embedding"`, `"positions"`, `"feed_forward"`,
             `"add_norm"`, `"attention"`. Without names, all parts are colored.
@@ -215,6 +217,11 @@ def _draw_decoder(stack):
     stack.arrow("(B, T, V)")
     stack.box("softmax", ["Softmax"], SOFTMAX)
     stack.arrow("(B, T, V)")
+    if "labels" in stack.colors.lit:  # in training nothing is searched
+        stack.box("labels", ["Loss against labels,", "not shifted (B, T)"], PLAIN)
+        stack.arrow()
+        stack.canvas.text(stack.centre + 9, stack.y + GAP / 2, "one loss", SOFT_INK, "start")
+        return middle
     stack.box("search", ["Search with W beams"], PLAIN)
     stack.arrow("(B, T)")
     stack.canvas.text(stack.centre + 9, stack.y + GAP / 2, "translation", SOFT_INK, "start")
@@ -233,7 +240,7 @@ def _draw_memory(canvas, colors, encoder, cross_attention):
 
 
 STEPS = (
-    ("scores", "Q Kᵀ / √K", PROJECTION, "(B, H, T, S)"),
+    ("scores", "Q Kᵀ / √d_k", PROJECTION, "(B, H, T, S)"),
     ("mask", "Mask", EMBEDDING, "(B, H, T, S)"),
     ("weights", "Softmax", SOFTMAX, "(B, H, T, S)"),
     ("weighted_values", "Weights × V", PROJECTION, "(B, H, T, K)"),

@@ -11,7 +11,8 @@ BOX_HEIGHT, ROW_HEIGHT, PADDING = 32, 62, 10
 def draw_shapes(*steps):
     """Draws shapes in boxes, connected by arrows with the operations that change them.
 
-    The strip runs from left to right, in rows that fit the width of a phone.
+    The strip runs from left to right, in rows that fit the width of a phone; a row begins with the
+    shape that ended the row before.
 
     Args:
         *steps: Strings: a shape, an operation, a shape, and so on, ending with a shape. A shape may
@@ -61,8 +62,15 @@ def _rows(steps):
                 f"Each of `steps` must fit into a row. Received: {operation!r}, {shape!r}."
             )
         if place + room > WIDTH - MARGIN:
-            place = MARGIN
-            rows.append([])
+            # The shape that ends a row begins the next one, so that no arrow comes from nothing.
+            again = rows[-1][-1][1]
+            place = MARGIN + _width(again)
+            rows.append([(None, again, MARGIN, MARGIN, place)])
+            if place + room > WIDTH - MARGIN:
+                raise ValueError(
+                    "Each of `steps` must fit into a row beside the shape before it. Received: "
+                    f"{again!r}, {operation!r}, {shape!r}."
+                )
         rows[-1].append((operation, shape, place, place + arrow, place + room))
         place += room
     return rows

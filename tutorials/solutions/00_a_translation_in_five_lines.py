@@ -39,7 +39,7 @@ model.backbone.num_layers
 # %% [markdown]
 # **1.** `model.score(sources, targets)` gives the log-probability of a translation that you choose.
 # By how many nats does the model prefer "La mujer está muy feliz hoy." to the same sentence with
-# another article, "El mujer está muy feliz hoy."?
+# the wrong article, "El mujer está muy feliz hoy."?
 
 # %%
 spanish = ["La mujer está muy feliz hoy.", "El mujer está muy feliz hoy."]
@@ -48,7 +48,7 @@ print(f"{right:.2f} - {wrong:.2f} = {right - wrong:.2f} nats")
 assert right - wrong > 2.5
 
 # %% [markdown]
-# **2.** How many numbers did the training have to find? Which share of them is the table of
+# **2.** How many numbers did the training have to find? What share of them is the table of
 # embeddings, with one vector of D numbers for each of the V pieces?
 
 # %%

@@ -58,7 +58,7 @@ assert "tausend" in longest
 # A number: German writes numbers as one word, and each of the many is rare.
 
 # %% [markdown]
-# **2.** The paper batches sentences of similar length together (5.1). Which share of the decoder's
+# **2.** The paper batches sentences of similar length together (5.1). What share of the decoder's
 # positions is padding in batches of 50 sentences, in the given order and sorted by length?
 
 

@@ -37,8 +37,8 @@ from aiayn_keras import layers
 
 # %% [markdown]
 # **1.** Some code puts all sines first and all cosines after them. Show that this is the paper's
-# encoding with its columns in another order. Is the dot product of two positions another one?
-# (tensor2tensor's code does so, and also spaces its wavelengths a little differently.)
+# encoding with its columns in a different order. Does that change the dot product of two positions?
+# (tensor2tensor's code does this, and also spaces its wavelengths a little differently.)
 
 # %%
 D = 256

@@ -62,9 +62,8 @@ assert [positions.max() for positions in changed] == [2, 4]
 # Two positions further with each block: a stack of N local blocks reaches 2·N positions back.
 
 # %% [markdown]
-# **2.** The decoder's attention to the source needs a mask too, of shape (B, T, S). Make it for
-# the two sources of lengths 5 and 3 and targets of T = 4 pieces. Which of its rows are alike, and
-# why?
+# **2.** The decoder's attention to the source needs a mask too, of shape (B, T, S). Make it for two
+# sources of lengths 5 and 3, and targets of T = 4 pieces. Which of its rows are equal, and why?
 
 # %%
 padding_mask = np.array([[1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0, 0]], dtype="int32")

@@ -78,8 +78,8 @@ assert (costs.mean(axis=1) > 0.2).all()
 # A mean over four sentences says little about which is the most useful one.
 
 # %% [markdown]
-# **2.** Does the order of the heads matter? Put them into another order, in all four matrices, and
-# show that the layer stays the same.
+# **2.** Does the order of the heads matter? Put them in a different order, in all four matrices,
+# and show that the layer stays the same.
 
 # %%
 keras.utils.set_random_seed(1)

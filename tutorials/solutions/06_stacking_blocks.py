@@ -78,8 +78,8 @@ print(f"{x.shape}, largest difference {difference:.7f}")
 assert difference < 1e-5
 
 # %% [markdown]
-# **2.** How many parameters would the base model have with *two* matrices of embeddings and a
-# third for the output, instead of one for all three? By how much is sharing cheaper?
+# **2.** How many parameters would the base model have with *two* matrices of embeddings and a third
+# for the output, instead of one for all three? How many does sharing save?
 
 # %%
 shared = count(37_000)

@@ -36,8 +36,8 @@ from aiayn_keras.optimization import label_smoothed_cross_entropy
 
 # %% [markdown]
 # **1.** With label smoothing the best logits are finite: by how much must the right piece's logit
-# lie above each other's to give exactly the smoothed target? Compute it for V = 1,000 and ε = 0.1,
-# and check that the loss there is the floor. What would it be with ε = 0?
+# exceed all the others, which are equal, to give exactly the smoothed target? Compute it for V =
+# 1,000 and ε = 0.1, and check that the loss there is the floor. What would it be with ε = 0?
 
 # %% [markdown]
 # Softmax turns differences of logits into ratios of probabilities. With ε = 0 the ratio, and so
@@ -59,8 +59,8 @@ assert 9.10 < gap < 9.11
 # %% [markdown]
 # **2.** With `gradient_accumulation_steps=2` the optimizer collects the gradients of two batches
 # before each update, but the step that it hands the schedule is its count of *batches*. So
-# `WarmupSchedule` has an argument of the same name. Which update does batch 10 belong to, both
-# counted from 0? And how many updates does the warm-up take with `warmup_steps=80` if that argument
+# `WarmupSchedule` has an argument of the same name. Counting both from 0, which update does batch
+# 10 belong to? And how many updates does the warm-up take with `warmup_steps=80` if that argument
 # is left out?
 
 # %% [markdown]

@@ -78,9 +78,9 @@ def search(W, alpha, max_words=4):
 
 
 # %% [markdown]
-# **1.** From which α on does *it rains now* beat *it rains*? Solve for α with the two
-# log-probabilities, log 0.16695 for *it rains* and log 0.14805 for *it rains now*, then let the
-# package's `beam_search` confirm it on both sides.
+# **1.** From what α on does *it rains now* beat *it rains*? Solve for α with the two
+# log-probabilities, log 0.16695 for *it rains* and log 0.14805 for *it rains now*, then let
+# `package_search` confirm it on both sides.
 
 # %% [markdown]
 # The two are equal where short / l₁^α = long / l₂^α, that is
@@ -95,9 +95,9 @@ for near in (alpha - 0.01, alpha + 0.01):
     assert ("now" in [words[i] for i in ids[0]]) == (near > alpha)
 
 # %% [markdown]
-# **2.** How wide must a beam be to be sure to find the best sentence, whatever the table? Show
-# that with a beam that wide the package's whole ranking is that of all sentences, for sentences of
-# at most two pieces.
+# **2.** How wide must a beam be to be certain of finding the best sentence, whatever the table?
+# Show that with a beam that wide the package's whole ranking is that of all sentences, for
+# sentences of at most two pieces.
 
 # %% [markdown]
 # As wide as there are sentences is certainly enough: then nothing is ever cut. It is a little more

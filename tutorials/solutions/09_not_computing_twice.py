@@ -36,9 +36,9 @@ from aiayn_keras.layers import MultiHeadAttention, make_causal_mask
 
 # %% [markdown]
 # **1.** How many bytes does the self-attention cache of the paper's base model take for one
-# sentence of 1,024 positions and one beam, in float32? Compute it from the number of layers, heads
-# and the width of a head. (`TransformerBackbone.presets` holds the models; the base model is the
-# default.)
+# sentence of 1,024 positions and one beam, in float32? Compute it from the numbers of layers and
+# heads and the width of a head. (`TransformerBackbone.presets` holds the models; the base model is
+# the default.)
 
 # %%
 num_layers, num_heads, key_dim, length = 6, 8, 64, 1024

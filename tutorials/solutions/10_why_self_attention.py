@@ -51,8 +51,8 @@ def who_moves(layer, n, D=64):
 
 # %% [markdown]
 # **1.** The last row of Table 1 is *restricted* self-attention: each position looks only at those
-# at most r away. Make it with `MultiHeadAttention` and a mask, and measure with `who_moves` how
-# many layers position 0 needs to depend on position n − 1, for n = 13 and r = 3.
+# at most r positions away. Build it with `MultiHeadAttention` and a mask, and measure with
+# `who_moves` how many layers position 0 needs to depend on position n − 1, for n = 13 and r = 3.
 
 # %%
 keras.utils.set_random_seed(1)
@@ -68,9 +68,9 @@ print(f"{number} layers")
 assert number == 4 == (n - 1) // r  # the table's n / r
 
 # %% [markdown]
-# **2.** By the counts of Table 1 (without projections), from which length on is a recurrent layer
-# less work than self-attention? How long is the longest sentence of the demo corpus, in pieces,
-# and which layer is cheaper for it at the paper's d = 512?
+# **2.** By the counts of Table 1 (without projections), from what length on does a recurrent layer
+# need less work than self-attention? How long is the longest sentence of the demo corpus, in
+# pieces, and which layer is cheaper for it at the paper's d = 512?
 
 # %% [markdown]
 # n²·d < n·d² exactly when n < d: from n = d on the recurrent layer has no more work.

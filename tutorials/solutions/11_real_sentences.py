@@ -38,8 +38,8 @@ import aiayn_keras as ak
 from aiayn_keras.training import load_recipe
 
 # %% [markdown]
-# **1.** The history holds the learning rate of every record. Make the recipe's schedule with
-# `WarmupSchedule`, and check all of them. Which record is at the peak?
+# **1.** The history holds the learning rate of every record. Build the recipe's schedule with
+# `WarmupSchedule`, and check them all. Which record is at the peak?
 
 # %%
 path = Path("../../saved_models/tatoeba_en_es_keras/history.json")
@@ -55,7 +55,7 @@ assert updates[rates.argmax()] == optimizer.warmup_steps
 # %% [markdown]
 # **2.** BLEU multiplies the n-gram precisions by a *brevity penalty* $e^{1 - r/c}$, if the
 # translations (c words) are shorter than the references (r words). How many points does this
-# penalty alone take from the search of Multi30k with α = 0 and 16 beams?
+# penalty alone cost the search on Multi30k with α = 0 and 16 beams?
 
 # %%
 search = json.loads(Path("../data/multi30k_en_de_search.json").read_text("utf-8"))

@@ -45,8 +45,8 @@ assert forward != backward  # rounding happens after each addition
 np.testing.assert_allclose([forward, backward], exact, atol=0.01)
 
 # %% [markdown]
-# **2.** Two devices have sentences with 30 and 2 real tokens, and mean losses of 2 and 6 nats per
-# token. What is the loss of the whole batch, and what would the mean of the two means be?
+# **2.** Two devices have sentences with 30 and 2 real pieces, and mean losses of 2 and 6 nats per
+# piece. What is the loss of the whole batch, and what would the mean of the two means be?
 
 # %%
 tokens, means = np.array([30, 2]), np.array([2.0, 6.0])

@@ -63,10 +63,10 @@ np.testing.assert_allclose(log_probability, model.score(sources, german), atol=1
 assert log_probability[0] > log_probability[1]
 
 # %% [markdown]
-# **2.** What does the served model answer to a text without words? And to "The girl is happy." two
-# hundred times over, far more than its 256 positions? Neither may fail: both would fail the whole
-# batch, and so other users' requests. Few words come back for the long text. Is that because it is
-# cut? Try the sentence twice.
+# **2.** What does the served model answer to a text without words? And to "The girl is happy."
+# repeated two hundred times, far more than its 256 positions? Neither may fail, since that would
+# fail the whole batch, and with it other users' requests. Few words come back for the long text. Is
+# that because it is cut? Try the sentence twice.
 
 # %%
 happy = "The girl is happy. "

@@ -54,8 +54,8 @@ print(f"{len(tensors)} tensors there, {len(weights)} weights here")
 
 # %% [markdown]
 # **1.** In the decoder, attention to the source is called `encoder_attn` there and
-# `cross_attention` here. Map its four matrices of `decoder.layers.2` by hand, and hold them to the
-# converted model.
+# `cross_attention` here. Map its four matrices in `decoder.layers.2` by hand, and compare them with
+# the converted model.
 
 # %%
 NAMES = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}

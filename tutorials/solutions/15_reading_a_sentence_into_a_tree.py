@@ -98,8 +98,8 @@ print(f"precision {score.precision:.0f}, recall {score.recall:.1f}, F1 {score.f1
 # more are missed. Precision alone would call this parser perfect: that is why F1 asks for both.
 
 # %% [markdown]
-# **2.** Let chance write: always take a random token of `may_follow`. Is every line that ends a
-# tree of its sentence? How long does it become, and what happens if opening brackets are taken as
+# **2.** Write at random: always take a random token from `may_follow`. Is every finished line a
+# tree of its sentence? How long does it get, and what happens if opening brackets are taken as
 # often as leaves?
 
 # %%

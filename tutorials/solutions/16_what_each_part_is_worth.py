@@ -37,9 +37,9 @@ from scipy.stats import ttest_ind, ttest_rel
 
 # %% [markdown]
 # **1.** How many seeds of each would it take to see a true difference of 0.4 BLEU, the paper's for
-# d_k = 32, nine times out of ten? Take σ = 0.6 and Student's test of one row against the base,
-# p < 0.05, and let chance draw the trainings. How many hours of one core is that, at eleven minutes
-# a training?
+# d_k = 32, nine times out of ten? Take σ = 0.6 and Student's test of one row against the base
+# (`scipy.stats.ttest_ind`), p < 0.05, and draw the trainings at random, many times. How many hours
+# of one core is that, at eleven minutes per training?
 
 
 # %%
@@ -71,8 +71,8 @@ assert shares[36] < 0.9 < shares[60]
 # %% [markdown]
 # **2.** Seeds are shared, so `k8` can be compared with the base seed by seed
 # (`scipy.stats.ttest_rel`) or without regard to seeds (`scipy.stats.ttest_ind`). What does each
-# say? Somebody computes both and reports the smaller p. How often do they see a difference below
-# 0.05 where chance draws both rows alike?
+# say? Somebody computes both and reports the smaller p. How often will they get p < 0.05 although
+# both rows are drawn from the same distribution?
 
 
 # %%

@@ -52,8 +52,8 @@ def intensity(n, D, F):
 
 
 # %% [markdown]
-# **1.** From how many tokens n on is the feed-forward product of the base model not held up by
-# memory, on a v5e and on a v6e? What changes for the big model (D = 1024, F = 4096)?
+# **1.** From how many pieces n on does the feed-forward product of the base model no longer wait
+# for memory, on a v5e and on a v6e? What changes for the big model (D = 1024, F = 4096)?
 
 
 # %%
@@ -77,11 +77,11 @@ assert list(found.values()) == [583, None, 341, 1768]
 # of a layer of base, at any batch. The wider model is the better use of that chip.
 
 # %% [markdown]
-# **2.** Sum over a ring by hand. Each of m chips has a vector, cut into m parts. In step s chip i
-# sends its part i − s (modulo m) to chip i + 1, which adds it to its own in the first m − 1 steps,
-# and puts it in place of its own in m − 1 steps more. Write it in NumPy for m = 4, 16 and 256: does
-# every chip end with the sum, and how much has each sent? How long is that for the 240 MB of the
-# base model at 100 GB/s, and below which time does it stay for any m?
+# **2.** Compute a sum over a ring by hand. Each of m chips has a vector, cut into m parts. In step
+# s chip i sends its part i − s (modulo m) to chip i + 1, which adds it to its own in the first m −
+# 1 steps, and puts it in place of its own in m − 1 steps more. Write it in NumPy for m = 4, 16 and
+# 256: does every chip end with the sum, and how much has each sent? How long does that take for the
+# 240 MB of the base model at 100 GB/s, and what time does it never exceed, whatever m is?
 
 
 # %%

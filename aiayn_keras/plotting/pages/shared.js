@@ -52,3 +52,11 @@ function tellHeight() {
   const tell = () => parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().height) + 2 }, "*");
   new ResizeObserver(tell).observe(document.body);
 }
+
+/** Tells the page around a frame how tall this one is, so that the frame can follow. */
+if (window.parent !== window) {
+  new ResizeObserver(() => {
+    const contentHeight = Math.ceil(document.body.getBoundingClientRect().bottom) + 16;
+    window.parent.postMessage({ contentHeight }, "*");
+  }).observe(document.body);
+}
