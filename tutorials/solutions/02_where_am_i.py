@@ -49,7 +49,7 @@ np.testing.assert_array_equal(halves, encoding[:, columns])
 columns[:3], columns[-3:]
 
 # %% [markdown]
-# The same columns in another order. A sum does not depend on the order of its terms, so every dot
+# The same columns in a different order. A sum does not depend on the order of its terms, so every dot
 # product stays.
 
 # %%

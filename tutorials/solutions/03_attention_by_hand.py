@@ -64,8 +64,8 @@ assert both < 1e-12
 assert only_keys > 0.1
 
 # %% [markdown]
-# Shuffled alike, the sums have the same terms in another order: nothing changes but rounding.
-# Shuffled alone, each weight meets the value of another key.
+# Shuffled alike, the sums have the same terms in a different order: only rounding changes.
+# Shuffled alone, each weight meets the value of a different key.
 
 # %% [markdown]
 # **2.** Two of five keys are padding. Set their scores to -∞ before the softmax, and show that

@@ -74,7 +74,7 @@ assert len(set(costs.argmax(axis=0))) >= 2
 assert (costs.mean(axis=1) > 0.2).all()
 
 # %% [markdown]
-# No: another head is the most expensive in another sentence, and each of the four costs something.
+# No: different sentences need different heads most, and each of the four costs something.
 # A mean over four sentences says little about which is the most useful one.
 
 # %% [markdown]
@@ -103,4 +103,4 @@ assert difference < 1e-5
 
 # %% [markdown]
 # No. If the columns of W_Q, W_K and W_V and the rows of W_O are reordered in the same way, the
-# output is the same sum of heads with its terms in another order.
+# output is the same sum of heads with its terms in a different order.

@@ -137,7 +137,7 @@ def write_by_chance(num_words, opening_weight, chance, limit=300):
 
 
 # %% [markdown]
-# 200 lines for each weight. `parse_linearized` fails for a line that is no tree of its sentence.
+# 200 lines for each weight. `parse_linearized` fails for a line that is not a tree of its sentence.
 
 # %%
 words, ended = ["a"] * 8, {}
