@@ -486,6 +486,9 @@ def draw_four(sampler, name):
     return list(model.generate([english] * 4)) if DRAW_AGAIN else kept_draws[name]
 
 
+print(*kept_draws, sep=", ")
+
+
 # %%
 for temperature in (0.5, 1.0, 1.5):
     sampler = RandomSampler(temperature=temperature, seed=1)

@@ -116,6 +116,9 @@ def rows_of(sentences):
     return (np.array(stream[k : k + count * L]).reshape(count, L) for k in (0, 1))
 
 
+print(f"{len(corpus.train.sources):,} sentences, {tokenizer.vocabulary_size()} pieces")
+
+
 # %%
 reads, says = rows_of(corpus.train.sources)
 new_reads, new_says = rows_of(corpus.validation.sources)
@@ -151,12 +154,6 @@ def gpt(
     return keras.Model(ids, embedding(norm(epsilon=1e-6)(x), reverse=True))
 
 
-# %% [markdown]
-# **Predict:** one sentence of the demo grammar has about ten pieces, and the model may choose among
-# 400. A guess costs ln 400 = 5.99 nats. The grammar leaves a choice at some places only. Where will
-# the loss end: near 4, 2, or 0?
-
-
 # %%
 def learn(model):
     """Validation loss after each tenth of 400 updates, in nats per piece."""
@@ -168,6 +165,12 @@ def learn(model):
         model.fit(reads[part], says[part], batch_size=32, verbose=0)
         curve.append(model.evaluate(new_reads, new_says, batch_size=128, verbose=0))
     return curve
+
+
+# %% [markdown]
+# **Predict:** one sentence of the demo grammar has about ten pieces, and the model may choose among
+# 400. A guess costs ln 400 = 5.99 nats. The grammar leaves a choice at some places only. Where will
+# the loss end: near 4, 2, or 0?
 
 
 # %%
@@ -402,8 +405,6 @@ np.testing.assert_allclose(output, by_hand, atol=1e-5)
 # A block with these parts is the block of Llama and most of its relatives. We train it on the same
 # rows. So that both have about the same number of parameters, the gated network is two thirds as
 # wide.
-#
-# **Predict:** on this little text, with so small a model: will the modern parts learn faster?
 
 
 # %%
@@ -411,6 +412,9 @@ class ModernBlock(layers.EncoderBlock):
     attention_cls, add_norm_cls = ModernAttention, RMSAddNorm
     feed_forward_cls = GatedFeedForward
 
+
+# %% [markdown]
+# **Predict:** on this little text, with so small a model: will the modern parts learn faster?
 
 # %%
 SIZES["intermediate_dim"] = 176
