@@ -463,6 +463,7 @@ print("bits that move a logit by more than 0.01:", np.flatnonzero(~(moved <= 0.0
 # %%
 from aiayn_keras.plotting import COLORS
 
+# %%
 figure = Figure(figsize=(8.4, 3.6), layout="constrained")
 axes = figure.subplots()
 parts = (("fraction", range(23), 0), ("exponent", range(23, 31), 1), ("sign", [31], 2))

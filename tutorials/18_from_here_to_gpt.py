@@ -107,16 +107,15 @@ np.testing.assert_allclose(left, without_cross_attention(x), atol=1e-5)
 L, V = 32, 400
 corpus = load_corpus("demo", train_size=20_000, validation_size=2_000, test_size=1)
 tokenizer = ak.TransformerTokenizer.train(list(corpus.train.sources), vocabulary_size=V)
+print(f"{len(corpus.train.sources):,} sentences, {tokenizer.vocabulary_size()} pieces")
 
 
+# %%
 def rows_of(sentences):
     """Rows (B, L) of the stream, and the same one place further: what must be said."""
     stream = [i for ids in tokenizer(list(sentences)) for i in (tokenizer.start_token_id, *ids)]
     count = (len(stream) - 1) // L
     return (np.array(stream[k : k + count * L]).reshape(count, L) for k in (0, 1))
-
-
-print(f"{len(corpus.train.sources):,} sentences, {tokenizer.vocabulary_size()} pieces")
 
 
 # %%
