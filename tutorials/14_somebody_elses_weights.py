@@ -463,6 +463,9 @@ print("bits that move a logit by more than 0.01:", np.flatnonzero(~(moved <= 0.0
 # %%
 from aiayn_keras.plotting import COLORS
 
+# %% [markdown]
+# All 32 in one picture:
+
 # %%
 figure = Figure(figsize=(8.4, 3.6), layout="constrained")
 axes = figure.subplots()

@@ -139,6 +139,9 @@ draw_shapes("ids (B, L)", "embed", "(B, L, D)", "N blocks", "(B, L, D)", "Ã— Eáµ
 D, N = 64, 2  # width, blocks
 SIZES = {"num_heads": 4, "key_dim": 16, "intermediate_dim": 256, "dropout": 0.0}
 
+# %% [markdown]
+# The whole model is a few lines:
+
 
 # %%
 def gpt(
