@@ -357,7 +357,7 @@ for head in range(4):
 # ## All three kinds
 #
 # The pictures in the paper's appendix (Figures 3 to 5) show the *encoder's* self-attention. Here
-# are the last layer's two self-attentions, first the encoder's, then the decoder's.
+# is head 3 of the last layer in both self-attentions, first the encoder's, then the decoder's.
 #
 # **Predict:** one of the two is empty above the diagonal. Which one, and why?
 
@@ -367,11 +367,11 @@ for name, weights_of_kind in (("encoder", maps.encoder), ("decoder", maps.decode
     print(f"{name}, weight on later pieces, head by head:", later.round(2))
 assert np.triu(maps.decoder, 1).max() == 0 < np.triu(maps.encoder, 1).max()
 tokens = maps.source_tokens
-plot_attention(maps.encoder[-1], tokens, tokens, x_label="looked at", y_label="looks")
+plot_attention(maps.encoder[-1, 2], tokens, tokens, x_label="looked at", y_label="looks")
 
 # %%
 tokens = maps.target_tokens
-plot_attention(maps.decoder[-1], tokens, tokens, x_label="looked at", y_label="piece read")
+plot_attention(maps.decoder[-1, 2], tokens, tokens, x_label="looked at", y_label="piece read")
 
 # %% [markdown]
 # The decoder's: its mask hides the future (notebook 04). The encoder knows the whole sentence, so

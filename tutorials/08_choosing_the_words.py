@@ -468,8 +468,6 @@ print(f"{found.score:.2f}  {found.text}")
 # text, and its samplers draw. What they draw depends on the machine, so these draws are kept in a
 # file; set `DRAW_AGAIN` to `True` for draws of your own. The number before each text is its
 # log-probability, computed here.
-#
-# **Predict:** Is a translation drawn at τ = 1 usually as good as the one found by search?
 
 # %%
 import json
@@ -477,6 +475,7 @@ from pathlib import Path
 
 from keras_hub.samplers import RandomSampler, TopKSampler
 
+# %%
 DRAW_AGAIN = False
 kept_draws = json.loads(Path("data/drawn_translations.json").read_text("utf-8"))
 
@@ -485,6 +484,12 @@ def draw_four(sampler, name):
     model.compile(sampler=sampler)
     return list(model.generate([english] * 4)) if DRAW_AGAIN else kept_draws[name]
 
+
+print(*kept_draws, sep=", ")
+
+
+# %% [markdown]
+# **Predict:** Is a translation drawn at τ = 1 usually as good as the one found by search?
 
 # %%
 for temperature in (0.5, 1.0, 1.5):

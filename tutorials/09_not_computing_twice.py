@@ -400,6 +400,9 @@ for (name, times), marker, color, slope in zip(
     left.text(lengths[2], 0.85 * guide[2], f"slope {slope}", color="#555555", va="top")
     right.plot(lengths, per_piece[name], marker=marker, color=color, label=name)
 
+# %% [markdown]
+# How near do the lines come to their guides?
+
 # %%
 last = np.log(lengths[-1] / lengths[-2])
 slopes = {name: np.log(times[-1] / times[-2]) / last for name, times in measured.items()}

@@ -243,12 +243,11 @@ from matplotlib.figure import Figure
 
 figure = Figure(figsize=(8.4, 3.2), layout="constrained")
 panels = figure.subplots(1, 2, sharey=True)
-WIDE = 32  # units of a narrower table: 256 columns side by side would only flicker
-narrow = sinusoidal_encoding(S_MAX, WIDE)
+narrow = sinusoidal_encoding(S_MAX, 32)  # 256 columns would only flicker
 halves = np.concatenate([narrow[:, ::2], narrow[:, 1::2]], axis=1)
 for axes, table, title in zip(panels, (narrow, halves), ("paper", "Marian"), strict=True):
     image = axes.imshow(table, aspect="auto", cmap="RdBu_r", vmin=-1, vmax=1)
-    axes.set(title=title, xlabel=f"unit of the position, {WIDE} in all")
+    axes.set(title=title, xlabel="unit of the position, 32 in all")
 panels[0].set_ylabel("position in the sentence")
 figure.colorbar(image, ax=panels, label="value")
 figure
@@ -464,6 +463,10 @@ print("bits that move a logit by more than 0.01:", np.flatnonzero(~(moved <= 0.0
 # %%
 from aiayn_keras.plotting import COLORS
 
+# %% [markdown]
+# All 32 in one picture:
+
+# %%
 figure = Figure(figsize=(8.4, 3.6), layout="constrained")
 axes = figure.subplots()
 parts = (("fraction", range(23), 0), ("exponent", range(23, 31), 1), ("sign", [31], 2))

@@ -464,6 +464,7 @@ CHANGES = {
     "no √d_model": {"backbone_cls": BackboneWithUnscaledEmbedding},
     "no warm-up": {"schedule_cls": NoWarmup},
 }
+print(len(CHANGES), "trainings")
 
 # %%
 curves = json.loads(Path("data/small_trainings.json").read_text())
@@ -484,7 +485,7 @@ assert min(curves, key=lambda name: curves[name][-1]) == "base"
 # %%
 figure = Figure(figsize=(7.5, 3.2), layout="constrained")
 axes = figure.subplots()
-axes.plot([0, UPDATES], [np.log(9)] * 2, color="#888888", linewidth=1, linestyle=":")
+_ = axes.plot([0, UPDATES], [np.log(9)] * 2, color="#888888", linewidth=1, linestyle=":")
 
 # %%
 place, best_first = 0.0, sorted(curves.items(), key=lambda one: one[1][-1])

@@ -107,8 +107,10 @@ np.testing.assert_allclose(left, without_cross_attention(x), atol=1e-5)
 L, V = 32, 400
 corpus = load_corpus("demo", train_size=20_000, validation_size=2_000, test_size=1)
 tokenizer = ak.TransformerTokenizer.train(list(corpus.train.sources), vocabulary_size=V)
+print(f"{len(corpus.train.sources):,} sentences, {tokenizer.vocabulary_size()} pieces")
 
 
+# %%
 def rows_of(sentences):
     """Rows (B, L) of the stream, and the same one place further: what must be said."""
     stream = [i for ids in tokenizer(list(sentences)) for i in (tokenizer.start_token_id, *ids)]
@@ -137,6 +139,9 @@ draw_shapes("ids (B, L)", "embed", "(B, L, D)", "N blocks", "(B, L, D)", "Ã— Eáµ
 D, N = 64, 2  # width, blocks
 SIZES = {"num_heads": 4, "key_dim": 16, "intermediate_dim": 256, "dropout": 0.0}
 
+# %% [markdown]
+# The whole model is a few lines:
+
 
 # %%
 def gpt(
@@ -151,12 +156,6 @@ def gpt(
     return keras.Model(ids, embedding(norm(epsilon=1e-6)(x), reverse=True))
 
 
-# %% [markdown]
-# **Predict:** one sentence of the demo grammar has about ten pieces, and the model may choose among
-# 400. A guess costs ln 400 = 5.99 nats. The grammar leaves a choice at some places only. Where will
-# the loss end: near 4, 2, or 0?
-
-
 # %%
 def learn(model):
     """Validation loss after each tenth of 400 updates, in nats per piece."""
@@ -168,6 +167,12 @@ def learn(model):
         model.fit(reads[part], says[part], batch_size=32, verbose=0)
         curve.append(model.evaluate(new_reads, new_says, batch_size=128, verbose=0))
     return curve
+
+
+# %% [markdown]
+# **Predict:** one sentence of the demo grammar has about ten pieces, and the model may choose among
+# 400. A guess costs ln 400 = 5.99 nats. The grammar leaves a choice at some places only. Where will
+# the loss end: near 4, 2, or 0?
 
 
 # %%
@@ -402,8 +407,6 @@ np.testing.assert_allclose(output, by_hand, atol=1e-5)
 # A block with these parts is the block of Llama and most of its relatives. We train it on the same
 # rows. So that both have about the same number of parameters, the gated network is two thirds as
 # wide.
-#
-# **Predict:** on this little text, with so small a model: will the modern parts learn faster?
 
 
 # %%
@@ -411,6 +414,9 @@ class ModernBlock(layers.EncoderBlock):
     attention_cls, add_norm_cls = ModernAttention, RMSAddNorm
     feed_forward_cls = GatedFeedForward
 
+
+# %% [markdown]
+# **Predict:** on this little text, with so small a model: will the modern parts learn faster?
 
 # %%
 SIZES["intermediate_dim"] = 176

@@ -49,8 +49,8 @@ np.testing.assert_array_equal(halves, encoding[:, columns])
 columns[:3], columns[-3:]
 
 # %% [markdown]
-# The same columns in a different order. A sum does not depend on the order of its terms, so every dot
-# product stays.
+# These are the same columns in a different order. A sum does not depend on the order of its terms,
+# so every dot product stays.
 
 # %%
 difference = np.abs(halves @ halves.T - encoding @ encoding.T).max()
