@@ -84,6 +84,8 @@ class Devices:
 @functools.cache
 def has_accelerator():
     """True if there is a GPU or a TPU, which the backend then computes on."""
+    if keras.config.backend() == "torch":  # where Keras does not list devices
+        return keras.ops.zeros(()).device.type != "cpu"
     return any(not name.startswith("cpu:") for name in keras.distribution.list_devices())
 
 
