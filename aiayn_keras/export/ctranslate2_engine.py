@@ -1,4 +1,4 @@
-"""CTranslate2 as an engine of `translate`: on CPUs several times as fast for single sentences."""
+"""CTranslate2 as an engine of `translate`, the fastest way through single sentences on CPUs."""
 
 import importlib.util
 import os
@@ -190,6 +190,8 @@ def _obstacle_in_options(models, options):
         return "it would forbid other tokens: `no_repeat_ngram_size` must be 0"
     if options.min_length > 1:
         return "it would spread the probability of an early end: `min_length` must be 0 or 1"
+    if options.num_beams == 1 and options.length_penalty:
+        return "it stops at the first end: with one beam, `length_penalty` must be 0"
     if options.length_penalty > _MAX_LENGTH_PENALTY:
         return f"it may stop too early: `length_penalty` must be at most {_MAX_LENGTH_PENALTY:g}"
     return None

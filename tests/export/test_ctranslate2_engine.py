@@ -37,7 +37,7 @@ SEARCHES = {
     "without penalty": {"length_penalty": 0.0},
     "n-best without penalty": {"length_penalty": 0.0, "num_return_sequences": 3},
     "of other toolkits": {"length_penalty": 1.0, "length_penalty_offset": 0},
-    "greedy": {"num_beams": 1},
+    "greedy": {"num_beams": 1, "length_penalty": 0.0},
     "eight beams": {"num_beams": 8, "min_length": 0},
     "cut short": {"max_length": 4},
     "prefixes": {"prefixes": ["El"] * len(TEXTS)},
@@ -116,6 +116,7 @@ REFUSED = {
     "no_repeat_ngram_size": (1, {"no_repeat_ngram_size": 3}),
     "min_length": (1, {"min_length": 2}),
     "length_penalty": (1, {"length_penalty": 1.5}),
+    "one beam": (1, {"num_beams": 1}),
 }
 
 
