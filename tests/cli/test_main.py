@@ -12,6 +12,7 @@ from aiayn_keras_cli import main
 from aiayn_keras_cli.running import error_line
 from tests.cli.command import assert_one_clear_line, run, run_in_fresh_process
 
+KIT = Path(__file__).parents[2] / "saved_models" / "demo_en_de"
 COMMANDS = [
     *((name,) for name in main.commands),
     *(("export", name) for name in main.commands["export"].commands),
@@ -125,6 +126,7 @@ def test_debug_shows_the_traceback(broken):
         (("train", "demo", "--set", "model.max_sequence_length=12"), ("demo", "line")),
         (("translate", "nowhere"), ("nowhere is not a model folder", "does not exist")),
         (("translate", "."), ("not a model folder", "task.json")),
+        (("translate", KIT), ("not a model folder: it is a serving kit", "aiayn-keras serve")),
         (("export", "saved-model", ".", "--output", "models"), ("not a model folder",)),
         (("export", "ctranslate2", ".", "--output", "models"), ("not a model folder",)),
         (("serve", "nowhere"), ("nowhere is not a model folder", "does not exist")),
