@@ -359,7 +359,6 @@ history = learner.fit(
     validation_data=validation.to_iter_dataset(),
     validation_steps=len(validation),
     callbacks=[Watch()],
-    shuffle=False,  # the batches have their own order
     verbose=0,
 ).history
 assert floor < history["val_loss"][-1] < 1.3

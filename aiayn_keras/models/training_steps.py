@@ -111,7 +111,7 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
                 sample_weight,
                 validation_data,
                 validation_split,
-                shuffle=shuffle,
+                shuffle=False,  # it has its own order, and Keras would warn of another one
                 steps_per_epoch=steps_per_epoch,
                 validation_steps=validation_steps,
                 **options,

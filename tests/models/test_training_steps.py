@@ -340,3 +340,10 @@ def test_gradients_of_float16_are_scaled_before_they_are_rounded():
         model.train_on_batch(x, y, weights / 2e7)
         after.append(keras.ops.convert_to_numpy(model.backbone.token_embedding.embeddings) - before)
     assert np.abs(after[1] - after[0]).max() < 0.02 * np.abs(after[0]).max()
+
+
+def test_grain_data_in_its_own_order_is_fitted_without_a_warning():
+    grain = pytest.importorskip("grain")
+    data = grain.MapDataset.source([make_batch()]).repeat(4).to_iter_dataset()
+    history = make_model().fit(data, epochs=2, steps_per_epoch=2, verbose=0).history
+    assert history["loss"][1] < history["loss"][0]
