@@ -190,7 +190,7 @@ axes = figure.subplots()
 axes.hist(greatest, bins=np.arange(0, 4, 0.1), color="#BBBBBB")
 for name, color in (("n2", COLORS[0]), ("d64", COLORS[1])):
     difference = abs(bleu[name].mean() - base.mean())
-    axes.axvline(difference, color=color, label=f"{name}: {difference:.2f}, p = {p[name]:.3f}")
+    axes.axvline(difference, color=color, label=f"{name}: {difference:.2f}, p = {p[name]:.2g}")
 axes.set(xlabel="largest difference in a table where nothing matters (BLEU)", ylabel="tables")
 axes.legend(frameon=False)
 figure
