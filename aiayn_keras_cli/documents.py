@@ -107,8 +107,8 @@ def check_document_options(output, ray, workers, options):
 
 def translate_documents(model_folder, documents, output, document_format, columns, options):
     """Translates documents into a folder or, one of them, to standard output."""
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
     from aiayn_keras.scale.document_files import translate_document_files
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 
     ensemble = options.pop("ensemble")
     load = functools.partial(load_model, model_folder)

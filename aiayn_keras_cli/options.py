@@ -283,8 +283,8 @@ def _read_constraint(value):
     if value is None:
         return None
     with quiet_start():
-        from aiayn_keras.common.files import read_bytes
         from aiayn_keras.decoding.constraints import as_constraint
+        from aiayn_keras_light.files import read_bytes
 
     try:
         if value.endswith(".json"):

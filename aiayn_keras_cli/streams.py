@@ -86,8 +86,8 @@ def read_document(input_file, max_characters=200_000):
         Strings that, joined, are the text.
     """
     with quiet_start():
-        from aiayn_keras.common.text_files import chunk_rows
         from aiayn_keras.data import stream_lines
+        from aiayn_keras_light.text_files import chunk_rows
 
     if input_file is None:
         lines = read_whole_lines(open_standard_input())
@@ -120,7 +120,7 @@ def _check_length(line, number, max_line_bytes):
 
 
 def _decode(lines, lines_before, max_line_bytes):
-    from aiayn_keras.common.text_files import check_is_not_utf16
+    from aiayn_keras_light.text_files import check_is_not_utf16
 
     texts = []
     for number, line in enumerate(lines, start=lines_before + 1):

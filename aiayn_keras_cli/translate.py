@@ -190,8 +190,8 @@ def translate_lines(model, texts, names, lines_before=0, **options):
         ValueError: For a text or prefix that cannot be used, or a text without a translation that
             keeps the constraint.
     """
-    from aiayn_keras.decoding.text_batches import TextError, TextTooLongError
     from aiayn_keras.models import NoTranslationError
+    from aiayn_keras_light.text_batches import TextError, TextTooLongError
 
     try:
         return model.translate(texts, **options)
@@ -249,9 +249,9 @@ def _translate_standard_input(model_folder, ensemble, write, options):
 
 def _translate_files(files, model_folder, ensemble, write, options):
     """Translates a file, with or without prefixes, a chunk of it at a time."""
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
-    from aiayn_keras.common.text_files import chunk_rows
     from aiayn_keras.data import stream_lines
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
+    from aiayn_keras_light.text_files import chunk_rows
 
     count = _count_lines(*files)
     model = load_model(model_folder, many_batches=count > options["batch_size"])
@@ -273,7 +273,7 @@ def _translate_files(files, model_folder, ensemble, write, options):
 
 
 def _translate_document(input_file, model_folder, ensemble, as_json, options):
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 
     if input_file is not None:
         _count_lines(input_file)  # so that a damaged file is refused before any of it is printed
@@ -310,7 +310,7 @@ def _count_lines(input_file, prefix_file=None):
 
 
 def _print_texts(_sources, translations):
-    from aiayn_keras.common.text_files import without_breaks
+    from aiayn_keras_light.text_files import without_breaks
 
     for translation in translations:
         click.echo("\t".join(without_breaks(each.text) for each in translation.hypotheses))

@@ -13,8 +13,8 @@ from importlib import resources
 
 import pooch
 
-from aiayn_keras.common.files import atomic_path
-from aiayn_keras.common.text_files import CorpusError
+from aiayn_keras_light.files import atomic_path
+from aiayn_keras_light.text_files import CorpusError
 
 _DATA_VARIABLE = "AIAYN_KERAS_DATA"
 

@@ -16,9 +16,6 @@ import sentencepiece
 from array_record.python.array_record_module import ArrayRecordWriter
 
 from aiayn_keras.common.addresses import copy_file, join, read_file
-from aiayn_keras.common.files import atomic_path, digest_of_file, new_folder
-from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
-from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.data.token_shards import (
     INDEX,
     MAX_INDEX_BYTES,
@@ -29,6 +26,9 @@ from aiayn_keras.data.token_shards import (
     facts_of,
     parse_index,
 )
+from aiayn_keras_light.files import atomic_path, digest_of_file, new_folder
+from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
+from aiayn_keras_light.text_files import CorpusError
 
 MAX_PAIRS_PER_SHARD = 1 << 18
 """Maximum number of pairs in a shard, each of which takes the writer some 60 bytes of memory."""

@@ -13,9 +13,9 @@ import numpy as np
 from aiayn_keras.backend import WeightsSnapshot, has_accelerator, rounds_products
 from aiayn_keras.decoding.engines import Engine
 from aiayn_keras.decoding.frozen_decoder import own_classes
-from aiayn_keras.decoding.search_options import length_penalty
 from aiayn_keras.export.ctranslate2 import ACTIVATIONS, export_ctranslate2
 from aiayn_keras.export.preparation import is_quantized
+from aiayn_keras_light.search_numbers import length_penalty
 
 _PATIENCE = 2
 """Finished hypotheses that end a search, as a multiple of the beams. Ours stops when nothing better

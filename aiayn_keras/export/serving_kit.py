@@ -2,13 +2,13 @@
 
 import re
 
-from aiayn_keras.common.files import check_places, publish, read_bytes, writing_folder
 from aiayn_keras.export.kubernetes import FILES, FOLDER, kubernetes_files, memory_limit
 from aiayn_keras.export.model_card import model_card
 from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST
 from aiayn_keras.export.serving_options import VERSION_FILE, read_notes
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
+from aiayn_keras_light.files import check_places, publish, read_bytes, writing_folder
 
 MAX_CONFIG_BYTES = 1 << 20
 MARK = "monitoring.config"

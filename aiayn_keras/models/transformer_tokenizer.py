@@ -11,7 +11,6 @@ import keras_hub
 import sentencepiece
 
 from aiayn_keras.backend import GraphTokenizer
-from aiayn_keras.common.files import read_bytes
 from aiayn_keras.models.model_folder import TARGET_VOCAB_FILENAME, VOCAB_FILENAME
 from aiayn_keras.models.text_normalization import (
     NORMALIZATIONS,
@@ -21,6 +20,7 @@ from aiayn_keras.models.text_normalization import (
 )
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.vocabulary_changes import add_byte_pieces, split_digits
+from aiayn_keras_light.files import read_bytes
 
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 

@@ -14,7 +14,6 @@ from aiayn_keras.common.addresses import (
     read_file,
     whole_file,
 )
-from aiayn_keras.common.files import check_places, read_bytes
 from aiayn_keras.common.found_files import find_files, fixed_folder
 from aiayn_keras.documents.formats.document_files import (
     MAX_BYTES,
@@ -23,6 +22,7 @@ from aiayn_keras.documents.formats.document_files import (
     format_of,
     translate_opened,
 )
+from aiayn_keras_light.files import check_places, read_bytes
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from numbers import Integral, Real
 import numpy as np
 import tenacity
 
-from aiayn_keras.common.checks import check_list, check_texts, is_unicode
 from aiayn_keras.serving.answers import (
     OUTPUTS,
     BadAnswerError,
@@ -18,6 +17,7 @@ from aiayn_keras.serving.answers import (
     ServerUnavailableError,
     check_outputs,
 )
+from aiayn_keras_light.checks import check_list, check_texts, is_unicode
 
 LOG = logging.getLogger(__name__)
 

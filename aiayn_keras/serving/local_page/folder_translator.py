@@ -4,13 +4,13 @@ import contextlib
 import dataclasses
 
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.translating import NoTranslationError
 from aiayn_keras.serving.local_page.requests import (
     MAX_HYPOTHESES,
     PageSentence,
     PageTranslation,
 )
 from aiayn_keras.serving.translation_client import ServedTranslation
+from aiayn_keras_light.translating import NoTranslationError
 
 BATCH_SIZE = 16
 """Sentences translated together; the translation can be given up after each batch."""

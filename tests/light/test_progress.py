@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from aiayn_keras.common.progress import open_progress
+from aiayn_keras_light.progress import open_progress
 
 
 class Terminal(io.StringIO):
