@@ -83,8 +83,13 @@ def report_engine(model, ensemble, engine, **options):
     fields = {name: options[name] for name in (*SEARCH_OPTIONS, "constraint") if name in options}
     name = choose_engine(engine, (model, *ensemble), SearchOptions(**fields))
     if name != KERAS:
-        click.echo(f"{name} searches; --engine keras would use our own search.", err=True)
+        say_engine(name)
     return name
+
+
+def say_engine(name):
+    """Says on stderr that an engine other than our own search searches."""
+    click.echo(f"{name} searches; --engine keras would use our own search.", err=True)
 
 
 def search_options(*left_out):

@@ -4,8 +4,6 @@ import sys
 
 import click
 
-from aiayn_keras_cli.running import quiet_start
-
 _MAX_READ_BYTES = 1 << 16
 """Maximum number of bytes that are read, and whose lines are answered, together."""
 _MAX_LINE_BYTES = 1_000_000
@@ -85,9 +83,7 @@ def read_document(input_file, max_characters=200_000):
     Yields:
         Strings that, joined, are the text.
     """
-    with quiet_start():
-        from aiayn_keras.data import stream_lines
-        from aiayn_keras_light.text_files import chunk_rows
+    from aiayn_keras_light.text_files import chunk_rows, stream_lines
 
     if input_file is None:
         lines = read_whole_lines(open_standard_input())

@@ -102,6 +102,16 @@ class SearchNumbers:
                 f"Received: min_length={self.min_length}, max_length={self.max_length}."
             )
 
+    def compilation_key(self):
+        """The key of a compiled search, which takes its limits as inputs.
+
+        Options that differ only in `max_length`, `extra_length` and a `min_length` above 0 have
+        the same one, see `TranslationSearch.inputs`.
+        """
+        limits = ("min_length", "max_length", "extra_length")
+        names = (field.name for field in dataclasses.fields(self) if field.name not in limits)
+        return (self.min_length > 0, *(getattr(self, name) for name in names))
+
 
 def _checked(field, value):
     """Converts the value of a field of `SearchNumbers` to its type and checks its bounds."""

@@ -1,6 +1,5 @@
 """The options of a search: numbers, and a constraint."""
 
-import dataclasses
 from dataclasses import dataclass
 
 from aiayn_keras.decoding.constraints import Constraint, as_constraint
@@ -41,13 +40,3 @@ class SearchOptions(SearchNumbers):
                     f"`{name}` and `constraint` do not go together. Received: "
                     f"{name}={getattr(self, name)}, constraint={self.constraint!r:.60}."
                 )
-
-    def compilation_key(self):
-        """The key of a compiled search, which takes its limits as inputs.
-
-        Options that differ only in `max_length`, `extra_length` and a `min_length` above 0 have
-        the same one, see `TranslationSearch.inputs`.
-        """
-        limits = ("min_length", "max_length", "extra_length")
-        names = (field.name for field in dataclasses.fields(self) if field.name not in limits)
-        return (self.min_length > 0, *(getattr(self, name) for name in names))

@@ -21,8 +21,7 @@ from aiayn_keras.models.text_normalization import (
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.vocabulary_changes import add_byte_pieces, split_digits
 from aiayn_keras_light.files import read_bytes
-
-SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
+from aiayn_keras_light.piece_tokenizer import SPECIAL_PIECES
 
 MAX_VOCABULARY_BYTES = 1 << 26
 """Maximum size of a SentencePiece model; one with 256,000 pieces has 4 MB."""
