@@ -21,6 +21,7 @@ from aiayn_keras_light.files import (
     check_checksums,
     digest_of_file,
     new_folder,
+    user_cache,
     write_checksums,
     writing_folder,
 )
@@ -45,9 +46,7 @@ _SECONDS_OF_A_WRITER = 86_400
 
 def cache_folder():
     """Path of the folder of all entries; it need not exist."""
-    import platformdirs
-
-    return platformdirs.user_cache_path("aiayn_keras") / "ctranslate2"
+    return user_cache() / "ctranslate2"
 
 
 def cache_key(model_folder):
@@ -165,4 +164,4 @@ def _installed_packages():
     for folder in sys.path:
         with contextlib.suppress(OSError):
             names += [name for name in os.listdir(folder or ".") if name.endswith("-info")]
-    return sorted(names)
+    return sorted(set(names))
