@@ -1,4 +1,4 @@
-"""What translates the lines of `aiayn-keras translate`: a model, or CTranslate2 without Keras.
+"""The translator of lines of `aiayn-keras translate`: a model, or CTranslate2 without Keras.
 
 A model that CTranslate2 has searched for once is kept in its format in the user's cache folder.
 From then on, translating with it needs neither Keras nor a backend, and begins seconds earlier.
@@ -17,7 +17,7 @@ from aiayn_keras_cli.running import has_started_keras, start_keras
 
 
 def open_line_translator(model_folder, ensemble, options, many_batches=False):
-    """Opens what translates lines, and says on stderr which engine searches.
+    """Opens a translator of lines, and says on stderr which engine searches.
 
     Args:
         model_folder: `pathlib.Path` of a model folder or an unfinished training.

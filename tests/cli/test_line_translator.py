@@ -145,13 +145,12 @@ def test_translations_are_those_of_keras(name, quick):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [("--long-text", "error"), ("--n-best", "9"), ("--min-length", "9", "--max-length", "3")],
+    "options", ["--long-text error", "--n-best 9", "--max-length 3 --min-length 9"]
 )
 def test_errors_are_those_of_keras(options, quick):
     fast, slow = (
-        each(FOLDER, *options.split(), input=f"x\n{LONG}\n")
-        for each in (translate, translate_with_keras)
+        function(FOLDER, *options.split(), input=f"x\n{LONG}\n")
+        for function in (translate, translate_with_keras)
     )
     assert_same(fast, slow)
     assert fast.exit_code == 1
