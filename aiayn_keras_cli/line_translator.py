@@ -6,6 +6,8 @@ From then on, translating with it needs neither Keras nor a backend, and begins 
 
 import functools
 
+import click
+
 from aiayn_keras_cli.options import (
     SEARCH_OPTIONS,
     chosen_checkpoint,
@@ -91,10 +93,12 @@ def _open_converted(key, engine, load):
     if folder is None:
         return None
 
-    @functools.cache
+    context = click.get_current_context()
+
     def load_model():
-        start_keras()
-        return load()
+        with context.scope(cleanup=False):  # which click keeps for the main thread alone
+            start_keras()
+            return load()
 
     return ConvertedModel(folder, engine, load_model)
 

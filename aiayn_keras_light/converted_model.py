@@ -3,13 +3,14 @@
 import contextlib
 import dataclasses
 import json
+import threading
 from dataclasses import dataclass
 
 from aiayn_keras_light.ctranslate2_search import COMPUTE_TYPES, CTranslate2Search, open_translator
 from aiayn_keras_light.piece_tokenizer import PieceTokenizer
 from aiayn_keras_light.search_numbers import SearchNumbers
 from aiayn_keras_light.text_batches import tokenize
-from aiayn_keras_light.translating import TextSearch, translate_in_batches
+from aiayn_keras_light.translating import TextSearch, map_in_threads, translate_in_batches
 
 MODEL = "model"
 """Folder of the files that CTranslate2 and SentencePiece read, as `export_ctranslate2` makes it."""
@@ -52,12 +53,13 @@ class ConvertedModel:
     Args:
         folder: `pathlib.Path` of the converted model.
         engine: A name in `COMPUTE_TYPES`.
-        load_model: Function that gives the `TransformerSeq2SeqLM`, for what is left to our own
-            search and for texts to split.
+        load_model: Function that loads the `TransformerSeq2SeqLM`, for what is left to our own
+            search and for texts to split. It is called at most once, in any thread.
     """
 
     def __init__(self, folder, engine, load_model):
-        self._folder, self._engine, self._load_model = folder / MODEL, engine, load_model
+        self._folder, self._engine = folder / MODEL, engine
+        self._load_model, self._model, self._lock = load_model, None, threading.Lock()
         settings = ConvertedSettings.read(folder)
         target = self._folder / "target_sentencepiece.model"
         self._tokenizer = PieceTokenizer(
@@ -94,30 +96,38 @@ class ConvertedModel:
                 is_cut = long_text == "cut"
                 return self._translate(texts, SearchNumbers(**numbers), is_cut=is_cut, **options)
         options |= {"long_text": long_text, "engine": self._engine}
-        return self._load_model().translate(texts, **options, **numbers)
+        return self._loaded().translate(texts, **options, **numbers)
 
     def _translate(self, texts, numbers, **options):
         def own_find(*arrays):
-            model = self._load_model()
+            model = self._loaded()
             return model.own_search((model,), numbers)[1](*arrays)
 
         return translate_in_batches(
             texts,
             TextSearch(self._tokenizer, numbers, self._max_sequence_length),
             lambda *arrays: self._search.find(numbers, own_find, *arrays),
+            in_turn=map_in_threads,
             **options,
         )
+
+    def _loaded(self):
+        with self._lock:
+            self._model = self._model or self._load_model()
+        return self._model
 
     def _has_long(self, texts):
         sequences = tokenize(texts, "texts", self._tokenizer)
         return any(len(ids) > self._max_sequence_length for ids in sequences)
 
     def _translate_batch(self, cores_per_batch, num_cores, sources, **options):
-        if cores_per_batch not in self._translators:
-            compute_type = COMPUTE_TYPES[self._engine]
-            try:
-                translator = open_translator(self._folder, compute_type, cores_per_batch, num_cores)
-            except RuntimeError as error:
-                raise _DeletedError(self._folder) from error
-            self._translators[cores_per_batch] = translator
+        with self._lock:
+            if cores_per_batch not in self._translators:
+                self._translators[cores_per_batch] = self._open(cores_per_batch, num_cores)
         return self._translators[cores_per_batch].translate_batch(sources, **options)
+
+    def _open(self, *cores):
+        try:
+            return open_translator(self._folder, COMPUTE_TYPES[self._engine], *cores)
+        except RuntimeError as error:
+            raise _DeletedError(self._folder) from error

@@ -145,7 +145,7 @@ def _files_below(folder):
 
 
 def _facts_of_environment():
-    """What decides which engine searches: packages, backend and devices."""
+    """Facts that decide which engine searches: packages, backend and devices."""
     home = os.environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")
     settings = Path(home, "keras.json")
     return [

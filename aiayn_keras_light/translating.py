@@ -1,6 +1,7 @@
 """Translations of texts: to batches of token ids, through a search, and back."""
 
 import functools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -198,6 +199,27 @@ def translate_in_batches(
     if any(found is None for found in translations):
         raise NoTranslationError(translations)
     return translations
+
+
+def map_in_threads(function, items, num_threads=2):
+    """Calls a function with each item in threads, and yields the results in order.
+
+    Once a call has raised an exception, no further ones begin.
+
+    Args:
+        function: Takes an item.
+        items: List of items.
+        num_threads: Number of threads.
+
+    Yields:
+        `function(item)` for every item.
+    """
+    with ThreadPoolExecutor(num_threads) as executor:
+        try:
+            yield from executor.map(function, items)
+        except BaseException:
+            executor.shutdown(cancel_futures=True)
+            raise
 
 
 def _is_copied(text, tokenizer, options):
