@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 
+from aiayn_keras.decoding.engines import AUTO
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.serving.local_page.requests import (
     MAX_HYPOTHESES,
@@ -24,6 +25,8 @@ class FolderTranslator:
 
     Args:
         model: A `TransformerSeq2SeqLM`.
+        engine: As in `TransformerSeq2SeqLM.translate`. Attention and the steps of a search are
+            always those of Keras.
         **options: Those of `SearchOptions`, except `num_return_sequences`.
 
     Attributes:
@@ -34,10 +37,10 @@ class FolderTranslator:
 
     explores_any = shows_steps = True
 
-    def __init__(self, model, **options):
+    def __init__(self, model, engine=AUTO, **options):
         num_beams = options.get("num_beams", SearchOptions.num_beams)
         self.max_hypotheses = min(num_beams, MAX_HYPOTHESES)
-        self._model = model
+        self._model, self._engine = model, engine
         self._options = SearchOptions(num_return_sequences=self.max_hypotheses, **options)
 
     def warm_up(self):
@@ -61,6 +64,7 @@ class FolderTranslator:
         (document,) = self._model.translate_documents(
             [text],
             batch_size=BATCH_SIZE,
+            engine=self._engine,
             progress=report and (lambda _: report()),
             **dataclasses.asdict(self._options),
         )
