@@ -32,19 +32,21 @@ def open_line_translator(model_folder, ensemble, options, many_batches=False):
     """
     engine = None if ensemble else _engine_without_keras(model_folder, options)
     key = None if engine is None else _cache_key(model_folder)
+    names = (*SEARCH_OPTIONS, "batch_size", "long_text")
+    of_converted = {name: options[name] for name in names}
     load = functools.partial(load_model, model_folder, many_batches)
-    converted = None if key is None else _open_converted(key, engine, load)
+    converted = _open_converted(key, engine, _loading_later(load, model_folder, key))
     if converted is not None:
         say_engine(engine)
-        names = (*SEARCH_OPTIONS, "batch_size", "long_text")
-        return converted, {name: options[name] for name in names}
+        return converted, of_converted
     start_keras()
     model = load()
     options = {**options, "ensemble": [load_model(folder) for folder in ensemble]}
     is_engine = report_engine(model, **options) == engine
     if is_engine and key is not None and key == _cache_key(model_folder):
         _store_converted(key, model)
-    return model, options
+        converted = _open_converted(key, engine, lambda: model)
+    return (model, options) if converted is None else (converted, of_converted)
 
 
 def _engine_without_keras(model_folder, options):
@@ -85,22 +87,31 @@ def _cache_key(model_folder):
 
 
 def _open_converted(key, engine, load):
-    """Opens the model with a key in the cache; None if it is not there."""
+    """Opens the model with a key in the cache; None if it is not there, or the key is None."""
     from aiayn_keras_light.converted_model import ConvertedModel
     from aiayn_keras_light.model_cache import find_entry
 
-    folder = find_entry(key)
-    if folder is None:
+    folder = None if key is None else find_entry(key)
+    try:
+        return None if folder is None else ConvertedModel(folder, engine, load)
+    except FileNotFoundError:  # it has just been deleted
         return None
 
+
+def _loading_later(load, model_folder, key):
+    """A function that loads the model in any thread, unless its folder has changed since."""
     context = click.get_current_context()
 
-    def load_model():
-        with context.scope(cleanup=False):  # which click keeps for the main thread alone
+    def load_later():
+        if _cache_key(model_folder) != key:
+            raise ValueError(
+                f"{model_folder} has changed while the command was running: start it again."
+            )
+        with context.scope(cleanup=False):  # click knows it in the main thread alone
             start_keras()
             return load()
 
-    return ConvertedModel(folder, engine, load_model)
+    return load_later
 
 
 def _store_converted(key, model):

@@ -36,7 +36,7 @@ _ASSETS = "assets"
 """The folder in a model folder that holds files of the model."""
 _DEVICE_VARIABLES = (
     *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
-    *("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "TPU_VISIBLE_CHIPS", "TF_XLA_FLAGS"),
+    *("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "KERAS_TORCH_DEVICE", "TPU_VISIBLE_CHIPS"),
 )
 _DEVICE_FILES = "nvidia*", "dxg", "kfd", "dri/render*", "accel*", "vfio/*"
 """Patterns of GPUs and TPUs in `/dev`."""
@@ -73,9 +73,10 @@ def find_entry(key):
         there = {path.relative_to(folder).as_posix() for path in _files_below(folder)}
         if there != {*_names_with_checksums(folder), CHECKSUMS}:
             return None
-        os.utime(folder)  # it is used
     except (OSError, ValueError):
         return None
+    with contextlib.suppress(OSError):  # the folder may not be the user's to write
+        os.utime(folder)  # it is used
     return folder
 
 

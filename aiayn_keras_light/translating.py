@@ -214,6 +214,9 @@ def map_in_threads(function, items, num_threads=2):
     Yields:
         `function(item)` for every item.
     """
+    if len(items) < 2:
+        yield from map(function, items)
+        return
     with ThreadPoolExecutor(num_threads) as executor:
         try:
             yield from executor.map(function, items)

@@ -290,7 +290,6 @@ def in_parallel(function, items):
     Yields:
         `function(item)` for every item.
     """
-    if keras.config.backend() == "torch" or len(items) < 2:
-        yield from map(function, items)
-        return
-    yield from map_in_threads(function, items, _num_parallel_batches())
+    is_torch = keras.config.backend() == "torch"
+    num_threads = 1 if is_torch or len(items) < 2 else _num_parallel_batches()
+    return map_in_threads(function, items, num_threads)

@@ -1,6 +1,7 @@
 """Lines translated without Keras: quick, and what the model itself would say."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -233,6 +234,26 @@ def test_a_cache_that_is_deleted_meanwhile_is_not_needed(folder):
     shutil.rmtree(cache_folder())
     (found,) = converted.translate(["water"], batch_size=1, long_text="split")
     assert f"{found.text}\n" == expected
+
+
+def test_a_folder_that_changes_meanwhile_is_not_mixed_with_what_it_was(folder):
+    translate(folder, input="water\n")
+    read, write = os.pipe()
+    command = [sys.executable, "-m", "aiayn_keras_cli", "translate", str(folder)]
+    options = {"env": fresh_environment(), "text": True, "encoding": "utf-8"}
+    pipes = {"stdin": read, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with (
+        subprocess.Popen([*command, "--engine", "ctranslate2"], **pipes, **options) as process,
+        open(write, "w", encoding="utf-8") as lines,
+    ):
+        os.close(read)
+        print("water", file=lines, flush=True)
+        assert process.stdout.readline().strip()
+        (folder / "README.md").write_text("other")
+        print(LONG, file=lines, flush=True)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert f"Error: {folder} has changed while the command was running" in errors
 
 
 @pytest.mark.slow
