@@ -224,7 +224,12 @@ def hf_marian(model_folder, output, name, license):
     show_default=True,
     help="Number format of matrices; int8 quarters them, and sums are computed in integers.",
 )
-def onnx(model_folder, output, name, weights):
+@click.option(
+    "--attention",
+    is_flag=True,
+    help="The graphs also return the attention weights of every layer and head.",
+)
+def onnx(model_folder, output, name, weights, attention):
     """Write a folder for ONNX Runtime and transformers.js.
 
     Encoder and decoder of the model in DIR become ONNX graphs, which run in Python and in
@@ -233,7 +238,7 @@ def onnx(model_folder, output, name, weights):
     from aiayn_keras.export import export_onnx
 
     path = _destination(model_folder, output, name)
-    click.echo(export_onnx(load_model(model_folder), path, weights))
+    click.echo(export_onnx(load_model(model_folder), path, weights, attention))
 
 
 @click.command(cls=KerasCommand)

@@ -91,7 +91,7 @@ def project(author, x, *layers):
     return author.op("Split", x, sizes, outputs=len(layers), axis=-1)
 
 
-def attend(author, attention, query, key, value, mask):
+def attend(author, attention, query, key, value, mask, weights_name=None):
     """`softmax(Q Kᵀ / √d_k) V` of all heads, joined and projected (paper 3.2).
 
     Args:
@@ -101,12 +101,17 @@ def attend(author, attention, query, key, value, mask):
         key: Keys `(B, H, S, K)`.
         value: Values `(B, H, S, K_v)`.
         mask: Boolean tensor that broadcasts to `(B, H, T, S)`.
+        weights_name: Name for the attention weights `(B, H, T, S)` as a result of the graph; `None`
+            if they are not one.
     """
     query = author.op("Mul", query, np.float32(1.0 / math.sqrt(attention.key_dim)))
     query = _split_heads(author, query, attention.num_heads, attention.key_dim)
     scores = author.op("MatMul", query, author.op("Transpose", key, perm=[0, 1, 3, 2]))
     scores = author.op("Where", mask, scores, np.float32(MASKED_SCORE))
-    x = author.op("MatMul", author.op("Softmax", scores, axis=-1), value)
+    weights = author.op("Softmax", scores, axis=-1)
+    if weights_name is not None:
+        author.rename(weights, weights_name)
+    x = author.op("MatMul", weights, value)
     x = author.op("Transpose", x, perm=[0, 2, 1, 3])
     x = author.op("Reshape", x, np.array([0, 0, attention.num_heads * attention.value_dim]))
     return project(author, x, attention.output_dense)
@@ -177,13 +182,14 @@ BATCH, SOURCE, TARGET = "batch_size", "encoder_sequence_length", "decoder_sequen
 _PAST, _PRESENT = "past_decoder_sequence_length", "present_decoder_sequence_length"
 
 
-def _write_encoder(backbone, path, quantized=False):
+def _write_encoder(backbone, path, quantized=False, attention_weights=False):
     """Writes the encoder: token ids and padding mask `(B, S)` to memory `(B, S, D)`.
 
     Args:
         backbone: A `TransformerBackbone`.
         path: The file.
         quantized: Whether matrices are int8.
+        attention_weights: Whether the attention weights are results of the graph.
     """
     author = OnnxAuthor(quantized)
     embeddings = author.matrix(float32_array(backbone.token_embedding.matrix()), axis=0)
@@ -192,11 +198,15 @@ def _write_encoder(backbone, path, quantized=False):
     tokens = author.rows(embeddings, "input_ids")
     x = embed(author, tokens, positions, backbone.encoder_embedding.table)
     mask = _memory_mask(author, "attention_mask")
-    for block in backbone.encoder_blocks:
+    outputs = {"last_hidden_state": (_FLOAT, [BATCH, SOURCE, backbone.hidden_dim])}
+    for layer, block in enumerate(backbone.encoder_blocks):
+        name = f"encoder_attentions.{layer}" if attention_weights else None
+        if attention_weights:
+            outputs[name] = _FLOAT, [BATCH, backbone.num_heads, SOURCE, SOURCE]
 
-        def attend_to_self(y, attention=block.self_attention):
+        def attend_to_self(y, attention=block.self_attention, name=name):
             query, *key_value = _project_self(author, attention, y)
-            return attend(author, attention, query, *key_value, mask)
+            return attend(author, attention, query, *key_value, mask, name)
 
         x = encoder_layer(_OnnxBlock(author, block), x, attend_to_self)
     if backbone.encoder_norm is not None:
@@ -205,17 +215,18 @@ def _write_encoder(backbone, path, quantized=False):
     author.write(
         path,
         {name: (_INT64, [BATCH, SOURCE]) for name in ("input_ids", "attention_mask")},
-        {"last_hidden_state": (_FLOAT, [BATCH, SOURCE, backbone.hidden_dim])},
+        outputs,
     )
 
 
-def _write_decoder(backbone, path, quantized=False):
+def _write_decoder(backbone, path, quantized=False, attention_weights=False):
     """Writes the decoder: new tokens `(B, T)` to logits `(B, T, V)`, with the cache.
 
     Args:
         backbone: A `TransformerBackbone`.
         path: The file.
         quantized: Whether matrices are int8.
+        attention_weights: Whether the attention weights are results of the graph.
     """
     author = OnnxAuthor(quantized)
     lookup, output = _embedding_matrices(author, backbone.token_embedding)
@@ -223,6 +234,10 @@ def _write_decoder(backbone, path, quantized=False):
     memory_mask = _memory_mask(author, "encoder_attention_mask")
     memory = _project_memory(author, backbone)
     x = embed(author, lookup("input_ids"), positions, backbone.decoder_embedding.table)
+
+    def name_of(kind, layer):
+        return f"{kind}_attentions.{layer}" if attention_weights else None
+
     for layer, block in enumerate(backbone.decoder_blocks):
 
         def attend_to_self(y, attention=block.self_attention, layer=layer):
@@ -231,11 +246,13 @@ def _write_decoder(backbone, path, quantized=False):
                 past = f"past_key_values.{layer}.decoder.{part}"
                 key_value[i] = author.op("Concat", past, key_value[i], axis=2)
                 author.rename(key_value[i], f"present.{layer}.decoder.{part}")
-            return attend(author, attention, query, *key_value, self_mask)
+            name = name_of("decoder", layer)
+            return attend(author, attention, query, *key_value, self_mask, name)
 
         def attend_to_memory(y, attention=block.cross_attention, layer=layer):
             query = project(author, y, attention.query_dense)
-            return attend(author, attention, query, *memory[layer], memory_mask)
+            name = name_of("cross", layer)
+            return attend(author, attention, query, *memory[layer], memory_mask, name)
 
         x = decoder_layer(_OnnxBlock(author, block), x, attend_to_self, attend_to_memory)
     if backbone.decoder_norm is not None:
@@ -243,7 +260,7 @@ def _write_decoder(backbone, path, quantized=False):
     bias = backbone.token_embedding.logits_bias
     bias = None if bias is None else float32_array(bias)
     author.rename(author.product(x, output, bias), "logits")
-    author.write(path, *_decoder_ends(backbone))
+    author.write(path, *_decoder_ends(backbone, attention_weights))
 
 
 def _embedding_matrices(author, layer):
@@ -306,7 +323,7 @@ def _project_memory(author, backbone):
     return list(zip(memory[0::2], memory[1::2], strict=True))
 
 
-def _decoder_ends(backbone):
+def _decoder_ends(backbone, attention_weights):
     """The decoder's inputs and results, with their number formats and shapes."""
     inputs = {
         "input_ids": (_INT64, [BATCH, TARGET]),
@@ -321,11 +338,16 @@ def _decoder_ends(backbone):
                 shape = [BATCH, backbone.num_heads, past, width]
                 inputs[f"past_key_values.{name}"] = _FLOAT, shape
                 outputs[f"present.{name}"] = _FLOAT, [*shape[:2], present, width]
+    if attention_weights:
+        for kind, length in (("decoder", _PRESENT), ("cross", SOURCE)):
+            for layer in range(backbone.num_decoder_layers):
+                shape = [BATCH, backbone.num_heads, TARGET, length]
+                outputs[f"{kind}_attentions.{layer}"] = _FLOAT, shape
     inputs["use_cache_branch"] = BOOL, [1]
     return inputs, outputs
 
 
-def export_onnx(model, filepath, weights="float32"):
+def export_onnx(model, filepath, weights="float32", attention=False):
     """Writes a folder with the model as ONNX graphs, and the tokenizer that they need.
 
     The graphs are `onnx/encoder_model.onnx` and `onnx/decoder_model_merged.onnx`, which runs one
@@ -338,6 +360,9 @@ def export_onnx(model, filepath, weights="float32"):
         filepath: The folder to make.
         weights: Number format of matrices: `"float32"`, or `"int8"`, with a scale for each output,
             whose products are sums of integers.
+        attention: Whether the graphs also return the attention weights of every layer and head, as
+            `encoder_attentions.N` `(B, H, S, S)`, and `decoder_attentions.N` `(B, H, T, P + T)` and
+            `cross_attentions.N` `(B, H, T, S)` for T new tokens after P in the cache.
 
     Returns:
         `pathlib.Path` of the folder.
@@ -345,6 +370,7 @@ def export_onnx(model, filepath, weights="float32"):
     Raises:
         FileExistsError: If the folder exists already.
         ImportError: If `onnx` or `tokenizers` is not installed.
+        TypeError: If `attention` is not a bool.
         ValueError: For unknown `weights`, a model without preprocessor, with an activation that is
             not Keras', with a file above 2 GB, or with a SentencePiece model that `tokenizer.json`
             cannot describe.
@@ -352,15 +378,18 @@ def export_onnx(model, filepath, weights="float32"):
     check_packages("onnx", "tokenizers")
     if weights not in SUFFIXES:
         raise ValueError(f"`weights` must be one of {', '.join(SUFFIXES)}. Received: {weights!r}.")
+    if not isinstance(attention, bool):
+        raise TypeError(f"`attention` must be True or False. Received: {attention!r}.")
     folder = Path(filepath)
     check_is_new(folder)
     check_is_utf8(folder)
     check_model(model)
     with new_folder(folder) as written:
         write_tokenizers(written, model.preprocessor.tokenizer)
-        names = write_graphs(model.backbone, written / "onnx", weights)
+        names = write_graphs(model.backbone, written / "onnx", weights, attention)
         write_configuration(written, model, {"float32": "fp32", "int8": "q8"}[weights])
-        readme = render("onnx.md", name=folder.name, **names, **facts(model))
+        section = f"\n{render('onnx_attention.md')}" if attention else ""
+        readme = render("onnx.md", name=folder.name, attention=section, **names, **facts(model))
         (written / "README.md").write_text(readme, encoding="utf-8")
     return folder
 
@@ -372,7 +401,7 @@ def check_model(model):
     _check_activation(model.backbone.activation)
 
 
-def write_graphs(backbone, folder, weights="float32"):
+def write_graphs(backbone, folder, weights="float32", attention=False):
     """Writes encoder and decoder into a new folder; their names, for the README."""
     folder.mkdir()
     suffix = SUFFIXES[weights]
@@ -380,8 +409,9 @@ def write_graphs(backbone, folder, weights="float32"):
         "encoder": f"encoder_model{suffix}.onnx",
         "decoder": f"decoder_model_merged{suffix}.onnx",
     }
-    _write_encoder(backbone, folder / names["encoder"], quantized=weights == "int8")
-    _write_decoder(backbone, folder / names["decoder"], quantized=weights == "int8")
+    quantized = weights == "int8"
+    _write_encoder(backbone, folder / names["encoder"], quantized, attention)
+    _write_decoder(backbone, folder / names["decoder"], quantized, attention)
     return names
 
 

@@ -127,6 +127,41 @@ def test_every_activation_is_that_of_keras(function, tmp_path):
     assert_close(session.run(None, {"x": x})[0], function(x), atol=1e-6)
 
 
+def test_attention_weights_are_those_of_the_model(random_model, tmp_path):
+    maps = random_model.attention_maps("twenty-one", "einundzwanzig")
+    onnx_model = OnnxModel(export_onnx(random_model, tmp_path / "random", attention=True))
+    tokenizer = random_model.preprocessor.tokenizer
+    ids, targets = (
+        np.array([[tokenizer.token_to_id(token) for token in tokens]])
+        for tokens in (maps.source_tokens, maps.target_tokens)
+    )
+    layers = random_model.backbone.num_encoder_layers, random_model.backbone.num_decoder_layers
+    memory, *encoder = onnx_model.encoder.run(
+        None, {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+    )
+    assert len(encoder) == layers[0]
+    assert_close(np.concatenate(encoder), maps.encoder, atol=1e-5)
+    inputs = {"encoder_hidden_states": memory, "encoder_attention_mask": np.ones_like(ids)}
+    cache, start = None, 0
+    for chunk in np.split(targets, [2], axis=1):  # the second step reads the cache of the first
+        results, cache = onnx_model.all_of_step(inputs, chunk, cache)
+        end = start + chunk.shape[1]
+        for kind, expected in (("decoder", maps.decoder[..., :end]), ("cross", maps.cross)):
+            found = [results[f"{kind}_attentions.{layer}"] for layer in range(layers[1])]
+            assert_close(np.concatenate(found), expected[:, :, start:end], atol=1e-5)
+        start = end
+
+
+def test_attention_weights_are_results_only_if_asked_for(demo_folder):
+    names = [each.name for each in OnnxModel(demo_folder).decoder.get_outputs()]
+    assert not any("attentions" in name for name in names)
+
+
+def test_attention_must_be_true_or_false(demo, tmp_path):
+    with pytest.raises(TypeError, match=r"`attention` must be True or False\. Received: 'yes'"):
+        export_onnx(demo, tmp_path / "demo", attention="yes")
+
+
 def test_graphs_are_valid(demo_folder, demo_int8):
     for path in (*demo_folder.rglob("*.onnx"), *demo_int8.rglob("*.onnx")):
         onnx.checker.check_model(path, full_check=True)
