@@ -28,7 +28,7 @@ from aiayn_keras.export.preparation import (
 from aiayn_keras.layers import decoder_layer, encoder_layer
 from aiayn_keras.layers.attention import MASKED_SCORE
 
-SUFFIXES = {"float32": "", "int8": "_quantized"}
+SUFFIXES = {"float32": "", "int8": "_quantized", "int8-weights": "_quantized"}
 """Ends of the files' names by the number format of matrices, as transformers.js has them."""
 
 
@@ -182,16 +182,16 @@ BATCH, SOURCE, TARGET = "batch_size", "encoder_sequence_length", "decoder_sequen
 _PAST, _PRESENT = "past_decoder_sequence_length", "present_decoder_sequence_length"
 
 
-def _write_encoder(backbone, path, quantized=False, attention_weights=False):
+def _write_encoder(backbone, path, number_format, attention_weights):
     """Writes the encoder: token ids and padding mask `(B, S)` to memory `(B, S, D)`.
 
     Args:
         backbone: A `TransformerBackbone`.
         path: The file.
-        quantized: Whether matrices are int8.
+        number_format: Number format of matrices, see `OnnxAuthor`.
         attention_weights: Whether the attention weights are results of the graph.
     """
-    author = OnnxAuthor(quantized)
+    author = OnnxAuthor(number_format)
     embeddings = author.matrix(float32_array(backbone.token_embedding.matrix()), axis=0)
     counts = author.op("CumSum", "attention_mask", np.array(1))
     positions = author.op("Max", author.op("Sub", counts, np.array(1)), np.array(0))
@@ -219,16 +219,16 @@ def _write_encoder(backbone, path, quantized=False, attention_weights=False):
     )
 
 
-def _write_decoder(backbone, path, quantized=False, attention_weights=False):
+def _write_decoder(backbone, path, number_format, attention_weights):
     """Writes the decoder: new tokens `(B, T)` to logits `(B, T, V)`, with the cache.
 
     Args:
         backbone: A `TransformerBackbone`.
         path: The file.
-        quantized: Whether matrices are int8.
+        number_format: Number format of matrices, see `OnnxAuthor`.
         attention_weights: Whether the attention weights are results of the graph.
     """
-    author = OnnxAuthor(quantized)
+    author = OnnxAuthor(number_format)
     lookup, output = _embedding_matrices(author, backbone.token_embedding)
     positions, self_mask = _positions_and_mask(author)
     memory_mask = _memory_mask(author, "encoder_attention_mask")
@@ -351,15 +351,17 @@ def export_onnx(model, filepath, weights="float32", attention=False):
     """Writes a folder with the model as ONNX graphs, and the tokenizer that they need.
 
     The graphs are `onnx/encoder_model.onnx` and `onnx/decoder_model_merged.onnx`, which runs one
-    step or more of the search at a time. With `int8` their names end with `_quantized`. They do not
+    step or more of the search at a time. With int8 their names end with `_quantized`. They do not
     search: the program that runs them does, such as transformers.js, which is greedy. The README in
     the folder shows how. Both files hold the embeddings.
 
     Args:
         model: A `TransformerSeq2SeqLM` with a preprocessor.
         filepath: The folder to make.
-        weights: Number format of matrices: `"float32"`, or `"int8"`, with a scale for each output,
-            whose products are sums of integers.
+        weights: Number format of matrices: `"float32"`; `"int8"`, with a scale for each output,
+            whose products are sums of integers; or `"int8-weights"`, stored as int8 with a scale
+            for every 32 weights, and float32 once a runtime has loaded them: as small a file, as
+            slow as float32, and closer to it.
         attention: Whether the graphs also return the attention weights of every layer and head, as
             `encoder_attentions.N` `(B, H, S, S)`, and `decoder_attentions.N` `(B, H, T, P + T)` and
             `cross_attentions.N` `(B, H, T, S)` for T new tokens after P in the cache.
@@ -387,7 +389,7 @@ def export_onnx(model, filepath, weights="float32", attention=False):
     with new_folder(folder) as written:
         write_tokenizers(written, model.preprocessor.tokenizer)
         names = write_graphs(model.backbone, written / "onnx", weights, attention)
-        write_configuration(written, model, {"float32": "fp32", "int8": "q8"}[weights])
+        write_configuration(written, model, "fp32" if weights == "float32" else "q8")
         section = f"\n{render('onnx_attention.md')}" if attention else ""
         readme = render("onnx.md", name=folder.name, attention=section, **names, **facts(model))
         (written / "README.md").write_text(readme, encoding="utf-8")
@@ -409,9 +411,8 @@ def write_graphs(backbone, folder, weights="float32", attention=False):
         "encoder": f"encoder_model{suffix}.onnx",
         "decoder": f"decoder_model_merged{suffix}.onnx",
     }
-    quantized = weights == "int8"
-    _write_encoder(backbone, folder / names["encoder"], quantized, attention)
-    _write_decoder(backbone, folder / names["decoder"], quantized, attention)
+    _write_encoder(backbone, folder / names["encoder"], weights, attention)
+    _write_decoder(backbone, folder / names["decoder"], weights, attention)
     return names
 
 

@@ -174,7 +174,7 @@ def test_export_writes_a_folder_for_onnx_runtime(tmp_path):
 def test_onnx_refuses_an_unknown_number_format(tmp_path):
     result = run("export", "onnx", tmp_path, "--output", tmp_path, "--weights", "int4")
     assert result.exit_code == 2
-    assert "'int4' is not one of 'float32', 'int8'" in result.stderr
+    assert "'int4' is not one of 'float32', 'int8', 'int8-weights'" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
