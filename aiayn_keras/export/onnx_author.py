@@ -4,6 +4,9 @@ import contextlib
 
 import numpy as np
 
+FLOAT, INT64, BOOL = 1, 7, 9
+"""ONNX's numbers of its number formats."""
+
 _OPSET = 17
 """Version of the operators: the first with layer normalization; all runtimes have it."""
 _IR_VERSION = 8
@@ -99,7 +102,7 @@ class OnnxAuthor:
         else:
             integers, scale, zero = self.op("DynamicQuantizeLinear", x, outputs=3)
             sums = self.op("MatMulInteger", integers, kernel, zero)
-            x = self.op("Mul", self.op("Cast", sums, to=1), self.op("Mul", scale, scales))
+            x = self.op("Mul", self.op("Cast", sums, to=FLOAT), self.op("Mul", scale, scales))
         return x if bias is None else self.op("Add", x, self.weight(bias))
 
     def rows(self, matrix, indices):
@@ -194,13 +197,13 @@ class OnnxAuthor:
         scales = np.abs(groups).max(axis=2 - axis, keepdims=True) / _HIGHEST_STORED
         scales = np.where(scales == 0, 1, scales).astype("float32")
         integers = self.weight(np.rint(groups / scales).astype("int8"))
-        matrix = self.op("Mul", self.op("Cast", integers, to=1), self.weight(scales))
+        matrix = self.op("Mul", self.op("Cast", integers, to=FLOAT), self.weight(scales))
         return self.op("Reshape", matrix, np.array(array.shape))
 
     def _rescale(self, integers, scales, indices):
         scale = self.op("Gather", scales, indices, axis=0)
         scale = self.op("Unsqueeze", scale, np.array([-1]))
-        return self.op("Mul", self.op("Cast", integers, to=1), scale)
+        return self.op("Mul", self.op("Cast", integers, to=FLOAT), scale)
 
     def _new_name(self, kind):
         self._num_names += 1
