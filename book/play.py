@@ -1,4 +1,7 @@
-"""The page on which the reader types: a static site with the model, run by ONNX Runtime Web."""
+"""The page on which the reader types: a static site with the model, run by ONNX Runtime Web.
+
+python -m book.play    # downloads ONNX Runtime Web for the book and its tests
+"""
 
 import base64
 import hashlib
@@ -28,11 +31,18 @@ RUNTIME_FILES = (
 FRAMES = ("explorer", "decoding_steps")
 FORMATS = {"int8": "int8-weights", "float32": "float32"}
 """Number formats of the exported graphs, by the folder's name."""
+SECONDS = 300
+"""Maximum time to download a package."""
 DATA = "@data@"
 """Placeholder for the data of a page in a frame, see `play_page/frame.js`."""
 
 
-def runtime_package(folder):
+PACKAGES = ROOT / "build/npm"
+"""Folder of packages that were downloaded."""
+MISSING = f"it needs npm, which downloads {RUNTIME}, and a network."
+
+
+def runtime_package(folder=PACKAGES):
     """Downloads ONNX Runtime Web with npm, unless the folder has it.
 
     Args:
@@ -51,7 +61,7 @@ def runtime_package(folder):
             return None
         folder.mkdir(parents=True, exist_ok=True)
         command = [npm, "pack", RUNTIME, "--silent", "--pack-destination", folder]
-        if subprocess.run(command, capture_output=True, timeout=300).returncode:
+        if subprocess.run(command, capture_output=True, timeout=SECONDS).returncode:
             return None
     digest = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode("ascii")
     if digest != RUNTIME_DIGEST:
@@ -81,7 +91,7 @@ def play_files(model, package):
         for name in RUNTIME_FILES:
             files[f"ort/{name}"] = archive.extractfile(f"package/dist/{name}").read()
     for name, weights in FORMATS.items():
-        files |= {f"model/{name}/{path}": content for path, content in _model(model, weights)}
+        files |= {f"model/{name}/{path}": content for path, content in model_files(model, weights)}
     digest = hashlib.sha256(b"".join(files[path] for path in sorted(files))).hexdigest()
     listed = sorted(path for path in files if not path.startswith("model/float32/"))
     listed = [path for path in listed if path != "service_worker.js"]
@@ -91,7 +101,7 @@ def play_files(model, package):
     return files
 
 
-def _model(model, weights):
+def model_files(model, weights):
     """Pairs of path and content of the exported model, whose parts can be switched off."""
     from aiayn_keras.export.hugging_face_files import (
         write_configuration,
@@ -145,5 +155,5 @@ def write_play(folder, model, package):
     return Path(folder)
 
 
-PACKAGES = ROOT / "build/npm"
-"""Folder of packages that were downloaded."""
+if __name__ == "__main__":
+    print(runtime_package() or f"The page to type into is left out: {MISSING}")
