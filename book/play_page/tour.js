@@ -3,7 +3,7 @@
 import { element } from "./dom.js";
 
 const STEPS = [
-  ["A sentence", "The model has learned from a quarter of a million sentences and their translations. It knows no grammar and no dictionary: only numbers that were adjusted until its translations came close. Type a sentence of your own, or keep this one.", "attention"],
+  ["A sentence", "The model has learned from 114,000 English sentences and their Spanish translations. It knows no grammar and no dictionary: only numbers that were adjusted until its translations came close. Type a sentence of your own, or keep this one.", "attention"],
   ["Pieces", "It does not read words but pieces: frequent words are one piece, rare ones several. Each piece has a number, the small one below it, and each number stands for a list of 256 numbers that the model has learned. ▁ marks a space.", "attention"],
   ["Looking around", "The encoder lets every piece look at all pieces of the sentence and mix in what it finds: this is attention. Choose “Encoder self-attention” and point at a word. The lines show where it looks, and wider ones count more.", "attention"],
   ["Many heads", "Every layer looks in several ways at once, called heads. Choose one of the small maps: some heads look at the neighbour, others at the same word, others at what belongs together.", "attention"],
