@@ -80,7 +80,7 @@ class Switches:
         return self._author.op("Or", mask, self._author.op("Not", "causal"))
 
     def keep_layer(self, layer, after, before):
-        """What a layer makes of its input, or the input where `layer_mask` leaves it out."""
+        """Chooses a layer's result, or its input where `layer_mask` leaves it out."""
         if not self._can_switch:
             return after
         return self._author.op("Where", self._element("layer_mask", layer), after, before)
@@ -90,7 +90,7 @@ class Switches:
 
 
 class Observation:
-    """What a graph shows of one attention, and what can be changed in it.
+    """The weights that a graph shows of one attention, and its switches.
 
     Args:
         author: The `OnnxAuthor` of the graph.
