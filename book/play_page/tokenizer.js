@@ -1,30 +1,31 @@
 /**
- * Wordpieces of a `tokenizer.json` as `aiayn-keras export onnx` writes it: normalization, BPE and
- * byte fallback. What the file asks for beyond that is refused by name.
+ * Wordpieces of a `tokenizer.json` as `aiayn-keras export onnx` writes it: normalization, BPE or
+ * unigram, and byte fallback. What the file asks for beyond that is refused by name.
  */
 
 const SPACE = "▁";
 const BYTE = /^<0x([0-9A-F]{2})>$/;
 const MAX_LETTERS = 20_000; // of a text; a model's positions end far below
+const UNKNOWN_PENALTY = 10; // an unknown character is so much less likely than the rarest piece
 
 export class Tokenizer {
-  #steps; #ids; #pieces; #ranks; #prepends; #byteFallback; #unknown; #ends; #special; #words = new Map();
+  #steps; #ids; #pieces = []; #split; #prepends; #byteFallback; #unknown; #ends; #special; #words = new Map();
 
   /** @param {object} json - The parsed file. */
   constructor(json) {
     const { model } = json;
-    if (model?.type !== "BPE") throw new Error(`tokenizer.json: a BPE vocabulary is needed. Received: ${model?.type}.`);
+    if (!["BPE", "Unigram"].includes(model?.type)) throw new Error(`tokenizer.json: a BPE or Unigram vocabulary is needed. Received: ${model?.type}.`);
     this.#steps = (json.normalizer?.normalizers ?? []).map(normalizationStep);
     if (json.pre_tokenizer?.type !== "Metaspace" || !json.pre_tokenizer.split) {
       throw new Error("tokenizer.json: words must be split at spaces (Metaspace).");
     }
     this.#prepends = json.pre_tokenizer.prepend_scheme === "always";
-    this.#ids = new Map(Object.entries(model.vocab));
-    this.#pieces = [];
+    const isBpe = model.type === "BPE";
+    this.#ids = new Map(isBpe ? Object.entries(model.vocab) : model.vocab.map(([piece], id) => [piece, id]));
     for (const [piece, id] of this.#ids) this.#pieces[id] = piece;
-    this.#ranks = new Map(model.merges.map((pair, rank) => [Array.isArray(pair) ? pair.join("\0") : pair.replace(" ", "\0"), rank]));
+    this.#split = isBpe ? merging(model.merges) : likeliest(model.vocab);
     this.#byteFallback = model.byte_fallback;
-    this.#unknown = this.#ids.get(model.unk_token);
+    this.#unknown = isBpe ? this.#ids.get(model.unk_token) : model.unk_id;
     this.#special = new Set((json.added_tokens ?? []).map(({ id }) => id));
     const ends = json.post_processor?.single?.filter((each) => each.SpecialToken) ?? [];
     this.#ends = ends.map(({ SpecialToken: { id } }) => this.#ids.get(id));
@@ -49,7 +50,7 @@ export class Tokenizer {
     const normalized = this.#steps.reduce((written, step) => step(written), text.replaceAll("\0", ""));
     if (!normalized) return [];
     const spaced = (this.#prepends && !normalized.startsWith(" ") ? SPACE : "") + normalized.replaceAll(" ", SPACE);
-    const ids = spaced.split(/(?=▁)/u).flatMap((word) => this.#split(word));
+    const ids = spaced.split(/(?=▁)/u).flatMap((word) => this.#idsOfWord(word));
     // Neighbouring characters that are unknown are one token.
     return ids.filter((id, index) => id !== this.#unknown || ids[index - 1] !== this.#unknown);
   }
@@ -69,22 +70,10 @@ export class Tokenizer {
     return this.#prepends ? text.replace(/^ /, "") : text;
   }
 
-  /** Ids of a word by merging the neighbours that were learned first (https://arxiv.org/abs/1508.07909). */
-  #split(word) {
+  #idsOfWord(word) {
     const known = this.#words.get(word);
     if (known) return known;
-    const parts = [...word];
-    for (;;) {
-      let best = Infinity;
-      let place = -1;
-      for (let i = 0; i + 1 < parts.length; i += 1) {
-        const rank = this.#ranks.get(`${parts[i]}\0${parts[i + 1]}`);
-        if (rank < best) [best, place] = [rank, i];
-      }
-      if (place < 0) break;
-      parts.splice(place, 2, parts[place] + parts[place + 1]);
-    }
-    const ids = parts.flatMap((part) => this.#idsOf(part));
+    const ids = this.#split([...word]).flatMap((part) => this.#idsOf(part));
     if (this.#words.size < 5_000) this.#words.set(word, ids);
     return ids;
   }
@@ -95,6 +84,44 @@ export class Tokenizer {
     return [...new TextEncoder().encode(part)].map((byte) =>
       this.#ids.get(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`));
   }
+}
+
+/** Splits a word by merging the neighbours that were learned first (https://arxiv.org/abs/1508.07909). */
+function merging(merges) {
+  const ranks = new Map(merges.map((pair, rank) => [Array.isArray(pair) ? pair.join("\0") : pair.replace(" ", "\0"), rank]));
+  return (characters) => {
+    const parts = [...characters];
+    for (;;) {
+      let best = Infinity;
+      let place = -1;
+      for (let i = 0; i + 1 < parts.length; i += 1) {
+        const rank = ranks.get(`${parts[i]}\0${parts[i + 1]}`);
+        if (rank < best) [best, place] = [rank, i];
+      }
+      if (place < 0) return parts;
+      parts.splice(place, 2, parts[place] + parts[place + 1]);
+    }
+  };
+}
+
+/** Splits a word into the pieces whose log-probabilities have the largest sum (https://arxiv.org/abs/1804.10959). */
+function likeliest(vocabulary) {
+  const scores = new Map(vocabulary);
+  const longest = vocabulary.reduce((most, [piece]) => Math.max(most, [...piece].length), 1);
+  const unknown = vocabulary.reduce((least, [, score]) => Math.min(least, score), 0) - UNKNOWN_PENALTY;
+  return (characters) => {
+    const best = [{ score: 0, start: 0 }]; // the best split of the first characters
+    for (let end = 1; end <= characters.length; end += 1) {
+      best[end] = { score: best[end - 1].score + unknown, start: end - 1 };
+      for (let start = Math.max(0, end - longest); start < end; start += 1) {
+        const score = best[start].score + (scores.get(characters.slice(start, end).join("")) ?? -Infinity);
+        if (score > best[end].score) best[end] = { score, start };
+      }
+    }
+    const parts = [];
+    for (let end = characters.length; end > 0; end = best[end].start) parts.unshift(characters.slice(best[end].start, end).join(""));
+    return parts;
+  };
 }
 
 function normalizationStep(step) {

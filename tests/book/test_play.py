@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from aiayn_keras.data.demo import generate_demo_pairs
-from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.export.hugging_face_files import write_tokenizer_json
+from aiayn_keras.models import (
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
+)
 from book import play
 from tests.browser import headless_browser, prefer_scheme, set_width
 from tests.play_in_browser import PlayPage, serving
@@ -107,14 +112,22 @@ def test_hypotheses_and_scores_are_those_of_translate(page, model):
             np.testing.assert_allclose(scores, wanted, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["demo_en_de_keras", "tatoeba_en_es_keras"])
-def test_texts_are_split_as_in_python(page, package, model, name, tmp_path):
-    """The second model has byte fallback, digits of their own and rules for what people paste."""
-    if name.startswith("tatoeba"):
-        model = TransformerSeq2SeqLM.from_preset(str(SAVED / name))
-    tokenizer = model.preprocessor.tokenizer
-    files = dict(play.model_files(model, "int8-weights"))
-    (tmp_path / "tokenizer.json").write_bytes(files["tokenizer.json"])
+@pytest.fixture
+def tokenizer(request, model):
+    """Of the demo; of the larger model, with byte fallback and rules for what people paste."""
+    if request.param == "unigram":
+        pairs = generate_demo_pairs(200, seed=1)
+        texts = [*pairs.sources, *pairs.targets]
+        return TransformerTokenizer.train(texts, 200, model_type="unigram", byte_fallback=False)
+    if request.param == "bpe":
+        return model.preprocessor.tokenizer
+    larger = str(SAVED / "tatoeba_en_es_keras")
+    return TransformerSeq2SeqLMPreprocessor.from_preset(larger).tokenizer
+
+
+@pytest.mark.parametrize("tokenizer", ["bpe", "bytes", "unigram"], indirect=True)
+def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
+    write_tokenizer_json(tmp_path / "tokenizer.json", tokenizer.proto)
     texts = [*TEXTS, *HOSTILE, *generate_demo_pairs(20, seed=5).sources]
     page.open()
     found = page.browser.execute_async_script(
@@ -126,7 +139,7 @@ def test_texts_are_split_as_in_python(page, package, model, name, tmp_path):
           done(pieces.map((ids) => [ids, tokenizer.decode(ids)]));
         }, (error) => done(String(error)));
         """,
-        files["tokenizer.json"].decode("utf-8"),
+        (tmp_path / "tokenizer.json").read_text("utf-8"),
         texts,
     )
     expected = [list(map(int, tokenizer(text.replace("\0", "")))) for text in texts]
@@ -228,12 +241,23 @@ def test_a_folder_that_is_none_is_refused_in_one_line_and_the_model_stays(page):
         ({"notes.txt": "hi"}, "The folder has no config.json"),
         ({**good, "config.json": "{"}, "config.json is not JSON"),
         (good, "The folder has no onnx/encoder_model_quantized.onnx"),
-        ({**good, **graphs}, "a BPE vocabulary is needed"),
+        ({**good, **graphs}, "a BPE or Unigram vocabulary is needed"),
         ({**good, **graphs, "tokenizer.json": tokenizer}, "The encoder is not an ONNX graph"),
     ):
         with pytest.raises(RuntimeError, match=message):
             page.open_folder({f"mine/{path}": text for path, text in files.items()})
     assert page.ask("translate", text=SENTENCE, numBeams=1, alpha=0)["text"] == before
+
+
+def test_a_folder_of_ones_own_is_chosen_and_translates(page, model, tmp_path):
+    folder = model.export(tmp_path / "mine", format="onnx", attention=True)
+    (expected,) = model.translate([SENTENCE])
+    page.open(text=SENTENCE, view="folder")
+    page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+    page.find("folder").send_keys(str(folder))
+    page.wait(lambda: page.text_of("status").startswith("Your model: 1,000 pieces"))
+    page.wait_for_translation(expected.text)
+    assert not page.find("formats").is_displayed()
 
 
 def test_once_loaded_it_works_without_the_server(browser, folder, model):
