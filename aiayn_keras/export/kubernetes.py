@@ -101,6 +101,21 @@ def image_tag(labels, loaded):
     return "-".join([*(f"{label}-{version}" for label, version in labels.items()), *others])
 
 
+def pod_flags(flags):
+    """Adds to the flags of a server that its graphs run on `CORES` threads."""
+    return [*flags, f"--tensorflow_inter_op_parallelism={CORES}"]
+
+
+def in_mebibytes(size, unit):
+    """A number of bytes as mebibytes with a unit, rounded down.
+
+    Example:
+    >>> in_mebibytes(3 << 30, "Mi")
+    '3072Mi'
+    """
+    return f"{size // _MEBIBYTE}{unit}"
+
+
 def memory_limit(notes, weight_bytes):
     """Memory limit of a pod whose cores each search a full batch of texts of maximum length.
 
@@ -144,15 +159,14 @@ def _dockerfile(name, tag, loaded, batched):
 
 
 def _deployment(name, flags, memory):
-    flags = [*flags, f"--tensorflow_inter_op_parallelism={CORES}"]
     return _render(
         "deployment.yaml",
         name=name,
         object=kubernetes_name(name),
-        flags="\n".join(f'            - "{flag}"' for flag in flags),
+        flags="\n".join(f'            - "{flag}"' for flag in pod_flags(flags)),
         cores=CORES,
-        half_memory=f"{memory // 2 // _MEBIBYTE}Mi",
-        memory=f"{memory // _MEBIBYTE}Mi",
+        half_memory=in_mebibytes(memory // 2, "Mi"),
+        memory=in_mebibytes(memory, "Mi"),
     )
 
 

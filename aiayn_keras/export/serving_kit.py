@@ -3,7 +3,14 @@
 import re
 
 from aiayn_keras.common.files import check_places, publish, writing_folder
-from aiayn_keras.export.kubernetes import FILES, FOLDER, kubernetes_files, memory_limit
+from aiayn_keras.export.kubernetes import (
+    FILES,
+    FOLDER,
+    in_mebibytes,
+    kubernetes_files,
+    memory_limit,
+    pod_flags,
+)
 from aiayn_keras.export.model_card import model_card
 from aiayn_keras.export.models_config import LABELS, ModelsConfig
 from aiayn_keras.export.preparation import render
@@ -296,11 +303,12 @@ def _texts(folder, paths, config):
     flags = server_flags(f"/models/{name}", batched)
     batching_config = _batching_config() if batched else None
     memory = _memory_limit(paths, versions, loaded)
+    memory_of_a_release = _memory_limit(paths, versions, [*loaded, loaded[-1]])
     return {
         _CONFIG: config.to_text(name),
         "batching.config": batching_config,
         MARK: render(MARK),
-        "docker-compose.yml": _docker_compose(name, flags),
+        "docker-compose.yml": _docker_compose(name, flags, memory_of_a_release),
         "README.md": model_card(name, versions, labels, loaded, flags, batched),
         **kubernetes_files(name, labels, loaded, flags, batching_config, memory),
     }
@@ -330,6 +338,8 @@ def server_flags(base_path, batched):
         # threads batches stay small, and so does the autoscaler's metric. Each empty list of texts
         # that meets batching also holds one for good.
         "--rest_api_num_threads=64",
+        # By default 30 seconds. The clients wait for 60.
+        "--rest_api_timeout_in_ms=60000",
         # By default one thread loads, and tries five times a minute apart: a broken version would
         # keep the others from loading for minutes.
         "--num_load_threads=2",
@@ -379,10 +389,12 @@ def _batching_config():
     )
 
 
-def _docker_compose(name, flags):
+def _docker_compose(name, flags, memory):
+    flags = [flag.replace("/batching.config", f"/{FOLDER}/batching.config") for flag in flags]
     return render(
         "docker-compose.yml",
         name=name,
         image=NEWEST.image,
-        flags="\n".join(f'      - "{flag}"' for flag in flags),
+        memory=in_mebibytes(memory, "m"),
+        flags="\n".join(f'      - "{flag}"' for flag in pod_flags(flags)),
     )
