@@ -55,6 +55,8 @@ def test_a_kit_has_all_its_files(exported):
         "models.config",
         "batching.config",
         "monitoring.config",
+        "prometheus_rules.yaml",
+        "grafana_dashboard.json",
         "docker-compose.yml",
         "README.md",
         "kubernetes/Dockerfile",
