@@ -87,7 +87,7 @@ def prometheus_rules(name):
     Returns:
         YAML.
     """
-    return render(RULES, name=name, pattern=_pattern(name))
+    return render(RULES, name=name, pattern=name_pattern(name))
 
 
 def grafana_dashboard(name):
@@ -148,7 +148,7 @@ def _panel(number, name, title, description, unit, legends):
 def _query(template, name):
     values = {
         "{MODEL}": f'{{model_name="{name}"}}',
-        "{PATH}": f'{{model_path=~"/models/{_pattern(name)}/.*"}}',
+        "{PATH}": f'{{model_path=~"/models/{name_pattern(name)}/.*"}}',
         "[WINDOW]": "[$__rate_interval]",
     }
     for word, value in values.items():
@@ -156,6 +156,11 @@ def _query(template, name):
     return template
 
 
-def _pattern(name):
-    """A regular expression for a model's name, whose only special character is the dot."""
+def name_pattern(name):
+    """Writes a regular expression for a model's name, whose only special character is the dot.
+
+    Example:
+    >>> name_pattern("en-de.v2")
+    'en-de[.]v2'
+    """
     return name.replace(".", "[.]")

@@ -13,7 +13,13 @@ from aiayn_keras.export.kubernetes import (
 )
 from aiayn_keras.export.model_card import model_card
 from aiayn_keras.export.models_config import LABELS, ModelsConfig
-from aiayn_keras.export.monitoring import DASHBOARD, RULES, grafana_dashboard, prometheus_rules
+from aiayn_keras.export.monitoring import (
+    DASHBOARD,
+    RULES,
+    grafana_dashboard,
+    name_pattern,
+    prometheus_rules,
+)
 from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST
 from aiayn_keras.export.serving_options import VERSION_FILE, read_notes
@@ -28,6 +34,7 @@ _NAMES = (
     MARK,
     RULES,
     DASHBOARD,
+    "nginx.conf",
     "docker-compose.yml",
     "README.md",
     *(f"{FOLDER}/{name}" for name in FILES),
@@ -313,6 +320,7 @@ def _texts(folder, paths, config):
         MARK: render(MARK),
         RULES: prometheus_rules(name),
         DASHBOARD: grafana_dashboard(name),
+        "nginx.conf": render("nginx.conf", name=name, pattern=name_pattern(name)),
         "docker-compose.yml": _docker_compose(name, flags, memory_of_a_release),
         "README.md": model_card(name, versions, labels, loaded, flags, batched),
         **kubernetes_files(name, labels, loaded, flags, batching_config, memory),

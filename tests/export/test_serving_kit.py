@@ -57,6 +57,7 @@ def test_a_kit_has_all_its_files(exported):
         "monitoring.config",
         "prometheus_rules.yaml",
         "grafana_dashboard.json",
+        "nginx.conf",
         "docker-compose.yml",
         "README.md",
         "kubernetes/Dockerfile",

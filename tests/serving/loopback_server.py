@@ -217,6 +217,8 @@ class _RestHandler(BaseHTTPRequestHandler):
         try:
             request = json.loads(body)
             by_row = "instances" in request
+            if by_row and not request["instances"]:
+                raise ValueError("No values in 'instances' array")
             inputs = _columns(request["instances"]) if by_row else request["inputs"]
             inputs = {name: _array(value) for name, value in inputs.items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
