@@ -65,6 +65,7 @@ def test_a_kit_has_all_its_files(exported):
         "kubernetes/batching.config",
         "kubernetes/deployment.yaml",
         "kubernetes/disruption_budget.yaml",
+        "kubernetes/inference_service.yaml",
         "kubernetes/kustomization.yaml",
         "kubernetes/network_policy.yaml",
         "kubernetes/prometheus_adapter.yaml",
