@@ -89,7 +89,9 @@ class RestClient(TranslationClient):
 
     def _predict(self, signature, inputs, seconds):
         try:
-            body = json.dumps({"signature_name": signature, "inputs": inputs}).encode()
+            body = json.dumps(
+                {"signature_name": signature, "inputs": inputs}, ensure_ascii=False
+            ).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"The inputs must be lists of strings or numbers: {error}.") from error
         return self._value(*self._exchange("POST", self.url, body, seconds), "outputs")
