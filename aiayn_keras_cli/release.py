@@ -14,6 +14,8 @@ _SECONDS_BETWEEN_QUESTIONS = 1.0
 _SECONDS_OF_A_QUESTION = 10.0
 _TEXT = "1, 2, 3."
 """A text that any version must be able to answer before it gets a label."""
+_NOT_KNOWN_YET = ("HTTP 404", "HTTP 503", "Unrecognized servable version label")
+"""Parts of errors about a version that is not loaded, or a label that was never in use."""
 _MEBIBYTE = 1 << 20
 
 
@@ -91,7 +93,7 @@ def _ask(client):
     try:
         return client.version_states()
     except (RequestRefusedError, ServerUnavailableError) as error:
-        if "HTTP 404" in str(error) or "HTTP 503" in str(error):
+        if any(sign in str(error) for sign in _NOT_KNOWN_YET):
             return {}
         raise
 

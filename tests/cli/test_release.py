@@ -36,6 +36,8 @@ class LoadingDouble:
         self.labels, versions = labels_and_versions(kit)
         self.states = dict.fromkeys(versions, "AVAILABLE")
         self.refused, self.failed_requests = 0, 0
+        self.num_unknown = 0
+        """Number of questions about a label that is not known yet."""
         self._is_over = threading.Event()
 
     def __enter__(self):
@@ -43,7 +45,7 @@ class LoadingDouble:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                self.send(404, double.status(self.path))
+                self.send(400, double.status(self.path))
 
             def do_POST(self):
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -88,7 +90,8 @@ class LoadingDouble:
         states = self.states
         if label is not None:
             version = self.labels.get(label)
-            if version is None:
+            if version is None or self.num_unknown:
+                self.num_unknown = max(0, self.num_unknown - 1)
                 return {"error": f"Unrecognized servable version label: {label}"}
             states = {version: self.states[version]}
         rows = [{"version": str(v), "state": state, "status": {}} for v, state in states.items()]
@@ -161,6 +164,15 @@ def test_a_broken_version_gets_no_label(kit, note_version):  # noqa: F811
         assert_one_clear_line_at_the_end(result, "could not load version 2 of small")
     assert dict(models_config(kit).version_labels) == {"stable": 1, "canary": 1}
     assert server.failed_requests == 0
+
+
+def test_a_label_that_the_server_does_not_know_yet_is_waited_for(kit, note_version):  # noqa: F811
+    with LoadingDouble(kit) as server:
+        export_another(kit, note_version)
+        server.num_unknown = 1
+        result = run("release", kit, "canary", 2, "--url", server.url)
+    assert result.exit_code == 0, result.output
+    assert "Waiting for canary as version 2: not loaded yet" in result.stderr
 
 
 def test_a_version_that_answers_nothing_gets_no_label(kit, note_version):  # noqa: F811
