@@ -128,6 +128,11 @@ class ServedModel:
             )
         if self.is_batched:
             _check_batch(inputs, specs)
+        else:
+            inputs = {
+                key: value.reshape(-1) if specs[key].shape.rank == 1 else value
+                for key, value in inputs.items()
+            }
         try:
             outputs = function(
                 **{key: tf.constant(value, specs[key].dtype) for key, value in inputs.items()}
