@@ -64,7 +64,7 @@ _DOCUMENT_CHARACTERS = 10_000
     type=click.IntRange(min=1, max=10_000),
     default=64,
     show_default=True,
-    help="Maximum number of lines in a request.",
+    help="Maximum number of lines in a request. A server that makes batches refuses more than 64.",
 )
 def request(url, model, input_file, n_best, document, as_json, **options):
     """Translate lines on a server.
