@@ -60,7 +60,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo release-demo release-tatoeba test test-all test-backends test-jax test-torch test-engines environment test-without-tensorflow tpu-environment tutorials notebooks book mutants lint format clean
+.PHONY: help install demo release-demo release-tatoeba test test-all test-backends test-jax test-torch test-engines environment test-without-tensorflow tpu-environment tutorials notebooks book play play-runtime mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -144,6 +144,13 @@ book: $(INSTALLED_BOOK) ## Build lessons, how-to pages and reference as a web si
 	KERAS_BACKEND=tensorflow $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky \
 		--conf-dir book --doctree-dir build/book/doctrees build/book/source build/book/html
 	$(BIN)/python -m book.links build/book/html
+
+play-runtime: $(INSTALLED_BOOK) ## Download ONNX Runtime Web by npm, which the page to type into and its tests need
+	$(BIN)/python -m book.play
+
+play: book ## Build the book and serve it; its page to type into is http://127.0.0.1:8000/play/
+	@echo "Type a sentence: http://127.0.0.1:8000/play/"
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/book/html 8000
 
 mutants: $(INSTALLED_DEV) ## Make a sample of MUTANTS mistakes in a copy of the numerical core and see which test notices
 	$(BIN)/python -m tests.mutants --sample $(MUTANTS)

@@ -219,12 +219,18 @@ def hf_marian(model_folder, output, name, license):
 @_NAME
 @click.option(
     "--weights",
-    type=click.Choice(["float32", "int8"]),
+    type=click.Choice(["float32", "int8", "int8-weights"]),
     default="float32",
     show_default=True,
-    help="Number format of matrices; int8 quarters them, and sums are computed in integers.",
+    help="Number format of matrices; int8 quarters them, and sums are computed in integers; with "
+    "int8-weights only the files are smaller, and translations closer to float32.",
 )
-def onnx(model_folder, output, name, weights):
+@click.option(
+    "--attention",
+    is_flag=True,
+    help="The graphs also return the attention weights of every layer and head.",
+)
+def onnx(model_folder, output, name, weights, attention):
     """Write a folder for ONNX Runtime and transformers.js.
 
     Encoder and decoder of the model in DIR become ONNX graphs, which run in Python and in
@@ -233,7 +239,7 @@ def onnx(model_folder, output, name, weights):
     from aiayn_keras.export import export_onnx
 
     path = _destination(model_folder, output, name)
-    click.echo(export_onnx(load_model(model_folder), path, weights))
+    click.echo(export_onnx(load_model(model_folder), path, weights, attention))
 
 
 @click.command(cls=KerasCommand)

@@ -46,6 +46,22 @@ takes seconds to import; a test holds both equal. An option whose default is a f
 _FLAGS = {"num_return_sequences": "--n-best"}
 _MAX_CONSTRAINT_BYTES = 1 << 26
 
+
+class VersionOr(click.IntRange):
+    """A version's number, or a word.
+
+    Args:
+        word: What stands for a version.
+    """
+
+    def __init__(self, word):
+        super().__init__(min=1, max=2**62)
+        self._word = word
+
+    def convert(self, value, param, ctx):
+        return value if value == self._word else super().convert(value, param, ctx)
+
+
 BATCH_SIZE = click.option(
     "--batch-size",
     type=click.IntRange(min=1, max=1 << 20),

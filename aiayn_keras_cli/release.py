@@ -5,18 +5,24 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras_cli.options import LocalPath
+from aiayn_keras_cli.options import LocalPath, VersionOr
 from aiayn_keras_cli.running import quiet_start
 
 _LABELS = ("stable", "canary")
+_BACK = "back"
 _SECONDS_BETWEEN_QUESTIONS = 1.0
 _SECONDS_OF_A_QUESTION = 10.0
+_TEXT = "Hello."
+"""A text that a version has to translate, whatever its languages, before it gets a label."""
+_NOT_KNOWN_YET = ("HTTP 404", "HTTP 502", "HTTP 503", "Unrecognized servable version label")
+"""Parts of errors about a version that is not loaded, or a label that was never in use."""
+_MEBIBYTE = 1 << 20
 
 
 @click.command()
 @click.argument("kit", type=LocalPath(file_okay=False))
 @click.argument("label", required=False, type=click.Choice(_LABELS))
-@click.argument("version", required=False, type=click.IntRange(min=1, max=2**62))
+@click.argument("version", required=False, type=VersionOr(_BACK))
 @click.option(
     "--url",
     help="REST address of the server that runs the kit, such as http://127.0.0.1:8501. The label "
@@ -34,43 +40,41 @@ def release(kit, label, version, url, deadline):
 
     KIT is the folder of a model for TensorFlow Serving. Without LABEL and VERSION, its versions and
     labels are printed. With them, LABEL (stable or canary) moves to VERSION in models.config, which
-    the server reads every minute, and in the files that repeat it. The version that had the label
-    stays loaded until the next export, so the same command with its number takes the step back.
+    the server reads every minute, and in the files that repeat it. VERSION is a number, or back for
+    the version that had the label before; that one stays loaded until the next export.
 
     A running server refuses to move a label to a version that it has not loaded: give --url, and
-    the label moves at the right moment.
+    the label moves at the right moment, if the version answers.
     """
     kit = Path(kit)
     with quiet_start():
-        from aiayn_keras.export.serving_kit import list_version, move_label, read_labels
+        from aiayn_keras.export.serving_kit import list_version, move_label, version_before
         from aiayn_keras.serving import RestClient
+
     if label is None:
-        states = {}
-        if url is not None:
-            states = _ask(_client(RestClient, url, kit, None))
-        _print_versions(kit, read_labels(kit), states)
+        _print_versions(kit, _ask(_client(RestClient, url, kit, label=None)) if url else {})
         return
     if version is None:
-        raise click.UsageError(f"Name the version that gets the label {label}.")
+        raise click.UsageError(f"Name the version that gets the label {label}, or {_BACK}.")
+    if version == _BACK:
+        version = version_before(kit, label)
     # Checked before anything is written.
-    clients = [_client(RestClient, url, kit, each) for each in (None, label)] if url else []
+    server, labelled, asked = (
+        _client(RestClient, url, kit, **options) if url else None
+        for options in ({"label": None}, {"label": label}, {"version": version})
+    )
     if list_version(kit, version):
         click.echo(f"models.config lists version {version} now.", err=True)
-    if clients:
-        _wait(
-            lambda: _state(_ask(clients[0]), version),
-            f"version {version} of {kit.resolve().name}",
-            deadline,
-        )
+    if url:
+        name = f"version {version} of {kit.resolve().name}"
+        _wait(lambda: _state(_ask(server), version), name, deadline)
+        asked.translate([_TEXT])
     before = move_label(kit, label, version)
-    if clients:
-        _wait(
-            lambda: _state(_ask(clients[1]), version),
-            f"{label} as version {version}",
-            deadline,
-        )
+    if url:
+        name = f"{label} as version {version}"
+        _wait(lambda: _state(_ask(labelled), version), name, deadline)
     click.echo(f"{label} is version {version} now; it was version {before}.")
-    if not clients:
+    if not url:
         click.echo(
             "A running server takes this over within a minute if it has loaded the version; on "
             "Kubernetes, build and apply again as the kit's README says.",
@@ -78,8 +82,8 @@ def release(kit, label, version, url, deadline):
         )
 
 
-def _client(client_class, url, kit, label):
-    return client_class(url, kit.resolve().name, label=label, deadline=_SECONDS_OF_A_QUESTION)
+def _client(client_class, url, kit, **options):
+    return client_class(url, kit.resolve().name, deadline=_SECONDS_OF_A_QUESTION, **options)
 
 
 def _ask(client):
@@ -89,7 +93,7 @@ def _ask(client):
     try:
         return client.version_states()
     except (RequestRefusedError, ServerUnavailableError) as error:
-        if "HTTP 404" in str(error) or "HTTP 503" in str(error):
+        if any(sign in str(error) for sign in _NOT_KNOWN_YET):
             return {}
         raise
 
@@ -117,9 +121,17 @@ def _wait(state, what, deadline):
         time.sleep(_SECONDS_BETWEEN_QUESTIONS)
 
 
-def _print_versions(kit, labels, states):
+def _print_versions(kit, states):
+    from aiayn_keras.export.serving_kit import memory_needed, read_labels
+
+    labels = read_labels(kit)
     numbers = {int(path.name) for path in kit.iterdir() if path.name.isdecimal()}
     for number in sorted(numbers | {*states}):
         words = [str(number), *(label for label in _LABELS if labels[label] == number)]
         words += [states[number]] if number in states else []
         click.echo("\t".join(words))
+    click.echo(
+        f"A server of two cores with the versions of models.config needs up to "
+        f"{memory_needed(kit) // _MEBIBYTE:,} MiB.",
+        err=True,
+    )

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import click
 
-from aiayn_keras_cli.options import LocalPath
+from aiayn_keras_cli.options import LocalPath, VersionOr
 from aiayn_keras_cli.running import quiet_start
 from aiayn_keras_cli.streams import (
     DOCUMENT,
@@ -20,16 +20,6 @@ _DOCUMENT_CHARACTERS = 10_000
 """Number of characters at which a request for a piece of a document ends."""
 
 
-class _Version(click.IntRange):
-    """A version's number, or the word `newest`."""
-
-    def __init__(self):
-        super().__init__(min=1, max=2**63 - 1)
-
-    def convert(self, value, param, ctx):
-        return value if value == NEWEST else super().convert(value, param, ctx)
-
-
 @click.command()
 @click.argument("url")
 @click.argument("model")
@@ -41,7 +31,7 @@ class _Version(click.IntRange):
 )
 @click.option(
     "--version",
-    type=_Version(),
+    type=VersionOr(NEWEST),
     help="Number of a version, or newest for the newest that is loaded. Default: see --label.",
 )
 @click.option("--label", help="Label of a version, such as canary. Default: stable.")
@@ -74,7 +64,7 @@ class _Version(click.IntRange):
     type=click.IntRange(min=1, max=10_000),
     default=64,
     show_default=True,
-    help="Maximum number of lines in a request.",
+    help="Maximum number of lines in a request. A server that makes batches refuses more than 64.",
 )
 def request(url, model, input_file, n_best, document, as_json, **options):
     """Translate lines on a server.

@@ -98,6 +98,7 @@ def _open_model_folder(folder, options):
         max_hypotheses=translator.max_hypotheses,
         explores_any=translator.explores_any,
         shows_steps=translator.shows_steps,
+        takes_documents=translator.takes_documents,
     )
     return translator, facts
 
@@ -119,6 +120,7 @@ def _open_kit(folder, version, trust):
         max_hypotheses=translator.max_hypotheses,
         explores_any=translator.explores_any,
         shows_steps=translator.shows_steps,
+        takes_documents=translator.takes_documents,
     )
     return translator, facts
 

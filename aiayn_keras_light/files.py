@@ -81,7 +81,8 @@ def new_folder(path):
     """Provides a temporary folder, which is moved to `path` if the block ends without an error.
 
     Args:
-        path: Folder to create, along with any missing parent folders.
+        path: Folder to create, along with any missing parent folders. After an error, parents that
+            were created are gone again unless something else is in them.
 
     Yields:
         `pathlib.Path` with the same name, alone in a temporary parent folder.
@@ -91,8 +92,7 @@ def new_folder(path):
     """
     path = Path(path)
     check_is_new(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with writing_folder(path.parent) as parent:
+    with _parents_of(path), writing_folder(path.parent) as parent:
         folder = parent / path.name
         folder.mkdir()
         yield folder
@@ -105,6 +105,20 @@ def new_folder(path):
             check_is_new(path)  # it may have been created in the meantime
             raise
         _flush(path.parent)
+
+
+@contextlib.contextmanager
+def _parents_of(path):
+    """Creates the missing parents of a path, and deletes them after an error if they are empty."""
+    missing = [parent for parent in path.parents if not parent.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for parent in missing:  # the deepest first
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+        raise
 
 
 @contextlib.contextmanager

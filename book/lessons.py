@@ -1,6 +1,7 @@
 """A notebook as the book shows it: stored outputs, set-up and solutions folded."""
 
 import re
+from pathlib import Path
 
 import nbformat
 
@@ -9,8 +10,24 @@ from book.sources import ROOT
 
 BADGE = re.compile(r"\[!\[Open in Colab\]\([^)]*\)\]\(([^)]*)\)")
 
+LIVE = {
+    "00": ("attention", "look at the attention in a sentence of your own"),
+    "01": ("attention", "see the pieces of a sentence of your own"),
+    "03": ("search", "change the divisor of the scores in a sentence of your own"),
+    "04": ("change", "switch the causal mask off"),
+    "05": ("attention", "see what each head looks at in a sentence of your own"),
+    "06": ("change", "leave out layers, heads or positions of a trained model"),
+    "08": ("search", "watch the beams in a sentence of your own"),
+    "09": ("search", "watch the cache fill for a sentence of your own"),
+}
+"""Views of the page on which the reader types, by lesson, and what to do there."""
+LINK = (
+    'Live, in this browser: <a href="../play/index.html#view={view}&amp;text='
+    'The+old+man+bought+a+red+car+last+week.">{deed}</a>.'
+)
 
-def lesson(path, staged):
+
+def lesson(path, staged, has_play=False):
     """The notebook as a text, in JSON.
 
     Cells with the tag `solution`, and all code of `tutorials/solutions`, are folded; so is the cell
@@ -19,6 +36,7 @@ def lesson(path, staged):
     Args:
         path: The notebook's path in the repository.
         staged: Set of the paths in the book.
+        has_play: Whether the book has the page on which the reader types; some lessons link to it.
     """
     notebook = nbformat.read(ROOT / path, as_version=4)
     for cell in notebook.cells:
@@ -28,4 +46,8 @@ def lesson(path, staged):
         tags = cell.metadata.get("tags", [])
         if "colab" in tags or "solution" in tags or path.startswith("tutorials/solutions/"):
             cell.metadata["tags"] = [*tags, "hide-cell" if cell.get("outputs") else "hide-input"]
+    number = Path(path).name[:2]
+    if has_play and number in LIVE and path.startswith("tutorials/" + number):
+        view, deed = LIVE[number]
+        notebook.cells[0].source += f"\n\n{LINK.format(view=view, deed=deed)}"
     return nbformat.writes(notebook)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from book import play
 from book.sources import ROOT
 
 MODEL = ROOT / "saved_models/tatoeba_en_es_keras"
@@ -66,12 +67,33 @@ LIVE_PAGES = (
 )
 
 
-def live_files():
-    """Texts by file: the book's page, and the pages that it shows in frames."""
+TYPE = f"""<p><a class="sd-btn sd-btn-primary" href="{play.FOLDER}/index.html">
+Type a sentence of your own</a></p>
+
+The model runs in your browser: see its pieces, its attention and its search, write on piece by
+piece, let it judge your own translation, and switch parts of it off.
+"""
+LEFT_OUT = (
+    "The page on which you type a sentence of your own is not in this copy of the book: it was "
+    "built without npm, which brings ONNX Runtime Web.\n"
+)
+
+
+def load_model():
+    """The model that the pages show."""
     from aiayn_keras import TransformerSeq2SeqLM
 
-    model = TransformerSeq2SeqLM.from_preset(str(MODEL))
-    files, parts = {}, ["# Play\n", "These pages run in your browser and load nothing else.\n"]
+    return TransformerSeq2SeqLM.from_preset(str(MODEL))
+
+
+def live_files(model, has_play):
+    """Texts by file: the book's page, and the pages that it shows in frames.
+
+    Args:
+        model: A `TransformerSeq2SeqLM`.
+        has_play: Whether the book has the page on which the reader types.
+    """
+    files, parts = {}, ["# Play\n", TYPE if has_play else LEFT_OUT]
     for live in LIVE_PAGES:
         made = live.make(model)
         files[f"extra/{FOLDER}/{live.file}"] = made.page

@@ -1,8 +1,9 @@
 """Writes all pages of the book into one folder, where the links between them work."""
 
+import sys
 from pathlib import Path
 
-from book import api, live
+from book import api, live, play
 from book.lessons import lesson
 from book.links import lead_out
 from book.sources import (
@@ -21,14 +22,18 @@ REPOSITORY = "{{repository}}"
 """Placeholder for the repository's address in the book's own pages."""
 
 
-def text_pages():
-    """Dictionary of the text pages and lessons in the book: path to text."""
+def text_pages(has_play=True):
+    """Dictionary of the text pages and lessons in the book: path to text.
+
+    Args:
+        has_play: Whether lessons link to the page on which the reader types.
+    """
     shared, solutions = shared_files(), found(SOLUTIONS)
     files = [path for path in shared if not path.endswith(".png")]
     staged = {*shared, *OWN_PAGES, *([LIST_OF_SOLUTIONS] if solutions else [])}
     staged |= {"play.md", "api/index.md"}
     texts = {
-        path: lesson(path, staged)
+        path: lesson(path, staged, has_play)
         if path.endswith(".ipynb")
         else lead_out((ROOT / path).read_text("utf-8"), path, staged)
         for path in files
@@ -57,8 +62,16 @@ def contents(files, hidden=True):
 
 def stage(folder):
     """Makes a folder hold the book's sources and nothing else; unchanged files stay untouched."""
-    texts = {**text_pages(), **api.pages(), **live.live_files()}
+    package = play.runtime_package()
+    has_play = package is not None
+    model = live.load_model()
+    texts = {**text_pages(has_play), **api.pages(), **live.live_files(model, has_play)}
     files = {path: text.encode() for path, text in texts.items()}
+    if has_play:
+        for path, content in play.play_files(model, package).items():
+            files[f"extra/{play.FOLDER}/{path}"] = content
+    else:
+        print(f"The book is built without its page to type into: {play.MISSING}", file=sys.stderr)
     files |= {path: (ROOT / path).read_bytes() for path in found("docs/*.png")}
     for path in folder.rglob("*"):
         if path.is_file() and path.relative_to(folder).as_posix() not in files:

@@ -50,6 +50,7 @@ NOT_RUN = {
     "pip": "needs the network",
     "python -m benchmarks": "minutes for each; tests/benchmarks runs small ones",
     "python -m experiments": "hours for each; tests/experiments runs their parts",
+    "sudo": "needs root; tests/serving/test_nginx.py runs nginx",
     "source": "the tests run in their own environment",
 }
 """Commands that are recorded instead, and the reasons. Those of `aiayn-keras` are still parsed."""

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import re
+import textwrap
 
 from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST
@@ -18,6 +19,7 @@ FILES = (
     "service.yaml",
     "disruption_budget.yaml",
     "network_policy.yaml",
+    "inference_service.yaml",
 )
 """Names of its files, of which two are only there if the server batches requests."""
 
@@ -29,6 +31,9 @@ By itself the server has a thread, and a batch in memory, for every core of its 
 
 _PREFIX = "serving-"
 _MAX_NAME = 63
+_MAX_KSERVE_NAME = 40
+"""KServe appends `-predictor`, and in host names the namespace."""
+
 _HASH_DIGITS = 8
 
 _MEBIBYTE = 1 << 20
@@ -56,6 +61,7 @@ def kubernetes_files(name, labels, loaded, flags, batching_config, memory):
         "Dockerfile": _dockerfile(name, tag, loaded, batched),
         "kustomization.yaml": _render("kustomization.yaml", object=object_name, tag=tag),
         "deployment.yaml": _deployment(name, flags, memory),
+        "inference_service.yaml": _inference_service(name, tag, flags, memory),
         "autoscaler.yaml": _autoscaler(object_name, batched),
         "batching.config": None,
         "prometheus_adapter.yaml": None,
@@ -68,8 +74,8 @@ def kubernetes_files(name, labels, loaded, flags, batching_config, memory):
     return {f"{FOLDER}/{file_name}": text for file_name, text in texts.items()}
 
 
-def kubernetes_name(name):
-    """The name of a model's objects and image: at most 63 small letters, digits and `-`.
+def kubernetes_name(name, max_length=_MAX_NAME):
+    """The name of a model's objects and image: a limited number of small letters, digits and `-`.
 
     A model's name that has anything else, or is too long, gets a hash at its end, so that no two
     models share an object.
@@ -81,11 +87,11 @@ def kubernetes_name(name):
     'serving-tatoeba-en-es-3b3b4f3b'
     """
     full_name = f"{_PREFIX}{name}"
-    if len(full_name) <= _MAX_NAME and re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
+    if len(full_name) <= max_length and re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
         return full_name
     ending = f"-{hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]}"
     similar = f"{_PREFIX}{re.sub('[^a-z0-9]+', '-', name.lower())}"
-    return similar[: _MAX_NAME - len(ending)].rstrip("-") + ending
+    return similar[: max_length - len(ending)].rstrip("-") + ending
 
 
 def image_tag(labels, loaded):
@@ -99,6 +105,21 @@ def image_tag(labels, loaded):
     """
     others = [f"and-{version}" for version in loaded if version not in labels.values()]
     return "-".join([*(f"{label}-{version}" for label, version in labels.items()), *others])
+
+
+def pod_flags(flags):
+    """Adds to the flags of a server that its graphs run on `CORES` threads."""
+    return [*flags, f"--tensorflow_inter_op_parallelism={CORES}"]
+
+
+def in_mebibytes(size, unit):
+    """A number of bytes as mebibytes with a unit, rounded down.
+
+    Example:
+    >>> in_mebibytes(3 << 30, "Mi")
+    '3072Mi'
+    """
+    return f"{size // _MEBIBYTE}{unit}"
 
 
 def memory_limit(notes, weight_bytes):
@@ -144,16 +165,33 @@ def _dockerfile(name, tag, loaded, batched):
 
 
 def _deployment(name, flags, memory):
-    flags = [*flags, f"--tensorflow_inter_op_parallelism={CORES}"]
+    object_name = kubernetes_name(name)
+    pod = _pod(name, "serving", object_name, flags, memory)
+    return _render("deployment.yaml", object=object_name, pod=textwrap.indent(pod, " " * 6))
+
+
+def _inference_service(name, tag, flags, memory):
+    image = f"{kubernetes_name(name)}:{tag}"
     return _render(
-        "deployment.yaml",
-        name=name,
-        object=kubernetes_name(name),
-        flags="\n".join(f'            - "{flag}"' for flag in flags),
-        cores=CORES,
-        half_memory=f"{memory // 2 // _MEBIBYTE}Mi",
-        memory=f"{memory // _MEBIBYTE}Mi",
+        "inference_service.yaml",
+        short_object=kubernetes_name(name, _MAX_KSERVE_NAME),
+        # KServe knows the container that answers by this name.
+        pod=textwrap.indent(_pod(name, "kserve-container", image, flags, memory), " " * 4),
     )
+
+
+def _pod(name, container, image, flags, memory):
+    """The specification of a pod, not indented, without the last line's end."""
+    return _render(
+        "pod.yaml",
+        name=name,
+        container=container,
+        image=image,
+        flags="\n".join(f'      - "{flag}"' for flag in pod_flags(flags)),
+        cores=CORES,
+        half_memory=in_mebibytes(memory // 2, "Mi"),
+        memory=in_mebibytes(memory, "Mi"),
+    ).rstrip()
 
 
 def _autoscaler(object_name, batched):

@@ -15,7 +15,8 @@ from aiayn_keras.export.hugging_face_files import (
     write_configuration,
     write_tokenizers,
 )
-from aiayn_keras.export.onnx_author import OnnxAuthor
+from aiayn_keras.export.onnx_author import BOOL, FLOAT, INT64, OnnxAuthor
+from aiayn_keras.export.onnx_switches import Switches
 from aiayn_keras.export.preparation import (
     check_has_tokenizer,
     check_known_parts,
@@ -28,7 +29,7 @@ from aiayn_keras.layers import decoder_layer, encoder_layer
 from aiayn_keras.layers.attention import MASKED_SCORE
 from aiayn_keras_light.files import check_is_new, check_is_utf8, new_folder
 
-SUFFIXES = {"float32": "", "int8": "_quantized"}
+SUFFIXES = {"float32": "", "int8": "_quantized", "int8-weights": "_quantized"}
 """Ends of the files' names by the number format of matrices, as transformers.js has them."""
 
 
@@ -64,7 +65,7 @@ def _check_activation(function):
         )
 
 
-def embed(author, tokens, positions, table):
+def embed(author, tokens, positions, table, switches):
     """`√d_model · embedding + position` (paper 3.4, 3.5).
 
     Args:
@@ -72,10 +73,12 @@ def embed(author, tokens, positions, table):
         tokens: Embeddings `(B, T, D)`.
         positions: Positions `(B, T)` or `(T,)`.
         table: Encodings of all positions, an array or variable.
+        switches: The `Switches` of the graph.
     """
     table = float32_array(table)
     scaled = author.op("Mul", tokens, np.float32(math.sqrt(table.shape[-1])))
-    return author.op("Add", scaled, author.op("Gather", author.weight(table), positions, axis=0))
+    encodings = author.op("Gather", author.weight(table), positions, axis=0)
+    return author.op("Add", scaled, switches.scale_positions(encodings))
 
 
 def project(author, x, *layers):
@@ -91,7 +94,7 @@ def project(author, x, *layers):
     return author.op("Split", x, sizes, outputs=len(layers), axis=-1)
 
 
-def attend(author, attention, query, key, value, mask):
+def attend(author, attention, query, key, value, mask, observe):
     """`softmax(Q Kᵀ / √d_k) V` of all heads, joined and projected (paper 3.2).
 
     Args:
@@ -101,12 +104,14 @@ def attend(author, attention, query, key, value, mask):
         key: Keys `(B, H, S, K)`.
         value: Values `(B, H, S, K_v)`.
         mask: Boolean tensor that broadcasts to `(B, H, T, S)`.
+        observe: The `Observation` of this attention.
     """
     query = author.op("Mul", query, np.float32(1.0 / math.sqrt(attention.key_dim)))
     query = _split_heads(author, query, attention.num_heads, attention.key_dim)
     scores = author.op("MatMul", query, author.op("Transpose", key, perm=[0, 1, 3, 2]))
-    scores = author.op("Where", mask, scores, np.float32(MASKED_SCORE))
-    x = author.op("MatMul", author.op("Softmax", scores, axis=-1), value)
+    scores = author.op("Where", mask, observe.scores(scores), np.float32(MASKED_SCORE))
+    weights = observe.weights(author.op("Softmax", scores, axis=-1))
+    x = author.op("MatMul", weights, value)
     x = author.op("Transpose", x, perm=[0, 2, 1, 3])
     x = author.op("Reshape", x, np.array([0, 0, attention.num_heads * attention.value_dim]))
     return project(author, x, attention.output_dense)
@@ -170,59 +175,64 @@ class _OnnxBlock:
         return x if layer.normalize_first else normalize(author, x, norm)
 
 
-_FLOAT, _INT64, BOOL = 1, 7, 9
-"""ONNX's numbers of its number formats."""
-
 BATCH, SOURCE, TARGET = "batch_size", "encoder_sequence_length", "decoder_sequence_length"
 _PAST, _PRESENT = "past_decoder_sequence_length", "present_decoder_sequence_length"
 
 
-def _write_encoder(backbone, path, quantized=False):
+def _write_encoder(backbone, path, number_format, observes, can_switch):
     """Writes the encoder: token ids and padding mask `(B, S)` to memory `(B, S, D)`.
 
     Args:
         backbone: A `TransformerBackbone`.
         path: The file.
-        quantized: Whether matrices are int8.
+        number_format: Number format of matrices, see `OnnxAuthor`.
+        observes: Whether the attention weights are results of the graph.
+        can_switch: Whether parts of the model can be switched off, see `Switches`.
     """
-    author = OnnxAuthor(quantized)
+    author = OnnxAuthor(number_format)
+    switches = Switches(author, "encoder", backbone, observes, can_switch)
     embeddings = author.matrix(float32_array(backbone.token_embedding.matrix()), axis=0)
     counts = author.op("CumSum", "attention_mask", np.array(1))
     positions = author.op("Max", author.op("Sub", counts, np.array(1)), np.array(0))
     tokens = author.rows(embeddings, "input_ids")
-    x = embed(author, tokens, positions, backbone.encoder_embedding.table)
+    x = embed(author, tokens, positions, backbone.encoder_embedding.table, switches)
     mask = _memory_mask(author, "attention_mask")
-    for block in backbone.encoder_blocks:
+    for layer, block in enumerate(backbone.encoder_blocks):
 
-        def attend_to_self(y, attention=block.self_attention):
+        def attend_to_self(y, attention=block.self_attention, layer=layer):
             query, *key_value = _project_self(author, attention, y)
-            return attend(author, attention, query, *key_value, mask)
+            observe = switches.observation("encoder", layer, (SOURCE, SOURCE))
+            return attend(author, attention, query, *key_value, mask, observe)
 
-        x = encoder_layer(_OnnxBlock(author, block), x, attend_to_self)
+        y = encoder_layer(_OnnxBlock(author, block), x, attend_to_self)
+        x = switches.keep_layer(layer, y, x)
     if backbone.encoder_norm is not None:
         x = normalize(author, x, backbone.encoder_norm)
     author.rename(x, "last_hidden_state")
-    author.write(
-        path,
-        {name: (_INT64, [BATCH, SOURCE]) for name in ("input_ids", "attention_mask")},
-        {"last_hidden_state": (_FLOAT, [BATCH, SOURCE, backbone.hidden_dim])},
-    )
+    inputs = {name: (INT64, [BATCH, SOURCE]) for name in ("input_ids", "attention_mask")}
+    outputs = {"last_hidden_state": (FLOAT, [BATCH, SOURCE, backbone.hidden_dim])}
+    author.write(path, inputs | switches.inputs, outputs | switches.outputs)
 
 
-def _write_decoder(backbone, path, quantized=False):
+def _write_decoder(backbone, path, number_format, observes, can_switch):
     """Writes the decoder: new tokens `(B, T)` to logits `(B, T, V)`, with the cache.
 
     Args:
         backbone: A `TransformerBackbone`.
         path: The file.
-        quantized: Whether matrices are int8.
+        number_format: Number format of matrices, see `OnnxAuthor`.
+        observes: Whether the attention weights are results of the graph.
+        can_switch: Whether parts of the model can be switched off, see `Switches`.
     """
-    author = OnnxAuthor(quantized)
+    author = OnnxAuthor(number_format)
+    switches = Switches(author, "decoder", backbone, observes, can_switch)
     lookup, output = _embedding_matrices(author, backbone.token_embedding)
     positions, self_mask = _positions_and_mask(author)
+    self_mask = switches.causal_mask(self_mask)
     memory_mask = _memory_mask(author, "encoder_attention_mask")
     memory = _project_memory(author, backbone)
-    x = embed(author, lookup("input_ids"), positions, backbone.decoder_embedding.table)
+    tokens = lookup("input_ids")
+    x = embed(author, tokens, positions, backbone.decoder_embedding.table, switches)
     for layer, block in enumerate(backbone.decoder_blocks):
 
         def attend_to_self(y, attention=block.self_attention, layer=layer):
@@ -231,19 +241,23 @@ def _write_decoder(backbone, path, quantized=False):
                 past = f"past_key_values.{layer}.decoder.{part}"
                 key_value[i] = author.op("Concat", past, key_value[i], axis=2)
                 author.rename(key_value[i], f"present.{layer}.decoder.{part}")
-            return attend(author, attention, query, *key_value, self_mask)
+            observe = switches.observation("decoder", layer, (TARGET, _PRESENT))
+            return attend(author, attention, query, *key_value, self_mask, observe)
 
         def attend_to_memory(y, attention=block.cross_attention, layer=layer):
             query = project(author, y, attention.query_dense)
-            return attend(author, attention, query, *memory[layer], memory_mask)
+            observe = switches.observation("cross", layer, (TARGET, SOURCE))
+            return attend(author, attention, query, *memory[layer], memory_mask, observe)
 
-        x = decoder_layer(_OnnxBlock(author, block), x, attend_to_self, attend_to_memory)
+        y = decoder_layer(_OnnxBlock(author, block), x, attend_to_self, attend_to_memory)
+        x = switches.keep_layer(layer, y, x)
     if backbone.decoder_norm is not None:
         x = normalize(author, x, backbone.decoder_norm)
     bias = backbone.token_embedding.logits_bias
     bias = None if bias is None else float32_array(bias)
     author.rename(author.product(x, output, bias), "logits")
-    author.write(path, *_decoder_ends(backbone))
+    inputs, outputs = _decoder_ends(backbone)
+    author.write(path, inputs | switches.inputs, outputs | switches.outputs)
 
 
 def _embedding_matrices(author, layer):
@@ -309,35 +323,40 @@ def _project_memory(author, backbone):
 def _decoder_ends(backbone):
     """The decoder's inputs and results, with their number formats and shapes."""
     inputs = {
-        "input_ids": (_INT64, [BATCH, TARGET]),
-        "encoder_attention_mask": (_INT64, [BATCH, SOURCE]),
-        "encoder_hidden_states": (_FLOAT, [BATCH, SOURCE, backbone.hidden_dim]),
+        "input_ids": (INT64, [BATCH, TARGET]),
+        "encoder_attention_mask": (INT64, [BATCH, SOURCE]),
+        "encoder_hidden_states": (FLOAT, [BATCH, SOURCE, backbone.hidden_dim]),
     }
-    outputs = {"logits": (_FLOAT, [BATCH, TARGET, backbone.vocabulary_size])}
+    outputs = {"logits": (FLOAT, [BATCH, TARGET, backbone.vocabulary_size])}
     for layer in range(backbone.num_decoder_layers):
         for side, past, present in (("decoder", _PAST, _PRESENT), ("encoder", SOURCE, SOURCE)):
             for part, width in (("key", backbone.key_dim), ("value", backbone.value_dim)):
                 name = f"{layer}.{side}.{part}"
                 shape = [BATCH, backbone.num_heads, past, width]
-                inputs[f"past_key_values.{name}"] = _FLOAT, shape
-                outputs[f"present.{name}"] = _FLOAT, [*shape[:2], present, width]
+                inputs[f"past_key_values.{name}"] = FLOAT, shape
+                outputs[f"present.{name}"] = FLOAT, [*shape[:2], present, width]
     inputs["use_cache_branch"] = BOOL, [1]
     return inputs, outputs
 
 
-def export_onnx(model, filepath, weights="float32"):
+def export_onnx(model, filepath, weights="float32", attention=False):
     """Writes a folder with the model as ONNX graphs, and the tokenizer that they need.
 
     The graphs are `onnx/encoder_model.onnx` and `onnx/decoder_model_merged.onnx`, which runs one
-    step or more of the search at a time. With `int8` their names end with `_quantized`. They do not
+    step or more of the search at a time. With int8 their names end with `_quantized`. They do not
     search: the program that runs them does, such as transformers.js, which is greedy. The README in
     the folder shows how. Both files hold the embeddings.
 
     Args:
         model: A `TransformerSeq2SeqLM` with a preprocessor.
         filepath: The folder to make.
-        weights: Number format of matrices: `"float32"`, or `"int8"`, with a scale for each output,
-            whose products are sums of integers.
+        weights: Number format of matrices: `"float32"`; `"int8"`, with a scale for each output,
+            whose products are sums of integers; or `"int8-weights"`, stored as int8 with a scale
+            for every 32 weights, and float32 once a runtime has loaded them: as small a file, as
+            slow as float32, and closer to it.
+        attention: Whether the graphs also return the attention weights of every layer and head, as
+            `encoder_attentions.N` `(B, H, S, S)`, and `decoder_attentions.N` `(B, H, T, P + T)` and
+            `cross_attentions.N` `(B, H, T, S)` for T new tokens after P in the cache.
 
     Returns:
         `pathlib.Path` of the folder.
@@ -345,6 +364,7 @@ def export_onnx(model, filepath, weights="float32"):
     Raises:
         FileExistsError: If the folder exists already.
         ImportError: If `onnx` or `tokenizers` is not installed.
+        TypeError: If `attention` is not a bool.
         ValueError: For unknown `weights`, a model without preprocessor, with an activation that is
             not Keras', with a file above 2 GB, or with a SentencePiece model that `tokenizer.json`
             cannot describe.
@@ -352,15 +372,18 @@ def export_onnx(model, filepath, weights="float32"):
     check_packages("onnx", "tokenizers")
     if weights not in SUFFIXES:
         raise ValueError(f"`weights` must be one of {', '.join(SUFFIXES)}. Received: {weights!r}.")
+    if not isinstance(attention, bool):
+        raise TypeError(f"`attention` must be True or False. Received: {attention!r}.")
     folder = Path(filepath)
     check_is_new(folder)
     check_is_utf8(folder)
     check_model(model)
     with new_folder(folder) as written:
         write_tokenizers(written, model.preprocessor.tokenizer)
-        names = write_graphs(model.backbone, written / "onnx", weights)
-        write_configuration(written, model, {"float32": "fp32", "int8": "q8"}[weights])
-        readme = render("onnx.md", name=folder.name, **names, **facts(model))
+        names = write_graphs(model.backbone, written / "onnx", weights, attention)
+        write_configuration(written, model, "fp32" if weights == "float32" else "q8")
+        section = f"\n{render('onnx_attention.md')}" if attention else ""
+        readme = render("onnx.md", name=folder.name, attention=section, **names, **facts(model))
         (written / "README.md").write_text(readme, encoding="utf-8")
     return folder
 
@@ -372,16 +395,27 @@ def check_model(model):
     _check_activation(model.backbone.activation)
 
 
-def write_graphs(backbone, folder, weights="float32"):
-    """Writes encoder and decoder into a new folder; their names, for the README."""
+def write_graphs(backbone, folder, weights="float32", attention=False, switches=False):
+    """Writes encoder and decoder into a new folder.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        folder: `pathlib.Path` of the folder to make.
+        weights: Number format of matrices, see `export_onnx`.
+        attention: Whether attention weights are results, see `export_onnx`.
+        switches: Whether parts of the model can be switched off, see `Switches`.
+
+    Returns:
+        Dictionary of the files' names, for a README.
+    """
     folder.mkdir()
     suffix = SUFFIXES[weights]
     names = {
         "encoder": f"encoder_model{suffix}.onnx",
         "decoder": f"decoder_model_merged{suffix}.onnx",
     }
-    _write_encoder(backbone, folder / names["encoder"], quantized=weights == "int8")
-    _write_decoder(backbone, folder / names["decoder"], quantized=weights == "int8")
+    _write_encoder(backbone, folder / names["encoder"], weights, attention, switches)
+    _write_decoder(backbone, folder / names["decoder"], weights, attention, switches)
     return names
 
 

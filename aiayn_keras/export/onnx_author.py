@@ -4,6 +4,9 @@ import contextlib
 
 import numpy as np
 
+FLOAT, INT64, BOOL = 1, 7, 9
+"""ONNX's numbers of its number formats."""
+
 _OPSET = 17
 """Version of the operators: the first with layer normalization; all runtimes have it."""
 _IR_VERSION = 8
@@ -16,20 +19,24 @@ _HIGHEST = 63
 """Maximum value in an int8 matrix. CPUs without VNNI add two products in 16 bits, which a
 product with ±127 overflows; hence the seven bits that ONNX Runtime calls a reduced range."""
 
+_GROUP_SIZE, _HIGHEST_STORED = 32, 127
+"""Weights that share a scale, and their maximum, where int8 is only the way they are stored."""
+
 
 class OnnxAuthor:
     """Writes a graph. Tensors are known by their names, which the methods take and return.
 
     Args:
-        quantized: Whether matrices are int8, with a scale for each output, and products with them
-            are sums of integers.
+        number_format: Number format of matrices: `"float32"`; `"int8"`, with a scale for each
+            output, whose products are sums of integers; or `"int8-weights"`, stored as int8 with a
+            scale for every 32 weights, and float32 to all operators.
 
     Attributes:
         weights: Dictionary from a tensor's name to the array that it is.
     """
 
-    def __init__(self, quantized=False):
-        self.quantized = quantized
+    def __init__(self, number_format="float32"):
+        self._number_format = number_format
         self._nodes = []
         self.weights = {}
         self._constants = {}
@@ -69,17 +76,19 @@ class OnnxAuthor:
         return name
 
     def matrix(self, array, axis=1):
-        """Adds a matrix, which is int8 where the graph is quantized.
+        """Adds a matrix in the number format of the graph.
 
         Args:
             array: Float32 array of two axes.
             axis: The axis whose every index has a scale of its own: that of outputs.
 
         Returns:
-            Names of the matrix, and of its scales or None.
+            Names of the matrix, and of its scales, None for a matrix that is float32.
         """
-        if not self.quantized:
+        if self._number_format == "float32":
             return self.weight(array), None
+        if self._number_format == "int8-weights":
+            return self._stored_matrix(array, axis), None
         scales = np.abs(array).max(axis=1 - axis, keepdims=True) / _HIGHEST
         scales = np.where(scales == 0, 1, scales).astype("float32")
         integers = np.rint(array / scales).astype("int8")
@@ -93,7 +102,7 @@ class OnnxAuthor:
         else:
             integers, scale, zero = self.op("DynamicQuantizeLinear", x, outputs=3)
             sums = self.op("MatMulInteger", integers, kernel, zero)
-            x = self.op("Mul", self.op("Cast", sums, to=1), self.op("Mul", scale, scales))
+            x = self.op("Mul", self.op("Cast", sums, to=FLOAT), self.op("Mul", scale, scales))
         return x if bias is None else self.op("Add", x, self.weight(bias))
 
     def rows(self, matrix, indices):
@@ -178,10 +187,23 @@ class OnnxAuthor:
         )
         path.write_bytes(model.SerializeToString())
 
+    def _stored_matrix(self, array, axis):
+        """A matrix that a runtime makes from int8 weights and scales when it loads the graph."""
+        size = array.shape[1 - axis]
+        group = _GROUP_SIZE if size % _GROUP_SIZE == 0 else size
+        shape = list(array.shape)
+        shape[1 - axis : 2 - axis] = size // group, group
+        groups = array.reshape(shape)
+        scales = np.abs(groups).max(axis=2 - axis, keepdims=True) / _HIGHEST_STORED
+        scales = np.where(scales == 0, 1, scales).astype("float32")
+        integers = self.weight(np.rint(groups / scales).astype("int8"))
+        matrix = self.op("Mul", self.op("Cast", integers, to=FLOAT), self.weight(scales))
+        return self.op("Reshape", matrix, np.array(array.shape))
+
     def _rescale(self, integers, scales, indices):
         scale = self.op("Gather", scales, indices, axis=0)
         scale = self.op("Unsqueeze", scale, np.array([-1]))
-        return self.op("Mul", self.op("Cast", integers, to=1), scale)
+        return self.op("Mul", self.op("Cast", integers, to=FLOAT), scale)
 
     def _new_name(self, kind):
         self._num_names += 1

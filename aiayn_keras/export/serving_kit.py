@@ -2,23 +2,39 @@
 
 import re
 
-from aiayn_keras.export.kubernetes import FILES, FOLDER, kubernetes_files, memory_limit
+from aiayn_keras.export.kubernetes import (
+    FILES,
+    FOLDER,
+    in_mebibytes,
+    kubernetes_files,
+    memory_limit,
+    pod_flags,
+)
 from aiayn_keras.export.model_card import model_card
+from aiayn_keras.export.models_config import LABELS, ModelsConfig
+from aiayn_keras.export.monitoring import (
+    DASHBOARD,
+    RULES,
+    grafana_dashboard,
+    name_pattern,
+    prometheus_rules,
+)
 from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST
 from aiayn_keras.export.serving_options import VERSION_FILE, read_notes
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
-from aiayn_keras_light.files import check_places, publish, read_bytes, writing_folder
+from aiayn_keras_light.files import check_places, publish, writing_folder
 
-MAX_CONFIG_BYTES = 1 << 20
 MARK = "monitoring.config"
 """A file that every kit has, even if its versions and labels were taken away."""
 MAX_VERSION = 2**62
-LABELS = ("stable", "canary")
 _CONFIG = "models.config"
 _NAMES = (
     "batching.config",
     MARK,
+    RULES,
+    DASHBOARD,
+    "nginx.conf",
     "docker-compose.yml",
     "README.md",
     *(f"{FOLDER}/{name}" for name in FILES),
@@ -58,8 +74,7 @@ def check_kit(folder):
     check_places(folder, _NAMES)
     versions, config = _version_folders(folder), folder / _CONFIG
     if versions:
-        labels = _labels(config, versions)
-        _texts(folder, versions, labels, _loaded(labels, versions))
+        _texts(folder, versions, _following_config(config, versions))
     elif config.exists():
         _labels(config, {})
     elif others := _files_of_others(folder):
@@ -120,8 +135,7 @@ def write_kit(folder, new=None):
         ValueError: For notes or a `models.config` that are not what the export writes.
     """
     paths = {**_version_folders(folder), **(new or {})}
-    labels = _labels(folder / _CONFIG, paths)
-    _write(folder, paths, labels, _loaded(labels, paths))
+    _write(folder, paths, _following_config(folder / _CONFIG, paths))
 
 
 def list_version(folder, version):
@@ -139,11 +153,9 @@ def list_version(folder, version):
         ValueError: If there is no such version, and as `write_kit`.
     """
     paths, config = _checked_kit(folder, version)
-    listed = {*config.model_version_policy.specific.versions}
-    if version in listed:
+    if version in config.versions:
         return False
-    labels = _labels(folder / _CONFIG, paths)
-    _write(folder, paths, labels, _loaded(labels, paths, *listed, version))
+    _write(folder, paths, _with_versions(config, paths, version))
     return True
 
 
@@ -163,15 +175,42 @@ def move_label(folder, label, version):
         FileNotFoundError: If there is no `models.config`.
         ValueError: If there is no such label or version, and as `write_kit`.
     """
-    if label not in LABELS:
-        raise ValueError(f"`label` must be one of {', '.join(LABELS)}. Received: {label!r:.100}.")
+    _check_label(label)
     paths, config = _checked_kit(folder, version)
-    labels = _labels(folder / _CONFIG, paths)
-    before = labels[label]
-    labels[label] = version
-    listed = config.model_version_policy.specific.versions
-    _write(folder, paths, labels, _loaded(labels, paths, before, *listed))
-    return before
+    old, before = config.labels[label], {**config.before}
+    if version == before.get(label):
+        del before[label]  # a step back, after which the next one would go forward
+    elif version != old:
+        before[label] = old
+    moved = ModelsConfig({**config.labels, label: version}, config.versions, before)
+    _write(folder, paths, _with_versions(moved, paths, old))
+    return old
+
+
+def version_before(folder, label):
+    """Finds the version to which a label goes back.
+
+    Args:
+        folder: `pathlib.Path` of the kit.
+        label: `"stable"` or `"canary"`.
+
+    Returns:
+        The number of the version that had the label before its last move.
+
+    Raises:
+        FileNotFoundError: If there is no `models.config`.
+        ValueError: If there is no such label, the label has not moved since the kit was made, it
+            has gone back already, or its version is gone; and as `write_kit`.
+    """
+    _check_label(label)
+    paths, config = _checked_kit(folder)
+    if label not in config.before:
+        raise ValueError(
+            f"{folder} has no version that {label} could go back to: the label has not moved, or "
+            "has gone back already. Name the version's number. There are: "
+            f"{', '.join(map(str, paths))}."
+        )
+    return config.before[label]
 
 
 def read_labels(folder):
@@ -181,11 +220,34 @@ def read_labels(folder):
         FileNotFoundError: If there is no `models.config`.
         ValueError: If `models.config` is not what the export writes.
     """
-    return _labels(folder / _CONFIG, _checked_kit(folder)[0])
+    return _checked_kit(folder)[1].labels
+
+
+def memory_needed(folder):
+    """Computes the memory limit of a server of a kit's versions.
+
+    Args:
+        folder: `pathlib.Path` of the kit.
+
+    Returns:
+        Bytes: see `aiayn_keras.export.kubernetes.memory_limit`.
+
+    Raises:
+        FileNotFoundError: If there is no `models.config`.
+        ValueError: As `write_kit`.
+    """
+    paths, config = _checked_kit(folder)
+    notes = {number: _read_notes(path) for number, path in paths.items()}
+    return _memory_limit(paths, notes, config.versions)
+
+
+def _check_label(label):
+    if label not in LABELS:
+        raise ValueError(f"`label` must be one of {', '.join(LABELS)}. Received: {label!r:.100}.")
 
 
 def _checked_kit(folder, version=None):
-    """The versions of a kit and the model of its `models.config`."""
+    """The versions of a kit, and its configuration without versions that are gone."""
     if not (folder / _CONFIG).is_file():
         raise FileNotFoundError(
             f"{folder} is not a kit of TensorFlow Serving: it has no {_CONFIG}. "
@@ -196,16 +258,29 @@ def _checked_kit(folder, version=None):
         raise ValueError(
             f"{folder} has no version {version}. There are: {', '.join(map(str, paths)) or 'none'}."
         )
-    return paths, _parse_models_config(folder / _CONFIG)
+    labels = _labels(folder / _CONFIG, paths)
+    config = ModelsConfig.read(folder / _CONFIG)
+    before = {label: number for label, number in config.before.items() if number in paths}
+    versions = [number for number in config.versions if number in paths]
+    return paths, ModelsConfig(labels, versions, before)
 
 
-def _loaded(labels, paths, *others):
-    """The versions that the server loads, in ascending order."""
-    return sorted({*labels.values(), max(paths), *others} & {*paths})
+def _following_config(models_config, paths):
+    """The configuration with the newest version and those with a label."""
+    labels = _labels(models_config, paths)
+    before = ModelsConfig.read(models_config).before if models_config.exists() else {}
+    before = {label: number for label, number in before.items() if number in paths}
+    return _with_versions(ModelsConfig(labels, [], before), paths)
 
 
-def _write(folder, paths, labels, loaded):
-    texts = _texts(folder, paths, labels, loaded)
+def _with_versions(config, paths, *others):
+    """The configuration that also loads the newest version, those with a label, and others."""
+    versions = {*config.versions, *config.labels.values(), max(paths), *others} & {*paths}
+    return ModelsConfig(config.labels, sorted(versions), config.before)
+
+
+def _write(folder, paths, config):
+    texts = _texts(folder, paths, config)
     check_places(folder, _NAMES)
     with writing_folder(folder) as written:
         for name in _NAMES:
@@ -220,30 +295,33 @@ def _write(folder, paths, labels, loaded):
                 publish(written / name, folder / name)
 
 
-def _texts(folder, paths, labels, loaded):
+def _texts(folder, paths, config):
     """Makes the texts of a kit's files.
 
     Args:
         folder: `pathlib.Path` of the folder `<name>`.
         paths: Dictionary from a version's number to its folder.
-        labels: Dictionary from a label to a version's number.
-        loaded: List of the numbers of the versions that the server loads.
+        config: The `ModelsConfig` to write.
 
     Returns:
         Dictionary from each of `_NAMES` to the text, or to None for a file that must not be there.
     """
-    name = folder.resolve().name
+    name, labels, loaded = folder.resolve().name, config.labels, config.versions
     versions = {number: _read_notes(path) for number, path in sorted(paths.items())}
     # Refusing a request for its length refuses the whole batch that it is in.
     batched = all(notes.options["long_text"] == "truncate" for notes in versions.values())
     flags = server_flags(f"/models/{name}", batched)
     batching_config = _batching_config() if batched else None
     memory = _memory_limit(paths, versions, loaded)
+    memory_of_a_release = _memory_limit(paths, versions, [*loaded, loaded[-1]])
     return {
-        _CONFIG: _models_config(name, labels, loaded),
+        _CONFIG: config.to_text(name),
         "batching.config": batching_config,
         MARK: render(MARK),
-        "docker-compose.yml": _docker_compose(name, flags),
+        RULES: prometheus_rules(name),
+        DASHBOARD: grafana_dashboard(name),
+        "nginx.conf": render("nginx.conf", name=name, pattern=name_pattern(name)),
+        "docker-compose.yml": _docker_compose(name, flags, memory_of_a_release),
         "README.md": model_card(name, versions, labels, loaded, flags, batched),
         **kubernetes_files(name, labels, loaded, flags, batching_config, memory),
     }
@@ -273,6 +351,8 @@ def server_flags(base_path, batched):
         # threads batches stay small, and so does the autoscaler's metric. Each empty list of texts
         # that meets batching also holds one for good.
         "--rest_api_num_threads=64",
+        # By default 30 seconds. The clients wait for 60.
+        "--rest_api_timeout_in_ms=60000",
         # By default one thread loads, and tries five times a minute apart: a broken version would
         # keep the others from loading for minutes.
         "--num_load_threads=2",
@@ -291,7 +371,7 @@ def _labels(models_config, versions):
     """The version of each label, where `models.config` has it."""
     labels = {"stable": min(versions, default=None), "canary": max(versions, default=None)}
     if models_config.exists():
-        written = _parse_models_config(models_config).version_labels
+        written = ModelsConfig.read(models_config).labels
         labels["stable"] = written.get("stable", labels["stable"])
         if written.get("canary") in versions:
             labels["canary"] = written["canary"]
@@ -302,35 +382,6 @@ def _labels(models_config, versions):
             f"{', '.join(map(str, versions)) or 'none'}. Correct the label, or delete the file."
         )
     return labels
-
-
-def _parse_models_config(path):
-    """The one model of a `models.config`."""
-    from google.protobuf import text_format
-    from tensorflow_serving.config import model_server_config_pb2
-
-    try:
-        text = read_bytes(path, MAX_CONFIG_BYTES).decode("utf-8")
-        config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
-    except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a TensorFlow Serving configuration: {error}") from error
-    models = config.model_config_list.config
-    if len(models) != 1:
-        raise ValueError(f"{path} must configure one model. Received: {len(models)} models.")
-    return models[0]
-
-
-def _models_config(name, labels, loaded):
-    from google.protobuf import text_format
-    from tensorflow_serving.config import model_server_config_pb2
-
-    config = model_server_config_pb2.ModelServerConfig()
-    model = config.model_config_list.config.add(
-        name=name, base_path=f"/models/{name}", model_platform="tensorflow"
-    )
-    model.model_version_policy.specific.versions.extend(loaded)
-    model.version_labels.update(labels)
-    return text_format.MessageToString(config)
 
 
 def _memory_limit(paths, versions, loaded):
@@ -351,10 +402,12 @@ def _batching_config():
     )
 
 
-def _docker_compose(name, flags):
+def _docker_compose(name, flags, memory):
+    flags = [flag.replace("/batching.config", f"/{FOLDER}/batching.config") for flag in flags]
     return render(
         "docker-compose.yml",
         name=name,
         image=NEWEST.image,
-        flags="\n".join(f'      - "{flag}"' for flag in flags),
+        memory=in_mebibytes(memory, "m"),
+        flags="\n".join(f'      - "{flag}"' for flag in pod_flags(flags)),
     )

@@ -25,7 +25,9 @@ MAX_CONNECTIONS = 32
 _PIECE_BYTES = 1 << 16
 """Maximum size of the pieces in which a body is read, whatever length the server declares."""
 
-OK, _TOO_MANY_REQUESTS, UNAVAILABLE, _TIMED_OUT = 200, 429, 503, 504
+OK, UNAVAILABLE, _TIMED_OUT = 200, 503, 504
+_TRY_AGAIN = (429, 502, UNAVAILABLE)
+"""Too many requests; a proxy that cannot reach the server; a server that cannot answer now."""
 
 
 class RestClient(TranslationClient):
@@ -87,7 +89,9 @@ class RestClient(TranslationClient):
 
     def _predict(self, signature, inputs, seconds):
         try:
-            body = json.dumps({"signature_name": signature, "inputs": inputs}).encode()
+            body = json.dumps(
+                {"signature_name": signature, "inputs": inputs}, ensure_ascii=False
+            ).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"The inputs must be lists of strings or numbers: {error}.") from error
         return self._value(*self._exchange("POST", self.url, body, seconds), "outputs")
@@ -158,7 +162,7 @@ class RestClient(TranslationClient):
         if status == OK:
             raise BadAnswerError(f"HTTP 200, but not a JSON object with `{key}`: {reason}")
         message = f"{self.url}: HTTP {status}: {reason}"
-        if status in (_TOO_MANY_REQUESTS, UNAVAILABLE):
+        if status in _TRY_AGAIN:
             raise ServerUnavailableError(message)
         if status == _TIMED_OUT:
             raise DeadlineExceededError(message)

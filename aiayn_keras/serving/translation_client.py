@@ -1,6 +1,7 @@
 """The base of both clients: sends texts in batches, retries, and returns answers as objects."""
 
 import abc
+import itertools
 import logging
 import math
 import time
@@ -17,6 +18,7 @@ from aiayn_keras.serving.answers import (
     ServerUnavailableError,
     check_outputs,
 )
+from aiayn_keras.serving.document_parts import document_parts, request_sizes
 from aiayn_keras_light.checks import check_list, check_texts, is_unicode
 
 LOG = logging.getLogger(__name__)
@@ -170,15 +172,28 @@ class TranslationClient(abc.ABC):
     def translate_documents(self, texts):
         """Returns a `ServedDocument` for each text, of any length; see `translate`.
 
-        The model must have been exported with `documents=True`.
+        A long text is sent in parts of whole lines, which the answer joins: it is what one request
+        would give, up to the rounding of scores. The deadline is that of each request. The model
+        must have been exported with `documents=True`.
+
+        Raises:
+            ValueError: For a line of more than 50,000 characters, and as `translate`.
         """
-        return [
-            ServedDocument(text, float(score), int(sentences))
-            for answer in self._batches("translate_document", text=check_texts("texts", texts))
+        texts = check_texts("texts", texts)
+        parts = [document_parts(f"`texts[{row}]`", text) for row, text in enumerate(texts)]
+        answers = iter(self._document_answers([part for of_text in parts for part in of_text]))
+        return [_joined(list(itertools.islice(answers, len(of_text)))) for of_text in parts]
+
+    def _document_answers(self, parts):
+        """Yields a `ServedDocument` for each part."""
+        start = 0
+        for size in request_sizes(parts, self.batch_size):
+            answer = self._ask("translate_document", {"text": parts[start : start + size]})
+            start += size
             for text, score, sentences in zip(
                 answer["translation"], answer["score"], answer["sentences"], strict=True
-            )
-        ]
+            ):
+                yield ServedDocument(text, float(score), int(sentences))
 
     def align(self, texts):
         """Returns a `ServedAlignment` for each text; see `translate`."""
@@ -273,6 +288,14 @@ class TranslationClient(abc.ABC):
         for start in range(0, num_texts, self.batch_size):
             end = start + self.batch_size
             yield self._ask(signature, {name: texts[start:end] for name, texts in inputs.items()})
+
+
+def _joined(parts):
+    return ServedDocument(
+        "".join(part.text for part in parts),
+        sum(part.score for part in parts),
+        sum(part.num_sentences for part in parts),
+    )
 
 
 def _alignment(text, score, source_tokens, target_tokens, weights):

@@ -31,4 +31,6 @@ The tests run a small sample of each, from a fixed seed.
   `tests/decoding/test_sentence_splitting.py`.
 - `python -m tests.claims.book`: every page of the built book opens in Chromium, wide and as on a
   phone, without an error and without scrolling sideways; `tests/book/test_pages.py`.
+- `python -m tests.claims.play_page`: the page to type into translates as `translate` does, asks
+  nobody else and can be used by everybody; `tests/book/test_play.py`.
 """

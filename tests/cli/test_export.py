@@ -158,9 +158,10 @@ def test_export_writes_a_folder_for_onnx_runtime(tmp_path):
     pytest.importorskip("onnx")
     pytest.importorskip("tokenizers")
     arguments = ("export", "onnx", DEMO, "--output", tmp_path)
-    result = run(*arguments, "--weights", "int8")
+    result = run(*arguments, "--weights", "int8", "--attention")
     assert result.exit_code == 0, result.output
     folder = tmp_path / DEMO.name
+    assert "`cross_attentions.N`" in (folder / "README.md").read_text(encoding="utf-8")
     assert result.stdout.strip() == str(folder)
     assert {path.name for path in (folder / "onnx").iterdir()} == {
         "encoder_model_quantized.onnx",
@@ -173,7 +174,7 @@ def test_export_writes_a_folder_for_onnx_runtime(tmp_path):
 def test_onnx_refuses_an_unknown_number_format(tmp_path):
     result = run("export", "onnx", tmp_path, "--output", tmp_path, "--weights", "int4")
     assert result.exit_code == 2
-    assert "'int4' is not one of 'float32', 'int8'" in result.stderr
+    assert "'int4' is not one of 'float32', 'int8', 'int8-weights'" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +20,7 @@ POLL = 0.05
 
 
 class LoadingDouble:
-    """A double of TensorFlow Serving that loads, labels and unloads versions, and serves nothing.
+    """A double of TensorFlow Serving that loads, labels and unloads versions, and only echoes.
 
     It reads `models.config` again and again, by the rules of `ServerCore::ReloadConfig`: a label in
     use moves only to a version that is AVAILABLE, or else nothing of the configuration holds.
@@ -27,13 +28,16 @@ class LoadingDouble:
     Args:
         kit: Folder of the kit.
         broken: Versions that cannot be loaded.
+        mute: Versions that are loaded, and answer each request with an error.
     """
 
-    def __init__(self, kit, broken=()):
-        self.kit, self.broken = kit, broken
+    def __init__(self, kit, broken=(), mute=()):
+        self.kit, self.broken, self.mute = kit, broken, mute
         self.labels, versions = labels_and_versions(kit)
         self.states = dict.fromkeys(versions, "AVAILABLE")
         self.refused, self.failed_requests = 0, 0
+        self.num_unknown = 0
+        """Number of questions about a label that is not known yet."""
         self._is_over = threading.Event()
 
     def __enter__(self):
@@ -41,8 +45,15 @@ class LoadingDouble:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                body = json.dumps(double.answer(self.path)).encode()
-                self.send_response(404 if b"error" in body else 200)
+                self.send(400, double.status(self.path))
+
+            def do_POST(self):
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                self.send(400, double.predict(self.path, request))
+
+            def send(self, code_of_an_error, answer):
+                body = json.dumps(answer).encode()
+                self.send_response(code_of_an_error if "error" in answer else 200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -66,12 +77,21 @@ class LoadingDouble:
         for thread in self._threads:
             thread.join()
 
-    def answer(self, path):
+    def predict(self, path, request):
+        version = int(re.fullmatch(f"/v1/models/{self.kit.name}/versions/(.*):predict", path)[1])
+        if self.states.get(version) != "AVAILABLE" or version in self.mute:
+            return {"error": "a fault made on purpose"}
+        texts = request["inputs"]["text"]
+        scores = [0.0] * len(texts)
+        return {"outputs": {"translation": texts, "score": scores, "normalized_score": scores}}
+
+    def status(self, path):
         label = re.fullmatch(f"/v1/models/{self.kit.name}(?:/labels/(.*))?", path)[1]
         states = self.states
         if label is not None:
             version = self.labels.get(label)
-            if version is None:
+            if version is None or self.num_unknown:
+                self.num_unknown = max(0, self.num_unknown - 1)
                 return {"error": f"Unrecognized servable version label: {label}"}
             states = {version: self.states[version]}
         rows = [{"version": str(v), "state": state, "status": {}} for v, state in states.items()]
@@ -116,8 +136,9 @@ def export_another(kit, note_version):  # noqa: F811
 def test_a_version_is_released_and_taken_back_without_a_failed_request(kit, note_version):  # noqa: F811
     with LoadingDouble(kit) as server:
         export_another(kit, note_version)
-        for label, version in (("canary", 2), ("stable", 2), ("stable", 1)):
-            result = run("release", kit, label, version, "--url", server.url)
+        steps = (("canary", 2, 2), ("stable", 2, 2), ("stable", "back", 1))
+        for label, asked, version in steps:
+            result = run("release", kit, label, asked, "--url", server.url)
             assert result.exit_code == 0, result.output
             assert f"{label} is version {version} now" in result.stdout
             assert server.labels[label] == version
@@ -145,6 +166,57 @@ def test_a_broken_version_gets_no_label(kit, note_version):  # noqa: F811
     assert server.failed_requests == 0
 
 
+def test_a_label_that_the_server_does_not_know_yet_is_waited_for(kit, note_version):  # noqa: F811
+    with LoadingDouble(kit) as server:
+        export_another(kit, note_version)
+        server.num_unknown = 1
+        result = run("release", kit, "canary", 2, "--url", server.url)
+    assert result.exit_code == 0, result.output
+    assert "Waiting for canary as version 2: not loaded yet" in result.stderr
+
+
+def test_a_version_that_answers_nothing_gets_no_label(kit, note_version):  # noqa: F811
+    with LoadingDouble(kit, mute={2}) as server:
+        export_another(kit, note_version)
+        result = run("release", kit, "stable", 2, "--url", server.url)
+        assert_one_clear_line_at_the_end(result, "a fault made on purpose")
+        assert server.states[2] == "AVAILABLE"
+    assert dict(models_config(kit).version_labels) == {"stable": 1, "canary": 1}
+
+
+def test_a_label_goes_back_once_and_not_forward_again(kit, note_version):  # noqa: F811
+    message = "has no version that stable could go back to"
+    assert_one_clear_line(run("release", kit, "stable", "back"), message, "There are: 1.")
+    for version in (2, 3):
+        note_version(kit, version)
+    for arguments, version in (((3,), 3), ((3,), 3), (("back",), 1)):
+        result = run("release", kit, "stable", *arguments)
+        assert result.exit_code == 0, result.output
+        assert models_config(kit).version_labels["stable"] == version
+    assert_one_clear_line(run("release", kit, "stable", "back"), message, "There are: 1, 2, 3.")
+
+
+def test_the_way_back_outlasts_an_export_and_the_other_label(kit, note_version):  # noqa: F811
+    note_version(kit, 2)
+    for label in ("stable", "canary"):
+        run("release", kit, label, 2)
+    export_another(kit, note_version)
+    assert labels_and_versions(kit) == ({"stable": 2, "canary": 2}, [2, 3])
+    run("release", kit, "canary", 3)
+    with LoadingDouble(kit) as server:
+        result = run("release", kit, "stable", "back", "--url", server.url)
+        assert "stable is version 1 now; it was version 2." in result.stdout, result.output
+    assert labels_and_versions(kit) == ({"stable": 1, "canary": 3}, [1, 2, 3])
+
+
+def test_a_version_that_is_gone_is_no_way_back(kit, note_version):  # noqa: F811
+    note_version(kit, 2)
+    for label in ("stable", "canary"):
+        run("release", kit, label, 2)
+    shutil.rmtree(kit / "1")
+    assert_one_clear_line(run("release", kit, "stable", "back"), "go back to", "There are: 2.")
+
+
 def assert_one_clear_line_at_the_end(result, message):
     assert result.exit_code == 1
     last = result.stderr.splitlines()[-1]
@@ -159,6 +231,7 @@ def test_without_a_label_versions_labels_and_states_are_printed(kit, note_versio
     with LoadingDouble(kit) as server:
         result = run("release", kit, "--url", server.url)
     assert result.stdout == "1\tstable\tcanary\tAVAILABLE\n2\n"
+    assert result.stderr.endswith("versions of models.config needs up to 1,792 MiB.\n")
 
 
 @pytest.mark.parametrize(

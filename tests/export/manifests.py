@@ -6,7 +6,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 
-NO_MANIFESTS = {"kustomization.yaml", "prometheus_adapter.yaml"}
+NO_MANIFESTS = {"kustomization.yaml", "prometheus_adapter.yaml", "inference_service.yaml"}
+"""Files that the kustomization does not name."""
 
 
 def read(kit, file_name):

@@ -34,6 +34,11 @@ class OnnxModel:
 
     def step(self, memory, ids, cache=None):
         """Logits `(B, T, V)` of new tokens `(B, T)`, and the cache with them."""
+        results, cache = self.all_of_step(memory, ids, cache)
+        return results["logits"], cache
+
+    def all_of_step(self, memory, ids, cache=None):
+        """Everything the decoder returns for new tokens, by name, and the cache with them."""
         is_first = cache is None
         if is_first:
             cache = {
@@ -42,8 +47,11 @@ class OnnxModel:
                 if name.startswith("past")
             }
         inputs = {"input_ids": ids, "use_cache_branch": np.array([not is_first])}
-        logits, *present = self.decoder.run(None, {**memory, **inputs, **cache})
-        return logits, dict(zip(cache, present, strict=True))
+        values = self.decoder.run(None, {**memory, **inputs, **cache})
+        names = [each.name for each in self.decoder.get_outputs()]
+        results = dict(zip(names, values, strict=True))
+        present = (name.replace("past_key_values", "present") for name in cache)
+        return results, dict(zip(cache, map(results.get, present), strict=True))
 
     def teacher_forced(self, ids, mask, targets, *lengths):
         """Logits `(B, T, V)` of targets, taken in steps of so many tokens."""

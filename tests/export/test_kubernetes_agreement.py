@@ -50,7 +50,7 @@ def test_ports_are_those_of_docker(noted_kit):
     compose = yaml.safe_load((noted_kit / "docker-compose.yml").read_text("utf-8"))
     in_docker = [int(port.split(":")[-1]) for port in compose["services"]["serving"]["ports"]]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert list(ports.values()) == in_docker
+    assert sorted(ports.values()) == in_docker
     service = manifests(noted_kit)["Service"]["spec"]
     assert service["type"] == "ClusterIP"
     assert {port["targetPort"]: port["port"] for port in service["ports"]} == ports
@@ -69,11 +69,44 @@ def monitoring(kit):
     return text_format.Parse(text, serving_protos.monitoring_config()).prometheus_config
 
 
+def test_kserve_runs_the_same_pods(noted_kit):
+    service = read(noted_kit, "inference_service.yaml")
+    assert (service["apiVersion"], service["kind"]) == (
+        "serving.kserve.io/v1beta1",
+        "InferenceService",
+    )
+    mode = {"serving.kserve.io/deploymentMode": "RawDeployment"}
+    assert service["metadata"]["annotations"] == mode
+    predictor = service["spec"].pop("predictor")
+    assert service["spec"] == {}
+    autoscaler = manifests(noted_kit)["HorizontalPodAutoscaler"]["spec"]
+    for key in ("minReplicas", "maxReplicas"):
+        assert predictor.pop(key) == autoscaler[key]
+    assert (predictor.pop("scaleMetric"), predictor.pop("scaleTarget")) == ("cpu", 80)
+    (image,) = read(noted_kit, "kustomization.yaml")["images"]
+    _, pod, container = pod_of(noted_kit)
+    container["name"] = "kserve-container"
+    container["image"] = f"{image['name']}:{image['newTag']}"
+    assert predictor == pod
+    # KServe's service leads to the first port.
+    assert container["ports"][0]["name"] == "rest"
+    paths = {"startupProbe", "readinessProbe", "livenessProbe"} & container.keys()
+    assert len(paths) == 3
+
+
+@pytest.mark.parametrize("name", ["en-de", "en_de", "a" * 100])
+def test_a_name_in_kserve_leaves_room_for_what_is_appended(name):
+    short = kubernetes_name(name, 40)
+    assert len(short) <= 40
+    assert len(f"{short}-predictor-default") < 63
+
+
 def test_flags_are_those_of_docker_and_the_image_has_their_files(noted_kit):
     compose = yaml.safe_load((noted_kit / "docker-compose.yml").read_text("utf-8"))
-    flags = compose["services"]["serving"]["command"]
-    _, _, container = pod_of(noted_kit)
-    assert container["args"] == [*flags, f"--tensorflow_inter_op_parallelism={CORES}"]
+    command = compose["services"]["serving"]["command"]
+    flags = pod_of(noted_kit)[2]["args"]
+    assert flags == [flag.replace("/kubernetes/", "/") for flag in command]
+    assert flags[-1] == f"--tensorflow_inter_op_parallelism={CORES}"
     copied = copied_files(noted_kit)
     for flag in flags:
         name, _, value = flag.partition("=")

@@ -71,6 +71,12 @@ def demo_int8(demo, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def demo_stored(demo, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("onnx") / "demo"
+    return demo.export(folder, format="onnx", weights="int8-weights")
+
+
+@pytest.fixture(scope="module")
 def sentences():
     return list(generate_demo_pairs(12, seed=7, split="test").sources)
 
@@ -127,9 +133,45 @@ def test_every_activation_is_that_of_keras(function, tmp_path):
     assert_close(session.run(None, {"x": x})[0], function(x), atol=1e-6)
 
 
-def test_graphs_are_valid(demo_folder, demo_int8):
-    for path in (*demo_folder.rglob("*.onnx"), *demo_int8.rglob("*.onnx")):
-        onnx.checker.check_model(path, full_check=True)
+def test_attention_weights_are_those_of_the_model(random_model, tmp_path):
+    maps = random_model.attention_maps("twenty-one", "einundzwanzig")
+    onnx_model = OnnxModel(export_onnx(random_model, tmp_path / "random", attention=True))
+    tokenizer = random_model.preprocessor.tokenizer
+    ids, targets = (
+        np.array([[tokenizer.token_to_id(token) for token in tokens]])
+        for tokens in (maps.source_tokens, maps.target_tokens)
+    )
+    layers = random_model.backbone.num_encoder_layers, random_model.backbone.num_decoder_layers
+    memory, *encoder = onnx_model.encoder.run(
+        None, {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+    )
+    assert len(encoder) == layers[0]
+    assert_close(np.concatenate(encoder), maps.encoder, atol=1e-5)
+    inputs = {"encoder_hidden_states": memory, "encoder_attention_mask": np.ones_like(ids)}
+    cache, start = None, 0
+    for chunk in np.split(targets, [2], axis=1):  # the second step reads the cache of the first
+        results, cache = onnx_model.all_of_step(inputs, chunk, cache)
+        end = start + chunk.shape[1]
+        for kind, expected in (("decoder", maps.decoder[..., :end]), ("cross", maps.cross)):
+            found = [results[f"{kind}_attentions.{layer}"] for layer in range(layers[1])]
+            assert_close(np.concatenate(found), expected[:, :, start:end], atol=1e-5)
+        start = end
+
+
+def test_attention_weights_are_results_only_if_asked_for(demo_folder):
+    names = [each.name for each in OnnxModel(demo_folder).decoder.get_outputs()]
+    assert not any("attentions" in name for name in names)
+
+
+def test_attention_must_be_true_or_false(demo, tmp_path):
+    with pytest.raises(TypeError, match=r"`attention` must be True or False\. Received: 'yes'"):
+        export_onnx(demo, tmp_path / "demo", attention="yes")
+
+
+def test_graphs_are_valid(demo_folder, demo_int8, demo_stored):
+    for folder in (demo_folder, demo_int8, demo_stored):
+        for path in folder.rglob("*.onnx"):
+            onnx.checker.check_model(path, full_check=True)
 
 
 def assert_same_translations(folder, sentences, expected, **options):
@@ -165,8 +207,7 @@ def test_a_batch_of_beams_can_be_reordered(demo_folder, sentences):
 def test_int8_is_smaller_and_translates_nearly_as_we_do(
     demo, demo_folder, demo_int8, sentences, greedy
 ):
-    sizes = [sum(p.stat().st_size for p in f.rglob("*.onnx")) for f in (demo_int8, demo_folder)]
-    assert sizes[0] < 0.4 * sizes[1]
+    assert size_of_graphs(demo_int8) < 0.4 * size_of_graphs(demo_folder)
     assert_same_logits(demo_int8, demo, atol=0.6, suffix="_quantized")
     onnx_model = OnnxModel(demo_int8, "_quantized")
     answers = [onnx_model.translate(sentence)[0] for sentence in sentences]
@@ -178,8 +219,39 @@ def test_every_model_has_nearly_our_logits_in_int8(random_model, tmp_path):
     assert_same_logits(folder, random_model, atol=1.0, suffix="_quantized")
 
 
+def size_of_graphs(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*.onnx"))
+
+
+def test_stored_as_int8_it_is_smaller_and_closer_to_our_logits(demo, demo_folder, demo_stored):
+    assert size_of_graphs(demo_stored) < 0.4 * size_of_graphs(demo_folder)
+    assert_same_logits(demo_stored, demo, atol=0.2, suffix="_quantized")
+
+
+def test_every_model_has_our_logits_stored_as_int8(random_model, tmp_path):
+    folder = export_onnx(random_model, tmp_path / "random", weights="int8-weights")
+    assert_same_logits(folder, random_model, atol=0.3, suffix="_quantized")
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((64, 3), 1), ((3, 64), 0), ((33, 4), 1)])
+def test_a_stored_matrix_is_within_half_a_step_of_its_scale(shape, axis, tmp_path):
+    array = np.random.default_rng(0).normal(size=shape).astype("float32")
+    array[0, 0] = 50.0  # an outlier coarsens its own group only
+    author = onnx_author.OnnxAuthor("int8-weights")
+    matrix, scales = author.matrix(array, axis)
+    assert scales is None
+    author.rename(matrix, "y")
+    author.write(tmp_path / "graph.onnx", {}, {"y": (1, list(shape))})
+    (found,) = onnxruntime.InferenceSession(tmp_path / "graph.onnx").run(None, {})
+    size = 32 if shape[1 - axis] % 32 == 0 else shape[1 - axis]
+    groups = np.moveaxis(array, 1 - axis, 0).reshape(-1, size, shape[axis])
+    steps = np.repeat(np.abs(groups).max(axis=1, keepdims=True) / 127, size, axis=1)
+    steps = np.moveaxis(steps.reshape(-1, shape[axis]), 0, 1 - axis)
+    assert (np.abs(found - array) <= steps / 2 * 1.001).all()
+
+
 def test_a_row_of_zeros_stays_one_in_int8():
-    author = onnx_author.OnnxAuthor(quantized=True)
+    author = onnx_author.OnnxAuthor("int8")
     array = np.array([[1, -2], [0, 0]], "float32")
     integers, scales = (author.weights[name] for name in author.matrix(array, axis=0))
     assert_close(integers * scales[:, None], array, atol=0.05)
@@ -212,7 +284,9 @@ def test_the_configuration_is_that_of_the_model(demo, demo_folder):
 
 
 def test_unknown_weights_are_refused(demo, tmp_path):
-    with pytest.raises(ValueError, match=r"`weights` must be one of float32, int8\. .*: 'int4'"):
+    with pytest.raises(
+        ValueError, match=r"`weights` must be one of float32, int8, int8-weights\. .*: 'int4'"
+    ):
         demo.export(tmp_path / "models" / "demo", format="onnx", weights="int4")
     assert list(tmp_path.iterdir()) == []
 

@@ -120,4 +120,4 @@ def test_an_export_that_is_refused_leaves_nothing(model, tmp_path, monkeypatch, 
     monkeypatch.setattr("aiayn_keras.export.saved_model.write_graph", write_graph_double)
     with pytest.raises(UnsupportedGraphError, match="no op `Utf9Decode`"):
         export_saved_model(model, tmp_path / "models" / "small")
-    assert not list((tmp_path / "models" / "small").iterdir())
+    assert not (tmp_path / "models").exists()

@@ -65,6 +65,24 @@ def test_an_interruption_leaves_no_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_error_takes_away_the_parents_that_were_created(tmp_path):
+    (tmp_path / "mine").mkdir()
+    path = tmp_path / "mine" / "models" / "demo" / "1"
+
+    def fail(with_a_neighbour):
+        with new_folder(path):
+            if with_a_neighbour:
+                (path.parent / "note").touch()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail(with_a_neighbour=False)
+    assert list(tmp_path.rglob("*")) == [tmp_path / "mine"]
+    with pytest.raises(KeyboardInterrupt):
+        fail(with_a_neighbour=True)
+    assert list(path.parent.iterdir()) == [path.parent / "note"]
+
+
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.write_text("old")])
 def test_a_new_folder_takes_the_place_of_nothing(tmp_path, make):
     path = tmp_path / "run"

@@ -1,14 +1,14 @@
 """A test double of `tensorflow_model_server`: the official messages around a loaded SavedModel.
 
-It answers `PredictionService.Predict` and its REST form on this machine alone, and reads a kit's
-`models.config` as the real server does. It does not make batches or watch files.
+It answers `PredictionService.Predict` and the REST API on this machine alone, and reads a kit's
+`models.config` as the real server does; `test_recorded.py` holds it against answers of that one. It
+does not watch files or make batches, but refuses what cannot be batched, if the kit is batched.
 
     python -m tests.serving.loopback_server KIT
 
 prints its ports as a JSON object and serves until its standard input ends.
 """
 
-import base64
 import contextlib
 import json
 import re
@@ -20,12 +20,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import grpc
-import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401 - the graph has its ops
-from google.protobuf import text_format
+from google.protobuf import json_format, text_format
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 from tensorflow_serving.config import model_server_config_pb2
+
+from tests.serving.rest_json import inputs_of, read_request, signature_of
 
 HTTP_STATUS = {
     grpc.StatusCode.INVALID_ARGUMENT: 400,
@@ -37,8 +39,22 @@ HTTP_STATUS = {
 }
 _PATH = re.compile(
     r"/v1/models/(?P<name>[^/:]+)(/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
-    r"(?P<verb>:predict)?"
+    r"(?P<verb>:predict|:classify|:regress|/metadata)?"
 )
+_NO_TABLES = {
+    ":classify": "Expected one or two output Tensors, found 3",
+    ":regress": "Expected one output Tensor.",
+}
+"""What the server says of signatures that neither classify nor regress."""
+MAX_ROWS = 64
+
+
+_NOT_FOUND = """<HTML><HEAD>
+<TITLE>404 Not Found</TITLE>
+</HEAD><BODY>
+<H1>Not Found</H1>
+</BODY></HTML>
+"""
 
 
 class RefusedError(Exception):
@@ -63,9 +79,12 @@ class ServedModel:
         (model,) = config.model_config_list.config
         self.name = model.name
         self.labels = dict(model.version_labels)
+        self.is_batched = (kit / "batching.config").exists()
+        self.folders = {
+            version: kit / str(version) for version in model.model_version_policy.specific.versions
+        }
         self.loaded = {
-            version: tf.saved_model.load(str(kit / str(version)))
-            for version in model.model_version_policy.specific.versions
+            version: tf.saved_model.load(str(folder)) for version, folder in self.folders.items()
         }
 
     def warm_up(self):
@@ -75,30 +94,45 @@ class ServedModel:
                 if function.structured_input_signature[1].keys() == {"text"}:
                     function(text=tf.constant(["."]))
 
-    def predict(self, name, version, label, signature, inputs):
-        """Returns the version and the outputs (arrays by name) for a request."""
-        if name != self.name or label not in (None, *self.labels):
+    def version_of(self, name, version, label):
+        """The number of the version that a request asks for."""
+        if label not in (None, *self.labels):
             raise RefusedError(
-                grpc.StatusCode.NOT_FOUND, f"Servable not found for request: {name} {label}"
+                grpc.StatusCode.INVALID_ARGUMENT, f"Unrecognized servable version label: {label}"
             )
-        version = self.labels[label] if label is not None else version or max(self.loaded)
-        if version not in self.loaded:
-            raise RefusedError(
-                grpc.StatusCode.NOT_FOUND,
-                f"Servable not found for request: Specific({name}, {version})",
-            )
+        found = self.labels[label] if label is not None else version or max(self.loaded)
+        if name != self.name or found not in self.loaded:
+            what = f"Latest({name})" if version is None else f"Specific({name}, {version})"
+            raise RefusedError(grpc.StatusCode.NOT_FOUND, f"Servable not found for request: {what}")
+        return found
+
+    def signature(self, version, signature):
+        """The function of a signature."""
         functions = self.loaded[version].signatures
         if signature not in functions:
             raise RefusedError(
-                grpc.StatusCode.INVALID_ARGUMENT, f'Serving signature key "{signature}" not found.'
+                grpc.StatusCode.INVALID_ARGUMENT,
+                f'Serving signature name: "{signature}" not found in signature def',
             )
-        function = functions[signature]
+        return functions[signature]
+
+    def predict(self, name, version, label, signature, inputs):
+        """Returns the version and the outputs (arrays by name) for a request."""
+        version = self.version_of(name, version, label)
+        function = self.signature(version, signature)
         specs = function.structured_input_signature[1]
         if inputs.keys() != specs.keys():
             raise RefusedError(
                 grpc.StatusCode.INVALID_ARGUMENT,
                 f"input size does not match signature: {sorted(inputs)} vs {sorted(specs)}",
             )
+        if self.is_batched:
+            _check_batch(inputs, specs)
+        else:
+            inputs = {
+                key: value.reshape(-1) if specs[key].shape.rank == 1 else value
+                for key, value in inputs.items()
+            }
         try:
             outputs = function(
                 **{key: tf.constant(value, specs[key].dtype) for key, value in inputs.items()}
@@ -106,6 +140,27 @@ class ServedModel:
         except (tf.errors.InvalidArgumentError, TypeError, ValueError) as error:
             raise RefusedError(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
         return version, {key: value.numpy() for key, value in outputs.items()}
+
+
+def _check_batch(inputs, specs):
+    """Refuses what BatchingSession refuses, and what it never answers."""
+    arrays = list(inputs.values())
+    message = None
+    if not all(array.ndim for array in arrays):
+        message = "Batching Run() input tensors must have at least one dimension"
+    elif len({len(array) for array in arrays}) > 1:
+        message = "Batching Run() input tensors must have equal 0th-dimension size"
+    elif len(arrays[0]) > MAX_ROWS:
+        message = f"Task size {len(arrays[0])} is larger than maximum input batch size {MAX_ROWS}"
+    elif any(array.ndim != specs[name].shape.rank for name, array in inputs.items()):
+        message = (
+            "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension "
+            "sizes of the input tensors"
+        )
+    elif not len(arrays[0]):
+        message = "A test double says: the real server never answers a request without rows."
+    if message is not None:
+        raise RefusedError(grpc.StatusCode.INVALID_ARGUMENT, message)
 
 
 class LoopbackServer:
@@ -138,6 +193,12 @@ class LoopbackServer:
         self.rest_port = self._rest.server_port
         self._thread = threading.Thread(target=self._rest.serve_forever, daemon=True)
         self._thread.start()
+
+    def metrics(self):
+        """One metric of the page for Prometheus."""
+        name = ":tensorflow:serving:request_count"
+        labels = f'model_name="{self.model.name}",status="OK"'
+        return f"# TYPE {name} counter\n{name}{{{labels}}} {self.num_requests}\n"
 
     def predict(self, *request):
         self.num_requests += 1
@@ -190,50 +251,102 @@ class _RestHandler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         path = _PATH.fullmatch(self.path)
-        if path is None or path["name"] != self.owner.model.name or path["verb"]:
-            return self._answer(404, {"error": "Malformed request"})
-        states = [
-            {
-                "version": str(version),
-                "state": "AVAILABLE",
-                "status": {"error_code": "OK", "error_message": ""},
-            }
-            for version in self.owner.model.loaded
-        ]
-        return self._answer(200, {"model_version_status": states})
+        if self.path == "/monitoring/prometheus/metrics":
+            return self._answer_text(200, "text/plain", self.owner.metrics())
+        if self.path == "/v1/models":
+            return self._answer(400, {"error": "Missing model name in request."})
+        if not self.path.startswith("/v1/"):
+            return self._answer_text(404, "text/html", _NOT_FOUND)
+        if path is None or path["verb"] not in (None, "/metadata"):
+            return self._refuse()
+        return self._answer_in_words(self._metadata if path["verb"] else self._states, path)
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
         path = _PATH.fullmatch(self.path)
-        if path is None or not path["verb"]:
-            return self._answer(404, {"error": "Malformed request"})
+        if path is None or path["verb"] in (None, "/metadata"):
+            return self._refuse()
+        return self._answer_in_words(self._predict, path, body)
+
+    def do_PUT(self):
+        self.rfile.read(int(self.headers["Content-Length"] or 0))
+        self._refuse()
+
+    def do_DELETE(self):
+        self._refuse()
+
+    def do_HEAD(self):
+        self._answer_text(400, "application/json", "")
+
+    def do_OPTIONS(self):
+        self._answer_text(400, "text/html; charset=ISO-8859-1", "")
+
+    def _refuse(self):
+        self._answer(400, {"error": f"Malformed request: {self.command} {self.path}"})
+
+    def _answer_in_words(self, answer, *arguments):
         try:
-            answer = self._predict(path, body)
+            return self._answer(200, answer(*arguments))
         except RefusedError as error:
             return self._answer(HTTP_STATUS[error.code], {"error": str(error)})
-        return self._answer(200, answer)
+
+    def _states(self, path):
+        model = self.owner.model
+        states = model.loaded
+        if path["name"] != model.name:
+            message = f"Could not find any versions of model {path['name']}"
+            raise RefusedError(grpc.StatusCode.NOT_FOUND, message)
+        if path["version"] is not None or path["label"] is not None:
+            version = int(path["version"] or 0)
+            if path["version"] is not None and version not in model.loaded:
+                message = f"Could not find version {version} of model {model.name}"
+                raise RefusedError(grpc.StatusCode.NOT_FOUND, message)
+            states = [model.version_of(model.name, version or None, path["label"])]
+        ok = {"error_code": "OK", "error_message": ""}
+        rows = [{"version": str(each), "state": "AVAILABLE", "status": ok} for each in states]
+        return {"model_version_status": rows}
+
+    def _metadata(self, path):
+        version = None if path["version"] is None else int(path["version"])
+        version = self.owner.model.version_of(path["name"], version, path["label"])
+        saved = saved_model_pb2.SavedModel()
+        saved.ParseFromString((self.owner.model.folders[version] / "saved_model.pb").read_bytes())
+        signatures = {
+            name: json_format.MessageToDict(signature, preserving_proto_field_name=True)
+            for name, signature in saved.meta_graphs[0].signature_def.items()
+        }
+        return {
+            "model_spec": {"name": path["name"], "signature_name": "", "version": str(version)},
+            "metadata": {"signature_def": {"signature_def": signatures}},
+        }
 
     def _predict(self, path, body):
+        model, version = self.owner.model, None if path["version"] is None else int(path["version"])
+        if path["verb"] in _NO_TABLES:
+            raise RefusedError(grpc.StatusCode.INVALID_ARGUMENT, _NO_TABLES[path["verb"]])
         try:
-            request = json.loads(body)
-            by_row = "instances" in request
-            inputs = _columns(request["instances"]) if by_row else request["inputs"]
-            inputs = {name: _array(value) for name, value in inputs.items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RefusedError(grpc.StatusCode.INVALID_ARGUMENT, f"JSON: {error!r}") from error
-        version = None if path["version"] is None else int(path["version"])
-        signature = request.get("signature_name", "serving_default")
+            request = read_request(body)
+            signature = signature_of(request)
+            number = model.version_of(path["name"], version, path["label"])
+            specs = model.signature(number, signature).structured_input_signature[1]
+            dtypes = {name: spec.dtype.name for name, spec in specs.items()}
+            has_rows, inputs = inputs_of(request, dtypes)
+        except ValueError as error:
+            raise RefusedError(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
         _, outputs = self.owner.predict(path["name"], version, path["label"], signature, inputs)
         outputs = {name: _plain(value) for name, value in outputs.items()}
-        if by_row:
+        if has_rows:
             rows = zip(*outputs.values(), strict=True)
             return {"predictions": [dict(zip(outputs, row, strict=True)) for row in rows]}
         return {"outputs": outputs}
 
     def _answer(self, status, answer):
-        body = json.dumps(answer, ensure_ascii=False).encode()
+        self._answer_text(status, "application/json", json.dumps(answer, ensure_ascii=False))
+
+    def _answer_text(self, status, content_type, text):
+        body = text.encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         with contextlib.suppress(ConnectionError):  # the client has given up
             self.end_headers()
@@ -243,28 +356,14 @@ class _RestHandler(BaseHTTPRequestHandler):
         pass
 
 
-def _columns(instances):
-    """Turns the row format of the REST API into columns."""
-    return {name: [row[name] for row in instances] for name in instances[0]}
-
-
-def _array(value):
-    """Makes an array of nested lists whose strings may be `{"b64": ...}`."""
-
-    def decoded(element):
-        if isinstance(element, dict):
-            return base64.b64decode(element["b64"])
-        return [decoded(each) for each in element] if isinstance(element, list) else element
-
-    value = decoded(value)
-    return np.array(value, dtype=object if value and isinstance(value[0], (str, bytes)) else None)
-
-
 def _plain(array):
+    """Nested lists of an array's numbers or texts."""
     if array.dtype != object:
         return array.tolist()
-    texts = [text.decode("utf-8", errors="replace") for text in array.flat]
-    return np.array(texts, dtype=object).reshape(array.shape).tolist()
+    return [
+        each.decode("utf-8", errors="replace") if isinstance(each, bytes) else _plain(each)
+        for each in array
+    ]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,13 @@ from aiayn_keras.serving.translation_client import ServedTranslation
 
 SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
 FACTS = PageFacts(
-    "demo", ("en", "de"), "a command", max_hypotheses=4, explores_any=True, shows_steps=True
+    "demo",
+    ("en", "de"),
+    "a command",
+    max_hypotheses=4,
+    explores_any=True,
+    shows_steps=True,
+    takes_documents=True,
 )
 
 

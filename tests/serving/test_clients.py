@@ -193,9 +193,15 @@ def test_a_refused_request_is_not_repeated(connect, server, code):
     assert server.num_requests == 1
 
 
-@pytest.mark.parametrize("options", [{"version": 9}, {"label": "beta"}])
-def test_a_version_that_is_not_served_is_named(connect, options):
-    with pytest.raises(RequestRefusedError, match="Servable not found"):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"version": 9}, r"Servable not found for request: Specific\(small, 9\)"),
+        ({"label": "beta"}, "Unrecognized servable version label: beta"),
+    ],
+)
+def test_a_version_that_is_not_served_is_named(connect, options, message):
+    with pytest.raises(RequestRefusedError, match=message):
         connect(**options).translate(TEXTS)
 
 

@@ -3,12 +3,13 @@
 import concurrent.futures
 import contextlib
 import dataclasses
+import re
 import time
 
 import pytest
 
-from aiayn_keras.serving.local_page import PageFacts
 from aiayn_keras.serving.local_page import server as page_server_module
+from aiayn_keras.serving.local_page.requests import MAX_DOCUMENT_BYTES
 from aiayn_keras.serving.local_page.server import MAX_CONNECTIONS, MAX_WAITING
 from tests.serving.page_server import (
     FACTS,
@@ -49,6 +50,54 @@ def test_a_text_is_answered_with_as_many_hypotheses_as_are_wanted(page):
     assert [len(each["hypotheses"]) for each in content["sentences"]] == [3, 3]
     assert content["sentences"][0]["hypotheses"][0]["text"] == MÄDCHEN
     assert 0 < content["seconds"] < 60
+
+
+PAGE = "<p>The girl is <b>happy</b>.</p>\n"
+BYTES = {"content_type": "application/octet-stream"}
+
+
+def test_a_file_is_answered_with_its_translation(page):
+    answer = page.ask("/document?name=page.html", PAGE.encode(), **BYTES)
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.body.decode() == "<p>Das Mädchen ist <b>glücklich</b>.</p>\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "headers", "status", "message"),
+    [
+        ("", b"text", BYTES, 400, "Name the file in `name`"),
+        ("?name=a%0Ab.txt", b"text", BYTES, 400, "printable"),
+        ("?name=a.txt", b"text", {"content_type": "text/plain"}, 415, "Send the file, as"),
+        ("?name=a.pdf", b"%PDF", BYTES, 422, r"a\.pdf: the format \.pdf is not supported"),
+        ("?name=notes", b"text", BYTES, 422, r"notes: files may end in \.txt"),
+        ("?name=a.docx", b"no zip", BYTES, 422, r"a\.docx: "),
+        ("?name=a.txt", b"\xff\xfe", BYTES, 422, r"a\.txt: it is UTF-16"),
+        ("?name=a.csv", b"a,b\n", BYTES, 422, r"a\.csv: "),
+    ],
+)
+def test_what_is_no_document_is_refused_in_one_sentence(
+    page, query, body, headers, status, message
+):
+    answer = page.ask(f"/document{query}", body, **headers)
+    assert answer.status == status
+    assert re.search(message, answer.json()["error"])
+
+
+def test_a_file_that_is_too_large_is_refused(page):
+    connection = page.connect()
+    connection.putrequest("POST", "/document?name=a.txt")
+    connection.putheader("Content-Type", "application/octet-stream")
+    connection.putheader("Content-Length", str(MAX_DOCUMENT_BYTES + 1))
+    connection.endheaders()  # the body would be sent now
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_a_page_of_a_kit_takes_no_files():
+    facts = dataclasses.replace(FACTS, takes_documents=False)
+    with PageServer(EchoTranslatorDouble(), facts) as server:
+        assert server.ask("/document?name=a.txt", b"text", **BYTES).status == 404
 
 
 def test_attention_is_answered_with_a_page(page):
@@ -97,7 +146,7 @@ def test_every_answer_is_of_its_type_and_says_nothing_of_where_it_was(page, meth
 
 def test_facts_of_markup_are_inert(folder_translator):
     attack = "</script><script>alert(1)</script>"
-    facts = PageFacts(attack, None, attack, max_hypotheses=4, explores_any=True, shows_steps=True)
+    facts = dataclasses.replace(FACTS, name=attack, languages=None, deploy=attack)
     with PageServer(folder_translator, facts) as server:
         html = server.ask("/", method="GET").body.decode()
     assert html.count("</script>") == 2

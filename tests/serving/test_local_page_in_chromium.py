@@ -60,6 +60,37 @@ def test_lines_stay_lines_and_each_sentence_has_its_own_translations(page):
     assert page.text_of("#target") == f"{MÄDCHEN}\n\n  {second}"
 
 
+def test_a_file_is_translated_and_given_back(page, tmp_path):
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    behavior = {"behavior": "allow", "downloadPath": str(downloads)}
+    page.browser.execute_cdp_cmd("Browser.setDownloadBehavior", behavior)
+    file = tmp_path / "my notes.md"
+    file.write_text(f"# {GIRL}\n\n`code`\n", encoding="utf-8")
+    page.find("#file").send_keys(str(file))
+    page.wait(lambda: page.find("#document-status").text.endswith("is translated: my notes.de.md"))
+    page.wait((downloads / "my notes.de.md").is_file)
+    translated = (downloads / "my notes.de.md").read_text(encoding="utf-8")
+    assert translated == f"# {MÄDCHEN}\n\n`code`\n"
+    file = tmp_path / "scan.pdf"
+    file.write_bytes(b"%PDF")
+    page.find("#file").send_keys(str(file))
+    page.wait(lambda: "format .pdf is not supported" in page.find("#document-status").text)
+    page.browser.get_log("browser")  # Chromium writes down the status 422
+
+
+def test_a_file_that_is_dropped_is_translated(page):
+    drop = """
+    const files = new DataTransfer();
+    files.items.add(new File([arguments[0]], "letter.txt"));
+    for (const kind of ["dragover", "drop"]) {
+      window.dispatchEvent(new DragEvent(kind, { dataTransfer: files, cancelable: true }));
+    }
+    """
+    page.browser.execute_script(drop, f"{GIRL}\n")
+    page.wait(lambda: page.find("#document-status").text.endswith("letter.de.txt"))
+
+
 def test_the_mouse_chooses_a_translation_and_explores_it(page):
     page.press(GIRL)
     page.wait_for_translation(MÄDCHEN)

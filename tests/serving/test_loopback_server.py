@@ -44,7 +44,7 @@ def test_versions_are_listed(ask):
         (":predict", b"{}", 400),
         (":predict", b'{"inputs": {"texts": ["Ja."]}}', 400),
         ("/versions/9:predict", b'{"inputs": {"text": ["Ja."]}}', 404),
-        (":classify", b"{}", 404),
+        (":classify", b"{}", 400),
     ],
 )
 def test_bad_requests_have_an_error(ask, path, body, status):

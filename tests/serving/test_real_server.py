@@ -11,6 +11,7 @@ import yaml
 
 from aiayn_keras.export.serving_kit import server_flags
 from aiayn_keras.serving import GrpcClient, RestClient, ServingError
+from tests.export.test_monitoring import METRICS
 
 TEXTS = ["The old bus arrived yesterday.", "", "Half past three. 👩‍👩‍👧", "日本 </s>"]
 IMAGE = "tensorflow/serving"
@@ -103,4 +104,4 @@ def test_tensorflow_serving_has_what_kubernetes_asks_for(ports, kit):
     for kind in ("startup", "readiness", "liveness"):
         assert get(container[f"{kind}Probe"]["httpGet"]["path"]).status == 200
     metrics = get(template["metadata"]["annotations"]["prometheus.io/path"]).data.decode()
-    assert ":tensorflow:serving:batching_session:queuing_latency_sum" in metrics
+    assert [name for name in sorted(METRICS) if f"\n{name}{{" not in metrics] == []

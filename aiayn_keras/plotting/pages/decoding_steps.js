@@ -198,7 +198,7 @@ function treeCell({ piece, logProb }, step, place, isOwn) {
   cell.title = piece;
   cell.tabIndex = chosen ? 0 : -1;
   cell.setAttribute("aria-pressed", chosen);
-  cell.setAttribute("aria-label", `${piece}, log-probability ${signed(logProb)}, beam ${place + 1} of step ${step + 1}${goesOn ? "" : ", not continued"}`);
+  cell.setAttribute("aria-label", `${piece} ${signed(logProb)}, piece and log-probability of beam ${place + 1} of step ${step + 1}${goesOn ? "" : ", not continued"}`);
   cell.addEventListener("click", () => choose(step, place));
   return cell;
 }

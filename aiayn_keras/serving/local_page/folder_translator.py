@@ -33,9 +33,10 @@ class FolderTranslator:
         max_hypotheses: Number of translations available for each sentence.
         explores_any: Whether attention can be shown for any translation of a sentence.
         shows_steps: Whether the search can be shown step by step.
+        takes_documents: Whether files can be translated.
     """
 
-    explores_any = shows_steps = True
+    explores_any = shows_steps = takes_documents = True
 
     def __init__(self, model, engine=AUTO, **options):
         num_beams = options.get("num_beams", SearchOptions.num_beams)
@@ -72,6 +73,42 @@ class FolderTranslator:
         return PageTranslation(
             document.text, tuple(map(PageSentence, document.sources, hypotheses))
         )
+
+    def translate_document(self, name, data, report=None):
+        """Translates a file, see `aiayn_keras.documents.formats`.
+
+        Args:
+            name: Its name; the ending says its format.
+            data: Its bytes.
+            report: As in `translate`.
+
+        Returns:
+            Bytes of the translated file.
+
+        Raises:
+            ValueError: For a format that is not supported, or a file that is not of its format.
+            ImportError: If the library for the format is not installed.
+        """
+        from aiayn_keras.documents.formats.document_files import translate_document
+        from aiayn_keras_light.document_formats import FORMATS, format_of
+
+        document_format = format_of(name)
+        if document_format is None:
+            endings = ", ".join(end for each in FORMATS.values() for end in each.endings)
+            raise ValueError(f"{name}: files may end in {endings}.")
+        options = {**dataclasses.asdict(self._options), "num_return_sequences": 1}
+        try:
+            return translate_document(
+                self._model,
+                data,
+                document_format,
+                batch_size=BATCH_SIZE,
+                engine=self._engine,
+                progress=report and (lambda _: report()),
+                **options,
+            )
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
 
     def explore(self, source, target):
         """Returns a page that shows the attention of the model as it writes a translation.

@@ -74,6 +74,7 @@ class KitTranslator:
         explores_any: Whether attention can be shown for any translation of a sentence. A kit only
             shows that of the best one.
         shows_steps: Whether the search can be shown step by step. A kit cannot show it.
+        takes_documents: Whether files can be translated. A kit takes text alone.
 
     Raises:
         OSError: If a file is missing.
@@ -82,7 +83,7 @@ class KitTranslator:
         ImportError: If TensorFlow or TensorFlow Text is not installed.
     """
 
-    explores_any = shows_steps = False
+    explores_any = shows_steps = takes_documents = False
 
     def __init__(self, version, trust=False):
         import tensorflow as tf

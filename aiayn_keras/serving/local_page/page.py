@@ -15,6 +15,7 @@ from aiayn_keras.serving.local_page.server import BusyError, GoneError, Turns
 LOG = logging.getLogger(__name__)
 
 _SECONDS_UNTIL_RETRY = 1
+_BYTES = "application/octet-stream"
 _NO_CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
@@ -29,7 +30,9 @@ class PageFacts:
         max_hypotheses: Number of translations available for each sentence.
         explores_any: Whether attention can be shown for all of them, or only for the best one.
         shows_steps: Whether the search can be shown step by step.
+        takes_documents: Whether files can be translated.
         max_characters: Maximum length of a text.
+        max_document_bytes: Maximum size of a file.
     """
 
     name: str
@@ -38,13 +41,15 @@ class PageFacts:
     max_hypotheses: int
     explores_any: bool
     shows_steps: bool
+    takes_documents: bool
     max_characters: int = requests.MAX_CHARACTERS
+    max_document_bytes: int = requests.MAX_DOCUMENT_BYTES
 
 
 class _Answer(NamedTuple):
     status: str
     content_type: str
-    body: str
+    body: str | bytes
     headers: tuple[tuple[str, str], ...] = ()
 
 
@@ -68,12 +73,15 @@ class Application:
         }
         if facts.shows_steps:
             self._routes["POST", "/steps"] = self._steps
+        if facts.takes_documents:
+            self._routes["POST", "/document"] = self._document
 
     def __call__(self, environ, start_response):
         answer = self._answer(environ)
-        body = answer.body.encode()
+        is_text = isinstance(answer.body, str)
+        body = answer.body.encode() if is_text else answer.body
         headers = {
-            "Content-Type": f"{answer.content_type}; charset=utf-8",
+            "Content-Type": f"{answer.content_type}; charset=utf-8" if is_text else _BYTES,
             "Content-Length": str(len(body)),
             "Cache-Control": "no-store",
             "Content-Security-Policy": _NO_CONTENT_POLICY,
@@ -151,6 +159,12 @@ class Application:
         with self._turns.turn(_is_gone(environ)) as check_wanted:
             steps = self._translator.steps(request.source, check_wanted)
         return _json({"page": steps.page, "height": steps.height})
+
+    def _document(self, environ):
+        name, data = requests.read_document(environ)
+        with self._turns.turn(_is_gone(environ)) as check_wanted:
+            translated = self._translator.translate_document(name, data, check_wanted)
+        return _Answer("200 OK", _BYTES, translated)
 
 
 def _make_page(facts):

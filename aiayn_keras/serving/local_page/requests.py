@@ -1,5 +1,6 @@
 """Requests to the page's server: the checks they must pass, their content and their answers."""
 
+import urllib.parse
 from typing import NamedTuple
 
 import pydantic
@@ -9,6 +10,9 @@ from aiayn_keras_light.checks import parse
 
 MAX_REQUEST_BYTES = 1 << 18
 """Maximum size of a request's body; the longest texts are shorter, even as escaped JSON."""
+
+MAX_DOCUMENT_BYTES = 1 << 22
+"""Maximum size of a document."""
 
 MAX_CHARACTERS = 10_000
 """Maximum length of a text to translate, about four pages."""
@@ -21,6 +25,9 @@ MAX_WATCHED = 300
 
 MAX_HYPOTHESES = 10
 """Maximum number of translations shown for a sentence."""
+
+
+_MAX_NAME = 255
 
 
 class RefusedError(Exception):
@@ -115,21 +122,47 @@ def read_request(environ, schema):
     Returns:
         An object of that class.
     """
-    content_type = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
-    if content_type != "application/json":
-        raise RefusedError("415 Unsupported Media Type", "Send JSON, as application/json.")
-    length = int(environ.get("CONTENT_LENGTH") or 0)
-    if length > MAX_REQUEST_BYTES:
-        raise RefusedError(
-            "413 Content Too Large",
-            f"A request may have at most {MAX_REQUEST_BYTES:,} bytes. Received: {length:,} bytes.",
-        )
+    body = _read_body(environ, "application/json", MAX_REQUEST_BYTES, "A request")
     fields = ", ".join(f"`{name}`" for name in schema.model_fields)
     remedy = f"The fields are {fields}."
     try:
-        return parse(schema, environ["wsgi.input"].read(length), "the request", remedy)
+        return parse(schema, body, "the request", remedy)
     except ValueError as error:
         raise RefusedError("400 Bad Request", str(error)) from error
+
+
+def read_document(environ):
+    """Reads the body of a POST request with a file, whose name is `name` in the query.
+
+    Args:
+        environ: WSGI environment.
+
+    Returns:
+        The file's name, and its bytes.
+    """
+    (name,) = urllib.parse.parse_qs(environ["QUERY_STRING"]).get("name") or ("",)
+    if not name or not name.isprintable() or len(name) > _MAX_NAME:
+        raise RefusedError(
+            "400 Bad Request",
+            f"Name the file in `name`, with 1 to {_MAX_NAME} printable characters. "
+            f"Received: {name[:_MAX_NAME]!r}.",
+        )
+    kind = "application/octet-stream"
+    return name, _read_body(environ, kind, MAX_DOCUMENT_BYTES, "A document")
+
+
+def _read_body(environ, content_type, maximum, subject):
+    received = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+    if received != content_type:
+        kind = "JSON" if content_type == "application/json" else "the file"
+        raise RefusedError("415 Unsupported Media Type", f"Send {kind}, as {content_type}.")
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    if length > maximum:
+        raise RefusedError(
+            "413 Content Too Large",
+            f"{subject} may have at most {maximum:,} bytes. Received: {length:,} bytes.",
+        )
+    return environ["wsgi.input"].read(length)
 
 
 def check_length(text, maximum):

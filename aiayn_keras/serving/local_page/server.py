@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 
-from aiayn_keras.serving.local_page.requests import MAX_REQUEST_BYTES
+from aiayn_keras.serving.local_page.requests import MAX_DOCUMENT_BYTES
 
 _LOOPBACK = "127.0.0.1"
 MAX_CONNECTIONS = 400
@@ -116,8 +116,8 @@ def open_server(application, listener):
         cleanup_interval=1,
         # Reading on during a request shows whether the client is gone.
         channel_request_lookahead=1,
-        max_request_body_size=MAX_REQUEST_BYTES,
-        inbuf_overflow=2 * MAX_REQUEST_BYTES,  # so that bodies stay in memory
+        max_request_body_size=MAX_DOCUMENT_BYTES,
+        inbuf_overflow=2 * MAX_DOCUMENT_BYTES,  # so that bodies stay in memory
         max_request_header_size=MAX_HEADER_BYTES,
         ident=None,
     )

@@ -7,9 +7,10 @@ const element = (id) => document.getElementById(id);
 const [source, target] = [element("source"), element("target")];
 
 // `chosen` holds the index of each sentence's chosen hypothesis, `current` the index of the current sentence;
-// `view` is the button whose view of it is open, "explore" or "watch", or null.
-const state = { sentences: [], chosen: [], current: 0, view: null };
-const running = { translation: null, exploration: null }; // an AbortController while a request is running
+// `view` is the button whose view of it is open, "explore" or "watch", or null; `download` the URL of the newest
+// translated file.
+const state = { sentences: [], chosen: [], current: 0, view: null, download: null };
+const running = { translation: null, exploration: null, document: null }; // an AbortController while a request is running
 let timer = 0;
 
 /** Creates an element with children; a string becomes text, never markup. */
@@ -24,15 +25,17 @@ function node(name, properties, ...children) {
 class Problem extends Error {}
 class BusyProblem extends Problem {}
 
-/** Sends JSON and returns the answer; a new request for the same thing aborts the previous one. */
+/** Sends JSON, or a file as it is, and returns the answer; a new request for the same thing aborts the previous one. */
 async function ask(thing, path, content) {
   running[thing]?.abort();
   const controller = running[thing] = new AbortController();
-  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) };
+  const isFile = content instanceof Blob;
+  const headers = { "Content-Type": isFile ? "application/octet-stream" : "application/json" };
+  const options = { method: "POST", headers, body: isFile ? content : JSON.stringify(content) };
   try {
     const response = await fetch(path, { ...options, signal: controller.signal });
     const isJson = response.headers.get("Content-Type")?.startsWith("application/json");
-    if (response.ok) return await response.json();
+    if (response.ok) return await (isFile ? response.blob() : response.json());
     const reason = isJson ? (await response.json()).error : `The server answered: ${response.status} ${response.statusText}.`;
     throw response.status === 503 ? new BusyProblem(reason) : new Problem(reason);
   } catch (error) {
@@ -199,6 +202,48 @@ function fitHeight({ source: sender, data }) {
   if (frame && sender === frame.contentWindow && data?.height > 0) setHeight(frame, data.height);
 }
 
+// ---- A file ----
+
+/** Translates a file, and offers the result as a file beside it: `notes.md` becomes `notes.es.md`. */
+async function translateFile(file) {
+  const status = element("document-status");
+  const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+  if (file.size > facts.max_document_bytes) {
+    status.textContent = `${file.name} has ${megabytes(file.size)}; this page takes files of up to ${megabytes(facts.max_document_bytes)}.`;
+    return;
+  }
+  status.textContent = `Translating ${file.name} …`;
+  try {
+    const translated = await ask("document", `/document?${new URLSearchParams({ name: file.name })}`, file);
+    const [, stem, ending] = /^(.*?)(\.[^.]*)?$/s.exec(file.name);
+    const name = `${stem}.${facts.languages?.[1] ?? "translated"}${ending ?? ""}`;
+    URL.revokeObjectURL(state.download);
+    state.download = URL.createObjectURL(translated);
+    const link = node("a", { href: state.download, download: name }, name);
+    status.replaceChildren(`${file.name} is translated: `, link);
+    link.click();
+  } catch (error) {
+    if (error.name !== "AbortError") status.textContent = error.message;
+  }
+}
+
+function listenForFiles() {
+  element("document").hidden = false;
+  element("file").addEventListener("change", ({ target: { files } }) => { if (files.length) translateFile(files[0]); });
+  addEventListener("dragover", (event) => {
+    if (!event.dataTransfer.types.includes("Files")) return;
+    event.preventDefault();
+    document.body.classList.add("dropping");
+  });
+  addEventListener("dragleave", () => document.body.classList.remove("dropping"));
+  addEventListener("drop", (event) => {
+    document.body.classList.remove("dropping");
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault();
+    translateFile(event.dataTransfer.files[0]);
+  });
+}
+
 // ---- Kept across reloads ----
 
 /** Stores a string, unless the browser forbids it or has no room. */
@@ -271,5 +316,6 @@ const theme = recall(localStorage, "theme");
 if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 showTheme();
 showFacts();
+if (facts.takes_documents) listenForFiles();
 source.value = recall(sessionStorage, "text") ?? "";
 translate();

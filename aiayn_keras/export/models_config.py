@@ -1,0 +1,75 @@
+"""`models.config` of a kit: its labels, the versions that the server loads, and the way back."""
+
+import re
+from dataclasses import dataclass, field
+
+from aiayn_keras_light.files import read_bytes
+
+MAX_CONFIG_BYTES = 1 << 20
+LABELS = ("stable", "canary")
+
+_BEFORE = re.compile(rf"^# before: ({'|'.join(LABELS)}) ([1-9]\d{{0,18}})$", re.MULTILINE)
+"""A comment, which the server skips: a label and the version that had it."""
+
+
+@dataclass(frozen=True)
+class ModelsConfig:
+    """The one model of a `models.config`.
+
+    Attributes:
+        labels: Dictionary from a label to a version's number.
+        versions: List of the numbers of the versions that the server loads.
+        before: Dictionary from a label to the version that had it before its last move.
+    """
+
+    labels: dict[str, int]
+    versions: list[int]
+    before: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path):
+        """Reads a file.
+
+        Args:
+            path: A `pathlib.Path`.
+
+        Raises:
+            OSError: If there is no such file.
+            ValueError: If it is not a configuration of one model.
+        """
+        from google.protobuf import text_format
+        from tensorflow_serving.config import model_server_config_pb2
+
+        try:
+            text = read_bytes(path, MAX_CONFIG_BYTES).decode("utf-8")
+            config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
+        except (text_format.ParseError, UnicodeDecodeError) as error:
+            raise ValueError(
+                f"{path} is not a TensorFlow Serving configuration: {error}"
+            ) from error
+        models = config.model_config_list.config
+        if len(models) != 1:
+            raise ValueError(f"{path} must configure one model. Received: {len(models)} models.")
+        return cls(
+            labels=dict(models[0].version_labels),
+            versions=list(models[0].model_version_policy.specific.versions),
+            before={label: int(version) for label, version in _BEFORE.findall(text)},
+        )
+
+    def to_text(self, name):
+        """Writes the text of the file.
+
+        Args:
+            name: Name under which the model is served.
+        """
+        from google.protobuf import text_format
+        from tensorflow_serving.config import model_server_config_pb2
+
+        config = model_server_config_pb2.ModelServerConfig()
+        model = config.model_config_list.config.add(
+            name=name, base_path=f"/models/{name}", model_platform="tensorflow"
+        )
+        model.model_version_policy.specific.versions.extend(self.versions)
+        model.version_labels.update(self.labels)
+        comments = [f"# before: {label} {version}\n" for label, version in self.before.items()]
+        return "".join(comments) + text_format.MessageToString(config)

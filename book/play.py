@@ -1,0 +1,159 @@
+"""The page on which the reader types: a static site with the model, run by ONNX Runtime Web.
+
+python -m book.play    # downloads ONNX Runtime Web for the book and its tests
+"""
+
+import base64
+import hashlib
+import json
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from string import Template
+
+from book.sources import BOOK, ROOT
+
+FOLDER = "play"
+"""Folder of the page in the built book."""
+PAGE = BOOK / "play_page"
+RUNTIME = "onnxruntime-web@1.30.0"
+RUNTIME_DIGEST = (
+    "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ=="
+)
+"""SHA-512 of the package, as npm's registry has it."""
+RUNTIME_FILES = (
+    "ort.wasm.min.mjs",
+    "ort-wasm-simd-threaded.mjs",
+    "ort-wasm-simd-threaded.wasm",
+)
+FRAMES = ("explorer", "decoding_steps")
+FORMATS = {"int8": "int8-weights", "float32": "float32"}
+"""Number formats of the exported graphs, by the folder's name."""
+SECONDS = 300
+"""Maximum time to download a package."""
+DATA = "@data@"
+"""Placeholder for the data of a page in a frame, see `play_page/frame.js`."""
+
+
+PACKAGES = ROOT / "build/npm"
+"""Folder of packages that were downloaded."""
+MISSING = f"it needs npm, which downloads {RUNTIME}, and a network."
+
+
+def runtime_package(folder=PACKAGES):
+    """Downloads ONNX Runtime Web with npm, unless the folder has it.
+
+    Args:
+        folder: `pathlib.Path` where the package is kept.
+
+    Returns:
+        `pathlib.Path` of the package, or None where there is no npm or it cannot download.
+
+    Raises:
+        ValueError: If the package is not the one that is expected.
+    """
+    package = folder / f"{RUNTIME.replace('@', '-')}.tgz"
+    if not package.is_file():
+        npm = shutil.which("npm")
+        if npm is None:
+            return None
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [npm, "pack", RUNTIME, "--silent", "--pack-destination", folder]
+        if subprocess.run(command, capture_output=True, timeout=SECONDS).returncode:
+            return None
+    digest = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode("ascii")
+    if digest != RUNTIME_DIGEST:
+        raise ValueError(f"{package} is not {RUNTIME}: its SHA-512 is {digest}. Delete the file.")
+    return package
+
+
+def play_files(model, package):
+    """Makes the files of the page.
+
+    Args:
+        model: A `TransformerSeq2SeqLM`.
+        package: `pathlib.Path` of the package of ONNX Runtime Web.
+
+    Returns:
+        Dictionary from paths in the page's folder to bytes.
+    """
+    from aiayn_keras.plotting.interactive_page import read_page, read_style
+
+    files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.is_file()}
+    files["shared.css"] = read_style().encode()
+    pages = [read_page(name) for name in FRAMES]
+    for name, page in zip(FRAMES, pages, strict=True):
+        files[f"{name}.html"] = page.filled(DATA, policy=_policy([page])).encode()
+    files["index.html"] = _filled(files["index.html"], policy=_policy(pages, own=True))
+    with tarfile.open(package) as archive:
+        for name in RUNTIME_FILES:
+            files[f"ort/{name}"] = archive.extractfile(f"package/dist/{name}").read()
+    for name, weights in FORMATS.items():
+        files |= {f"model/{name}/{path}": content for path, content in model_files(model, weights)}
+    digest = hashlib.sha256(b"".join(files[path] for path in sorted(files))).hexdigest()
+    listed = sorted(path for path in files if not path.startswith("model/float32/"))
+    listed = [path for path in listed if path != "service_worker.js"]
+    files["service_worker.js"] = _filled(
+        files["service_worker.js"], version=digest[:16], files=json.dumps(listed)
+    )
+    return files
+
+
+def model_files(model, weights):
+    """Pairs of path and content of the exported model, whose parts can be switched off."""
+    from aiayn_keras.export.hugging_face_files import (
+        write_configuration,
+        write_json,
+        write_tokenizer_json,
+        write_tokenizers,
+    )
+    from aiayn_keras.export.onnx import write_graphs
+
+    tokenizer = model.preprocessor.tokenizer
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent)
+        write_tokenizers(folder, tokenizer)
+        # Translations are normalized by rules of their own; the reader's are read with them.
+        targets = tokenizer.of_targets().proto
+        write_tokenizer_json(folder / "target_tokenizer.json", targets, end=False)
+        write_graphs(model.backbone, folder / "onnx", weights, attention=True, switches=True)
+        write_configuration(folder, model, "q8")
+        write_json(folder / "play.json", {"copy_without_letters": tokenizer.copy_without_letters})
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                yield path.relative_to(folder).as_posix(), path.read_bytes()
+
+
+def _policy(pages, own=False):
+    """Content-Security-Policy of pages whose scripts and styles are known by their digests."""
+    scripts = " ".join(page.script_source for page in pages)
+    styles = " ".join(page.style_source for page in pages)
+    if not own:
+        return (
+            f"default-src 'none'; img-src data:; script-src {scripts}; style-src {styles}; "
+            "base-uri 'none'; form-action 'none'"
+        )
+    return (
+        "default-src 'none'; connect-src 'self'; img-src data:; worker-src 'self'; "
+        f"frame-src 'self'; script-src 'self' 'wasm-unsafe-eval' {scripts}; "
+        f"style-src 'self' {styles}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _filled(template, **values):
+    return Template(template.decode("utf-8")).substitute(values).encode()
+
+
+def write_play(folder, model, package):
+    """Writes the page into a new folder; returns its path."""
+    for path, content in play_files(model, package).items():
+        target = Path(folder) / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return Path(folder)
+
+
+if __name__ == "__main__":
+    print(runtime_package() or f"The page to type into is left out: {MISSING}")

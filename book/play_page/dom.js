@@ -1,0 +1,21 @@
+/** Small helpers for elements. Strings become text, never markup. */
+
+export const element = (id) => document.getElementById(id);
+
+export function node(name, properties = {}, ...children) {
+  const created = Object.assign(document.createElement(name), properties);
+  created.append(...children);
+  return created;
+}
+
+/** Items of a list of pieces with their ids. */
+export const piecesList = (pieces) =>
+  pieces.map(({ piece, id }) => node("li", {}, node("bdi", {}, piece), node("small", {}, String(id))));
+
+/** Shows what went wrong, or nothing. */
+export function saysProblem(place, error) {
+  place.hidden = !error;
+  place.textContent = error ? error.message : "";
+}
+
+export const percent = (probability) => `${(100 * probability).toFixed(probability < 0.0995 ? 2 : 1)} %`;

@@ -1,0 +1,37 @@
+/** The model in its worker, as a page asks it. */
+
+export class Engine {
+  #worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+  #waiting = new Map();
+  #last = 0;
+
+  constructor() {
+    this.#worker.addEventListener("message", ({ data: { id, news, answer, error } }) => {
+      const { resolve, reject, tell } = this.#waiting.get(id);
+      if (news !== undefined) return tell?.(news);
+      this.#waiting.delete(id);
+      return error === undefined ? resolve(answer) : reject(new Error(error));
+    });
+    this.#worker.addEventListener("error", (event) => {
+      event.preventDefault();
+      const error = new Error(`The model's program could not be started: ${event.message ?? "its files are missing"}.`);
+      for (const { reject } of this.#waiting.values()) reject(error);
+      this.#waiting.clear();
+    });
+  }
+
+  /**
+   * Asks the worker.
+   * @param {string} request - Name of a request in `worker.js`.
+   * @param {object} values - Its values; with `replaces`, older searches are given up and answer null.
+   * @param {Function} tell - Called with what comes before the answer.
+   */
+  ask(request, values = {}, tell = null) {
+    this.#last += 1;
+    const id = this.#last;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject, tell });
+      this.#worker.postMessage({ id, request, ...values });
+    });
+  }
+}

@@ -1,0 +1,36 @@
+/** Keeps the page's files, so that it works without a network once it has loaded them. */
+
+const CACHE = "play-$version";
+
+addEventListener("install", () => skipWaiting());
+
+addEventListener("activate", (event) => {
+  const drop = async () => {
+    const names = await caches.keys();
+    await Promise.all(names.filter((name) => name.startsWith("play-") && name !== CACHE).map((name) => caches.delete(name)));
+    await clients.claim();
+    await keepOpenPage();
+  };
+  event.waitUntil(drop());
+});
+
+/** Files that the first visit has loaded before this program was there. */
+async function keepOpenPage() {
+  const cache = await caches.open(CACHE);
+  await cache.addAll($files);
+}
+
+addEventListener("fetch", (event) => {
+  const { request } = event;
+  const isOurs = request.method === "GET" && request.url.startsWith(registration.scope);
+  if (isOurs) event.respondWith(fromCache(request));
+});
+
+async function fromCache(request) {
+  const cache = await caches.open(CACHE);
+  const kept = await cache.match(request, { ignoreSearch: true });
+  if (kept) return kept;
+  const response = await fetch(request);
+  if (response.ok) await cache.put(request, response.clone());
+  return response;
+}

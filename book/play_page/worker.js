@@ -1,0 +1,270 @@
+/** The model of the page, in a thread of its own: answers `{ id, request, ... }` with `{ id, answer }` or `{ id, error }`. */
+
+import * as ort from "./ort/ort.wasm.min.mjs";
+import { Decoder, Graphs, firstLine } from "./graphs.js";
+import { explorerData, stepsData } from "./pictures.js";
+import { EXTRA_LENGTH, beamSearch, bestTokens, lengthPenalty, logNormalizer } from "./search.js";
+import { Tokenizer } from "./tokenizer.js";
+
+ort.env.wasm.wasmPaths = new URL("./ort/", import.meta.url).href;
+ort.env.wasm.numThreads = 1;
+ort.env.logLevel = "error";
+
+const OFFSET = 5; // of GNMT's length penalty
+const RECORDED_BEAMS = [1, 2, 3, 4, 5];
+const RECORDED_ALPHAS = [0, 0.6, 1];
+const NUM_NEXT = 12; // pieces of a distribution that are shown
+const MAX_FILE = 2 ** 31;
+
+let model = null;
+let newest = 0; // of the requests: a translation ends when a newer request has come
+let queue = Promise.resolve();
+
+// ---- The model ----
+
+/** Opens a folder: `read(path)` gives the bytes of one of its files, null if it has none. */
+async function openFolder(read, quantized) {
+  const [config, generation, tokenizer, target] = await Promise.all(
+    ["config.json", "generation_config.json", "tokenizer.json", "target_tokenizer.json"].map(async (name) => parsed(name, await read(name))));
+  const play = parsed("play.json", await read("play.json")) ?? {};
+  for (const [name, content] of Object.entries({ "config.json": config, "generation_config.json": generation, "tokenizer.json": tokenizer })) {
+    if (!content) throw new Error(`The folder has no ${name}: choose one that \`aiayn-keras export onnx --attention\` wrote.`);
+  }
+  const [encoder, decoder] = await Promise.all(["encoder_model", "decoder_model_merged"].map(async (name) => {
+    const names = [`onnx/${name}${quantized ? "_quantized" : ""}.onnx`, `onnx/${name}${quantized ? "" : "_quantized"}.onnx`];
+    for (const each of names) {
+      const bytes = await read(each);
+      if (bytes) return bytes;
+    }
+    throw new Error(`The folder has no ${names[0]}.`);
+  }));
+  const source = new Tokenizer(tokenizer);
+  const graphs = await Graphs.open(ort, encoder, decoder);
+  await model?.graphs.release();
+  if (graphs.switches) graphs.set(allOn(graphs.switches));
+  model = {
+    graphs, source, target: target ? new Tokenizer(target) : source,
+    maxLength: integer(config, "max_position_embeddings"), numHeads: integer(config, "decoder_attention_heads"),
+    startId: integer(generation, "decoder_start_token_id"), endId: integer(generation, "eos_token_id"),
+    forbiddenIds: generation.suppress_tokens ?? [],
+    copiesWithoutLetters: Boolean(play.copy_without_letters),
+  };
+  return {
+    hasAttention: graphs.hasAttention, vocabularySize: source.size, maxLength: model.maxLength,
+    switches: graphs.switches, keyDim: graphs.keyDim,
+  };
+}
+
+const allOn = ({ encoderLayers, decoderLayers, heads }) => ({
+  scoreScale: 1, positionScale: 1, causal: true,
+  encoderLayers: Array(encoderLayers).fill(true), decoderLayers: Array(decoderLayers).fill(true),
+  encoder: Array(encoderLayers * heads).fill(1), decoder: Array(decoderLayers * heads).fill(1), cross: Array(decoderLayers * heads).fill(1),
+});
+
+function parsed(name, bytes) {
+  if (!bytes) return null;
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw new Error(`${name} is not JSON: ${firstLine(error)}`);
+  }
+}
+
+function integer(config, name) {
+  if (!Number.isSafeInteger(config[name]) || config[name] < 0) throw new Error(`${name} must be a whole number. Received: ${JSON.stringify(config[name]) ?? "nothing"}.`);
+  return config[name];
+}
+
+/** Reads the files of the site's own model, and reports how much of them has come. */
+function siteReader(folder, report) {
+  const sizes = new Map();
+  return async (path) => {
+    const response = await fetch(new URL(`${folder}/${path}`, import.meta.url));
+    if (response.status === 404) return null;
+    if (!response.ok) throw new Error(`${path} could not be loaded: ${response.status} ${response.statusText}`);
+    const total = Number(response.headers.get("content-length"));
+    const parts = [];
+    let read = 0;
+    for await (const part of chunks(response.body)) {
+      parts.push(part);
+      read += part.length;
+      sizes.set(path, read);
+      report([...sizes.values()].reduce((sum, size) => sum + size, 0), total);
+    }
+    return new Uint8Array(await new Blob(parts).arrayBuffer());
+  };
+}
+
+async function* chunks(stream) {
+  const reader = stream.getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
+}
+
+function droppedReader(files) {
+  return async (path) => {
+    const file = files.get(path);
+    if (!file) return null;
+    if (file.size > MAX_FILE) throw new Error(`${path} has ${file.size} bytes; files below 2 GB can be opened.`);
+    return new Uint8Array(await file.arrayBuffer());
+  };
+}
+
+// ---- What is asked ----
+
+const spelled = (tokenizer, ids) => ids.map((id) => ({ id, piece: visible(tokenizer.piece(id)) }));
+const visible = (piece) => piece.replace(/[^\P{C}\u200c\u200d]|\p{Z}/gu, (character) =>
+  `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`) || "⟨empty⟩";
+const letters = /\p{L}/u;
+
+/** What the search knows of a source; its `ids`, or what its translation is without a search. */
+async function read(text) {
+  const { source, graphs, maxLength } = model;
+  const ids = source.encode(text);
+  if (ids.length > maxLength) throw new Error(`The text has ${ids.length} pieces; the model reads ${maxLength} at most. Shorten it.`);
+  const pieces = spelled(source, ids);
+  if (ids.length <= source.numEnds) return { ids, pieces, text: "" };
+  if (model.copiesWithoutLetters && !letters.test(text)) return { ids, pieces, text };
+  const memory = await graphs.encode(ids);
+  const limit = Math.min(ids.length - source.numEnds + EXTRA_LENGTH, maxLength - 1);
+  return { ids, pieces, memory, limit };
+}
+
+const searchOptions = (limit, numBeams, alphas, numResults) => ({
+  numBeams, alphas, numResults, limit, offset: OFFSET,
+  startId: model.startId, endId: model.endId, forbiddenIds: model.forbiddenIds,
+});
+
+const requests = {
+  /** Loads the site's model: `int8` or `float32`. */
+  async load({ format }, tell) {
+    return openFolder(siteReader(`model/${format}`, (bytes) => tell({ bytes })), format === "int8");
+  },
+
+  /** Opens the reader's own folder; its files come from a list. */
+  async open({ files }) {
+    const roots = [...files].map(([path]) => path).filter((path) => path.endsWith("generation_config.json"));
+    const root = roots.length ? roots.sort((a, b) => a.length - b.length)[0].slice(0, -"generation_config.json".length) : "";
+    return openFolder(droppedReader(new Map([...files].map(([path, file]) => [path.slice(root.length), file]))), true);
+  },
+
+  /** Translates a sentence; tells the best live hypothesis of every step. */
+  async translate({ text, numBeams, alpha, numResults = 1 }, tell, isOld) {
+    const started = performance.now();
+    const source = await read(text);
+    tell({ pieces: source.pieces });
+    if (source.memory === undefined) return { text: source.text, pieces: source.pieces, ids: [], results: [], milliseconds: performance.now() - started };
+    const search = beamSearch(new Decoder(model.graphs, source.memory), searchOptions(source.limit, numBeams, [alpha], numResults));
+    let step = await search.next();
+    while (!step.done) {
+      if (isOld()) return null;
+      const [{ ids }] = step.value.live;
+      tell({ growing: model.target.decode(ids) });
+      step = await search.next();
+    }
+    const results = step.value.best.get(alpha).map(({ ids, logProb, score }) =>
+      ({ text: model.target.decode(ids.filter((id) => !model.target.isSpecial(id))), ids, logProb, score }));
+    return {
+      text: results[0].text, ids: results[0].ids, pieces: source.pieces, targetPieces: spelled(model.target, results[0].ids),
+      results, milliseconds: performance.now() - started,
+    };
+  },
+
+  /** Data of the explorer for a source and the ids of a translation. */
+  async explore({ text, ids, title }) {
+    needAttention();
+    const source = await read(text);
+    if (!source.memory) return null;
+    const read_ = [model.startId, ...ids];
+    const target = await model.graphs.teacherForced(source.memory, read_);
+    const words = { source: source.pieces.map(({ piece }) => piece), target: spelled(model.target, read_).map(({ piece }) => piece) };
+    const found = { encoder: source.memory.attention, decoder: target.decoder, cross: target.cross };
+    const used = Object.entries(found).map(([kind, layers]) => [kind, model.graphs.used(kind, layers)]);
+    return explorerData(title, words, Object.fromEntries(used));
+  },
+
+  /** Data of the page that shows a search step by step, for several beams and exponents. */
+  async record({ text, alpha }, tell, isOld) {
+    needAttention();
+    const source = await read(text);
+    if (!source.memory) return null;
+    const searches = [];
+    for (const numBeams of RECORDED_BEAMS) {
+      const alphas = [...new Set([...RECORDED_ALPHAS, alpha])];
+      const search = beamSearch(new Decoder(model.graphs, source.memory), searchOptions(source.limit, numBeams, alphas, 1));
+      const steps = [];
+      let step = await search.next();
+      for (; !step.done; step = await search.next()) {
+        if (isOld()) return null;
+        steps.push(step.value);
+      }
+      searches.push({ numBeams, steps, result: step.value });
+    }
+    const described = {
+      piece: (id) => visible(model.target.piece(id)), decode: (ids) => model.target.decode(ids), numHeads: model.numHeads,
+      keyDim: model.graphs.keyDim, scoreScale: model.graphs.scoreScale, cacheWidth: model.graphs.cacheWidth, limit: source.limit, offset: OFFSET,
+    };
+    return stepsData(text, source.pieces.map(({ piece }) => piece), described, searches);
+  },
+
+  /** The most probable next pieces after a beginning of ids. */
+  async next({ text, ids }) {
+    const source = await read(text);
+    if (!source.memory) return null;
+    const { logits } = await model.graphs.teacherForced(source.memory, [model.startId, ...ids]);
+    const last = logits.at(-1);
+    const isOver = ids.length > source.limit;
+    const best = bestTokens(last, NUM_NEXT, (id) => !model.forbiddenIds.includes(id) && (!isOver || id === model.endId));
+    return { written: model.target.decode(ids), pieces: spelled(model.target, ids), best: best.map(({ id, logProb }) =>
+      ({ id, logProb, piece: id === model.endId ? "end" : visible(model.target.piece(id)), isEnd: id === model.endId })) };
+  },
+
+  /** The reader's own translation, piece by piece: its probability, and its rank among all pieces. */
+  async score({ text, translation, alpha }) {
+    const source = await read(text);
+    if (!source.memory) return null;
+    const ids = [...model.target.pieces(translation), model.endId];
+    if (ids.length > model.maxLength) throw new Error(`The translation has ${ids.length} pieces; the model writes ${model.maxLength} at most.`);
+    const { logits } = await model.graphs.teacherForced(source.memory, [model.startId, ...ids.slice(0, -1)]);
+    const pieces = ids.map((id, place) => {
+      const [own, row] = [logits[place][id], logits[place]];
+      const rank = row.reduce((count, logit) => count + (logit > own), 1);
+      const [best] = bestTokens(row, 1, () => true);
+      return {
+        id, piece: id === model.endId ? "end" : visible(model.target.piece(id)), logProb: own - logNormalizer(row), rank,
+        best: best.id === model.endId ? "end" : visible(model.target.piece(best.id)), bestLogProb: best.logProb,
+      };
+    });
+    const logProb = pieces.reduce((total, each) => total + each.logProb, 0);
+    return { pieces, logProb, score: logProb / lengthPenalty(ids.length, alpha, OFFSET) };
+  },
+
+  /** Switches parts of the model off and on, see `Graphs.set`. */
+  async set({ switches }) { model.graphs.set(switches); },
+
+  /** Ids of a text as the encoder reads it, and the text of ids. */
+  async tokenize({ text }) { return spelled(model.source, model.source.encode(text)); },
+};
+
+function needAttention() {
+  if (!model.graphs.hasAttention) throw new Error("These graphs do not return attention weights: export them with `aiayn-keras export onnx --attention`.");
+}
+
+/** Answers one request after the other. */
+async function answer({ id, request, ...values }) {
+  try {
+    const isOld = () => newest > id;
+    if (!["load", "open"].includes(request)) {
+      if (!model) throw new Error("No model is loaded yet.");
+      if (isOld()) return postMessage({ id, answer: null });
+    }
+    const found = await requests[request](values, (news) => postMessage({ id, news }), isOld);
+    return postMessage({ id, answer: found });
+  } catch (error) {
+    return postMessage({ id, error: firstLine(error) });
+  }
+}
+
+addEventListener("message", ({ data }) => {
+  if (data.replaces) newest = data.id;
+  queue = queue.then(() => answer(data));
+});

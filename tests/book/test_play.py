@@ -1,0 +1,353 @@
+"""The page on which the reader types, in Chromium, with the small model."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aiayn_keras.data.demo import generate_demo_pairs
+from aiayn_keras.export.hugging_face_files import write_tokenizer_json
+from aiayn_keras.models import (
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
+)
+from book import play
+from tests.browser import headless_browser, prefer_scheme, set_width
+from tests.play_in_browser import PlayPage, serving
+
+pytest.importorskip("onnx")
+pytest.importorskip("tokenizers")
+
+SAVED = Path(__file__).parents[2] / "saved_models"
+SENTENCE = "The old man has seventy-one red houses."
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)>",
+    "\u202emoc.elpmaxe\u202c \u05e9\u05dc\u05d5\u05dd \u0627\u0644\u0633\u0644\u0627\u0645",
+    "👩‍👩‍👧 🇪🇸 ﬁne ① ½ m² ℃ \u00ad \u200b \ud7ff",
+    "a" * 200,
+)
+TEXTS = (
+    "“I am hungry,” he said. “Where’s the kitchen?”",
+    "Come in – it's cold… really--no—yes",
+    "I like\u0085tea.\u00a0 Two  spaces ",
+    "bo\u00adught \u200bzero\ufeff ﬁ Ａ ① ½ ㎏ É",
+    "123 4,500.75 12:30 +49-30-123",
+    "Καλημέρα мир 你好，世界！ नमस्ते می‌خواهم 😀 👩‍👧",
+    "",
+    "   ",
+    "\x00null",
+)
+
+
+@pytest.fixture(scope="module")
+def package():
+    found = play.PACKAGES / f"{play.RUNTIME.replace('@', '-')}.tgz"
+    if not found.is_file():
+        pytest.skip("ONNX Runtime Web is not there: `python -m book.play` downloads it.")
+    return play.runtime_package()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return TransformerSeq2SeqLM.from_preset(str(SAVED / "demo_en_de_keras"))
+
+
+@pytest.fixture(scope="module")
+def folder(package, model, tmp_path_factory):
+    return play.write_play(tmp_path_factory.mktemp("site") / "play", model, package)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with headless_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    with serving(folder.parent) as address:
+        yield f"{address}play/"
+
+
+@pytest.fixture
+def page(browser, address):
+    set_width(browser, 1280)
+    page = PlayPage(browser, address)
+    yield page
+    assert page.requests_elsewhere() == []
+    assert [each["message"] for each in browser.get_log("browser") if each["level"] != "INFO"] == []
+
+
+def test_what_is_typed_is_translated_as_translate_does(page, model):
+    page.open(model="float32")
+    page.find("source").send_keys(SENTENCE)
+    (expected,) = model.translate([SENTENCE])
+    page.wait_for_translation(expected.text)
+    score = f"Log-probability {expected.score:.3f}".replace(" -", " −")
+    assert page.text_of("status").startswith(score)
+    pieces = page.browser.find_elements("css selector", "#source-pieces small")
+    ids = [int(piece.text) for piece in pieces]
+    assert ids[:-1] == list(model.preprocessor.tokenizer(SENTENCE))
+    assert "model=float32" in page.browser.current_url
+
+
+def test_hypotheses_and_scores_are_those_of_translate(page, model):
+    sentences = list(generate_demo_pairs(12, seed=3, split="test").sources)
+    page.open()
+    page.ask("load", format="float32")
+    for num_beams, alpha in ((4, 0.6), (1, 0.0), (3, 1.5)):
+        options = {"num_beams": num_beams, "length_penalty": alpha}
+        expected = model.translate(sentences, num_return_sequences=num_beams, **options)
+        for sentence, translation in zip(sentences, expected, strict=True):
+            found = page.ask(
+                "translate", text=sentence, numBeams=num_beams, alpha=alpha, numResults=num_beams
+            )["results"]
+            assert [each["text"] for each in found] == [
+                each.text for each in translation.hypotheses
+            ]
+            scores = [(each["logProb"], each["score"]) for each in found]
+            wanted = [(each.score, each.normalized_score) for each in translation.hypotheses]
+            np.testing.assert_allclose(scores, wanted, atol=1e-4)
+
+
+@pytest.fixture
+def tokenizer(request, model):
+    """Of the demo; of the larger model, with byte fallback and rules for what people paste."""
+    if request.param == "unigram":
+        pairs = generate_demo_pairs(200, seed=1)
+        texts = [*pairs.sources, *pairs.targets]
+        return TransformerTokenizer.train(texts, 200, model_type="unigram", byte_fallback=False)
+    if request.param == "bpe":
+        return model.preprocessor.tokenizer
+    larger = str(SAVED / "tatoeba_en_es_keras")
+    return TransformerSeq2SeqLMPreprocessor.from_preset(larger).tokenizer
+
+
+@pytest.mark.parametrize("tokenizer", ["bpe", "bytes", "unigram"], indirect=True)
+def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
+    write_tokenizer_json(tmp_path / "tokenizer.json", tokenizer.proto)
+    texts = [*TEXTS, *HOSTILE, *generate_demo_pairs(20, seed=5).sources]
+    page.open()
+    found = page.browser.execute_async_script(
+        """
+        const [json, texts, done] = arguments;
+        import("./tokenizer.js").then(({ Tokenizer }) => {
+          const tokenizer = new Tokenizer(JSON.parse(json));
+          const pieces = texts.map((text) => tokenizer.pieces(text));
+          done(pieces.map((ids) => [ids, tokenizer.decode(ids)]));
+        }, (error) => done(String(error)));
+        """,
+        (tmp_path / "tokenizer.json").read_text("utf-8"),
+        texts,
+    )
+    expected = [list(map(int, tokenizer(text.replace("\0", "")))) for text in texts]
+    assert [ids for ids, _ in found] == expected
+    for ids, text in found:
+        if tokenizer.unk_token_id not in ids:  # which translations never have
+            assert text == tokenizer.detokenize(ids)
+
+
+def test_a_switched_off_part_changes_the_translation_and_comes_back(page, model):
+    page.open(text=SENTENCE, view="change", model="float32")
+    (expected,) = model.translate([SENTENCE])
+    page.wait_for_translation(expected.text)
+    page.find("positions").click()
+    page.wait(lambda: "Parts of the model are changed" in page.text_of("status"))
+    assert page.text_of("translation") != expected.text
+    page.find("all-on").click()
+    page.wait_for_translation(expected.text)
+
+
+def test_views_show_the_sentence_and_are_reached_by_keyboard(page):
+    from selenium.webdriver.common.keys import Keys
+
+    page.open(text=SENTENCE)
+    page.wait(lambda: page.find("explorer").is_displayed())
+    page.browser.switch_to.frame("explorer")
+    assert page.browser.find_elements("css selector", "#keys .word")[0].text == "▁The"
+    page.browser.switch_to.default_content()
+    page.find("tab-attention").send_keys(Keys.ARROW_RIGHT)
+    page.wait(lambda: page.find("steps").is_displayed())
+    page.browser.switch_to.frame("steps")
+    page.wait(lambda: "4 beams and α = 0.6" in page.text_of("recorded"))
+    page.browser.switch_to.default_content()
+    page.browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    buttons = page.wait(lambda: page.browser.find_elements("css selector", "#next-pieces button"))
+    first = buttons[0].find_element("css selector", "bdi").text
+    buttons[0].click()
+    page.wait(lambda: page.text_of("next-written") == first.removeprefix("▁"))
+    page.browser.execute_script("document.getElementById('tab-own').click()")
+    page.wait(lambda: page.text_of("own-score").startswith("Log-probability"))
+    assert page.find("own").get_property("value") == page.text_of("translation")
+    assert "view=own" in page.browser.current_url
+
+
+def test_the_readers_translation_has_the_score_of_the_search(page, model):
+    page.open()
+    page.ask("load", format="float32")
+    best = page.ask("translate", text=SENTENCE, numBeams=4, alpha=0.6)["results"][0]
+    found = page.ask("score", text=SENTENCE, translation=best["text"], alpha=0.6)
+    assert found["score"] == pytest.approx(best["score"], abs=1e-4)
+    assert [each["id"] for each in found["pieces"]][:-1] == best["ids"]
+
+
+def test_the_recorded_search_is_that_of_record_search(page, model):
+    page.open()
+    page.ask("load", format="float32")
+    found = page.ask("record", text=SENTENCE, alpha=0.6)
+    record = model.record_search(SENTENCE, [1, 2, 3, 4, 5], [0.0, 0.6, 1.0])
+    assert found["source"] == list(record.source_tokens)
+    assert [found["longest"], found["keyDim"]] == [record.longest, record.key_dim]
+    assert found["cacheWidth"] == record.cache_width
+    for actual, search in zip(found["searches"], record.searches, strict=True):
+        assert actual["beams"] == search.num_beams
+        assert len(actual["steps"]) == len(search.steps)
+        for step, expected in zip(actual["steps"], search.steps, strict=True):
+            candidates = [
+                (beam, found["pieces"][piece]) for beam, piece, _, _ in step["candidates"]
+            ]
+            assert candidates == [(each.beam, each.token) for each in expected.candidates]
+            fates = [("lives", "finishes", "is dropped")[each[3]] for each in step["candidates"]]
+            assert fates == [each.fate for each in expected.candidates]
+        assert [text for _, text, *_ in actual["finished"]] == [e.text for e in search.finished]
+        steps = {each["alpha"]: each["steps"] for each in actual["recorded"]}
+        assert steps == search.num_steps
+        best = {each["alpha"]: each["best"] for each in actual["recorded"]}
+        assert best == search.best
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_text(page, text):
+    page.open(text=text)
+    page.wait(lambda: page.text_of("status").startswith(("Log-probability", "A text without")))
+    page.wait(lambda: page.find("explorer").is_displayed())
+    assert page.find("source").get_property("value") == text
+    assert page.browser.find_elements("css selector", "img") == []
+
+
+def test_a_folder_that_is_none_is_refused_in_one_line_and_the_model_stays(page):
+    page.open()
+    page.ask("load", format="int8")
+    before = page.ask("translate", text=SENTENCE, numBeams=1, alpha=0)["text"]
+    good = {"config.json": "{}", "generation_config.json": "{}", "tokenizer.json": "{}"}
+    graphs = {"onnx/encoder_model.onnx": "no graph", "onnx/decoder_model_merged.onnx": ""}
+    tokenizer = (
+        '{"model": {"type": "BPE", "vocab": {"<img src=x onerror=alert(1)>": 0}, "merges": []},'
+        ' "pre_tokenizer": {"type": "Metaspace", "split": true, "prepend_scheme": "always"}}'
+    )
+    for files, message in (
+        ({"notes.txt": "hi"}, "The folder has no config.json"),
+        ({**good, "config.json": "{"}, "config.json is not JSON"),
+        (good, "The folder has no onnx/encoder_model_quantized.onnx"),
+        ({**good, **graphs}, "a BPE or Unigram vocabulary is needed"),
+        ({**good, **graphs, "tokenizer.json": tokenizer}, "The encoder is not an ONNX graph"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            page.open_folder({f"mine/{path}": text for path, text in files.items()})
+    assert page.ask("translate", text=SENTENCE, numBeams=1, alpha=0)["text"] == before
+
+
+def test_a_folder_of_ones_own_is_chosen_and_translates(page, model, tmp_path):
+    folder = model.export(tmp_path / "mine", format="onnx", attention=True)
+    (expected,) = model.translate([SENTENCE])
+    page.open(text=SENTENCE, view="folder")
+    page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+    page.find("folder").send_keys(str(folder))
+    page.wait(lambda: page.text_of("status").startswith("Your model: 1,000 pieces"))
+    page.wait_for_translation(expected.text)
+    assert not page.find("formats").is_displayed()
+
+
+def test_once_loaded_it_works_without_the_server(browser, folder, model):
+    (expected,) = model.translate([SENTENCE])
+    with serving(folder.parent) as address:
+        page = PlayPage(browser, f"{address}play/")
+        page.open(text="It is one o'clock.", model="float32")
+        page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+        kept = "return navigator.serviceWorker.controller !== null"
+        page.wait(lambda: browser.execute_script(kept))
+        files = len(play_files_of(folder))
+        count = """
+        const done = arguments[0];
+        caches.keys().then(async (names) => done((await Promise.all(names.map(async (name) =>
+          (await (await caches.open(name)).keys()).length))).reduce((a, b) => a + b, 0)));
+        """
+        page.wait(lambda: browser.execute_async_script(count) >= files)
+    page.open(text=SENTENCE)
+    page.wait_for_translation(expected.text)
+    browser.get_log("browser")
+
+
+def play_files_of(folder):
+    """Files that the page keeps as soon as it is opened: all but those of the larger model."""
+    kept = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return [path for path in kept if path.parts[:2] != ("model", "float32")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_all_views_without_scrolling_sideways(page, scheme):
+    set_width(page.browser, 360)
+    prefer_scheme(page.browser, scheme)
+    try:
+        page.open(text=SENTENCE)
+        page.wait(lambda: page.find("explorer").is_displayed())
+        for view in ("search", "next", "own", "change", "folder", "attention"):
+            page.browser.execute_script(f"document.getElementById('tab-{view}').click()")
+            page.wait(page.find(f"view-{view}").is_displayed)
+            wider = (
+                "const page = document.documentElement; return page.scrollWidth - page.clientWidth"
+            )
+            assert page.browser.execute_script(wider) <= 0, view
+    finally:
+        prefer_scheme(page.browser, None)
+
+
+def test_the_tour_has_eight_steps(page):
+    page.open()
+    page.find("start-tour").click()
+    titles = []
+    while page.find("tour").is_displayed():
+        titles.append(page.text_of("tour-title"))
+        page.find("tour-next").click()
+    assert len(titles) == 8
+    assert titles[0].startswith("1 of 8")
+    assert page.find("tab-search").get_attribute("aria-selected") == "true"
+
+
+def test_shaped_distributions_keep_what_they_are_told(page):
+    page.open()
+    found = page.browser.execute_async_script(
+        """
+        const done = arguments[0];
+        import("./next_piece.js").then(({ shaped }) => {
+          const best = [0.5, 0.25, 0.15, 0.1].map((p) => ({ logProb: Math.log(p) }));
+          const settings = [[1, 4, 1], [1, 2, 1], [1, 4, 0.6], [0.5, 4, 1]];
+          done(settings.map((each) => shaped(best, ...each)));
+        });
+        """
+    )
+    squares = np.square([0.5, 0.25, 0.15, 0.1])
+    expected = [[0.5, 0.25, 0.15, 0.1], [2 / 3, 1 / 3, 0, 0], [2 / 3, 1 / 3, 0, 0]]
+    np.testing.assert_allclose(found, [*expected, squares / squares.sum()], atol=1e-9)
+
+
+def test_the_policy_allows_no_inline_script_but_those_of_the_frames(folder):
+    text = (folder / "index.html").read_text("utf-8")
+    policy = text.split('Content-Security-Policy" content="')[1].split('"')[0]
+    assert "unsafe-inline" not in policy
+    assert "default-src 'none'" in policy
+    assert "<script>" not in text
+    assert " style=" not in text
+
+
+def test_another_package_is_refused(tmp_path):
+    (tmp_path / f"{play.RUNTIME.replace('@', '-')}.tgz").write_bytes(b"something else")
+    with pytest.raises(ValueError, match=r"is not onnxruntime-web@.* Delete the file"):
+        play.runtime_package(tmp_path)
+
+
+def test_without_npm_there_is_no_package(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert play.runtime_package(tmp_path) is None

@@ -1,0 +1,128 @@
+"""The page on which the reader types, in a browser, with a server of its own."""
+
+import contextlib
+import functools
+import http.server
+import threading
+import time
+from urllib.parse import urlencode, urlsplit
+
+from tests.browser import requested_urls
+
+SECONDS = 60
+"""Maximum wait for something that must happen; no test measures it."""
+ASK = """
+const [request, values, done] = arguments;
+const ask = async () => {
+  window.testEngine ??= new (await import("./engine.js")).Engine();
+  return window.testEngine.ask(request, values);
+};
+ask().then((answer) => done({ answer }), (error) => done({ error: error.message }));
+"""
+OPEN = """
+const [files, done] = arguments;
+const ask = async () => {
+  window.testEngine ??= new (await import("./engine.js")).Engine();
+  const made = Object.entries(files).map(([path, text]) => [path, new File([text], path)]);
+  return window.testEngine.ask("open", { files: made });
+};
+ask().then((answer) => done({ answer }), (error) => done({ error: error.message }));
+"""
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves files with the types that browsers want, and writes no log."""
+
+    extensions_map = {  # noqa: RUF012 - the library's name
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+
+    def log_message(self, *arguments):
+        pass
+
+
+class PlayPage:
+    """The page as a reader sees it.
+
+    Args:
+        browser: A driver of Selenium.
+        address: Address of the page's folder, with a slash at its end.
+    """
+
+    def __init__(self, browser, address):
+        self.browser, self.address = browser, address
+
+    def open(self, **settings):
+        """Opens the page with settings in its link; what was asked for before is forgotten."""
+        self.browser.get("about:blank")
+        self.browser.get_log("browser")
+        requested_urls(self.browser)
+        link = f"#{urlencode(settings)}" if settings else ""
+        self.browser.get(f"{self.address}index.html{link}")
+
+    def find(self, name):
+        return self.browser.find_element("id", name)
+
+    def text_of(self, name):
+        return self.find(name).get_property("textContent")
+
+    def wait(self, condition):
+        """Waits until a function returns something true, and returns it."""
+        end = time.monotonic() + SECONDS
+        while not (found := condition()):
+            if time.monotonic() > end:
+                state = [self.text_of(name) for name in ("status", "problem", "translation")]
+                raise AssertionError(f"In vain: {state} {self.browser.get_log('browser')}")
+            time.sleep(0.02)
+        return found
+
+    def wait_for_translation(self, text):
+        """Waits until this is the translation, whole."""
+
+        def is_there():
+            return self.text_of("translation") == text and self.text_of("status").startswith(
+                ("Log-probability", "A text without", "Your model")
+            )
+
+        self.wait(is_there)
+
+    def ask(self, request, **values):
+        """Asks the page's worker, see `worker.js`; returns its answer.
+
+        Raises:
+            RuntimeError: With its error.
+        """
+        return self._answer(self.browser.execute_async_script(ASK, request, values))
+
+    def open_folder(self, files):
+        """Opens a folder of texts by path as the reader's own model; like `ask`."""
+        return self._answer(self.browser.execute_async_script(OPEN, files))
+
+    def _answer(self, found):
+        if "error" in found:
+            raise RuntimeError(found["error"])
+        return found["answer"]
+
+    def requests_elsewhere(self):
+        """URLs of other hosts that were asked since the page was opened."""
+        host = urlsplit(self.address).netloc
+        urls = map(urlsplit, requested_urls(self.browser))
+        return [
+            url.geturl() for url in urls if url.scheme.startswith("http") and url.netloc != host
+        ]
+
+
+@contextlib.contextmanager
+def serving(folder):
+    """Serves a folder on the loopback interface during the block, which gets the address."""
+    handler = functools.partial(_Handler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
