@@ -81,7 +81,7 @@ def find_entry(key):
 
 
 def store_entry(key, write):
-    """Writes the entry with a key in place of a damaged one; does nothing if that is impossible.
+    """Writes the entry with a key, unless there is one that is whole, or nothing can be written.
 
     Args:
         key: As `cache_key` gives it.
@@ -90,7 +90,8 @@ def store_entry(key, write):
     root = cache_folder()
     with contextlib.suppress(OSError):
         root.mkdir(parents=True, exist_ok=True)
-        _delete(root / key)
+        if find_entry(key) is None:
+            _delete(root / key)
         with new_folder(root / key) as folder:  # refused if another process was faster
             write(folder)
             write_checksums(folder)

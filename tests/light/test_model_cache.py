@@ -116,6 +116,13 @@ def test_a_damaged_entry_is_not_found_and_can_be_replaced(damage, cache):
     assert (find_entry("k") / "model" / "model.bin").read_bytes() == CONTENT
 
 
+def test_an_entry_that_is_whole_stays(cache):
+    store_entry("k", write)
+    inode = (cache / "k").stat().st_ino
+    store_entry("k", write)
+    assert (cache / "k").stat().st_ino == inode
+
+
 def test_a_writer_that_fails_leaves_nothing(cache):
     def fail(folder):
         write(folder)
@@ -161,27 +168,27 @@ def test_what_killed_processes_left_is_deleted_a_day_later(cache):
     assert sorted(os.listdir(cache)) == [".writing-now", "k"]
 
 
-def _store_and_find(barrier, found):
+def _store_and_damage(barrier):
     barrier.wait()
-    for _ in range(NUM_ROUNDS):
+    for number in range(NUM_ROUNDS):
         store_entry("k", write)
-        folder = find_entry("k")
-        found.put(None if folder is None else names(folder))
+        find_entry("k")
+        if number % 3 == 0:
+            (cache_folder() / "k" / "settings.json").unlink(missing_ok=True)
 
 
 def test_processes_that_store_at_once_leave_a_whole_entry(cache):
     context = multiprocessing.get_context("spawn")
-    barrier, found = context.Barrier(NUM_PROCESSES), context.Queue()
+    barrier = context.Barrier(NUM_PROCESSES)
     processes = [
-        context.Process(target=_store_and_find, args=(barrier, found)) for _ in range(NUM_PROCESSES)
+        context.Process(target=_store_and_damage, args=(barrier,)) for _ in range(NUM_PROCESSES)
     ]
     for process in processes:
         process.start()
-    for _ in range(NUM_PROCESSES * NUM_ROUNDS):
-        found.get(timeout=60)
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0] * NUM_PROCESSES
+    store_entry("k", write)
     assert (find_entry("k") / "model" / "model.bin").read_bytes() == CONTENT
     assert os.listdir(cache) == ["k"]
 
