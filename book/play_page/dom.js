@@ -18,4 +18,10 @@ export function saysProblem(place, error) {
   place.textContent = error ? error.message : "";
 }
 
-export const percent = (probability) => `${(100 * probability).toFixed(probability < 0.0995 ? 2 : 1)} %`;
+export function percent(probability) {
+  if (probability > 0 && probability < 0.00005) return "< 0.01 %";
+  return `${(100 * probability).toFixed(probability < 0.0995 ? 2 : 1)} %`;
+}
+
+/** A number with three digits and a minus sign that is as wide as a plus. */
+export const signed = (number) => number.toFixed(3).replace("-", "−");

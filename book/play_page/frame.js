@@ -1,31 +1,42 @@
 /** A view in a frame of its own: a page of `aiayn_keras.plotting`, filled here with the model's data. */
 
-import { element } from "./dom.js";
+import { element, node } from "./dom.js";
 
 const DATA = '"@data@"'; // where the page's data goes
-const MAX_HEIGHT = 4000;
+const [MIN_HEIGHT, MAX_HEIGHT] = [100, 4000]; // pixels; a frame that is being drawn may say 0
 
 export class Frame {
-  #frame; #file; #getData; #template = null; #shown = null; #asked = 0;
+  #place; #title; #file; #getData; #template = null; #shown = null; #asked = 0; #data = null; #chosen = null;
 
   /**
-   * @param {string} id - Id of the iframe.
+   * @param {string} id - Id of the element that takes the frame.
+   * @param {string} title - The frame's title.
    * @param {string} file - The page, with a place for its data.
    * @param {Function} getData - Promise of the data of the newest translation; null if there are none.
    */
-  constructor(id, file, getData) {
-    this.#frame = element(id);
+  constructor(id, title, file, getData) {
+    this.#place = element(id);
+    this.#title = title;
     this.#file = file;
     this.#getData = getData;
     addEventListener("message", ({ source, data }) => {
-      const height = Number(data?.height);
-      if (source === this.#frame.contentWindow && height > 0) this.#frame.style.height = `${Math.min(height, MAX_HEIGHT)}px`;
+      const frame = this.#place.firstChild;
+      if (!frame || source !== frame.contentWindow) return;
+      if (data?.height > MIN_HEIGHT) frame.style.height = `${Math.min(data.height, MAX_HEIGHT)}px`;
+      if (data?.chosen) this.#chosen = data.chosen; // the next sentence is shown in the same way
     });
   }
 
   clear() {
-    this.#shown = null;
-    this.#frame.hidden = true;
+    this.#asked += 1;
+    this.#shown = this.#data = null;
+    this.#place.replaceChildren();
+  }
+
+  /** Shows the page with a choice of its own, such as a kind of attention. */
+  choose(chosen) {
+    this.#chosen = chosen;
+    if (this.#data) this.#fill();
   }
 
   async show(translated) {
@@ -35,10 +46,20 @@ export class Frame {
     this.#template ??= await (await fetch(this.#file)).text();
     const data = await this.#getData();
     if (data === null || asked !== this.#asked) return;
+    this.#data = data;
+    this.#shown = translated;
+    this.#fill();
+  }
+
+  /** Puts a new frame in place of the old one: a new document in the same frame would be a step of the history. */
+  #fill() {
+    const data = this.#chosen ? { ...this.#data, chosen: this.#chosen } : this.#data;
     // Only "<" could begin a comment or a tag that ends the element with the data.
     const json = JSON.stringify(data).replaceAll("<", "\\u003c");
-    this.#frame.srcdoc = this.#template.replace(DATA, () => json);
-    this.#frame.hidden = false;
-    this.#shown = translated;
+    const frame = node("iframe", { title: this.#title, srcdoc: this.#template.replace(DATA, () => json) });
+    frame.sandbox = "allow-scripts";
+    const height = this.#place.firstChild?.style.height;
+    if (height) frame.style.height = height; // so that the page does not jump
+    this.#place.replaceChildren(frame);
   }
 }

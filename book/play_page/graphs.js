@@ -62,7 +62,6 @@ export class Graphs {
    *   each; `encoder`, `decoder` and `cross`, a factor for each head of each layer, in one list.
    */
   set(values) {
-    if (!this.switches) throw new Error("These graphs have no switches.");
     const tensor = (type, array, dims) => new this.#ort.Tensor(type, array, dims);
     const floats = (numbers, dims = [1]) => tensor("float32", Float32Array.from(numbers), dims);
     const { heads } = this.switches;
@@ -81,14 +80,30 @@ export class Graphs {
   /** The factor of the scores before softmax. */
   get scoreScale() { return this.#values?.scoreScale ?? 1; }
 
-  /** Layers' weights with zeros for the heads that are off, as the layers use them. */
+  get isCausal() { return this.#values?.causal ?? true; }
+
+  /** The factor of a head: 0 if it is off, or its layer is left out. */
+  #factor(kind, layer, head) {
+    const { heads } = this.switches;
+    const isKept = this.#values[kind === "encoder" ? "encoderLayers" : "decoderLayers"][layer];
+    return isKept ? this.#values[kind][layer * heads + head] : 0;
+  }
+
+  /** Layers' weights as the model uses them: zeros for heads that are off and for layers that are left out. */
   used(kind, layers) {
     if (!this.#values) return layers;
     return layers.map(({ data, dims }, layer) => {
-      const [, heads] = dims;
-      const size = data.length / heads;
-      return { dims, data: data.map((weight, place) => weight * this.#values[kind][layer * heads + Math.floor(place / size)]) };
+      const size = data.length / dims[1];
+      return { dims, data: data.map((weight, place) => weight * this.#factor(kind, layer, Math.floor(place / size))) };
     });
+  }
+
+  /** Pairs of layer and head of cross-attention that are not used. */
+  get crossHeadsOff() {
+    if (!this.#values) return [];
+    const { decoderLayers, heads } = this.switches;
+    const all = Array.from({ length: decoderLayers * heads }, (_, place) => [Math.floor(place / heads), place % heads]);
+    return all.filter(([layer, head]) => !this.#factor("cross", layer, head));
   }
 
   /** Widths of keys in the decoder's cache, d_k. */

@@ -2,91 +2,117 @@
 
 import { element, node, percent } from "./dom.js";
 
+const NUM_SHOWN = 12;
+const ALL = NUM_SHOWN + 1; // the last place of the slider for top-k
+
 /**
- * Probabilities after temperature, top-k and top-p; 0 for pieces that are left out.
- * @param {Array} best - `{ logProb }` of the most probable pieces, best first.
+ * Probabilities of all pieces after temperature, top-k and top-p; 0 for pieces that are left out.
+ *
+ * @param {Float32Array} logits - Of all pieces.
+ * @param {Uint8Array} mayBeChosen - 0 for pieces that are never written; their probability is not given to the others
+ *   unless pieces are left out.
+ * @param {number} topK - Infinity to keep all.
  */
-export function shaped(best, temperature, topK, topP) {
-  const powers = best.map(({ logProb }) => Math.exp((logProb - best[0].logProb) / temperature));
-  const kept = powers.map((power, rank) => (rank < topK ? power : 0));
-  const total = kept.reduce((a, b) => a + b, 0);
-  let before = 0;
-  const left = kept.map((power) => {
-    const isLeft = before < topP * total - 1e-12;
-    before += power;
-    return isLeft ? power : 0;
-  });
-  const sum = left.reduce((a, b) => a + b, 0);
-  return left.map((power) => power / sum);
+export function shaped(logits, mayBeChosen, temperature, topK, topP) {
+  let most = -Infinity;
+  for (const logit of logits) most = Math.max(most, logit);
+  const powers = Float64Array.from(logits, (logit) => Math.exp((logit - most) / temperature));
+  const total = powers.reduce((a, b) => a + b, 0);
+  const order = [...powers.keys()].filter((id) => mayBeChosen[id]).sort((a, b) => powers[b] - powers[a]);
+  const best = order.slice(0, topK);
+  const wanted = topP * best.reduce((sum, id) => sum + powers[id], 0) - 1e-12;
+  const kept = new Float64Array(logits.length);
+  let sum = 0;
+  for (const id of best) {
+    if (sum >= wanted && sum > 0) break;
+    kept[id] = powers[id];
+    sum += powers[id];
+  }
+  const isWhole = topK >= order.length && topP === 1;
+  return kept.map((power) => power / (isWhole ? total : sum));
 }
 
 export class NextPiece {
-  #ask; #ids = []; #found = null; #translated = null;
+  #ask; #ids = []; #found = null; #key = null; #isOver = false; #asked = 0;
 
-  /** @param {Function} ask - Promise of the next pieces after a list of ids. */
+  /** @param {Function} ask - Promise of the next pieces after a list of ids, see `worker.js`. */
   constructor(ask) {
     this.#ask = ask;
+    Object.assign(element("top-k"), { min: 1, max: ALL, value: ALL });
     for (const name of ["temperature", "top-k", "top-p"]) element(name).addEventListener("input", () => this.#draw());
     element("next-restart").addEventListener("click", () => this.#write([]));
-    element("next-back").addEventListener("click", () => this.#write(this.#ids.slice(0, -1)));
+    element("next-back").addEventListener("click", () => this.#write(this.#isOver ? this.#ids : this.#ids.slice(0, -1)));
     element("next-draw").addEventListener("click", () => this.#take(this.#drawn()));
     this.#draw();
   }
 
   clear() {
-    this.#translated = this.#found = null;
+    this.#asked += 1;
+    this.#found = this.#key = null;
     this.#ids = [];
+    this.#isOver = false;
     this.#draw();
   }
 
-  async show(translated) {
-    if (this.#translated === translated) return;
-    this.#translated = translated;
+  /** Begins with a new source or a changed model; what was written for the same one stays. */
+  async show({ source, switches }) {
+    const key = JSON.stringify([source, switches]);
+    if (this.#key === key) return;
     await this.#write([]);
+    this.#key = key;
   }
 
   async #write(ids) {
-    this.#ids = ids;
-    const found = await this.#ask(ids);
-    if (ids !== this.#ids) return;
-    this.#found = found;
+    this.#asked += 1;
+    const asked = this.#asked;
+    this.#found = null; // what was shown belongs to other ids: nothing can be taken until the answer is here
+    const found = await this.#ask(ids, NUM_SHOWN);
+    if (asked !== this.#asked) return;
+    const hadFocus = element("next-pieces").contains(document.activeElement) || document.activeElement === document.body;
+    [this.#ids, this.#found, this.#isOver] = [ids, found, false];
     this.#draw();
+    if (hadFocus && ids.length) element("next-pieces").querySelector("button:enabled")?.focus({ preventScroll: true });
   }
 
-  #take(index) {
-    const { id, isEnd } = this.#found.best[index];
-    if (isEnd) return this.#draw(true);
-    return this.#write([...this.#ids, id]);
+  #take(id) {
+    if (!this.#found || this.#isOver) return;
+    if (id !== this.#found.endId) {
+      this.#write([...this.#ids, id]);
+      return;
+    }
+    this.#isOver = true;
+    this.#draw();
   }
 
   #probabilities() {
     const [temperature, topK, topP] = ["temperature", "top-k", "top-p"].map((name) => Number(element(name).value));
-    return shaped(this.#found.best, temperature, topK, topP);
+    return shaped(this.#found.logits, this.#found.mayBeChosen, temperature, topK === ALL ? Infinity : topK, topP);
   }
 
   #drawn() {
-    let left = Math.random();
     const probabilities = this.#probabilities();
-    const index = probabilities.findIndex((probability) => (left -= probability) < 0);
-    return index < 0 ? 0 : index;
+    let left = Math.random() * probabilities.reduce((a, b) => a + b, 0);
+    const id = probabilities.findIndex((probability) => (left -= probability) < 0);
+    return id < 0 ? this.#found.best[0].id : id;
   }
 
-  #draw(isOver = false) {
+  #draw() {
     element("temperature-value").value = Number(element("temperature").value).toFixed(1);
-    element("top-k-value").value = element("top-k").value;
+    element("top-k-value").value = Number(element("top-k").value) === ALL ? "all" : element("top-k").value;
     element("top-p-value").value = Number(element("top-p").value).toFixed(2);
-    element("next-written").textContent = this.#found ? `${this.#found.written || "…"}${isOver ? " (the end)" : ""}` : "";
-    element("next-draw").disabled = !this.#found || isOver;
+    element("next-draw").disabled = !this.#found || this.#isOver;
     element("next-back").disabled = !this.#ids.length;
     if (!this.#found) return element("next-pieces").replaceChildren();
+    element("next-written").textContent = `${this.#found.written || "nothing yet"}${this.#isOver ? " (the end)" : ""}`;
+    element("next-limit").textContent = this.#found.limit ? `A translation of this sentence has at most ${this.#found.limit} pieces: only the end is left.` : "";
     const probabilities = this.#probabilities();
-    const items = this.#found.best.map(({ piece, isEnd }, index) => {
+    const items = this.#found.best.map(({ id, piece }) => {
       const bar = node("span", { className: "bar" });
-      bar.style.setProperty("--share", probabilities[index]);
-      const button = node("button", { type: "button", disabled: isOver || !probabilities[index] },
-        isEnd ? node("i", {}, "the end") : node("bdi", { lang: "es" }, piece),
-        node("span", { className: "number" }, percent(probabilities[index])), bar);
-      button.addEventListener("click", () => this.#take(index));
+      bar.style.setProperty("--share", probabilities[id]);
+      const name = id === this.#found.endId ? node("i", {}, "the end") : node("bdi", { lang: "es" }, piece);
+      const button = node("button", { type: "button", disabled: this.#isOver || !probabilities[id] },
+        name, node("span", { className: "number" }, percent(probabilities[id])), bar);
+      button.addEventListener("click", () => this.#take(id));
       return node("li", {}, button);
     });
     return element("next-pieces").replaceChildren(...items);

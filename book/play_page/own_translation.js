@@ -1,32 +1,39 @@
 /** The view in which the model reads the reader's own translation. */
 
-import { element, node, percent } from "./dom.js";
+import { element, node, percent, signed } from "./dom.js";
 
 const WAIT = 250; // milliseconds after the last key
 const SURPRISING = 0.01;
 
 export class OwnTranslation {
-  #ask; #translated = null; #timer = 0; #asked = 0;
+  #ask; #translated = null; #timer = 0; #asked = 0; #isReaders = false;
 
   /** @param {Function} ask - Promise of the pieces and scores of a translation. */
   constructor(ask) {
     this.#ask = ask;
     element("own").addEventListener("input", () => {
+      this.#isReaders = Boolean(element("own").value.trim());
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#update(), WAIT);
     });
   }
 
   clear() {
+    this.#asked += 1;
     this.#translated = null;
-    element("own-score").textContent = "";
+    this.#say("");
+  }
+
+  #say(text) {
+    element("own-score").textContent = text;
     element("own-pieces").tBodies[0].replaceChildren();
+    element("own-table").hidden = true;
   }
 
   async show(translated) {
     if (this.#translated === translated) return;
     this.#translated = translated;
-    if (!element("own").value.trim()) element("own").value = translated.text;
+    if (!this.#isReaders) element("own").value = translated.text; // the model's own, until the reader has written one
     await this.#update();
   }
 
@@ -34,20 +41,26 @@ export class OwnTranslation {
     if (!this.#translated) return;
     this.#asked += 1;
     const asked = this.#asked;
-    const rows = element("own-pieces").tBodies[0];
+    const text = element("own").value;
+    if (!text.trim()) {
+      this.#say("Write a translation.");
+      return;
+    }
     let found;
     try {
-      found = await this.#ask(element("own").value);
+      found = await this.#ask(text);
     } catch (error) {
-      rows.replaceChildren();
-      element("own-score").textContent = error.message;
+      if (asked === this.#asked) this.#say(error.message);
       return;
     }
     if (found === null || asked !== this.#asked) return;
     const [best] = this.#translated.results;
-    const number = (value) => value.toFixed(3).replace("-", "−");
+    const { switches } = this.#translated;
+    element("own-table").hidden = false;
     element("own-score").textContent =
-      `Log-probability ${number(found.logProb)}, score ${number(found.score)}; the model's own: ${number(best.logProb)}, score ${number(best.score)}.`;
+      `Log-probability ${signed(found.logProb)}, score ${signed(found.score)}; the model's own: ${signed(best.logProb)}, score ${signed(best.score)}.` +
+      (switches && !switches.causal ? " The causal mask is off: here every piece sees those behind it, which the model has never learned to use; its own translation was written piece by piece." : "");
+    const rows = element("own-pieces").tBodies[0];
     rows.replaceChildren(...found.pieces.map(({ piece, logProb, rank, best: first, bestLogProb }) => {
       const probability = Math.exp(logProb);
       const row = node("tr", { className: probability < SURPRISING ? "surprising" : "" },

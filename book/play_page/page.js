@@ -5,7 +5,7 @@ import { Frame } from "./frame.js";
 import { NextPiece } from "./next_piece.js";
 import { OwnTranslation } from "./own_translation.js";
 import { readFolder } from "./folder.js";
-import { element, node, piecesList, saysProblem } from "./dom.js";
+import { element, piecesList, saysProblem, signed } from "./dom.js";
 import { Switches } from "./switches.js";
 import { Tour } from "./tour.js";
 
@@ -17,39 +17,52 @@ const EXAMPLES = [
   "She didn't take the train because it was too late.",
 ];
 const WAIT = 250; // milliseconds after the last key
-const VIEWS = ["attention", "search", "next", "own", "change", "folder"];
+const VIEWS = ["attention", "search", "next", "own", "change", "folder"]; // the tabs, in their order
 
 const engine = new Engine();
 const state = { text: "", beams: 4, alpha: 0.6, format: "int8", view: "attention", isOwnModel: false };
 let loading = null; // the model that is loaded or on its way
 let loadedFormat = null;
-let translated = null; // the newest answer, with the text that it belongs to
+let translated = null; // the newest answer, with the text and the switches that it belongs to
 let timer = 0;
 
-const views = {
-  attention: new Frame("explorer", "explorer.html", () =>
-    engine.ask("explore", { text: translated.source, ids: translated.ids, title: `${translated.source} → ${translated.text}` })),
-  search: new Frame("steps", "decoding_steps.html", () => engine.ask("record", { text: translated.source, alpha: state.alpha })),
-  next: new NextPiece((ids) => engine.ask("next", { text: translated.source, ids })),
-  own: new OwnTranslation((translation) => engine.ask("score", { text: translated.source, translation, alpha: state.alpha })),
-  change: { clear() {}, async show() {} },
-  folder: { clear() {}, async show() {} },
-};
-const switches = new Switches(async (values) => {
-  await engine.ask("set", { switches: values });
-  await translate();
+const switches = new Switches(() => translate());
+
+/** Asks for something of the newest translation, by the model with the switches that it was made with. */
+const ask = (request, values = {}, changed = {}) => engine.ask(request, {
+  text: translated.source, switches: translated.switches && { ...translated.switches, ...changed }, ...values,
 });
+const views = {
+  attention: new Frame("explorer", "Attention explorer", "explorer.html", () =>
+    ask("explore", { ids: translated.ids, title: `${translated.source} → ${translated.text}` })),
+  search: new Frame("steps", "Beam search, step by step", "decoding_steps.html", () =>
+    ask("record", { numBeams: translated.beams, alpha: translated.alpha })),
+  // A piece is written after those before it, whatever the mask would let it see.
+  next: new NextPiece((ids, count) => ask("next", { ids, count }, { causal: true })),
+  own: new OwnTranslation((translation) => ask("score", { translation, alpha: translated.alpha })),
+};
 
 // ---- The model ----
 
 /** Loads the site's model, once for each format. */
 function load() {
   if (state.isOwnModel || loadedFormat === state.format) return loading;
-  loadedFormat = state.format;
+  const [format, before] = [state.format, { loading, loadedFormat }];
+  loadedFormat = format;
   say("Loading the model …");
-  loading = engine.ask("load", { format: state.format }, ({ bytes }) => say(`Loading the model: ${(bytes / 1e6).toFixed(1)} MB …`));
-  loading.then((facts) => switches.offer(facts), () => { loadedFormat = null; });
+  loading = engine.ask("load", { format }, ({ bytes }) => say(`Loading the model: ${(bytes / 1e6).toFixed(1)} MB …`))
+    .then((facts) => switches.offer(facts), (error) => {
+      if (loadedFormat !== format) return; // another one was chosen meanwhile
+      ({ loading, loadedFormat } = before);
+      setFormat(before.loadedFormat ?? "int8");
+      throw new Error(`The model cannot be loaded: ${error.message}${before.loadedFormat ? " The one before is used." : ""}`);
+    });
   return loading;
+}
+
+function setFormat(format) {
+  state.format = format;
+  document.querySelector(`[name="format"][value="${format}"]`).checked = true;
 }
 
 async function open(files) {
@@ -58,43 +71,64 @@ async function open(files) {
   try {
     const facts = await engine.ask("open", { files });
     const { hasAttention, vocabularySize, maxLength } = facts;
-    state.isOwnModel = true;
-    loading = Promise.resolve(facts);
+    useOwnModel(true);
+    loading = Promise.resolve();
     switches.offer(facts);
-    element("formats").hidden = true;
+    element("own-model-facts").textContent = `Your model is in use: ${vocabularySize.toLocaleString("en")} pieces, texts of up to ${maxLength} pieces` +
+      `${hasAttention ? "." : "; it was exported without --attention, so it has no attention and no search to show."}`;
     await translate();
-    say(`Your model: ${vocabularySize.toLocaleString("en")} pieces, texts of up to ${maxLength} pieces` +
-      `${hasAttention ? "" : "; exported without --attention, so the views of attention and search are empty"}.`);
   } catch (error) {
+    say("");
     problem(error);
   }
+}
+
+function useOwnModel(isOwn) {
+  state.isOwnModel = isOwn;
+  element("formats").hidden = isOwn;
+  element("own-model").hidden = !isOwn;
+}
+
+function useSiteModel() {
+  useOwnModel(false);
+  loadedFormat = null;
+  element("folder").value = "";
+  translate();
 }
 
 // ---- Translating ----
 
 async function translate() {
-  const { text, beams: numBeams, alpha } = state;
+  const { text, beams, alpha } = state;
   keepLink();
-  if (!text.trim()) return clear();
   problem(null);
+  if (!text.trim()) return clear();
   try {
     await load();
-    const answer = await engine.ask("translate", { text, numBeams, alpha, replaces: true }, ({ pieces, growing }) => {
+    if (text !== state.text) return;
+    const used = switches.values;
+    const isChanged = !switches.areAllOn;
+    const values = { text, numBeams: beams, alpha, switches: used, replaces: true };
+    const answer = await engine.ask("translate", values, ({ pieces, growing }) => {
       if (text !== state.text) return;
+      say("Translating …");
       if (pieces) element("source-pieces").replaceChildren(...piecesList(pieces));
-      if (growing !== undefined) showTranslation(growing, true);
+      if (growing === undefined) return;
+      element("target-pieces").replaceChildren();
+      showTranslation(growing, true);
     });
-    if (answer === null) return; // a newer one is on its way
-    translated = { ...answer, source: text };
+    if (answer === null || text !== state.text) return; // a newer one is on its way, or none is wanted
+    translated = { ...answer, source: text, beams, alpha, switches: used };
     showTranslation(answer.text, false);
     element("target-pieces").replaceChildren(...piecesList(answer.targetPieces ?? []));
     const [best] = answer.results;
     say(best
-      ? `Log-probability ${best.logProb.toFixed(3).replace("-", "−")}, score ${best.score.toFixed(3).replace("-", "−")}, ${Math.round(answer.milliseconds)} ms.${switches.areAllOn ? "" : " Parts of the model are changed."}`
+      ? `Log-probability ${signed(best.logProb)} (0 would be certainty), score ${signed(best.score)}, ${Math.round(answer.milliseconds)} ms.${isChanged ? " Parts of the model are changed." : ""}`
       : "A text without words or letters is its own translation: the model is not asked.");
-    for (const view of Object.values(views)) view.clear();
+    if (!best) for (const view of Object.values(views)) view.clear();
     await show();
   } catch (error) {
+    clear();
     problem(error);
   }
 }
@@ -105,19 +139,31 @@ function showTranslation(text, isGrowing) {
 }
 
 function clear() {
+  engine.ask("cancel", { replaces: true });
   translated = null;
   showTranslation("", false);
   for (const id of ["source-pieces", "target-pieces"]) element(id).replaceChildren();
   for (const view of Object.values(views)) view.clear();
   say("");
+  showNothing();
+}
+
+/** Says why a view is empty. */
+function showNothing() {
+  const needsOne = state.view in views && !translated?.results.length;
+  element("nothing").hidden = !needsOne;
+  element("nothing").textContent = translated ? "There is nothing to look into: the model was not asked." : "Type a sentence to see something here.";
+  element("views").classList.toggle("empty", needsOne);
 }
 
 /** Fills the chosen view with the newest translation. */
 async function show() {
+  showNothing();
   if (!translated?.results.length) return;
   try {
-    await views[state.view].show(translated);
+    await views[state.view]?.show(translated);
   } catch (error) {
+    views[state.view].clear();
     problem(error);
   }
 }
@@ -137,6 +183,7 @@ function type(text) {
 
 function choose(view) {
   state.view = view;
+  problem(null);
   for (const each of VIEWS) {
     const isChosen = each === view;
     element(`view-${each}`).hidden = !isChosen;
@@ -157,7 +204,7 @@ function keepLink() {
 function readLink() {
   const values = new URLSearchParams(location.hash.slice(1));
   const within = (name, least, most, otherwise) => {
-    const number = Number(values.get(name) ?? otherwise);
+    const number = Number(values.get(name) || otherwise);
     return number >= least && number <= most ? number : otherwise;
   };
   state.text = (values.get("text") ?? "").slice(0, 2000);
@@ -173,7 +220,6 @@ function say(text) {
 
 function problem(error) {
   saysProblem(element("problem"), error);
-  if (error) say("");
 }
 
 function listen() {
@@ -187,7 +233,7 @@ function listen() {
     });
   }
   for (const input of document.querySelectorAll('[name="format"]')) {
-    input.addEventListener("change", () => { state.format = input.value; later(); });
+    input.addEventListener("change", () => { setFormat(input.value); later(); });
   }
   element("example").addEventListener("click", () => type(EXAMPLES[(EXAMPLES.indexOf(state.text) + 1) % EXAMPLES.length]));
   for (const view of VIEWS) element(`tab-${view}`).addEventListener("click", () => choose(view));
@@ -199,6 +245,7 @@ function listen() {
     element(`tab-${state.view}`).focus();
   });
   element("folder").addEventListener("change", ({ target }) => open([...target.files].map((file) => [file.webkitRelativePath || file.name, file])));
+  element("site-model").addEventListener("click", useSiteModel);
   addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dropping"); });
   addEventListener("dragleave", () => document.body.classList.remove("dropping"));
   addEventListener("drop", async (event) => {
@@ -217,15 +264,15 @@ function start() {
     element(name).value = state[name];
     element(`${name}-value`).value = state[name];
   }
-  document.querySelector(`[name="format"][value="${state.format}"]`).checked = true;
+  setFormat(state.format);
   choose(state.view);
-  if (state.text) translate();
+  translate();
 }
 
 element("not-served").remove();
 listen();
 start();
-new Tour({ type, choose, currentText: () => state.text, example: EXAMPLES[0] });
+new Tour({ type, choose, chooseKind: (kind) => views.attention.choose({ kind }), currentText: () => state.text, example: EXAMPLES[0] });
 if ("serviceWorker" in navigator) {
   navigator.serviceWorker.register("./service_worker.js").catch((error) => console.info(`Not kept for use without a network: ${error.message}`));
 }

@@ -23,25 +23,28 @@ const KINDS = [
  * Data for `explorer.html`.
  * @param {object} words - Lists of pieces: `source`, and `target` as the decoder reads it.
  * @param {object} weights - Layers `{ data, dims }` of the kinds `encoder`, `decoder` and `cross`.
+ * @param {boolean} isCausal - Whether target words see only those before them.
  */
-export function explorerData(title, words, weights) {
+export function explorerData(title, words, weights, isCausal) {
   const kinds = [weights.encoder, weights.decoder, weights.cross].map((layers, kind) => {
     const [, heads, rows, columns] = layers[0].dims;
     const all = new Uint16Array(layers.length * layers[0].data.length);
     layers.forEach(({ data }, layer) => all.set(data.map((weight) => Math.round(Math.min(weight, 1) * FULL)), layer * data.length));
-    return { ...KINDS[kind], shape: [layers.length, heads, rows, columns], weights: base64(all) };
+    const note = kind === 1 && !isCausal ? "Without the causal mask, every target word looks at all target words." : KINDS[kind].note;
+    return { ...KINDS[kind], note, shape: [layers.length, heads, rows, columns], weights: base64(all) };
   });
   return { title, words: { ...words, written: [...words.target.slice(1), "</s>"] }, kinds };
 }
 
 /**
  * Data for `decoding_steps.html`.
- * @param {object} model - `piece(id)`, `decode(ids)`, `numHeads`, `keyDim`, `scoreScale`, `cacheWidth`, `limit` and `offset`.
+ * @param {object} model - `piece(id)`, `decode(ids)`, `numHeads`, `keyDim`, `scoreScale`, `off`, `cacheWidth`, `limit` and `offset`.
  * @param {Array} searches - `{ numBeams, steps, result }`: what `beamSearch` yields and returns.
  */
 export function stepsData(title, source, model, searches) {
   const pieces = numbering();
   const scores = numbering();
+  const divisor = Math.sqrt(model.keyDim) / model.scoreScale;
   const [heads, layers] = [model.numHeads, searches[0].steps[0].output.cross[0].length];
   const packed = searches.map(({ numBeams, steps, result }) => {
     const keyOf = ({ ids }) => ids.join(" ");
@@ -58,8 +61,8 @@ export function stepsData(title, source, model, searches) {
     };
   });
   return {
-    title, source, longest: model.limit + 1, offset: model.offset, keyDim: model.keyDim, cacheWidth: model.cacheWidth,
-    pieces: pieces.values, searches: packed, scores: packScores(scores.values, layers, heads, source.length, Math.sqrt(model.keyDim) / model.scoreScale),
+    title, source, off: model.off, divisor: model.scoreScale === 1 ? null : divisor, longest: model.limit + 1, offset: model.offset, keyDim: model.keyDim, cacheWidth: model.cacheWidth,
+    pieces: pieces.values, searches: packed, scores: packScores(scores.values, layers, heads, source.length, divisor),
   };
 }
 

@@ -28,7 +28,8 @@ addEventListener("fetch", (event) => {
 
 async function fromCache(request) {
   const cache = await caches.open(CACHE);
-  const kept = await cache.match(request, { ignoreSearch: true });
+  const isHome = request.url.split(/[?#]/)[0] === registration.scope;
+  const kept = await cache.match(isHome ? "index.html" : request, { ignoreSearch: true });
   if (kept) return kept;
   const response = await fetch(request);
   if (response.ok) await cache.put(request, response.clone());

@@ -11,19 +11,22 @@ const WAIT = 200; // milliseconds after the last change
 export class Switches {
   #change; #sizes = null; #keyDim = 1; #timer = 0; #boxes = new Map();
 
-  /** @param {Function} change - Called with the switches' values, see `Graphs.set`. */
+  /** @param {Function} change - Called when a switch was changed. */
   constructor(change) {
     this.#change = change;
     for (const id of ["score-scale", "positions", "causal"]) element(id).addEventListener("input", () => this.#later());
     element("all-on").addEventListener("click", () => this.#allOn());
   }
 
-  /** Offers the switches of a model that has been loaded; all are on. */
+  /** Offers the switches of a model that has been loaded; all are on unless the model before had the same ones. */
   offer({ switches, keyDim }) {
-    this.#sizes = switches;
-    this.#keyDim = keyDim;
+    const isSame = JSON.stringify([switches, keyDim]) === JSON.stringify([this.#sizes, this.#keyDim]);
     element("switches").hidden = !switches;
     element("no-switches").hidden = Boolean(switches);
+    element("no-switches").textContent = "The graphs of your folder have no switches.";
+    if (isSame) return; // such as 32 instead of 8 bits: what is off stays off
+    this.#sizes = switches;
+    this.#keyDim = keyDim;
     if (!switches) return;
     this.#boxes.clear();
     element("layers-and-heads").replaceChildren(...SIDES.map((side) => this.#table(side)));
@@ -33,6 +36,7 @@ export class Switches {
   }
 
   get areAllOn() {
+    if (!this.#sizes) return true;
     const boxes = [...this.#boxes.values(), element("positions"), element("causal")];
     return boxes.every(({ checked }) => checked) && Number(element("score-scale").value) === 0;
   }
@@ -47,7 +51,7 @@ export class Switches {
   #later() {
     this.#describe();
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#change(this.#values()), WAIT);
+    this.#timer = setTimeout(this.#change, WAIT);
   }
 
   #box(key, label, name) {
@@ -79,10 +83,13 @@ export class Switches {
     const place = Number(element("score-scale").value);
     element("score-scale-value").value = place === -20 ? "1: none" : place === 0 ? `${divisor.toFixed(1)} = √${this.#keyDim}` : divisor.toFixed(1);
     element("score-scale-note").textContent =
-      "Scores are divided by √d_k before softmax. Without it they are large, and nearly all weight falls on one word; with a larger divisor the weights even out.";
+      "A score says how well a piece fits what another one looks for. Softmax turns scores into weights that sum to 1; before that they are divided by √d_k, " +
+      "the root of the length of the vectors. Without it nearly all weight falls on one piece; with a larger divisor the weights even out.";
   }
 
-  #values() {
+  /** The switches' values, see `Graphs.set`; null for a model that has none. */
+  get values() {
+    if (!this.#sizes) return null;
     const isOn = (kind, count) => Array.from({ length: count }, (_, index) => this.#boxes.get(`${kind} ${index}`).checked);
     const { encoderLayers, decoderLayers, heads } = this.#sizes;
     const factors = (kind, layers) => isOn(kind, layers * heads).map(Number);

@@ -13,7 +13,6 @@ ort.env.logLevel = "error";
 const OFFSET = 5; // of GNMT's length penalty
 const RECORDED_BEAMS = [1, 2, 3, 4, 5];
 const RECORDED_ALPHAS = [0, 0.6, 1];
-const NUM_NEXT = 12; // pieces of a distribution that are shown
 const MAX_FILE = 2 ** 31;
 
 let model = null;
@@ -28,7 +27,7 @@ async function openFolder(read, quantized) {
     ["config.json", "generation_config.json", "tokenizer.json", "target_tokenizer.json"].map(async (name) => parsed(name, await read(name))));
   const play = parsed("play.json", await read("play.json")) ?? {};
   for (const [name, content] of Object.entries({ "config.json": config, "generation_config.json": generation, "tokenizer.json": tokenizer })) {
-    if (!content) throw new Error(`The folder has no ${name}: choose one that \`aiayn-keras export onnx --attention\` wrote.`);
+    if (!content) throw new Error(`The folder has no ${name}: choose one that aiayn-keras export onnx --attention wrote.`);
   }
   const [encoder, decoder] = await Promise.all(["encoder_model", "decoder_model_merged"].map(async (name) => {
     const names = [`onnx/${name}${quantized ? "_quantized" : ""}.onnx`, `onnx/${name}${quantized ? "" : "_quantized"}.onnx`];
@@ -179,43 +178,46 @@ const requests = {
     const words = { source: source.pieces.map(({ piece }) => piece), target: spelled(model.target, read_).map(({ piece }) => piece) };
     const found = { encoder: source.memory.attention, decoder: target.decoder, cross: target.cross };
     const used = Object.entries(found).map(([kind, layers]) => [kind, model.graphs.used(kind, layers)]);
-    return explorerData(title, words, Object.fromEntries(used));
+    return explorerData(title, words, Object.fromEntries(used), model.graphs.isCausal);
   },
 
   /** Data of the page that shows a search step by step, for several beams and exponents. */
-  async record({ text, alpha }, tell, isOld) {
+  async record({ text, numBeams, alpha }, tell, isOld) {
     needAttention();
     const source = await read(text);
     if (!source.memory) return null;
     const searches = [];
-    for (const numBeams of RECORDED_BEAMS) {
+    for (const count of RECORDED_BEAMS) {
       const alphas = [...new Set([...RECORDED_ALPHAS, alpha])];
-      const search = beamSearch(new Decoder(model.graphs, source.memory), searchOptions(source.limit, numBeams, alphas, 1));
+      const search = beamSearch(new Decoder(model.graphs, source.memory), searchOptions(source.limit, count, alphas, 1));
       const steps = [];
       let step = await search.next();
       for (; !step.done; step = await search.next()) {
         if (isOld()) return null;
         steps.push(step.value);
       }
-      searches.push({ numBeams, steps, result: step.value });
+      searches.push({ numBeams: count, steps, result: step.value });
     }
     const described = {
       piece: (id) => visible(model.target.piece(id)), decode: (ids) => model.target.decode(ids), numHeads: model.numHeads,
-      keyDim: model.graphs.keyDim, scoreScale: model.graphs.scoreScale, cacheWidth: model.graphs.cacheWidth, limit: source.limit, offset: OFFSET,
+      keyDim: model.graphs.keyDim, scoreScale: model.graphs.scoreScale, off: model.graphs.crossHeadsOff, cacheWidth: model.graphs.cacheWidth, limit: source.limit, offset: OFFSET,
     };
-    return stepsData(text, source.pieces.map(({ piece }) => piece), described, searches);
+    return { ...stepsData(text, source.pieces.map(({ piece }) => piece), described, searches), chosen: { beams: numBeams, alpha } };
   },
 
-  /** The most probable next pieces after a beginning of ids. */
-  async next({ text, ids }) {
+  /** What may follow a beginning of ids: the logits of all pieces, and the `count` most probable ones by name. */
+  async next({ text, ids, count }) {
     const source = await read(text);
     if (!source.memory) return null;
     const { logits } = await model.graphs.teacherForced(source.memory, [model.startId, ...ids]);
+    const isOver = ids.length >= source.limit;
+    const mayBeChosen = (id) => !model.forbiddenIds.includes(id) && (isOver ? id === model.endId : id !== model.endId || ids.length > 0);
     const last = logits.at(-1);
-    const isOver = ids.length > source.limit;
-    const best = bestTokens(last, NUM_NEXT, (id) => !model.forbiddenIds.includes(id) && (!isOver || id === model.endId));
-    return { written: model.target.decode(ids), pieces: spelled(model.target, ids), best: best.map(({ id, logProb }) =>
-      ({ id, logProb, piece: id === model.endId ? "end" : visible(model.target.piece(id)), isEnd: id === model.endId })) };
+    return {
+      written: model.target.decode(ids), limit: isOver ? source.limit : null, endId: model.endId, logits: last,
+      mayBeChosen: Uint8Array.from(last, (_, id) => mayBeChosen(id)),
+      best: bestTokens(last, count, mayBeChosen).map(({ id }) => ({ id, piece: visible(model.target.piece(id)) })),
+    };
   },
 
   /** The reader's own translation, piece by piece: its probability, and its rank among all pieces. */
@@ -238,24 +240,25 @@ const requests = {
     return { pieces, logProb, score: logProb / lengthPenalty(ids.length, alpha, OFFSET) };
   },
 
-  /** Switches parts of the model off and on, see `Graphs.set`. */
-  async set({ switches }) { model.graphs.set(switches); },
+  /** Ends what an older request searches. */
+  async cancel() { return null; },
 
   /** Ids of a text as the encoder reads it, and the text of ids. */
   async tokenize({ text }) { return spelled(model.source, model.source.encode(text)); },
 };
 
 function needAttention() {
-  if (!model.graphs.hasAttention) throw new Error("These graphs do not return attention weights: export them with `aiayn-keras export onnx --attention`.");
+  if (!model.graphs.hasAttention) throw new Error("These graphs do not return attention weights: export them with aiayn-keras export onnx --attention.");
 }
 
 /** Answers one request after the other. */
 async function answer({ id, request, ...values }) {
   try {
     const isOld = () => newest > id;
-    if (!["load", "open"].includes(request)) {
+    if (!["load", "open", "cancel"].includes(request)) {
       if (!model) throw new Error("No model is loaded yet.");
       if (isOld()) return postMessage({ id, answer: null });
+      if (values.switches && model.graphs.switches) model.graphs.set(values.switches);
     }
     const found = await requests[request](values, (news) => postMessage({ id, news }), isOld);
     return postMessage({ id, answer: found });

@@ -4,9 +4,9 @@
 const MAX_HEIGHT = 4000;
 
 window.addEventListener("message", ({ source, data }) => {
-  if (!Number.isFinite(data?.contentHeight)) return;
+  if (!Number.isFinite(data?.height)) return;
   for (const frame of document.querySelectorAll("iframe")) {
     if (frame.contentWindow !== source) continue;
-    frame.style.height = `${Math.min(Math.max(data.contentHeight, 100), MAX_HEIGHT)}px`;
+    frame.style.height = `${Math.min(Math.max(data.height, 100), MAX_HEIGHT)}px`;
   }
 });

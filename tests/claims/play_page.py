@@ -70,7 +70,7 @@ def check_access(page, axe):
         for width in (1280, 360):
             set_width(page.browser, width)
             page.open(text=SENTENCE)
-            page.wait(lambda: page.find("explorer").is_displayed())
+            page.wait(lambda: page.frames("explorer"))
             page.find("start-tour").click()
             page.browser.execute_cdp_cmd("Runtime.evaluate", {"expression": axe})
             for view in VIEWS:

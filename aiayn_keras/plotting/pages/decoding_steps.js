@@ -9,7 +9,8 @@ const record = readData("record");
 const { source, pieces, searches, offset, longest } = record;
 const [, layers, heads, S] = record.scores.shape;
 const scores = decode(record.scores.values);
-const root = Math.sqrt(record.keyDim);
+const root = record.divisor ?? Math.sqrt(record.keyDim); // by which the scores were divided in the search
+const isOff = (layer, head) => Boolean(record.off?.some(([l, h]) => l === layer && h === head)); // switched off in the search
 const rowsOfSearch = searches.map(rowsOf);
 
 // `chosen` is the place of a live hypothesis of the step, `path` the pieces that it is followed by.
@@ -97,6 +98,7 @@ function divisor() {
 function weightsOf(row) {
   const chosen = state.head < heads ? [state.head] : [...Array(heads).keys()];
   const each = chosen.map((head) => {
+    if (isOff(state.layer, head)) return Array(S).fill(0);
     const start = ((row * layers + state.layer) * heads + head) * S;
     const { low, span } = record.scores;
     return softmax([...scores.subarray(start, start + S)].map((whole) => (low + whole * span / 65535) / divisor()));
@@ -248,7 +250,7 @@ function drawAttention(place) {
     return node("li", styled("span", { className: "word", dir: "auto", title: source[index] }, source[index]), bar,
       styled("span", { className: "number" }, weight.toFixed(3)));
   }));
-  const value = `${divisor().toFixed(2)}${Number(element("divisor").value) === MIDDLE ? ` = √${record.keyDim}` : ""}`;
+  const value = `${divisor().toFixed(2)}${Number(element("divisor").value) === MIDDLE && !record.divisor ? ` = √${record.keyDim}` : ""}`;
   element("divisor-value").value = value;
   element("divisor").setAttribute("aria-valuetext", value);
   element("entropy").textContent = `Entropy of these weights: ${entropyOf(weights).toFixed(3)} nats; evenly spread it would be ln ${S} = ${Math.log(S).toFixed(3)}.`;
@@ -322,10 +324,11 @@ function begin() {
   document.title = element("title").textContent = record.title;
   element("offset").textContent = offset;
   element("offset-and-one").textContent = offset + 1;
-  state.search = Math.max(0, searches.findIndex(({ beams }) => beams === 4)); // the paper's
+  const { beams: wantedBeams = 4, alpha: wantedAlpha = 0.6 } = record.chosen ?? {}; // else the paper's
+  state.search = Math.max(0, searches.findIndex(({ beams }) => beams === wantedBeams));
   const alphas = searches.flatMap(({ recorded }) => recorded.map((each) => each.alpha));
   const onGrid = alphas.every((each) => Math.abs(each / ALPHA_STEP - Math.round(each / ALPHA_STEP)) < 1e-9);
-  const first = alphas.find((each) => each === 0.6) ?? alphas[0];
+  const first = alphas.find((each) => each === wantedAlpha) ?? alphas[0];
   Object.assign(element("alpha"), { min: 0, max: Math.max(LARGEST_ALPHA, ...alphas), step: onGrid ? ALPHA_STEP : 0.001 });
   element("alpha").value = first;
   Object.assign(element("beams"), { min: 0, max: searches.length - 1, step: 1 });

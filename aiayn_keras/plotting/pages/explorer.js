@@ -6,12 +6,15 @@ const COLORS = 7; // then they begin anew, and lines are dashed
 const APART = 0.12; // rows between the lines of two heads
 const UNITS = ["pieces", "words"];
 
-const { title, words: pieces, kinds } = readData("maps");
+const { title, words: pieces, kinds, chosen = {} } = readData("maps");
 for (const kind of kinds) kind.weights = decode(kind.weights);
 const groups = Object.fromEntries(Object.entries(pieces).map(([side, texts]) => [side, wordsOf(texts)]));
 
 // A word is { side: "queries" or "keys", index }. Hovering shows a word, choosing keeps it.
-const state = { kind: kinds.length - 1, layer: 0, heads: new Set(), joined: false, hovered: null, chosen: null };
+const state = {
+  kind: Math.min(chosen.kind ?? Infinity, kinds.length - 1), layer: chosen.layer ?? Infinity, heads: new Set(chosen.heads),
+  joined: chosen.joined ?? false, hovered: null, chosen: null,
+};
 const other = (side) => (side === "queries" ? "keys" : "queries");
 
 // ---- Words ----
@@ -122,6 +125,7 @@ function chooseHeads(layer, chosen) {
       label.prepend(sample);
     });
   }
+  tell({ chosen: { kind: state.kind, layer, heads: [...chosen], joined: state.joined } });
   for (const button of element("maps-of-heads").querySelectorAll("button")) {
     const isShown = Number(button.dataset.layer) === layer && (chosen.has(Number(button.dataset.head)) || !chosen.size);
     button.setAttribute("aria-pressed", isShown);
@@ -272,6 +276,5 @@ document.addEventListener("keydown", ({ key }) => {
 });
 element("threshold").addEventListener("input", draw);
 document.title = element("title").textContent = title;
-state.layer = kinds[state.kind].shape[0] - 1;
 build();
 tellHeight();

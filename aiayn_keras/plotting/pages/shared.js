@@ -46,17 +46,12 @@ function choices(id, names, isChecked, choose, type = "radio") {
 /** A number with a minus sign that is as wide as a plus. */
 const signed = (number, digits = 2) => number.toFixed(digits).replace("-", "−");
 
-/** A page around this one can give its frame the height that is needed; two pixels are its border. */
-function tellHeight() {
-  if (parent === window) return;
-  const tell = () => parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().height) + 2 }, "*");
-  new ResizeObserver(tell).observe(document.body);
+/** Tells the page around a frame what it may want to know. */
+function tell(news) {
+  if (parent !== window) parent.postMessage(news, "*");
 }
 
-/** Tells the page around a frame how tall this one is, so that the frame can follow. */
-if (window.parent !== window) {
-  new ResizeObserver(() => {
-    const contentHeight = Math.ceil(document.body.getBoundingClientRect().bottom) + 16;
-    window.parent.postMessage({ contentHeight }, "*");
-  }).observe(document.body);
+/** A page around this one can give its frame the height that is needed; two pixels are its border. */
+function tellHeight() {
+  new ResizeObserver(() => tell({ height: Math.ceil(document.body.getBoundingClientRect().height) + 2 })).observe(document.body);
 }
