@@ -112,6 +112,7 @@ async function translate() {
     const answer = await engine.ask("translate", values, ({ pieces, growing }) => {
       if (text !== state.text) return;
       say("Translating …");
+      element("result").hidden = false;
       if (pieces) element("source-pieces").replaceChildren(...piecesList(pieces));
       if (growing === undefined) return;
       element("target-pieces").replaceChildren();
@@ -141,6 +142,7 @@ function showTranslation(text, isGrowing) {
 function clear() {
   engine.ask("cancel", { replaces: true });
   translated = null;
+  element("result").hidden = true;
   showTranslation("", false);
   for (const id of ["source-pieces", "target-pieces"]) element(id).replaceChildren();
   for (const view of Object.values(views)) view.clear();
@@ -254,7 +256,7 @@ function listen() {
     const files = await readFolder(event.dataTransfer.items);
     if (files.length) await open(files);
   });
-  addEventListener("hashchange", start);
+  addEventListener("hashchange", () => { if (location.hash.includes("=")) start(); }); // not for a place on the page
 }
 
 function start() {
