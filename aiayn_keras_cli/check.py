@@ -172,7 +172,7 @@ def _texts_of_recipe(path, has_options):
 
 def progress_of_pairs(text):
     """Yields the pairs of a text, and shows how many are done."""
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 
     with contextlib.closing(
         open_progress(SECONDS_BETWEEN_LINES, iterable=text, unit=" pairs", desc="checking ")
@@ -197,7 +197,7 @@ def _check_outputs(cleaned, listed, texts):
 
 def write_file(path, text):
     """Writes a text file, and the folder that it is in."""
-    from aiayn_keras.common.files import write_text
+    from aiayn_keras_light.files import write_text
 
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
@@ -205,7 +205,7 @@ def write_file(path, text):
 
 def as_tsv(pairs):
     """Writes pairs as tab-separated lines."""
-    from aiayn_keras.common.text_files import without_breaks
+    from aiayn_keras_light.text_files import without_breaks
 
     rows = ("\t".join(map(without_breaks, pair)) for pair in pairs)
     return "".join(f"{row}\n" for row in rows)

@@ -78,9 +78,9 @@ def compare(
     translations, one per line. Printed are BLEU, chrF2 and TER by sacreBLEU, its paired bootstrap
     against the first, lengths, lines with other numbers, and the lines that differ most.
     """
-    from aiayn_keras.common.text_files import read_lines
     from aiayn_keras.training.bleu import try_bleu_tokenizer
     from aiayn_keras.training.comparison import as_plain, compare_translations
+    from aiayn_keras_light.text_files import read_lines
 
     check_standard_output()
     readers = _find_readers(systems, source, trust, options)
@@ -166,7 +166,7 @@ def _translate_with_model(path, source, options, sources):
 
 
 def _progress(path, sources):
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 
     return open_progress(
         SECONDS_BETWEEN_LINES, total=len(sources), unit=" sentences", desc=f"{path} "
@@ -189,8 +189,8 @@ def _check_lengths(texts, reference):
 
 
 def _write_page(page, plain, files, systems):
-    from aiayn_keras.common.files import write_text
     from aiayn_keras.plotting.comparison_page import comparison_page
+    from aiayn_keras_light.files import write_text
 
     if Path(page).resolve() in {Path(file).resolve() for file in (*files, *systems)}:
         raise click.UsageError(f"--page: {page} is being compared. Choose a different name.")

@@ -71,9 +71,9 @@ class Conversation:
         Raises:
             ValueError: If a sentence is too long.
         """
-        from aiayn_keras.decoding.text_batches import TextTooLongError
-        from aiayn_keras.decoding.translating import DocumentTranslation
         from aiayn_keras.documents.splitting import can_split
+        from aiayn_keras_light.text_batches import TextTooLongError
+        from aiayn_keras_light.translating import DocumentTranslation
 
         try:
             if can_split():

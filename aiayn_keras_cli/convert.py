@@ -62,10 +62,10 @@ def convert(
     checkpoint; with --vocabulary, a tensor2tensor or OpenNMT-tf checkpoint, or its training's
     folder.
     """
-    from aiayn_keras.common.files import check_is_new, new_folder
     from aiayn_keras.convert import convert as convert_model
     from aiayn_keras.convert import convert_fairseq
     from aiayn_keras.convert.foreign_models import write_model_card
+    from aiayn_keras_light.files import check_is_new, new_folder
 
     check_is_new(output)
     for name, files in (("--dictionary", dictionaries), ("--vocabulary", vocabularies)):

@@ -7,12 +7,12 @@ from pathlib import Path, PurePosixPath
 import click
 
 from aiayn_keras_cli.options import is_given, load_model
+from aiayn_keras_cli.running import start_keras
 from aiayn_keras_cli.streams import check_standard_output, open_standard_input
 
 _LINES = "lines"
 _FORMATS = (_LINES, "text", "srt", "vtt", "html", "md", "po", "docx", "csv", "tsv", "json")
-"""`lines`, and the names in `aiayn_keras.documents.formats.document_files.FORMATS`, which takes
-seconds to import; a test holds both equal."""
+"""`lines`, and the names in `aiayn_keras_light.document_formats.FORMATS`, as a test makes sure."""
 
 
 def DOCUMENT_FORMAT(command):  # noqa: N802  used like the other options
@@ -55,14 +55,15 @@ def choose_documents(input_file, output, document, document_format):
     if input_file is None:
         is_stream = document_format in (None, "text")
         return None if is_stream or output is not None else []
-    from aiayn_keras.documents.formats.document_files import format_of
+    from aiayn_keras_light.document_formats import format_of
+
+    if output is None and (document_format or format_of(input_file)) in (None, "text"):
+        return None
+    start_keras()
     from aiayn_keras.scale.document_files import DocumentFile, find_documents
 
     if output is None:
-        found = document_format or format_of(input_file)
-        if found in (None, "text"):
-            return None
-        return [DocumentFile(input_file, input_file, found)]
+        return [DocumentFile(input_file, input_file, document_format or format_of(input_file))]
     if document_format is not None:
         return find_documents(input_file, output, document_format)
     ending = PurePosixPath(input_file).suffix
@@ -107,8 +108,9 @@ def check_document_options(output, ray, workers, options):
 
 def translate_documents(model_folder, documents, output, document_format, columns, options):
     """Translates documents into a folder or, one of them, to standard output."""
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+    start_keras()
     from aiayn_keras.scale.document_files import translate_document_files
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 
     ensemble = options.pop("ensemble")
     load = functools.partial(load_model, model_folder)

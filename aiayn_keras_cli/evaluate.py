@@ -62,7 +62,6 @@ def evaluate(
 
     The model in DIR translates. The scores come with sacreBLEU's signatures.
     """
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
     from aiayn_keras.data import read_parallel
     from aiayn_keras.training.bleu import (
         corpus_bleu,
@@ -70,6 +69,7 @@ def evaluate(
         corpus_ter,
         try_bleu_tokenizer,
     )
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 
     check_standard_output()
     try_bleu_tokenizer(bleu_tokenizer)

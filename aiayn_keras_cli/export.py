@@ -159,7 +159,7 @@ def preset(model_folder, output, name, weights):
 
     It holds the model in DIR without checkpoints and logs: a KerasHub preset, which Keras reads.
     """
-    from aiayn_keras.common.files import check_is_new, new_folder, read_bytes
+    from aiayn_keras_light.files import check_is_new, new_folder, read_bytes
 
     folder = _destination(model_folder, output, name)
     check_is_new(folder)

@@ -57,8 +57,8 @@ def read_license(folder):
         OSError: If the README is not a regular file.
         ValueError: If the README is too large, or the field is invalid YAML or not a name.
     """
-    from aiayn_keras.common.files import read_bytes
     from aiayn_keras.common.untrusted_yaml import parse_yaml
+    from aiayn_keras_light.files import read_bytes
 
     path = folder / _README
     if not path.exists():

@@ -99,8 +99,13 @@ def report_engine(model, ensemble, engine, **options):
     fields = {name: options[name] for name in (*SEARCH_OPTIONS, "constraint") if name in options}
     name = choose_engine(engine, (model, *ensemble), SearchOptions(**fields))
     if name != KERAS:
-        click.echo(f"{name} searches; --engine keras would use our own search.", err=True)
+        say_engine(name)
     return name
+
+
+def say_engine(name):
+    """Says on stderr that an engine other than our own search searches."""
+    click.echo(f"{name} searches; --engine keras would use our own search.", err=True)
 
 
 def search_options(*left_out):
@@ -299,8 +304,8 @@ def _read_constraint(value):
     if value is None:
         return None
     with quiet_start():
-        from aiayn_keras.common.files import read_bytes
         from aiayn_keras.decoding.constraints import as_constraint
+        from aiayn_keras_light.files import read_bytes
 
     try:
         if value.endswith(".json"):

@@ -37,7 +37,6 @@ def recipe(corpus, validation, test, source_language, target_language, output, n
     training by the number of its pairs; edit them as you like. Without --validation, a cleaned copy
     of the text is divided into files for training, validation and test, beside the recipe.
     """
-    from aiayn_keras.common.files import check_is_new
     from aiayn_keras.data.checking import check_pairs
     from aiayn_keras.training.first_recipe import (
         commented_yaml,
@@ -46,6 +45,7 @@ def recipe(corpus, validation, test, source_language, target_language, output, n
         recipe_fields,
     )
     from aiayn_keras.training.recipe import Recipe
+    from aiayn_keras_light.files import check_is_new
 
     if corpus[0].endswith((".yaml", ".yml")):
         raise click.UsageError("Give the files of a text: there is a recipe already.")
@@ -91,8 +91,8 @@ def recipe(corpus, validation, test, source_language, target_language, output, n
 
 def _divided(pairs, output):
     """Divides pairs; returns a dictionary from `(split, path)` to the pairs of each split."""
-    from aiayn_keras.common.files import check_is_new
     from aiayn_keras.data.parallel_text import SPLITS, splits_by_component
+    from aiayn_keras_light.files import check_is_new
 
     share = min(_MAX_HELD_OUT, _HELD_OUT_PAIRS / len(pairs))
     # The text may be a part of one that was divided before.

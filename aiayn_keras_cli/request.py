@@ -114,7 +114,7 @@ def _as_json(source, hypotheses):
 
 
 def _as_line(hypotheses):
-    from aiayn_keras.common.text_files import without_breaks
+    from aiayn_keras_light.text_files import without_breaks
 
     return "\t".join(without_breaks(each.text) for each in hypotheses)
 

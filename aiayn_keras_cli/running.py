@@ -8,6 +8,8 @@ import click
 
 IS_VERBOSE = "aiayn_keras_cli.is_verbose"
 """Key of a running command's `click.Context.meta`: whether it has the option `--verbose`."""
+_IS_STARTED = "aiayn_keras_cli.is_started"
+"""Key of the same: whether `start_keras` has been called."""
 
 _FORESEEN = (ValueError, OSError, ImportError, RuntimeError)
 _UNFORESEEN = (RecursionError, NotImplementedError)
@@ -75,10 +77,17 @@ class KerasCommand(click.Command):
 
     Its option `--verbose` shows the messages of TensorFlow and other libraries, and `--import`
     imports modules of the user's own.
+
+    Args:
+        *args: As in click.
+        may_need_no_keras: Whether the command itself calls `start_keras`, unless one of these two
+            options is given.
+        **kwargs: As in click.
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, may_need_no_keras=False, **kwargs):
         super().__init__(*args, **kwargs)
+        self._may_need_no_keras = may_need_no_keras
         verbose = click.Option(
             ["--verbose"], is_flag=True, help="Show messages of TensorFlow and other libraries."
         )
@@ -92,12 +101,30 @@ class KerasCommand(click.Command):
 
     def invoke(self, ctx):
         is_verbose = ctx.meta[IS_VERBOSE] = ctx.params.pop("verbose")
-        with contextlib.nullcontext() if is_verbose else quiet_start():
-            from aiayn_keras.common.own_modules import import_own_module
-
-            for name in ctx.params.pop("own_modules"):
-                import_own_module(name)
+        own_modules = ctx.params.pop("own_modules")
+        if is_verbose or own_modules or not self._may_need_no_keras:
+            start_keras(own_modules)
         return super().invoke(ctx)
+
+
+def start_keras(own_modules=()):
+    """Loads Keras for the running `KerasCommand`, and modules of the user's own.
+
+    Args:
+        own_modules: Their names.
+    """
+    meta = click.get_current_context().meta
+    with contextlib.nullcontext() if meta[IS_VERBOSE] else quiet_start():
+        from aiayn_keras.common.own_modules import import_own_module
+
+        for name in own_modules:
+            import_own_module(name)
+    meta[_IS_STARTED] = True
+
+
+def has_started_keras():
+    """Tells whether `start_keras` was called for the running command."""
+    return click.get_current_context().meta.get(_IS_STARTED, False)
 
 
 def error_line(error):

@@ -5,9 +5,11 @@ import shlex
 import click
 
 from aiayn_keras_cli.options import (
+    ENGINE,
     LocalPath,
     is_given,
     load_model,
+    report_engine,
     require_model_folder,
     search_options,
 )
@@ -30,6 +32,7 @@ from aiayn_keras_cli.running import quiet_start
     help="Load a kit whatever its graph may do. A kit is a program that runs with your rights; by "
     "default it may only have operations that exports of this package have.",
 )
+@ENGINE
 @search_options("num_return_sequences")
 def serve(folder, port, open_browser, trust, **options):
     """Show a model in a local web page.
@@ -50,7 +53,7 @@ def serve(folder, port, open_browser, trust, **options):
             raise click.UsageError("--trust is for a serving kit; a model folder is not a program.")
     elif any(map(is_given, options)):
         raise click.UsageError(
-            "A serving kit's search options were fixed when it was exported: omit them."
+            "A serving kit's engine and search options were fixed when it was exported: omit them."
         )
     with listen(port) as listener:
         port = listener.getsockname()[1]
@@ -82,7 +85,9 @@ def _open_model_folder(folder, options):
         from aiayn_keras.serving.local_page import FolderTranslator, PageFacts
         from aiayn_keras.training import load_recipe
 
-    translator = FolderTranslator(load_model(folder), **options)
+    model = load_model(folder)
+    report_engine(model, [], **options)
+    translator = FolderTranslator(model, **options)
     translator.warm_up()  # so that the first keystroke does not wait for compilation
     recipe = folder / "recipe.yaml"
     corpus = load_recipe(recipe).corpus.model_dump() if recipe.exists() else {}

@@ -4,8 +4,6 @@ import sys
 
 import click
 
-from aiayn_keras_cli.running import quiet_start
-
 _MAX_READ_BYTES = 1 << 16
 """Maximum number of bytes that are read, and whose lines are answered, together."""
 _MAX_LINE_BYTES = 1_000_000
@@ -85,9 +83,7 @@ def read_document(input_file, max_characters=200_000):
     Yields:
         Strings that, joined, are the text.
     """
-    with quiet_start():
-        from aiayn_keras.common.text_files import chunk_rows
-        from aiayn_keras.data import stream_lines
+    from aiayn_keras_light.text_files import chunk_rows, stream_lines
 
     if input_file is None:
         lines = read_whole_lines(open_standard_input())
@@ -120,7 +116,7 @@ def _check_length(line, number, max_line_bytes):
 
 
 def _decode(lines, lines_before, max_line_bytes):
-    from aiayn_keras.common.text_files import check_is_not_utf16
+    from aiayn_keras_light.text_files import check_is_not_utf16
 
     texts = []
     for number, line in enumerate(lines, start=lines_before + 1):

@@ -13,6 +13,7 @@ from aiayn_keras_cli.documents import (
     translate_documents,
     translate_plain,
 )
+from aiayn_keras_cli.line_translator import open_line_translator
 from aiayn_keras_cli.options import (
     BATCH_SIZE,
     ENGINE,
@@ -27,7 +28,7 @@ from aiayn_keras_cli.options import (
     report_engine,
     search_options,
 )
-from aiayn_keras_cli.running import KerasCommand
+from aiayn_keras_cli.running import KerasCommand, start_keras
 from aiayn_keras_cli.streams import (
     DOCUMENT,
     check_standard_output,
@@ -37,7 +38,7 @@ from aiayn_keras_cli.streams import (
 )
 
 
-@click.command(cls=KerasCommand)
+@click.command(cls=KerasCommand, may_need_no_keras=True)
 @MODEL_FOLDER
 @click.option(
     "--input",
@@ -161,6 +162,7 @@ def translate(
             )
         _translate_document(input_file, model_folder, ensemble, as_json, options)
     elif input_file is None and not as_json and is_conversation():
+        start_keras()
         models = [load_model(folder) for folder in (model_folder, *ensemble)]
         report_engine(models[0], models[1:], **options)
         Conversation(models[0], ensemble=models[1:], **options).run()
@@ -190,8 +192,8 @@ def translate_lines(model, texts, names, lines_before=0, **options):
         ValueError: For a text or prefix that cannot be used, or a text without a translation that
             keeps the constraint.
     """
-    from aiayn_keras.decoding.text_batches import TextError, TextTooLongError
-    from aiayn_keras.models import NoTranslationError
+    from aiayn_keras_light.text_batches import TextError, TextTooLongError
+    from aiayn_keras_light.translating import NoTranslationError
 
     try:
         return model.translate(texts, **options)
@@ -211,6 +213,7 @@ def translate_lines(model, texts, names, lines_before=0, **options):
 
 def _run_job(model_folder, pattern, output, ray, workers, options):
     """Translates files of any number and size in parts, and reports the result."""
+    start_keras()
     from aiayn_keras.scale.translation import translate_files
 
     if pattern is None:
@@ -238,9 +241,7 @@ def _run_job(model_folder, pattern, output, ray, workers, options):
 
 def _translate_standard_input(model_folder, ensemble, write, options):
     stream = open_standard_input()
-    model = load_model(model_folder)
-    options["ensemble"] = [load_model(folder) for folder in ensemble]
-    report_engine(model, **options)
+    model, options = open_line_translator(model_folder, ensemble, options)
     done = 0
     for lines in read_available_lines(stream):
         write(lines, translate_lines(model, lines, ["standard input"], done, **options))
@@ -249,23 +250,22 @@ def _translate_standard_input(model_folder, ensemble, write, options):
 
 def _translate_files(files, model_folder, ensemble, write, options):
     """Translates a file, with or without prefixes, a chunk of it at a time."""
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
-    from aiayn_keras.common.text_files import chunk_rows
-    from aiayn_keras.data import stream_lines
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
+    from aiayn_keras_light.text_files import chunk_rows, stream_lines
 
     count = _count_lines(*files)
-    model = load_model(model_folder, many_batches=count > options["batch_size"])
-    options["ensemble"] = [load_model(folder) for folder in ensemble]
-    report_engine(model, **options)
+    if len(files) > 1:  # prefixes are for our own search
+        start_keras()
+    many_batches = count > options["batch_size"]
+    model, options = open_line_translator(model_folder, ensemble, options, many_batches)
     rows, done = zip(*map(stream_lines, files), strict=True), 0
     with open_progress(SECONDS_BETWEEN_LINES, total=count, unit=" sentences") as bar:
         for chunk in chunk_rows(rows):
             lines, *prefixes = map(list, zip(*chunk, strict=True))
+            if prefixes:
+                options["prefixes"] = prefixes[0]
             translations = translate_lines(
-                *(model, lines, files, done),
-                prefixes=prefixes[0] if prefixes else None,
-                progress=bar.update,
-                **options,
+                *(model, lines, files, done), progress=bar.update, **options
             )
             with bar.external_write_mode():
                 write(lines, translations)
@@ -273,11 +273,12 @@ def _translate_files(files, model_folder, ensemble, write, options):
 
 
 def _translate_document(input_file, model_folder, ensemble, as_json, options):
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 
     if input_file is not None:
         _count_lines(input_file)  # so that a damaged file is refused before any of it is printed
     texts = read_document(input_file)
+    start_keras()
     model = load_model(model_folder)
     options["ensemble"] = [load_model(folder) for folder in ensemble]
     report_engine(model, **options)
@@ -296,7 +297,7 @@ def _translate_document(input_file, model_folder, ensemble, as_json, options):
 
 def _count_lines(input_file, prefix_file=None):
     """Reads a file, and its prefixes, to the end, and returns the number of lines."""
-    from aiayn_keras.data import stream_lines
+    from aiayn_keras_light.text_files import stream_lines
 
     count = sum(1 for _ in stream_lines(input_file))
     if prefix_file is not None:
@@ -310,7 +311,7 @@ def _count_lines(input_file, prefix_file=None):
 
 
 def _print_texts(_sources, translations):
-    from aiayn_keras.common.text_files import without_breaks
+    from aiayn_keras_light.text_files import without_breaks
 
     for translation in translations:
         click.echo("\t".join(without_breaks(each.text) for each in translation.hypotheses))

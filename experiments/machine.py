@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("keras", "keras-hub", "tensorflow", "sacrebleu", "sentencepiece", "numpy")
-CODE = ("aiayn_keras", "aiayn_keras_cli", "experiments")
+CODE = ("aiayn_keras", "aiayn_keras_cli", "aiayn_keras_light", "experiments")
 
 
 def commit():

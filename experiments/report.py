@@ -154,7 +154,7 @@ def search(path):
 def main():
     """Write docs/reproduction.md and its figure."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    from aiayn_keras.common.files import write_text
+    from aiayn_keras_light.files import write_text
     from experiments.table3 import section as table3
     from experiments.table3.comparison import compare
     from experiments.table3.figure import plot_differences

@@ -18,6 +18,7 @@ from keras.src.backend.common import global_state
 from keras.src.utils import rng_utils
 
 from aiayn_keras.export.ctranslate2_engine import CTranslate2Engine
+from aiayn_keras_light import ctranslate2_search
 
 SEED = 20170612
 
@@ -49,7 +50,18 @@ def interrupts():
 @pytest.fixture(scope="session", autouse=True)
 def own_search():
     """Let `translate` search with our own search unless a test asks for another engine."""
-    with mock.patch.object(CTranslate2Engine, "is_automatic", False):
+    with (
+        mock.patch.object(CTranslate2Engine, "is_automatic", False),
+        mock.patch.object(ctranslate2_search, "AUTOMATIC", ()),
+    ):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """Keep what the tests cache from the user's cache, and the user's from them."""
+    folder = str(tmp_path_factory.mktemp("cache"))
+    with mock.patch.dict(os.environ, {"AIAYN_KERAS_CACHE": folder}):
         yield
 
 

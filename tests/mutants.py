@@ -25,7 +25,7 @@ from pathlib import Path
 import click
 from tqdm import tqdm
 
-from tests.mutations.core import PACKAGE, ROOT, core_modules, stages_of_tests
+from tests.mutations.core import ROOT, core_modules, path_of, stages_of_tests
 from tests.mutations.equivalent import EQUIVALENT
 from tests.mutations.mutant import make_mutants
 from tests.mutations.running import Copy, Runner
@@ -38,7 +38,7 @@ def all_mutants():
     return [
         mutant
         for module in core_modules()
-        for mutant in make_mutants(module, (ROOT / PACKAGE / module).read_text("utf-8"))
+        for mutant in make_mutants(module, (ROOT / path_of(module)).read_text("utf-8"))
         if not matches(mutant.id, EQUIVALENT)
     ]
 

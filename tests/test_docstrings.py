@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted(
-    path for name in ("aiayn_keras", "aiayn_keras_cli") for path in (ROOT / name).rglob("*.py")
+    path
+    for name in ("aiayn_keras", "aiayn_keras_cli", "aiayn_keras_light")
+    for path in (ROOT / name).rglob("*.py")
 )
 MODULES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)

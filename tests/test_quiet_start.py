@@ -19,7 +19,7 @@ from aiayn_keras_cli import main
 if __name__ == "__main__":
     model, files, output = sys.argv[1:]
     for arguments in (
-        ("translate", model),
+        ("translate", model, "--engine", "keras"),
         ("translate", model, "--input", "nowhere.en"),
         ("translate", model, "--input", files, "--output", output, "--workers", "1"),
     ):

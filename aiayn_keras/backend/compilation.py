@@ -5,12 +5,12 @@ import functools
 import itertools
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import keras
 from keras import ops, tree
 
 from aiayn_keras.backend.forking import begin_computing
+from aiayn_keras_light.translating import map_in_threads
 
 
 def compile_inference(function, *models):
@@ -290,12 +290,6 @@ def in_parallel(function, items):
     Yields:
         `function(item)` for every item.
     """
-    if keras.config.backend() == "torch" or len(items) < 2:
-        yield from map(function, items)
-        return
-    with ThreadPoolExecutor(_num_parallel_batches()) as executor:
-        try:
-            yield from executor.map(function, items)
-        except BaseException:
-            executor.shutdown(cancel_futures=True)
-            raise
+    is_torch = keras.config.backend() == "torch"
+    num_threads = 1 if is_torch or len(items) < 2 else _num_parallel_batches()
+    return map_in_threads(function, items, num_threads)

@@ -1,1 +1,1 @@
-"""Tools used throughout the package: files, addresses, checks, child processes, progress bars."""
+"""Tools used throughout the package: addresses, locks, weight files, child processes."""

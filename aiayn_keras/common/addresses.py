@@ -9,7 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from aiayn_keras.common.files import atomic_path
+from aiayn_keras_light.files import atomic_path
 
 INSTALL = "pip install aiayn-keras[scale]"
 PROTOCOLS = frozenset({"file", "http", "https", "s3", "gs", "abfs", "hf"})

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from aiayn_keras.common.files import check_regular_file
-from aiayn_keras.common.text_files import (
+from aiayn_keras_light.files import check_regular_file
+from aiayn_keras_light.text_files import (
     MAX_LINE_BYTES,
     CorpusError,
     Unpacked,

@@ -9,7 +9,7 @@ import stat
 from dataclasses import dataclass
 
 from aiayn_keras.common.addresses import address_in, file_system, is_local, naming_errors
-from aiayn_keras.common.text_files import CorpusError
+from aiayn_keras_light.text_files import CorpusError
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from aiayn_keras.common.files import atomic_path, check_regular_file, check_room
+from aiayn_keras_light.files import atomic_path, check_regular_file, check_room
 
 NUMBER_FORMATS = ("float32", "float16")
 """Number formats in which the matrices of a float32 model can be saved."""

@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 import pydantic
 
-from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.ctranslate2_binary import read_model_bin
 from aiayn_keras.convert.joint_vocabulary import Vocabulary, read_token_file
 from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
@@ -24,6 +22,8 @@ from aiayn_keras.convert.weights import (
     TrackedArrays,
     half_and_half_sinusoids,
 )
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import read_bytes
 
 _DEFAULT_EPSILON = 1e-5
 """The engine's ε of layer normalization where `config.json` does not state one."""

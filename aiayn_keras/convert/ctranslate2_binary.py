@@ -13,7 +13,7 @@ from pathlib import Path
 import ml_dtypes  # comes with Keras
 import numpy as np
 
-from aiayn_keras.common.files import check_regular_file
+from aiayn_keras_light.files import check_regular_file
 
 _VERSIONS = range(2, 7)
 FORMATS = {

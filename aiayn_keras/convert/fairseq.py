@@ -12,8 +12,6 @@ from typing import Literal
 import numpy as np
 import pydantic
 
-from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.joint_vocabulary import (
     MAX_VOCABULARY_BYTES,
     Vocabulary,
@@ -30,6 +28,8 @@ from aiayn_keras.convert.weights import (
     check_has_sinusoids,
     half_and_half_sinusoids,
 )
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import read_bytes
 
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
 """The first four tokens of every dictionary, which its file leaves out."""

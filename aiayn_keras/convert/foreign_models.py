@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-from aiayn_keras.common.files import read_bytes
 from aiayn_keras.common.hub import download, is_hub_address
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.marian import (
@@ -14,6 +13,7 @@ from aiayn_keras.convert.marian import (
     convert_marian,
 )
 from aiayn_keras.convert.tensor_files import SHARD_INDEX, shards_of
+from aiayn_keras_light.files import read_bytes
 
 _ENGINE_WEIGHTS = "model.bin"
 FORMATS = (

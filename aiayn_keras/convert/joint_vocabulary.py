@@ -12,8 +12,8 @@ from typing import Annotated
 import numpy as np
 import pydantic
 
-from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import read_bytes
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import read_bytes
 
 NEVER = -100.0
 """Logit of a token that the model never writes."""

@@ -10,8 +10,6 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.fairseq import layer_weights
 from aiayn_keras.convert.joint_vocabulary import NEVER
 from aiayn_keras.convert.tensor_files import SHARD_INDEX, read_tensors
@@ -19,6 +17,8 @@ from aiayn_keras.convert.tokenizers import SPECIAL, pieces_of, read_model, reord
 from aiayn_keras.convert.weights import SIDES, TrackedArrays, build_model, split_sinusoids
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.models.architecture import INTEGERS, check_positions
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import read_bytes
 
 CONFIG = "config.json"
 WEIGHT_FILES = "model.safetensors", SHARD_INDEX, "pytorch_model.bin"

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import pydantic
 
-from aiayn_keras.common.checks import parse
 from aiayn_keras.common.child_process import read_in_child
-from aiayn_keras.common.files import check_regular_file, read_bytes
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import check_regular_file, read_bytes
 
 READERS = Path(__file__).with_name("child_readers.py")
 

@@ -11,10 +11,10 @@ import sentencepiece
 from google.protobuf.message import DecodeError
 from sentencepiece import sentencepiece_model_pb2
 
-from aiayn_keras.common.files import read_bytes
 from aiayn_keras.convert.joint_vocabulary import NONE, NUM_SPECIALS, UNKNOWN
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.models.transformer_tokenizer import MAX_VOCABULARY_BYTES, SPECIAL_PIECES
+from aiayn_keras_light.files import read_bytes
 
 SPACE = "▁"
 """SentencePiece's sign for a space."""

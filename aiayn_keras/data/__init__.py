@@ -1,6 +1,5 @@
 """Parallel text for training: corpora, readers, filters, token shards and batches."""
 
-from aiayn_keras.common.text_files import CorpusError, read_lines, stream_lines
 from aiayn_keras.data.augmentation import augment
 from aiayn_keras.data.corpora import (
     Corpus,
@@ -21,6 +20,7 @@ from aiayn_keras.data.token_batches import TokenBatches
 from aiayn_keras.data.token_pairs import SampledPairs, TokenPairs
 from aiayn_keras.data.token_shards import TokenShards
 from aiayn_keras.data.update_batches import ProcessRows, UpdateBatches
+from aiayn_keras_light.text_files import CorpusError, read_lines, stream_lines
 
 __all__ = [
     "BatchSequence",

@@ -6,9 +6,9 @@ import string
 
 import numpy as np
 
-from aiayn_keras.common.checks import check_integer, check_number
 from aiayn_keras.data.copied_text import draw_copied_text, draw_name
 from aiayn_keras.data.parallel_text import ParallelText
+from aiayn_keras_light.checks import check_integer, check_number
 
 _MIN_SENTENCES, _MAX_SENTENCES = 2, 4
 _CLOSING_MARKS = "\"'»”’)]"

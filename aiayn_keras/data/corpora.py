@@ -4,12 +4,12 @@ import dataclasses
 import itertools
 from typing import NamedTuple
 
-from aiayn_keras.common.text_files import CorpusError, read_lines
 from aiayn_keras.data.corpus_files import CRAFT, MULTI30K, TATOEBA, locate
 from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.data.parallel_text import SPLITS, ParallelText, read_parallel, splits_by_component
 from aiayn_keras.parsing.bracket_files import read_trees
 from aiayn_keras.parsing.trees import LEAF, linearize
+from aiayn_keras_light.text_files import CorpusError, read_lines
 
 _TATOEBA_HELD_OUT = 0.02
 

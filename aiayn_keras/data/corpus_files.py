@@ -13,8 +13,8 @@ from importlib import resources
 
 import pooch
 
-from aiayn_keras.common.files import atomic_path
-from aiayn_keras.common.text_files import CorpusError
+from aiayn_keras_light.files import atomic_path, user_cache
+from aiayn_keras_light.text_files import CorpusError
 
 _DATA_VARIABLE = "AIAYN_KERAS_DATA"
 
@@ -46,7 +46,7 @@ def fetch(file: RemoteFile, cache_dir=None, retries: int = 3) -> pathlib.Path:
 
     Args:
         file: A `RemoteFile`.
-        cache_dir: Folder for downloads; the default is the user's cache folder for `aiayn_keras`.
+        cache_dir: Folder for downloads; the default is `user_cache()`.
         retries: Number of further attempts for each URL after a failure.
 
     Returns:
@@ -55,7 +55,7 @@ def fetch(file: RemoteFile, cache_dir=None, retries: int = 3) -> pathlib.Path:
     Raises:
         CorpusError: If no URL serves the file with the right checksum.
     """
-    target = pathlib.Path(cache_dir or pooch.os_cache("aiayn_keras")) / file.path
+    target = pathlib.Path(cache_dir or user_cache()) / file.path
     if target.is_file() and pooch.file_hash(target) == file.sha256:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -4,9 +4,9 @@ import logging
 
 import numpy as np
 
-from aiayn_keras.common.checks import check_integer, check_number
-from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.data.parallel_text import ParallelText
+from aiayn_keras_light.checks import check_integer, check_number
+from aiayn_keras_light.text_files import CorpusError
 
 logger = logging.getLogger(__name__)
 

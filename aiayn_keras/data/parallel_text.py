@@ -15,7 +15,7 @@ from aiayn_keras.common.bad_lines import (
     split_columns,
     stream_lines_and_bad,
 )
-from aiayn_keras.common.text_files import (
+from aiayn_keras_light.text_files import (
     MAX_LINE_BYTES,
     MAX_LINES,
     CorpusError,

@@ -11,14 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-import pooch
 import sentencepiece
 from array_record.python.array_record_module import ArrayRecordWriter
 
 from aiayn_keras.common.addresses import copy_file, join, read_file
-from aiayn_keras.common.files import atomic_path, digest_of_file, new_folder
-from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
-from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.data.token_shards import (
     INDEX,
     MAX_INDEX_BYTES,
@@ -29,6 +25,9 @@ from aiayn_keras.data.token_shards import (
     facts_of,
     parse_index,
 )
+from aiayn_keras_light.files import atomic_path, digest_of_file, new_folder, user_cache
+from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
+from aiayn_keras_light.text_files import CorpusError
 
 MAX_PAIRS_PER_SHARD = 1 << 18
 """Maximum number of pairs in a shard, each of which takes the writer some 60 bytes of memory."""
@@ -135,7 +134,7 @@ def copy_shards(address, cache_dir=None) -> Path:
 
     Args:
         address: URL of a folder written by `aiayn-keras prepare`.
-        cache_dir: Folder for the copies; the default is the user's cache folder for `aiayn_keras`.
+        cache_dir: Folder for the copies; the default is `user_cache()`.
 
     Returns:
         Path of the local folder, for `TokenShards`.
@@ -146,7 +145,7 @@ def copy_shards(address, cache_dir=None) -> Path:
     """
     content = read_file(join(address, INDEX), MAX_INDEX_BYTES)
     index = parse_index(content, join(address, INDEX))
-    cache = Path(cache_dir or pooch.os_cache("aiayn_keras"))
+    cache = Path(cache_dir or user_cache())
     folder = cache / "shards" / hashlib.sha256(content).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
     facts = {

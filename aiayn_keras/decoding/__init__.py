@@ -2,9 +2,9 @@
 
 | file | step |
 |---|---|
-| `search_options` | the options and the length penalty |
-| `text_batches` | texts to padded batches of token ids |
-| `translating` | texts to translations: prompts, length limits, the search, its results |
+| `search_options` | the options of a search |
+| `translation_search` | the search for the translations of a batch, compiled |
+| `engines` | the program that does it: our own search, or another |
 | `decoder_step` | one new token of every hypothesis, with the cache |
 | `frozen_decoder` | the weights of the decoder, fused and cast once for a search |
 | `beam_search` | the search over steps and its state |
@@ -13,6 +13,8 @@
 | `beam_sampler` | `generate`: the search as a sampler of KerasHub |
 | `scoring`, `attention_maps` | probabilities and attention of given translations |
 | `recording` | a search with every step kept |
+
+Texts become batches, and what is found becomes texts, in `aiayn_keras_light`.
 
 Nothing is imported here: each module is imported where it is used.
 """

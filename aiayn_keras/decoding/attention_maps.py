@@ -6,13 +6,13 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import begin_computing
-from aiayn_keras.decoding.text_batches import tokenize
 from aiayn_keras.layers import (
     decoder_layer,
     encoder_layer,
     make_attention_mask,
     make_decoder_masks,
 )
+from aiayn_keras_light.text_batches import tokenize
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from aiayn_keras.backend import (
     while_loop,
 )
 from aiayn_keras.decoding.candidates import NEVER, TokenLimits
-from aiayn_keras.decoding.search_options import SearchOptions, length_penalty
+from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras_light.search_numbers import length_penalty
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from aiayn_keras.decoding.attention_maps import cross_attention_scores
 from aiayn_keras.decoding.beam_search import start_search
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.text_batches import pad_batch, tokenize
-from aiayn_keras.decoding.translating import TranslationSearch
+from aiayn_keras.decoding.translation_search import TranslationSearch
+from aiayn_keras_light.text_batches import pad_batch, tokenize
 
 ROWS = 32
 """Hypotheses whose attention is computed together."""

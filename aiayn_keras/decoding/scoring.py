@@ -3,15 +3,15 @@
 import numpy as np
 from keras import ops
 
-from aiayn_keras.common.checks import check_integer
-from aiayn_keras.decoding.text_batches import (
+from aiayn_keras.optimization import label_smoothed_cross_entropy
+from aiayn_keras_light.checks import check_integer
+from aiayn_keras_light.text_batches import (
     MAX_TEXTS,
     batch_by_length,
     check_equal_lengths,
     pad_batch,
     tokenize,
 )
-from aiayn_keras.optimization import label_smoothed_cross_entropy
 
 
 def token_log_probs(
@@ -52,7 +52,7 @@ def score_texts(sources, targets, *, tokenizer, token_log_probs, max_sequence_le
         targets: List of strings, one for each source.
         tokenizer: A `TransformerTokenizer`.
         token_log_probs: Function of encoder ids and mask `(B, S)`, decoder ids, mask and labels
-            `(B, T)` that gives log-probabilities `(B, T)`.
+            `(B, T)` that gives log-probabilities `(B, T)`, all NumPy arrays.
         max_sequence_length: Maximum number of tokens of a text, the end token included.
         batch_size: Number of pairs scored together.
 
@@ -71,6 +71,6 @@ def score_texts(sources, targets, *, tokenizer, token_log_probs, max_sequence_le
         decoder_ids = np.roll(labels, 1, axis=1)
         decoder_ids[:, 0] = tokenizer.start_token_id
         results = token_log_probs(encoder_ids, encoder_mask, decoder_ids, decoder_mask, labels)
-        for row, log_probs in zip(rows, ops.convert_to_numpy(results), strict=False):
+        for row, log_probs in zip(rows, results, strict=False):
             scores[row] = log_probs[: len(target_ids[row])]
     return scores

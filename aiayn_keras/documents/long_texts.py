@@ -9,14 +9,14 @@ import itertools
 
 import numpy as np
 
-from aiayn_keras.decoding.text_batches import TextTooLongError, check_equal_lengths, tokenize
-from aiayn_keras.decoding.translating import (
+from aiayn_keras.documents.splitting import split_strings
+from aiayn_keras_light.text_batches import TextTooLongError, check_equal_lengths, tokenize
+from aiayn_keras_light.translating import (
     Hypothesis,
     NoTranslationError,
     as_translation,
     translate_in_batches,
 )
-from aiayn_keras.documents.splitting import split_strings
 
 LONG_TEXTS = ("error", "split", "cut")
 """Treatments of a text that is too long."""

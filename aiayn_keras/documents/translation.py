@@ -2,10 +2,10 @@
 
 import itertools
 
-from aiayn_keras.common.checks import check_texts
-from aiayn_keras.decoding.text_batches import TextTooLongError
-from aiayn_keras.decoding.translating import DocumentTranslation, NoTranslationError
 from aiayn_keras.documents.splitting import split_strings
+from aiayn_keras_light.checks import check_texts
+from aiayn_keras_light.text_batches import TextTooLongError
+from aiayn_keras_light.translating import DocumentTranslation, NoTranslationError
 
 
 def translate_by_sentence(texts, translate, tokenizer, max_sequence_length):

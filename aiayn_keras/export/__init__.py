@@ -17,8 +17,7 @@ TransformerSeq2SeqLM.exporters["hf_marian"] = export_hf_marian
 TransformerSeq2SeqLM.exporters["onnx"] = export_onnx
 TransformerSeq2SeqLM.exporters["openvino"] = export_openvino
 TransformerSeq2SeqLM.exporters["litert"] = export_litert
-ENGINES["ctranslate2"] = CTranslate2Engine
-ENGINES["ctranslate2-int8"] = CTranslate2Int8Engine
+ENGINES.update({each.name: each for each in (CTranslate2Engine, CTranslate2Int8Engine)})
 
 __all__ = [
     "UnsupportedGraphError",

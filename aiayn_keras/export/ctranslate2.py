@@ -5,7 +5,6 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from aiayn_keras.common.files import check_is_new, new_folder
 from aiayn_keras.export.preparation import (
     check_has_tokenizer,
     check_known_parts,
@@ -13,6 +12,7 @@ from aiayn_keras.export.preparation import (
     float32_array,
     float32_kernel,
 )
+from aiayn_keras_light.files import check_is_new, new_folder
 
 _QUANTIZATIONS = (
     "int8",

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from aiayn_keras.common.files import check_is_new, new_folder
 from aiayn_keras.export.hugging_face_files import (
     ids_never_written,
     marian_config,
@@ -24,6 +23,7 @@ from aiayn_keras.export.preparation import (
     render,
 )
 from aiayn_keras.layers.positional_embedding import sinusoidal_encoding
+from aiayn_keras_light.files import check_is_new, new_folder
 
 EPSILON = 1e-5
 """Added to the variance there, which is PyTorch's default."""

@@ -6,15 +6,15 @@ from pathlib import Path
 import keras
 from keras import ops
 
-from aiayn_keras.common.checks import check_integer
-from aiayn_keras.common.files import check_is_new, new_folder
 from aiayn_keras.common.weight_files import as_float16
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
-from aiayn_keras.decoding.search_options import EXTRA_LENGTH
 from aiayn_keras.export.preparation import check_has_tokenizer, check_packages, is_quantized, render
 from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow
 from aiayn_keras.layers import decoder_layer, scaled_dot_product_attention
 from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras_light.checks import check_integer
+from aiayn_keras_light.files import check_is_new, new_folder
+from aiayn_keras_light.search_numbers import EXTRA_LENGTH
 
 WEIGHTS = ("float32", "float16", "int8")
 

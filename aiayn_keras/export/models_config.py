@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from aiayn_keras.common.files import read_bytes
+from aiayn_keras_light.files import read_bytes
 
 MAX_CONFIG_BYTES = 1 << 20
 LABELS = ("stable", "canary")

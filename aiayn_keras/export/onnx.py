@@ -9,7 +9,6 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from aiayn_keras.common.files import check_is_new, check_is_utf8, new_folder
 from aiayn_keras.export.hugging_face_files import (
     has_other_targets,
     ids_never_written,
@@ -28,6 +27,7 @@ from aiayn_keras.export.preparation import (
 )
 from aiayn_keras.layers import decoder_layer, encoder_layer
 from aiayn_keras.layers.attention import MASKED_SCORE
+from aiayn_keras_light.files import check_is_new, check_is_utf8, new_folder
 
 SUFFIXES = {"float32": "", "int8": "_quantized", "int8-weights": "_quantized"}
 """Ends of the files' names by the number format of matrices, as transformers.js has them."""

@@ -6,11 +6,11 @@ It stands alone as one format of its own; its graphs are converted from the ONNX
 import tempfile
 from pathlib import Path
 
-from aiayn_keras.common.files import check_is_new, check_is_utf8, check_room, new_folder
 from aiayn_keras.common.weight_files import check_number_format
 from aiayn_keras.export.hugging_face_files import write_tokenizers
 from aiayn_keras.export.onnx import check_model, facts, write_graphs
 from aiayn_keras.export.preparation import check_packages, render
+from aiayn_keras_light.files import check_is_new, check_is_utf8, check_room, new_folder
 
 NAMES = {"encoder": "encoder_model", "decoder": "decoder_model"}
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import keras
 
-from aiayn_keras.common.checks import check_integer, check_texts, parse
-from aiayn_keras.common.files import check_is_utf8, new_folder, write_checksums
 from aiayn_keras.common.weight_files import check_number_format
 from aiayn_keras.export.preparation import check_has_tokenizer, check_packages, is_quantized
 from aiayn_keras.export.served_translator import build_served_translator
@@ -28,6 +26,8 @@ from aiayn_keras.export.serving_options import (
 )
 from aiayn_keras.export.warmup_requests import write_warmup
 from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras_light.checks import check_integer, check_texts, parse
+from aiayn_keras_light.files import check_is_utf8, new_folder, write_checksums
 
 WEIGHTS = {"float32": WholeWeights, "float16": HalfPrecisionWeights}
 """The class that keeps a graph's weights, by the number format in the files."""

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from aiayn_keras.decoding.attention_maps import alignments
 from aiayn_keras.decoding.frozen_decoder import own_parts
 from aiayn_keras.decoding.scoring import token_log_probs
-from aiayn_keras.decoding.search_options import length_penalty
-from aiayn_keras.decoding.translating import TranslationSearch
+from aiayn_keras.decoding.translation_search import TranslationSearch
 from aiayn_keras.documents.splitting import HAS_LETTER, join_texts, piece_counter, split_texts
 from aiayn_keras.export.served_weights import PackedDecoder, SharedTables
+from aiayn_keras_light.search_numbers import length_penalty
 
 BATCH_SIZE = 32
 """Number of sentences searched together, so that a long text takes no more memory."""

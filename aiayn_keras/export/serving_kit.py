@@ -2,7 +2,6 @@
 
 import re
 
-from aiayn_keras.common.files import check_places, publish, writing_folder
 from aiayn_keras.export.kubernetes import (
     FILES,
     FOLDER,
@@ -24,6 +23,7 @@ from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST
 from aiayn_keras.export.serving_options import VERSION_FILE, read_notes
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
+from aiayn_keras_light.files import check_places, publish, writing_folder
 
 MARK = "monitoring.config"
 """A file that every kit has, even if its versions and labels were taken away."""

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import Field
 
-from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import read_bytes
 from aiayn_keras.decoding.constraints import CONSTRAINTS
-from aiayn_keras.decoding.search_options import MAX_TOKENS, SearchOptions, number_option
+from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import read_bytes
+from aiayn_keras_light.search_numbers import MAX_TOKENS, number_option
 
 VERSION_FILE = "assets.extra/export.json"
 """Path of the notes in a version's folder."""

@@ -6,9 +6,9 @@ import keras
 from keras import ops
 
 from aiayn_keras.backend import float32_matmul_transposed, project_together
-from aiayn_keras.common.checks import check_integer
 from aiayn_keras.layers.add_norm import Dropout
 from aiayn_keras.layers.masks import check_attention_mask, check_padding_mask, join_masks
+from aiayn_keras_light.checks import check_integer
 
 # Finite, so that a fully masked row stays finite, in float16 too.
 MASKED_SCORE = -3e4

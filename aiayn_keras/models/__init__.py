@@ -1,12 +1,5 @@
 """The model family: KerasHub's bases, subclassed."""
 
-from aiayn_keras.decoding.text_batches import TextTooLongError
-from aiayn_keras.decoding.translating import (
-    DocumentTranslation,
-    Hypothesis,
-    NoTranslationError,
-    Translation,
-)
 from aiayn_keras.models.architecture import TRANSFORMER_PRESETS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm import TransformerSeq2SeqLM
@@ -16,6 +9,13 @@ from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     text_preprocessor,
 )
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
+from aiayn_keras_light.text_batches import TextTooLongError
+from aiayn_keras_light.translating import (
+    DocumentTranslation,
+    Hypothesis,
+    NoTranslationError,
+    Translation,
+)
 
 __all__ = [
     "TRANSFORMER_PRESETS",

@@ -7,7 +7,7 @@ differ from the paper's base, and `label_smoothing` is what recipes train the ro
 
 import difflib
 
-from aiayn_keras.common.checks import check_integer, check_number
+from aiayn_keras_light.checks import check_integer, check_number
 
 # Generous: the largest Transformers are far below.
 INTEGERS = {

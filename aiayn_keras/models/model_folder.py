@@ -14,17 +14,6 @@ import keras
 import pydantic
 from pydantic import Field
 
-from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import (
-    CHECKSUMS,
-    check_checksums,
-    check_places,
-    check_regular_file,
-    publish,
-    read_bytes,
-    write_checksums,
-    writing_folder,
-)
 from aiayn_keras.common.hub import download, is_hub_address
 from aiayn_keras.common.weight_files import (
     check_room_for,
@@ -35,6 +24,17 @@ from aiayn_keras.models.architecture import (
     OPTIONS,
     check_architecture,
     count_weights,
+)
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import (
+    CHECKSUMS,
+    check_checksums,
+    check_places,
+    check_regular_file,
+    publish,
+    read_bytes,
+    write_checksums,
+    writing_folder,
 )
 
 CONFIG = "config.json"

@@ -11,6 +11,7 @@ from aiayn_keras.backend import (
     CompiledFunctions,
     begin_computing,
     compiles_by_default,
+    in_parallel,
     variable_ids,
 )
 from aiayn_keras.common.weight_files import (
@@ -24,7 +25,7 @@ from aiayn_keras.decoding.engines import AUTO, ModelEngines
 from aiayn_keras.decoding.recording import options_to_record, record_search
 from aiayn_keras.decoding.scoring import score_texts, token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.translating import TranslationSearch
+from aiayn_keras.decoding.translation_search import TranslationSearch
 from aiayn_keras.documents.long_texts import translate_any_length
 from aiayn_keras.documents.translation import translate_by_sentence
 from aiayn_keras.models.model_folder import (
@@ -241,30 +242,31 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """
         options = SearchOptions(num_beams, length_penalty, **search_options)
         models = with_ensemble(self, ensemble)
-        search = TranslationSearch(
-            tuple(model.backbone for model in models), self._tokenizer, options
-        )
+        search, own_find = self.own_search(models, options)
         is_single = isinstance(texts, str)
         prefixes = [prefixes] if is_single and isinstance(prefixes, str) else prefixes
         translations = translate_any_length(
             [texts] if is_single else texts,
             long_text,
             search,
-            self._engines.find(
-                engine, models, options, functools.partial(self._find_batch, models, search)
-            ),
+            self._engines.find(engine, models, options, own_find),
             batch_size=batch_size,
             prefixes=prefixes,
             align=self._compiled("align", alignments) if return_alignments else None,
             progress=progress,
+            in_turn=in_parallel,
         )
         return translations[0] if is_single else translations
 
-    def _find_batch(self, models, search, token_ids, *tensors):
-        """Runs the `find` of a `TranslationSearch`, compiled once for its options."""
-        find = search.find_one if len(token_ids) == 1 else search.find
-        key = find.__name__, search.options.compilation_key()
-        return self._compiled_functions.get(key, find, *models)(token_ids, *tensors)
+    def own_search(self, models, options):
+        """Our own search of batches: a `TranslationSearch`, and its `compiled` function.
+
+        Args:
+            models: Tuple of this model and those of its ensemble.
+            options: `SearchOptions`.
+        """
+        search = TranslationSearch(tuple(m.backbone for m in models), self._tokenizer, options)
+        return search, search.compiled(self._compiled_functions, models)
 
     def translate_documents(self, texts, *, ensemble=(), **options):
         """Translates texts of any length, sentence by sentence.
@@ -493,6 +495,6 @@ class TransformerSeq2SeqLM(TrainingSteps):
         return self.preprocessor.tokenizer
 
     def _compiled(self, key, function):
-        """Binds a function to the backbone and compiles it, once per `key`."""
-        function = functools.partial(function, self.backbone)
-        return self._compiled_functions.get(key, function, self)
+        """Binds a function to the backbone, and compiles it, once per `key`; it gives an array."""
+        run = self._compiled_functions.get(key, functools.partial(function, self.backbone), self)
+        return lambda *arrays: keras.ops.convert_to_numpy(run(*arrays))

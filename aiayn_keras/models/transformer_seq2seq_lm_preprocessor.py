@@ -9,11 +9,11 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import cast_preprocessed
-from aiayn_keras.common.checks import check_integer, is_unicode
-from aiayn_keras.decoding.text_batches import check_equal_lengths
 from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
+from aiayn_keras_light.checks import check_integer, is_unicode
+from aiayn_keras_light.text_batches import check_equal_lengths
 
 _MAX_TOKEN_ID = INTEGERS["vocabulary_size"][1] - 1
 

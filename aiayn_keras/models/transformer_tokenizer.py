@@ -11,7 +11,6 @@ import keras_hub
 import sentencepiece
 
 from aiayn_keras.backend import GraphTokenizer
-from aiayn_keras.common.files import read_bytes
 from aiayn_keras.models.model_folder import TARGET_VOCAB_FILENAME, VOCAB_FILENAME
 from aiayn_keras.models.text_normalization import (
     NORMALIZATIONS,
@@ -21,8 +20,8 @@ from aiayn_keras.models.text_normalization import (
 )
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.vocabulary_changes import add_byte_pieces, split_digits
-
-SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
+from aiayn_keras_light.files import read_bytes
+from aiayn_keras_light.piece_tokenizer import SPECIAL_PIECES
 
 MAX_VOCABULARY_BYTES = 1 << 26
 """Maximum size of a SentencePiece model; one with 256,000 pieces has 4 MB."""

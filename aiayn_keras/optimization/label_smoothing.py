@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from aiayn_keras.backend import mean_over_replicas
-from aiayn_keras.common.checks import check_number
+from aiayn_keras_light.checks import check_number
 
 
 def label_smoothed_cross_entropy(labels, logits, label_smoothing):

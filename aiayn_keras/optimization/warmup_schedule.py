@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from aiayn_keras.common.checks import check_integer, check_number
+from aiayn_keras_light.checks import check_integer, check_number
 
 _MAX_STEPS = 10**9
 """Bound on numbers of updates and batches, and on the width, within an int32."""

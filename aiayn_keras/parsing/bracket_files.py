@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from aiayn_keras.common.text_files import CorpusError, stream_lines
 from aiayn_keras.parsing.trees import MAX_DEPTH, ROOT_LABELS, Tree, clean_tree
+from aiayn_keras_light.text_files import CorpusError, stream_lines
 
 _SUFFIXES = (".tree", ".mrg", ".parse", ".ptb", ".txt")
 """Endings of the files in a folder that are read as trees."""

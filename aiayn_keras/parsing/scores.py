@@ -8,13 +8,13 @@ A constituent that occurs twice in a tree, one inside the other, counts twice.
 from collections import Counter
 from dataclasses import dataclass
 
-from aiayn_keras.common.checks import check_sides
 from aiayn_keras.parsing.trees import (
     ROOT_LABELS,
     MalformedTreeError,
     parse_linearized,
     repair_linearized,
 )
+from aiayn_keras_light.checks import check_sides
 
 PUNCTUATION_TAGS = frozenset([",", ":", "``", "''", "."])
 EQUAL_LABELS = {"PRT": "ADVP"}

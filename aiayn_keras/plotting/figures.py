@@ -3,7 +3,7 @@
 import unicodedata
 from pathlib import Path
 
-from aiayn_keras.common.files import atomic_path
+from aiayn_keras_light.files import atomic_path
 
 _JOINERS = "\u200c\u200d"  # affect the shape of Persian and Hindi letters, and of emoji
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import ClassVar, NamedTuple
 
-from aiayn_keras.common.files import write_text
+from aiayn_keras_light.files import write_text
 
 
 class InlinePage(NamedTuple):

@@ -8,7 +8,7 @@ and `part-*.de`); or else the words and numbers in which the files of one side d
 import re
 
 from aiayn_keras.common.addresses import address_in, file_system
-from aiayn_keras.common.text_files import CorpusError
+from aiayn_keras_light.text_files import CorpusError
 
 _WILDCARD = re.compile(r"(\*\*/|\*+|\?|\[.[^/\]]*\])")
 _MAX_NAMED = 4

@@ -14,15 +14,14 @@ from aiayn_keras.common.addresses import (
     read_file,
     whole_file,
 )
-from aiayn_keras.common.files import check_places, read_bytes
 from aiayn_keras.common.found_files import find_files, fixed_folder
 from aiayn_keras.documents.formats.document_files import (
     MAX_BYTES,
-    TABLES,
     Document,
-    format_of,
     translate_opened,
 )
+from aiayn_keras_light.document_formats import TABLES, format_of
+from aiayn_keras_light.files import check_places, read_bytes
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from aiayn_keras.common.addresses import (
     sizes_in,
     whole_file,
 )
-from aiayn_keras.common.files import WRITING, digest_of_file
 from aiayn_keras.common.folder_lock import hold_lock, lock_files
 from aiayn_keras.common.found_files import check_unchanged
-from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
-from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.data.token_shards import FileFacts
+from aiayn_keras_light.files import WRITING, digest_of_file
+from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
+from aiayn_keras_light.text_files import CorpusError
 
 _JOB = "job.json"
 _LOCK = "job.lock"

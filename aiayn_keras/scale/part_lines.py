@@ -19,7 +19,7 @@ from aiayn_keras.common.bad_lines import (
     split_columns,
 )
 from aiayn_keras.common.found_files import unchanged
-from aiayn_keras.common.text_files import CorpusError, Unpacked
+from aiayn_keras_light.text_files import CorpusError, Unpacked
 
 _ROWS_PER_BATCH = 256
 """Rows of Parquet in memory at a time: a few bytes in a file may stand for many long ones."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from aiayn_keras.common.addresses import file_system, is_in
 from aiayn_keras.common.found_files import FoundFile, find_files, unchanged
-from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.scale.aligned_files import pair_files
 from aiayn_keras.scale.part_lines import is_parquet, row_groups
+from aiayn_keras_light.text_files import CorpusError
 
 PART_BYTES = 1_000_000
 """Size of a part of plain text: some 10,000 sentences."""

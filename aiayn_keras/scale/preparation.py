@@ -10,8 +10,6 @@ import sentencepiece
 
 from aiayn_keras.common.addresses import absolute, is_url, join, read_file, sizes_in, whole_file
 from aiayn_keras.common.bad_lines import BadLine, bad_lines_as_json
-from aiayn_keras.common.files import check_is_new, write_text
-from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras.data import CorpusError, write_shards
 from aiayn_keras.data.shard_folders import (
     ENDINGS,
@@ -34,6 +32,8 @@ from aiayn_keras.training.training_data import (
     read_training_files,
     train_tokenizer,
 )
+from aiayn_keras_light.files import check_is_new, write_text
+from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 
 logger = logging.getLogger(__name__)
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from aiayn_keras.common.addresses import absolute, is_in, join, whole_file
 from aiayn_keras.common.bad_lines import BadLine
-from aiayn_keras.common.files import digest_of_file
-from aiayn_keras.common.text_files import chunk_rows, without_breaks
 from aiayn_keras.data.token_shards import facts_of
 from aiayn_keras.decoding.engines import AUTO
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.translating import NoTranslationError
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, stem_of
 from aiayn_keras.scale.part_lines import read_lines
 from aiayn_keras.scale.parts import PART_BYTES, plan_parts
+from aiayn_keras_light.files import digest_of_file
+from aiayn_keras_light.text_files import chunk_rows, without_breaks
+from aiayn_keras_light.translating import NoTranslationError
 
 _TOKENS_PER_BATCH = 4096
 """Number of source tokens translated together."""

@@ -11,7 +11,6 @@ from numbers import Integral, Real
 import numpy as np
 import tenacity
 
-from aiayn_keras.common.checks import check_list, check_texts, is_unicode
 from aiayn_keras.serving.answers import (
     OUTPUTS,
     BadAnswerError,
@@ -20,6 +19,7 @@ from aiayn_keras.serving.answers import (
     check_outputs,
 )
 from aiayn_keras.serving.document_parts import document_parts, request_sizes
+from aiayn_keras_light.checks import check_list, check_texts, is_unicode
 
 LOG = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ import h5py
 import keras
 import numpy as np
 
-from aiayn_keras.common.files import atomic_path
 from aiayn_keras.common.weight_files import bytes_of_file, check_weight_file, new_weight_file
+from aiayn_keras_light.files import atomic_path
 
 A, B = "/lora_kernel_a", "/lora_kernel_b"
 """Endings of the names of their variables."""

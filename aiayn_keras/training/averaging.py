@@ -14,8 +14,6 @@ from pathlib import Path
 
 import keras
 
-from aiayn_keras.common.checks import check_integer
-from aiayn_keras.common.files import check_is_new, new_folder, write_text
 from aiayn_keras.training.building import (
     build_model,
     build_translator,
@@ -33,6 +31,8 @@ from aiayn_keras.training.recipe import load_recipe
 from aiayn_keras.training.recipe_sections import MAX_CHECKPOINTS
 from aiayn_keras.training.resume import check_initial, read_inputs, read_recipe_text, read_tokenizer
 from aiayn_keras.training.run_folder import RunFolder, read_history, write_history
+from aiayn_keras_light.checks import check_integer
+from aiayn_keras_light.files import check_is_new, new_folder, write_text
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from aiayn_keras.common.files import digest_of_file, read_bytes
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
@@ -26,6 +25,7 @@ from aiayn_keras.training.adapters import (
     save_adapters,
 )
 from aiayn_keras.training.recipe import RecipeError, check_division
+from aiayn_keras_light.files import digest_of_file, read_bytes
 
 _CONFIG = "config.json"
 

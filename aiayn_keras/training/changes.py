@@ -14,8 +14,8 @@ import pydantic
 from pydantic import Field, NonNegativeInt
 
 from aiayn_keras.backend import backend_name
-from aiayn_keras.common.files import read_bytes, write_text
 from aiayn_keras.training.recipe_sections import MONITORS
+from aiayn_keras_light.files import read_bytes, write_text
 
 _MAX_BYTES = 1 << 24
 _Text = Annotated[str, Field(max_length=200)]

@@ -15,7 +15,6 @@ from pathlib import Path
 import h5py
 import keras
 
-from aiayn_keras.common.files import publish, writing_folder
 from aiayn_keras.common.weight_files import (
     bytes_of_file,
     check_room_for,
@@ -23,6 +22,7 @@ from aiayn_keras.common.weight_files import (
     new_weight_file,
 )
 from aiayn_keras.training.adapters import A, B, has_adapters, read_adapters, write_adapters
+from aiayn_keras_light.files import publish, writing_folder
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,6 @@ from typing import Annotated
 import pydantic
 from pydantic import Field
 
-from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import read_bytes, write_text
 from aiayn_keras.training.averaging import (
     REMEDY,
     average_checkpoints,
@@ -25,6 +23,8 @@ from aiayn_keras.training.checkpoints import list_checkpoints
 from aiayn_keras.training.recipe_sections import MONITORS
 from aiayn_keras.training.run_folder import best_update, read_history
 from aiayn_keras.training.validation import Validation
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import read_bytes, write_text
 
 logger = logging.getLogger(__name__)
 

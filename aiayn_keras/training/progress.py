@@ -5,7 +5,7 @@ import time
 
 import keras
 
-from aiayn_keras.common.progress import open_progress
+from aiayn_keras_light.progress import open_progress
 
 
 class Progress(keras.callbacks.Callback):

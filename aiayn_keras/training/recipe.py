@@ -12,7 +12,6 @@ import pydantic
 import yaml
 
 from aiayn_keras.backend import DevicesError, compiles_by_default, open_devices
-from aiayn_keras.common.files import read_bytes
 from aiayn_keras.common.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
@@ -28,6 +27,7 @@ from aiayn_keras.training.recipe_sections import (
     TokenizerSection,
     TrainingSection,
 )
+from aiayn_keras_light.files import read_bytes
 
 _LEARNED = ("vocabulary_size", "model_type", "whole_target_words")
 """Fields of `tokenizer` that are only for a vocabulary that is learned."""

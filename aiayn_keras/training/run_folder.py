@@ -17,10 +17,10 @@ from typing import Annotated
 import pydantic
 from pydantic import Field, PositiveInt
 
-from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import WRITING, atomic_path, check_places, read_bytes, write_text
 from aiayn_keras.common.folder_lock import lock_files
 from aiayn_keras.training.recipe_sections import MONITORS
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import WRITING, atomic_path, check_places, read_bytes, write_text
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ import keras
 import pydantic
 from pydantic import Field, PositiveInt
 
-from aiayn_keras.common.files import read_bytes, write_text
 from aiayn_keras.training.checkpoints import save_checkpoint
+from aiayn_keras_light.files import read_bytes, write_text
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ import keras
 
 from aiayn_keras.backend import run_one_operation_at_a_time
 from aiayn_keras.common.bad_lines import bad_lines_as_json
-from aiayn_keras.common.files import write_text
 from aiayn_keras.common.folder_lock import hold_lock
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_attention
@@ -60,6 +59,7 @@ from aiayn_keras.training.training_data import (
     tokenize_pairs,
 )
 from aiayn_keras.training.validation import load_monitor, load_own
+from aiayn_keras_light.files import write_text
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from aiayn_keras.common.addresses import is_url
 from aiayn_keras.common.bad_lines import FoundBadLine, describe_bad_lines
-from aiayn_keras.common.files import read_bytes
 from aiayn_keras.data import (
     CorpusError,
     PackedBatches,
@@ -31,6 +30,7 @@ from aiayn_keras.data.token_shards import INDEX, MAX_INDEX_BYTES, check_records
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.models.text_normalization import changed_texts
 from aiayn_keras.parsing import read_trees
+from aiayn_keras_light.files import read_bytes
 
 logger = logging.getLogger(__name__)
 

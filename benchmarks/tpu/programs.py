@@ -177,7 +177,7 @@ def _lower_search(configuration, model, placement):
     import keras
 
     from aiayn_keras.decoding.search_options import SearchOptions
-    from aiayn_keras.decoding.translating import TranslationSearch
+    from aiayn_keras.decoding.translation_search import TranslationSearch
     from benchmarks.random_models import word_tokenizer
 
     tokenizer = word_tokenizer(configuration.vocabulary_size)

@@ -53,8 +53,8 @@ def parse_with_model(model, evaluation, sentences, search):
 
     A sentence for which the search finds no tree has an empty text.
     """
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
-    from aiayn_keras.decoding.translating import NoTranslationError
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
+    from aiayn_keras_light.translating import NoTranslationError
 
     options = dataclasses.asdict(search_options(evaluation, search))
     sources = [" ".join(words) for words in sentences]
@@ -69,7 +69,7 @@ def parse_with_model(model, evaluation, sentences, search):
 
 def parse_with_baseline(baseline, train, sentences):
     """The name and settings of a baseline, its trees, and the seconds that they took."""
-    from aiayn_keras.common.progress import SECONDS_BETWEEN_LINES, open_progress
+    from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
     from experiments.parsing.pcfg import Pcfg
     from experiments.parsing.right_branching import RightBranching
 
@@ -123,9 +123,9 @@ def main(model_folder, output, split, limit, parsers, settings):
     """Score the parser in MODEL_FOLDER."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     from aiayn_keras import TransformerSeq2SeqLM
-    from aiayn_keras.common.files import new_folder, write_text
     from aiayn_keras.parsing.scores import read_outputs
     from aiayn_keras.training import load_recipe
+    from aiayn_keras_light.files import new_folder, write_text
     from experiments.parsing.report import provenance, rows_of, table
 
     recipe = load_recipe(model_folder / "recipe.yaml", settings)

@@ -5,8 +5,8 @@ from typing import Annotated
 import pydantic
 from pydantic import Field, PositiveInt
 
-from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import read_bytes, write_text
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import read_bytes, write_text
 from experiments.table3.rows import ROWS
 
 MAX_BYTES = 1 << 14

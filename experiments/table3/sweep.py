@@ -4,7 +4,7 @@ import itertools
 import logging
 import shutil
 
-from aiayn_keras.common.progress import open_progress
+from aiayn_keras_light.progress import open_progress
 from experiments.table3.results import read_result, result_path
 from experiments.table3.row_recipe import fingerprint
 from experiments.table3.run import run

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.common.files import WRITING
+from aiayn_keras_light.files import WRITING
 from tests.claims.kills import run_or_kill
 
 MODELS = Path(__file__).parents[2] / "saved_models"

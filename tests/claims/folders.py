@@ -242,7 +242,7 @@ def special_cases():
 
 
 def flip(name, place, folder):
-    from aiayn_keras.common.files import write_checksums
+    from aiayn_keras_light.files import write_checksums
 
     write_checksums(folder)
     content = bytearray((folder / name).read_bytes())

@@ -68,8 +68,8 @@ def count_differences(tokenizer, texts, batch_size=1000):
     """Yields `(side, text, ids in Python, ids in the graph)` of every text that has other ids."""
     import tensorflow as tf
 
-    from aiayn_keras.decoding.text_batches import tokenize
     from aiayn_keras.export.served_translator import ServedText
+    from aiayn_keras_light.text_batches import tokenize
 
     served = ServedText(tokenizer, "truncate")
     longest = 1 << 20

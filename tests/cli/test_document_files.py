@@ -2,8 +2,9 @@
 
 import pytest
 
-from aiayn_keras.documents.formats.document_files import FORMATS, translate_document
+from aiayn_keras.documents.formats.document_files import translate_document
 from aiayn_keras_cli.documents import _FORMATS
+from aiayn_keras_light.document_formats import FORMATS
 from tests.cli.command import assert_one_clear_line, run
 
 pytest.importorskip("tensorflow_text")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from aiayn_keras.common import text_files
+from aiayn_keras_light import text_files
 from tests.cli.command import assert_one_clear_line, run
 from tests.helpers import assert_close
 

@@ -33,7 +33,7 @@ def translate(port):
     [
         (
             FOLDER,
-            ["--num-beams", "2"],
+            ["--num-beams", "2", "--engine", "keras"],
             "demo_en_de_keras",
             f"aiayn-keras export saved-model {FOLDER} --output models",
         ),
@@ -70,10 +70,38 @@ def test_a_port_that_is_taken_is_said_before_anything_is_loaded():
     assert "Loading" not in result.stderr
 
 
-def test_the_search_of_a_kit_is_not_changed():
-    result = run("serve", KIT / "1", "--num-beams", 2)
+@pytest.mark.parametrize("option", [("--num-beams", 2), ("--engine", "keras")])
+def test_the_search_of_a_kit_is_not_changed(option):
+    result = run("serve", KIT / "1", *option)
     assert result.exit_code == 2
-    assert "were fixed when it was exported" in result.stderr
+    assert "were fixed when it was exported" in " ".join(result.stderr.split())
+
+
+def test_an_engine_that_cannot_search_is_refused_before_there_is_a_page():
+    pytest.importorskip("ctranslate2")
+    options = "--port", 0, "--engine", "ctranslate2", "--no-repeat-ngram-size", 3
+    result = run("serve", FOLDER, *options)
+    assert_one_clear_line(result, "ctranslate2 cannot be used", "`no_repeat_ngram_size`")
+    assert result.stdout == ""
+
+
+def test_the_engine_is_said():
+    pytest.importorskip("ctranslate2")
+    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(FOLDER), "--port", "0"]
+    with subprocess.Popen(
+        command,
+        env=fresh_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        lines = [process.stdout.readline(), process.stdout.readline()]
+        (port,) = re.findall(r"http://127\.0\.0\.1:(\d+)/", lines[0])
+        assert translate(int(port)) == MÄDCHEN
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    engine = "ctranslate2 searches; --engine keras would use our own search."
+    assert errors == f"Loading {FOLDER} ...\n{engine}\n"
 
 
 @pytest.mark.parametrize("port", [-1, 65536, "http"])

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from aiayn_keras.common import text_files
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras_cli import main
+from aiayn_keras_light import text_files
 from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
 from tests.helpers import assert_close
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from aiayn_keras.common.found_files import check_unchanged, find_files, unchanged
-from aiayn_keras.common.text_files import CorpusError
+from aiayn_keras_light.text_files import CorpusError
 
 
 def names_of(pattern):

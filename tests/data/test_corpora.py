@@ -98,7 +98,7 @@ def test_unknown_corpus_is_refused_with_the_names_there_are():
 
 def test_corpus_is_downloaded_where_no_folder_is_named(server, tmp_path, monkeypatch):
     monkeypatch.delenv("AIAYN_KERAS_DATA", raising=False)
-    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / name)
+    monkeypatch.setenv("AIAYN_KERAS_CACHE", str(tmp_path / "aiayn_keras"))
     text = b"Go.\tVe.\nGo.\tVete.\n"
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as packed:
@@ -113,7 +113,7 @@ def test_corpus_is_downloaded_where_no_folder_is_named(server, tmp_path, monkeyp
 
 def test_multi30k_is_downloaded_side_by_side(server, tmp_path, monkeypatch):
     monkeypatch.delenv("AIAYN_KERAS_DATA", raising=False)
-    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / name)
+    monkeypatch.setenv("AIAYN_KERAS_CACHE", str(tmp_path / "aiayn_keras"))
     files = {}
     for key in corpus_files.MULTI30K:
         if key.startswith("raw/"):
@@ -160,7 +160,7 @@ def test_an_article_that_craft_does_not_have_is_named(tmp_path):
 
 def test_craft_is_downloaded_where_no_folder_is_named(server, tmp_path, monkeypatch):
     monkeypatch.delenv("AIAYN_KERAS_DATA", raising=False)
-    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / name)
+    monkeypatch.setenv("AIAYN_KERAS_CACHE", str(tmp_path / "aiayn_keras"))
     lay_out_trees(tmp_path / "home")
     files = {}
     for path in (tmp_path / "home").rglob("*.t*"):

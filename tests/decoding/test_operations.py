@@ -7,7 +7,7 @@ import pytest
 
 from aiayn_keras import TransformerBackbone
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.translating import TranslationSearch
+from aiayn_keras.decoding.translation_search import TranslationSearch
 from tests.number_words_model import tokenizer
 
 __all__ = ["tokenizer"]

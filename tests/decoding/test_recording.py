@@ -10,7 +10,7 @@ from keras import ops
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.decoding.recording import FINISHES, LIVES
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.translating import TranslationSearch
+from aiayn_keras.decoding.translation_search import TranslationSearch
 from tests.helpers import assert_close
 from tests.random_parser import SOURCES as PARSED
 from tests.random_parser import build_random_parser

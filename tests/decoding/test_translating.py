@@ -4,12 +4,12 @@ import pytest
 from keras import ops
 
 from aiayn_keras.convert.tokenizers import build_word_model
-from aiayn_keras.decoding import translating
+from aiayn_keras.decoding import translation_search
 from aiayn_keras.decoding.beam_sampler import until_end
 from aiayn_keras.decoding.cached_decoding import start_decoding_together
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.translating import TranslationSearch
+from aiayn_keras.decoding.translation_search import TranslationSearch
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
@@ -411,7 +411,7 @@ def add_to_logits(monkeypatch):
 
             return changed, cache
 
-        monkeypatch.setattr(translating, "start_decoding_together", start)
+        monkeypatch.setattr(translation_search, "start_decoding_together", start)
 
     return add
 

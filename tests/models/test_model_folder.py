@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from huggingface_hub.errors import EntryNotFoundError
 
-from aiayn_keras.common.files import CHECKSUMS
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
     TransformerTokenizer,
 )
+from aiayn_keras_light.files import CHECKSUMS
 from tests.number_words import number_words, train_tokenizer
 
 ADDRESS = "hf://nobody/model"

@@ -6,6 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "aiayn_keras"
+LIGHT = "aiayn_keras_light"
+"""The package for what needs no Keras; names of its modules begin with it."""
 
 CORE = (
     "layers/*.py",
@@ -19,8 +21,9 @@ CORE = (
     "data/packed_batches.py",
     "data/token_batches.py",
     "data/update_batches.py",
+    *(f"{LIGHT}/{name}.py" for name in ("search_numbers", "text_batches", "translating")),
 )
-ASKED = ("backend", "data", "decoding", "layers", "models", "optimization", "training")
+ASKED = ("backend", "data", "decoding", "layers", "light", "models", "optimization", "training")
 """Folders of the tests that are asked."""
 
 MAX_DISTANCE = 3
@@ -28,36 +31,46 @@ MAX_DISTANCE = 3
 
 
 def core_modules(root=ROOT, patterns=CORE):
-    """Paths of the modules of the core, relative to the package.
+    """Names of the modules of the core, see `path_of`.
 
     Raises:
         ValueError: If a pattern matches no module.
     """
     modules = []
     for pattern in patterns:
-        paths = sorted((root / PACKAGE).glob(pattern))
+        paths = sorted(root.glob(path_of(pattern).as_posix()))
         paths = [path for path in paths if path.name != "__init__.py"]
         if not paths:
-            raise ValueError(f"tests/mutations/core.py: no module is named {PACKAGE}/{pattern}.")
-        modules += [path.relative_to(root / PACKAGE).as_posix() for path in paths]
+            raise ValueError(f"tests/mutations/core.py: no module is named {path_of(pattern)}.")
+        names = [path.relative_to(root).as_posix() for path in paths]
+        modules += [name.removeprefix(f"{PACKAGE}/") for name in names]
     return modules
+
+
+def path_of(module):
+    """Path of a module, relative to the root.
+
+    Args:
+        module: Its path relative to the package, or one that begins with `LIGHT`.
+    """
+    return Path(module) if module.startswith(f"{LIGHT}/") else Path(PACKAGE) / module
 
 
 def stages_of_tests(module, root=ROOT):
     """Tests that are asked one stage after the other, until one notices.
 
     Args:
-        module: Path of the module, relative to the package.
+        module: Name of the module, see `path_of`.
         root: Folder of the package and of `tests`.
 
     Returns:
         List of stages, each a list of paths relative to `tests`: the file of the mirrored path,
         then the others by the number of imports between them and the module, up to `MAX_DISTANCE`.
     """
-    path = Path(module)
+    path = Path(module.replace(LIGHT, "light"))
     mirrored = path.with_name(f"test_{path.name}").as_posix()
     distances = {mirrored: 0} if (root / "tests" / mirrored).exists() else {}
-    found, importers = {Path(PACKAGE) / path}, _importers(root)
+    found, importers = {path_of(module)}, _importers(root)
     reached = found
     for distance in range(1, MAX_DISTANCE + 1):
         found = set().union(*(importers.get(each, set()) for each in found)) - reached
@@ -76,7 +89,7 @@ def stages_of_tests(module, root=ROOT):
 def _importers(root):
     """Files that import each file, both relative to the root."""
     importers = {}
-    for folder in (PACKAGE, "tests"):
+    for folder in (PACKAGE, LIGHT, "tests"):
         for path in sorted((root / folder).rglob("*.py")):
             for imported in _imported_files(root, path):
                 importers.setdefault(imported, set()).add(path.relative_to(root))
@@ -109,7 +122,7 @@ def _imports(path):
 
 def _defining_file(root, module, name):
     """File that defines a name of a module, or the module's own, relative to the root."""
-    if module.partition(".")[0] not in (PACKAGE, "tests"):
+    if module.partition(".")[0] not in (PACKAGE, LIGHT, "tests"):
         return None
     path = Path(*module.split("."))
     if name is not None and (root / path / f"{name}.py").exists():

@@ -10,9 +10,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.mutations.core import PACKAGE, ROOT
+from tests.mutations.core import LIGHT, PACKAGE, ROOT, path_of
 
-COPIED = (PACKAGE, "tests", "pyproject.toml")
+COPIED = (PACKAGE, LIGHT, "tests", "pyproject.toml")
 LINKED = ("benchmarks", "docs", "experiments", "saved_models", "tutorials")
 """Files that tests read and no mutant changes."""
 
@@ -47,7 +47,7 @@ class Copy:
     @contextlib.contextmanager
     def mutated(self, mutant):
         """A context in which the copy holds a mutant."""
-        module = self.folder / PACKAGE / mutant.module
+        module = self.folder / path_of(mutant.module)
         source = module.read_text("utf-8")
         module.write_text(mutant.source, "utf-8")
         try:
@@ -126,7 +126,7 @@ def _run_pytest(folder, paths, sender):
     os.environ |= {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
     sys.path.insert(0, folder)
     for name in list(sys.modules):
-        if name.partition(".")[0] in (PACKAGE, "tests", "benchmarks"):
+        if name.partition(".")[0] in (PACKAGE, LIGHT, "tests", "benchmarks"):
             del sys.modules[name]
     plugin, log = _FirstFailure(), Path(folder) / "pytest.log"
     with log.open("w+") as file:

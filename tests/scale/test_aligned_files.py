@@ -3,8 +3,8 @@
 import pytest
 
 from aiayn_keras.common.found_files import find_files
-from aiayn_keras.common.text_files import CorpusError
 from aiayn_keras.scale.aligned_files import pair_files
+from aiayn_keras_light.text_files import CorpusError
 
 
 def pairs_of(folder, patterns, *sides):

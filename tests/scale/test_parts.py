@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from aiayn_keras.common import addresses
 from aiayn_keras.common.addresses import absolute
 from aiayn_keras.common.bad_lines import BadLine
-from aiayn_keras.common.text_files import MAX_LINE_BYTES
 from aiayn_keras.data import CorpusError
 from aiayn_keras.scale import parts
 from aiayn_keras.scale.job import Job
 from aiayn_keras.scale.part_lines import read_lines, read_pairs
 from aiayn_keras.scale.parts import plan_parts
+from aiayn_keras_light.text_files import MAX_LINE_BYTES
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

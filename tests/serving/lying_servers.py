@@ -14,6 +14,7 @@ import grpc
 from tensorflow_serving.apis import predict_pb2
 
 import aiayn_keras
+import aiayn_keras_light
 from aiayn_keras.serving import GrpcClient, RestClient, ServingError
 from tests.serving import right_answers
 
@@ -198,7 +199,8 @@ def _call(case, number, address, deadline):
 def _is_clear(error, expected):
     """Returns whether an error is one of ours, in one line that is not long."""
     last = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
-    is_ours = Path(aiayn_keras.__file__).parent in last.parents
+    ours = {Path(package.__file__).parent for package in (aiayn_keras, aiayn_keras_light)}
+    is_ours = not ours.isdisjoint(last.parents)
     kind = ValueError if expected == "value error" else ServingError
     is_short = len(str(error)) < 1000 and str(error).isprintable()
     return isinstance(error, kind) and is_ours and is_short

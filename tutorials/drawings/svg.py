@@ -8,7 +8,7 @@ every drawing includes its background.
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 
-from aiayn_keras.common.files import write_text
+from aiayn_keras_light.files import write_text
 
 WIDTH = 480  # a phone shows it at three quarters of this size
 FONT_SIZE, LINE_HEIGHT = 15, 18

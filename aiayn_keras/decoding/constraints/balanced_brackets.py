@@ -10,8 +10,8 @@ import sentencepiece
 from keras import ops
 
 from aiayn_keras.backend import take
-from aiayn_keras.common.checks import check_integer
 from aiayn_keras.decoding.constraints.constraint import Constraint
+from aiayn_keras_light.checks import check_integer
 
 _MAX_LEVELS = 1000
 

@@ -4,86 +4,16 @@ import codecs
 import importlib
 import importlib.util
 import re
-from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from aiayn_keras.documents.formats.unit_translation import translate_units
 from aiayn_keras.documents.formats.units import Unit, protect, replace_units
 from aiayn_keras.documents.splitting import split_strings
+from aiayn_keras_light.document_formats import FORMATS
 
 MAX_BYTES = 1 << 26
 """Maximum size of a document."""
 
 INSTALL = "pip install 'aiayn-keras[documents]'"
-
-
-@dataclass(frozen=True)
-class Format:
-    """A format of documents.
-
-    Attributes:
-        name: Its name.
-        endings: Endings of its files.
-        module: Name of the module in this package that finds the units, with a colon and the name
-            of the function; empty for plain text.
-        library: Name of the module of the library that is needed, if any.
-    """
-
-    name: str
-    endings: tuple[str, ...]
-    module: str = ""
-    library: str = ""
-
-
-FORMATS = {
-    each.name: each
-    for each in (
-        Format("text", (".txt", ".text")),
-        Format("srt", (".srt",), "subtitles:find_srt_units", "webvtt"),
-        Format("vtt", (".vtt",), "subtitles:find_vtt_units", "webvtt"),
-        Format("html", (".html", ".htm", ".xhtml"), "html:find_units"),
-        Format("md", (".md", ".markdown"), "markdown:find_units", "markdown_it"),
-        Format("po", (".po", ".pot"), "po:find_units", "polib"),
-        Format("docx", (".docx",), "docx:find_units"),
-        Format("csv", (".csv",), "tables:find_csv_units"),
-        Format("tsv", (".tsv",), "tables:find_tsv_units"),
-        Format("json", (".json",), "json_values:find_units"),
-    )
-}
-TABLES = frozenset({"csv", "tsv"})
-
-_UNSUPPORTED = frozenset(
-    (
-        *(".pdf", ".doc", ".docm", ".dot", ".dotx", ".dotm", ".odt", ".ott", ".rtf", ".pages"),
-        *(".xls", ".xlsx", ".xlsm", ".ods", ".ppt", ".pptx", ".pptm", ".odp", ".epub", ".mobi"),
-        *(".xml", ".xliff", ".xlf", ".tmx", ".sdlxliff", ".ts", ".resx", ".svg", ".rst", ".tex"),
-        *(".yaml", ".yml", ".toml", ".ini", ".properties", ".strings", ".jsonl", ".ipynb", ".mo"),
-        *(".ass", ".ssa", ".sub", ".sbv", ".ttml", ".adoc", ".org", ".textile", ".mdx", ".eml"),
-        *(".msg", ".mbox", ".zip", ".tar", ".7z", ".rar", ".png", ".jpg", ".jpeg", ".gif"),
-    )
-)
-"""Endings of files that are not plain text, or have marks of their own that would be translated."""
-
-
-def format_of(name):
-    """The name of the format of a file, by its ending.
-
-    Args:
-        name: Name or path of the file.
-
-    Returns:
-        A key of `FORMATS`; None for an ending that none of them has.
-
-    Raises:
-        ValueError: For the ending of a format that is known and not supported.
-    """
-    ending = PurePosixPath(str(name)).suffix.lower()
-    if ending in _UNSUPPORTED:
-        raise ValueError(
-            f"{name}: the format {ending} is not supported. Formats are {', '.join(FORMATS)}; "
-            "convert the file, or give --format text if it is plain text."
-        )
-    return next((each.name for each in FORMATS.values() if ending in each.endings), None)
 
 
 class Document:

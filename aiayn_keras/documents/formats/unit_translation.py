@@ -14,9 +14,9 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from aiayn_keras.common.text_files import without_breaks
 from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
 from aiayn_keras.documents.formats.units import Kind, Mark
+from aiayn_keras_light.text_files import without_breaks
 
 _FIRST_NUMBER = 7001
 

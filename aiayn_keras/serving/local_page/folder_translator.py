@@ -3,14 +3,15 @@
 import contextlib
 import dataclasses
 
+from aiayn_keras.decoding.engines import AUTO
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.decoding.translating import NoTranslationError
 from aiayn_keras.serving.local_page.requests import (
     MAX_HYPOTHESES,
     PageSentence,
     PageTranslation,
 )
 from aiayn_keras.serving.translation_client import ServedTranslation
+from aiayn_keras_light.translating import NoTranslationError
 
 BATCH_SIZE = 16
 """Sentences translated together; the translation can be given up after each batch."""
@@ -24,6 +25,8 @@ class FolderTranslator:
 
     Args:
         model: A `TransformerSeq2SeqLM`.
+        engine: As in `TransformerSeq2SeqLM.translate`. Attention and the steps of a search are
+            always those of Keras.
         **options: Those of `SearchOptions`, except `num_return_sequences`.
 
     Attributes:
@@ -35,10 +38,10 @@ class FolderTranslator:
 
     explores_any = shows_steps = takes_documents = True
 
-    def __init__(self, model, **options):
+    def __init__(self, model, engine=AUTO, **options):
         num_beams = options.get("num_beams", SearchOptions.num_beams)
         self.max_hypotheses = min(num_beams, MAX_HYPOTHESES)
-        self._model = model
+        self._model, self._engine = model, engine
         self._options = SearchOptions(num_return_sequences=self.max_hypotheses, **options)
 
     def warm_up(self):
@@ -62,6 +65,7 @@ class FolderTranslator:
         (document,) = self._model.translate_documents(
             [text],
             batch_size=BATCH_SIZE,
+            engine=self._engine,
             progress=report and (lambda _: report()),
             **dataclasses.asdict(self._options),
         )
@@ -85,11 +89,8 @@ class FolderTranslator:
             ValueError: For a format that is not supported, or a file that is not of its format.
             ImportError: If the library for the format is not installed.
         """
-        from aiayn_keras.documents.formats.document_files import (
-            FORMATS,
-            format_of,
-            translate_document,
-        )
+        from aiayn_keras.documents.formats.document_files import translate_document
+        from aiayn_keras_light.document_formats import FORMATS, format_of
 
         document_format = format_of(name)
         if document_format is None:
@@ -102,6 +103,7 @@ class FolderTranslator:
                 data,
                 document_format,
                 batch_size=BATCH_SIZE,
+                engine=self._engine,
                 progress=report and (lambda _: report()),
                 **options,
             )

@@ -8,8 +8,6 @@ from typing import Annotated
 import numpy as np
 import pydantic
 
-from aiayn_keras.common.checks import parse
-from aiayn_keras.common.files import check_checksums, check_is_utf8, read_bytes
 from aiayn_keras.common.kit_graphs import check_kit_graph
 from aiayn_keras.serving.answers import check_outputs
 from aiayn_keras.serving.local_page.folder_translator import BATCH_SIZE
@@ -19,6 +17,8 @@ from aiayn_keras.serving.local_page.requests import (
     PageTranslation,
 )
 from aiayn_keras.serving.translation_client import ServedTranslation
+from aiayn_keras_light.checks import parse
+from aiayn_keras_light.files import check_checksums, check_is_utf8, read_bytes
 
 NOTES = "assets.extra/export.json"
 MAX_NOTES_BYTES = 1 << 26

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import pydantic
 
-from aiayn_keras.common.checks import parse
 from aiayn_keras.serving.translation_client import ServedTranslation
+from aiayn_keras_light.checks import parse
 
 MAX_REQUEST_BYTES = 1 << 18
 """Maximum size of a request's body; the longest texts are shorter, even as escaped JSON."""

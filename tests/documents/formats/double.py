@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 
-from aiayn_keras.decoding.translating import Translation
 from aiayn_keras.documents.formats.document_files import Document
+from aiayn_keras_light.translating import Translation
 
 
 class CapitalsDouble:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from aiayn_keras.documents.formats.document_files import FORMATS, Document, format_of
+from aiayn_keras.documents.formats.document_files import Document
+from aiayn_keras_light.document_formats import FORMATS, format_of
 from tests.documents.formats.double import CapitalsDouble, in_capitals, unchanged, without_digits
 from tests.documents.formats.samples import COLUMNS, SAMPLES, docx_sample
 

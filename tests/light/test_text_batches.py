@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from aiayn_keras.decoding.text_batches import batch_by_length, pad_batch
-from aiayn_keras.decoding.translating import as_translation
 from aiayn_keras.models import Hypothesis, Translation
+from aiayn_keras_light.text_batches import batch_by_length, pad_batch
+from aiayn_keras_light.translating import as_translation
 from tests.helpers import assert_close
 
 

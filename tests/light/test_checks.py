@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from aiayn_keras.common.checks import check_integer, check_number, check_texts
+from aiayn_keras_light.checks import check_integer, check_number, check_texts
 
 
 def test_numbers_come_back_in_their_python_type():

@@ -9,7 +9,7 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from aiayn_keras.common.files import check_regular_file
+from aiayn_keras_light.files import check_regular_file
 
 MAX_ROWS = 10_000
 

@@ -3,8 +3,8 @@ import os
 
 import pytest
 
-from aiayn_keras.common.text_files import FREE_BYTES, MAX_LINE_BYTES, chunk_rows, without_breaks
 from aiayn_keras.data import CorpusError, read_lines, stream_lines
+from aiayn_keras_light.text_files import FREE_BYTES, MAX_LINE_BYTES, chunk_rows, without_breaks
 from tests.data.text_bytes import write
 
 

@@ -6,8 +6,8 @@ imports tqdm.
 
 import sys
 
+from tqdm.asyncio import tqdm_asyncio
 from tqdm.auto import tqdm
-from tqdm.notebook import tqdm_notebook
 
 _LINE = "{desc}{n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 SECONDS_BETWEEN_LINES = 10
@@ -39,7 +39,8 @@ def open_progress(first_line_after=0, **options):
     is_terminal = (
         sys.stderr is not None and sys.stderr.isatty()
     )  # a process may lack standard error
-    if issubclass(tqdm, tqdm_notebook) or is_terminal:
+    is_notebook = tqdm is not tqdm_asyncio  # `tqdm.notebook` would import all widgets to say so
+    if is_notebook or is_terminal:
         return tqdm(dynamic_ncols=True, **options)
     return tqdm(
         file=_WholeLines(),

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from aiayn_keras.common.checks import check_texts
+from aiayn_keras_light.checks import check_texts
 
 # Lengths are padded to multiples of this, and batches to powers of two, so that there are few
 # shapes to compile.

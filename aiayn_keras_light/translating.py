@@ -1,22 +1,15 @@
-"""Translations of texts: to batches of token ids, through a search, and back.
-
-`translate_in_batches` is the way of the texts, `TranslationSearch` that of a batch of token ids, a
-pure function of tensors that is compiled or exported.
-"""
+"""Translations of texts: to batches of token ids, through a search, and back."""
 
 import functools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from keras import ops
 
-from aiayn_keras.backend import in_parallel
-from aiayn_keras.common.checks import check_integer
-from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
-from aiayn_keras.decoding.cached_decoding import start_decoding_together
-from aiayn_keras.decoding.search_options import SearchOptions, length_penalty, max_pieces
-from aiayn_keras.decoding.text_batches import (
+from aiayn_keras_light.checks import check_integer
+from aiayn_keras_light.search_numbers import SearchNumbers, length_penalty, max_pieces
+from aiayn_keras_light.text_batches import (
     LENGTH_MULTIPLE,
     MAX_TEXTS,
     TextError,
@@ -88,6 +81,21 @@ class DocumentTranslation:
         return sum(translation.score for translation in self.translations)
 
 
+@dataclass(frozen=True)
+class TextSearch:
+    """The facts of a model that texts and translations depend on.
+
+    Attributes:
+        tokenizer: A `PieceTokenizer`, or a `TransformerTokenizer`.
+        options: `SearchNumbers`.
+        max_sequence_length: Maximum number of tokens of a text: the positions of the model.
+    """
+
+    tokenizer: Any
+    options: SearchNumbers
+    max_sequence_length: int
+
+
 class NoTranslationError(ValueError):
     """Some texts have no translation that satisfies the constraint.
 
@@ -108,23 +116,33 @@ class NoTranslationError(ValueError):
 
 
 def translate_in_batches(
-    texts, search, find, *, batch_size, prefixes=None, align=None, is_cut=False, progress=None
+    texts,
+    search,
+    find,
+    *,
+    batch_size,
+    prefixes=None,
+    align=None,
+    is_cut=False,
+    progress=None,
+    in_turn=map,
 ):
     """Translates texts in batches of similar length; see `TransformerSeq2SeqLM.translate`.
 
     Args:
         texts: List of strings.
-        search: A `TranslationSearch`.
-        find: Its `find`, compiled: a function `(token ids (B, S), padding mask (B, S), prompts
-            (B, L), maximum lengths (B,), minimum length ()) -> (token ids (B, N, L),
-            log-probabilities (B, N))`.
+        search: A `TextSearch`, or a `TranslationSearch`.
+        find: The search of a batch: a function of NumPy arrays `(token ids (B, S), padding mask
+            (B, S), prompts (B, L), maximum lengths (B,), minimum length ()) -> (token ids
+            (B, N, L), log-probabilities (B, N))`.
         batch_size: Number of texts searched together.
         prefixes: List of strings that the translations begin with, if any.
         align: Function of encoder ids and mask `(B, S)`, decoder ids and mask `(B, T)` that gives
-            alignments `(B, T, S)`, if they are wanted.
+            alignments `(B, T, S)`, all NumPy arrays, if they are wanted.
         is_cut: Whether texts with too many tokens are cut; otherwise they are refused.
         progress: Function called with the number of texts done: first those without words, then
             those of each batch.
+        in_turn: Function like `map`, which may search for several batches at once.
 
     Returns:
         List of `Translation`.
@@ -137,10 +155,10 @@ def translate_in_batches(
     sources = tokenize(texts, "texts", tokenizer, search.max_sequence_length, is_cut)
     prompts = _Prompts(sources, prefixes, search)
 
-    def find_batch(rows):  # Called in threads, so that two batches share the cores.
+    def find_batch(rows):  # Perhaps called in threads, so that two batches share the cores.
         inputs = pad_batch([sources[i] for i in rows])
         outputs = find(*inputs, *prompts.batch(rows, *inputs[0].shape))
-        token_ids, log_probs = (ops.convert_to_numpy(output)[: len(rows)] for output in outputs)
+        token_ids, log_probs = (output[: len(rows)] for output in outputs)
         if options.constraint is None:
             _check_finite(log_probs)
         alignments = None if align is None else _align(align, inputs, token_ids)
@@ -166,7 +184,7 @@ def translate_in_batches(
         progress(len(sources) - len(with_words))
     as_token = functools.cache(tokenizer.of_targets().id_to_token)
     as_source_token = functools.cache(tokenizer.id_to_token)
-    for rows, results in zip(batches, in_parallel(find_batch, batches), strict=True):
+    for rows, results in zip(batches, in_turn(find_batch, batches), strict=True):
         found = _read_hypotheses(
             tokenizer.of_targets(),
             as_token,
@@ -181,6 +199,30 @@ def translate_in_batches(
     if any(found is None for found in translations):
         raise NoTranslationError(translations)
     return translations
+
+
+def map_in_threads(function, items, num_threads=2):
+    """Calls a function with each item in threads, and yields the results in order.
+
+    Once a call has raised an exception, no further ones begin.
+
+    Args:
+        function: Takes an item.
+        items: List of items.
+        num_threads: Number of threads.
+
+    Yields:
+        `function(item)` for every item.
+    """
+    if len(items) < 2:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(num_threads) as executor:
+        try:
+            yield from executor.map(function, items)
+        except BaseException:
+            executor.shutdown(cancel_futures=True)
+            raise
 
 
 def _is_copied(text, tokenizer, options):
@@ -212,7 +254,7 @@ def _align(align, sources, token_ids):
         np.repeat(array[:num_rows], num_hypotheses, axis=0) for array in sources
     )
     decoder_mask = (token_ids[:, :, 1:] != 0).astype("int32").reshape(decoder_ids.shape)
-    weights = ops.convert_to_numpy(align(encoder_ids, encoder_mask, decoder_ids, decoder_mask))
+    weights = align(encoder_ids, encoder_mask, decoder_ids, decoder_mask)
     return weights.reshape(num_rows, num_hypotheses, length - 1, -1)
 
 
@@ -222,7 +264,7 @@ class _Prompts:
     Args:
         sources: List of lists of token ids, as `tokenize` gives them.
         prefixes: List of strings that the translations begin with, or None.
-        search: The `TranslationSearch`.
+        search: As in `translate_in_batches`.
 
     Raises:
         ValueError: If the numbers of prefixes and texts differ.
@@ -303,10 +345,10 @@ def _read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs
     """The hypotheses of a batch, a tuple for each source, empty if nothing was found.
 
     Args:
-        tokenizer: A `TransformerTokenizer`.
+        tokenizer: A tokenizer.
         as_token: Its `id_to_token`, or a faster equivalent.
         sources: List of B tuples of the sources' tokens.
-        options: The `SearchOptions`.
+        options: The `SearchNumbers`.
         token_ids: Integer array `(B, N, L)`.
         log_probs: Float array `(B, N)`.
         alignments: Float array `(B, N, T, S)`, T at most `L - 1`, or None.
@@ -342,116 +384,3 @@ def _read_hypotheses(tokenizer, as_token, sources, options, token_ids, log_probs
 def _length_penalties(pieces, options):
     """The length penalty of each hypothesis, which counts the end token beside its pieces."""
     return length_penalty(np.array([len(each) + 1 for each in pieces], "float32"), options)
-
-
-@dataclass(frozen=True)
-class TranslationSearch:
-    """A search for the translations of batches of token ids.
-
-    Attributes:
-        backbones: Tuple of one `TransformerBackbone`, or of several whose probabilities are
-            averaged.
-        tokenizer: A `TransformerTokenizer`.
-        options: `SearchOptions`.
-        decoders: The `FrozenDecoder`s of the backbones, if they exist already.
-    """
-
-    backbones: tuple
-    tokenizer: Any
-    options: SearchOptions
-    decoders: tuple | None = None
-
-    def find(self, *tensors):
-        """Finds the best translations of a batch; pure, to be compiled or exported.
-
-        Args:
-            *tensors: See `inputs`.
-
-        Returns:
-            Token ids `(B, N, L)`, best first, padded with 0 behind the end token, and
-            log-probabilities `(B, N)` in nats.
-        """
-        return beam_search(self.inputs(*tensors))
-
-    def find_one(self, encoder_token_ids, encoder_padding_mask, *limits):
-        """`find` for a batch of one: TensorFlow then knows the size and makes use of it."""
-        sources = (ops.reshape(x, (1, -1)) for x in (encoder_token_ids, encoder_padding_mask))
-        if limits:
-            prompt, max_lengths, *rest = limits
-            limits = ops.reshape(prompt, (1, -1)), ops.reshape(max_lengths, (1,)), *rest
-        return self.find(*sources, *limits)
-
-    def inputs(
-        self,
-        encoder_token_ids,
-        encoder_padding_mask,
-        prompt=None,
-        max_lengths=None,
-        min_length=None,
-    ):
-        """Makes the `SearchInputs` of a batch.
-
-        Limits that are not given as tensors are those of the options; given as tensors, they may
-        differ from one call of a compiled function to the next.
-
-        Args:
-            encoder_token_ids: Integer tensor `(B, S)`, each row as `tokenize` gives it.
-            encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
-            prompt: Integer tensor `(B, L)`, the start token and the wordpieces that a translation
-                begins with, padded with the padding token. L is the maximum length, start and end
-                included.
-            max_lengths: Integer tensor `(B,)`, maximum number of tokens between start and end, at
-                most `L - 2`.
-            min_length: Integer scalar, minimum number of tokens between start and end. It is
-                read unless `options.min_length` is 0.
-        """
-        tokenizer, options = self.tokenizer, self.options
-        if prompt is None:
-            num_tokens = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1)
-            num_pieces = num_tokens - len(tokenizer.source_ids)
-            max_positions = self.max_sequence_length
-            max_lengths = ops.minimum(max_pieces(num_pieces, options), max_positions - 1)
-            max_sources = ops.shape(encoder_token_ids)[1] - len(tokenizer.source_ids)
-            length = max_sources + options.extra_length + 2
-            if options.max_length is not None:
-                length = min(options.max_length, max_positions - 1) + 2
-            is_start = ops.equal(ops.arange(length), 0)
-            start = ops.expand_dims(ops.zeros_like(num_pieces) + tokenizer.start_token_id, axis=1)
-            prompt = ops.where(is_start, start, tokenizer.pad_token_id)
-        rules, rule_state = None, ()
-        if options.constraint is not None:
-            rules = options.constraint.rules(tokenizer)
-            rule_state = rules.initial_state(
-                encoder_token_ids, encoder_padding_mask, options.num_beams
-            )
-        next_token, cache = start_decoding_together(
-            self.backbones,
-            encoder_token_ids,
-            encoder_padding_mask,
-            ops.shape(prompt)[1],
-            options.num_beams,
-            track_coverage=bool(options.coverage_penalty),
-            decoders=self.decoders,
-        )
-        return SearchInputs(
-            next_token,
-            cache,
-            prompt,
-            mask=ops.not_equal(prompt, tokenizer.pad_token_id),
-            options=options,
-            end_token_id=tokenizer.end_token_id,
-            max_lengths=max_lengths,
-            min_length=min_length,
-            forbidden_token_ids=(
-                tokenizer.pad_token_id,
-                tokenizer.unk_token_id,
-                tokenizer.start_token_id,
-            ),
-            rules=rules,
-            rule_state=rule_state,
-        )
-
-    @property
-    def max_sequence_length(self):
-        """Maximum number of tokens of a text: the positions that all backbones have."""
-        return min(backbone.max_sequence_length for backbone in self.backbones)

@@ -23,6 +23,21 @@ WRITING = ".writing-"
 """Prefix of temporary folders, which a killed process leaves behind."""
 
 
+_CACHE_VARIABLE = "AIAYN_KERAS_CACHE"
+
+
+def user_cache():
+    """Path of the folder for what can be made or downloaded again; it need not exist.
+
+    It is that of the variable AIAYN_KERAS_CACHE, or `aiayn_keras` in the user's cache folder, on
+    Linux `~/.cache` or XDG_CACHE_HOME.
+    """
+    import platformdirs
+
+    chosen = os.environ.get(_CACHE_VARIABLE)
+    return Path(chosen) if chosen else platformdirs.user_cache_path("aiayn_keras")
+
+
 @contextlib.contextmanager
 def atomic_path(path):
     """Provides a temporary file, which is moved to `path` if the block ends without an error.

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from aiayn_keras.common.files import (
+from aiayn_keras_light.files import (
     CHECKSUMS,
     atomic_path,
     check_checksums,
@@ -164,7 +164,7 @@ def test_a_name_that_is_not_utf8_is_shown_in_bytes(tmp_path):
 def test_a_quota_is_seen_where_the_disk_has_room(tmp_path):
     """A limit on the size of files stands for a quota: the disk does not know of it."""
     program = (
-        "import resource, signal, sys; from aiayn_keras.common.files import check_room\n"
+        "import resource, signal, sys; from aiayn_keras_light.files import check_room\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
         "check_room(sys.argv[1], 9_000); print('room')\n"

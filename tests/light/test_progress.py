@@ -1,10 +1,12 @@
 import io
+import os
 import re
+import subprocess
 import sys
 
 import pytest
 
-from aiayn_keras.common.progress import open_progress
+from aiayn_keras_light.progress import open_progress
 
 
 class Terminal(io.StringIO):
@@ -56,3 +58,29 @@ def test_a_bar_inside_another_writes_lines_too(clock, capsys):
 def test_short_work_shows_no_line(clock, capsys):
     work(clock, 1.0, first_line_after=10)
     assert capsys.readouterr().err == ""
+
+
+NOTEBOOK = """
+import sys
+if "notebook" in sys.argv:
+    import ipykernel.zmqshell  # as in the process of a notebook
+from aiayn_keras_light.progress import open_progress
+
+with open_progress(total=3) as bar:
+    bar.update(3)
+print([each.__name__ for each in type(bar).mro()], "ipywidgets" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("kind", ["notebook", "script"])
+def test_widgets_are_imported_in_notebooks_alone(kind):
+    pytest.importorskip("ipykernel")
+    pytest.importorskip("ipywidgets")
+    command = [sys.executable, "-c", NOTEBOOK, kind]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    line = result.stdout.splitlines()[-1]
+    is_notebook = kind == "notebook"
+    assert line.endswith(f"] {is_notebook}")
+    assert ("tqdm_notebook" in line) == is_notebook

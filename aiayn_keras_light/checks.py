@@ -4,7 +4,6 @@ import numbers
 from collections.abc import Sequence
 
 import numpy as np
-import pydantic
 
 
 def check_integer(name, value, minimum, maximum):
@@ -93,6 +92,8 @@ def parse(schema, content, origin, remedy):
     Raises:
         ValueError: If `content` is invalid; the message names the file and the first invalid field.
     """
+    import pydantic
+
     is_json = isinstance(content, bytes)
     try:
         return schema.model_validate_json(content) if is_json else schema.model_validate(content)

@@ -1,0 +1,146 @@
+"""The search for the translations of a batch of token ids.
+
+`TranslationSearch.find` is a pure function of tensors, to be compiled or exported.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from keras import ops
+
+from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
+from aiayn_keras.decoding.cached_decoding import start_decoding_together
+from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras_light.search_numbers import max_pieces
+
+
+@dataclass(frozen=True)
+class TranslationSearch:
+    """A search for the translations of batches of token ids.
+
+    Attributes:
+        backbones: Tuple of one `TransformerBackbone`, or of several whose probabilities are
+            averaged.
+        tokenizer: A `TransformerTokenizer`.
+        options: `SearchOptions`.
+        decoders: The `FrozenDecoder`s of the backbones, if they exist already.
+    """
+
+    backbones: tuple
+    tokenizer: Any
+    options: SearchOptions
+    decoders: tuple | None = None
+
+    def find(self, *tensors):
+        """Finds the best translations of a batch; pure, to be compiled or exported.
+
+        Args:
+            *tensors: See `inputs`.
+
+        Returns:
+            Token ids `(B, N, L)`, best first, padded with 0 behind the end token, and
+            log-probabilities `(B, N)` in nats.
+        """
+        return beam_search(self.inputs(*tensors))
+
+    def find_one(self, encoder_token_ids, encoder_padding_mask, *limits):
+        """`find` for a batch of one: TensorFlow then knows the size and makes use of it."""
+        sources = (ops.reshape(x, (1, -1)) for x in (encoder_token_ids, encoder_padding_mask))
+        if limits:
+            prompt, max_lengths, *rest = limits
+            limits = ops.reshape(prompt, (1, -1)), ops.reshape(max_lengths, (1,)), *rest
+        return self.find(*sources, *limits)
+
+    def compiled(self, functions, models):
+        """Makes the function that searches for the translations of a batch.
+
+        Args:
+            functions: `CompiledFunctions`, which keep it for other searches with these options.
+            models: Tuple of the models of the backbones.
+
+        Returns:
+            `find`, compiled at its first call: a function of NumPy arrays that gives NumPy arrays.
+        """
+
+        def find_batch(token_ids, *arrays):
+            find = self.find_one if len(token_ids) == 1 else self.find
+            key = find.__name__, self.options.compilation_key()
+            outputs = functions.get(key, find, *models)(token_ids, *arrays)
+            return tuple(map(ops.convert_to_numpy, outputs))
+
+        return find_batch
+
+    def inputs(
+        self,
+        encoder_token_ids,
+        encoder_padding_mask,
+        prompt=None,
+        max_lengths=None,
+        min_length=None,
+    ):
+        """Makes the `SearchInputs` of a batch.
+
+        Limits that are not given as tensors are those of the options; given as tensors, they may
+        differ from one call of a compiled function to the next.
+
+        Args:
+            encoder_token_ids: Integer tensor `(B, S)`, each row as `tokenize` gives it.
+            encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
+            prompt: Integer tensor `(B, L)`, the start token and the wordpieces that a translation
+                begins with, padded with the padding token. L is the maximum length, start and end
+                included.
+            max_lengths: Integer tensor `(B,)`, maximum number of tokens between start and end, at
+                most `L - 2`.
+            min_length: Integer scalar, minimum number of tokens between start and end. It is
+                read unless `options.min_length` is 0.
+        """
+        tokenizer, options = self.tokenizer, self.options
+        if prompt is None:
+            num_tokens = ops.sum(ops.cast(encoder_padding_mask, "int32"), axis=1)
+            num_pieces = num_tokens - len(tokenizer.source_ids)
+            max_positions = self.max_sequence_length
+            max_lengths = ops.minimum(max_pieces(num_pieces, options), max_positions - 1)
+            max_sources = ops.shape(encoder_token_ids)[1] - len(tokenizer.source_ids)
+            length = max_sources + options.extra_length + 2
+            if options.max_length is not None:
+                length = min(options.max_length, max_positions - 1) + 2
+            is_start = ops.equal(ops.arange(length), 0)
+            start = ops.expand_dims(ops.zeros_like(num_pieces) + tokenizer.start_token_id, axis=1)
+            prompt = ops.where(is_start, start, tokenizer.pad_token_id)
+        rules, rule_state = None, ()
+        if options.constraint is not None:
+            rules = options.constraint.rules(tokenizer)
+            rule_state = rules.initial_state(
+                encoder_token_ids, encoder_padding_mask, options.num_beams
+            )
+        next_token, cache = start_decoding_together(
+            self.backbones,
+            encoder_token_ids,
+            encoder_padding_mask,
+            ops.shape(prompt)[1],
+            options.num_beams,
+            track_coverage=bool(options.coverage_penalty),
+            decoders=self.decoders,
+        )
+        return SearchInputs(
+            next_token,
+            cache,
+            prompt,
+            mask=ops.not_equal(prompt, tokenizer.pad_token_id),
+            options=options,
+            end_token_id=tokenizer.end_token_id,
+            max_lengths=max_lengths,
+            min_length=min_length,
+            forbidden_token_ids=(
+                tokenizer.pad_token_id,
+                tokenizer.unk_token_id,
+                tokenizer.start_token_id,
+            ),
+            rules=rules,
+            rule_state=rule_state,
+        )
+
+    @property
+    def max_sequence_length(self):
+        """Maximum number of tokens of a text: the positions that all backbones have."""
+        return min(backbone.max_sequence_length for backbone in self.backbones)

@@ -1,0 +1,18 @@
+"""The part of the package that needs no Keras, so that what needs nothing else starts at once.
+
+`aiayn_keras` is built on it, and the command `aiayn-keras translate` translates with it alone where
+CTranslate2 can. NumPy is imported at once; except in `progress`, all other packages are imported by
+the functions that use them.
+
+| file | task |
+|---|---|
+| `checks`, `files`, `text_files`, `progress` | arguments, files, lines of text, progress bars |
+| `document_formats` | the formats of documents, by their endings |
+| `search_numbers` | the numbers that control a search, and the length penalty |
+| `text_batches` | texts to padded batches of token ids |
+| `translating` | texts to translations: prompts, length limits, a search, its results |
+| `piece_tokenizer` | texts to wordpieces and back, by SentencePiece |
+| `ctranslate2_search` | the search of a batch by CTranslate2, with the results of our own |
+| `model_cache` | models that were converted for CTranslate2, in the user's cache folder |
+| `converted_model` | texts to translations with one of those |
+"""

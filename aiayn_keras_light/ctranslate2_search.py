@@ -1,0 +1,179 @@
+"""The search of a batch by CTranslate2 (https://opennmt.net/CTranslate2), on CPUs."""
+
+import importlib.util
+import os
+
+import numpy as np
+
+from aiayn_keras_light.search_numbers import length_penalty
+
+COMPUTE_TYPES = {"ctranslate2": "float32", "ctranslate2-int8": "int8"}
+"""Numbers that CTranslate2 computes with, by the name of the engine."""
+AUTOMATIC = ("ctranslate2",)
+"""The engines that `"auto"` may choose."""
+_PATIENCE = 2
+"""Finished hypotheses that end a search, as a multiple of the beams. Ours stops when nothing better
+can follow; with 1, CTranslate2 stops too early in 1 % of sentences."""
+_NEARLY_ZERO = 1e-7
+"""CTranslate2's α for a search that goes on until so many are finished: with 0, it stops when
+nothing can have a greater log-probability than the best."""
+_MAX_LENGTH_PENALTY = 1.0
+"""Up to here, CTranslate2 has finished what wins by the time it stops."""
+_MIN_ROWS = 4
+"""From so many sentences on, each core searches for some of them."""
+_SMALL_HIDDEN_DIM = 256
+"""Maximum width of a model whose products are too small to be shared by cores."""
+
+
+def is_installed():
+    """Returns whether CTranslate2 is installed."""
+    return importlib.util.find_spec("ctranslate2") is not None
+
+
+def obstacle(numbers):
+    """Says why CTranslate2 cannot do a search with these `SearchNumbers`; None if it can.
+
+    Returns:
+        The reason, to follow "the engine cannot be used: ".
+    """
+    if numbers.coverage_penalty:
+        return "its coverage penalty is not GNMT's: `coverage_penalty` must be 0"
+    if numbers.no_repeat_ngram_size:
+        return "it would forbid other tokens: `no_repeat_ngram_size` must be 0"
+    if numbers.min_length > 1:
+        return "it would spread the probability of an early end: `min_length` must be 0 or 1"
+    if numbers.num_beams == 1 and numbers.length_penalty:
+        return "it stops at the first end: with one beam, `length_penalty` must be 0"
+    if numbers.length_penalty > _MAX_LENGTH_PENALTY:
+        return f"it may stop too early: `length_penalty` must be at most {_MAX_LENGTH_PENALTY:g}"
+    return None
+
+
+class CTranslate2Search:
+    """CTranslate2's hypotheses, ranked and checked so that they are those of our own search.
+
+    Both searches keep the same live hypotheses, since length penalties play no part in that;
+    CTranslate2 gives all that are finished, and they are ranked here, by our length penalty. What
+    it would do differently, it leaves to our search: a sentence with a prefix or an unknown token,
+    and one that reaches its maximum length, or would be translated by a token that may not be
+    chosen (unknown, padding or start).
+
+    Args:
+        tokenizer: A `PieceTokenizer` or a `TransformerTokenizer`.
+        hidden_dim: Width of the model.
+        translate_batch: Function `(cores per batch, number of cores, sources, **options)` that
+            calls `ctranslate2.Translator.translate_batch` of a translator which gives a batch so
+            many cores.
+    """
+
+    def __init__(self, tokenizer, hidden_dim, translate_batch):
+        self._translate_batch, self._hidden_dim = translate_batch, hidden_dim
+        self._pieces = tokenizer.get_vocabulary()
+        targets = tokenizer.of_targets().get_vocabulary()
+        self._ids = {piece: i for i, piece in enumerate(targets)}
+        self._num_ends, self._start_id = len(tokenizer.source_ids), tokenizer.start_token_id
+        self._end_id, self._unknown_id = tokenizer.end_token_id, tokenizer.unk_token_id
+        self._forbidden = {tokenizer.pad_token_id, self._unknown_id, self._start_id}
+
+    def find(self, numbers, own_find, *arrays):
+        """Searches for the translations of a batch.
+
+        Args:
+            numbers: `SearchNumbers`.
+            own_find: Our own search, for sentences that CTranslate2 would treat differently: a
+                function of `arrays`.
+            *arrays: NumPy arrays as `translate_in_batches` gives them.
+
+        Returns:
+            Token ids `(B, N, L)` and log-probabilities `(B, N)`.
+        """
+        token_ids, mask, prompts, limits, _ = arrays
+        lengths = mask.sum(axis=1) - self._num_ends
+        rows = [tuple(row[:n]) for row, n in zip(token_ids.tolist(), lengths, strict=True)]
+        is_own = (prompts[:, 1] != 0) | [self._unknown_id in row for row in rows]
+        # Rows that fill up a batch repeat one.
+        distinct = {row: None for row, own in zip(rows, is_own, strict=True) if not own}
+        longest = max(limits.tolist())
+        if distinct:
+            found = self._search(list(distinct), numbers, longest)
+            distinct = dict(zip(distinct, found, strict=True))
+        num_found, width = numbers.num_return_sequences, prompts.shape[1]
+        ids = np.zeros((len(rows), num_found, width), "int32")
+        log_probs = np.full((len(rows), num_found), -np.inf, "float32")
+        for i, row in enumerate(rows):
+            if not is_own[i]:
+                is_own[i] = not self._read(distinct[row], limits[i], numbers, ids[i], log_probs[i])
+        for i in np.flatnonzero(is_own):
+            one = (array if array.ndim == 0 else array[i : i + 1] for array in arrays)
+            ids[i], log_probs[i] = (each[0] for each in own_find(*one))
+        return ids, log_probs
+
+    def _search(self, rows, numbers, max_length):
+        """Searches for the translations of rows; returns a `TranslationResult` for each."""
+        num_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+        is_batch = len(rows) >= _MIN_ROWS
+        is_small = self._hidden_dim <= _SMALL_HIDDEN_DIM
+        is_ranked = numbers.length_penalty > 0 or numbers.num_return_sequences > 1
+        patience = _PATIENCE if is_ranked else 1
+        return self._translate_batch(
+            1 if is_batch or is_small else num_cores,
+            num_cores,
+            [[self._pieces[i] for i in row] for row in rows],
+            max_batch_size=-(-len(rows) // num_cores) if is_batch else 0,
+            beam_size=numbers.num_beams,
+            num_hypotheses=patience * numbers.num_beams if is_ranked else 1,
+            patience=patience,
+            length_penalty=_NEARLY_ZERO if is_ranked else 0,
+            min_decoding_length=0,  # more would change the scores
+            max_decoding_length=max_length + 1,
+            max_input_length=0,
+            return_scores=True,
+            return_end_token=True,
+        )
+
+    def _read(self, result, limit, numbers, ids, log_probs):
+        """Fills in the hypotheses of a sentence; returns False if they may differ from ours."""
+        finished = []
+        for pieces, score in zip(result.hypotheses, result.scores, strict=True):
+            found = [self._ids[piece] for piece in pieces]
+            if not found or found[-1] != self._end_id:  # the search was cut off
+                return False
+            if len(found) > numbers.min_length:
+                score /= length_penalty(len(found), numbers)
+                finished.append((score, found))
+        finished.sort(key=lambda scored: -scored[0])
+        best = finished[: numbers.num_return_sequences]
+        if len(best) < numbers.num_return_sequences:
+            return False
+        for n, (score, found) in enumerate(best):
+            if len(found) > limit or self._forbidden.intersection(found):
+                return False
+            ids[n, 0] = self._start_id
+            ids[n, 1 : len(found) + 1] = found
+            log_probs[n] = score * length_penalty(len(found), numbers)
+        return True
+
+
+def open_translator(folder, compute_type, cores_per_batch, num_cores):
+    """Opens a CTranslate2 model.
+
+    Args:
+        folder: Path of the model, a folder.
+        compute_type: Numbers to compute with, a value of `COMPUTE_TYPES`.
+        cores_per_batch: Number of cores that search for a batch.
+        num_cores: Number of cores that search.
+
+    Returns:
+        A `ctranslate2.Translator`.
+
+    Raises:
+        RuntimeError: If the folder does not hold a model.
+    """
+    import ctranslate2
+
+    return ctranslate2.Translator(
+        str(folder),
+        compute_type=compute_type,
+        inter_threads=num_cores // cores_per_batch,
+        intra_threads=cores_per_batch,
+    )

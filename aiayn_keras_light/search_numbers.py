@@ -1,0 +1,128 @@
+"""The numbers that control a search, and the length penalty that two of them define.
+
+The penalty makes hypotheses of different lengths comparable.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar
+
+from aiayn_keras_light.checks import check_integer, check_number
+
+EXTRA_LENGTH = 50
+"""Paper 6.1: "the maximum output length during inference to input length + 50"."""
+
+
+def length_penalty(length, options):
+    """`((k + |y|) / (k + 1))^α`, by which a log-probability is divided.
+
+    With k = 5 it is GNMT's (https://arxiv.org/abs/1609.08144, equation 14), which the paper uses;
+    with k = 0 it is `|y|^α`, that of Hugging Face, CTranslate2, fairseq and Marian. Sockeye has
+    both as one formula too. α = 0 compares plain log-probabilities, a larger α favours longer
+    hypotheses. The penalty of a longer hypothesis is never smaller.
+
+    Args:
+        length: Number of tokens |y|, the end token included: a float32 tensor or array.
+        options: `SearchNumbers`: its `length_penalty` is α, its `length_penalty_offset` k.
+
+    Returns:
+        Float32 tensor or array of `length`'s shape.
+    """
+    offset = options.length_penalty_offset
+    return ((offset + length) / (offset + 1.0)) ** options.length_penalty
+
+
+MAX_TOKENS = 1 << 20
+"""Bound on lengths in tokens; a model's positions are usually far fewer."""
+
+
+def number_option(default, minimum, maximum):
+    """A dataclass field for a number: its default and, as `metadata`, its bounds."""
+    metadata = {"minimum": minimum, "maximum": maximum}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class SearchNumbers:
+    """The numbers that control a beam search; the defaults are the paper's (6.1).
+
+    `aiayn_keras.decoding.search_options.SearchOptions` adds a constraint. A field's `metadata`
+    holds its bounds.
+
+    Attributes:
+        num_beams: Number of live hypotheses W of a sentence.
+        length_penalty: The exponent α of the length penalty, 0 for none.
+        length_penalty_offset: The number k that the length penalty adds to a length: 5 for GNMT's
+            `((5 + |y|) / 6)^α`, 0 for the `|y|^α` of Hugging Face and CTranslate2.
+        coverage_penalty: The factor β of the GNMT coverage penalty, 0 for none.
+        no_repeat_ngram_size: No n-gram of this many wordpieces is written twice; 0 allows all.
+        num_return_sequences: Number of hypotheses N to find for a sentence, at most `num_beams`.
+            The fewer, the sooner the search is done.
+        min_length: Minimum number of wordpieces of a translation. With 0 a model may answer a text
+            with nothing, as some do for single words.
+        max_length: Maximum number of wordpieces; None for the source's plus `extra_length`.
+        extra_length: Where there is no `max_length`, number of wordpieces that a translation may
+            have more than its source: 50 to translate (paper 6.1), 300 to parse (6.3).
+        constraint: None; a derived class may have one.
+
+    Raises:
+        ValueError: For a number out of its bounds, more sequences than beams, or a `min_length`
+            above `max_length`.
+        TypeError: For a value that is not a number, or not an integer where one is needed.
+
+    Example:
+        >>> SearchNumbers(num_beams=5, length_penalty=1.0).max_length is None
+        True
+    """
+
+    num_beams: int = number_option(4, 1, 1000)
+    length_penalty: float = number_option(0.6, 0, 10)
+    length_penalty_offset: int = number_option(5, 0, 100)
+    coverage_penalty: float = number_option(0.0, 0, 100)
+    no_repeat_ngram_size: int = number_option(0, 0, 100)
+    num_return_sequences: int = number_option(1, 1, 1000)
+    min_length: int = number_option(1, 0, MAX_TOKENS)
+    max_length: int | None = number_option(None, 1, MAX_TOKENS)
+    extra_length: int = number_option(EXTRA_LENGTH, 0, MAX_TOKENS)
+    constraint: ClassVar[None] = None
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            if "minimum" in field.metadata:
+                # One type, so that equal options are one key: 2 == 2.0, and they are not the same.
+                object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
+        if self.num_return_sequences > self.num_beams:
+            raise ValueError(
+                "`num_return_sequences` must be at least 1 and at most `num_beams`. Received: "
+                f"num_return_sequences={self.num_return_sequences}, num_beams={self.num_beams}."
+            )
+        if self.max_length is not None and self.min_length > self.max_length:
+            raise ValueError(
+                "`min_length` must be from 0 to `max_length`. "
+                f"Received: min_length={self.min_length}, max_length={self.max_length}."
+            )
+
+    def compilation_key(self):
+        """The key of a compiled search, which takes its limits as inputs.
+
+        Options that differ only in `max_length`, `extra_length` and a `min_length` above 0 have
+        the same one, see `TranslationSearch.inputs`.
+        """
+        limits = ("min_length", "max_length", "extra_length")
+        names = (field.name for field in dataclasses.fields(self) if field.name not in limits)
+        return (self.min_length > 0, *(getattr(self, name) for name in names))
+
+
+def _checked(field, value):
+    """Converts the value of a field of `SearchNumbers` to its type and checks its bounds."""
+    if value is None and field.default is None:
+        return None
+    check = check_number if field.type is float else check_integer
+    return check(field.name, value, field.metadata["minimum"], field.metadata["maximum"])
+
+
+def max_pieces(num_pieces, options):
+    """Maximum number of wordpieces of the translation of `num_pieces`, integers or tensors."""
+    if options.max_length is None:
+        return num_pieces + options.extra_length
+    return num_pieces * 0 + options.max_length
