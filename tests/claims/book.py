@@ -69,16 +69,17 @@ def faults_of_page(browser, address, page):
     requested_urls(browser)
     browser.get_log("browser")
     browser.get(f"{address}/{page}")
-    faults = [entry["message"] for entry in browser.get_log("browser") if is_fault(entry)]
-    faults += [
+    pixels = browser.execute_script(SIDEWAYS)
+    faults = [f"scrolls sideways by {pixels} pixels"] if pixels > 0 else []
+    faults += [f"cut off: {words}" for words in browser.execute_script(CUT_OFF)]
+    faults += [f"no picture: {url}" for url in browser.execute_script(BROKEN_PICTURES)]
+    # What the page wrote comes before the answers to these scripts, and may come after the load.
+    faults += [entry["message"] for entry in browser.get_log("browser") if is_fault(entry)]
+    return faults + [
         f"asks {url}"
         for url in requested_urls(browser)
         if not url.startswith((address, "data:", "about:", "blob:"))
     ]
-    if (pixels := browser.execute_script(SIDEWAYS)) > 0:
-        faults.append(f"scrolls sideways by {pixels} pixels")
-    faults += [f"cut off: {words}" for words in browser.execute_script(CUT_OFF)]
-    return faults + [f"no picture: {url}" for url in browser.execute_script(BROKEN_PICTURES)]
 
 
 def is_fault(entry):
