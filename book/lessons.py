@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import nbformat
 
@@ -10,21 +11,21 @@ from book.sources import ROOT
 
 BADGE = re.compile(r"\[!\[Open in Colab\]\([^)]*\)\]\(([^)]*)\)")
 
+SENTENCE = "The old man bought a red car last week."
 LIVE = {
-    "00": ("attention", "look at the attention in a sentence of your own"),
-    "01": ("attention", "see the pieces of a sentence of your own"),
-    "03": ("search", "change the divisor of the scores in a sentence of your own"),
-    "04": ("change", "switch the causal mask off"),
-    "05": ("attention", "see what each head looks at in a sentence of your own"),
-    "06": ("change", "leave out layers, heads or positions of a trained model"),
-    "08": ("search", "watch the beams in a sentence of your own"),
-    "09": ("search", "watch the cache fill for a sentence of your own"),
+    "00": ("attention", "look at the attention in a sentence of your own", SENTENCE),
+    "01": ("attention", "see the pieces of a sentence of your own", SENTENCE),
+    "02": ("change", "take the positions away", "The dog bit the man."),
+    "03": ("change", "change the divisor of the scores", "I would like a cup of coffee, please."),
+    "04": ("change", "switch the causal mask off", SENTENCE),
+    "05": ("attention", "see what each head looks at in a sentence of your own", SENTENCE),
+    "06": ("change", "leave out layers and heads of a trained model", SENTENCE),
+    "07": ("own", "let a model judge your own translation", SENTENCE),
+    "08": ("search", "watch the beams", "Tom had his wallet stolen on the train."),
+    "09": ("search", "watch the cache fill", SENTENCE),
 }
-"""Views of the page on which the reader types, by lesson, and what to do there."""
-LINK = (
-    'Live, in this browser: <a href="../play/index.html#view={view}&amp;text='
-    'The+old+man+bought+a+red+car+last+week.">{deed}</a>.'
-)
+"""Views of the page on which the reader types, by lesson; what to do there, and a sentence."""
+LINK = 'Live, in this browser: <a href="../play/index.html#view={view}&amp;text={text}">{deed}</a>.'
 
 
 def lesson(path, staged, has_play=False):
@@ -48,6 +49,7 @@ def lesson(path, staged, has_play=False):
             cell.metadata["tags"] = [*tags, "hide-cell" if cell.get("outputs") else "hide-input"]
     number = Path(path).name[:2]
     if has_play and number in LIVE and path.startswith("tutorials/" + number):
-        view, deed = LIVE[number]
-        notebook.cells[0].source += f"\n\n{LINK.format(view=view, deed=deed)}"
+        view, deed, sentence = LIVE[number]
+        link = LINK.format(view=view, text=quote_plus(sentence), deed=deed)
+        notebook.cells[0].source += f"\n\n{link}"
     return nbformat.writes(notebook)

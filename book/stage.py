@@ -20,6 +20,8 @@ LIST_OF_LESSONS = "tutorials/README.md"
 LIST_OF_SOLUTIONS = "tutorials/solutions/index.md"
 REPOSITORY = "{{repository}}"
 """Placeholder for the repository's address in the book's own pages."""
+PLAY = "{{play}}"
+"""Placeholder for the address of the page on which the reader types."""
 
 
 def text_pages(has_play=True):
@@ -43,6 +45,7 @@ def text_pages(has_play=True):
     )
     for place, file in OWN_PAGES.items():
         text = (ROOT / file).read_text("utf-8").replace(REPOSITORY, repository())
+        text = text.replace(PLAY, f"{play.FOLDER}/index.html" if has_play else "play.html")
         texts[place] = lead_out(text, place, staged)
     if solutions:
         texts[LIST_OF_SOLUTIONS] = (

@@ -42,7 +42,7 @@ export class NextPiece {
     for (const name of ["temperature", "top-k", "top-p"]) element(name).addEventListener("input", () => this.#draw());
     element("next-restart").addEventListener("click", () => this.#write([]));
     element("next-back").addEventListener("click", () => this.#write(this.#isOver ? this.#ids : this.#ids.slice(0, -1)));
-    element("next-draw").addEventListener("click", () => this.#take(this.#drawn()));
+    element("next-draw").addEventListener("click", () => { if (this.#found) this.#take(this.#drawn()); });
     this.#draw();
   }
 
@@ -55,8 +55,8 @@ export class NextPiece {
   }
 
   /** Begins with a new source or a changed model; what was written for the same one stays. */
-  async show({ source, switches }) {
-    const key = JSON.stringify([source, switches]);
+  async show({ source, switches, model }) {
+    const key = JSON.stringify([source, switches, model]);
     if (this.#key === key) return;
     await this.#write([]);
     this.#key = key;
@@ -109,7 +109,7 @@ export class NextPiece {
     const items = this.#found.best.map(({ id, piece }) => {
       const bar = node("span", { className: "bar" });
       bar.style.setProperty("--share", probabilities[id]);
-      const name = id === this.#found.endId ? node("i", {}, "the end") : node("bdi", { lang: "es" }, piece);
+      const name = id === this.#found.endId ? node("i", {}, "</s>, the end") : node("bdi", { lang: "es" }, piece);
       const button = node("button", { type: "button", disabled: this.#isOver || !probabilities[id] },
         name, node("span", { className: "number" }, percent(probabilities[id])), bar);
       button.addEventListener("click", () => this.#take(id));

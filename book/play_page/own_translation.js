@@ -11,11 +11,18 @@ export class OwnTranslation {
   /** @param {Function} ask - Promise of the pieces and scores of a translation. */
   constructor(ask) {
     this.#ask = ask;
+    element("own-restore").addEventListener("click", () => this.#restore());
     element("own").addEventListener("input", () => {
       this.#isReaders = Boolean(element("own").value.trim());
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#update(), WAIT);
     });
+  }
+
+  #restore() {
+    this.#isReaders = false;
+    element("own").value = this.#translated?.text ?? "";
+    this.#update();
   }
 
   clear() {

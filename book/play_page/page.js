@@ -11,9 +11,10 @@ import { Tour } from "./tour.js";
 
 const EXAMPLES = [
   "The old man bought a red car last week.",
+  "Tom had his wallet stolen on the train.", // one beam: Tom steals it
+  "I would like a cup of coffee, please.", // divisor 1: café café café
+  "I can't thank you enough for what you did for me.", // α 1.5: lo suficiente
   "My sister works in a hospital and her husband is a teacher.",
-  "I would like a cup of coffee, please.",
-  "The bank was closed, so she sat down on the bank of the river.",
   "She didn't take the train because it was too late.",
 ];
 const WAIT = 250; // milliseconds after the last key
@@ -23,6 +24,7 @@ const engine = new Engine();
 const state = { text: "", beams: 4, alpha: 0.6, format: "int8", view: "attention", isOwnModel: false };
 let loading = null; // the model that is loaded or on its way
 let loadedFormat = null;
+let numLoaded = 0; // models so far
 let translated = null; // the newest answer, with the text and the switches that it belongs to
 let timer = 0;
 
@@ -51,7 +53,10 @@ function load() {
   loadedFormat = format;
   say("Loading the model …");
   loading = engine.ask("load", { format }, ({ bytes }) => say(`Loading the model: ${(bytes / 1e6).toFixed(1)} MB …`))
-    .then((facts) => switches.offer(facts), (error) => {
+    .then((facts) => {
+      numLoaded += 1;
+      switches.offer(facts);
+    }, (error) => {
       if (loadedFormat !== format) return; // another one was chosen meanwhile
       ({ loading, loadedFormat } = before);
       setFormat(before.loadedFormat ?? "int8");
@@ -66,21 +71,27 @@ function setFormat(format) {
 }
 
 async function open(files) {
+  clearTimeout(timer); // a translation that waits would load the site's model once more
   problem(null);
   say("Opening your model …");
+  const before = { loading, isOwnModel: state.isOwnModel };
+  state.isOwnModel = true;
+  loading = engine.ask("open", { files });
   try {
-    const facts = await engine.ask("open", { files });
+    const facts = await loading;
     const { hasAttention, vocabularySize, maxLength } = facts;
+    numLoaded += 1;
     useOwnModel(true);
-    loading = Promise.resolve();
     switches.offer(facts);
     element("own-model-facts").textContent = `Your model is in use: ${vocabularySize.toLocaleString("en")} pieces, texts of up to ${maxLength} pieces` +
       `${hasAttention ? "." : "; it was exported without --attention, so it has no attention and no search to show."}`;
-    await translate();
   } catch (error) {
+    loading = before.loading;
+    state.isOwnModel = before.isOwnModel;
     say("");
-    problem(error);
+    return problem(error);
   }
+  return translate();
 }
 
 function useOwnModel(isOwn) {
@@ -92,7 +103,6 @@ function useOwnModel(isOwn) {
 function useSiteModel() {
   useOwnModel(false);
   loadedFormat = null;
-  element("folder").value = "";
   translate();
 }
 
@@ -119,9 +129,10 @@ async function translate() {
       showTranslation(growing, true);
     });
     if (answer === null || text !== state.text) return; // a newer one is on its way, or none is wanted
-    translated = { ...answer, source: text, beams, alpha, switches: used };
+    translated = { ...answer, source: text, beams, alpha, switches: used, model: numLoaded };
     showTranslation(answer.text, false);
     element("target-pieces").replaceChildren(...piecesList(answer.targetPieces ?? []));
+    element("written").hidden = !answer.results.length;
     const [best] = answer.results;
     say(best
       ? `Log-probability ${signed(best.logProb)} (0 would be certainty), score ${signed(best.score)}, ${Math.round(answer.milliseconds)} ms.${isChanged ? " Parts of the model are changed." : ""}`
@@ -135,7 +146,7 @@ async function translate() {
 }
 
 function showTranslation(text, isGrowing) {
-  element("translation").textContent = text;
+  for (const id of ["translation", "change-translation"]) element(id).textContent = text;
   element("translation").classList.toggle("growing", isGrowing);
 }
 
@@ -153,8 +164,10 @@ function clear() {
 /** Says why a view is empty. */
 function showNothing() {
   const needsOne = state.view in views && !translated?.results.length;
-  element("nothing").hidden = !needsOne;
-  element("nothing").textContent = translated ? "There is nothing to look into: the model was not asked." : "Type a sentence to see something here.";
+  const isWrong = !element("problem").hidden;
+  element("nothing").hidden = !needsOne || isWrong;
+  element("nothing").textContent = translated ? "There is nothing to look into: the model was not asked."
+    : state.text.trim() ? "The translation is on its way." : "Type a sentence to see something here.";
   element("views").classList.toggle("empty", needsOne);
 }
 
@@ -185,7 +198,6 @@ function type(text) {
 
 function choose(view) {
   state.view = view;
-  problem(null);
   for (const each of VIEWS) {
     const isChosen = each === view;
     element(`view-${each}`).hidden = !isChosen;
@@ -222,6 +234,7 @@ function say(text) {
 
 function problem(error) {
   saysProblem(element("problem"), error);
+  showNothing();
 }
 
 function listen() {
@@ -246,13 +259,24 @@ function listen() {
     choose(VIEWS[(VIEWS.indexOf(state.view) + step + VIEWS.length) % VIEWS.length]);
     element(`tab-${state.view}`).focus();
   });
-  element("folder").addEventListener("change", ({ target }) => open([...target.files].map((file) => [file.webkitRelativePath || file.name, file])));
+  element("folder").addEventListener("change", ({ target }) => {
+    const files = [...target.files].map((file) => [file.webkitRelativePath || file.name, file]);
+    target.value = ""; // so that the same folder can be chosen again once it is mended
+    if (files.length) open(files);
+  });
   element("site-model").addEventListener("click", useSiteModel);
-  addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dropping"); });
+  for (const button of document.querySelectorAll("#sentences button")) button.addEventListener("click", () => type(button.textContent));
+  const hasFiles = ({ dataTransfer }) => dataTransfer.types.includes("Files");
+  addEventListener("dragover", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    document.body.classList.add("dropping");
+  });
   addEventListener("dragleave", () => document.body.classList.remove("dropping"));
   addEventListener("drop", async (event) => {
-    event.preventDefault();
     document.body.classList.remove("dropping");
+    if (!hasFiles(event)) return; // text that is dragged into a box
+    event.preventDefault();
     const files = await readFolder(event.dataTransfer.items);
     if (files.length) await open(files);
   });
@@ -274,7 +298,7 @@ function start() {
 element("not-served").remove();
 listen();
 start();
-new Tour({ type, choose, chooseKind: (kind) => views.attention.choose({ kind }), currentText: () => state.text, example: EXAMPLES[0] });
+new Tour({ type, choose, chooseAttention: (chosen) => views.attention.choose(chosen), currentText: () => state.text, example: EXAMPLES[0] });
 if ("serviceWorker" in navigator) {
   navigator.serviceWorker.register("./service_worker.js").catch((error) => console.info(`Not kept for use without a network: ${error.message}`));
 }

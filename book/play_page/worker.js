@@ -163,7 +163,7 @@ const requests = {
     const results = step.value.best.get(alpha).map(({ ids, logProb, score }) =>
       ({ text: model.target.decode(ids.filter((id) => !model.target.isSpecial(id))), ids, logProb, score }));
     return {
-      text: results[0].text, ids: results[0].ids, pieces: source.pieces, targetPieces: spelled(model.target, results[0].ids),
+      text: results[0].text, ids: results[0].ids, pieces: source.pieces, targetPieces: spelled(model.target, [...results[0].ids, model.endId]),
       results, milliseconds: performance.now() - started,
     };
   },
@@ -232,8 +232,8 @@ const requests = {
       const rank = row.reduce((count, logit) => count + (logit > own), 1);
       const [best] = bestTokens(row, 1, () => true);
       return {
-        id, piece: id === model.endId ? "end" : visible(model.target.piece(id)), logProb: own - logNormalizer(row), rank,
-        best: best.id === model.endId ? "end" : visible(model.target.piece(best.id)), bestLogProb: best.logProb,
+        id, piece: visible(model.target.piece(id)), logProb: own - logNormalizer(row), rank,
+        best: visible(model.target.piece(best.id)), bestLogProb: best.logProb,
       };
     });
     const logProb = pieces.reduce((total, each) => total + each.logProb, 0);

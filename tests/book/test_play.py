@@ -499,16 +499,29 @@ def test_what_is_cleared_or_refused_leaves_no_old_answer(page):
         page.wait(lambda: not page.text_of("translation") and not page.frames("explorer"))
         page.wait(lambda problem=problem: problem in page.text_of("problem"))
         assert texts_of(page, "#target-pieces li") == []
-    assert "Type a sentence" in page.text_of("nothing")
+    page.wait(lambda: "Type a sentence" in page.text_of("nothing"))
 
 
 def test_a_text_that_is_emptied_while_it_is_translated_stays_empty(page):
-    page.open(text=" ".join(["The man has seven houses."] * 20))
-    page.wait(lambda: page.text_of("status") == "Translating …")
-    script = "const [e] = arguments; e.value = ''; e.dispatchEvent(new Event('input'))"
-    page.browser.execute_script(script, page.find("source"))
+    page.open()
+    page.browser.execute_script(
+        """
+        const [source, status] = arguments;
+        const type = (text) => { source.value = text; source.dispatchEvent(new Event("input")); };
+        window.emptied = 0;
+        new MutationObserver(() => {
+          if (status.textContent !== "Translating …" || window.emptied) return;
+          window.emptied += 1;
+          type("");
+        }).observe(status, { childList: true });
+        type("The man has seven houses.");
+        """,
+        page.find("source"),
+        page.find("status"),
+    )
+    page.wait(lambda: page.browser.execute_script("return window.emptied"))
     page.wait(lambda: "text=&" in page.browser.current_url)
-    page.ask("load", format="int8")  # another worker's answer: time for the first one's to come
+    page.ask("load", format="int8")  # of a second worker: time for the first one's answer to come
     assert page.text_of("translation") == ""
 
 
@@ -521,9 +534,13 @@ def test_the_readers_translation_is_kept_and_the_models_own_follows_the_sentence
     (expected,) = model.translate([other])
     page.wait(lambda: page.find("own").get_property("value") == expected.text)
     page.browser.execute_script(script, page.find("own"), "Meine Frau singt.")
+    page.wait(lambda: "▁Frau" in texts_of(page, "#own-pieces td bdi"))
+    before = page.text_of("own-score")
     page.browser.execute_script(script, page.find("source"), SENTENCE)
-    page.wait(lambda: page.text_of("translation").startswith("Der alte Mann"))
+    page.wait(lambda: page.text_of("own-score") != before)
     assert page.find("own").get_property("value") == "Meine Frau singt."
+    page.find("own-restore").click()
+    page.wait(lambda: page.find("own").get_property("value") == page.text_of("translation"))
     page.browser.execute_script(script, page.find("own"), " ")
     page.wait(lambda: page.text_of("own-score") == "Write a translation.")
 

@@ -125,7 +125,7 @@ function chooseHeads(layer, chosen) {
       label.prepend(sample);
     });
   }
-  tell({ chosen: { kind: state.kind, layer, heads: [...chosen], joined: state.joined } });
+  tell({ chosen: { kind: state.kind, layer, heads: [...chosen], joined: state.joined, overview: element("overview").open } });
   for (const button of element("maps-of-heads").querySelectorAll("button")) {
     const isShown = Number(button.dataset.layer) === layer && (chosen.has(Number(button.dataset.head)) || !chosen.size);
     button.setAttribute("aria-pressed", isShown);
@@ -275,6 +275,7 @@ document.addEventListener("keydown", ({ key }) => {
   if (key === "Escape") { state.hovered = state.chosen = null; draw(); }
 });
 element("threshold").addEventListener("input", draw);
+element("overview").open = chosen.overview ?? true;
 document.title = element("title").textContent = title;
 build();
 tellHeight();
