@@ -1,6 +1,7 @@
 """The page on which the reader types, in Chromium, with the small model."""
 
 import base64
+import json
 import shutil
 from pathlib import Path
 
@@ -262,6 +263,47 @@ def test_a_folder_of_ones_own_is_chosen_and_translates(page, model, tmp_path):
     page.find("site-model").click()
     page.wait(page.find("formats").is_displayed)
     page.wait_for_translation(expected.text)
+
+
+def test_a_folder_that_was_refused_can_be_chosen_again(page, tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("config.json", "generation_config.json", "tokenizer.json"):
+        (folder / name).write_text("{")
+    page.open(view="folder")
+    for name in ("config.json", "generation_config.json"):
+        page.find("folder").send_keys(str(folder))
+        page.wait(lambda name=name: page.text_of("problem").startswith(f"{name} is not JSON"))
+        (folder / name).write_text("{}")
+    page.find("tab-next").click()
+    assert page.text_of("problem")  # it stays until there is an answer
+
+
+def test_a_folder_that_is_chosen_while_weights_change_is_the_model_that_answers(
+    page, model, tmp_path
+):
+    folder = model.export(tmp_path / "mine", format="onnx", attention=True)
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text("utf-8")), "max_position_embeddings": 6}
+    path.write_text(json.dumps(config), encoding="utf-8")
+    page.open(text=SENTENCE, view="folder")
+    page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+    page.browser.execute_script("document.querySelector('[value=float32]').click()")
+    page.find("folder").send_keys(str(folder))
+    page.wait(lambda: "the model reads 6 at most" in page.text_of("problem"))
+    assert "texts of up to 6 pieces" in page.text_of("own-model-facts")
+
+
+def test_with_other_weights_the_next_piece_begins_anew(page):
+    page.open(text=SENTENCE, view="next")
+    page.wait(lambda: shown_next(page))
+    page.browser.execute_script("document.querySelector('#next-pieces button').click()")
+    page.wait(lambda: page.text_of("next-written") != "nothing yet")
+    page.browser.execute_script("document.querySelector('[value=float32]').click()")
+    page.wait(lambda: page.text_of("next-written") == "nothing yet")
+    clicks = "const e = document.getElementById('next-draw'); e.click(); e.click(); e.click()"
+    page.browser.execute_script(clicks)  # the console stays empty
+    page.wait(lambda: page.text_of("next-written") != "nothing yet" and shown_next(page))
 
 
 def test_once_loaded_it_works_without_the_server(browser, folder, model):
