@@ -294,6 +294,37 @@ def test_a_folder_that_is_chosen_while_weights_change_is_the_model_that_answers(
     assert "texts of up to 6 pieces" in page.text_of("own-model-facts")
 
 
+def test_pieces_of_a_foreign_vocabulary_are_text_in_every_view(page, model, tmp_path):
+    folder = model.export(tmp_path / "mine", format="onnx", attention=True)
+    path = folder / "tokenizer.json"
+    tokenizer = json.loads(path.read_text("utf-8"))
+    vocabulary = tokenizer["model"]["vocab"]
+    hostile = "</script></iframe><img src=x onerror=alert(1)>"
+    ids = page_ids(model, "Der alte Mann hat einundsiebzig rote Häuser gebracht.")
+    names = {i: piece for piece, i in vocabulary.items()}
+    for i in ids:
+        vocabulary[f"{names[i]}{hostile}{i}"] = vocabulary.pop(names[i])
+    path.write_text(json.dumps(tokenizer), encoding="utf-8")
+    page.open(text=SENTENCE, view="folder")
+    page.find("folder").send_keys(str(folder))
+    page.wait(lambda: hostile in page.text_of("translation"))
+    frames = {"attention": "explorer", "search": "steps"}
+    for view in ("attention", "search", "next", "own"):
+        page.browser.execute_script(f"document.getElementById('tab-{view}').click()")
+        if view in frames:
+            page.wait(lambda view=view: page.frames(frames[view]))
+        else:  # the translation may have too many pieces to be judged
+            found = "#next-pieces bdi, #own-score"
+            page.wait(lambda found=found: any(texts_of(page, found)))
+        assert page.browser.find_elements("css selector", "img") == []
+    assert any("onerror=alert(1)" in text for text in texts_of(page, "#target-pieces bdi"))
+
+
+def page_ids(model, text):
+    """Ids of a translation, each once."""
+    return sorted(set(map(int, model.preprocessor.tokenizer(text))))
+
+
 def test_with_other_weights_the_next_piece_begins_anew(page):
     page.open(text=SENTENCE, view="next")
     page.wait(lambda: shown_next(page))
