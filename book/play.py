@@ -85,7 +85,7 @@ def play_files(model, package):
     files["shared.css"] = read_style().encode()
     pages = [read_page(name) for name in FRAMES]
     for name, page in zip(FRAMES, pages, strict=True):
-        files[f"{name}.html"] = page.filled(DATA, policy=_policy([page])).encode()
+        files[f"{name}.txt"] = page.filled(DATA, policy=_policy([page])).encode()
     files["index.html"] = _filled(files["index.html"], policy=_policy(pages, own=True))
     with tarfile.open(package) as archive:
         for name in RUNTIME_FILES:

@@ -11,7 +11,7 @@ export class Frame {
   /**
    * @param {string} id - Id of the element that takes the frame.
    * @param {string} title - The frame's title.
-   * @param {string} file - The page, with a place for its data.
+   * @param {string} file - The page as a text, with a place for its data.
    * @param {Function} getData - Promise of the data of the newest translation; null if there are none.
    */
   constructor(id, title, file, getData) {

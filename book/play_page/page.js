@@ -35,9 +35,9 @@ const ask = (request, values = {}, changed = {}) => engine.ask(request, {
   text: translated.source, switches: translated.switches && { ...translated.switches, ...changed }, ...values,
 });
 const views = {
-  attention: new Frame("explorer", "Attention explorer", "explorer.html", () =>
+  attention: new Frame("explorer", "Attention explorer", "explorer.txt", () =>
     ask("explore", { ids: translated.ids, title: `${translated.source} → ${translated.text}` })),
-  search: new Frame("steps", "Beam search, step by step", "decoding_steps.html", () =>
+  search: new Frame("steps", "Beam search, step by step", "decoding_steps.txt", () =>
     ask("record", { numBeams: translated.beams, alpha: translated.alpha })),
   // A piece is written after those before it, whatever the mask would let it see.
   next: new NextPiece((ids, count) => ask("next", { ids, count }, { causal: true })),

@@ -20,7 +20,7 @@ const KINDS = [
 ];
 
 /**
- * Data for `explorer.html`.
+ * Data for the attention explorer.
  * @param {object} words - Lists of pieces: `source`, and `target` as the decoder reads it.
  * @param {object} weights - Layers `{ data, dims }` of the kinds `encoder`, `decoder` and `cross`.
  * @param {boolean} isCausal - Whether target words see only those before them.
@@ -37,7 +37,7 @@ export function explorerData(title, words, weights, isCausal) {
 }
 
 /**
- * Data for `decoding_steps.html`.
+ * Data for the page of a search.
  * @param {object} model - `piece(id)`, `decode(ids)`, `numHeads`, `keyDim`, `scoreScale`, `off`, `cacheWidth`, `limit` and `offset`.
  * @param {Array} searches - `{ numBeams, steps, result }`: what `beamSearch` yields and returns.
  */
