@@ -31,7 +31,7 @@ RUNTIME_FILES = (
 FRAMES = ("explorer", "decoding_steps")
 FORMATS = {"int8": "int8-weights", "float32": "float32"}
 """Number formats of the exported graphs, by the folder's name."""
-SECONDS = 300
+SECONDS = 120
 """Maximum time to download a package."""
 DATA = "@data@"
 """Placeholder for the data of a page in a frame, see `play_page/frame.js`."""
@@ -61,7 +61,9 @@ def runtime_package(folder=PACKAGES):
             return None
         folder.mkdir(parents=True, exist_ok=True)
         command = [npm, "pack", RUNTIME, "--silent", "--pack-destination", folder]
-        if subprocess.run(command, capture_output=True, timeout=SECONDS).returncode:
+        try:
+            subprocess.run(command, capture_output=True, timeout=SECONDS, check=True)
+        except (OSError, subprocess.SubprocessError):
             return None
     digest = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode("ascii")
     if digest != RUNTIME_DIGEST:

@@ -636,3 +636,13 @@ def test_another_package_is_refused(tmp_path):
 def test_without_npm_there_is_no_package(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert play.runtime_package(tmp_path) is None
+
+
+@pytest.mark.parametrize("script", ["exit 1", "exec sleep 60"])
+def test_without_a_network_there_is_no_package(tmp_path, monkeypatch, script):
+    npm = tmp_path / "npm"  # a double that fails, or never ends
+    npm.write_text(f"#!/bin/sh\n{script}\n")
+    npm.chmod(0o755)
+    monkeypatch.setattr(shutil, "which", lambda name: str(npm))
+    monkeypatch.setattr(play, "SECONDS", 1)
+    assert play.runtime_package(tmp_path / "packages") is None
