@@ -82,7 +82,7 @@ class ConvertedModel:
             batch_size: Number of texts searched together.
             long_text: `"error"`, `"split"` by sentences, or `"cut"`, for too long texts.
             progress: As in `TransformerSeq2SeqLM.translate`.
-            **numbers: Fields of `SearchNumbers`, of which `obstacle` says that CTranslate2 can.
+            **numbers: Fields of `SearchNumbers` for which `obstacle` finds nothing in the way.
 
         Returns:
             List of `Translation`, one for each text.

@@ -61,7 +61,7 @@ class SearchNumbers:
         min_length: Minimum number of wordpieces of a translation. With 0 a model may answer a text
             with nothing, as some do for single words.
         max_length: Maximum number of wordpieces; None for the source's plus `extra_length`.
-        extra_length: Where there is no `max_length`, number of wordpieces that a translation may
+        extra_length: Without a `max_length`, number of wordpieces that a translation may
             have more than its source: 50 to translate (paper 6.1), 300 to parse (6.3).
         constraint: None; a derived class may have one.
 

@@ -7,11 +7,11 @@ from urllib.parse import quote_plus
 import nbformat
 
 from book.links import lead_out
+from book.live import SENTENCE
 from book.sources import ROOT
 
 BADGE = re.compile(r"\[!\[Open in Colab\]\([^)]*\)\]\(([^)]*)\)")
 
-SENTENCE = "The old man bought a red car last week."
 LIVE = {
     "00": ("attention", "look at the attention in a sentence of your own", SENTENCE),
     "01": ("attention", "see the pieces of a sentence of your own", SENTENCE),

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from book.live import SENTENCE, load_model
 from book.sources import ROOT
-from tests.browser import headless_browser
-from tests.play_in_browser import PlayPage, serving
+from tests.browser import headless_browser, serving
+from tests.play_in_browser import PlayPage
 
 BUILT = ROOT / "build/book/html"
 SEARCHED = "It is raining cats and dogs, but we will go for a walk anyway."

@@ -49,7 +49,7 @@ def runtime_package(folder=PACKAGES):
         folder: `pathlib.Path` where the package is kept.
 
     Returns:
-        `pathlib.Path` of the package, or None where there is no npm or it cannot download.
+        `pathlib.Path` of the package, or None if npm is missing or cannot download it.
 
     Raises:
         ValueError: If the package is not the one that is expected.
@@ -146,15 +146,6 @@ def _policy(pages, own=False):
 
 def _filled(template, **values):
     return Template(template.decode("utf-8")).substitute(values).encode()
-
-
-def write_play(folder, model, package):
-    """Writes the page into a new folder; returns its path."""
-    for path, content in play_files(model, package).items():
-        target = Path(folder) / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    return Path(folder)
 
 
 if __name__ == "__main__":

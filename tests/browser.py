@@ -1,9 +1,12 @@
 """A browser to try pages in, and the measure of what can be read in it."""
 
 import contextlib
+import functools
+import http.server
 import json
 import os
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -30,6 +33,33 @@ def headless_browser():
         yield browser
     finally:
         browser.quit()
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves files with the types that browsers want, and writes no log."""
+
+    extensions_map = {  # noqa: RUF012 - the library's name
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+
+    def log_message(self, *arguments):
+        pass
+
+
+@contextlib.contextmanager
+def serving(folder):
+    """Serves a folder on the loopback interface during the block, which gets the address."""
+    handler = functools.partial(_Handler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def requested_urls(browser):

@@ -1,9 +1,5 @@
-"""The page on which the reader types, in a browser, with a server of its own."""
+"""The page on which the reader types, in a browser."""
 
-import contextlib
-import functools
-import http.server
-import threading
 import time
 from urllib.parse import urlencode, urlsplit
 
@@ -28,19 +24,6 @@ const ask = async () => {
 };
 ask().then((answer) => done({ answer }), (error) => done({ error: error.message }));
 """
-
-
-class _Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves files with the types that browsers want, and writes no log."""
-
-    extensions_map = {  # noqa: RUF012 - the library's name
-        **http.server.SimpleHTTPRequestHandler.extensions_map,
-        ".mjs": "text/javascript",
-        ".wasm": "application/wasm",
-    }
-
-    def log_message(self, *arguments):
-        pass
 
 
 class PlayPage:
@@ -118,17 +101,3 @@ class PlayPage:
         return [
             url.geturl() for url in urls if url.scheme.startswith("http") and url.netloc != host
         ]
-
-
-@contextlib.contextmanager
-def serving(folder):
-    """Serves a folder on the loopback interface during the block, which gets the address."""
-    handler = functools.partial(_Handler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()

@@ -34,7 +34,7 @@ class ModelsConfig:
             path: A `pathlib.Path`.
 
         Raises:
-            OSError: If there is no such file.
+            OSError: If the file does not exist.
             ValueError: If it is not a configuration of one model.
         """
         from google.protobuf import text_format

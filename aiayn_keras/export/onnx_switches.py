@@ -95,7 +95,7 @@ class Observation:
     Args:
         author: The `OnnxAuthor` of the graph.
         name: Name of the weights as a result; None if they are not one.
-        head_mask: Tensor `(1, H, 1, 1)`, factors of the weights; None where there are no switches.
+        head_mask: Tensor `(1, H, 1, 1)`, factors of the weights; None if the graph has no switches.
     """
 
     def __init__(self, author, name, head_mask):

@@ -149,7 +149,7 @@ def list_version(folder, version):
         Whether `models.config` did not list it yet.
 
     Raises:
-        FileNotFoundError: If there is no `models.config`.
+        FileNotFoundError: If the kit has no `models.config`.
         ValueError: If there is no such version, and as `write_kit`.
     """
     paths, config = _checked_kit(folder, version)
@@ -172,8 +172,8 @@ def move_label(folder, label, version):
         The number of the version that had the label before.
 
     Raises:
-        FileNotFoundError: If there is no `models.config`.
-        ValueError: If there is no such label or version, and as `write_kit`.
+        FileNotFoundError: If the kit has no `models.config`.
+        ValueError: If the label or the version is unknown, and as `write_kit`.
     """
     _check_label(label)
     paths, config = _checked_kit(folder, version)
@@ -198,8 +198,8 @@ def version_before(folder, label):
         The number of the version that had the label before its last move.
 
     Raises:
-        FileNotFoundError: If there is no `models.config`.
-        ValueError: If there is no such label, the label has not moved since the kit was made, it
+        FileNotFoundError: If the kit has no `models.config`.
+        ValueError: If the label is unknown, has not moved since the kit was made, it
             has gone back already, or its version is gone; and as `write_kit`.
     """
     _check_label(label)
@@ -217,7 +217,7 @@ def read_labels(folder):
     """Reads the labels of a kit: a dictionary from a label to a version's number.
 
     Raises:
-        FileNotFoundError: If there is no `models.config`.
+        FileNotFoundError: If the kit has no `models.config`.
         ValueError: If `models.config` is not what the export writes.
     """
     return _checked_kit(folder)[1].labels
@@ -233,7 +233,7 @@ def memory_needed(folder):
         Bytes: see `aiayn_keras.export.kubernetes.memory_limit`.
 
     Raises:
-        FileNotFoundError: If there is no `models.config`.
+        FileNotFoundError: If the kit has no `models.config`.
         ValueError: As `write_kit`.
     """
     paths, config = _checked_kit(folder)

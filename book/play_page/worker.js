@@ -242,9 +242,6 @@ const requests = {
 
   /** Ends what an older request searches. */
   async cancel() { return null; },
-
-  /** Ids of a text as the encoder reads it, and the text of ids. */
-  async tokenize({ text }) { return spelled(model.source, model.source.encode(text)); },
 };
 
 function needAttention() {

@@ -16,8 +16,8 @@ from aiayn_keras.models import (
     TransformerTokenizer,
 )
 from book import play
-from tests.browser import headless_browser, prefer_scheme, set_width
-from tests.play_in_browser import PlayPage, serving
+from tests.browser import headless_browser, prefer_scheme, serving, set_width
+from tests.play_in_browser import PlayPage
 
 pytest.importorskip("onnx")
 pytest.importorskip("tokenizers")
@@ -58,7 +58,11 @@ def model():
 
 @pytest.fixture(scope="module")
 def folder(package, model, tmp_path_factory):
-    return play.write_play(tmp_path_factory.mktemp("site") / "play", model, package)
+    folder = tmp_path_factory.mktemp("site") / "play"
+    for path, content in play.play_files(model, package).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,11 @@ a whole scrolls sideways or is cut off, or if a picture is not drawn. Needs Chro
 """
 
 import argparse
-import contextlib
-import functools
-import http.server
 import sys
-import threading
 from pathlib import Path
 
 from book.links import html_pages
-from tests.browser import headless_browser, prefer_scheme, requested_urls, set_width
+from tests.browser import headless_browser, prefer_scheme, requested_urls, serving, set_width
 
 BUILT = Path(__file__).parents[2] / "build/book/html"
 WIDTHS = {"wide": 1280, "phone": 390}  # pixels
@@ -47,28 +43,11 @@ return [...document.images].filter(image => image.loading !== "lazy")
 """
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and writes no log."""
-
-    def log_message(self, *arguments):
-        pass
-
-
-@contextlib.contextmanager
-def served(folder):
-    """Serves a folder on this machine in the block, which gets the address."""
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
 def faults_of_page(browser, address, page):
     """List of what is wrong with a page, as texts."""
     requested_urls(browser)
     browser.get_log("browser")
-    browser.get(f"{address}/{page}")
+    browser.get(f"{address}{page}")
     pixels = browser.execute_script(SIDEWAYS)
     faults = [f"scrolls sideways by {pixels} pixels"] if pixels > 0 else []
     faults += [f"cut off: {words}" for words in browser.execute_script(CUT_OFF)]
@@ -95,7 +74,7 @@ def take_pictures(browser, address, folder):
             for scheme in ("light", "dark"):
                 set_width(browser, width)
                 prefer_scheme(browser, scheme)
-                browser.get(f"{address}/{page}")
+                browser.get(f"{address}{page}")
                 browser.save_screenshot(str(folder / f"{name}-{size}-{scheme}.png"))
 
 
@@ -110,7 +89,7 @@ def main(arguments=None):
         parser.error(f"No pages in {options.book}: run `make book` first.")
     faulty = 0
     print("| page | " + " | ".join(WIDTHS) + " |\n|---|" + "---|" * len(WIDTHS))
-    with served(options.book) as address, headless_browser() as browser:
+    with serving(options.book) as address, headless_browser() as browser:
         for page in pages:
             cells = []
             for width in WIDTHS.values():

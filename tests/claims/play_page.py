@@ -7,8 +7,8 @@ language, one a line (of several columns the first is taken):
 
 Opens the built page in headless Chromium. Prints, for 32 and 8 bits, how many of a random sample of
 sentences have other pieces or another translation than `translate` with the package's own search,
-the greatest difference of a log-probability, and the time of a translation; the bytes of the first
-view and of the model; and, given the file `axe.min.js` of the npm package axe-core, what it says of
+the largest difference between log-probabilities, and the time of a translation; the bytes of the
+first view and of the model; and, given the file `axe.min.js` of the npm package axe-core, what it says of
 every view. Exits with 1 if pieces differ, a translation in 32 bits differs, more than two in a
 hundred in 8 bits do, anything was asked of another host, or axe-core finds a violation.
 """
@@ -19,16 +19,15 @@ from pathlib import Path
 
 import click
 
-from book.live import load_model
+from book.live import SENTENCE, load_model
 from book.sources import ROOT
-from tests.browser import headless_browser, prefer_scheme, set_width
-from tests.play_in_browser import PlayPage, serving
+from tests.browser import headless_browser, prefer_scheme, serving, set_width
+from tests.play_in_browser import PlayPage
 
 BUILT = ROOT / "build/book/html"
 FORMATS = {"float32": 0.0, "int8": 0.02}
 """Share of translations that may differ, by the page's model."""
 VIEWS = ("attention", "search", "next", "own", "change", "folder")
-SENTENCE = "The old man bought a red car last week."
 RUN_AXE = """
 const done = arguments[0];
 axe.run(document, { iframes: false })

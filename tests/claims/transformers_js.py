@@ -15,71 +15,47 @@ behind the end of translations that are done; what is there is cut off.) Exits w
 translation in float32, differs, or anything was asked of another host.
 """
 
-import functools
-import http.server
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
 
-from tests.browser import headless_browser, requested_urls, set_width
+from tests.browser import headless_browser, requested_urls, serving, set_width
 
 PAGE = Path(__file__).with_suffix(".html")
 SECONDS = 600
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder with links, with the types that browsers want, and no log."""
-
-    extensions_map = {  # noqa: RUF012 - the library's name
-        **http.server.SimpleHTTPRequestHandler.extensions_map,
-        ".mjs": "text/javascript",
-        ".wasm": "application/wasm",
-    }
-
-    def log_message(self, *args):
-        pass
-
-
 def run_page(folder, name, texts, positions, screenshot=None):
     """Returns the result of the page's function `run`, and the URLs of other hosts."""
-    handler = functools.partial(Handler, directory=folder)
-    with (
-        http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,
-        headless_browser() as browser,
-    ):
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            host = f"127.0.0.1:{server.server_port}"
-            browser.set_script_timeout(SECONDS)
-            set_width(browser, 1000)
-            browser.get(f"http://{host}/page.html")
-            answer = browser.execute_async_script(
-                """
-                const [name, texts, positions, done] = arguments;
-                const begin = () => window.ready
-                    ? window.run(name, texts, positions).then(done, (error) => done(String(error)))
-                    : setTimeout(begin, 50);
-                begin();
-                """,
-                name,
-                texts,
-                positions,
-            )
-            if isinstance(answer, str):
-                raise RuntimeError(f"{answer} {browser.get_log('browser')}")
-            if screenshot is not None:
-                take_screenshot(browser, screenshot)
-            others = {
-                url
-                for url in requested_urls(browser)
-                if urlsplit(url).scheme.startswith("http") and urlsplit(url).netloc != host
-            }
-        finally:
-            server.shutdown()
+    with serving(folder) as address, headless_browser() as browser:
+        host = urlsplit(address).netloc
+        browser.set_script_timeout(SECONDS)
+        set_width(browser, 1000)
+        browser.get(f"http://{host}/page.html")
+        answer = browser.execute_async_script(
+            """
+            const [name, texts, positions, done] = arguments;
+            const begin = () => window.ready
+                ? window.run(name, texts, positions).then(done, (error) => done(String(error)))
+                : setTimeout(begin, 50);
+            begin();
+            """,
+            name,
+            texts,
+            positions,
+        )
+        if isinstance(answer, str):
+            raise RuntimeError(f"{answer} {browser.get_log('browser')}")
+        if screenshot is not None:
+            take_screenshot(browser, screenshot)
+        others = {
+            url
+            for url in requested_urls(browser)
+            if urlsplit(url).scheme.startswith("http") and urlsplit(url).netloc != host
+        }
     return answer, sorted(others)
 
 

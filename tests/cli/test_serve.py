@@ -28,6 +28,28 @@ def translate(port):
         connection.close()
 
 
+def serve_once(name, folder, *options):
+    """Serves a folder until it has translated a text.
+
+    Returns:
+        The first two lines of standard output, the rest of it, standard error, and the exit code.
+    """
+    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(folder), *options]
+    with subprocess.Popen(
+        [*command, "--port", "0"],
+        env=fresh_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        lines = [process.stdout.readline(), process.stdout.readline()]
+        (port,) = re.findall(rf"^{name}: http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)$", lines[0])
+        assert translate(int(port)) == MÄDCHEN
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    return lines, rest, errors, process.returncode
+
+
 @pytest.mark.parametrize(
     ("folder", "options", "name", "deploy"),
     [
@@ -42,24 +64,11 @@ def translate(port):
     ids=["a model folder", "a kit"],
 )
 def test_it_is_served_until_it_is_interrupted(folder, options, name, deploy):
-    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(folder), *options]
-    environment = fresh_environment()
-    with subprocess.Popen(
-        [*command, "--port", "0"],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        lines = [process.stdout.readline(), process.stdout.readline()]
-        (port,) = re.findall(rf"^{name}: http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)$", lines[0])
-        assert translate(int(port)) == MÄDCHEN
-        process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=60)
+    lines, rest, errors, code = serve_once(name, folder, *options)
     assert lines[1] == f"For exploring, not for production. To deploy: {deploy}\n"
     assert rest == ""
     assert errors == f"Loading {folder} ...\n"
-    assert process.returncode == 0
+    assert code == 0
 
 
 def test_a_port_that_is_taken_is_said_before_anything_is_loaded():
@@ -87,19 +96,7 @@ def test_an_engine_that_cannot_search_is_refused_before_there_is_a_page():
 
 def test_the_engine_is_said():
     pytest.importorskip("ctranslate2")
-    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(FOLDER), "--port", "0"]
-    with subprocess.Popen(
-        command,
-        env=fresh_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        lines = [process.stdout.readline(), process.stdout.readline()]
-        (port,) = re.findall(r"http://127\.0\.0\.1:(\d+)/", lines[0])
-        assert translate(int(port)) == MÄDCHEN
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+    _, _, errors, _ = serve_once(FOLDER.name, FOLDER)
     engine = "ctranslate2 searches; --engine keras would use our own search."
     assert errors == f"Loading {FOLDER} ...\n{engine}\n"
 

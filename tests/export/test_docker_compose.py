@@ -30,7 +30,7 @@ def mebibytes(limit):
 def compose_config(path):
     """What Docker Compose reads in a file; the test is skipped where it is missing."""
     if shutil.which("docker-compose") is None:
-        pytest.skip("there is no docker-compose")
+        pytest.skip("docker-compose is not installed")
     command = ["docker-compose", "--file", str(path), "config"]
     return subprocess.run(command, capture_output=True, text=True)
 

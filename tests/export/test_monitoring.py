@@ -26,7 +26,7 @@ NAME = "en.de"
 
 def promtool(*arguments):
     if shutil.which("promtool") is None:
-        pytest.skip("there is no promtool (Debian's package prometheus)")
+        pytest.skip("promtool is not installed (Debian's package prometheus)")
     command = ["promtool", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr

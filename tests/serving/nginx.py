@@ -17,7 +17,7 @@ def running_nginx(kit, rest_port, folder):
     """Runs nginx in `folder`; gives its port. Its certificate is `certificate.pem` there."""
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/bin")
     if program is None or shutil.which("openssl") is None:
-        pytest.skip("there is no nginx (Debian's package nginx-light)")
+        pytest.skip("nginx is not installed (Debian's package nginx-light)")
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]

@@ -21,7 +21,7 @@ def read_request(body):
         body: Bytes. Those that are not UTF-8 come through in strings, as in the server.
 
     Raises:
-        ValueError: For what is no object, with the server's words where they do not name a byte.
+        ValueError: If it is not an object, in the server's own words unless they name a byte.
     """
     text = body.decode("utf-8", "surrogateescape")
     if not text.strip():
