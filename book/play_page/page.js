@@ -71,7 +71,6 @@ function setFormat(format) {
 }
 
 async function open(files) {
-  clearTimeout(timer); // a translation that waits would load the site's model once more
   problem(null);
   say("Opening your model …");
   const before = { loading, isOwnModel: state.isOwnModel };

@@ -4,6 +4,7 @@ import base64
 import json
 import shutil
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -292,7 +293,15 @@ def test_a_folder_that_is_chosen_while_weights_change_is_the_model_that_answers(
     path.write_text(json.dumps(config), encoding="utf-8")
     page.open(text=SENTENCE, view="folder")
     page.wait(lambda: page.text_of("status").startswith("Log-probability"))
-    page.browser.execute_script("document.querySelector('[value=float32]').click()")
+    link = urlencode({"text": SENTENCE, "model": "float32", "view": "folder"})
+    page.browser.execute_script(  # asks for other weights while the folder is being opened
+        """
+        const [folder, link] = arguments;
+        folder.addEventListener("change", () => { location.hash = link; });
+        """,
+        page.find("folder"),
+        link,
+    )
     page.find("folder").send_keys(str(folder))
     page.wait(lambda: "the model reads 6 at most" in page.text_of("problem"))
     assert "texts of up to 6 pieces" in page.text_of("own-model-facts")

@@ -8,9 +8,9 @@ language, one a line (of several columns the first is taken):
 Opens the built page in headless Chromium. Prints, for 32 and 8 bits, how many of a random sample of
 sentences have other pieces or another translation than `translate` with the package's own search,
 the largest difference between log-probabilities, and the time of a translation; the bytes of the
-first view and of the model; and, given the file `axe.min.js` of the npm package axe-core, what it says of
-every view. Exits with 1 if pieces differ, a translation in 32 bits differs, more than two in a
-hundred in 8 bits do, anything was asked of another host, or axe-core finds a violation.
+first view and of the model; and, given the file `axe.min.js` of the npm package axe-core, what it
+says of every view. Exits with 1 if pieces differ, a translation in 32 bits differs, more than two
+in a hundred in 8 bits do, anything was asked of another host, or axe-core finds a violation.
 """
 
 import random
