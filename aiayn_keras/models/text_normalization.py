@@ -71,12 +71,12 @@ def set_normalization(proto, normalization):
     model = sentencepiece_model_pb2.ModelProto()
     model.ParseFromString(proto)
     model.normalizer_spec.name = normalization
-    model.normalizer_spec.precompiled_charsmap = compiled_rules(normalization)
+    model.normalizer_spec.precompiled_charsmap = _compiled_rules(normalization)
     return model.SerializeToString()
 
 
 @functools.cache
-def compiled_rules(normalization):
+def _compiled_rules(normalization):
     """Returns a normalization's rules as bytes, in SentencePiece's own format."""
     if normalization not in OWN_NORMALIZATIONS:
         return _compile(normalization_rule_name=normalization)
@@ -91,7 +91,7 @@ def normalizer(normalization):
     """Returns a function that rewrites a string and trims and joins its spaces."""
     model = sentencepiece_model_pb2.ModelProto()
     model.ParseFromString(_train())
-    model.normalizer_spec.precompiled_charsmap = compiled_rules(normalization)
+    model.normalizer_spec.precompiled_charsmap = _compiled_rules(normalization)
     model.normalizer_spec.add_dummy_prefix = False
     model.normalizer_spec.escape_whitespaces = False
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
@@ -141,7 +141,7 @@ def _as_line(rule):
 
 def _clean_rules():
     """Rules by the string that they rewrite: `nmt_nfkc` with typing and pasting in mind."""
-    rules = _read_compiled(compiled_rules("nmt_nfkc"))
+    rules = _read_compiled(_compiled_rules("nmt_nfkc"))
     rules |= dict.fromkeys(map(chr, _INVISIBLE), "") | dict.fromkeys(_SPACES, " ")
     rules |= dict.fromkeys(_DOUBLE_QUOTES, '"') | dict.fromkeys(_SINGLE_QUOTES, "'")
     rules |= dict.fromkeys(_DASHES, "-")

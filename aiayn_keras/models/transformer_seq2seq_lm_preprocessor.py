@@ -75,7 +75,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         )
 
     def call(self, x, y=None, sample_weight=None, **lengths):
-        x = as_pair(x, y)
+        x = _as_pair(x, y)
         inputs, y, token_weights = super().call(x, **lengths)
         if self._has_target_tokenizer():
             targets, y, token_weights = self._of_targets()(x, **lengths)
@@ -138,7 +138,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         return config
 
 
-def as_pair(x, y):
+def _as_pair(x, y):
     """Returns the dictionary of two texts, of which `x` may be all or the sources alone.
 
     Raises:

@@ -189,7 +189,7 @@ def _checked_url(url):
     if parts.scheme not in ("http", "https") or not parts.host or not is_plain or parts.port == 0:
         raise ValueError(
             "`url` must begin with http:// or https:// and name a host, without ? or #, and with a "
-            f"port from 1 to 65535 if any. Received: url={without_password(url)!r:.200}."
+            f"port from 1 to 65535 if any. Received: url={_without_password(url)!r:.200}."
         )
     if parts.auth is None:
         return url, {}
@@ -198,7 +198,7 @@ def _checked_url(url):
     return parts._replace(auth=None).url, {"Authorization": f"Basic {credentials.decode()}"}
 
 
-def without_password(url):
+def _without_password(url):
     """Returns a URL in which `***` replaces user and password, if it has any.
 
     Args:

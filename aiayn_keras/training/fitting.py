@@ -134,7 +134,7 @@ def _measure_start(run, start, checkpoints):
     """Does what was left to do for the checkpoint that the training goes on from."""
     if start.is_measured:
         checkpoints.complete()
-    elif start.loss is not None and is_due(start.updates, run.recipe.training):
+    elif start.loss is not None and _is_due(start.updates, run.recipe.training):
         checkpoints.set_model(run.model)
         val_loss = run.model.evaluate(
             _validation_data(run),
@@ -159,7 +159,7 @@ def _fit_periods(run, start, checkpoints, position, stop):
         "moving average of the weights" if uses_ema else "weights of this update",
     )
     callbacks = [position, stop, SeedDropout(run, position), Speed(tokens_per_batch)]
-    if start.loss is not None and not is_due(start.updates, training):
+    if start.loss is not None and not _is_due(start.updates, training):
         callbacks.append(ContinueLoss(start.loss))
     callbacks += [checkpoints, *_callbacks(run, progress)]
     with contextlib.closing(progress):
@@ -213,7 +213,7 @@ def periods(start, updates, checkpoint_every):
     ]
 
 
-def is_due(updates, training):
+def _is_due(updates, training):
     """Tells whether an update of a `TrainingSection` ends in a checkpoint."""
     return updates % training.checkpoint_every == 0 or updates == training.updates
 

@@ -68,7 +68,7 @@ class TrainingText:
         text = self._augmented(copied=0.0, names=0.0, variants=1)
         sides = (lambda: iter(text.sources)), (lambda: iter(text.targets))
         tokenizer = train_tokenizer(self._recipe.tokenizer, sides, len(text))
-        report_changed_targets(self._text, tokenizer, self._recipe.tokenizer)
+        _report_changed_targets(self._text, tokenizer, self._recipe.tokenizer)
         return tokenizer
 
     def copies_without_letters(self):
@@ -161,8 +161,8 @@ def read_corpus(recipe):
     else:
         if not section.shards:
             train, bad = read_training_files(section)
-        validation = read_files(section, section.validation)
-        test = read_files(section, section.test or section.validation)
+        validation = _read_files(section, section.validation)
+        test = _read_files(section, section.test or section.validation)
     if section.shards:
         return RecipeCorpus(TrainingShards(recipe), validation, test)
     _check_trees_stay_whole(recipe)
@@ -201,7 +201,7 @@ def read_training_files(section):
         CorpusError: If there are bad lines that must not be left out, or no other lines.
     """
     if section.tree_leaves is not None:
-        return read_files(section, section.train), []
+        return _read_files(section, section.train), []
     read = read_pairs_and_bad_lines(*section.train)
     if section.bad_lines == "error":
         read.refuse_bad_lines(
@@ -218,7 +218,7 @@ def read_training_files(section):
     return read.text, read.bad
 
 
-def read_files(section, paths):
+def _read_files(section, paths):
     """Reads files that a `CorpusSection` names, text or trees, as a `ParallelText`."""
     if section.tree_leaves is None:
         return read_parallel(*paths)
@@ -309,7 +309,7 @@ def train_tokenizer(section, sides, num_pairs):
     )
 
 
-def report_changed_targets(text, tokenizer, section):
+def _report_changed_targets(text, tokenizer, section):
     """Logs how many targets of a `ParallelText` a tokenizer cannot write as they are.
 
     Args:
