@@ -199,12 +199,23 @@ def while_loop(cond, body, loop_vars, is_small=False):
         loop_vars: Tuple of nested tensors.
         is_small: Whether the tensors are small; they then keep their shapes.
     """
+    if keras.config.backend() == "torch":  # without conversions, so a counter stays one of Python
+        while cond(*loop_vars):
+            loop_vars = body(*loop_vars)
+        return loop_vars
     if keras.config.backend() != "tensorflow" or not is_small:
         return ops.while_loop(cond, body, loop_vars)
     body = _keep_shapes(body)
     dtypes = {keras.backend.standardize_dtype(x.dtype) for x in tree.flatten(loop_vars)}
     with contextlib.nullcontext() if dtypes & {"bfloat16", "float16"} else _whole():
         return ops.while_loop(cond, body, loop_vars)
+
+
+def loop_counter(start):
+    """A counter for `while_loop`: an int32 scalar, or a Python integer where Python loops."""
+    if keras.config.backend() == "torch":
+        return start
+    return ops.convert_to_tensor(start, dtype="int32")
 
 
 def cond_without_lowering(pred, true_fn, false_fn):

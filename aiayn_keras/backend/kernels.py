@@ -6,6 +6,13 @@ import keras
 import numpy as np
 from keras import ops
 
+if keras.config.backend() == "torch":
+    from aiayn_keras.backend import torch_ops
+
+    lean_ops = torch_ops.lean_ops
+else:  # A compiled step costs what its operations cost.
+    lean_ops = ops
+
 _BFLOAT16_PRODUCTS = "auto_mixed_precision_onednn_bfloat16"
 """Name of TensorFlow's option."""
 
@@ -100,7 +107,7 @@ def float32_matmul(x, kernel):
     Returns:
         Float32 tensor `(N, D_out)`.
     """
-    x = ops.cast(x, kernel.dtype)
+    x = lean_ops.cast(x, kernel.dtype)
     if _reads_transposed(kernel):
         kernel = ops.transpose(kernel)  # TensorFlow fuses both into one product
     if keras.config.backend() == "jax":
@@ -108,7 +115,7 @@ def float32_matmul(x, kernel):
 
         # On CPUs XLA has no fast product that rounds to half precision.
         return jnp.matmul(x, kernel, preferred_element_type="float32")
-    return ops.cast(ops.matmul(x, kernel), "float32")
+    return lean_ops.cast(lean_ops.matmul(x, kernel), "float32")
 
 
 def _matmul_transposed(x, y):
@@ -120,7 +127,7 @@ def _matmul_transposed(x, y):
         import tensorflow as tf
 
         return tf.matmul(x, y, transpose_b=True)
-    return ops.matmul(x, ops.swapaxes(y, -1, -2))
+    return lean_ops.matmul(x, lean_ops.swapaxes(y, -1, -2))
 
 
 def float32_matmul_transposed(x, y):
@@ -136,6 +143,22 @@ def float32_matmul_transposed(x, y):
     return ops.cast(_matmul_transposed(x, y), "float32")
 
 
+def layer_norm(x, gamma, beta, epsilon):
+    """Layer normalization of the last axis, float32, in the operations that are fused or one.
+
+    Args:
+        x: Float32 tensor `(N, D)`.
+        gamma: Float32 tensor `(D,)`.
+        beta: Float32 tensor `(D,)`.
+        epsilon: Float, added to the variance.
+    """
+    if keras.config.backend() == "torch":
+        return torch_ops.layer_norm(x, gamma, beta, epsilon)
+    centered = x - ops.mean(x, axis=-1, keepdims=True)
+    variance = ops.mean(ops.square(centered), axis=-1, keepdims=True)
+    return centered * (ops.rsqrt(variance + epsilon) * gamma) + beta
+
+
 def swap_heads(x):
     """Swaps the axes of hypotheses and heads: float tensor `(B, M, N, K)` to `(B, N, M, K)`."""
     if keras.config.backend() == "tensorflow":
@@ -144,7 +167,7 @@ def swap_heads(x):
         # oneDNN costs 50 µs per float transpose; integers bypass it.
         integer = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
         return tf.bitcast(tf.transpose(tf.bitcast(x, integer), (0, 2, 1, 3)), x.dtype)
-    return ops.transpose(x, (0, 2, 1, 3))
+    return lean_ops.transpose(x, (0, 2, 1, 3))
 
 
 def take(x, indices, axis=0):
@@ -159,7 +182,7 @@ def take(x, indices, axis=0):
         import tensorflow as tf
 
         return tf.gather(x, indices, axis=axis)
-    return ops.take(x, indices, axis=axis)
+    return lean_ops.take(x, indices, axis=axis)
 
 
 def take_in_rows(x, indices):
@@ -168,6 +191,8 @@ def take_in_rows(x, indices):
         import tensorflow as tf
 
         return tf.gather(x, indices, batch_dims=1)
+    if keras.config.backend() == "torch":
+        return torch_ops.take_in_rows(x, indices)
     if x.ndim == 2:
         return ops.take_along_axis(x, indices, axis=1)
     flat = ops.reshape(x, (-1, *x.shape[2:]))  # --> (N·M, ...)
@@ -177,7 +202,7 @@ def take_in_rows(x, indices):
 
 
 def initial_length(length, token_ids):
-    """The length of an empty cache: 0 if it grows by concatenation, otherwise `length`.
+    """The length of an empty cache: 0 if it grows, otherwise `length`.
 
     Args:
         length: Number of positions that the cache must hold in the end.
@@ -186,23 +211,22 @@ def initial_length(length, token_ids):
     if keras.config.backend() == "tensorflow":
         # Known only when the graph runs, so that shapes may change.
         return ops.min(token_ids) * 0
-    return length
+    return 0 if keras.config.backend() == "torch" else length
 
 
 def append_position(cached, new, index):
     """Appends the slots of position `index` to axis 2, in the backend's fastest way.
 
-    TensorFlow grows the cache, JAX updates one of fixed size, PyTorch writes in place and reads
-    the part written so far.
+    TensorFlow grows the cache, JAX updates one of fixed size, PyTorch writes in place, reads the
+    part written so far, and makes room for more as it is needed.
 
     Returns:
         Two tensors: the cache to keep, and the part to attend to.
     """
-    return {
-        "tensorflow": _append_by_growing,
-        "jax": _append_by_update,
-        "torch": _append_in_place,
-    }[keras.config.backend()](cached, new, index)
+    if keras.config.backend() == "torch":
+        return torch_ops.append_in_place(cached, new, index)
+    append = {"tensorflow": _append_by_growing, "jax": _append_by_update}
+    return append[keras.config.backend()](cached, new, index)
 
 
 def _append_by_growing(cached, new, index):
@@ -215,12 +239,6 @@ def _append_by_update(cached, new, index):
     start[2] = index * new.shape[2]
     cached = ops.slice_update(cached, start, new)
     return cached, cached
-
-
-def _append_in_place(cached, new, index):
-    end = (int(index) + 1) * new.shape[2]
-    cached[:, :, end - new.shape[2] : end] = new
-    return cached, cached[:, :, :end]
 
 
 def cast_preprocessed(x, dtype):

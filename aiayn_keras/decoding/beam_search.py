@@ -7,15 +7,17 @@ what a step hands to the next one.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from keras import ops, tree
+from keras import tree
 
 from aiayn_keras.backend import (
     cond_without_lowering,
+    loop_counter,
     shapes_may_change,
     take,
     take_in_rows,
     while_loop,
 )
+from aiayn_keras.backend import lean_ops as ops
 from aiayn_keras.decoding.candidates import NEVER, TokenLimits
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras_light.search_numbers import length_penalty
@@ -323,7 +325,7 @@ def _initial_state(sentences, options, cache, rule_state):
     zero = ops.zeros_like(prompt[:, 0, :1], dtype="float32")  # (B, 1)
     nothing = zero + ops.full((num_finished,), NEVER, dtype="float32")
     return BeamState(
-        index=ops.convert_to_tensor(1, dtype="int32"),
+        index=loop_counter(1),
         live_ids=prompt + ops.zeros((num_beams, 1), dtype=prompt.dtype),
         live_log_probs=zero + ops.where(ops.equal(ops.arange(num_beams), 0), 0.0, NEVER),
         finished_ids=no_ids,

@@ -14,9 +14,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from keras import ops, tree
+from keras import tree
 
 from aiayn_keras.backend import append_position, initial_length, take, take_in_rows
+from aiayn_keras.backend import lean_ops as ops
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder, own_parts
 from aiayn_keras.layers import attention_weights, decoder_layer, scaled_dot_product_attention
 

@@ -2,8 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from keras import ops
-
+from aiayn_keras.backend import lean_ops as ops
 from aiayn_keras.backend import take, take_in_rows
 
 NEVER = float("-inf")

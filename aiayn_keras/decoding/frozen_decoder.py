@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from aiayn_keras.backend import float32_matmul, pack_kernel, swap_heads, take
+from aiayn_keras.backend import float32_matmul, layer_norm, lean_ops, pack_kernel, swap_heads, take
 
 _PACKAGES = ("aiayn_keras", "keras", "keras_hub")
 """Those whose layers are known here."""
@@ -29,16 +29,14 @@ class _FrozenDense(NamedTuple):
 
 
 class _FrozenLayerNorm(NamedTuple):
-    """A layer normalization in float32, in the operations that TensorFlow makes one of."""
+    """A layer normalization in float32."""
 
     gamma: Any
     beta: Any
     epsilon: float
 
     def __call__(self, x):
-        centered = x - ops.mean(x, axis=-1, keepdims=True)
-        variance = ops.mean(ops.square(centered), axis=-1, keepdims=True)
-        return centered * (ops.rsqrt(variance + self.epsilon) * self.gamma) + self.beta
+        return layer_norm(x, self.gamma, self.beta, self.epsilon)
 
 
 class _FrozenAddNorm(NamedTuple):
@@ -91,7 +89,7 @@ class _FrozenAttention(NamedTuple):
         """Queries and keys `(B, H, W, K)` and values `(B, H, W, K_v)` of rows `(B·W, D)`."""
         x, H = self.input(x), self.num_heads
         if self.key_dim == self.value_dim:  # one transposition for all three
-            return ops.split(self._split(x, num_beams, self.key_dim), 3, axis=1)
+            return lean_ops.split(self._split(x, num_beams, self.key_dim), 3, axis=1)
         keys_end = 2 * H * self.key_dim
         value = self._split(x[:, keys_end:], num_beams, self.value_dim)
         x = self._split(x[:, :keys_end], num_beams, self.key_dim)
@@ -99,11 +97,11 @@ class _FrozenAttention(NamedTuple):
 
     def project_output(self, x):
         """Joins the heads' outputs `(B, H, W, K_v)` and projects them to rows `(B·W, D)`."""
-        return self.output(ops.reshape(swap_heads(x), (-1, self.num_heads * self.value_dim)))
+        return self.output(lean_ops.reshape(swap_heads(x), (-1, self.num_heads * self.value_dim)))
 
     def _split(self, x, num_beams, head_dim):
-        x = ops.cast(x, self.dtype)
-        return swap_heads(ops.reshape(x, (-1, num_beams, x.shape[-1] // head_dim, head_dim)))
+        x = lean_ops.cast(x, self.dtype)
+        return swap_heads(lean_ops.reshape(x, (-1, num_beams, x.shape[-1] // head_dim, head_dim)))
 
 
 class _FrozenBlock(NamedTuple):
@@ -137,9 +135,9 @@ class FrozenDecoder(NamedTuple):
     def embed(self, token_ids, index):
         """Float32 rows `(B·W, D)` of tokens `(B, W)` at position `index` (paper 3.4, 3.5)."""
         hidden_dim = self.embeddings.shape[-1]
-        x = ops.reshape(take(self.embeddings, token_ids), (-1, hidden_dim))
+        x = lean_ops.reshape(take(self.embeddings, token_ids), (-1, hidden_dim))
         position = take(self.positions, index)
-        return ops.cast(x, "float32") * hidden_dim**0.5 + ops.cast(position, "float32")
+        return lean_ops.cast(x, "float32") * hidden_dim**0.5 + lean_ops.cast(position, "float32")
 
 
 def own_parts(backbone):

@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from aiayn_keras.backend import float32_matmul_transposed, project_together
+from aiayn_keras.backend import float32_matmul_transposed, lean_ops, project_together
 from aiayn_keras.layers.add_norm import Dropout
 from aiayn_keras.layers.masks import check_attention_mask, check_padding_mask, join_masks
 from aiayn_keras_light.checks import check_integer
@@ -34,13 +34,13 @@ def attention_weights(query, key, mask=None):
         Float32 tensor `(B, H, T, S)` whose rows sum to one.
     """
     key_dim = query.shape[-1]
-    query = ops.multiply(query, ops.cast(1.0 / math.sqrt(key_dim), query.dtype))
+    query = lean_ops.multiply(query, lean_ops.cast(1.0 / math.sqrt(key_dim), query.dtype))
     scores = float32_matmul_transposed(query, key)  # (B, H, T, S)
     if mask is not None:
-        scores = ops.where(mask, scores, MASKED_SCORE)
+        scores = lean_ops.where(mask, scores, MASKED_SCORE)
     if scores.shape[-1] == 1:  # Keras warns of a softmax over one score.
-        return ops.ones_like(scores)
-    return ops.softmax(scores, axis=-1)
+        return lean_ops.ones_like(scores)
+    return lean_ops.softmax(scores, axis=-1)
 
 
 def scaled_dot_product_attention(query, key, value, mask=None, dropout=None):
@@ -59,7 +59,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, dropout=None):
     weights = attention_weights(query, key, mask)
     if dropout is not None:
         weights = dropout(weights)
-    return ops.matmul(ops.cast(weights, value.dtype), value)
+    return lean_ops.matmul(lean_ops.cast(weights, value.dtype), value)
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
