@@ -7,7 +7,7 @@ load its models. The command `aiayn-keras` is the package `aiayn_keras_cli`.
 """
 
 from aiayn_keras import convert, data, export, layers
-from aiayn_keras.decoding.beam_sampler import BeamSampler
+from aiayn_keras.decoding.beam_sampler import BeamSampler, search_tokens
 from aiayn_keras.layers import (
     AddNorm,
     DecoderBlock,
@@ -47,4 +47,5 @@ __all__ = [
     "layers",
     "pack_token_ids",
     "paper_adam",
+    "search_tokens",
 ]

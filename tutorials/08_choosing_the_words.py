@@ -331,14 +331,8 @@ for W in (1, 2, 3):
 # ## The package's search on the same tables
 #
 # The package's search asks any function for the logits of the next piece, given the pieces so far.
-# Ours looks them up in the table. With `min_length=0` a sentence may be empty, as in our own
-# search.
-
-# %%
-from aiayn_keras.decoding.beam_search import SearchInputs
-from aiayn_keras.decoding.beam_search import beam_search as package_beam_search
-from aiayn_keras.decoding.cached_decoding import ForeignCache
-from aiayn_keras.decoding.search_options import SearchOptions
+# Ours looks them up in the table, and keeps nothing from step to step (`cache`, notebook 09). With
+# `min_length=0` a sentence may be empty, as in our own search.
 
 
 # %%
@@ -347,11 +341,9 @@ def package_search(W, alpha, max_words=4, table=log_table):
         last = keras.ops.take(token_ids, index - 1, axis=1)
         return keras.ops.take(table, last, axis=0), None, cache
 
-    prompt = np.array([[START] + [PAD] * (max_words + 1)], "int32")  # (B, L), B = 1
-    options = SearchOptions(W, alpha, num_return_sequences=W, min_length=0)
-    nothing = ForeignCache({})  # a table has nothing to keep between steps (notebook 09)
-    start = (next_token, nothing, prompt, prompt == START, options, END)
-    ids, scores = package_beam_search(SearchInputs(*start, forbidden_token_ids=(PAD, START)))
+    options = {"num_beams": W, "length_penalty": alpha, "num_return_sequences": W}
+    limits = {"min_length": 0, "max_length": max_words, "forbidden_token_ids": (PAD, START)}
+    ids, scores = ak.search_tokens(next_token, [START], END, **options, **limits)
     return np.array(ids)[0], np.array(scores)[0]
 
 

@@ -1,4 +1,7 @@
-"""`generate`: prompts extended by a KerasHub sampler, and beam search as such a sampler."""
+"""Beam search with step functions of others: as a sampler of KerasHub, and for `search_tokens`.
+
+`generate_tokens` extends prompts by any such sampler.
+"""
 
 import functools
 
@@ -77,26 +80,12 @@ class BeamSampler(keras_hub.samplers.Sampler):
             mask = ops.broadcast_to(ops.arange(ops.shape(prompt)[1]) < index, ops.shape(prompt))
         step = next
         if not isinstance(cache, (DecoderCache, LayersCache)):
-            step, cache = self._with_foreign_cache(next, cache)
+            _refuse_coverage(self.options)
+            step, cache = _with_rows(next, cache, self.options.num_beams)
         inputs = SearchInputs(step, cache, prompt, mask, self.options, stop_token_ids[0])
         token_ids, _ = beam_search(inputs)
         # A prompt that leaves no room for an end is not a hypothesis, and stays as it is.
         return ops.where(ops.cast(mask, "bool"), prompt, token_ids[:, 0])
-
-    def _with_foreign_cache(self, next, cache):
-        """Another model's step function and rows as `beam_search` takes them."""
-        if self.options.coverage_penalty:
-            raise ValueError(
-                "`coverage_penalty` must be 0 in a model that does not tell its attention. "
-                f"Received: coverage_penalty={self.options.coverage_penalty}."
-            )
-
-        def next_token(token_ids, cache, index):
-            logits, hidden_states, rows = next(token_ids, cache.rows, index)
-            return logits, hidden_states, ForeignCache(rows)
-
-        repeat = functools.partial(ops.repeat, repeats=self.options.num_beams, axis=0)
-        return next_token, ForeignCache(tree.map_structure(repeat, cache))
 
     def get_config(self):
         return {
@@ -106,6 +95,77 @@ class BeamSampler(keras_hub.samplers.Sampler):
             "no_repeat_ngram_size": self.options.no_repeat_ngram_size,
             "length_penalty_offset": self.options.length_penalty_offset,
         }
+
+
+def search_tokens(
+    next_token, start_token_ids, end_token_id, cache=(), forbidden_token_ids=(), **options
+):
+    """Finds the best sequences of tokens by any step function: a table, or a model of one's own.
+
+    `BeamSampler` gives KerasHub's models the best sequence; this gives all, with their scores.
+
+    Args:
+        next_token: Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), anything,
+            cache)`: the distribution of the token at `index`, given those before it. Rows that
+            follow each other are the W hypotheses of a sequence.
+        start_token_ids: Integers `(B,)`, the first token of every sequence.
+        end_token_id: The token that ends a sequence.
+        cache: What `next_token` keeps from step to step: nested tensors whose first axis is B; they
+            are repeated for the W hypotheses.
+        forbidden_token_ids: Tokens that are never chosen, such as padding.
+        **options: Those of `SearchOptions`; `max_length` is needed.
+
+    Returns:
+        Integer tensor `(B, N, max_length + 2)` with start and end, best first, 0 behind the end,
+        and float32 log-probabilities `(B, N)` in nats of all that follows the start.
+
+    Raises:
+        ValueError: As `SearchOptions`; without a `max_length`; for a `coverage_penalty`, since the
+            attention is not known.
+
+    Example:
+        >>> log_probs = keras.ops.log([[0.01, 0.59, 0.4], [0.01, 0.29, 0.7], [0.98, 0.01, 0.01]])
+        >>> def next_token(token_ids, cache, index):
+        ...     last = keras.ops.take(token_ids, index - 1, axis=1)
+        ...     return keras.ops.take(log_probs, last, axis=0), None, cache
+        >>> ids, scores = search_tokens(next_token, [1], end_token_id=2, max_length=3, num_beams=2)
+        >>> keras.ops.convert_to_numpy(ids).tolist()
+        [[[1, 1, 2, 0, 0]]]
+    """
+    options = SearchOptions(**options)
+    if options.max_length is None:
+        raise ValueError("`search_tokens` needs a `max_length`, the most tokens of a sequence.")
+    _refuse_coverage(options)
+    start = ops.expand_dims(ops.convert_to_tensor(start_token_ids, dtype="int32"), axis=1)
+    is_start = ops.equal(ops.arange(options.max_length + 2), 0)
+    prompt = ops.where(is_start, start, 0)
+    mask = ops.broadcast_to(is_start, ops.shape(prompt))
+    step, cache = _with_rows(next_token, cache, options.num_beams)
+    forbidden = tuple(forbidden_token_ids)
+    return beam_search(
+        SearchInputs(
+            step, cache, prompt, mask, options, end_token_id, forbidden_token_ids=forbidden
+        )
+    )
+
+
+def _refuse_coverage(options):
+    if options.coverage_penalty:
+        raise ValueError(
+            "`coverage_penalty` must be 0 in a model that does not tell its attention. "
+            f"Received: coverage_penalty={options.coverage_penalty}."
+        )
+
+
+def _with_rows(next, rows, num_beams):
+    """A step function and its cache as `beam_search` takes them, rows repeated for every beam."""
+
+    def next_token(token_ids, cache, index):
+        logits, hidden_states, rows = next(token_ids, cache.rows, index)
+        return logits, hidden_states, ForeignCache(rows)
+
+    repeat = functools.partial(ops.repeat, repeats=num_beams, axis=0)
+    return next_token, ForeignCache(tree.map_structure(repeat, rows))
 
 
 def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):

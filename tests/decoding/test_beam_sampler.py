@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.decoding.beam_sampler import BeamSampler
+from aiayn_keras.decoding.beam_sampler import BeamSampler, search_tokens
 from tests.decoding.random_model import END, START, RandomModel, beams
 from tests.helpers import B, assert_close
 
@@ -84,3 +84,36 @@ def test_config_round_trip():
     sampler = keras.saving.deserialize_keras_object(serialized)
     assert isinstance(sampler, BeamSampler)
     assert sampler.get_config() == config
+
+
+def test_any_step_function_is_searched():
+    model = RandomModel(seed=11)
+    options = {"num_beams": 3, "num_return_sequences": 2, "length_penalty": 0.6}
+    expected = model.search(beams(**options), length=9)
+    cache = {"state": ops.convert_to_tensor(model.initial)}
+    found = search_tokens(
+        model.next_of_rows, [START] * B, END, cache, max_length=7, min_length=0, **options
+    )
+    for received, wanted in zip(found, expected, strict=True):
+        assert_close(received, wanted)
+
+
+def test_forbidden_tokens_are_never_chosen():
+    model = RandomModel(seed=11)
+    cache = {"state": ops.convert_to_tensor(model.initial)}
+    arguments = model.next_of_rows, [START] * B, END, cache
+    ids, _ = search_tokens(*arguments, max_length=7)
+    often = np.bincount(ops.convert_to_numpy(ids)[:, 0, 1:-1].ravel())
+    often[[0, END]] = 0
+    token = int(np.argmax(often))
+    ids, _ = search_tokens(*arguments, max_length=7, forbidden_token_ids=[token])
+    assert token not in ops.convert_to_numpy(ids)[:, :, 1:]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({}, "`max_length`"), ({"max_length": 5, "coverage_penalty": 0.2}, "`coverage_penalty`")],
+)
+def test_a_search_without_what_it_needs_is_refused(options, reason):
+    with pytest.raises(ValueError, match=reason):
+        search_tokens(RandomModel(seed=11).next_of_rows, [START], END, **options)

@@ -34,9 +34,7 @@ from itertools import pairwise, product
 import keras
 import numpy as np
 
-from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
-from aiayn_keras.decoding.cached_decoding import ForeignCache
-from aiayn_keras.decoding.search_options import SearchOptions
+import aiayn_keras as ak
 
 # %% [markdown]
 # From the lesson: the table, and the package's search in it.
@@ -70,10 +68,9 @@ def next_token(token_ids, cache, index):
 
 
 def search(W, alpha, max_words=4):
-    prompt = np.array([[START] + [PAD] * (max_words + 1)], "int32")
-    options = SearchOptions(W, alpha, num_return_sequences=W, min_length=0)
-    start = (next_token, ForeignCache({}), prompt, prompt == START, options, END)
-    ids, scores = beam_search(SearchInputs(*start, forbidden_token_ids=(PAD, START)))
+    options = {"num_beams": W, "length_penalty": alpha, "num_return_sequences": W}
+    limits = {"min_length": 0, "max_length": max_words, "forbidden_token_ids": (PAD, START)}
+    ids, scores = ak.search_tokens(next_token, [START], END, **options, **limits)
     return np.array(ids)[0], np.array(scores)[0]
 
 
