@@ -32,8 +32,8 @@ def test_bytes_come_in_base64(ask, model):
 def test_versions_are_listed(ask):
     states = ask("GET", "").json()["model_version_status"]
     assert [(state["version"], state["state"]) for state in states] == [
-        ("1", "AVAILABLE"),
         ("2", "AVAILABLE"),
+        ("1", "AVAILABLE"),
     ]
 
 

@@ -1,6 +1,6 @@
-"""JSON of the server's REST API as its own code reads it, with its errors, for the stand-in.
+"""The server's JSON: requests as its own code reads them, with its errors, and its answers.
 
-The real server parses with RapidJSON: the first of two equal names counts, and what follows the
+TensorFlow Serving parses with RapidJSON: the first of two equal names counts, and what follows the
 value is not read. Where it says at which byte it failed, this says something else.
 """
 
@@ -173,3 +173,30 @@ def pretty(value, indent=""):
     if isinstance(value, list):
         return "[" + ", ".join(pretty(each, indent) for each in value) + "]"
     return json.dumps(value, ensure_ascii=False)
+
+
+def answer_of(outputs, has_rows):
+    """The answer to a request, for `json.dumps`.
+
+    Args:
+        outputs: Dictionary from an output's name to an array with the same number of rows.
+        has_rows: Whether the request had rows (`"instances"`).
+
+    Returns:
+        Dictionary with `"predictions"`, a dictionary for each row, or `"outputs"`. Numbers have
+        nine digits, as many as tell float32 numbers apart.
+    """
+    plain = {name: _plain(value) for name, value in outputs.items()}
+    if not has_rows:
+        return {"outputs": plain}
+    rows = zip(*plain.values(), strict=True)
+    return {"predictions": [dict(zip(plain, row, strict=True)) for row in rows]}
+
+
+def _plain(value):
+    """Nested lists of the numbers or texts of an array."""
+    if isinstance(value, np.ndarray):
+        return [_plain(each) for each in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    return float(f"{value:.9g}") if isinstance(value, np.floating) else int(value)
