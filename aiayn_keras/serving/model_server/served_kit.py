@@ -114,6 +114,19 @@ class ServedKit:
                 raise RuntimeError(f"Version {number} of {self.kit} cannot be loaded: {error}")
         self._poller.start()
 
+    def reload(self):
+        """Reads `models.config` and takes it over, unless it breaks a rule: see `problem`."""
+        try:
+            config = read_models_config(self.kit)
+            problem = self._refusal(config)
+            if not problem:
+                self._apply(config)
+        except (OSError, ValueError) as error:
+            problem = str(error)
+        if problem and problem != self.problem:
+            LOG.warning("models.config is not used: %s", problem)
+        self.problem = problem
+
     def close(self):
         """Ends reading and loading. A version that is being loaded may go on for a while."""
         self._is_over.set()
@@ -191,16 +204,7 @@ class ServedKit:
 
     def _poll(self):
         while not self._is_over.wait(self._poll_seconds):
-            try:
-                config = read_models_config(self.kit)
-                problem = self._refusal(config)
-                if not problem:
-                    self._apply(config)
-            except (OSError, ValueError) as error:
-                problem = str(error)
-            if problem and problem != self.problem:
-                LOG.warning("models.config is not used: %s", problem)
-            self.problem = problem
+            self.reload()
 
     def _refusal(self, config):
         """Why a configuration is not taken over, or ""."""
