@@ -109,10 +109,10 @@ def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **optio
         with open_server(Application(translator, facts, port), listener) as server:
             url = f"http://127.0.0.1:{port}/"
             click.echo(f"{facts.name}: {url} (Ctrl-C ends it)")
-            click.echo(f"For exploring, not for production. To deploy: {facts.deploy}")
             if version is not None:
                 kit = shlex.quote(str(_kit_of(folder, version)))
                 click.echo(f"For programs (REST, gRPC): aiayn-keras serve {kit} --api")
+            click.echo(f"For exploring, not for production. To deploy: {facts.deploy}")
             if open_browser:
                 click.launch(url)
             server.run()

@@ -105,7 +105,7 @@ def _service_classes():
             _check_names({*request.inputs}, {*specs})
             inputs = {name: _array(name, value) for name, value in request.inputs.items()}
             wanted = list(request.output_filter)
-            known = {*version.signature_defs[signature].outputs}
+            known = {*version.signature_defs[signature].outputs} if wanted else set()
             if unknown := [name for name in wanted if name not in known]:
                 raise invalid(
                     f"output tensor alias not found in signature: {unknown[0]} Outputs expected to "

@@ -57,6 +57,7 @@ class ModelServer:
         self._metrics = kit.metrics
         self._batching, self._request_seconds = batching, request_seconds
         self._batcher = self._alone = self._rest = self._grpc = None
+        self._is_closed = False
         if batching is not None:
             self._batcher = Batcher(batching, self._observe_wait)
         else:
@@ -149,6 +150,9 @@ class ModelServer:
         Returns:
             Whether all were answered, so that no thread computes any more.
         """
+        if self._is_closed:
+            return True
+        self._is_closed = True
         end = time.monotonic() + seconds
         is_done = True
         stopping = self._grpc.stop(seconds) if self._grpc is not None else None
