@@ -105,6 +105,8 @@ class RestApplication:
                 raise invalid(f'Serving signature name: "{signature}" not found in signature def')
             dtypes = {name: each.dtype.name for name, each in specs.items()}
             has_rows, inputs = inputs_of(request, dtypes)
+        except RecursionError:
+            raise invalid("The lists of the request are nested too deep") from None
         except ValueError as error:
             raise invalid(str(error)) from error
         return answer_of(self._server.predict(version, signature, inputs), has_rows)

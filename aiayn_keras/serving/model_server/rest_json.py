@@ -30,6 +30,8 @@ def read_request(body):
     try:
         value, _ = decoder.raw_decode(text.lstrip())
         encoded(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        raise ValueError("JSON Parse error: lists or objects are nested too deep") from None
     except (json.JSONDecodeError, UnicodeEncodeError) as error:
         raise ValueError(f"JSON Parse error: {error}") from error
     if not isinstance(value, dict):
@@ -115,6 +117,11 @@ def _columns(request, dtypes):
                 f"Failed to process element: {number} key: {name} of 'instances' list. Error: "
                 f"INVALID_ARGUMENT: JSON object: does not have named input: {name}"
             )
+        if has_names and row.keys() != dtypes.keys():
+            raise ValueError(
+                f"Failed to process element: {number} of 'instances' list. JSON object: "
+                f"{pretty(row)} keys must be equal to: {','.join(dtypes)}"
+            )
     if not has_names:
         return rows
     return {name: [row[name] for row in rows] for name in rows[0]}
@@ -156,7 +163,7 @@ def _element(value, dtype):
             return base64.b64decode(value["b64"], validate=True)
         except (binascii.Error, TypeError, ValueError):
             raise ValueError("Unable to base64 decode") from None
-    if dtype == "int32" and type(value) is int:
+    if dtype == "int32" and type(value) is int and -(1 << 31) <= value < 1 << 31:
         return value
     kind = str(value) if isinstance(value, bool) else _TYPES[type(value)]
     # RapidJSON writes nothing for a number that JSON does not have.

@@ -30,9 +30,9 @@ def reserve_port(host, port, option):
         OSError: If the port is in use, the user may not open it, or the host is not this machine.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # `localhost` is both, and clients take its IPv4 address.
+        family, kind, protocol, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
     except (OSError, UnicodeError) as error:
         message = f"--host {host!r:.100} is not an address of this machine: {error}."
         raise OSError(message) from error

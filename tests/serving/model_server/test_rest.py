@@ -5,14 +5,14 @@ import json
 import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
 import pytest
 import urllib3
 
 from aiayn_keras.serving.model_server import BatchingParameters, reserve_port
-from aiayn_keras.serving.model_server.rest_json import answer_of
+from aiayn_keras.serving.model_server.rest_json import answer_of, inputs_of
 from tests.export.test_monitoring import METRICS
 from tests.serving.echo_version import EchoVersion
 from tests.serving.model_server.conftest import write_config
@@ -75,6 +75,33 @@ def test_paths_are_read_as_the_server_reads_them(start_server, ask, method, path
         assert error in answer.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("[" * 100_000, "nested too deep"),
+        ('{"inputs": ' + 500 * "[" + '"a"' + 500 * "]" + "}", ""),
+        ('{"instances": [{"text": "a"}, {}]}', "element: 1 of 'instances' list. JSON object: {} k"),
+        ('{"instances": [{}]}', "element: 0 of 'instances' list"),
+        ('{"instances": [{"text": "a"}, {"text": "b", "x": 1}]}', "have named input: x"),
+        ('{"inputs": {"text": [' + "9" * 5_000 + "]}}", ""),
+        ('{"inputs": {"text": [{"b64": 5}]}}', "Unable to base64 decode"),
+        ('{"inputs": {"b64": "ü"}}', "Unable to base64 decode"),
+        ('{"inputs": null}', "Type: Null is not of expected type: string"),
+        ('{"inputs": [[], ["a"]]}', "Encountered list at unexpected size: 1"),
+    ],
+)
+def test_odd_requests_are_wrong_requests(start_server, ask, body, error):
+    answer = ask(start_server(), "POST", PREDICT, body.encode())
+    assert answer.status == 400
+    assert error in answer.json()["error"]
+
+
+def test_token_ids_that_no_int32_holds_are_refused():
+    request = {"inputs": {"token_ids": [[1 << 31]]}}
+    with pytest.raises(ValueError, match="2147483648 Type: Number is not of expected type: int32"):
+        inputs_of(request, {"token_ids": "int32"})
+
+
 def test_the_states_of_failed_versions_have_their_errors(echo_kit, start_server, ask):
     write_config(echo_kit, [1, 2], stable=1)
     server = start_server({"broken": {2}, "retry_seconds": 3_600})
@@ -107,21 +134,16 @@ def gate():
 
 
 def test_a_full_queue_is_answered_with_503(start_server, ask, gate):
-    limits = BatchingParameters(2, 0, 1, 1)
-    server = start_server({"load": Gated}, batching=limits)
-    with ThreadPoolExecutor(2) as pool:
+    server = start_server({"load": Gated}, batching=BatchingParameters(2, 0, 1, 1))
+    with ThreadPoolExecutor(4) as pool:
         running = pool.submit(ask, server, "POST", PREDICT, BODY)
         assert Gated.arrived.acquire(timeout=60)
-        waiting = pool.submit(ask, server, "POST", PREDICT, BODY)
-        end = time.monotonic() + 60
-        while (full := ask(server, "POST", PREDICT, BODY)).status != 503:
-            assert time.monotonic() < end
+        others = [pool.submit(ask, server, "POST", PREDICT, BODY) for _ in range(3)]
+        refused = next(as_completed(others)).result()  # one waits, for which there is a place
+        assert refused.status == 503
+        assert "queue to which this task was submitted is full" in refused.json()["error"]
         gate.set()
-        assert (
-            "batch scheduling queue to which this task was submitted is full"
-            in full.json()["error"]
-        )
-        assert {running.result().status, waiting.result().status} == {200}
+        assert sorted(each.result().status for each in (running, *others)) == [200, 200, 503, 503]
 
 
 @pytest.mark.parametrize("batching", [None, BatchingParameters(2, 0, 8, 1)])
