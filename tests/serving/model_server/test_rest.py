@@ -1,6 +1,7 @@
 """What the recorded pairs do not show of REST: packed bodies, odd paths, limits, metrics, time."""
 
 import gzip
+import itertools
 import json
 import socket
 import threading
@@ -139,9 +140,10 @@ def test_a_full_queue_is_answered_with_503(start_server, ask, gate):
         running = pool.submit(ask, server, "POST", PREDICT, BODY)
         assert Gated.arrived.acquire(timeout=60)
         others = [pool.submit(ask, server, "POST", PREDICT, BODY) for _ in range(3)]
-        refused = next(as_completed(others)).result()  # one waits, for which there is a place
-        assert refused.status == 503
-        assert "queue to which this task was submitted is full" in refused.json()["error"]
+        # There is a place for one of them.
+        for refused in itertools.islice(as_completed(others), 2):
+            message = refused.result().json()["error"]
+            assert "queue to which this task was submitted is full" in message
         gate.set()
         assert sorted(each.result().status for each in (running, *others)) == [200, 200, 503, 503]
 
