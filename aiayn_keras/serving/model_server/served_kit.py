@@ -265,13 +265,13 @@ class ServedKit:
             try:
                 loaded = self._loaded(number, model_path)
             except Exception as error:  # whatever a broken version brings about
-                entry.has_failed = True
                 self._note(entry, LOADING, one_line(str(error), MAX_ERROR) or type(error).__name__)
                 LOG.warning("Version %d cannot be loaded: %s", number, entry.error)
                 continue
             LOG.info("Version %d is available, after %.1f s.", number, time.monotonic() - begin)
             entry.loaded = loaded
             self._note(entry, AVAILABLE, "")
+            del loaded  # an unloaded version must not stay in memory
             self._unload_unwanted()
             return
         self._note(entry, END, entry.error)
@@ -293,6 +293,7 @@ class ServedKit:
     def _note(self, entry, state, error):
         with self._changed:
             entry.state, entry.error = state, error
+            entry.has_failed |= bool(error)
             self._changed.notify_all()
 
     def _unload_unwanted(self):
