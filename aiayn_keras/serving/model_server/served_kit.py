@@ -109,9 +109,10 @@ class ServedKit:
                 f"{self.kit} has no version that its models.config names: {listed}."
             )
         with self._changed:
-            while any(e.state != AVAILABLE and not e.has_failed for e in self._entries.values()):
+            entries = self._entries.values()
+            while any(e.state in (START, LOADING) and not e.has_failed for e in entries):
                 self._changed.wait()
-            if not any(entry.state == AVAILABLE for entry in self._entries.values()):
+            if not any(entry.state == AVAILABLE for entry in entries):
                 errors = {number: entry.error for number, entry in self._entries.items()}
                 number, error = max(errors.items())
                 raise RuntimeError(f"Version {number} of {self.kit} cannot be loaded: {error}")
