@@ -211,7 +211,7 @@ class ServedKit:
             self.reload()
 
     def _refusal(self, config):
-        """Why a configuration is not taken over, or ""."""
+        """Gives the reason why a configuration is not taken over; "" if it is."""
         if config.name != self.name:
             return f"it names the model {config.name}, and the server runs {self.name}."
         with self._changed:
