@@ -1,4 +1,4 @@
-"""`aiayn-keras serve`: a model in a local web page."""
+"""`aiayn-keras serve`: a model in a local web page, or a kit over REST and gRPC."""
 
 import shlex
 
@@ -14,16 +14,48 @@ from aiayn_keras_cli.options import (
     search_options,
 )
 from aiayn_keras_cli.running import quiet_start
+from aiayn_keras_cli.serve_api import GRPC_PORT, REST_PORT, serve_api
+
+_PAGE_PORT = 8000
+_API_OPTIONS = {"host": "--host", "grpc_port": "--grpc-port", "poll": "--poll"}
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=LocalPath())
 @click.option(
+    "--api",
+    is_flag=True,
+    help="Serve a kit to programs, over the REST and gRPC of TensorFlow Serving, in place of the "
+    "page.",
+)
+@click.option(
     "--port",
     type=click.IntRange(min=0, max=65535),
-    default=8000,
+    help=f"Port of the page, or of REST with --api; 0 for any free port. Default: {_PAGE_PORT}, or "
+    f"{REST_PORT} with --api.",
+)
+@click.option(
+    "--grpc-port",
+    type=click.IntRange(min=0, max=65535),
+    default=GRPC_PORT,
     show_default=True,
-    help="Port on this machine; other machines cannot reach it. 0 for any free port.",
+    help="Port of gRPC with --api; 0 for any free port.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address of this machine that answers with --api. 0.0.0.0 is every one, for everybody who "
+    "reaches them: there is neither TLS nor a password. The page is for this machine alone.",
+)
+@click.option(
+    "--poll",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.05, max=86_400),
+    default=5.0,
+    show_default=True,
+    help="Time between two readings of the kit's models.config with --api; with the kit's flags, "
+    "TensorFlow Serving reads it every 60 seconds.",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the web browser.")
 @click.option(
@@ -34,15 +66,29 @@ from aiayn_keras_cli.running import quiet_start
 )
 @ENGINE
 @search_options("num_return_sequences")
-def serve(folder, port, open_browser, trust, **options):
-    """Show a model in a local web page.
+def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **options):
+    """Show a model in a local web page, or serve a kit to programs.
 
     DIR is a model folder or a serving kit. The page translates as you type, and shows alternative
     translations and the model's attention. It is for exploring a model on this machine, not for
     production: `aiayn-keras export saved-model` writes a kit for TensorFlow Serving.
 
+    With --api, DIR is a serving kit, and there is no page: programs ask for translations, at the
+    paths of TensorFlow Serving, with its errors, labels, batches and metrics. So they move to
+    TensorFlow Serving unchanged. It is for trying and for small loads.
+
     A serving kit is a program. One that may do more than translate is refused without --trust.
     """
+    if api:
+        if open_browser:
+            raise click.UsageError("--open is for the page, and --api has none.")
+        _refuse_search_options(options)
+        serve_api(folder, host, REST_PORT if port is None else port, grpc_port, poll, trust)
+        return
+    for name, option in _API_OPTIONS.items():
+        if is_given(name):
+            raise click.UsageError(f"{option} needs --api.")
+    port = _PAGE_PORT if port is None else port
     with quiet_start():
         from aiayn_keras.serving.local_page import Application, find_version, listen, open_server
 
@@ -51,10 +97,8 @@ def serve(folder, port, open_browser, trust, **options):
         _require_model_folder(folder)
         if trust:
             raise click.UsageError("--trust is for a serving kit; a model folder is not a program.")
-    elif any(map(is_given, options)):
-        raise click.UsageError(
-            "A serving kit's engine and search options were fixed when it was exported: omit them."
-        )
+    else:
+        _refuse_search_options(options)
     with listen(port) as listener:
         port = listener.getsockname()[1]
         click.echo(f"Loading {folder} ...", err=True)
@@ -65,10 +109,25 @@ def serve(folder, port, open_browser, trust, **options):
         with open_server(Application(translator, facts, port), listener) as server:
             url = f"http://127.0.0.1:{port}/"
             click.echo(f"{facts.name}: {url} (Ctrl-C ends it)")
+            if version is not None:
+                kit = shlex.quote(str(_kit_of(folder, version)))
+                click.echo(f"For programs (REST, gRPC): aiayn-keras serve {kit} --api")
             click.echo(f"For exploring, not for production. To deploy: {facts.deploy}")
             if open_browser:
                 click.launch(url)
             server.run()
+
+
+def _refuse_search_options(options):
+    if any(map(is_given, options)):
+        raise click.UsageError(
+            "A serving kit's engine and search options were fixed when it was exported: omit them."
+        )
+
+
+def _kit_of(folder, version):
+    """The folder of the kit to which a version belongs, one of which was asked for."""
+    return folder if folder != version else version.resolve().parent
 
 
 def _require_model_folder(folder):
@@ -109,7 +168,7 @@ def _open_kit(folder, version, trust):
         from aiayn_keras.serving.local_page import KitTranslator, PageFacts
 
         translator = KitTranslator(version, trust)
-    kit = folder if folder != version else version.resolve().parent
+    kit = _kit_of(folder, version)
     # The export writes the recipe's corpus like this: `name demo, train_size 60000`.
     data = translator.notes.card.get("data", "")
     corpus = dict(part.split(" ", 1) for part in data.split(", ") if " " in part)

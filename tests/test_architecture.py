@@ -28,6 +28,7 @@ def may_use_tensorflow(path):
         "convert/child_readers.py",
         "serving/grpc_client.py",
         "serving/local_page/kit_translator.py",
+        "serving/model_server",
     )
     path, library = PurePosixPath(path), PurePosixPath("aiayn_keras")
     return any(path.is_relative_to(library / each) for each in (*folders, *files))

@@ -164,16 +164,14 @@ SECTIONS = {page.relative_to(ROOT).as_posix(): sections_of(page) for page in PAG
 
 @pytest.fixture(scope="module")
 def address_of():
-    """Function that puts the address of a test double of the server into a text that needs one."""
+    """Function that puts the address of the tests' server into a text that needs one."""
     from tests.serving.loopback_server import LoopbackServer
 
     with contextlib.ExitStack() as stack:
 
         @functools.cache
         def start(kit):
-            server = stack.enter_context(LoopbackServer(kit))
-            server.model.warm_up()
-            return server
+            return stack.enter_context(LoopbackServer(kit, warm_up=True))
 
         def address_of(text):
             kits = [path.parent for path in SAVED_MODELS.glob("*/models.config")]

@@ -6,10 +6,9 @@ Run from the repository's root, where `aiayn_keras` is installed with its extras
 
 Writes `load.md`, `load.json` and `load.png`. Every system runs in its own process, in turn for
 each point, and translates the same sentences with beam 4 and no length penalty: through REST and
-gRPC from the loopback server of the tests (a stand-in for TensorFlow Serving, which makes no
-batches), and through gRPC with batches of requests made by TensorFlow's `BatchFunction`; by
-calling the SavedModel, `model.translate`, and CTranslate2 in process. Clients are threads, each
-with one request under way. `--kit` serves existing kits, such as an earlier one and a new one.
+gRPC from the server of `aiayn-keras serve --api`, with and without batches of requests; by calling
+the SavedModel, `model.translate`, and CTranslate2 in process. Clients are threads, each with one
+request under way. `--kit` serves existing kits, such as an earlier one and a new one.
 """
 
 import contextlib

@@ -110,10 +110,10 @@ def load_ctranslate2(task):
     return build_translator(task, inter_threads=os.cpu_count(), intra_threads=1).translate
 
 
-def load_rest(task):
+def load_rest(task, batching=False):
     from aiayn_keras.serving import RestClient
 
-    server = _start_server(task)
+    server = _start_server(task, batching)
     return RestClient(f"http://127.0.0.1:{server['rest']}", server["name"]).translate
 
 
@@ -128,36 +128,39 @@ def load_batching(task):
     return load_grpc(task, batching=True)
 
 
+def load_rest_batching(task):
+    return load_rest(task, batching=True)
+
+
 LOADERS = {
     "REST": load_rest,
+    "REST, batching": load_rest_batching,
     "gRPC": load_grpc,
     "batching": load_batching,
     "SavedModel": load_saved_model,
     "translate": load_translate,
     "CTranslate2": load_ctranslate2,
 }
-SERVED = ("REST", "gRPC", "batching", "SavedModel")
+SERVED = ("REST", "REST, batching", "gRPC", "batching", "SavedModel")
 """Systems that run a kit."""
 _SERVERS = []  # that end with this process
 
 
 class LoadedServer:
-    """The loopback server of the tests, kept in its own process."""
+    """The server of `aiayn-keras serve --api`, kept in its own process."""
 
     def __init__(self, kit, batching):
-        from tests.serving.loopback_server import LoopbackServer
+        from aiayn_keras.serving.model_server import ModelServer, ServedKit, read_batching_config
 
         use_one_core_per_batch()  # as the kit's flags say
-        self.server = LoopbackServer(kit)
-        if batching:
-            from benchmarks.speed.batching_front import BatchingFront
-
-            self.server.model = BatchingFront(self.server.model, kit)
+        served = ServedKit(kit)
+        served.start()
+        self.server = ModelServer(served, read_batching_config(kit) if batching else None)
 
     def address(self):
         """Ports, and the name of the model."""
         server = self.server
-        return {"rest": server.rest_port, "grpc": server.grpc_port, "name": server.model.name}
+        return {"rest": server.rest_port, "grpc": server.grpc_port, "name": server.kit.name}
 
 
 def _start_server(task, batching=False):

@@ -32,7 +32,7 @@ def serve_once(name, folder, *options):
     """Serves a folder until it has translated a text.
 
     Returns:
-        The first two lines of standard output, the rest of it, standard error, and the exit code.
+        The first lines of standard output, its end, standard error, and the exit code.
     """
     command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(folder), *options]
     with subprocess.Popen(
@@ -42,7 +42,10 @@ def serve_once(name, folder, *options):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        lines = [process.stdout.readline(), process.stdout.readline()]
+        lines = []
+        while not lines or not lines[-1].startswith("For exploring"):
+            lines.append(process.stdout.readline())
+            assert lines[-1], process.communicate()
         (port,) = re.findall(rf"^{name}: http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)$", lines[0])
         assert translate(int(port)) == MÄDCHEN
         process.send_signal(signal.SIGINT)
@@ -65,7 +68,8 @@ def serve_once(name, folder, *options):
 )
 def test_it_is_served_until_it_is_interrupted(folder, options, name, deploy):
     lines, rest, errors, code = serve_once(name, folder, *options)
-    assert lines[1] == f"For exploring, not for production. To deploy: {deploy}\n"
+    api = [f"For programs (REST, gRPC): aiayn-keras serve {KIT} --api\n"] if folder == KIT else []
+    assert lines[1:] == [*api, f"For exploring, not for production. To deploy: {deploy}\n"]
     assert rest == ""
     assert errors == f"Loading {folder} ...\n"
     assert code == 0

@@ -1,8 +1,7 @@
-"""The load benchmark counts correctly, and the stand-in server serves many clients."""
+"""The load benchmark counts correctly, and the model server serves many clients."""
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -67,35 +66,6 @@ def test_eight_clients_get_their_own_answers(server, kind):
     measured = measure(translate, texts, batch_size=4, num_clients=8, seconds=0.5)
     assert len(measured["latencies"]) >= 8
     client.close()
-
-
-@pytest.mark.slow
-def test_requests_in_batches_get_their_own_answers(kit, server):
-    from benchmarks.speed.batching_front import BatchingFront
-
-    texts = ["Half past three.", "She knows that.", "The old bus.", "Ja.", "", "Good."]
-
-    def ask(model, text):
-        inputs = {"text": [text]}
-        _, outputs = model.predict("small", None, None, "serving_default", inputs)
-        return outputs["translation"][0]
-
-    front = BatchingFront(server.model, kit)
-    expected = [ask(server.model, text) for text in texts]
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        answers = list(pool.map(lambda text: ask(front, text), 4 * texts))
-    assert answers == 4 * expected
-
-
-def test_the_front_makes_batches_as_configured_in_the_kit(kit):
-    from benchmarks.speed.batching_front import read_config
-
-    assert read_config((kit / "batching.config").read_text("utf-8")) == {
-        "max_batch_size": 64,
-        "batch_timeout_micros": 2000,
-        "max_enqueued_batches": 64,
-        "allowed_batch_sizes": [1, 2, 4, 8, 16, 32, 64],
-    }
 
 
 def test_each_kit_is_measured_with_each_system_that_serves_one(tmp_path):

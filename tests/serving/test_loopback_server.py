@@ -1,6 +1,7 @@
-"""The test double speaks the real server's REST API."""
+"""The model server speaks the real server's REST API, with a real model."""
 
 import base64
+import sys
 
 import pytest
 import urllib3
@@ -32,8 +33,8 @@ def test_bytes_come_in_base64(ask, model):
 def test_versions_are_listed(ask):
     states = ask("GET", "").json()["model_version_status"]
     assert [(state["version"], state["state"]) for state in states] == [
-        ("1", "AVAILABLE"),
         ("2", "AVAILABLE"),
+        ("1", "AVAILABLE"),
     ]
 
 
@@ -51,3 +52,29 @@ def test_bad_requests_have_an_error(ask, path, body, status):
     response = ask("POST", path, body=body)
     assert response.status == status
     assert response.json()["error"]
+
+
+def test_an_error_of_the_graph_is_given_without_what_tensorflow_adds(ask):
+    body = {"signature_name": "generate_ids", "inputs": {"token_ids": [[99_999]]}}
+    response = ask("POST", ":predict", json=body)
+    error = response.json()["error"]
+    assert (response.status, "99999" in error) == (400, True)
+    assert "Graph execution error" not in error
+    assert "[Op:" not in error
+
+
+@pytest.mark.parametrize("signature", ["serving_default", "translate_nbest", "align"])
+def test_an_empty_list_is_refused_with_a_reason_of_its_own(ask, signature):
+    body = {"signature_name": signature, "inputs": {"text": []}}
+    response = ask("POST", ":predict", json=body)
+    assert response.status == 400
+    assert "TensorFlow Serving never answers such a request" in response.json()["error"]
+
+
+def test_without_the_messages_of_its_requests_a_version_warms_up_with_a_text(server, monkeypatch):
+    _, version = server.kit.find("small")
+    asked = []
+    monkeypatch.setattr(version, "run", lambda signature, inputs: asked.append(signature))
+    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
+    version.warm_up()
+    assert sorted(asked) == ["align", "serving_default", "translate_document", "translate_nbest"]

@@ -13,7 +13,7 @@ import urllib3
 from aiayn_keras.serving import RequestRefusedError, RestClient, ServerUnavailableError
 from tests.serving.nginx import PASSWORD, USER, running_nginx
 
-grpc = pytest.importorskip("grpc")
+pytest.importorskip("grpc")
 pytest.importorskip("tensorflow_serving")
 
 TEXTS = ["The girl is happy.", 'Tick a box, [] or [ ]: "[]" \\ {"text": []}.']
@@ -169,14 +169,14 @@ def test_nothing_but_the_model_is_behind_it(ask, server, method, path, status):
 
 
 def test_one_client_cannot_take_all_threads(ask, server, monkeypatch):
-    from tests.serving.loopback_server import RefusedError
+    from aiayn_keras.serving.model_server import RefusedError
 
     arrived, gate = threading.Semaphore(0), threading.Event()
 
     def hold(*_):
         arrived.release()
         gate.wait()
-        raise RefusedError(grpc.StatusCode.INTERNAL, "held, then refused on purpose")
+        raise RefusedError("INTERNAL", "held, then refused on purpose")
 
     monkeypatch.setattr(server, "predict", hold)
     body = json.dumps({"inputs": {"text": ["One."]}})

@@ -1,6 +1,6 @@
-"""JSON of the server's REST API as its own code reads it, with its errors, for the stand-in.
+"""The server's JSON: requests as its own code reads them, with its errors, and its answers.
 
-The real server parses with RapidJSON: the first of two equal names counts, and what follows the
+TensorFlow Serving parses with RapidJSON: the first of two equal names counts, and what follows the
 value is not read. Where it says at which byte it failed, this says something else.
 """
 
@@ -30,6 +30,8 @@ def read_request(body):
     try:
         value, _ = decoder.raw_decode(text.lstrip())
         encoded(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        raise ValueError("JSON Parse error: lists or objects are nested too deep") from None
     except (json.JSONDecodeError, UnicodeEncodeError) as error:
         raise ValueError(f"JSON Parse error: {error}") from error
     if not isinstance(value, dict):
@@ -115,6 +117,11 @@ def _columns(request, dtypes):
                 f"Failed to process element: {number} key: {name} of 'instances' list. Error: "
                 f"INVALID_ARGUMENT: JSON object: does not have named input: {name}"
             )
+        if has_names and row.keys() != dtypes.keys():
+            raise ValueError(
+                f"Failed to process element: {number} of 'instances' list. JSON object: "
+                f"{pretty(row)} keys must be equal to: {','.join(dtypes)}"
+            )
     if not has_names:
         return rows
     return {name: [row[name] for row in rows] for name in rows[0]}
@@ -156,7 +163,7 @@ def _element(value, dtype):
             return base64.b64decode(value["b64"], validate=True)
         except (binascii.Error, TypeError, ValueError):
             raise ValueError("Unable to base64 decode") from None
-    if dtype == "int32" and type(value) is int:
+    if dtype == "int32" and type(value) is int and -(1 << 31) <= value < 1 << 31:
         return value
     kind = str(value) if isinstance(value, bool) else _TYPES[type(value)]
     # RapidJSON writes nothing for a number that JSON does not have.
@@ -173,3 +180,30 @@ def pretty(value, indent=""):
     if isinstance(value, list):
         return "[" + ", ".join(pretty(each, indent) for each in value) + "]"
     return json.dumps(value, ensure_ascii=False)
+
+
+def answer_of(outputs, has_rows):
+    """The answer to a request, for `json.dumps`.
+
+    Args:
+        outputs: Dictionary from an output's name to an array with the same number of rows.
+        has_rows: Whether the request had rows (`"instances"`).
+
+    Returns:
+        Dictionary with `"predictions"`, a dictionary for each row, or `"outputs"`. Numbers have
+        nine digits, as many as tell float32 numbers apart.
+    """
+    plain = {name: _plain(value) for name, value in outputs.items()}
+    if not has_rows:
+        return {"outputs": plain}
+    rows = zip(*plain.values(), strict=True)
+    return {"predictions": [dict(zip(plain, row, strict=True)) for row in rows]}
+
+
+def _plain(value):
+    """Nested lists of the numbers or texts of an array."""
+    if isinstance(value, np.ndarray):
+        return [_plain(each) for each in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    return float(f"{value:.9g}") if isinstance(value, np.floating) else int(value)

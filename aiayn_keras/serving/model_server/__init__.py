@@ -1,0 +1,24 @@
+"""A kit served as TensorFlow Serving serves it, without Docker, for trying and for small loads."""
+
+from aiayn_keras.serving.model_server.configuration import (
+    BatchingParameters,
+    read_batching_config,
+)
+from aiayn_keras.serving.model_server.grpc_services import missing_package
+from aiayn_keras.serving.model_server.refusals import RefusedError
+from aiayn_keras.serving.model_server.rest_server import reserve_port
+from aiayn_keras.serving.model_server.served_kit import POLL_SECONDS, ServedKit
+from aiayn_keras.serving.model_server.served_version import ServedVersion
+from aiayn_keras.serving.model_server.server import ModelServer
+
+__all__ = [
+    "POLL_SECONDS",
+    "BatchingParameters",
+    "ModelServer",
+    "RefusedError",
+    "ServedKit",
+    "ServedVersion",
+    "missing_package",
+    "read_batching_config",
+    "reserve_port",
+]

@@ -1,0 +1,31 @@
+"""A refused request and its codes, in a file of its own because every other file here raises it."""
+
+HTTP_STATUS = {
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "NOT_FOUND": 404,
+    "RESOURCE_EXHAUSTED": 429,
+    "INTERNAL": 500,
+    "UNIMPLEMENTED": 501,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}
+"""Status of HTTP for each name of a gRPC status code, as in TensorFlow Serving."""
+
+
+class RefusedError(Exception):
+    """A request that is answered with an error.
+
+    Args:
+        code: A key of `HTTP_STATUS`.
+        message: Text for the client: TensorFlow Serving's words, where it refuses the same.
+    """
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+def invalid(message):
+    """Makes the `RefusedError` for a wrong request."""
+    return RefusedError("INVALID_ARGUMENT", message)
