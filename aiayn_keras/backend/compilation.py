@@ -248,6 +248,42 @@ def _whole():
     return tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR")
 
 
+class _OneThread:
+    """Counts the calls that need PyTorch to use one thread, so that the last one resets it."""
+
+    def __init__(self):
+        self._lock, self._num_calls, self._num_threads = threading.Lock(), 0, None
+
+    def __enter__(self):
+        import torch
+
+        with self._lock:
+            if not self._num_calls:
+                self._num_threads = torch.get_num_threads()
+                torch.set_num_threads(1)
+            self._num_calls += 1
+
+    def __exit__(self, *_):
+        import torch
+
+        with self._lock:
+            self._num_calls -= 1
+            if not self._num_calls:
+                torch.set_num_threads(self._num_threads)
+
+
+_one_thread = _OneThread()
+
+
+def for_small_operations():
+    """A context for operations of microseconds, in which PyTorch computes each in one thread.
+
+    Its threads wait for each other by spinning. Where another program needs a core, that takes
+    milliseconds for every operation, and a sentence ten times as long.
+    """
+    return _one_thread if keras.config.backend() == "torch" else contextlib.nullcontext()
+
+
 _KNOWS_CORES = hasattr(os, "sched_getaffinity")  # those that this process may use
 
 

@@ -3,15 +3,20 @@
 `TranslationSearch.find` is a pure function of tensors, to be compiled or exported.
 """
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
 from keras import ops
 
+from aiayn_keras.backend import for_small_operations
 from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
 from aiayn_keras.decoding.cached_decoding import start_decoding_together
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras_light.search_numbers import max_pieces
+
+_SMALL_HIDDEN_DIM = 256
+"""Width up to which the operations on one sentence do not keep two cores busy."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +66,14 @@ class TranslationSearch:
         Returns:
             `find`, compiled at its first call: a function of NumPy arrays that gives NumPy arrays.
         """
+        is_small = all(backbone.hidden_dim <= _SMALL_HIDDEN_DIM for backbone in self.backbones)
 
         def find_batch(token_ids, *arrays):
-            find = self.find_one if len(token_ids) == 1 else self.find
+            is_one = len(token_ids) == 1
+            find = self.find_one if is_one else self.find
             key = find.__name__, self.options.compilation_key()
-            outputs = functions.get(key, find, *models)(token_ids, *arrays)
+            with for_small_operations() if is_one and is_small else contextlib.nullcontext():
+                outputs = functions.get(key, find, *models)(token_ids, *arrays)
             return tuple(map(ops.convert_to_numpy, outputs))
 
         return find_batch

@@ -20,6 +20,7 @@ from aiayn_keras.backend import (
     bfloat16_products,
     compile_inference,
     cond_without_lowering,
+    for_small_operations,
     while_loop,
     with_free_shapes,
 )
@@ -277,3 +278,22 @@ def test_small_loops_and_rare_branches_stay_whole_in_a_tensorflow_graph(dtype, i
     assert {n.op.removeprefix("Stateless") for n in loops} == {"While", "If"}
     found = {n.op.removeprefix("Stateless") for n in loops if n.attr["_lower_using_switch_merge"].b}
     assert found == dissolved
+
+
+@pytest.mark.skipif(keras.config.backend() != "torch", reason="threads of PyTorch")
+def test_small_operations_take_one_thread_until_the_last_call_is_over():
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with for_small_operations():
+            with for_small_operations():
+                assert torch.get_num_threads() == 1
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 3
+        with pytest.raises(KeyError), for_small_operations():
+            raise KeyError
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
