@@ -31,7 +31,7 @@ from aiayn_keras.training.checkpoints import (
     prune_checkpoints,
     save_checkpoint,
 )
-from aiayn_keras.training.progress import Progress, Speed
+from aiayn_keras.training.progress import Progress, Speed, gradient_norm
 from aiayn_keras.training.recipe import Recipe
 from aiayn_keras.training.resume import RunInputs
 from aiayn_keras.training.run_folder import (
@@ -421,13 +421,14 @@ class Checkpoints(keras.callbacks.Callback):
         row = {"updates": update, "learning_rate": rate}
         names = ("loss", "val_loss", "tokens_per_second")
         row.update({name: float(logs[name]) for name in names if name in logs})
-        row["val_perplexity"] = perplexity
+        row.update(val_perplexity=perplexity, gradient_norm=gradient_norm(self.model.optimizer))
         self.history.append(row)
         self._save(update)
         self.stop.saved()
         with self.stop.at_once():
             self.complete()
-        logs.update({name: _in_float32(row[name]) for name in row if name.startswith("val_")})
+        shown = (name for name in row if name.startswith("val_") or name == "gradient_norm")
+        logs.update({name: _in_float32(row[name]) for name in shown})
         if self.is_out_of_patience():
             self.model.stop_training = True
 
