@@ -118,8 +118,11 @@ def _draw(axes, label, columns, histories):
 
 
 def _style(number, is_bold=True):
-    """Color and dashes of a training, which differ for the first 36."""
-    dash = DASHES[number // len(COLORS) % len(DASHES)]
+    """Color and dashes of a training, which differ for the first 36.
+
+    Neighbors differ in both, so that both are seen where one lies on the other.
+    """
+    dash = DASHES[(number + number // len(COLORS)) % len(DASHES)]
     weight = {"linewidth": 1.6} if is_bold else {"linewidth": 0.8, "alpha": 0.6}
     return {"color": COLORS[number % len(COLORS)], "linestyle": dash, **weight}
 
