@@ -5,9 +5,13 @@ import shlex
 import click
 
 from aiayn_keras_cli.options import (
+    CHECKPOINT,
     ENGINE,
     LocalPath,
+    asked_checkpoint,
+    chosen_checkpoint,
     is_given,
+    is_usable_unfinished,
     load_model,
     report_engine,
     require_model_folder,
@@ -32,14 +36,15 @@ from aiayn_keras_cli.running import quiet_start
     help="Load a kit whatever its graph may do. A kit is a program that runs with your rights; by "
     "default it may only have operations that exports of this package have.",
 )
+@CHECKPOINT
 @ENGINE
 @search_options("num_return_sequences")
 def serve(folder, port, open_browser, trust, **options):
     """Show a model in a local web page.
 
-    DIR is a model folder or a serving kit. The page translates as you type, and shows alternative
-    translations and the model's attention. It is for exploring a model on this machine, not for
-    production: `aiayn-keras export saved-model` writes a kit for TensorFlow Serving.
+    DIR is a model folder, a training or a serving kit. The page translates as you type, and shows
+    alternative translations and the model's attention. It is for exploring a model on this machine,
+    not for production: `aiayn-keras export saved-model` writes a kit for TensorFlow Serving.
 
     A serving kit is a program. One that may do more than translate is refused without --trust.
     """
@@ -51,6 +56,8 @@ def serve(folder, port, open_browser, trust, **options):
         _require_model_folder(folder)
         if trust:
             raise click.UsageError("--trust is for a serving kit; a model folder is not a program.")
+    elif asked_checkpoint() is not None:
+        raise click.UsageError("--checkpoint is for the folder of a training, not for a kit.")
     elif any(map(is_given, options)):
         raise click.UsageError(
             "A serving kit's engine and search options were fixed when it was exported: omit them."
@@ -72,6 +79,8 @@ def serve(folder, port, open_browser, trust, **options):
 
 
 def _require_model_folder(folder):
+    if is_usable_unfinished(folder):
+        return
     try:
         require_model_folder(folder)
     except FileNotFoundError as error:
@@ -91,10 +100,13 @@ def _open_model_folder(folder, options):
     translator.warm_up()  # so that the first keystroke does not wait for compilation
     recipe = folder / "recipe.yaml"
     corpus = load_recipe(recipe).corpus.model_dump() if recipe.exists() else {}
+    deploy = f"aiayn-keras export saved-model {shlex.quote(str(folder))} --output models"
+    if (checkpoint := chosen_checkpoint(folder)) is not None:
+        deploy += f" --checkpoint {checkpoint}"
     facts = PageFacts(
         name=folder.resolve().name,
         languages=_languages(corpus),
-        deploy=f"aiayn-keras export saved-model {shlex.quote(str(folder))} --output models",
+        deploy=deploy,
         max_hypotheses=translator.max_hypotheses,
         explores_any=translator.explores_any,
         shows_steps=translator.shows_steps,

@@ -30,8 +30,8 @@ def plot_trainings(histories, path=None):
 
     Returns:
         A Figure with a panel for each of loss, BLEU, chrF2, own figure, learning rate, gradient
-        norm and target tokens per second that at least one training has measured. The validation loss is a bold
-        line, the training loss a thin one of the same color.
+        norm and target tokens per second that at least one training has measured. The validation
+        loss is a bold line, the training loss a thin one of the same color.
 
     Raises:
         ValueError: If there are no trainings, a history lacks `updates`, its lists have different
