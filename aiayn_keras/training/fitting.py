@@ -109,10 +109,8 @@ def fit(run):
     logger.info("%s", run.batches)
     training, start = run.recipe.training, find_start(run)
     position = Position(start.updates, run.recipe.optimizer.gradient_accumulation_steps)
-    save = None
-    if run.devices.num_processes == 1:  # several ones do not stop at the same update
-        save = functools.partial(_save_stopped, run)
-    with watch_signals(position, save) as stop:
+    save = functools.partial(_save_stopped, run)
+    with watch_signals(position, save, run.devices.agree) as stop:
         checkpoints = Checkpoints(run, start.history, position, stop)
         _measure_start(run, start, checkpoints)
         if start.updates < training.updates and not checkpoints.is_out_of_patience():
@@ -126,7 +124,11 @@ def fit(run):
 
 
 def _save_stopped(run, updates, sums):
-    save_stopped(run.model, run.folder.stopped, updates, sums)
+    if run.devices.is_first:
+        save_stopped(run.model, run.folder.stopped, updates, sums)
+    else:
+        _save_for_others(run.model, updates)
+    run.devices.wait("the checkpoint of the stop is written")
     logger.warning("Stopped after update %s; its checkpoint is written.", f"{updates:,}")
 
 
@@ -478,9 +480,13 @@ class Checkpoints(keras.callbacks.Callback):
             save_checkpoint(self.model, self.folder.checkpoints, update)
             discard_stopped(self.folder.stopped)
         else:
-            # Keras computes the learning rate when it saves, for which it needs all processes.
-            with tempfile.TemporaryDirectory() as folder:
-                save_checkpoint(self.model, folder, update)
+            _save_for_others(self.model, update)
+
+
+def _save_for_others(model, update):
+    """Does what the first process needs the others for when it saves: Keras computes the rate."""
+    with tempfile.TemporaryDirectory() as folder:
+        save_checkpoint(model, folder, update)
 
 
 def _check_finite(logs, update):
