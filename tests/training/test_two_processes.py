@@ -156,6 +156,7 @@ def test_one_process_with_other_devices_goes_on_with_what_two_began(recipe, runs
         assert_close(array, expected[name], rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_signal_to_one_process_stops_both_after_the_same_update_with_a_checkpoint(recipe, runs):
     folder = recipe.parent / "signalled"
     name = "training.callbacks=['tests.training.stopping_callbacks:StopSecondProcess']"
