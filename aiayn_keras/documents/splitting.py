@@ -92,10 +92,13 @@ def _halve_long_sentences(segments, rows, count, limit):
     """
     import tensorflow as tf
 
+    pieces = tf.clip_by_value(tf.cast(limit, tf.int64), 256, 1 << 24)
+    max_bytes = _MAX_BYTES_OF_A_PIECE * pieces
+
     def next_places(segments):
         laid_out = lay_out(segments)
         # So long that SentencePiece need not, and should not, read them.
-        is_huge = tf.strings.length(laid_out.sentence) > _MAX_BYTES_OF_A_PIECE * max(limit, 256)
+        is_huge = tf.cast(tf.strings.length(laid_out.sentence), tf.int64) > max_bytes
         is_long = is_huge | (count(tf.where(is_huge, "", laid_out.sentence)) > limit)
         places = _best_places(tf.boolean_mask(laid_out.sentence, is_long))
         leads = tf.cast(tf.strings.length(tf.boolean_mask(laid_out.lead, is_long)), tf.int64)
