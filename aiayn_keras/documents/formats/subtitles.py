@@ -42,6 +42,8 @@ def _find_units(document, kind):
     import webvtt
 
     text = document.replace("\r\n", "\n").replace("\r", "\n")
+    if kind == "srt" and not text.strip():  # a .vtt has at least its first line
+        return []
     try:
         captions = webvtt.from_buffer(io.StringIO(text), format=kind).captions
     except webvtt.errors.MalformedFileError as error:

@@ -186,3 +186,15 @@ def test_long_strings_with_escapes_are_read(format, head, tail):
     translated = in_capitals(f"{head}{text}{tail}", format, COLUMNS if format == "csv" else None)
     assert "TEA" in translated
     assert translated.count("A") == 1 + 100_000
+
+
+@pytest.mark.parametrize("format", ["text", "html", "md", "po", "srt"])
+@pytest.mark.parametrize("data", [b"", b"\n", b"\xef\xbb\xbf", b" \r\n\r\n"])
+def test_an_empty_document_stays_as_it_is(format, data):
+    assert in_capitals(data, format) == data
+
+
+def test_marks_of_templates_stay():
+    text = "{%- if tea %}<p>tea {# not milk #} please</p>{% endif %}"
+    expected = "{%- if tea %}<p>TEA {# not milk #} PLEASE</p>{% endif %}"
+    assert in_capitals(text, "html") == expected
