@@ -11,7 +11,6 @@ import functools
 import importlib.util
 import logging
 import math
-import tempfile
 from dataclasses import dataclass
 
 import keras
@@ -30,6 +29,7 @@ from aiayn_keras.training.checkpoints import (
     newest_update,
     prune_checkpoints,
     save_checkpoint,
+    take_part_in_saving,
 )
 from aiayn_keras.training.progress import Progress, Speed, gradient_norm
 from aiayn_keras.training.recipe import Recipe
@@ -127,7 +127,7 @@ def _save_stopped(run, updates, sums):
     if run.devices.is_first:
         save_stopped(run.model, run.folder.stopped, updates, sums)
     else:
-        _save_for_others(run.model, updates)
+        take_part_in_saving(run.model, updates)
     run.devices.wait("the checkpoint of the stop is written")
     logger.warning("Stopped after update %s; its checkpoint is written.", f"{updates:,}")
 
@@ -480,13 +480,7 @@ class Checkpoints(keras.callbacks.Callback):
             save_checkpoint(self.model, self.folder.checkpoints, update)
             discard_stopped(self.folder.stopped)
         else:
-            _save_for_others(self.model, update)
-
-
-def _save_for_others(model, update):
-    """Does what the first process needs the others for when it saves: Keras computes the rate."""
-    with tempfile.TemporaryDirectory() as folder:
-        save_checkpoint(model, folder, update)
+            take_part_in_saving(self.model, update)
 
 
 def _check_finite(logs, update):
