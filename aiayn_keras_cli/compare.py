@@ -215,7 +215,7 @@ def _as_text(plain):
     lines += [f"{metric}: {signature}" for metric, signature in plain["signatures"].items()]
     lines += [
         "± is half of the 95 % confidence interval; p is that of the paired bootstrap against A "
-        "(* below 0.05). Less TER is better.",
+        "(* below 0.05). Lower TER is better.",
         "",
         f"{plain['different']:,} of {plain['lines']:,} lines are not translated alike."
         + (" Those that differ most by chrF2:" if plain["most_different"] else ""),
