@@ -102,6 +102,7 @@ def translate(path, format):
 
 def _split(texts):
     """In the place of `split_strings`: `split_double`, and cut as a model's positions cut."""
+    results = []
     for separators, sentences in split_double(texts):
         cut, found = separators[:1], []
         for sentence, separator in zip(sentences, separators[1:], strict=True):
@@ -112,7 +113,8 @@ def _split(texts):
                 for before, after in itertools.pairwise(parts)
             ]
             cut.append(separator)
-        yield cut, found
+        results.append((cut, found))
+    return results
 
 
 _OWN = tuple({sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])})
