@@ -8,8 +8,11 @@ import click
 
 from aiayn_keras_cli.options import (
     BATCH_SIZE,
+    CHECKPOINT,
     LocalPath,
-    is_unfinished,
+    asked_checkpoint,
+    has_checkpoints,
+    is_usable_unfinished,
     load_model,
     require_model_folder,
     search_options,
@@ -58,6 +61,7 @@ from aiayn_keras_cli.translate import translate_lines
     is_flag=True,
     help="Load kits whatever their graphs may do. A kit is a program that runs with your rights.",
 )
+@CHECKPOINT
 @BATCH_SIZE
 @search_options("num_return_sequences")
 def compare(
@@ -77,6 +81,7 @@ def compare(
     A, B and so on are model folders, trainings, folders of serving kits, or text files of
     translations, one per line. Printed are BLEU, chrF2 and TER by sacreBLEU, its paired bootstrap
     against the first, lengths, lines with other numbers, and the lines that differ most.
+    --checkpoint holds for all trainings among them.
     """
     from aiayn_keras.training.bleu import try_bleu_tokenizer
     from aiayn_keras.training.comparison import as_plain, compare_translations
@@ -118,6 +123,8 @@ def _find_readers(systems, source, trust, options):
         raise click.UsageError("Give at least two models, kits or files to compare.")
     if len(set(systems)) < len(systems):
         raise click.UsageError("Give each model, kit or file once.")
+    if asked_checkpoint() is not None and not any(map(has_checkpoints, systems)):
+        raise click.UsageError("--checkpoint is for trainings, and none of these is one.")
     readers = {}
     for path in systems:
         if not path.is_dir():
@@ -135,7 +142,7 @@ def _translator_of(path, source, trust, options):
     version = find_version(path)
     if version is not None:
         return _translate_with_kit, version, trust
-    if not (is_unfinished(path) and (path / "recipe.yaml").is_file()):
+    if not is_usable_unfinished(path):
         try:
             require_model_folder(path)
         except FileNotFoundError as error:
@@ -208,7 +215,7 @@ def _as_text(plain):
     lines += [f"{metric}: {signature}" for metric, signature in plain["signatures"].items()]
     lines += [
         "± is half of the 95 % confidence interval; p is that of the paired bootstrap against A "
-        "(* below 0.05). Less TER is better.",
+        "(* below 0.05). Lower TER is better.",
         "",
         f"{plain['different']:,} of {plain['lines']:,} lines are not translated alike."
         + (" Those that differ most by chrF2:" if plain["most_different"] else ""),

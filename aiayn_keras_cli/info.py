@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras_cli.options import is_unfinished, load_model, require_model_folder
+from aiayn_keras_cli.options import is_usable_unfinished, load_model, require_model_folder
 from aiayn_keras_cli.running import KerasCommand
 from aiayn_keras_cli.training_state import show_training
 
@@ -42,7 +42,7 @@ def info(preset, list_all, vocabulary_size):
     if preset in TRANSFORMER_PRESETS:
         backbone = _without_weights(preset, vocabulary_size)
         click.echo(TRANSFORMER_PRESETS[preset]["description"])
-    elif is_unfinished(Path(preset)) and (Path(preset) / "recipe.yaml").is_file():
+    elif is_usable_unfinished(Path(preset)):
         show_training(Path(preset))
         return
     elif Path(preset).exists():

@@ -201,8 +201,17 @@ class LocalPath(click.Path):
 
 def is_unfinished(folder):
     """Tells whether a `pathlib.Path` holds a training that is not finished."""
-    has_checkpoints = any((folder / name).is_dir() for name in ("checkpoints", "stopped"))
-    return has_checkpoints and not (folder / "evaluation.json").is_file()
+    return has_checkpoints(folder) and not (folder / "evaluation.json").is_file()
+
+
+def has_checkpoints(folder):
+    """Tells whether a `pathlib.Path` holds a training, finished or not."""
+    return any((folder / name).is_dir() for name in ("checkpoints", "stopped"))
+
+
+def is_usable_unfinished(folder):
+    """Tells whether a `pathlib.Path` holds an unfinished training whose checkpoints can be read."""
+    return is_unfinished(folder) and (folder / "recipe.yaml").is_file()
 
 
 class _ModelFolderType(LocalPath):
@@ -210,7 +219,7 @@ class _ModelFolderType(LocalPath):
 
     def convert(self, value, param, ctx):
         folder = super().convert(value, param, ctx)
-        if not (is_unfinished(folder) and (folder / "recipe.yaml").is_file()):
+        if not is_usable_unfinished(folder):
             require_model_folder(folder)
         return folder
 
@@ -233,23 +242,34 @@ _CHECKPOINT = "aiayn_keras_cli.checkpoint"
 """Key of a running command's `click.Context.meta`: the checkpoint that was asked for, or None."""
 
 
-def MODEL_FOLDER(command):  # noqa: N802  used like the other decorators of this file
-    """Gives a command the argument `model_folder` and its option `--checkpoint`."""
+def CHECKPOINT(command):  # noqa: N802  used like the other options
+    """Gives a command the option `--checkpoint`, which `asked_checkpoint` returns."""
 
     def note(context, parameter, value):
         context.meta[_CHECKPOINT] = value
 
-    checkpoint = click.option(
+    option = click.option(
         "--checkpoint",
         metavar="best|last|UPDATE",
         type=_CheckpointType(),
         expose_value=False,
         callback=note,
-        help="Use this checkpoint of the training in DIR. Default: the model that the training "
-        "has delivered; before its end, the best checkpoint so far.",
+        help="Use this checkpoint of a training. Default: the model that the training has "
+        "delivered; before its end, the best checkpoint so far.",
     )
-    folder = click.argument("model_folder", metavar="DIR", type=MODEL_FOLDER_TYPE)
-    return folder(checkpoint(command))
+    return option(command)
+
+
+def MODEL_FOLDER(command):  # noqa: N802  used like the other decorators of this file
+    """Gives a command the argument `model_folder` and its option `--checkpoint`."""
+    return click.argument("model_folder", metavar="DIR", type=MODEL_FOLDER_TYPE)(
+        CHECKPOINT(command)
+    )
+
+
+def asked_checkpoint():
+    """The value of `--checkpoint` of the running command; None without it."""
+    return click.get_current_context().meta.get(_CHECKPOINT)
 
 
 def chosen_checkpoint(folder):
@@ -258,10 +278,10 @@ def chosen_checkpoint(folder):
     Args:
         folder: Path of a model folder or an unfinished training.
     """
-    context = click.get_current_context()
-    asked = None
-    if context.params.get("model_folder") == folder:
-        asked = context.meta.get(_CHECKPOINT)
+    params = click.get_current_context().params
+    systems = filter(has_checkpoints, params.get("systems", ()))
+    asks = folder in (params.get("model_folder"), params.get("folder"), *systems)
+    asked = asked_checkpoint() if asks else None  # not for --ensemble
     return asked or ("best" if is_unfinished(folder) else None)
 
 
@@ -282,21 +302,27 @@ def load_model(folder, many_batches=False):
         use_one_core_per_batch()
     checkpoint = chosen_checkpoint(folder)
     if checkpoint is not None:
-        return _load_checkpoint(folder, checkpoint)
+        from aiayn_keras.training.under_way import load_from_checkpoint
+
+        loaded = load_from_checkpoint(folder, checkpoint)
+        say_checkpoint(folder, loaded)
+        return loaded.model
     return TransformerSeq2SeqLM.from_preset(str(folder))
 
 
-def _load_checkpoint(folder, checkpoint):
-    from aiayn_keras.training.under_way import load_from_checkpoint
+def say_checkpoint(folder, checkpoint):
+    """Says on stderr which checkpoint of a training is used.
 
-    loaded = load_from_checkpoint(folder, checkpoint)
+    Args:
+        folder: Path of the training.
+        checkpoint: A `LoadedCheckpoint` or `FoundCheckpoint`.
+    """
     state = "is not finished" if is_unfinished(folder) else "is finished"
     click.echo(
-        f"The training in {folder} {state}; {loaded.description} is used, that of update "
-        f"{loaded.updates:,}.",
+        f"The training in {folder} {state}; {checkpoint.description} is used, that of update "
+        f"{checkpoint.updates:,}.",
         err=True,
     )
-    return loaded.model
 
 
 def _read_constraint(value):

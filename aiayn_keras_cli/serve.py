@@ -5,9 +5,13 @@ import shlex
 import click
 
 from aiayn_keras_cli.options import (
+    CHECKPOINT,
     ENGINE,
     LocalPath,
+    asked_checkpoint,
+    chosen_checkpoint,
     is_given,
+    is_usable_unfinished,
     load_model,
     report_engine,
     require_model_folder,
@@ -64,14 +68,15 @@ _API_OPTIONS = {"host": "--host", "grpc_port": "--grpc-port", "poll": "--poll"}
     help="Load a kit whatever its graph may do. A kit is a program that runs with your rights; by "
     "default it may only have operations that exports of this package have.",
 )
+@CHECKPOINT
 @ENGINE
 @search_options("num_return_sequences")
 def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **options):
     """Show a model in a local web page, or serve a kit to programs.
 
-    DIR is a model folder or a serving kit. The page translates as you type, and shows alternative
-    translations and the model's attention. It is for exploring a model on this machine, not for
-    production: `aiayn-keras export saved-model` writes a kit for TensorFlow Serving.
+    DIR is a model folder, a training or a serving kit. The page translates as you type, and shows
+    alternative translations and the model's attention. It is for exploring a model on this machine,
+    not for production: `aiayn-keras export saved-model` writes a kit for TensorFlow Serving.
 
     With --api, DIR is a serving kit, and there is no page: programs ask for translations, at the
     paths of TensorFlow Serving, with its errors, labels, batches and metrics. So they move to
@@ -82,7 +87,7 @@ def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **optio
     if api:
         if open_browser:
             raise click.UsageError("--open is for the page, and --api has none.")
-        _refuse_search_options(options)
+        _refuse_model_options(options)
         serve_api(folder, host, REST_PORT if port is None else port, grpc_port, poll, trust)
         return
     for name, option in _API_OPTIONS.items():
@@ -98,7 +103,7 @@ def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **optio
         if trust:
             raise click.UsageError("--trust is for a serving kit; a model folder is not a program.")
     else:
-        _refuse_search_options(options)
+        _refuse_model_options(options)
     with listen(port) as listener:
         port = listener.getsockname()[1]
         click.echo(f"Loading {folder} ...", err=True)
@@ -118,7 +123,10 @@ def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **optio
             server.run()
 
 
-def _refuse_search_options(options):
+def _refuse_model_options(options):
+    """Refuses options that a kit does not take."""
+    if asked_checkpoint() is not None:
+        raise click.UsageError("--checkpoint is for the folder of a training, not for a kit.")
     if any(map(is_given, options)):
         raise click.UsageError(
             "A serving kit's engine and search options were fixed when it was exported: omit them."
@@ -131,6 +139,8 @@ def _kit_of(folder, version):
 
 
 def _require_model_folder(folder):
+    if is_usable_unfinished(folder):
+        return
     try:
         require_model_folder(folder)
     except FileNotFoundError as error:
@@ -150,10 +160,13 @@ def _open_model_folder(folder, options):
     translator.warm_up()  # so that the first keystroke does not wait for compilation
     recipe = folder / "recipe.yaml"
     corpus = load_recipe(recipe).corpus.model_dump() if recipe.exists() else {}
+    deploy = f"aiayn-keras export saved-model {shlex.quote(str(folder))} --output models"
+    if (checkpoint := chosen_checkpoint(folder)) is not None:
+        deploy += f" --checkpoint {checkpoint}"
     facts = PageFacts(
         name=folder.resolve().name,
         languages=_languages(corpus),
-        deploy=f"aiayn-keras export saved-model {shlex.quote(str(folder))} --output models",
+        deploy=deploy,
         max_hypotheses=translator.max_hypotheses,
         explores_any=translator.explores_any,
         shows_steps=translator.shows_steps,

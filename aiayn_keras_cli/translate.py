@@ -20,12 +20,14 @@ from aiayn_keras_cli.options import (
     MODEL_FOLDER,
     MODEL_FOLDER_TYPE,
     LocalPath,
+    asked_checkpoint,
     chosen_checkpoint,
     engine_options,
     is_given,
     load_model,
     quiet_engine,
     report_engine,
+    say_checkpoint,
     search_options,
 )
 from aiayn_keras_cli.running import KerasCommand, start_keras
@@ -214,17 +216,20 @@ def translate_lines(model, texts, names, lines_before=0, **options):
 def _run_job(model_folder, pattern, output, ray, workers, options):
     """Translates files of any number and size in parts, and reports the result."""
     start_keras()
-    from aiayn_keras.scale.translation import translate_files
+    from aiayn_keras.scale.translation import checkpoint_of_job, translate_files
+    from aiayn_keras.training.under_way import find_checkpoint
 
     if pattern is None:
         raise click.UsageError("--output needs --input, the files.")
     if options["num_return_sequences"] > 1:
         raise click.UsageError("--output cannot be combined with --n-best.")
-    if chosen_checkpoint(model_folder) is not None:
-        raise click.UsageError(
-            "--output needs a delivered model: write that of a checkpoint with `aiayn-keras export "
-            "preset`, and translate with it."
-        )
+    checkpoint = chosen_checkpoint(model_folder)
+    if asked_checkpoint() is None:  # a job that was stopped goes on with the checkpoint it had
+        checkpoint = checkpoint_of_job(output) or checkpoint
+    if checkpoint is not None:
+        found = find_checkpoint(model_folder, checkpoint)
+        say_checkpoint(model_folder, found)
+        options["checkpoint"] = found.updates
     if ray is None:
         workers = workers or 1
     del options["batch_size"]

@@ -1,6 +1,7 @@
 """The devices and processes of a training, and the layout of weights over shared devices."""
 
 import contextlib
+import dataclasses
 import functools
 import os
 from collections.abc import Callable
@@ -66,6 +67,8 @@ class Devices:
         num_processes: Processes that train together.
         process: Number of this process, counted from 0.
         wait: Function that takes the name of a barrier and returns when all processes reach it.
+        agree: Function that takes an integer and returns the largest one of all processes, which
+            must all call it; `None` for one process.
     """
 
     num_models: int = 1
@@ -73,6 +76,7 @@ class Devices:
     num_processes: int = 1
     process: int = 0
     wait: Callable = _no_wait
+    agree: Callable | None = None
 
     is_first = property(lambda self: self.process == 0)
 
@@ -136,12 +140,19 @@ def _open_jax(kind, model_parallel_size, gradient_accumulation_steps):
         distribution = keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
     else:
         distribution = _model_parallel(devices, model_parallel_size)
-    return Devices(
-        num_models=distribution.num_model_replicas,
-        scope=distribution.scope,
+    devices = Devices(distribution.num_model_replicas, distribution.scope)
+    if jax.process_count() == 1:
+        return devices
+
+    def largest(number):
+        return int(np.max(multihost_utils.process_allgather(np.int32(number))))
+
+    return dataclasses.replace(
+        devices,
         num_processes=jax.process_count(),
         process=jax.process_index(),
-        wait=multihost_utils.sync_global_devices if jax.process_count() > 1 else _no_wait,
+        wait=multihost_utils.sync_global_devices,
+        agree=largest,
     )
 
 

@@ -71,6 +71,8 @@ _JOINED_RANGES = ((0x300, 0x36F), (0x200C, 0x200D), (0xFE00, 0xFE0F), (0x1F3FB, 
 
 # Added to the distance from the middle, a share of the length: a comma may be a quarter of the
 # sentence further away than a space.
+_MAX_BYTES_OF_A_PIECE = 64
+"""More bytes than the wordpieces of a sentence have on average."""
 _SPACE_COST, _CHARACTER_COST, _JOINED_COST, _NO_CUT_COST = 0.25, 1.0, 2.0, 9.0
 
 
@@ -90,9 +92,14 @@ def _halve_long_sentences(segments, rows, count, limit):
     """
     import tensorflow as tf
 
+    pieces = tf.clip_by_value(tf.cast(limit, tf.int64), 256, 1 << 24)
+    max_bytes = _MAX_BYTES_OF_A_PIECE * pieces
+
     def next_places(segments):
         laid_out = lay_out(segments)
-        is_long = count(laid_out.sentence) > limit
+        # So long that SentencePiece need not, and should not, read them.
+        is_huge = tf.cast(tf.strings.length(laid_out.sentence), tf.int64) > max_bytes
+        is_long = is_huge | (count(tf.where(is_huge, "", laid_out.sentence)) > limit)
         places = _best_places(tf.boolean_mask(laid_out.sentence, is_long))
         leads = tf.cast(tf.strings.length(tf.boolean_mask(laid_out.lead, is_long)), tf.int64)
         places = tf.where(places > 0, places + leads, 0)

@@ -10,6 +10,7 @@ _PANELS = {
     "chrF2": ("val_chrf",),
     "own figure": ("val_figure",),
     "learning rate": ("learning_rate",),
+    "gradient norm": ("gradient_norm",),
     "target tokens per second": ("tokens_per_second",),
 }
 """Columns of a history in each panel, the first of which is drawn boldly."""
@@ -19,7 +20,7 @@ _MAX_MARKED = 30
 
 
 def plot_trainings(histories, path=None):
-    """Draws the loss, BLEU, learning rate and speed of trainings over their updates.
+    """Draws losses, scores, learning rate, gradient norm and speed of trainings over updates.
 
     Args:
         histories: Dictionary from the name of each training to its history: a dictionary of lists
@@ -28,9 +29,9 @@ def plot_trainings(histories, path=None):
         path: PNG file to write, or `None`.
 
     Returns:
-        A Figure with a panel for each of loss, BLEU, chrF2, own figure, learning rate and target
-        tokens per second that at least one training has measured. The validation loss is a bold
-        line, the training loss a thin one of the same color.
+        A Figure with a panel for each of loss, BLEU, chrF2, own figure, learning rate, gradient
+        norm and target tokens per second that at least one training has measured. The validation
+        loss is a bold line, the training loss a thin one of the same color.
 
     Raises:
         ValueError: If there are no trainings, a history lacks `updates`, its lists have different
@@ -117,8 +118,11 @@ def _draw(axes, label, columns, histories):
 
 
 def _style(number, is_bold=True):
-    """Color and dashes of a training, which differ for the first 36."""
-    dash = DASHES[number // len(COLORS) % len(DASHES)]
+    """Color and dashes of a training, which differ for the first 36.
+
+    Neighbors differ in both, so that both are seen where one lies on the other.
+    """
+    dash = DASHES[(number + number // len(COLORS)) % len(DASHES)]
     weight = {"linewidth": 1.6} if is_bold else {"linewidth": 0.8, "alpha": 0.6}
     return {"color": COLORS[number % len(COLORS)], "linestyle": dash, **weight}
 

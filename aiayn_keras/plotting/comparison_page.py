@@ -47,7 +47,7 @@ img-src data:; base-uri 'none'; form-action 'none'">
 $scores
 </table>
 <p>$lines lines, of which $different are not translated alike. ± is half of the 95 % confidence \
-interval, p that of the paired bootstrap against the first system; p &lt; 0.05 is bold. Less TER \
+interval, p that of the paired bootstrap against the first system; p &lt; 0.05 is bold. Lower TER \
 is better.</p>
 <h2>Lines that differ most</h2>
 $rows

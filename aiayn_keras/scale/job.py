@@ -140,6 +140,14 @@ class Job:
             )
         _write_json(join(self.output, _JOB), wanted)
 
+    def description(self):
+        """The description of the job in the folder, a dictionary; None if there is none.
+
+        Raises:
+            ValueError: If it is damaged.
+        """
+        return self._description() if _JOB in sizes_in(self.output) else None
+
     def _uses(self, files_there, wanted, names):
         """Returns whether there is a result from a file that has changed since the job began."""
         changed = {file[0] for file in wanted["files"] if file not in files_there}

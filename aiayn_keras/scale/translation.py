@@ -14,6 +14,9 @@ from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, stem_of
 from aiayn_keras.scale.part_lines import read_lines
 from aiayn_keras.scale.parts import PART_BYTES, plan_parts
+from aiayn_keras.training.resume import read_inputs
+from aiayn_keras.training.run_folder import RunFolder
+from aiayn_keras.training.under_way import find_checkpoint, load_from_checkpoint
 from aiayn_keras_light.files import digest_of_file
 from aiayn_keras_light.text_files import chunk_rows, without_breaks
 from aiayn_keras_light.translating import NoTranslationError
@@ -36,6 +39,7 @@ def translate_files(
     column="text",
     part_bytes=PART_BYTES,
     search_engine=AUTO,
+    checkpoint=None,
     **options,
 ):
     """Translates all lines of files into a folder, which may be in an object store.
@@ -53,6 +57,8 @@ def translate_files(
         column: Name of the column of Parquet files.
         part_bytes: As in `plan_parts`.
         search_engine: The `engine` of `TransformerSeq2SeqLM.translate`.
+        checkpoint: For the folder of a training, the number of updates of the checkpoint to use;
+            `None` for the model that it has delivered.
         **options: Options of the search, as in `TransformerSeq2SeqLM.translate`.
 
     Returns:
@@ -73,15 +79,33 @@ def translate_files(
         "task": "translate",
         "files": [[file.address, file.bytes, file.version] for file in files],
         "column": column,
-        "model": _digest(Path(model_folder), left_out=output),
+        "model": _digest(Path(model_folder), left_out=output)
+        if checkpoint is None
+        else _digest_of_checkpoint(model_folder, checkpoint),
         "options": json.loads(json.dumps(options, default=repr)),
     }
+    if checkpoint is not None:
+        description["checkpoint"] = checkpoint
     with job.opened(description):
-        arguments = (model_folder, column, options)
+        arguments = (model_folder, column, options, checkpoint)
         engine = engine or Engine(workers=1)
         return Totals.of(
             finish_job(job, engine, _TranslationWork, arguments, uses_accelerator=True)
         )
+
+
+def checkpoint_of_job(output):
+    """The `checkpoint` of a job of `translate_files`; None without one, or if it had none.
+
+    Args:
+        output: Path or URL of its folder.
+
+    Raises:
+        ValueError: If the job's description is damaged.
+    """
+    description = Job(absolute(output), []).description()
+    updates = None if description is None else description.get("checkpoint")
+    return updates if isinstance(updates, int) else None
 
 
 class _TranslationWork(PartWork):
@@ -92,10 +116,14 @@ class _TranslationWork(PartWork):
         model_folder: As in `translate_files`.
         column: As in `translate_files`.
         options: Dictionary of options of the search.
+        checkpoint: As in `translate_files`.
     """
 
-    def __init__(self, output, model_folder, column, options):
-        self._model = TransformerSeq2SeqLM.from_preset(model_folder)
+    def __init__(self, output, model_folder, column, options, checkpoint=None):
+        if checkpoint is None:
+            self._model = TransformerSeq2SeqLM.from_preset(model_folder)
+        else:
+            self._model = load_from_checkpoint(model_folder, checkpoint).model
         self._output, self._column, self._options = output, column, options
 
     def write(self, part):
@@ -171,3 +199,11 @@ def _digest(folder, left_out):
         ):
             digest.update(f"{name.as_posix()}\0{digest_of_file(path)}\n".encode())
     return digest.hexdigest()
+
+
+def _digest_of_checkpoint(folder, updates):
+    """SHA-256 of what the model of a checkpoint is made from."""
+    inputs = read_inputs(RunFolder(Path(folder)))
+    facts = {} if inputs is None else inputs.model_dump(exclude={"recipe"})  # which may change
+    facts["checkpoint"] = find_checkpoint(folder, updates).path.name  # with a checksum
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -160,6 +160,8 @@ def read_beginning(folder, recipe):
     initial = read_initial(recipe)
     if initial is not None:
         check_initial(folder, recipe, initial)
+        if (begun := read_inputs(folder)) and begun.copy_without_letters is not None:
+            initial.tokenizer.copy_without_letters = begun.copy_without_letters
         return initial.tokenizer, initial
     tokenizer = read_tokenizer(folder)
     if tokenizer is None:

@@ -9,6 +9,7 @@ import hashlib
 import logging
 import os
 import re
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -63,6 +64,19 @@ def save_checkpoint(model, folder, update):
             "ones are kept: make room, then run the same command again to go on."
         ) from error
     return path
+
+
+def take_part_in_saving(model, update):
+    """Does what the first process needs the others for when it saves, and keeps nothing.
+
+    Keras computes the learning rate when it saves, for which it needs all processes.
+
+    Args:
+        model: As in `save_checkpoint`.
+        update: Number of updates done.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        save_checkpoint(model, folder, update)
 
 
 def load_checkpoint(model, path):

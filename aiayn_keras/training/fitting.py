@@ -11,7 +11,6 @@ import functools
 import importlib.util
 import logging
 import math
-import tempfile
 from dataclasses import dataclass
 
 import keras
@@ -30,8 +29,9 @@ from aiayn_keras.training.checkpoints import (
     newest_update,
     prune_checkpoints,
     save_checkpoint,
+    take_part_in_saving,
 )
-from aiayn_keras.training.progress import Progress, Speed
+from aiayn_keras.training.progress import Progress, Speed, gradient_norm
 from aiayn_keras.training.recipe import Recipe
 from aiayn_keras.training.resume import RunInputs
 from aiayn_keras.training.run_folder import (
@@ -109,10 +109,8 @@ def fit(run):
     logger.info("%s", run.batches)
     training, start = run.recipe.training, find_start(run)
     position = Position(start.updates, run.recipe.optimizer.gradient_accumulation_steps)
-    save = None
-    if run.devices.num_processes == 1:  # several ones do not stop at the same update
-        save = functools.partial(_save_stopped, run)
-    with watch_signals(position, save) as stop:
+    save = functools.partial(_save_stopped, run)
+    with watch_signals(position, save, run.devices.agree) as stop:
         checkpoints = Checkpoints(run, start.history, position, stop)
         _measure_start(run, start, checkpoints)
         if start.updates < training.updates and not checkpoints.is_out_of_patience():
@@ -126,7 +124,11 @@ def fit(run):
 
 
 def _save_stopped(run, updates, sums):
-    save_stopped(run.model, run.folder.stopped, updates, sums)
+    if run.devices.is_first:
+        save_stopped(run.model, run.folder.stopped, updates, sums)
+    else:
+        take_part_in_saving(run.model, updates)
+    run.devices.wait("the checkpoint of the stop is written")
     logger.warning("Stopped after update %s; its checkpoint is written.", f"{updates:,}")
 
 
@@ -421,13 +423,14 @@ class Checkpoints(keras.callbacks.Callback):
         row = {"updates": update, "learning_rate": rate}
         names = ("loss", "val_loss", "tokens_per_second")
         row.update({name: float(logs[name]) for name in names if name in logs})
-        row["val_perplexity"] = perplexity
+        row.update(val_perplexity=perplexity, gradient_norm=gradient_norm(self.model.optimizer))
         self.history.append(row)
         self._save(update)
         self.stop.saved()
         with self.stop.at_once():
             self.complete()
-        logs.update({name: _in_float32(row[name]) for name in row if name.startswith("val_")})
+        shown = (name for name in row if name.startswith("val_") or name == "gradient_norm")
+        logs.update({name: _in_float32(row[name]) for name in shown})
         if self.is_out_of_patience():
             self.model.stop_training = True
 
@@ -477,9 +480,7 @@ class Checkpoints(keras.callbacks.Callback):
             save_checkpoint(self.model, self.folder.checkpoints, update)
             discard_stopped(self.folder.stopped)
         else:
-            # Keras computes the learning rate when it saves, for which it needs all processes.
-            with tempfile.TemporaryDirectory() as folder:
-                save_checkpoint(self.model, folder, update)
+            take_part_in_saving(self.model, update)
 
 
 def _check_finite(logs, update):

@@ -1,5 +1,6 @@
-"""The progress of a training: its speed, a bar, and a line of figures for each checkpoint."""
+"""The progress of a training: a bar, a line of figures for each checkpoint, speed and gradients."""
 
+import math
 import sys
 import time
 
@@ -91,3 +92,38 @@ class Speed(keras.callbacks.Callback):
         if self._batches > 1:
             tokens = (self._batches - 1) * self._tokens_per_batch
             logs["tokens_per_second"] = tokens / max(self._end - self._start, 1e-9)
+
+
+def gradient_norm(optimizer):
+    """Computes the size of recent gradients from the second moments of Adam.
+
+    Adam keeps the mean of the squares of each gradient with weights `beta_2 ** age`, so the figure
+    costs a training nothing between checkpoints.
+
+    Args:
+        optimizer: A `keras.optimizers.Adam` that has made updates, or one in a
+            `keras.optimizers.LossScaleOptimizer`.
+
+    Returns:
+        Root mean square of the norms of the gradients of all weights together, over about the last
+        `1 / (1 - beta_2)` updates: 50 for `paper_adam`. NaN before the first update.
+
+    Example:
+        >>> import keras
+        >>> adam = keras.optimizers.Adam(beta_2=0.98)
+        >>> weights = keras.Variable([1.0, 1.0])
+        >>> for gradient in ([0.6, 0.8], [3.0, 4.0]):
+        ...     adam.apply([keras.ops.array(gradient)], [weights])
+        >>> round(gradient_norm(adam), 3)  # of 1 and 5, the root of (0.98 * 1 + 25) / 1.98
+        3.622
+    """
+    adam = getattr(optimizer, "inner_optimizer", optimizer)
+    updates = int(keras.ops.convert_to_numpy(adam.iterations))
+    if updates == 0:
+        return math.nan
+    sums = (
+        keras.ops.convert_to_numpy(keras.ops.sum(variable))
+        for variable in adam.variables
+        if variable.path.endswith("_velocity")
+    )
+    return math.sqrt(sum(map(float, sums)) / (1.0 - adam.beta_2**updates))

@@ -94,7 +94,7 @@ def check_recipe(folder, recipe):
 
 
 class RunInputs(pydantic.BaseModel):
-    """SHA-256 digests of a training's inputs, kept in its folder as `inputs.json`.
+    """A training's inputs, kept in its folder as `inputs.json`; all but one as SHA-256 digests.
 
     Attributes:
         recipe: The recipe file in the folder.
@@ -104,6 +104,7 @@ class RunInputs(pydantic.BaseModel):
         test: The test pairs.
         initial: The weights of `model.initial`, if the training began with it.
         initial_config: The file with the sizes of `model.initial`.
+        copy_without_letters: That of the tokenizer, which follows from the training text.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
@@ -115,6 +116,7 @@ class RunInputs(pydantic.BaseModel):
     test: _Digest
     initial: _Digest | None = None
     initial_config: _Digest | None = None
+    copy_without_letters: bool | None = None
 
     def write(self, path):
         """Writes the file, whole or not at all."""
@@ -131,6 +133,7 @@ def digest_inputs(recipe, corpus, tokenizer, initial=None):
         test=digest_text(corpus.test),
         initial=initial.weights if initial else None,
         initial_config=initial.config if initial else None,
+        copy_without_letters=tokenizer.copy_without_letters,
     )
 
 
@@ -248,7 +251,9 @@ def read_tokenizer(folder):
             "began with. Put that one back; or delete the file, and `aiayn-keras train` learns it "
             "again from the same text."
         )
-    return TransformerTokenizer(proto=proto, target_proto=target_proto)
+    tokenizer = TransformerTokenizer(proto=proto, target_proto=target_proto)
+    tokenizer.copy_without_letters = bool(begun and begun.copy_without_letters)
+    return tokenizer
 
 
 def read_recipe_text(folder):

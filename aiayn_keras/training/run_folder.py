@@ -114,6 +114,7 @@ class _HistoryRow(pydantic.BaseModel):
         val_chrf: chrF2 on the validation text, 0 to 100, if it was measured.
         val_figure: Figure of an own `training.monitor`, if it was measured.
         tokens_per_second: Real target tokens trained on in a second since the previous checkpoint.
+        gradient_norm: Norm of the gradient, the root mean square over about the last 50 updates.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -127,6 +128,7 @@ class _HistoryRow(pydantic.BaseModel):
     val_chrf: float | None = None
     val_figure: float | None = None
     tokens_per_second: float | None = None
+    gradient_norm: float | None = Field(default=None, allow_inf_nan=True)  # squares may overflow
 
 
 _ROWS = pydantic.TypeAdapter(list[_HistoryRow])

@@ -110,7 +110,7 @@ def _loss_of(model):
 
 
 @contextlib.contextmanager
-def watch_signals(position=None, save=None):
+def watch_signals(position=None, save=None, agree=None):
     """Lets SIGINT (Ctrl-C) and SIGTERM end a `fit` in the block after the update in progress.
 
     The signal is noted, and answered at the end of the update: `save` writes a checkpoint, then
@@ -118,17 +118,22 @@ def watch_signals(position=None, save=None):
     once. Without `save`, and between updates, so does the first; if a library swallows the
     exception, the note ends the training before its next batch, or the block.
 
+    Several processes must end after the same update. At the end of each one they `agree` on the
+    signal of any of them; validation and translations are finished before.
+
     A signal that is handled differently (outside the main thread, by a handler of the caller, or
     not at all) is left alone.
 
     Args:
         position: The `Position` of the training.
         save: Function of the number of updates done and of the `loss_sums`, or `None`.
+        agree: Function of a number that gives the largest one of all processes; `None` for a
+            process that trains alone.
 
     Yields:
         A `StopAtUpdate`, the first callback for `fit`.
     """
-    stop = StopAtUpdate(position, save)
+    stop = StopAtUpdate(position, save, agree)
     usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     is_main = threading.current_thread() is threading.main_thread()
     ours = [each for each in usual if is_main and signal.getsignal(each) is usual[each]]
@@ -136,7 +141,7 @@ def watch_signals(position=None, save=None):
         signal.signal(each, stop.note)
     try:
         yield stop
-        stop.check()
+        stop.end()
     finally:
         for each in ours:
             signal.signal(each, usual[each])
@@ -146,14 +151,16 @@ class StopAtUpdate(keras.callbacks.Callback):
     """Ends `fit` at the end of an update, once a signal has been noted.
 
     Args:
-        position: The `Position` of the training.
-        save: Function of the number of updates done and of the `loss_sums`, or `None`.
+        position: As in `watch_signals`.
+        save: As in `watch_signals`.
+        agree: As in `watch_signals`.
     """
 
-    def __init__(self, position, save):
+    def __init__(self, position, save, agree=None):
         super().__init__()
-        self._position, self._save = position, save
-        self._signal, self._waits = None, False
+        self._position, self._save, self._agree = position, save, agree
+        self._is_alone = agree is None
+        self._signal, self._waits = None, not self._is_alone
         self._sums = None
         self._saved = None if position is None else position.updates
 
@@ -170,9 +177,19 @@ class StopAtUpdate(keras.callbacks.Callback):
         if self._signal is not None:
             raise KeyboardInterrupt
 
+    def end(self):
+        """Raises the exception of the signal, if any process had one."""
+        number = self._signal_of_all()
+        self._waits = False
+        self._signal = number or self._signal  # one that came meanwhile
+        self.check()
+
     @contextlib.contextmanager
     def at_once(self):
         """Answers signals at once within the block: there is nothing to save."""
+        if not self._is_alone:  # the others would wait for this process
+            yield
+            return
         waited, self._waits = self._waits, False
         try:
             self.check()
@@ -181,10 +198,12 @@ class StopAtUpdate(keras.callbacks.Callback):
             self._waits = waited
 
     def on_train_begin(self, logs=None):
-        self._waits = self._save is not None
+        if self._is_alone:
+            self._waits = self._save is not None
 
     def on_train_end(self, logs=None):
-        self._waits = False
+        if self._is_alone:
+            self._waits = False
 
     def on_epoch_begin(self, epoch, logs=None):
         self._sums = None
@@ -193,13 +212,14 @@ class StopAtUpdate(keras.callbacks.Callback):
         self._sums = loss_sums(self.model)  # validation is about to begin its own
 
     def on_train_batch_begin(self, batch, logs=None):
-        self._stop_between_updates()
+        if self._is_alone:
+            self._stop_between_updates()
 
     def on_train_batch_end(self, batch, logs=None):
         self._stop_between_updates()
 
     def on_test_batch_end(self, batch, logs=None):
-        if self._signal is not None:  # what was measured is thrown away
+        if self._is_alone and self._signal is not None:  # what was measured is thrown away
             self.model.stop_evaluating = True
 
     def on_epoch_end(self, epoch, logs=None):
@@ -209,12 +229,17 @@ class StopAtUpdate(keras.callbacks.Callback):
         """Notes that a checkpoint of this moment exists."""
         self._saved = self._position.updates
 
+    def _signal_of_all(self):
+        """This process' signal or, of several ones, the signal of any; `None` without one."""
+        return self._signal if self._is_alone else self._agree(self._signal or 0) or None
+
     def _stop_between_updates(self):
-        if self._signal is None:
+        is_between = self._save is None or self._position.is_between_updates
+        # Not `self._signal` again: one that comes now is only this process'.
+        number = self._signal_of_all() if is_between else None
+        if number is None:
             return
-        if self._save is not None:
-            if not self._position.is_between_updates:
-                return
-            if self._position.updates != self._saved:
-                self._save(self._position.updates, self._sums or loss_sums(self.model))
+        if self._save is not None and self._position.updates != self._saved:
+            self._save(self._position.updates, self._sums or loss_sums(self.model))
+        self._signal = number
         self.check()

@@ -26,6 +26,23 @@ from aiayn_keras.training.run_folder import (
 
 BEST, LAST = "best", "last"
 """Names of checkpoints, besides numbers of updates."""
+_TRIES = 5
+"""Number of times that a checkpoint is looked for while a training deletes those it has found."""
+
+
+@dataclass(frozen=True)
+class FoundCheckpoint:
+    """A checkpoint of a training.
+
+    Attributes:
+        path: Its path.
+        updates: Number of updates done.
+        description: Words for which one it is.
+    """
+
+    path: Path
+    updates: int
+    description: str
 
 
 @dataclass(frozen=True)
@@ -61,17 +78,52 @@ def load_from_checkpoint(run, checkpoint=BEST):
         ValueError: If a file of the training is damaged.
     """
     folder = RunFolder(Path(run))
-    if not folder.recipe.is_file():
-        raise FileNotFoundError(f"{run} does not hold a training: it has no recipe.")
-    read_recipe_text(folder)
-    recipe = load_recipe(folder.recipe)
+    recipe = _read_recipe(folder)
+    find_checkpoint(run, checkpoint)  # what is not there is refused before a model is built
     tokenizer, initial = read_beginning(folder, recipe)
-    updates, description = _find(folder, recipe, checkpoint)
     model = build_model(recipe, tokenizer, initial)
-    average_checkpoints(model, [_list_all(folder)[updates]])
+    found = _load(model, run, checkpoint)
     translator = build_translator(model, recipe, tokenizer, initial)
     copy_weights(model, translator)
-    return LoadedCheckpoint(translator, updates, description)
+    return LoadedCheckpoint(translator, found.updates, found.description)
+
+
+def _load(model, run, checkpoint):
+    """Loads a checkpoint, or the one that has taken its place: the training may be running."""
+    for _ in range(_TRIES):
+        found = find_checkpoint(run, checkpoint)
+        try:
+            average_checkpoints(model, [found.path])
+        except FileNotFoundError:  # the training has let go of it
+            continue
+        return found
+    raise FileNotFoundError(f"{found.path} and others were deleted while they were being read.")
+
+
+def find_checkpoint(run, checkpoint=BEST):
+    """Finds a checkpoint of a training without reading it.
+
+    Args:
+        run: Folder of the training.
+        checkpoint: As in `load_from_checkpoint`.
+
+    Returns:
+        A `FoundCheckpoint`.
+
+    Raises:
+        FileNotFoundError: If the folder holds no training, or no such checkpoint.
+        ValueError: If a file of the training is damaged.
+    """
+    folder = RunFolder(Path(run))
+    updates, description = _find(folder, _read_recipe(folder), checkpoint)
+    return FoundCheckpoint(_list_all(folder)[updates], updates, description)
+
+
+def _read_recipe(folder):
+    if not folder.recipe.is_file():
+        raise FileNotFoundError(f"{folder.path} does not hold a training: it has no recipe.")
+    read_recipe_text(folder)
+    return load_recipe(folder.recipe)
 
 
 def _list_all(folder):
@@ -82,6 +134,10 @@ def _list_all(folder):
 def _find(folder, recipe, checkpoint):
     """Finds the update that a name or a number stands for, and words for it."""
     existing = _list_all(folder)
+    if not existing and (folder.path / "task.json").is_file():
+        raise FileNotFoundError(
+            f"{folder.path} has no checkpoints, only a model: without --checkpoint, that is used."
+        )
     if not existing:
         raise FileNotFoundError(
             f"{folder.path} has no checkpoint yet: its first one is written after "

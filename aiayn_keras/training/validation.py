@@ -106,12 +106,20 @@ class Validation:
         return figures
 
     def _measure_own(self, texts, references):
-        figure = self._own_figure(texts, references, list(self._pairs.sources))
+        remedy = (
+            "The checkpoint is kept: mend the function, then run the same command again to go on."
+        )
+        try:
+            figure = self._own_figure(texts, references, list(self._pairs.sources))
+        except Exception as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise ValueError(
+                f"`training.monitor`={self._monitor} raised {reason:.200}. {remedy}"
+            ) from error
         is_number = isinstance(figure, numbers.Real | np.number) and not isinstance(figure, bool)
         if not (is_number and math.isfinite(figure)):
             raise ValueError(
                 f"`training.monitor`={self._monitor} must return a finite number, higher for "
-                f"better translations. Received: {figure!r:.100}. The checkpoint is kept: mend the "
-                "function, then run the same command again to go on."
+                f"better translations. Received: {figure!r:.100}. {remedy}"
             )
         return float(figure)

@@ -18,6 +18,7 @@ import io
 import itertools
 import os
 import random
+import re
 import struct
 import sys
 import tempfile
@@ -36,6 +37,8 @@ SECRET = "hidden words of another file"
 
 _WORDS = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _RUN_BYTES = 200_000
+_MAX_WORDS = 200
+"""Maximum number of words of a sentence."""
 _SIGNS = (
     *("<", ">", "&", "{", "%", "\\", '"', "'", "`", "[", "](", "*", "_", "|", "~", "$", "@"),
     *("<!--", "<![CDATA[", "<a ", "<a b='", "&#", "{{", "%(", "- ", "> ", "1. ", "a.", "[^", "\t"),
@@ -90,11 +93,28 @@ def translate(path, format):
 
     sys.addaudithook(functools.partial(_watch, os.fspath(path)))
     document = open_document(path, format, COLUMNS)
-    translated = document.translated(split_double, CapitalsDouble(change=str.title))
+    translated = document.translated(_split, CapitalsDouble(change=str.title))
     if format == "docx":
         with zipfile.ZipFile(io.BytesIO(translated)) as archive:
             translated = archive.read("word/document.xml")
     sys.stdout.write(translated.decode("utf-8", "replace"))
+
+
+def _split(texts):
+    """In the place of `split_strings`: `split_double`, and cut as a model's positions cut."""
+    results = []
+    for separators, sentences in split_double(texts):
+        cut, found = separators[:1], []
+        for sentence, separator in zip(sentences, separators[1:], strict=True):
+            parts = list(re.finditer(rf"\S+(?:\s+\S+){{0,{_MAX_WORDS - 1}}}", sentence))
+            found += [part[0] for part in parts]
+            cut += [
+                sentence[before.end() : after.start()]
+                for before, after in itertools.pairwise(parts)
+            ]
+            cut.append(separator)
+        results.append((cut, found))
+    return results
 
 
 _OWN = tuple({sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])})
@@ -145,8 +165,8 @@ def _texts(format, secret, rng):
         many = sign * (_RUN_BYTES // len(sign))
         yield format, f"many {sign!r}", f"{head}tea {many} tea{tail}"
     yield format, "one long word", head + "a" * (8 * MEGABYTE) + tail
-    yield format, "many lines", head + "tea\n" * 300_000 + tail
-    yield format, "many samples", (sample + "\n") * (2 * MEGABYTE // len(sample))
+    yield format, "many lines", head + "tea\n" * 100_000 + tail
+    yield format, "many samples", (sample + "\n") * (MEGABYTE // len(sample))
     yield format, "controls", head + "tea\x01\x1b[2J\u202e\ufeff\ufffe\U000e0041" + tail
     yield format, "a name of a file", str(secret)
     yield format, "an include", f'{head}<?php include "{secret}" ?>&x;{tail}'
@@ -260,7 +280,7 @@ def word_texts(secret):
             "<w:p>" + "<w:r><w:x></w:x></w:r>" * 20_000 + "<w:r><w:rPr/><w:t>a</w:t></w:r></w:p>"
         ),
     )
-    yield "many paragraphs", _word(_paragraph("tea") * 200_000)
+    yield "many paragraphs", _word(_paragraph("tea") * 100_000)
     yield "many text boxes", _word("<w:p>" + _paragraph("tea") * 50_000 + "</w:p>")
     yield "texts in texts", _word("<w:p><w:r>" + "<w:t>a" * 100 + "</w:t>" * 100 + "</w:r></w:p>")
     yield "text without a run", _word("<w:p><w:t>tea</w:t></w:p>")

@@ -12,6 +12,7 @@ HISTORIES = {
         "val_loss": [4.5, 3.5, 2.5],
         "val_bleu": [NAN, 7.0, NAN],
         "learning_rate": [1e-4, 2e-4, 1e-4],
+        "gradient_norm": [0.5, float("inf"), 0.7],
     },
     "$b$": {"updates": [15, 45], "val_loss": [6.0, 5.0], "tokens_per_second": [900.0, 1100.0]},
 }
@@ -19,11 +20,12 @@ HISTORIES = {
 
 def test_panels_show_what_was_measured_over_updates(tmp_path):
     figure = plotting.plot_trainings(HISTORIES, tmp_path / "f.png")
-    loss, bleu, rate, speed = figure.axes
+    loss, bleu, rate, gradient, speed = figure.axes
     assert [axes.get_ylabel() for axes in figure.axes] == [
         "loss (nats per token)",
         "BLEU",
         "learning rate",
+        "gradient norm",
         "target tokens per second",
     ]
     validation, training, other = loss.get_lines()
@@ -37,6 +39,7 @@ def test_panels_show_what_was_measured_over_updates(tmp_path):
     assert_close(line.get_xydata(), [[15, 900.0], [45, 1100.0]])
     assert line.get_color() == other.get_color()
     assert len(rate.get_lines()) == 1
+    assert_close(gradient.get_lines()[0].get_xydata(), [[10, 0.5], [30, 0.7]])
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["a", r"\$b\$"]
     assert read_png(tmp_path / "f.png").std() > 0.01

@@ -1,5 +1,6 @@
 import json
 import logging
+import math
 from types import SimpleNamespace
 
 import keras
@@ -20,7 +21,7 @@ from aiayn_keras.training.fitting import (
     find_start,
     periods,
 )
-from aiayn_keras.training.progress import Progress
+from aiayn_keras.training.progress import Progress, gradient_norm
 from aiayn_keras.training.run_folder import write_history
 from aiayn_keras.training.stopping import loss_sums, read_loss, save_stopped
 from tests.helpers import assert_close
@@ -260,3 +261,30 @@ def test_a_training_that_goes_on_shows_the_updates_of_all(clock, capsys):
 
 def test_what_never_began_can_be_closed():
     Progress(updates=1, tokens_per_update=1).close()
+
+
+@pytest.mark.parametrize("batches_per_update", [1, 3])
+@pytest.mark.parametrize("scales_loss", [False, True])
+def test_the_norm_of_the_gradient_is_that_of_the_gradients_of_the_updates(
+    batches_per_update, scales_loss
+):
+    batches, beta_2 = 12, 0.9
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    adam = keras.optimizers.Adam(
+        learning_rate=0.0,  # so that the gradients are those of the first weights
+        beta_2=beta_2,
+        gradient_accumulation_steps=None if batches_per_update == 1 else batches_per_update,
+    )
+    optimizer = keras.optimizers.LossScaleOptimizer(adam) if scales_loss else adam
+    model.compile(optimizer=optimizer, loss="mse", jit_compile=False)
+    optimizer.build(model.trainable_variables)
+    assert math.isnan(gradient_norm(optimizer))
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(batches, 2)), rng.normal(size=(batches, 1))
+    model.fit(x, y, batch_size=1, shuffle=False, verbose=0)
+    kernel, bias = map(keras.ops.convert_to_numpy, model.weights)
+    by_batch = 2 * (x @ kernel + bias - y) * np.concatenate([x, np.ones((batches, 1))], axis=1)
+    gradients = by_batch.reshape(-1, batches_per_update, 3).mean(axis=1)
+    shares = beta_2 ** np.arange(len(gradients))[::-1]
+    squares = np.sum(gradients**2, axis=1)
+    assert_close(gradient_norm(optimizer), math.sqrt(squares @ shares / shares.sum()))

@@ -20,7 +20,10 @@ from tests.runs import small_recipe
 # === Files ===
 
 
-INPUTS = RunInputs(**{name: f"{number:064x}" for number, name in enumerate(RunInputs.model_fields)})
+DIGESTS = [name for name in RunInputs.model_fields if name != "copy_without_letters"]
+INPUTS = RunInputs(
+    **{name: f"{number:064x}" for number, name in enumerate(DIGESTS)}, copy_without_letters=True
+)
 
 
 @pytest.fixture(scope="module", name="tokenizer")

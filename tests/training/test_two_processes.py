@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 from aiayn_keras.training.checkpoints import list_checkpoints
 from tests.claims.kills import weights_of, write_recipe
 from tests.helpers import assert_close
+from tests.runs import figures_of
+from tests.training.stopping_callbacks import STOPPED_AT
 
 pytestmark = pytest.mark.skipif(
     keras.config.backend() != "jax", reason="Only JAX joins processes here."
@@ -38,7 +41,7 @@ def start(recipe, output, *settings, **environment):
         )
 
 
-def wait_for(processes, log):
+def wait_for(processes, log, code=0):
     """Fails with what was said if a process does; then ends the others, which wait for it."""
     try:
         codes = [process.wait(timeout=900) for process in processes]
@@ -46,7 +49,7 @@ def wait_for(processes, log):
         for process in processes:
             process.kill()
     texts = [path.read_text("utf-8")[-2000:] for path in log.parent.glob(f"{log.stem}.log*")]
-    assert not any(codes), "\n\n".join(texts)
+    assert codes == [code] * len(codes), "\n\n".join(texts)
 
 
 def free_port():
@@ -55,8 +58,8 @@ def free_port():
         return server.getsockname()[1]
 
 
-def train_together(recipe, output):
-    """Two processes with two devices each."""
+def train_together(recipe, output, *settings, code=0):
+    """Two processes with two devices each, which end with an exit code."""
     environment = {
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES_OF_EACH}",
         "KERAS_DISTRIBUTION_JOB_ADDRESSES": f"127.0.0.1:{free_port()}",
@@ -67,12 +70,13 @@ def train_together(recipe, output):
             recipe,
             output,
             "training.devices=data_parallel",
+            *settings,
             **environment,
             KERAS_DISTRIBUTION_PROCESS_ID=str(process),
         )
         for process in range(2)
     ]
-    wait_for(processes, output)
+    wait_for(processes, output, code)
 
 
 @pytest.fixture(scope="module")
@@ -150,3 +154,20 @@ def test_one_process_with_other_devices_goes_on_with_what_two_began(recipe, runs
     expected = weights_of(runs[1])
     for name, array in weights_of(stopped).items():
         assert_close(array, expected[name], rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_signal_to_one_process_stops_both_after_the_same_update_with_a_checkpoint(recipe, runs):
+    folder = recipe.parent / "signalled"
+    name = "training.callbacks=['tests.training.stopping_callbacks:StopSecondProcess']"
+    train_together(recipe, folder, name, code=128 + signal.SIGTERM)
+    for process in range(2):
+        log = folder.with_suffix(f".log{process}").read_text("utf-8")
+        assert f"Stopped after update {STOPPED_AT}; its checkpoint is written." in log
+    assert [update for update, _ in list_checkpoints(folder / "stopped")] == [STOPPED_AT]
+    train_together(recipe, folder, "training.callbacks=[]")
+    assert f"Going on from update {STOPPED_AT}." in folder.with_suffix(".log0").read_text("utf-8")
+    expected = weights_of(runs[1])
+    for name, array in weights_of(folder).items():
+        np.testing.assert_array_equal(array, expected[name])
+    assert figures_of(folder) == figures_of(runs[1])

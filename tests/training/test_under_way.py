@@ -1,5 +1,9 @@
+import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,8 +13,15 @@ from aiayn_keras.training import (
     list_checkpoints,
     load_from_checkpoint,
     read_state,
+    under_way,
 )
-from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
+from tests.cli.command import (
+    SOURCES,
+    assert_one_clear_line,
+    fresh_environment,
+    run,
+    write_lines,
+)
 from tests.training.changing import short_recipe, train_until
 
 
@@ -119,8 +130,98 @@ def test_a_finished_training_has_its_checkpoints_too(trained_run, tmp_path):
     assert (tmp_path / "early/history.json").exists()
 
 
-def test_a_job_needs_a_delivered_model(stopped_run, tmp_path):
+@pytest.mark.slow
+def test_a_job_uses_a_checkpoint_and_goes_on_with_it(stopped_run, tmp_path):
+    run_folder = shutil.copytree(stopped_run, tmp_path / "run")
     source = write_lines(tmp_path / "source.en", SOURCES)
-    result = run("translate", stopped_run, "--input", source, "--output", tmp_path / "out")
-    assert result.exit_code == 2
-    assert "--output needs a delivered model" in result.stderr
+    limits = ("--num-beams", 1, "--max-length", 4, "--engine", "keras")
+    command = ("translate", run_folder, "--input", source, "--output", tmp_path / "out", *limits)
+    result = run(*command)
+    assert result.exit_code == 0, result.output
+    assert "its best checkpoint by loss is used, that of update 4." in result.stderr
+    lines = run("translate", run_folder, "--input", source, *limits).stdout
+    assert (tmp_path / "out/part-000000.txt").read_text("utf-8") == lines
+    # The training has a better checkpoint by the time that the job goes on.
+    history = json.loads((run_folder / "history.json").read_text())
+    history[0]["val_loss"] = 0.1
+    (run_folder / "history.json").write_text(json.dumps(history))
+    assert load_from_checkpoint(run_folder).updates == 2
+    result = run(*command)
+    assert result.exit_code == 0, result.output
+    assert "the checkpoint that was asked for is used, that of update 4." in result.stderr
+    result = run(*command, "--checkpoint", "last")
+    assert_one_clear_line(result, "holds a different job", "differs in: model, checkpoint")
+
+
+def test_comparisons_take_checkpoints_of_all_trainings(stopped_run, tmp_path):
+    source = write_lines(tmp_path / "source.en", SOURCES)
+    compare = ("compare", "--source", source, "--reference", source, "--num-beams", 1)
+    compare = (*compare, "--max-length", 3)
+    result = run(*compare, stopped_run, source, "--checkpoint", 2)
+    assert result.exit_code == 0, result.output
+    assert "that was asked for is used, that of update 2." in result.stderr
+    other = write_lines(tmp_path / "other.en", SOURCES)
+    result = run(*compare, source, other, "--checkpoint", 2)
+    assert "--checkpoint is for trainings, and none of these is one" in result.stderr
+
+
+@pytest.mark.slow
+def test_the_page_shows_a_checkpoint(stopped_run):
+    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", stopped_run, "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--checkpoint", "last", "--max-length", "4"],
+        env=fresh_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        lines = [process.stdout.readline(), process.stdout.readline()]
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert lines[0].startswith("stopped: http://127.0.0.1:")
+    assert lines[1].endswith(
+        f"export saved-model {stopped_run} --output models --checkpoint last\n"
+    )
+    assert "its newest checkpoint is used, that of update 5." in errors
+    assert process.returncode == 0
+
+
+def test_a_model_without_checkpoints_is_told_from_a_young_training(stopped_run, tmp_path):
+    folder = tmp_path / "model"
+    assert (
+        run("export", "preset", stopped_run, "--output", tmp_path, "--name", "model").exit_code == 0
+    )
+    result = run(
+        "translate",
+        folder,
+        "--input",
+        write_lines(tmp_path / "a.en", SOURCES[:1]),
+        "--checkpoint",
+        "best",
+    )
+    assert_one_clear_line(result, "has no checkpoints, only a model")
+
+
+def test_a_checkpoint_that_is_deleted_while_it_is_read_is_replaced(
+    stopped_run, tmp_path, monkeypatch
+):
+    folder = shutil.copytree(stopped_run, tmp_path / "run")
+    find, calls = under_way.find_checkpoint, []
+
+    def find_and_delete(run, checkpoint):
+        """Test double of a running training that lets go of the checkpoint just found."""
+        found = find(run, checkpoint)
+        calls.append(found.updates)
+        if len(calls) == 2:
+            found.path.unlink()
+        return found
+
+    monkeypatch.setattr(under_way, "find_checkpoint", find_and_delete)
+    assert load_from_checkpoint(folder).updates == 2
+    assert calls == [4, 4, 2]
+
+
+def test_texts_without_letters_are_copied_as_by_the_delivered_model(stopped_run):
+    model = load_from_checkpoint(stopped_run).model
+    assert model.preprocessor.tokenizer.copy_without_letters
+    assert model.translate("12:30").text == "12:30"

@@ -29,6 +29,16 @@ def test_an_own_figure_that_is_not_a_number_is_refused(figure):
         validation_with(figure)._measure_own(["x", "y"], ["x", "z"])
 
 
+def test_an_own_figure_that_raises_is_named():
+    def fail(hypotheses, references, sources):
+        raise KeyError("tea\ncup")
+
+    validation = validation_with(None)
+    validation._own_figure = fail
+    with pytest.raises(ValueError, match=r"=mine:figure raised KeyError: .*\. The checkpoint is"):
+        validation._measure_own(["x", "y"], ["x", "z"])
+
+
 # === Divergence ===
 
 

@@ -95,7 +95,7 @@ class _Tokens(HTMLParser):
     def tokens(self):
         """Tuples of kind, name, attributes, start and end."""
         starts = [place for *_, place in self._found]
-        ends = [*starts[1:], self._length]
+        ends = [*starts[1:], self._length][: len(starts)]  # an empty page has no token
         return [(*found, end) for found, end in zip(self._found, ends, strict=True)]
 
     def parse_starttag(self, i):

@@ -5,7 +5,7 @@ import re
 
 from aiayn_keras.documents.formats.units import Unit, has_letters, protect
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 _KEY_FOLLOWS = re.compile(r"\s*:")
 
 

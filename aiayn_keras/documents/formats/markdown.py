@@ -6,6 +6,7 @@ paragraph that goes over several lines becomes one line.
 
 import logging
 import re
+import time
 
 from aiayn_keras.documents.formats import html
 from aiayn_keras.documents.formats.units import (
@@ -28,6 +29,8 @@ _KEPT = re.compile(
 _BEGINNING = re.compile(r"(?:\[\^[^\]\s]+\]:|\[[ xX]\])\s+")
 """What stands before a text: the mark of the footnote that it is, the box of a task."""
 _ROLE = re.compile(r"\{[\w:.+-]+\}$")
+_MAX_SECONDS = 120
+"""Time for the parser: a megabyte of unusual marks takes it half a minute."""
 _SIGNS = "\\`*_[]<"
 
 
@@ -43,10 +46,14 @@ def find_units(document, _columns=None):
 
     Returns:
         List of `Unit`s.
+
+    Raises:
+        ValueError: If the parser takes too long.
     """
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    _limit_time(parser)
     front_matter = _FRONT_MATTER.match(document)
     begin = front_matter.end() if front_matter else 0
     starts = [begin, *(match.end() for match in re.finditer("\r\n|\r|\n", document[begin:]))]
@@ -73,6 +80,22 @@ def find_units(document, _columns=None):
         cursor = places[-1] + 1
         units += [unit] if unit is not None else []
     return units
+
+
+def _limit_time(parser):
+    """Gives a parser a first rule, which only looks at the clock."""
+    end = time.monotonic() + _MAX_SECONDS
+
+    def look_at_clock(*_):
+        if time.monotonic() > end:
+            raise ValueError(
+                f"reading it takes more than {_MAX_SECONDS} seconds: divide it, or give --format "
+                "text"
+            )
+        return False
+
+    parser.block.ruler.before("code", "clock", look_at_clock)
+    parser.inline.ruler.before("text", "clock", look_at_clock)
 
 
 def _units_of_html(document, start, end):

@@ -9,10 +9,12 @@ import re
 from aiayn_keras.documents.formats.units import Unit, has_letters, protect
 
 _EMPTY = re.compile(r'^msgstr(?:\[(\d+)\])? ""[ \t]*(\r?)$(?!\n")', re.MULTILINE)
+_STRINGS = r'(?:"(?:[^"\\\r\n]++|\\.)*+"[ \t\r\n]*)++'
+"""Pattern of C strings in a row; it gives nothing back, so that long ones need little memory."""
 _ENTRY = re.compile(
-    r'^msgid[ \t]+((?:"(?:[^"\\\r\n]|\\.)*"[ \t\r\n]*)+)'
-    r'(?:^msgid_plural[ \t]+((?:"(?:[^"\\\r\n]|\\.)*"[ \t\r\n]*)+))?'
-    r'((?:^msgstr(?:\[\d+\])?[ \t]+(?:"(?:[^"\\\r\n]|\\.)*"[ \t\r\n]*)+)+)',
+    rf"^msgid[ \t]+({_STRINGS})"
+    rf"(?:^msgid_plural[ \t]+({_STRINGS}))?"
+    rf"((?:^msgstr(?:\[\d+\])?[ \t]+{_STRINGS})+)",
     re.MULTILINE,
 )
 
@@ -57,7 +59,7 @@ def find_units(document, _columns=None):
 
 def _text(polib, strings):
     """The text of C strings in a row."""
-    return polib.unescape("".join(re.findall(r'"((?:[^"\\\r\n]|\\.)*)"', strings)))
+    return polib.unescape("".join(re.findall(r'"((?:[^"\\\r\n]++|\\.)*+)"', strings)))
 
 
 def _unit(polib, source, match):

@@ -4,6 +4,8 @@ The lines of a caption are one text unless a dash begins one of them, and the tr
 many. Times, numbers, settings, notes, styles and tags stay.
 """
 
+import bisect
+import functools
 import io
 import re
 import textwrap
@@ -40,6 +42,8 @@ def _find_units(document, kind):
     import webvtt
 
     text = document.replace("\r\n", "\n").replace("\r", "\n")
+    if kind == "srt" and not text.strip():  # a .vtt has at least its first line
+        return []
     try:
         captions = webvtt.from_buffer(io.StringIO(text), format=kind).captions
     except webvtt.errors.MalformedFileError as error:
@@ -99,10 +103,14 @@ def _joined(parts):
 
 def _wrap(text, num_lines):
     """Lines of about equal length, as many as there were or fewer; tags do not count."""
+    if num_lines == 1:
+        return [text]
     tags = _SIGNS.findall(text)
-    plain = _SIGNS.sub("\0", text)
-    width = max(1, -(-len(plain) // num_lines))
-    while len(lines := textwrap.wrap(plain, width, break_long_words=False) or [""]) > num_lines:
-        width += 1
+    plain = " ".join(_SIGNS.sub("\0", text).split())
+    lines = functools.partial(textwrap.wrap, plain, break_long_words=False)
+    widths = range(max(1, -(-len(plain) // num_lines)), len(plain) + 1)
+    # The smallest width of not too many lines; with the largest there is one.
+    place = bisect.bisect_left(widths, True, key=lambda width: len(lines(width)) <= num_lines)
     remaining = iter(tags)
-    return [re.sub("\0", lambda _: next(remaining), line) for line in lines]
+    found = lines(widths[place]) if plain else [""]
+    return [re.sub("\0", lambda _: next(remaining), line) for line in found]

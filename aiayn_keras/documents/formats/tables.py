@@ -26,7 +26,7 @@ def find_csv_units(document, columns=None):
     Raises:
         ValueError: If there are no columns, one does not exist, or the table cannot be read.
     """
-    first = re.sub(r'"(?:[^"]|"")*"', "", document.lstrip("\r\n").split("\n")[0])
+    first = re.sub(r'"(?:[^"]++|"")*+"', "", document.lstrip("\r\n").split("\n")[0])
     return _find_units(document, columns, max(",;\t|", key=first.count))
 
 
@@ -66,7 +66,7 @@ def _read(document, delimiter):
 def _cells(document, delimiter):
     """Start and end of each cell of each row."""
     cell = re.compile(
-        rf'("(?:[^"]|"")*"|[^{re.escape(delimiter)}\r\n]*)({re.escape(delimiter)}|\r\n|\r|\n|\Z)'
+        rf'("(?:[^"]++|"")*+"|[^{re.escape(delimiter)}\r\n]*)({re.escape(delimiter)}|\r\n|\r|\n|\Z)'
     )
     rows, row, place = [], [], 0
     while place < len(document) or row:

@@ -155,3 +155,46 @@ def test_many_signs_between_marks_take_little_time():
     started = time.monotonic()
     in_capitals("<p>tea<!-- a -->tea " + "(" * 100_000 + "tea", "html")
     assert time.monotonic() - started < SECONDS
+
+
+def test_a_parser_of_markdown_that_takes_too_long_is_stopped(monkeypatch):
+    assert Document(b"[tea](a.md)", "md").translated(split_double, CapitalsDouble()) == (
+        b"[TEA](a.md)"
+    )
+    monkeypatch.setattr("aiayn_keras.documents.formats.markdown._MAX_SECONDS", -1)
+    with pytest.raises(ValueError, match="takes more than -1 seconds: divide it"):
+        Document(b"[" * 100, "md")
+
+
+def test_thousands_of_spaces_in_a_caption_are_wrapped_at_once():
+    head = "WEBVTT\n\n00:01.000 --> 00:02.000\n"
+    many = "\t" * 20_000
+    assert in_capitals(f"{head}tea{many}\ncold milk", "vtt") == f"{head}TEA COLD\nMILK"
+    assert in_capitals(f"{head}a  -\t- milk\n", "vtt").startswith(f"{head}A  -")
+
+
+@pytest.mark.parametrize(
+    ("format", "head", "tail"),
+    [
+        ("po", 'msgid "tea ', '"\nmsgstr ""\n'),
+        ("json", '"tea ', '"'),
+        ("csv", 'text\n"tea ', '"\n'),
+    ],
+)
+def test_long_strings_with_escapes_are_read(format, head, tail):
+    text = {"csv": '""a', "po": '\\"a', "json": '\\"a'}[format] * 100_000
+    translated = in_capitals(f"{head}{text}{tail}", format, COLUMNS if format == "csv" else None)
+    assert "TEA" in translated
+    assert translated.count("A") == 1 + 100_000
+
+
+@pytest.mark.parametrize("format", ["text", "html", "md", "po", "srt"])
+@pytest.mark.parametrize("data", [b"", b"\n", b"\xef\xbb\xbf", b" \r\n\r\n"])
+def test_an_empty_document_stays_as_it_is(format, data):
+    assert in_capitals(data, format) == data
+
+
+def test_marks_of_templates_stay():
+    text = "{%- if tea %}<p>tea {# not milk #} please</p>{% endif %}"
+    expected = "{%- if tea %}<p>TEA {# not milk #} PLEASE</p>{% endif %}"
+    assert in_capitals(text, "html") == expected

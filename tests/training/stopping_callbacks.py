@@ -1,0 +1,23 @@
+"""Callbacks that a recipe names to stop a training of several processes."""
+
+import os
+import signal
+
+import keras
+
+STOPPED_AT = 7
+"""Number of the update in the middle of which the second process gets its signal."""
+
+
+class StopSecondProcess(keras.callbacks.Callback):
+    """Test double of a machine that wants the second process, and no other, to end."""
+
+    def __init__(self):
+        super().__init__()
+        self.batches = 0
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.batches += 1
+        is_second = os.environ["KERAS_DISTRIBUTION_PROCESS_ID"] == "1"
+        if is_second and self.batches == 2 * STOPPED_AT:  # of two batches each
+            os.kill(os.getpid(), signal.SIGTERM)
