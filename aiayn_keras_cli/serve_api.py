@@ -29,6 +29,8 @@ def serve_api(folder, host, port, grpc_port, poll, trust):
         trust: Whether to load a graph that may do more than translate.
     """
     _require_kit(folder)
+    if port == grpc_port != 0:
+        raise click.UsageError(f"--port and --grpc-port must differ. Received: {port} for both.")
     with quiet_start():
         from aiayn_keras.backend import use_one_core_per_batch
         from aiayn_keras.serving.model_server import (

@@ -4,6 +4,7 @@
 """
 
 import functools
+import operator
 
 import keras
 import keras_hub
@@ -107,21 +108,28 @@ def search_tokens(
     Args:
         next_token: Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), anything,
             cache)`: the distribution of the token at `index`, given those before it. Rows that
-            follow each other are the W hypotheses of a sequence.
+            follow each other are the W hypotheses of a sequence. JAX traces it, so it must compute
+            with tensors and keep the shapes of its cache.
         start_token_ids: Integers `(B,)`, the first token of every sequence.
-        end_token_id: The token that ends a sequence.
+        end_token_id: The token that ends a sequence. As in `translate`, one that is not among the W
+            best continuations of a step ends nothing.
         cache: What `next_token` keeps from step to step: nested tensors whose first axis is B; they
             are repeated for the W hypotheses.
         forbidden_token_ids: Tokens that are never chosen, such as padding.
-        **options: Those of `SearchOptions`; `max_length` is needed.
+        **options: Those of `SearchOptions` but `constraint`, with its defaults: W = 4 `num_beams`,
+            `length_penalty` 0.6, N = 1 `num_return_sequences`, `min_length` 1. `max_length` is
+            needed.
 
     Returns:
         Integer tensor `(B, N, max_length + 2)` with start and end, best first, 0 behind the end,
-        and float32 log-probabilities `(B, N)` in nats of all that follows the start.
+        and float32 log-probabilities `(B, N)` in nats of all that follows the start. A sequence
+        that was not found has zeros and log-probability -inf.
 
     Raises:
-        ValueError: As `SearchOptions`; without a `max_length`; for a `coverage_penalty`, since the
-            attention is not known.
+        TypeError: For an option that `SearchOptions` does not have, and tokens that are no integers.
+        ValueError: As `SearchOptions`; without a `max_length`; for a `constraint`, which needs a
+            tokenizer, or a `coverage_penalty`, since the attention is not known; for tokens that
+            the logits do not have, or logits of another number of rows.
 
     Example:
         >>> log_probs = keras.ops.log([[0.01, 0.59, 0.4], [0.01, 0.29, 0.7], [0.98, 0.01, 0.01]])
@@ -135,18 +143,49 @@ def search_tokens(
     options = SearchOptions(**options)
     if options.max_length is None:
         raise ValueError("`search_tokens` needs a `max_length`, the most tokens of a sequence.")
+    if options.constraint is not None:
+        raise ValueError("`constraint` needs the tokenizer of a model: use its `translate`.")
     _refuse_coverage(options)
-    start = ops.expand_dims(ops.convert_to_tensor(start_token_ids, dtype="int32"), axis=1)
+    start = ops.convert_to_tensor(start_token_ids)
+    if start.ndim != 1 or not keras.backend.is_int_dtype(start.dtype):
+        raise TypeError(
+            "`start_token_ids` must be integers, one for each sequence. Received: "
+            f"start_token_ids={start_token_ids!r:.60}."
+        )
+    start = ops.expand_dims(ops.cast(start, "int32"), axis=1)
     is_start = ops.equal(ops.arange(options.max_length + 2), 0)
     prompt = ops.where(is_start, start, 0)
     mask = ops.broadcast_to(is_start, ops.shape(prompt))
     step, cache = _with_rows(next_token, cache, options.num_beams)
-    forbidden = tuple(forbidden_token_ids)
+    end_token_id = operator.index(end_token_id)
+    forbidden = tuple(map(operator.index, forbidden_token_ids))
+
+    def checked_step(token_ids, cache, index):
+        logits, *rest = step(token_ids, cache, index)
+        _check_logits(logits, token_ids, [end_token_id, *forbidden])
+        return logits, *rest
+
     return beam_search(
         SearchInputs(
-            step, cache, prompt, mask, options, end_token_id, forbidden_token_ids=forbidden
+            checked_step, cache, prompt, mask, options, end_token_id, forbidden_token_ids=forbidden
         )
     )
+
+
+def _check_logits(logits, token_ids, known):
+    """Refuses logits that have too few tokens or rows, which JAX would read all the same."""
+    rows, width = logits.shape
+    if None not in (rows, token_ids.shape[0]) and rows != token_ids.shape[0]:
+        raise ValueError(
+            f"`next_token` must give logits for each of the {token_ids.shape[0]} rows of its token "
+            f"ids. Received: logits of shape {tuple(logits.shape)}."
+        )
+    if not 0 <= min(known) <= max(known) < width:
+        raise ValueError(
+            f"`end_token_id` and `forbidden_token_ids` must be from 0 to {width - 1}, since the "
+            f"logits have {width} tokens. Received: end_token_id={known[0]}, "
+            f"forbidden_token_ids={known[1:]}."
+        )
 
 
 def _refuse_coverage(options):

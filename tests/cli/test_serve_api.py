@@ -145,6 +145,7 @@ def test_any_other_folder_is_refused(tmp_path, name, reason):
         (("--host", "0.0.0.0"), "--host needs --api"),
         (("--poll", 1), "--poll needs --api"),
         (("--api", "--poll", 0), "--poll"),
+        (("--api", "--port", 8500), "must differ. Received: 8500"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message):

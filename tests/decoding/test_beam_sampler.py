@@ -111,9 +111,32 @@ def test_forbidden_tokens_are_never_chosen():
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
-    [({}, "`max_length`"), ({"max_length": 5, "coverage_penalty": 0.2}, "`coverage_penalty`")],
+    ("changes", "error", "reason"),
+    [
+        ({"max_length": None}, ValueError, "`max_length`"),
+        ({"coverage_penalty": 0.2}, ValueError, "`coverage_penalty`"),
+        ({"constraint": "brackets"}, ValueError, "`constraint` needs the tokenizer"),
+        ({"start_token_ids": START}, TypeError, "`start_token_ids` must be integers"),
+        ({"start_token_ids": [1.5]}, TypeError, "`start_token_ids` must be integers"),
+        ({"end_token_id": 99}, ValueError, "end_token_id=99"),
+        ({"end_token_id": -1}, ValueError, "end_token_id=-1"),
+        ({"end_token_id": [END]}, TypeError, "integer"),
+        ({"forbidden_token_ids": [99]}, ValueError, r"forbidden_token_ids=\[99\]"),
+        ({"cache": ()}, ValueError, r"each of the 8 rows.*shape \(4, 9\)"),
+        ({"n_best": 2}, TypeError, "n_best"),
+    ],
 )
-def test_a_search_without_what_it_needs_is_refused(options, reason):
-    with pytest.raises(ValueError, match=reason):
-        search_tokens(RandomModel(seed=11).next_of_rows, [START], END, **options)
+def test_a_search_without_what_it_needs_is_refused(changes, error, reason):
+    def one_row_a_sequence(token_ids, cache, index):
+        return ops.zeros((4, 9)), None, cache
+
+    wrong_rows = changes.get("cache") == ()
+    arguments = {
+        "next_token": one_row_a_sequence if wrong_rows else RandomModel(seed=11).next_of_rows,
+        "start_token_ids": [START, START],
+        "end_token_id": END,
+        "cache": {"state": ops.convert_to_tensor(RandomModel(seed=11).initial[:2])},
+        "max_length": 5,
+    }
+    with pytest.raises(error, match=reason):
+        search_tokens(**{**arguments, **changes})

@@ -103,6 +103,7 @@ def _service_classes():
                     "FAILED_PRECONDITION", f'Serving signature key "{signature}" not found.'
                 )
             _check_names({*request.inputs}, {*specs})
+            _check_types(request.inputs, specs)
             inputs = {name: _array(name, value) for name, value in request.inputs.items()}
             wanted = list(request.output_filter)
             known = {*version.signature_defs[signature].outputs} if wanted else set()
@@ -196,6 +197,18 @@ def _check_names(sent, expected):
 
 def _set(names):
     return f"{{{','.join(sorted(names))}}}"
+
+
+def _check_types(tensors, specs):
+    """Refuses tensors of a type that a signature does not take, in TensorFlow's words."""
+    import tensorflow as tf
+
+    for position, (name, spec) in enumerate(specs.items()):
+        received = tf.dtypes.as_dtype(tensors[name].dtype or tf.string.as_datatype_enum)
+        if received != spec.dtype:
+            raise invalid(
+                f"Expects arg[{position}] to be {spec.dtype.name} but {received.name} is provided"
+            )
 
 
 def _array(name, tensor):

@@ -63,6 +63,11 @@ def test_a_prediction_names_its_version_and_signature(predict):
             'Serving signature key "x" not found.',
         ),
         (
+            {"texts": [1, 2]},
+            "INVALID_ARGUMENT",
+            "Expects arg[0] to be string but int32 is provided",
+        ),
+        (
             {"texts": None},
             "INVALID_ARGUMENT",
             "input size does not match signature: 0!=1 len({}) != len({text}). Sent extra: {}. "
