@@ -126,7 +126,8 @@ def search_tokens(
         that was not found has zeros and log-probability -inf.
 
     Raises:
-        TypeError: For an option that `SearchOptions` does not have, and tokens that are no integers.
+        TypeError: For an option that `SearchOptions` does not have; for tokens that are not
+            integers.
         ValueError: As `SearchOptions`; without a `max_length`; for a `constraint`, which needs a
             tokenizer, or a `coverage_penalty`, since the attention is not known; for tokens that
             the logits do not have, or logits of another number of rows.

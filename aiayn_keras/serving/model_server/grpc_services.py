@@ -205,7 +205,7 @@ def _check_types(tensors, specs):
 
     for position, (name, spec) in enumerate(specs.items()):
         received = tf.dtypes.as_dtype(tensors[name].dtype or tf.string.as_datatype_enum)
-        if received != spec.dtype:
+        if received.name != spec.dtype.name:
             raise invalid(
                 f"Expects arg[{position}] to be {spec.dtype.name} but {received.name} is provided"
             )
