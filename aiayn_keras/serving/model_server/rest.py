@@ -165,6 +165,8 @@ def _read_body(environ):
         unpacked = unpacking.decompress(body, MAX_BODY_BYTES)
         if unpacking.unconsumed_tail:
             raise invalid(f"The request is larger than {MAX_BODY_BYTES} bytes when it is unpacked.")
+        if not unpacking.eof:
+            raise invalid("The request is packed by gzip, and its end is missing.")
         return unpacked
     except zlib.error as error:
         raise invalid(f"The request is not packed by gzip, as its header says: {error}") from error

@@ -50,6 +50,8 @@ def test_a_packed_request_is_unpacked(start_server, ask):
     assert answer.json() == {"outputs": ANSWER}
     broken = ask(server, "POST", PREDICT, BODY, **{"content-encoding": "gzip"})
     assert (broken.status, "not packed by gzip" in broken.json()["error"]) == (400, True)
+    cut = ask(server, "POST", PREDICT, packed[:-9], **{"content-encoding": "gzip"})
+    assert (cut.status, "its end is missing" in cut.json()["error"]) == (400, True)
     bomb = gzip.compress(b" " * (1 << 27))
     answer = ask(server, "POST", PREDICT, bomb, **{"content-encoding": "gzip"})
     assert (answer.status, "larger than" in answer.json()["error"]) == (400, True)
