@@ -37,8 +37,8 @@ class ServedVersion:
 
     Raises:
         OSError: If a file is missing.
-        UntrustedGraphError: If its graph has operations that no export of this package has.
-        ValueError: If it is not a SavedModel, or one of its files is damaged.
+        ValueError: If its graph has operations that no export of this package has; if it is not a
+            SavedModel, or one of its files is damaged.
         ImportError: If TensorFlow or TensorFlow Text is not installed.
     """
 
