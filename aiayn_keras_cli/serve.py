@@ -78,9 +78,9 @@ def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **optio
     alternative translations and the model's attention. It is for exploring a model on this machine,
     not for production: `aiayn-keras export saved-model` writes a kit for TensorFlow Serving.
 
-    With --api, DIR is a serving kit, and there is no page: programs ask for translations, at the
-    paths of TensorFlow Serving, with its errors, labels, batches and metrics. So they move to
-    TensorFlow Serving unchanged. It is for trying and for small loads.
+    With --api, DIR must be a serving kit, and programs use it in place of a page. Paths, errors,
+    labels, batches and metrics are those of TensorFlow Serving, so the programs move there
+    unchanged. Use it to try things out and for small loads.
 
     A serving kit is a program. One that may do more than translate is refused without --trust.
     """
@@ -134,7 +134,7 @@ def _refuse_model_options(options):
 
 
 def _kit_of(folder, version):
-    """The folder of the kit to which a version belongs, one of which was asked for."""
+    """The folder of the kit, given the kit or one of its versions."""
     return folder if folder != version else version.resolve().parent
 
 

@@ -148,7 +148,7 @@ def _introduce(kit, server, host, missing, batching):
         click.echo("Requests are answered one by one: the kit has no batching.config.", err=True)
     if host not in _LOOPBACK:
         click.echo(
-            f"Whoever reaches {host} can use it: it has neither TLS nor a password.", err=True
+            f"Anyone who can reach {host} can use it: there is no TLS and no password.", err=True
         )
     click.echo(
         "For trying and for small loads: the paths, errors and metrics are TensorFlow Serving's. "

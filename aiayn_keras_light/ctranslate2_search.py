@@ -6,6 +6,7 @@ import os
 import numpy as np
 
 from aiayn_keras_light.search_numbers import length_penalty
+from aiayn_keras_light.translating import SMALL_HIDDEN_DIM
 
 COMPUTE_TYPES = {"ctranslate2": "float32", "ctranslate2-int8": "int8"}
 """Numbers that CTranslate2 computes with, by the name of the engine."""
@@ -21,8 +22,6 @@ _MAX_LENGTH_PENALTY = 1.0
 """Up to here, CTranslate2 has finished what wins by the time it stops."""
 _MIN_ROWS = 4
 """From so many sentences on, each core searches for some of them."""
-_SMALL_HIDDEN_DIM = 256
-"""Maximum width of a model whose products are too small to be shared by cores."""
 
 
 def is_installed():
@@ -112,7 +111,7 @@ class CTranslate2Search:
         """Searches for the translations of rows; returns a `TranslationResult` for each."""
         num_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
         is_batch = len(rows) >= _MIN_ROWS
-        is_small = self._hidden_dim <= _SMALL_HIDDEN_DIM
+        is_small = self._hidden_dim <= SMALL_HIDDEN_DIM
         is_ranked = numbers.length_penalty > 0 or numbers.num_return_sequences > 1
         patience = _PATIENCE if is_ranked else 1
         return self._translate_batch(

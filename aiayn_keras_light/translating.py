@@ -20,6 +20,9 @@ from aiayn_keras_light.text_batches import (
     tokenize,
 )
 
+SMALL_HIDDEN_DIM = 256
+"""Maximum width of a model whose products are too small to be shared by cores."""
+
 
 @dataclass(frozen=True)
 class Hypothesis:

@@ -225,11 +225,12 @@ def append_position(cached, new, index):
     """
     if keras.config.backend() == "torch":
         return torch_ops.append_in_place(cached, new, index)
-    append = {"tensorflow": _append_by_growing, "jax": _append_by_update}
-    return append[keras.config.backend()](cached, new, index)
+    if keras.config.backend() == "jax":
+        return _append_by_update(cached, new, index)
+    return _append_by_growing(cached, new)
 
 
-def _append_by_growing(cached, new, index):
+def _append_by_growing(cached, new):
     cached = ops.concatenate([cached, new], axis=2)
     return cached, cached
 

@@ -3,8 +3,8 @@
 PyTorch runs a search from Python, several hundred small operations a step. Keras looks for symbolic
 tensors among the arguments of each, converts them and promotes their dtypes, which takes several
 times as long as the operation itself. The operations here expect tensors on one device whose dtypes
-fit, and do with them what Keras' operations of the same names do. Those whose first argument is
-anything but a PyTorch tensor, and all other operations, are Keras' own.
+fit, and do with them what Keras' operations of the same names do. Where the first argument is not a
+PyTorch tensor, or a sequence that begins with one, and for all other operations, Keras' are called.
 """
 
 import functools
@@ -36,6 +36,7 @@ def _take(x, indices, axis):
 _OPERATIONS = {
     "any": _any,
     "cast": lambda x, dtype: x.to(_DTYPES.get(dtype, dtype)),
+    "concatenate": lambda xs, axis=0: torch.cat(xs, dim=axis),
     "equal": _equal,
     "expand_dims": lambda x, axis: x.unsqueeze(axis),
     "log": torch.log,
@@ -49,6 +50,7 @@ _OPERATIONS = {
     "shape": lambda x: tuple(x.shape),
     "softmax": lambda x, axis=-1: torch.softmax(x, dim=axis),
     "split": lambda x, sections, axis=0: torch.tensor_split(x, sections, dim=axis),
+    "stack": lambda xs, axis=0: torch.stack(xs, dim=axis),
     "swapaxes": lambda x, axis1, axis2: x.transpose(axis1, axis2),
     "take": _take,
     "top_k": lambda x, k: torch.topk(x, k),
@@ -68,21 +70,14 @@ class _LeanOps:
     def __getattr__(self, name):
         return getattr(ops, name)
 
-    @staticmethod
-    def concatenate(xs, axis=0):
-        return torch.cat(xs, dim=axis)
-
-    @staticmethod
-    def stack(xs, axis=0):
-        return torch.stack(xs, dim=axis)
-
 
 def _for_tensors(operation, keras_operation):
-    """`operation` for tensors of PyTorch, `keras_operation` for anything else."""
+    """`operation` for tensors of PyTorch and sequences of them, else `keras_operation`."""
 
     @functools.wraps(keras_operation)
     def call(x, *args, **kwargs):
-        if isinstance(x, torch.Tensor):
+        first = x[0] if isinstance(x, (list, tuple)) and x else x
+        if isinstance(first, torch.Tensor):
             return operation(x, *args, **kwargs)
         return keras_operation(x, *args, **kwargs)
 

@@ -14,9 +14,7 @@ from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
 from aiayn_keras.decoding.cached_decoding import start_decoding_together
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras_light.search_numbers import max_pieces
-
-_SMALL_HIDDEN_DIM = 256
-"""Width up to which the operations on one sentence do not keep two cores busy."""
+from aiayn_keras_light.translating import SMALL_HIDDEN_DIM
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class TranslationSearch:
         Returns:
             `find`, compiled at its first call: a function of NumPy arrays that gives NumPy arrays.
         """
-        is_small = all(backbone.hidden_dim <= _SMALL_HIDDEN_DIM for backbone in self.backbones)
+        is_small = all(backbone.hidden_dim <= SMALL_HIDDEN_DIM for backbone in self.backbones)
 
         def find_batch(token_ids, *arrays):
             is_one = len(token_ids) == 1

@@ -21,6 +21,7 @@ IDS = RNG.integers(0, 4, size=(3, 6)).astype("int32")
 CALLS = {
     "any": [(X > 1,), (X > 1, 2)],
     "cast": [(X, "int32"), (IDS, "bool"), (X, "bfloat16")],
+    "concatenate": [([X, X[:, :2]], 1), ([X, X],)],
     "equal": [(IDS, 2), (IDS[:, :, None], (0, 3)), (IDS, IDS[:, :1])],
     "expand_dims": [(X, 1), (X, -1)],
     "log": [(np.abs(X),)],
@@ -34,6 +35,7 @@ CALLS = {
     "shape": [(X,)],
     "softmax": [(X,), (X, 1)],
     "split": [(X[:, :3], 3, 1), (X, [1, 3], 1)],
+    "stack": [([X, X + 1], 1), ([X, X],)],
     "swapaxes": [(X, -1, -2)],
     "take": [(X, IDS, 1), (X, IDS[0, :3] % 3, 0), (X, 2, 1), (X, np.int32(3), 2)],
     "top_k": [(X, 2)],
@@ -44,7 +46,15 @@ CALLS = {
 
 
 def as_arguments(values, convert):
-    return [convert(x) if isinstance(x, np.ndarray | np.generic) else x for x in values]
+    """The values, with arrays converted, those in lists too."""
+    return [
+        as_arguments(x, convert)
+        if isinstance(x, list)
+        else convert(x)
+        if isinstance(x, np.ndarray | np.generic)
+        else x
+        for x in values
+    ]
 
 
 def test_every_operation_is_compared():

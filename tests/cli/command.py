@@ -35,6 +35,17 @@ def run_in_fresh_process(*arguments, **options):
     )
 
 
+def start(*arguments):
+    """The same as a `subprocess.Popen` whose output is read while it runs."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "aiayn_keras_cli", *map(str, arguments)],
+        env=fresh_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def assert_one_clear_line(result, *parts):
     """The command failed, and said why in one line."""
     assert result.exit_code == 1, result.output

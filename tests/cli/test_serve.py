@@ -5,13 +5,11 @@ import json
 import re
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command import assert_one_clear_line, fresh_environment, run
+from tests.cli.command import assert_one_clear_line, run, start
 
 SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
 FOLDER, KIT = SAVED_MODELS / "demo_en_de_keras", SAVED_MODELS / "demo_en_de"
@@ -34,14 +32,7 @@ def serve_once(name, folder, *options):
     Returns:
         The first lines of standard output, its end, standard error, and the exit code.
     """
-    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(folder), *options]
-    with subprocess.Popen(
-        [*command, "--port", "0"],
-        env=fresh_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with start("serve", folder, *options, "--port", 0) as process:
         lines = []
         while not lines or not lines[-1].startswith("For exploring"):
             lines.append(process.stdout.readline())

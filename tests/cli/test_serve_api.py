@@ -5,15 +5,13 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from aiayn_keras.serving import GrpcClient, RestClient, ServingError
-from tests.cli.command import assert_one_clear_line, fresh_environment, run
+from tests.cli.command import assert_one_clear_line, run, start
 
 pytest.importorskip("tensorflow_serving")
 
@@ -25,14 +23,8 @@ GIRL, MÄDCHEN = "The girl is happy.", "Das Mädchen ist glücklich."
 @contextlib.contextmanager
 def serving(kit, *options):
     """The process, its lines of standard output, and the ports of REST and gRPC."""
-    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(kit), "--api", *options]
-    with subprocess.Popen(
-        [*command, "--port", "0", "--grpc-port", "0"],
-        env=fresh_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    ports = "--port", 0, "--grpc-port", 0
+    with start("serve", kit, "--api", *options, *ports) as process:
         try:
             lines = []
             while not lines or not lines[-1].startswith("For trying"):
@@ -102,14 +94,7 @@ def test_no_request_fails_while_versions_are_released_and_taken_back(tmp_path):
 
 
 def test_a_process_that_still_loads_ends_when_it_is_interrupted():
-    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", str(KIT), "--api", "--port", "0"]
-    with subprocess.Popen(
-        [*command, "--grpc-port", "0"],
-        env=fresh_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with start("serve", KIT, "--api", "--port", 0, "--grpc-port", 0) as process:
         assert process.stderr.readline() == f"Loading {KIT} ...\n"
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)

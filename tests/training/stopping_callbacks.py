@@ -6,7 +6,7 @@ import signal
 import keras
 
 STOPPED_AT = 7
-"""Number of the update in the middle of which the second process gets its signal."""
+"""Update during which the second process gets its signal."""
 
 
 class StopSecondProcess(keras.callbacks.Callback):

@@ -2,8 +2,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -18,8 +16,8 @@ from aiayn_keras.training import (
 from tests.cli.command import (
     SOURCES,
     assert_one_clear_line,
-    fresh_environment,
     run,
+    start,
     write_lines,
 )
 from tests.training.changing import short_recipe, train_until
@@ -167,14 +165,8 @@ def test_comparisons_take_checkpoints_of_all_trainings(stopped_run, tmp_path):
 
 @pytest.mark.slow
 def test_the_page_shows_a_checkpoint(stopped_run):
-    command = [sys.executable, "-m", "aiayn_keras_cli", "serve", stopped_run, "--port", "0"]
-    with subprocess.Popen(
-        [*command, "--checkpoint", "last", "--max-length", "4"],
-        env=fresh_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    options = "--port", 0, "--checkpoint", "last", "--max-length", 4
+    with start("serve", stopped_run, *options) as process:
         lines = [process.stdout.readline(), process.stdout.readline()]
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)

@@ -1,10 +1,10 @@
 """Batches of requests, by the rules of TensorFlow Serving's scheduler and BatchingSession.
 
 Requests to the same signature of the same version are joined, row by row, into batches of at most
-`max_batch_size` rows. Each signature has a queue of batches, the last of which is open: it is
-computed when it is full, when it has waited for `batch_timeout_micros`, or when a request no longer
-fits and opens another one. One thing is left out: rows are not padded to `allowed_batch_sizes`,
-which would only take time here.
+`max_batch_size` rows. Each signature has a queue of batches, and only the last one is open. It is
+computed when it is full, when it has waited for `batch_timeout_micros`, or when a request does not
+fit and opens a new one. Rows are not padded to `allowed_batch_sizes`, as that would only take time
+here.
 """
 
 import collections

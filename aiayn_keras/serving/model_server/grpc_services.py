@@ -3,7 +3,7 @@
 import logging
 import math
 
-from aiayn_keras.serving.model_server.refusals import RefusedError, invalid
+from aiayn_keras.serving.model_server.refusals import NO_TABLES, RefusedError, invalid
 
 LOG = logging.getLogger(__name__)
 
@@ -78,12 +78,10 @@ def _service_classes():
             return _answered(context, self._metadata, request)
 
         def Classify(self, request, context):  # noqa: N802
-            context.abort(
-                grpc.StatusCode.INVALID_ARGUMENT, "Expected one or two output Tensors, found 3"
-            )
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, NO_TABLES["classify"])
 
         def Regress(self, request, context):  # noqa: N802
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Expected one output Tensor.")
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, NO_TABLES["regress"])
 
         def MultiInference(self, request, context):  # noqa: N802
             context.abort(

@@ -1,4 +1,4 @@
-"""A refused request and its codes, in a file of its own because every other file here raises it."""
+"""Refusals: their codes and words, in one file because every other file here raises them."""
 
 HTTP_STATUS = {
     "INVALID_ARGUMENT": 400,
@@ -11,6 +11,12 @@ HTTP_STATUS = {
     "DEADLINE_EXCEEDED": 504,
 }
 """Status of HTTP for each name of a gRPC status code, as in TensorFlow Serving."""
+
+NO_TABLES = {
+    "classify": "Expected one or two output Tensors, found 3",
+    "regress": "Expected one output Tensor.",
+}
+"""TensorFlow Serving's words for signatures that neither classify nor regress."""
 
 
 class RefusedError(Exception):

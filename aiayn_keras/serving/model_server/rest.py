@@ -6,7 +6,7 @@ import re
 import zlib
 from urllib.parse import unquote
 
-from aiayn_keras.serving.model_server.refusals import HTTP_STATUS, RefusedError, invalid
+from aiayn_keras.serving.model_server.refusals import HTTP_STATUS, NO_TABLES, RefusedError, invalid
 from aiayn_keras.serving.model_server.rest_json import (
     answer_of,
     inputs_of,
@@ -27,11 +27,6 @@ _PREDICTION = re.compile(
 _STATUS = re.compile(
     rf"/v1/models(?:/(?P<name>[^/:]+))?{_VERSION}(?P<metadata>/metadata)?", re.IGNORECASE
 )
-_NO_TABLES = {
-    "classify": "Expected one or two output Tensors, found 3",
-    "regress": "Expected one output Tensor.",
-}
-"""What the server says of signatures that neither classify nor regress."""
 _MAX_VERSION = 2**63 - 1
 
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 413: "Request Entity Too Large"}
@@ -86,7 +81,7 @@ class RestApplication:
             spec = _model_spec(found)
             with self._server.recorded(spec[0], "REST"):
                 if found["method"].lower() != "predict":
-                    raise invalid(_NO_TABLES[found["method"].lower()])
+                    raise invalid(NO_TABLES[found["method"].lower()])
                 return self._predict(spec, _read_body(environ))
         if method == "GET" and (found := _STATUS.fullmatch(path)):
             if found["name"] is None:

@@ -153,7 +153,7 @@ class ServedKit:
             The version's number, and its `ServedVersion`.
 
         Raises:
-            RefusedError: If there is none.
+            RefusedError: If no version can answer.
         """
         if version is not None and label is not None:
             raise invalid(
@@ -184,7 +184,7 @@ class ServedKit:
             Dictionary from a version's number to its state and the text of its error, newest first.
 
         Raises:
-            RefusedError: If there is no such version.
+            RefusedError: If the version is not known.
         """
         with self._changed:
             if label is not None:
