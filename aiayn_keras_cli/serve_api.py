@@ -36,21 +36,17 @@ def serve_api(folder, host, port, grpc_port, poll, trust):
         from aiayn_keras.serving.model_server import (
             ModelServer,
             ServedKit,
-            missing_package,
             read_batching_config,
             reserve_port,
         )
 
-    missing = missing_package()
     batching = read_batching_config(folder)
     kit = ServedKit(folder, trust, poll_seconds=poll)
     with contextlib.ExitStack() as stack:
         is_over = stack.enter_context(_interruption())
         rest_socket = stack.enter_context(reserve_port(host, port, "--port"))
-        grpc_address = None
-        if missing is None:
-            reserved = stack.enter_context(reserve_port(host, grpc_port, "--grpc-port"))
-            grpc_address = _address(host, reserved.getsockname()[1])
+        reserved = stack.enter_context(reserve_port(host, grpc_port, "--grpc-port"))
+        grpc_address = _address(host, reserved.getsockname()[1])
         click.echo(f"Loading {folder} ...", err=True)
         with quiet_start():
             use_one_core_per_batch()  # as the kit's flags say
@@ -60,10 +56,9 @@ def serve_api(folder, host, port, grpc_port, poll, trust):
             raise is_started
         if not is_started:
             _end_at_once()
-        if missing is None:
-            reserved.close()
+        reserved.close()  # gRPC opens it itself
         server = ModelServer(kit, batching, rest_socket, grpc_address)
-        _introduce(kit, server, host, missing, batching)
+        _introduce(kit, server, host, batching)
         is_over.wait()
         is_done = server.close()
         kit.close()
@@ -127,7 +122,7 @@ def _start(kit, is_over):
     return failed[0] if failed else not is_over.is_set()
 
 
-def _introduce(kit, server, host, missing, batching):
+def _introduce(kit, server, host, batching):
     """Says where the server answers, and what it is good for."""
     url = f"http://{_address(host, server.rest_port)}"
     click.echo(f"{kit.name}: {url}/v1/models/{kit.name} (Ctrl-C ends it)")
@@ -138,12 +133,7 @@ def _introduce(kit, server, host, missing, batching):
             click.echo(words)
         else:
             click.echo(f"{words}: cannot be loaded, and is tried again: {error}", err=True)
-    if missing is None:
-        click.echo(f"gRPC: {_address(host, server.grpc_port)}")
-    else:
-        click.echo(
-            f"No gRPC, which needs `{missing}`: pip install grpcio tensorflow-serving-api", err=True
-        )
+    click.echo(f"gRPC: {_address(host, server.grpc_port)}")
     if batching is None:
         click.echo("Requests are answered one by one: the kit has no batching.config.", err=True)
     if host not in _LOOPBACK:

@@ -3,9 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
-from aiayn_keras_light.files import read_bytes
+from aiayn_keras.common.kit_configs import read_served_model
 
-MAX_CONFIG_BYTES = 1 << 20
 LABELS = ("stable", "canary")
 
 _BEFORE = re.compile(rf"^# before: ({'|'.join(LABELS)}) ([1-9]\d{{0,18}})$", re.MULTILINE)
@@ -37,22 +36,10 @@ class ModelsConfig:
             OSError: If the file does not exist.
             ValueError: If it is not a configuration of one model.
         """
-        from google.protobuf import text_format
-        from tensorflow_serving.config import model_server_config_pb2
-
-        try:
-            text = read_bytes(path, MAX_CONFIG_BYTES).decode("utf-8")
-            config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
-        except (text_format.ParseError, UnicodeDecodeError) as error:
-            raise ValueError(
-                f"{path} is not a TensorFlow Serving configuration: {error}"
-            ) from error
-        models = config.model_config_list.config
-        if len(models) != 1:
-            raise ValueError(f"{path} must configure one model. Received: {len(models)} models.")
+        model, text = read_served_model(path)
         return cls(
-            labels=dict(models[0].version_labels),
-            versions=list(models[0].model_version_policy.specific.versions),
+            labels=dict(model.version_labels),
+            versions=list(model.model_version_policy.specific.versions),
             before={label: int(version) for label, version in _BEFORE.findall(text)},
         )
 

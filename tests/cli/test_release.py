@@ -35,7 +35,7 @@ def running(kit, broken=(), mute=(), served_class=ServedKit):
     load = loading(broken, mute)
     served = served_class(kit, poll_seconds=POLL, retry_seconds=POLL, load=load)
     served.start()
-    with contextlib.closing(served), ModelServer(served, grpc_address=None) as server:
+    with contextlib.closing(served), ModelServer(served) as server:
         yield SimpleNamespace(served=served, url=f"http://127.0.0.1:{server.rest_port}")
 
 

@@ -1,7 +1,6 @@
 """The model server speaks the real server's REST API, with a real model."""
 
 import base64
-import sys
 
 import pytest
 import urllib3
@@ -69,12 +68,3 @@ def test_an_empty_list_is_refused_with_a_reason_of_its_own(ask, signature):
     response = ask("POST", ":predict", json=body)
     assert response.status == 400
     assert "TensorFlow Serving never answers such a request" in response.json()["error"]
-
-
-def test_without_the_messages_of_its_requests_a_version_warms_up_with_a_text(server, monkeypatch):
-    _, version = server.kit.find("small")
-    asked = []
-    monkeypatch.setattr(version, "run", lambda signature, inputs: asked.append(signature))
-    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
-    version.warm_up()
-    assert sorted(asked) == ["align", "serving_default", "translate_document", "translate_nbest"]

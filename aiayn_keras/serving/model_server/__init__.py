@@ -4,7 +4,6 @@ from aiayn_keras.serving.model_server.configuration import (
     BatchingParameters,
     read_batching_config,
 )
-from aiayn_keras.serving.model_server.grpc_services import missing_package
 from aiayn_keras.serving.model_server.refusals import RefusedError
 from aiayn_keras.serving.model_server.rest_server import reserve_port
 from aiayn_keras.serving.model_server.served_kit import POLL_SECONDS, ServedKit
@@ -18,7 +17,6 @@ __all__ = [
     "RefusedError",
     "ServedKit",
     "ServedVersion",
-    "missing_package",
     "read_batching_config",
     "reserve_port",
 ]

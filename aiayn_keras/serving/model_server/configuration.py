@@ -1,48 +1,22 @@
-"""A kit's `models.config` and `batching.config`, in the text format of protocol buffers.
-
-The messages are stated here, since `BatchingParameters` is in no Python package, and since a kit
-can be served over REST without `tensorflow-serving-api`. Fields that are not stated are skipped.
-"""
+"""A kit's `models.config` and `batching.config`, as far as the server needs them."""
 
 import functools
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from aiayn_keras_light.files import read_bytes
+from aiayn_keras.common.kit_configs import parse_config, read_served_model
 
 MODELS_CONFIG, BATCHING_CONFIG = "models.config", "batching.config"
-MAX_CONFIG_BYTES = 1 << 20
 
-_MESSAGES = {
-    "ModelServerConfig": {"model_config_list": (1, "ModelConfigList")},
-    "ModelConfigList": {"config": (1, "repeated ModelConfig")},
-    "ModelConfig": {
-        "name": (1, "string"),
-        "base_path": (2, "string"),
-        "model_platform": (4, "string"),
-        "model_version_policy": (7, "Policy"),
-        "version_labels": (8, "repeated Label"),
-    },
-    "Label": {"key": (1, "string"), "value": (2, "int64")},  # of a map, in which the last counts
-    "Policy": {
-        "latest": (100, "Latest"),
-        "all": (101, "All"),
-        "specific": (102, "Specific"),
-    },
-    "Latest": {"num_versions": (1, "int64")},
-    "All": {},
-    "Specific": {"versions": (1, "repeated int64")},
-    "BatchingParameters": {
-        "max_batch_size": (1, "Number"),
-        "batch_timeout_micros": (2, "Number"),
-        "max_enqueued_batches": (3, "Number"),
-        "num_batch_threads": (4, "Number"),
-        "allowed_batch_sizes": (6, "repeated int64"),
-    },
-    "Number": {"value": (1, "int64")},
+# Names and numbers of the fields of TensorFlow Serving's `BatchingParameters` that are read here.
+_BATCHING_NUMBERS = {
+    "max_batch_size": 1,
+    "batch_timeout_micros": 2,
+    "max_enqueued_batches": 3,
+    "num_batch_threads": 4,
 }
-"""Number and type of each field of the messages of TensorFlow Serving that are read here."""
+_ALLOWED_SIZES = "allowed_batch_sizes", 6
 
 
 @dataclass(frozen=True)
@@ -107,19 +81,13 @@ def read_models_config(kit):
         OSError: If there is none.
         ValueError: If it is not the configuration of one model.
     """
-    path = Path(kit) / MODELS_CONFIG
-    models = _parsed(path, "ModelServerConfig").model_config_list.config
-    if len(models) != 1 or not models[0].name:
-        raise ValueError(
-            f"{path} must configure one model, with a name. Received: {len(models)} models."
-        )
-    (model,) = models
+    model, _ = read_served_model(Path(kit) / MODELS_CONFIG)
     policy = model.model_version_policy
     is_specific = policy.HasField("specific")
     return ModelConfig(
         name=model.name,
         base_path=model.base_path.rstrip("/") or f"/models/{model.name}",
-        labels={label.key: label.value for label in model.version_labels},
+        labels=dict(model.version_labels),
         listed=tuple(policy.specific.versions) if is_specific else None,
         num_latest=None if policy.HasField("all") else policy.latest.num_versions or 1,
     )
@@ -141,11 +109,10 @@ def read_batching_config(kit):
     path = Path(kit) / BATCHING_CONFIG
     if not path.exists():
         return None
-    message = _parsed(path, "BatchingParameters")
+    message = _batching_message()()
+    parse_config(path, message, allow_unknown_field=True)
     fields = {
-        name: getattr(message, name).value
-        for name in BatchingParameters.__dataclass_fields__
-        if message.HasField(name)
+        name: getattr(message, name).value for name in _BATCHING_NUMBERS if message.HasField(name)
     }
     parameters = BatchingParameters(**fields)
     for name, value in fields.items():
@@ -160,38 +127,28 @@ def read_batching_config(kit):
     return parameters
 
 
-def _parsed(path, name):
-    from google.protobuf import text_format
-
-    message = _message_classes()[name]()
-    try:
-        text = read_bytes(path, MAX_CONFIG_BYTES).decode("utf-8")
-        return text_format.Parse(text, message, allow_unknown_field=True)
-    except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a TensorFlow Serving configuration: {error}") from error
-
-
 @functools.cache
-def _message_classes():
-    """The classes of `_MESSAGES`, by name."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+def _batching_message():
+    """The class of the message `BatchingParameters`, which is in no Python package."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, wrappers_pb2
 
     kinds = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="kit.proto", package="kit", syntax="proto2")
-    for message, fields in _MESSAGES.items():
-        described = file.message_type.add(name=message)
-        for name, (number, words) in fields.items():
-            kind = words.split()[-1]
-            field = described.field.add(name=name, number=number)
-            is_repeated = words != kind
-            field.label = kinds.LABEL_REPEATED if is_repeated else kinds.LABEL_OPTIONAL
-            if kind in _MESSAGES:
-                field.type, field.type_name = kinds.TYPE_MESSAGE, f".kit.{kind}"
-            else:
-                field.type = kinds.TYPE_STRING if kind == "string" else kinds.TYPE_INT64
+    value = wrappers_pb2.Int64Value.DESCRIPTOR
+    file = descriptor_pb2.FileDescriptorProto(
+        name="batching.proto", package="kit", syntax="proto2", dependency=[value.file.name]
+    )
+    message = file.message_type.add(name="BatchingParameters")
+    for name, number in _BATCHING_NUMBERS.items():
+        message.field.add(
+            name=name,
+            number=number,
+            label=kinds.LABEL_OPTIONAL,
+            type=kinds.TYPE_MESSAGE,
+            type_name=f".{value.full_name}",
+        )
+    name, number = _ALLOWED_SIZES
+    message.field.add(name=name, number=number, label=kinds.LABEL_REPEATED, type=kinds.TYPE_INT64)
     pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(value.file.serialized_pb)
     pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"kit.{name}"))
-        for name in _MESSAGES
-    }
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("kit.BatchingParameters"))

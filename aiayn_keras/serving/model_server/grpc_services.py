@@ -15,17 +15,6 @@ _SERVING = 1
 """Number of the status in grpc.health.v1."""
 
 
-def missing_package():
-    """Name of the first package that gRPC needs and that is not installed, or None."""
-    try:
-        import grpc  # noqa: F401
-        from tensorflow_serving.apis import prediction_service_pb2_grpc  # noqa: F401
-    except ImportError as error:
-        package = (error.name or "").partition(".")[0]
-        return "grpcio" if package == "grpc" else "tensorflow-serving-api"
-    return None
-
-
 def start_grpc(server, address, num_threads):
     """Opens a port for the services.
 
@@ -57,7 +46,7 @@ def start_grpc(server, address, num_threads):
 
 
 def _service_classes():
-    """The services' classes, whose bases need packages that not everybody has."""
+    """The services' classes, made where gRPC is used: it is imported late."""
     import grpc
     from tensorflow_serving.apis import (
         get_model_metadata_pb2,

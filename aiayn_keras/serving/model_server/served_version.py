@@ -2,8 +2,6 @@
 
 import threading
 
-import numpy as np
-
 from aiayn_keras.common.kit_graphs import check_kit_graph
 from aiayn_keras.serving.model_server.refusals import RefusedError, invalid
 from aiayn_keras_light.files import check_checksums, check_is_utf8
@@ -73,19 +71,10 @@ class ServedVersion:
         return self._functions[signature].structured_input_signature[1]
 
     def warm_up(self):
-        """Runs the recorded requests, as TensorFlow Serving does before a version is available.
-
-        Without `tensorflow-serving-api`, which can read them, each signature of texts runs once.
-        """
+        """Runs the recorded requests, as TensorFlow Serving does before a version is available."""
         import tensorflow as tf
+        from tensorflow_serving.apis import prediction_log_pb2
 
-        try:
-            from tensorflow_serving.apis import prediction_log_pb2
-        except ImportError:
-            for signature, function in self._functions.items():
-                if function.structured_input_signature[1].keys() == {"text"}:
-                    self.run(signature, {"text": np.array([b"."], object)})
-            return
         if not self._warmup_file.is_file():
             return
         for record in tf.data.TFRecordDataset(str(self._warmup_file)):

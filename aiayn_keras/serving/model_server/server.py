@@ -6,7 +6,7 @@ import logging
 import time
 
 from aiayn_keras.serving.model_server.batching import Batcher, check_batchable
-from aiayn_keras.serving.model_server.grpc_services import missing_package, start_grpc
+from aiayn_keras.serving.model_server.grpc_services import start_grpc
 from aiayn_keras.serving.model_server.metrics import (
     QUEUE_MICROSECONDS,
     REQUEST_MICROSECONDS,
@@ -32,14 +32,13 @@ class ModelServer:
         kit: A `ServedKit` that has been started.
         batching: `BatchingParameters`; None answers each request alone.
         rest_socket: Socket of `reserve_port`; by default that of a free port of this machine.
-        grpc_address: Host and port for gRPC, by default a free port of this machine. None for no
-            gRPC, and there is none where its packages are not installed.
+        grpc_address: Host and port for gRPC; by default a free port of this machine.
         request_seconds: Time after which a request is given up.
 
     Attributes:
         kit: The same.
         rest_port: Port of REST.
-        grpc_port: Port of gRPC, or None.
+        grpc_port: Port of gRPC.
 
     Raises:
         OSError: If another program has taken a port meanwhile.
@@ -63,9 +62,7 @@ class ModelServer:
         else:
             self._alone = concurrent.futures.ThreadPoolExecutor(NUM_THREADS, "alone")
         try:
-            self.grpc_port = None
-            if grpc_address is not None and missing_package() is None:
-                self._grpc, self.grpc_port = _open_grpc(self, grpc_address)
+            self._grpc, self.grpc_port = _open_grpc(self, grpc_address)
             rest_socket = rest_socket or reserve_port("127.0.0.1", 0, "--port")
             self.rest_port = rest_socket.getsockname()[1]
             self._rest = RestServer(RestApplication(self), rest_socket, NUM_THREADS)

@@ -1,12 +1,10 @@
 """gRPC answers with TensorFlow Serving's messages and codes."""
 
 import json
-import sys
 
 import pytest
 
 from aiayn_keras.serving import RestClient
-from aiayn_keras.serving.model_server import missing_package
 from tests.serving.model_server.conftest import write_config
 
 grpc = pytest.importorskip("grpc")
@@ -179,18 +177,3 @@ def test_the_standard_health_check_is_answered(channel):
 def test_what_a_translator_cannot_do_is_refused(channel, method, message):
     with pytest.raises(grpc.RpcError, match=message):
         channel.unary_unary(f"/tensorflow.serving.{method}")(b"", timeout=60)
-
-
-@pytest.mark.parametrize(
-    ("module", "package"),
-    [("grpc", "grpcio"), ("tensorflow_serving.apis", "tensorflow-serving-api")],
-)
-def test_without_its_packages_rest_is_served_alone(start_server, monkeypatch, module, package):
-    assert missing_package() is None
-    monkeypatch.setitem(sys.modules, module, None)
-    assert missing_package() == package
-    server = start_server()
-    assert server.grpc_port is None
-    client = RestClient(f"http://127.0.0.1:{server.rest_port}", "small")
-    assert client.translate(["a"])[0].text == "a"
-    client.close()
