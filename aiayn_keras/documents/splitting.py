@@ -69,10 +69,11 @@ _MARKS = tuple(map(ord, "，、；：–—"))
 # Marks on letters, and joiners and modifiers of emoji, stay with the character before.
 _JOINED_RANGES = ((0x300, 0x36F), (0x200C, 0x200D), (0xFE00, 0xFE0F), (0x1F3FB, 0x1F3FF))
 
-# Added to the distance from the middle, a share of the length: a comma may be a quarter of the
-# sentence further away than a space.
 _MAX_BYTES_OF_A_PIECE = 64
 """More bytes than the wordpieces of a sentence have on average."""
+
+# Added to the distance from the middle, a share of the length: a comma may be a quarter of the
+# sentence further away than a space.
 _SPACE_COST, _CHARACTER_COST, _JOINED_COST, _NO_CUT_COST = 0.25, 1.0, 2.0, 9.0
 
 
@@ -97,7 +98,8 @@ def _halve_long_sentences(segments, rows, count, limit):
 
     def next_places(segments):
         laid_out = lay_out(segments)
-        # So long that SentencePiece need not, and should not, read them.
+        # Too long whatever its pieces are: to count them in every round takes as much time and
+        # memory again as all the rest (10 MB: 124 s and 4.3 GB in place of 72 s and 2.3 GB).
         is_huge = tf.cast(tf.strings.length(laid_out.sentence), tf.int64) > max_bytes
         is_long = is_huge | (count(tf.where(is_huge, "", laid_out.sentence)) > limit)
         places = _best_places(tf.boolean_mask(laid_out.sentence, is_long))

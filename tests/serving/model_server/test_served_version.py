@@ -1,0 +1,54 @@
+"""A version runs its recorded requests before it answers. Short: the other tests of a version are
+those of the server, in `tests/serving`.
+"""
+
+import shutil
+
+import pytest
+
+pytest.importorskip("tensorflow_serving")
+
+from aiayn_keras.serving.model_server.served_version import ServedVersion
+
+
+class NotingVersion(ServedVersion):
+    """Notes what runs, and runs it."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.noted = []
+
+    def run(self, signature, inputs):
+        outputs = super().run(signature, inputs)
+        self.noted.append((signature, set(inputs), len(next(iter(outputs.values())))))
+        return outputs
+
+
+def test_every_recorded_request_runs(kit):
+    import tensorflow as tf
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    folder = kit / "1"
+    version = NotingVersion(folder)
+    version.warm_up()
+    records = tf.data.TFRecordDataset(str(folder / "assets.extra/tf_serving_warmup_requests"))
+    expected = []
+    for record in records:
+        log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
+        request = log.predict_log.request
+        first = next(iter(request.inputs.values()))
+        rows = first.tensor_shape.dim[0].size
+        expected.append((request.model_spec.signature_name, set(request.inputs), rows))
+    assert version.noted == expected
+    assert {name for name, _, _ in expected} == {
+        name for name in version.signature_defs if not name.startswith("__")
+    }
+
+
+def test_a_kit_without_recorded_requests_is_served_cold(kit, tmp_path):
+    folder = shutil.copytree(kit / "1", tmp_path / "1")
+    (folder / "assets.extra/tf_serving_warmup_requests").unlink()
+    (folder / "SHA256SUMS").unlink()
+    version = NotingVersion(folder)
+    version.warm_up()
+    assert version.noted == []
