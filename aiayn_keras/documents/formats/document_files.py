@@ -107,8 +107,10 @@ def translate_opened(model, document, *, ensemble=(), **options):
     """Translates a `Document`; see `translate_document`."""
     tokenizer = model.preprocessor.tokenizer
     positions = min(each.backbone.max_sequence_length for each in (model, *ensemble))
-
     limit = positions - len(tokenizer.source_ids)
+    # A stand-in may have more wordpieces than the number that the text was split with.
+    long_text = "error" if options.get("constraint") is not None else "split"
+    options = {"long_text": long_text, **options}
 
     def split(texts):
         return split_strings(texts, tokenizer.proto, limit) if texts else []

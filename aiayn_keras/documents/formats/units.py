@@ -62,6 +62,12 @@ class Unit:
     finish: Callable[[str], str] = str
 
 
+_FILE_ENDINGS = (
+    "7z|avi|bash|bat|bib|bz2|cfg|conf|cpp|css|csv|dll|docx?|epub|exe|flac|gif|gz|html?|ini|ipynb|iso|jar|"
+    "java|jpe?g|jsx?|json|jsonl|log|md|mkv|mov|mp[34]|od[pst]|ogg|parquet|pdf|php|png|po|pptx?|ps1|"
+    "py|rar|rs|rst|rtf|sh|sql|srt|svg|tar|tex|tgz|tiff?|tmp|toml|tsv|tsx?|txt|vtt|wav|webp|whl|xlsx?|xml|"
+    "xz|ya?ml|zip"
+)
 _PROTECTED = re.compile(
     r"""(?x)
     (?P<word>
@@ -69,6 +75,12 @@ _PROTECTED = re.compile(
       | \bwww\.[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]
       | \bmailto:[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]
       | (?<![\w.+%-])[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+
+      | (?<![\w@.-])(?:[A-Za-z0-9-]+\.)+(?:com|org|net|edu|gov|io|info)\b(?:/[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_])?
+      | (?<![\w@&\#])[@\#][A-Za-z_]\w*                            # @name #topic
+      | (?<![\w\\])(?:[A-Za-z]:|\\\\[\w.-]+)\\[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_\\]\\?  # C:\folder\file
+      | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})?(?:/[\w.+~-]*[\w~-]){2,}/?  # /folder/file
+      | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})/(?:[\w.+~-]*[\w~-])?        # ~/file
+      | (?<![\w.@/\\-])[\w-]+(?:\.[\w-]+)*\.(?:FILE_ENDINGS)\b(?!\.\w)   # file.txt
       | \{\{[^{}]*\}\} | \$?\{[^{}\s]*\}                          # {{name}} {name} ${name} {0:.2f}
       | \{%[^{}]*%\} | \{\#[^{}]*\#\}                            # {% if a %} {# note #}
       | (?<![\d%])%\([\w.-]+\)[-#0+]*\d*(?:\.\d+)?[a-zA-Z]      # %(name)s
@@ -78,7 +90,7 @@ _PROTECTED = re.compile(
       | &(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);
     )
   | (?P<tag> </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?--> )
-    """,
+    """.replace("FILE_ENDINGS", _FILE_ENDINGS),
     re.DOTALL,
 )
 _TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*)")
@@ -102,7 +114,8 @@ def tag_mark(raw):
 def protect(text, encode=str, with_tags=True):
     """Finds what must not be translated in a text.
 
-    Placeholders (`%s`, `{name}`, `$1`), URLs, e-mail addresses, entities and tags become marks.
+    Placeholders (`%s`, `{name}`, `$1`), URLs, e-mail addresses, paths, names of files, `@name` and
+    `#topic`, entities and tags become marks.
 
     Args:
         text: A string.

@@ -73,6 +73,11 @@ def unchanged(word):
     return word
 
 
-def without_digits(word):
-    """As a model would that does not copy numbers."""
-    return re.sub(r"\d", "", word).upper() or "-"
+def without_stand_ins(word):
+    """As a model would that copies neither numbers nor foreign letters."""
+    return re.sub(r"\d|[ァ-ヺ]", "", word).upper() or "-"
+
+
+def without_foreign_letters(word):
+    """As a model would that copies numbers but no foreign letters."""
+    return re.sub(r"[ァ-ヺ]", "", word).upper() or "-"

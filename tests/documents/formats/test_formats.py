@@ -13,7 +13,13 @@ import pytest
 
 from aiayn_keras.documents.formats.document_files import Document
 from aiayn_keras_light.document_formats import FORMATS, format_of
-from tests.documents.formats.double import CapitalsDouble, in_capitals, unchanged, without_digits
+from tests.documents.formats.double import (
+    CapitalsDouble,
+    in_capitals,
+    unchanged,
+    without_foreign_letters,
+    without_stand_ins,
+)
 from tests.documents.formats.samples import COLUMNS, SAMPLES, docx_sample
 
 ROOT = Path(__file__).parents[3]
@@ -30,10 +36,36 @@ def test_text_is_translated_and_all_else_stays(format):
 
 
 @pytest.mark.parametrize("format", SAMPLES)
-def test_where_numbers_are_lost_marks_are_not(format):
+@pytest.mark.parametrize("change", [without_foreign_letters, without_stand_ins])
+def test_where_stand_ins_are_lost_marks_are_not(format, change):
     document, expected = SAMPLES[format]
-    found = in_capitals(document, format, COLUMNS, CapitalsDouble(change=without_digits))
+    found = in_capitals(document, format, COLUMNS, CapitalsDouble(change=change))
     assert found == expected
+
+
+def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
+    double = CapitalsDouble(change=without_stand_ins)
+    assert in_capitals("We like %s today.", "text", translate=double) == "WE LIKE %s TODAY."
+    assert double.sentences == [
+        "We like ヌ today.",
+        "We like 7001 today.",
+        "We like",
+        "today.",
+    ]
+
+
+def test_a_letter_of_the_text_stands_for_nothing():
+    double = CapitalsDouble()
+    source = "ヌ likes メ, {a} and {b}: 7001."
+    assert in_capitals(source, "text", translate=double) == "ヌ LIKES メ, {a} AND {b}: 7001."
+    assert double.sentences == ["ヌ likes メ, ソ and ラ: 7001."]
+
+
+def test_many_words_of_a_sentence_keep_their_order():
+    source = " ".join(f"{{a{n}}} and" for n in range(40))
+    backwards = CapitalsDouble(order=lambda places: list(places)[::-1])
+    expected = " ".join(f"AND {{a{n}}}" for n in reversed(range(40)))
+    assert in_capitals(source, "text", translate=backwards) == expected
 
 
 def test_a_tag_goes_with_its_words():
@@ -47,7 +79,7 @@ def test_a_tag_goes_with_its_words():
     )
 
 
-@pytest.mark.parametrize("change", [str.upper, without_digits])
+@pytest.mark.parametrize("change", [str.upper, without_stand_ins])
 def test_footnotes_and_boxes_of_tasks_stay_where_they_are(change):
     document = "Old.[^1] Tea[^note x] too[^n2]\n\n[^1]: A house.\n\n- [x] call\n- [ ] buy [y] tea\n"
     expected = "OLD.[^1] TEA[^NOTE X] TOO[^n2]\n\n[^1]: A HOUSE.\n\n- [x] CALL\n- [ ] BUY [Y] TEA\n"
@@ -66,10 +98,10 @@ def test_where_marked_words_part_the_texts_between_tags_are_translated_alone():
 
 
 def test_signs_beside_marks_are_not_translated():
-    double = CapitalsDouble(change=without_digits)
+    double = CapitalsDouble(change=without_stand_ins)
     found = in_capitals("We go (see `x`, `y`): now, or not.", "md", translate=double)
     assert found == "WE GO (SEE `x`, `y`): NOW, OR NOT."
-    assert double.sentences[1:] == ["We go (see", "now, or not."]
+    assert double.sentences[2:] == ["We go (see", "now, or not."]
 
 
 def test_a_word_document_keeps_all_but_its_texts():
