@@ -7,7 +7,7 @@
 
 The stand-in is a foreign letter first, which the models of this package copy; around it they write
 better sentences than around a number. Where it does not come back once, a number is tried. Where
-that does not either, or the words between tags are not beside each other, the sentence is cut at its
+that does not either, or the words between tags are not side by side, the sentence is cut at its
 marks and the texts between them are translated alone. So marks are never lost or altered.
 """
 

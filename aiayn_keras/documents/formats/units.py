@@ -62,6 +62,8 @@ class Unit:
     finish: Callable[[str], str] = str
 
 
+_ADDRESS = r"""[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]"""
+"""The rest of an address, without a sign that ends a sentence or a bracket."""
 _FILE_ENDINGS = (
     "7z|avi|bash|bat|bib|bz2|cfg|conf|cpp|css|csv|dll|docx?|epub|exe|flac|gif|gz|html?|ini|ipynb|iso|jar|"
     "java|jpe?g|jsx?|json|jsonl|log|md|mkv|mov|mp[34]|od[pst]|ogg|parquet|pdf|php|png|po|pptx?|ps1|"
@@ -71,13 +73,13 @@ _FILE_ENDINGS = (
 _PROTECTED = re.compile(
     r"""(?x)
     (?P<word>
-        (?:https?|ftp|file|mailto|git|ssh)://[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]
-      | \bwww\.[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]
-      | \bmailto:[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]
+        (?:https?|ftp|file|mailto|git|ssh)://ADDRESS
+      | \bwww\.ADDRESS
+      | \bmailto:ADDRESS
       | (?<![\w.+%-])[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+
-      | (?<![\w@.-])(?:[A-Za-z0-9-]+\.)+(?:com|org|net|edu|gov|io|info)\b(?:/[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_])?
+      | (?<![\w@.-])(?:[A-Za-z0-9-]+\.)+(?:com|org|net|edu|gov|io|info)\b(?:/ADDRESS)?
       | (?<![\w@&\#])[@\#][A-Za-z_]\w*                            # @name #topic
-      | (?<![\w\\])(?:[A-Za-z]:|\\\\[\w.-]+)\\[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_\\]\\?  # C:\folder\file
+      | (?<![\w\\])(?:[A-Za-z]:|\\\\[\w.-]+)\\ADDRESS           # C:\folder\file
       | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})?(?:/[\w.+~-]*[\w~-]){2,}/?  # /folder/file
       | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})/(?:[\w.+~-]*[\w~-])?        # ~/file
       | (?<![\w.@/\\-])[\w-]+(?:\.[\w-]+)*\.(?:FILE_ENDINGS)\b(?!\.\w)   # file.txt
@@ -90,7 +92,7 @@ _PROTECTED = re.compile(
       | &(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);
     )
   | (?P<tag> </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?--> )
-    """.replace("FILE_ENDINGS", _FILE_ENDINGS),
+    """.replace("ADDRESS", _ADDRESS).replace("FILE_ENDINGS", _FILE_ENDINGS),
     re.DOTALL,
 )
 _TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*)")

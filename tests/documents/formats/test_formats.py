@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from aiayn_keras.documents.formats.document_files import Document
+from aiayn_keras.documents.formats.units import Mark, protect
 from aiayn_keras_light.document_formats import FORMATS, format_of
 from tests.documents.formats.double import (
     CapitalsDouble,
@@ -52,6 +53,28 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
         "We like",
         "today.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("see /usr/local/bin/python3, please", ["/usr/local/bin/python3"]),
+        ("see ~/notes or ./run.sh or ../a/b.", ["~/notes", "./run.sh", "../a/b"]),
+        (r"see C:\Users\anna\a.txt or \\host\share.", [r"C:\Users\anna\a.txt", r"\\host\share"]),
+        ("see notes.v2.txt, data.csv or Node.js.", ["notes.v2.txt", "data.csv", "Node.js"]),
+        ("see docs.python.org/3/re.html.", ["docs.python.org/3/re.html"]),
+        ("see www.x.de, http://x.de/a?b=c#d.", ["www.x.de", "http://x.de/a?b=c#d"]),
+        ("ask anna@x.org, @anna about #tea", ["anna@x.org", "@anna", "#tea"]),
+        ("he/she and/or 50 km/h, 3/4 of it, 24/7", []),
+        ("a.m. and e.g. are short; so is U.S.A.", []),
+        ("at 5 @ home # 7, c# or #1", []),
+        ("the end.the next", []),
+    ],
+)
+def test_names_for_machines_are_not_translated(text, kept):
+    marks = [part.raw for part in protect(text) if isinstance(part, Mark)]
+    assert marks == kept
+    assert "".join(getattr(part, "raw", part) for part in protect(text)) == text
 
 
 def test_a_letter_of_the_text_stands_for_nothing():
