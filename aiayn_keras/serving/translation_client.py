@@ -15,6 +15,7 @@ from aiayn_keras.serving.answers import (
     OUTPUTS,
     BadAnswerError,
     NotListeningError,
+    RequestRefusedError,
     ServerUnavailableError,
     check_outputs,
 )
@@ -282,6 +283,14 @@ class TranslationClient(abc.ABC):
             return check_outputs(signature, outputs, num_rows)
         except BadAnswerError as error:
             raise BadAnswerError(f"{self._server}, signature {signature}: {error}") from error
+        except RequestRefusedError as error:
+            # TensorFlow Serving says this of a model that it does not have, too.
+            if self.label is None or "Unrecognized servable version label" not in str(error):
+                raise
+            raise RequestRefusedError(
+                f"{error}. No model {self.model!r} with the label {self.label!r} is loaded: the name "
+                "may be different, or the server has no labels (label=None, `--version newest`)."
+            ) from error
 
     def _batches(self, signature, **inputs):
         (num_texts,) = {len(texts) for texts in inputs.values()}

@@ -197,7 +197,7 @@ def test_a_refused_request_is_not_repeated(connect, server, code):
     ("options", "message"),
     [
         ({"version": 9}, r"Servable not found for request: Specific\(small, 9\)"),
-        ({"label": "beta"}, "Unrecognized servable version label: beta"),
+        ({"label": "beta"}, "label: beta. No model 'small' with the label 'beta' is loaded"),
     ],
 )
 def test_a_version_that_is_not_served_is_named(connect, options, message):
