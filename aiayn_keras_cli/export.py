@@ -123,6 +123,7 @@ def saved_model(model_folder, output, name, n_best, warmup, limits, license, **o
         folder,
         num_return_sequences=n_best,
         warmup_texts=warmup_texts,
+        measure_load=True,
         card=card,
         **options,
     )

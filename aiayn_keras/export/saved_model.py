@@ -24,7 +24,7 @@ from aiayn_keras.export.serving_options import (
     VersionNotes,
     make_serving_options,
 )
-from aiayn_keras.export.warmup_requests import write_warmup
+from aiayn_keras.export.warmup_requests import seconds_to_load, write_warmup
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras_light.checks import check_integer, check_texts, parse
 from aiayn_keras_light.files import check_is_utf8, new_folder, write_checksums
@@ -150,6 +150,7 @@ def export_saved_model(
     precision=None,
     weights="float32",
     warmup_texts=(),
+    measure_load=False,
     card=None,
     **options,
 ):
@@ -170,6 +171,8 @@ def export_saved_model(
             which changes their last digits; loaded, they are float32 again, and nothing is slower.
         warmup_texts: List of typical texts to warm the server up with; made of words of the
             vocabulary if not given.
+        measure_load: Whether to load and warm up the version once, as a server does. What a server
+            could not load is not exported then, and a server of a slow model tries longer.
         card: Dictionary of strings for the model card, such as data, BLEU, limits and license.
         **options: The fields of `ServingOptions`, which are fixed in the graph: those of
             `SearchOptions`, where `num_return_sequences` is that of `translate_nbest` and defaults
@@ -214,25 +217,23 @@ def export_saved_model(
     version = newest + 1 if version is None else version
     version = check_integer("version", version, 1, MAX_VERSION)
     target = folder / str(version)
-    notes = parse(
-        VersionNotes,
-        {
-            "options": asdict(options),
-            "precision": precision or model.backbone.compute_dtype,
-            "weights": weights,
-            "source_end": model.preprocessor.tokenizer.source_end,
-            "tensorflow": importlib.metadata.version("tensorflow"),
-            "card": {"parameters": f"{model.count_params():,}", **(card or {})},
-        },
-        "`card`",
-        "The facts are short texts.",
-    )
+    facts = {
+        "options": asdict(options),
+        "precision": precision or model.backbone.compute_dtype,
+        "weights": weights,
+        "source_end": model.preprocessor.tokenizer.source_end,
+        "tensorflow": importlib.metadata.version("tensorflow"),
+        "card": {"parameters": f"{model.count_params():,}", **(card or {})},
+    }
+    notes = parse(VersionNotes, facts, "`card`", "The facts are short texts.")
     with new_folder(target) as written:
         write_graph(model, written, options, precision, weights)
         check_graph(written)
         tokenizer = model.preprocessor.tokenizer
         name = folder.resolve().name
         write_warmup(written, name, tokenizer, warmup_texts, options)
+        if measure_load:
+            notes.load_seconds = round(seconds_to_load(written), 1)
         (written / VERSION_FILE).write_text(notes.to_json(), encoding="utf-8")
         write_checksums(written)
         write_kit(folder, {version: written})  # the version itself appears last

@@ -1,5 +1,6 @@
 """The files beside a model's versions: TensorFlow Serving's configuration and the model card."""
 
+import math
 import re
 
 from aiayn_keras.export.kubernetes import (
@@ -28,6 +29,8 @@ from aiayn_keras_light.files import check_places, publish, writing_folder
 MARK = "monitoring.config"
 """A file that every kit has, even if its versions and labels were taken away."""
 MAX_VERSION = 2**62
+MAX_RETRIES, MIN_RETRY_SECONDS = 2, 30
+"""Further attempts of a server to load a version, and the time between two of them."""
 _CONFIG = "models.config"
 _NAMES = (
     "batching.config",
@@ -310,7 +313,8 @@ def _texts(folder, paths, config):
     versions = {number: _read_notes(path) for number, path in sorted(paths.items())}
     # Refusing a request for its length refuses the whole batch that it is in.
     batched = all(notes.options["long_text"] == "truncate" for notes in versions.values())
-    flags = server_flags(f"/models/{name}", batched)
+    load_seconds = max(notes.load_seconds or 0.0 for notes in versions.values())
+    flags = server_flags(f"/models/{name}", batched, load_seconds)
     batching_config = _batching_config() if batched else None
     memory = _memory_limit(paths, versions, loaded)
     memory_of_a_release = _memory_limit(paths, versions, [*loaded, loaded[-1]])
@@ -327,16 +331,20 @@ def _texts(folder, paths, config):
     }
 
 
-def server_flags(base_path, batched):
+def server_flags(base_path, batched, load_seconds=0.0):
     """Lists the flags of `tensorflow_model_server` for a kit.
 
     Args:
         base_path: Path of the folder `<name>` on the server.
         batched: Whether the server batches requests.
+        load_seconds: Time in which the slowest version was loaded and warmed up. The server's
+            attempts must last longer: else it ends if one version is broken. They last three
+            times as long, and a minute at least.
 
     Returns:
         List of strings.
     """
+    retry_seconds = max(MIN_RETRY_SECONDS, math.ceil(3 * load_seconds / MAX_RETRIES))
     flags = [
         f"--model_config_file={base_path}/models.config",
         "--model_config_file_poll_wait_seconds=60",
@@ -356,8 +364,8 @@ def server_flags(base_path, batched):
         # By default one thread loads, and tries five times a minute apart: a broken version would
         # keep the others from loading for minutes.
         "--num_load_threads=2",
-        "--max_num_load_retries=2",
-        "--load_retry_interval_micros=30000000",
+        f"--max_num_load_retries={MAX_RETRIES}",
+        f"--load_retry_interval_micros={retry_seconds}000000",
     ]
     if batched:
         flags += [

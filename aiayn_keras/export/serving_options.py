@@ -101,6 +101,8 @@ class VersionNotes(pydantic.BaseModel):
         weights: Number format of a float32 model's matrices in the files.
         source_end: Whether the encoder reads an end token after a source.
         tensorflow: Version of TensorFlow that wrote the graph.
+        load_seconds: Time in which the machine of the export loaded and warmed up the version; None
+            if it was not measured.
         card: Facts for the model card.
     """
 
@@ -111,6 +113,7 @@ class VersionNotes(pydantic.BaseModel):
     weights: Literal["float32", "float16"] = "float32"
     source_end: bool = True
     tensorflow: Text
+    load_seconds: float | None = Field(default=None, ge=0, le=86_400)
     card: dict[Text, Text]
 
     @pydantic.field_validator("options")

@@ -1,6 +1,9 @@
 """Warm-up requests, which a server runs when it loads a model."""
 
 import itertools
+import time
+
+from aiayn_keras.common.kit_warmup import WARMUP_FILE, run_warmup
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 """Sizes to which TensorFlow Serving pads its batches; `batching.config` has them too."""
@@ -10,8 +13,6 @@ _FEW_BATCH_SIZES = (1, 8)
 
 _WORDS_OF_TEXTS = (2, 4, 8, 16)
 """Lengths, in words, of the texts that are made of the vocabulary."""
-
-WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 
 
 def write_warmup(folder, model_name, tokenizer, texts, options):
@@ -34,6 +35,29 @@ def write_warmup(folder, model_name, tokenizer, texts, options):
     with tf.io.TFRecordWriter(str(path)) as writer:
         for log in _warmup_logs(model_name, tokenizer, texts, options.documents):
             writer.write(log.SerializeToString(deterministic=True))
+
+
+def seconds_to_load(folder):
+    """Loads a SavedModel with its warm-up requests, as a server does, and measures the time.
+
+    Args:
+        folder: `pathlib.Path` of the SavedModel.
+
+    Raises:
+        tf.errors.OpError: If it cannot be loaded, or a request fails.
+    """
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401 - the graph has its ops
+
+    begin = time.monotonic()
+    signatures = tf.saved_model.load(str(folder)).signatures
+    run_warmup(
+        folder,
+        lambda signature, inputs: signatures[signature](
+            **{name: tf.constant(value) for name, value in inputs.items()}
+        ),
+    )
+    return time.monotonic() - begin
 
 
 def _warmup_logs(model_name, tokenizer, texts, documents):

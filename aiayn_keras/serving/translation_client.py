@@ -288,8 +288,9 @@ class TranslationClient(abc.ABC):
             if self.label is None or "Unrecognized servable version label" not in str(error):
                 raise
             raise RequestRefusedError(
-                f"{error}. No model {self.model!r} with the label {self.label!r} is loaded: the name "
-                "may be different, or the server has no labels (label=None, `--version newest`)."
+                f"{error}. No model {self.model!r} with the label {self.label!r} is loaded: the "
+                "name may be different, or the server has no labels (label=None or `--version "
+                "newest`)."
             ) from error
 
     def _batches(self, signature, **inputs):

@@ -1,6 +1,7 @@
 """`aiayn-keras export`, each format."""
 
 import dataclasses
+import json
 import shutil
 from pathlib import Path
 
@@ -31,6 +32,8 @@ def test_export_writes_name_and_version(trained_run, source_file, tmp_path):
     assert (tmp_path / "mine" / "1" / "saved_model.pb").is_file()
     warmup = tmp_path / "mine" / "1" / "assets.extra" / "tf_serving_warmup_requests"
     assert SOURCES[0].encode() in warmup.read_bytes()
+    notes = json.loads((tmp_path / "mine" / "1" / "assets.extra" / "export.json").read_bytes())
+    assert notes["load_seconds"] > 0
     card = (tmp_path / "mine" / "README.md").read_text("utf-8")
     for fact in ("CC0", "knows little", "40, then error", "name demo", "tok:13a"):
         assert fact in card

@@ -69,7 +69,9 @@ def test_request_says_what_is_wrong_in_one_line(urls):
     result = run("request", url, "large", "--version", "newest", input="Ja.\n")
     assert_one_clear_line(result, "Servable not found")
     result = run("request", url, "large", input="Ja.\n")  # asks for the label `stable`
-    assert_one_clear_line(result, "models/large", "No model 'large' with the label 'stable' is loaded")
+    assert_one_clear_line(
+        result, "models/large", "No model 'large' with the label 'stable' is loaded"
+    )
     for arguments in (
         [url, "small", "--version", "1", "--label", "x"],
         ["127.0.0.1:8501", "small"],

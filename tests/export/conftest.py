@@ -40,7 +40,7 @@ def version_folder(request):
 def note_version():
     """Function that writes a version with notes, and no model."""
 
-    def note_version(folder, number, long_text="truncate", **search_options):
+    def note_version(folder, number, long_text="truncate", load_seconds=None, **search_options):
         options = {
             "num_beams": 4,
             "length_penalty": 0.6,
@@ -54,6 +54,7 @@ def note_version():
             "options": options,
             "precision": "float32",
             "tensorflow": "2",
+            "load_seconds": load_seconds,
             "card": {"BLEU": "40.5 (`a|b`)", "license": "CC0"},
         }
         path = folder / str(number) / "assets.extra"

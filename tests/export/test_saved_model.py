@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
+from aiayn_keras.common.kit_warmup import WARMUP_FILE
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_saved_model
 from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow
-from aiayn_keras.export.warmup_requests import WARMUP_FILE
 from aiayn_keras_light.text_batches import tokenize
 from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close

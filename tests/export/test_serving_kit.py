@@ -216,6 +216,19 @@ def test_docker_gets_the_flags_and_their_files(exported):
             assert (folder / value.removeprefix("/models/small/")).is_file(), name
 
 
+@pytest.mark.parametrize(("load_seconds", "interval"), [(None, 30), (20.0, 30), (45.2, 68)])
+def test_a_server_tries_three_times_as_long_as_the_slowest_version_took(
+    note_version, tmp_path, load_seconds, interval
+):
+    note_version(tmp_path, 1, load_seconds=load_seconds)
+    note_version(tmp_path, 2, load_seconds=1.0)
+    write_kit(tmp_path)
+    for name in ("docker-compose.yml", "README.md", "kubernetes/deployment.yaml"):
+        text = (tmp_path / name).read_text()
+        assert "--max_num_load_retries=2" in text
+        assert f"--load_retry_interval_micros={interval}000000" in text
+
+
 @pytest.mark.parametrize("kit", [path.parent for path in KITS], ids=lambda path: path.name)
 def test_a_committed_kit_is_what_the_code_writes(kit, tmp_path):
     copy = tmp_path / kit.name

@@ -3,10 +3,10 @@
 import threading
 
 from aiayn_keras.common.kit_graphs import check_kit_graph
+from aiayn_keras.common.kit_warmup import run_warmup
 from aiayn_keras.serving.model_server.refusals import RefusedError, invalid
 from aiayn_keras_light.files import check_checksums, check_is_utf8
 
-WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 _CODES = {
     3: "INVALID_ARGUMENT",
     4: "DEADLINE_EXCEEDED",
@@ -55,7 +55,7 @@ class ServedVersion:
         saved.ParseFromString((folder / "saved_model.pb").read_bytes())
         self.signature_defs = dict(saved.meta_graphs[0].signature_def)
         self._functions = self._module.signatures
-        self._warmup_file = folder / WARMUP_FILE
+        self._folder = folder
 
     def input_types(self, signature):
         """Finds the inputs of a signature.
@@ -72,16 +72,7 @@ class ServedVersion:
 
     def warm_up(self):
         """Runs the recorded requests, as TensorFlow Serving does before a version is available."""
-        import tensorflow as tf
-        from tensorflow_serving.apis import prediction_log_pb2
-
-        if not self._warmup_file.is_file():
-            return
-        for record in tf.data.TFRecordDataset(str(self._warmup_file)):
-            log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
-            request = log.predict_log.request
-            inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
-            self.run(request.model_spec.signature_name or "serving_default", inputs)
+        run_warmup(self._folder, self.run)
 
     def run(self, signature, inputs):
         """Computes the outputs of a signature.

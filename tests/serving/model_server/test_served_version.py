@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("tensorflow_serving")
 
+from aiayn_keras.common.kit_warmup import WARMUP_FILE
 from aiayn_keras.serving.model_server.served_version import ServedVersion
 
 
@@ -31,7 +32,7 @@ def test_every_recorded_request_runs(kit):
     folder = kit / "1"
     version = NotingVersion(folder)
     version.warm_up()
-    records = tf.data.TFRecordDataset(str(folder / "assets.extra/tf_serving_warmup_requests"))
+    records = tf.data.TFRecordDataset(str(folder / WARMUP_FILE))
     expected = []
     for record in records:
         log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
@@ -47,7 +48,7 @@ def test_every_recorded_request_runs(kit):
 
 def test_a_kit_without_recorded_requests_is_served_cold(kit, tmp_path):
     folder = shutil.copytree(kit / "1", tmp_path / "1")
-    (folder / "assets.extra/tf_serving_warmup_requests").unlink()
+    (folder / WARMUP_FILE).unlink()
     (folder / "SHA256SUMS").unlink()
     version = NotingVersion(folder)
     version.warm_up()
