@@ -101,9 +101,11 @@ def check_document_options(output, ray, workers, options):
         raise click.UsageError("Documents are translated by one process: omit --on-ray, --workers.")
     if is_given("long_text"):
         raise click.UsageError("Long sentences of documents are always split: omit --long-text.")
+    if is_given("placeables"):
+        raise click.UsageError("Placeables of documents are always kept: omit --placeables.")
     if options["num_return_sequences"] > 1:
         raise click.UsageError("Documents have one translation: omit --n-best.")
-    del options["long_text"]
+    del options["long_text"], options["placeables"]
 
 
 def translate_documents(model_folder, documents, output, document_format, columns, options):
@@ -132,7 +134,8 @@ def translate_plain(model, text, options):
     """A piece of plain text, translated; URLs, placeholders and the like stay as they are."""
     from aiayn_keras.documents.formats.document_files import translate_document
 
-    options = {name: value for name, value in options.items() if name != "return_alignments"}
+    left_out = ("return_alignments", "placeables")
+    options = {name: value for name, value in options.items() if name not in left_out}
     return translate_document(model, text.encode(), "text", **options).decode()
 
 

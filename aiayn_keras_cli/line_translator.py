@@ -32,7 +32,7 @@ def open_line_translator(model_folder, ensemble, options, many_batches=False):
     """
     engine = None if ensemble else _engine_without_keras(model_folder, options)
     key = None if engine is None else _cache_key(model_folder)
-    names = (*SEARCH_OPTIONS, "batch_size", "long_text")
+    names = (*SEARCH_OPTIONS, "batch_size", "long_text", "placeables")
     of_converted = {name: options[name] for name in names}
     load = functools.partial(load_model, model_folder, many_batches)
     converted = _open_converted(key, engine, _loading_later(load, model_folder, key))

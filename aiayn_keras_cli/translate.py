@@ -73,6 +73,15 @@ from aiayn_keras_cli.streams import (
     help="Translate a line that is too long for the model by sentences, cut it, or stop there.",
 )
 @click.option(
+    "--placeables",
+    type=click.Choice(["keep", "translate"]),
+    default="keep",
+    show_default=True,
+    help="Keep URLs, e-mail addresses, paths, names of files, @names, #topics, :-) and {name} as "
+    "they are, or translate them like other words, as with --constraint, --prefixes and "
+    "--alignments. Documents always keep them.",
+)
+@click.option(
     "--json",
     "as_json",
     is_flag=True,
@@ -117,6 +126,9 @@ def translate(
     """
     if options["constraint"] is not None and not is_given("long_text"):
         options["long_text"] = "error"  # parts would each keep it
+    about_pieces = (options["constraint"], prefix_file, alignments or None)
+    if about_pieces != (None, None, None) and not is_given("placeables"):
+        options["placeables"] = "translate"
     if alignments and not as_json:
         raise click.UsageError("--alignments needs --json.")
     if prefix_file is not None and input_file is None:

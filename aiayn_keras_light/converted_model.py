@@ -2,12 +2,14 @@
 
 import contextlib
 import dataclasses
+import functools
 import json
 import threading
 from dataclasses import dataclass
 
 from aiayn_keras_light.ctranslate2_search import COMPUTE_TYPES, CTranslate2Search, open_translator
 from aiayn_keras_light.piece_tokenizer import PieceTokenizer
+from aiayn_keras_light.placeables import translate_placeables
 from aiayn_keras_light.search_numbers import SearchNumbers
 from aiayn_keras_light.text_batches import tokenize
 from aiayn_keras_light.translating import TextSearch, map_in_threads, translate_in_batches
@@ -74,13 +76,16 @@ class ConvertedModel:
         )
         self._translators = {}
 
-    def translate(self, texts, *, batch_size, long_text, progress=None, **numbers):
+    def translate(
+        self, texts, *, batch_size, long_text, placeables="translate", progress=None, **numbers
+    ):
         """Translates texts.
 
         Args:
             texts: List of strings.
             batch_size: Number of texts searched together.
             long_text: `"error"`, `"split"` by sentences, or `"cut"`, for too long texts.
+            placeables: `"keep"` for URLs, names of files and the like to stay, or `"translate"`.
             progress: As in `TransformerSeq2SeqLM.translate`.
             **numbers: Fields of `SearchNumbers` for which `obstacle` finds nothing in the way.
 
@@ -90,6 +95,12 @@ class ConvertedModel:
         Raises:
             ValueError: As `TransformerSeq2SeqLM.translate`.
         """
+        translate = functools.partial(self._translate_any, batch_size, long_text, numbers)
+        if placeables == "keep":
+            return translate_placeables(texts, translate, progress)
+        return translate(texts, progress)
+
+    def _translate_any(self, batch_size, long_text, numbers, texts, progress):
         options = {"batch_size": batch_size, "progress": progress}
         if not (long_text == "split" and self._has_long(texts)):
             with contextlib.suppress(_DeletedError):

@@ -10,6 +10,7 @@ import itertools
 import numpy as np
 
 from aiayn_keras.documents.splitting import split_strings
+from aiayn_keras_light.placeables import check_placeables, translate_placeables
 from aiayn_keras_light.text_batches import TextTooLongError, check_equal_lengths, tokenize
 from aiayn_keras_light.translating import (
     Hypothesis,
@@ -22,7 +23,9 @@ LONG_TEXTS = ("error", "split", "cut")
 """Treatments of a text that is too long."""
 
 
-def translate_any_length(texts, long_text, search, find, *, prefixes, progress, **options):
+def translate_any_length(
+    texts, long_text, placeables, search, find, *, prefixes, align, progress, **options
+):
     """Translates texts, some of them perhaps too long; see `TransformerSeq2SeqLM.translate`.
 
     A text of several parts has the hypotheses that theirs combine to: scores, also normalized ones,
@@ -31,9 +34,11 @@ def translate_any_length(texts, long_text, search, find, *, prefixes, progress, 
     Args:
         texts: List of strings.
         long_text: One of `LONG_TEXTS`.
+        placeables: One of `PLACEABLES`.
         search: A `TranslationSearch`.
         find: Its `find`, compiled.
         prefixes: List of strings, one for each text, that the translations begin with, or None.
+        align: As in `translate_in_batches`.
         progress: Function called with the number of texts done, or None.
         **options: The other options of `translate_in_batches`.
 
@@ -41,7 +46,8 @@ def translate_any_length(texts, long_text, search, find, *, prefixes, progress, 
         List of `Translation`, one for each text.
 
     Raises:
-        ValueError: For an unknown treatment, or for `"split"` with a constraint.
+        ValueError: For an unknown treatment, `"split"` with a constraint, or `"keep"` with a
+            constraint, prefixes or alignments.
         TextTooLongError: For a text that is too long, or has a character that is.
         NoTranslationError: If a text has no translation.
         ImportError: If a text is to be split and TensorFlow Text is not installed.
@@ -50,7 +56,18 @@ def translate_any_length(texts, long_text, search, find, *, prefixes, progress, 
         raise ValueError(
             f'`long_text` must be "error", "split" or "cut". Received: long_text={long_text!r:.60}.'
         )
-    translate = functools.partial(translate_in_batches, search=search, find=find, **options)
+    constraint = search.options.constraint
+    check_placeables(placeables, constraint=constraint, prefixes=prefixes, return_alignments=align)
+    translate = functools.partial(
+        translate_in_batches, search=search, find=find, align=align, **options
+    )
+    if placeables == "keep":
+        of_length = functools.partial(_translate_any_length, long_text, search, translate, None)
+        return translate_placeables(texts, of_length, progress)
+    return _translate_any_length(long_text, search, translate, prefixes, texts, progress)
+
+
+def _translate_any_length(long_text, search, translate, prefixes, texts, progress):
     if long_text != "split":
         translate = functools.partial(translate, is_cut=long_text == "cut")
         return translate(texts, prefixes=prefixes, progress=progress)

@@ -107,13 +107,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
     def compile(
-        self,
-        optimizer="auto",
-        loss="auto",
-        *,
-        weighted_metrics="auto",
-        sampler="auto",
-        **kwargs,
+        self, optimizer="auto", loss="auto", *, weighted_metrics="auto", sampler="auto", **kwargs
     ):
         """Compiles the model; the defaults are the paper's recipe.
 
@@ -206,6 +200,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         return_alignments=False,
         batch_size=64,
         long_text="error",
+        placeables="translate",
         progress=None,
         engine=AUTO,
         **search_options,
@@ -223,6 +218,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             return_alignments: Whether hypotheses record where the model looked.
             batch_size: Number of texts searched together. It does not change translations.
             long_text: `"error"`, `"split"` by sentences, or `"cut"`, for too long texts.
+            placeables: `"keep"`, for URLs, `{name}` and the like to stay, or `"translate"`.
             progress: Function of the number of texts newly done, first those without words.
             engine: The program that searches: `"keras"`, `"ctranslate2"`, `"ctranslate2-int8"`, or
                 `"auto"`, CTranslate2 on CPUs where it finds what Keras does; see docs/devices.md.
@@ -234,8 +230,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
             as `generate` returns one string.
 
         Raises:
-            ValueError: For a text that is too long, `"split"` with a constraint, prefixes that
-                differ from the texts in number or exceed the length limit, options out of range,
+            ValueError: For a text that is too long, prefixes that differ from the texts in number
+                or exceed the length limit, options out of range or that exclude each other,
                 non-finite weights, an ensemble with different vocabularies, or no tokenizer.
                 `NoTranslationError`, with the texts' `rows`, if nothing satisfies `constraint`.
             TypeError: For an unknown search option, or one that is not a number.
@@ -248,6 +244,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         translations = translate_any_length(
             [texts] if is_single else texts,
             long_text,
+            placeables,
             search,
             self._engines.find(engine, models, options, own_find),
             batch_size=batch_size,

@@ -31,6 +31,8 @@ LINES = [
     "A\tB",
     "water\u2028line",
     "x",
+    "Write to anna@example.com, see https://example.com/a?b=c or {name}. :)",
+    "https://example.com",
     "Nobody knew what had happened the night before the trial began.",
 ]
 LONG = "The girl is happy. " * 80

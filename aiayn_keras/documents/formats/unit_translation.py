@@ -18,11 +18,10 @@ from dataclasses import dataclass
 
 from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
 from aiayn_keras.documents.formats.units import Kind, Mark
+from aiayn_keras_light.placeables import LETTERS
 from aiayn_keras_light.text_files import without_breaks
 
 _FIRST_NUMBER = 7001
-_LETTERS = "ヌメソラワチホユケトムイ"
-"""Stand-ins for the words of a sentence; further ones stay numbers."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,8 @@ class _Sentence:
         return [each for each in self.marks if each.mark.kind == Kind.WORD]
 
     def with_letters(self):
-        """The sentence with letters in the place of the numbers that stand for words."""
-        letters = (letter for letter in _LETTERS if letter not in self.text)
+        """The sentence with letters in the place of numbers that stand for words, if not of all."""
+        letters = (letter for letter in LETTERS if letter not in self.text)
         pieces, marks, done, shift = [], [], 0, 0
         for each in self.marks:
             stand_in = number = self.text[each.start : each.end]

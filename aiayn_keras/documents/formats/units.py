@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from aiayn_keras_light.placeables import PATTERN
+
 
 class Kind(Enum):
     """Role of a mark in its sentence.
@@ -62,37 +64,11 @@ class Unit:
     finish: Callable[[str], str] = str
 
 
-_ADDRESS = r"""[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]"""
-"""The rest of an address, without a sign that ends a sentence or a bracket."""
-_FILE_ENDINGS = (
-    "7z|avi|bash|bat|bib|bz2|cfg|conf|cpp|css|csv|dll|docx?|epub|exe|flac|gif|gz|html?|ini|ipynb|iso|jar|"
-    "java|jpe?g|jsx?|json|jsonl|log|md|mkv|mov|mp[34]|od[pst]|ogg|parquet|pdf|php|png|po|pptx?|ps1|"
-    "py|rar|rs|rst|rtf|sh|sql|srt|svg|tar|tex|tgz|tiff?|tmp|toml|tsv|tsx?|txt|vtt|wav|webp|whl|xlsx?|xml|"
-    "xz|ya?ml|zip"
-)
 _PROTECTED = re.compile(
-    r"""(?x)
-    (?P<word>
-        (?:https?|ftp|file|mailto|git|ssh)://ADDRESS
-      | \bwww\.ADDRESS
-      | \bmailto:ADDRESS
-      | (?<![\w.+%-])[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+
-      | (?<![\w@.-])(?:[A-Za-z0-9-]+\.)+(?:com|org|net|edu|gov|io|info)\b(?:/ADDRESS)?
-      | (?<![\w@&\#])[@\#][A-Za-z_]\w*                            # @name #topic
-      | (?<![\w\\])(?:[A-Za-z]:|\\\\[\w.-]+)\\ADDRESS           # C:\folder\file
-      | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})?(?:/[\w.+~-]*[\w~-]){2,}/?  # /folder/file
-      | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})/(?:[\w.+~-]*[\w~-])?        # ~/file
-      | (?<![\w.@/\\-])[\w-]+(?:\.[\w-]+)*\.(?:FILE_ENDINGS)\b(?!\.\w)   # file.txt
-      | \{\{[^{}]*\}\} | \$?\{[^{}\s]*\}                          # {{name}} {name} ${name} {0:.2f}
-      | \{%[^{}]*%\} | \{\#[^{}]*\#\}                            # {% if a %} {# note #}
-      | (?<![\d%])%\([\w.-]+\)[-#0+]*\d*(?:\.\d+)?[a-zA-Z]      # %(name)s
-      | (?<![\d%])%(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?[diouxXeEfFgGcsrap@](?![a-z])
-      | %% | %\d(?!\d) | %L?[1-9]\b | %n\b
-      | \$\d+(?![\d.,]*\d) | \$[A-Z_][A-Z0-9_]+\b
-      | &(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);
-    )
+    rf"""(?x)
+    (?P<word> {PATTERN} | \$\d(?![\d.,]*\d) )
   | (?P<tag> </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?--> )
-    """.replace("ADDRESS", _ADDRESS).replace("FILE_ENDINGS", _FILE_ENDINGS),
+    """,
     re.DOTALL,
 )
 _TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*)")
@@ -116,8 +92,7 @@ def tag_mark(raw):
 def protect(text, encode=str, with_tags=True):
     """Finds what must not be translated in a text.
 
-    Placeholders (`%s`, `{name}`, `$1`), URLs, e-mail addresses, paths, names of files, `@name` and
-    `#topic`, entities and tags become marks.
+    Placeables, `$1` and tags become marks; see `aiayn_keras_light.placeables`.
 
     Args:
         text: A string.

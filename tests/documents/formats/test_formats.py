@@ -67,7 +67,9 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
         ("ask anna@x.org, @anna about #tea", ["anna@x.org", "@anna", "#tea"]),
         ("he/she and/or 50 km/h, 3/4 of it, 24/7", []),
         ("a.m. and e.g. are short; so is U.S.A.", []),
-        ("at 5 @ home # 7, c# or #1", []),
+        ("good :) or bad :-( or ;-P, <3!", [":)", ":-(", ";-P", "<3"]),
+        ("at 5 @ home # 7, c# or #1, he said: (no)", []),
+        ("$5 and $442 and $1,000", ["$5"]),
         ("the end.the next", []),
     ],
 )

@@ -1,0 +1,112 @@
+"""What is no text stays as it is, and the rest is translated with it."""
+
+import re
+
+import pytest
+
+from aiayn_keras_light.placeables import LETTERS, check_placeables, translate_placeables
+from aiayn_keras_light.text_batches import TextError
+from aiayn_keras_light.translating import Hypothesis, as_translation
+
+
+class CapitalsDouble:
+    """In the place of a model's `translate`: words in capitals.
+
+    Args:
+        change: Function of a text that gives the texts of its hypotheses, best first.
+    """
+
+    def __init__(self, change=lambda text: [text.upper()]):
+        self.change, self.calls, self.counts = change, [], []
+
+    def __call__(self, texts, progress):
+        self.calls.append(list(texts))
+        self.counts.append(progress)
+        return [
+            as_translation([Hypothesis(each, -1.0, -0.5, ("x",)) for each in self.change(text)])
+            for text in texts
+        ]
+
+
+def without_foreign_letters(text):
+    return [re.sub(f"[{LETTERS}]", "?", text).upper()]
+
+
+def test_placeables_stay_and_the_rest_is_translated():
+    double = CapitalsDouble()
+    found = translate_placeables(
+        ["see http://x.org/a?b=c, {name} :)", "no placeable", "ヌ or a@b.org"], double
+    )
+    assert [each.text for each in found] == [
+        "SEE http://x.org/a?b=c, {name} :)",
+        "NO PLACEABLE",
+        "ヌ OR a@b.org",
+    ]
+    assert double.calls == [["see ヌ, メ ソ", "no placeable", "ヌ or メ"]]
+    assert (found[0].score, found[0].normalized_score) == (-1.0, -0.5)
+
+
+def test_a_text_of_placeables_alone_is_its_own_translation():
+    double = CapitalsDouble(lambda text: [text.upper(), text.lower()])
+    source = "  www.x.org, a@b.org! 12 :)"
+    (found,) = translate_placeables([source], double)
+    assert [each.text for each in found.hypotheses] == [source, source]
+    assert double.calls == [[""]]
+
+
+def test_where_a_letter_is_lost_or_repeated_the_text_is_translated_as_it_is():
+    def change(text):
+        return [text.replace("ヌ", "").upper() if "lose" in text else text.replace("ソ", "ソソ")]
+
+    double = CapitalsDouble(change)
+    texts = ["keep a@b.org", "lose a@b.org", "a@b.org {b} {c}, or more"]
+    counts = []
+    found = translate_placeables(texts, double, counts.append)
+    assert [each.text for each in found] == ["keep a@b.org", "LOSE A@B.ORG", texts[2]]
+    assert double.calls[1] == texts[1:]
+    assert double.counts == [counts.append, None]  # each text counts once
+
+
+def test_of_several_hypotheses_those_that_keep_all_stay():
+    double = CapitalsDouble(lambda text: ["none", text.upper(), text.lower()])
+    (found,) = translate_placeables(["See a@b.org"], double)
+    assert [each.text for each in found.hypotheses] == ["SEE a@b.org", "see a@b.org"]
+    assert found.text == "SEE a@b.org"
+
+
+def test_more_placeables_than_letters_leave_the_last_to_the_model():
+    text = " or ".join(f"{{a{n}}}" for n in range(len(LETTERS) + 2))
+    double = CapitalsDouble()
+    (found,) = translate_placeables([text], double)
+    expected = text.upper()
+    for n in range(len(LETTERS)):
+        expected = expected.replace(f"{{A{n}}}", f"{{a{n}}}")
+    assert found.text == expected
+
+
+def test_an_error_names_the_place_of_its_text():
+    def refuse(text):
+        if "@" in text:
+            raise TextError("texts", 0, "it is bad.")
+        return without_foreign_letters(text)
+
+    with pytest.raises(TextError, match=r"`texts\[1\]`: it is bad\.") as caught:
+        translate_placeables(["fine", "ask a@b.org"], CapitalsDouble(refuse))
+    assert caught.value.index == 1
+
+
+@pytest.mark.parametrize("texts", ["one text", [3], ["a\ud800"], None])
+def test_anything_but_texts_is_refused(texts):
+    with pytest.raises((ValueError, TypeError), match="texts"):
+        translate_placeables(texts, CapitalsDouble())
+
+
+def test_options_about_wordpieces_are_refused():
+    check_placeables("keep", prefixes=None)
+    check_placeables("translate", prefixes=["a"])
+    with pytest.raises(ValueError, match='`placeables="keep"` cannot be combined with `prefixes`'):
+        check_placeables("keep", constraint=None, prefixes=["a"])
+    with pytest.raises(ValueError, match="Received: placeables='drop'"):
+        check_placeables("drop")
+    with pytest.raises(ValueError, match="Received: placeables=True"):
+        check_placeables(True)
