@@ -21,7 +21,7 @@
 # look at the heads of a trained model and switch them off one by one (paper, sections 3.2.2 and
 # 6.2).
 #
-# *Short path, 4 of 7 · 50 minutes · you need notebook 03.* Afterwards you can split, attend and
+# *Short path, 4 of 9 · 50 minutes · you need notebook 03.* Afterwards you can split, attend and
 # join by hand, and test what a trained head is needed for.
 
 # %% tags=["colab"]
@@ -488,4 +488,5 @@ plt.show()
 # Your code here
 
 # %% [markdown]
-# Next: [06 · Stacking blocks](06_stacking_blocks.ipynb)
+# Next: [06a · Inside a block](06a_inside_a_block.ipynb), where attention gets what it needs to be
+# stacked.

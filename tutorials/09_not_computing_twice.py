@@ -20,7 +20,7 @@
 # that in a cache, and check that the numbers stay the same: first by hand for one attention layer,
 # then for the package's decoder. Then we count and measure what a piece still costs. The paper does
 # not mention this; it follows from the causal mask in its section 3.1. You need notebooks 05 and
-# 06, and for one section the beams of 08.
+# 06b, and for one section the beams of 08.
 
 # %% tags=["colab"]
 import os

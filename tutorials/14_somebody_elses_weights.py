@@ -19,7 +19,7 @@
 # thousand trained translation models are shared in the format of Hugging Face's Marian. We open
 # such a file by hand, find the place of each matrix, and compute one attention from the file's
 # numbers alone. Then we compare everything with the package's converter, and damage the file. You
-# need notebooks 05 and 06.
+# need notebooks 05 and 06b.
 
 # %% tags=["colab"]
 import os
