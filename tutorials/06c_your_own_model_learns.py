@@ -47,7 +47,6 @@ import aiayn_keras as ak
 from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS
 from drawings import draw_architecture
-from lesson_tools import losses_of_updates
 
 # %%
 draw_architecture()
@@ -203,6 +202,9 @@ print(f"ln 12 = {np.log(12):.2f}, of the untrained model {float(loss(says, logit
 
 
 # %%
+from lesson_tools import losses_of_updates
+
+
 def learn(model, inputs):
     adam = keras.optimizers.Adam(0.003, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
     model.compile(adam, loss, jit_compile=False)
