@@ -148,15 +148,14 @@ print("source", letters(source[0]), "reads", letters(reads[0]), "says", letters(
 # %% [markdown]
 # ## Figure 1 as a Keras model
 
+
 # %%
-embedding = keras.layers.ReversibleEmbedding(V, D)
-
-
 def embed(ids):
     return embedding(ids) * D**0.5 + layers.sinusoidal_encoding(ids.shape[1], D)
 
 
 # %%
+embedding = keras.layers.ReversibleEmbedding(V, D)
 source_ids, target_ids = keras.Input((S,), dtype="int32"), keras.Input((T,), dtype="int32")
 memory, x = embed(source_ids), embed(target_ids)
 for _ in range(N):
@@ -194,7 +193,7 @@ print(f"ln 12 = {np.log(12):.2f}, of the untrained model {float(loss(says, logit
 #
 # ## Both learn
 #
-# Both learn from the same 480 batches of 50, in the same order. An *update* takes one batch, finds
+# Both learn from the same 320 batches of 50, in the same order. An *update* takes one batch, finds
 # out how the loss changes with every weight, and moves each weight a little in the direction that
 # lowers it; [notebook 07](07_learning_to_translate.ipynb) does one by hand. `losses_of_updates`, in
 # `lesson_tools.py` beside this notebook, makes one update after the other and notes each batch's
@@ -208,18 +207,18 @@ from lesson_tools import losses_of_updates
 def learn(model, inputs):
     adam = keras.optimizers.Adam(0.003, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
     model.compile(adam, loss, jit_compile=False)
-    return losses_of_updates(model, inputs, says, batch_size=50, epochs=6)
+    return losses_of_updates(model, inputs, says, batch_size=50, epochs=4)
 
 
 # %% [markdown]
 # **Predict:** A model that guesses among nine letters, and knows that the seventh piece is the end,
-# has a loss of 6/7 · ln 9 = 1.88 nats. Will the losses of the two models stay together over all 480
+# has a loss of 6/7 · ln 9 = 1.88 nats. Will the losses of the two models stay together over all 320
 # updates?
 
 # %%
 losses = {"own": learn(own, [source, reads]), "package": learn(packaged, text)}
 for name, values in losses.items():
-    print(f"{name:8}", *(f"{update}: {values[update - 1]:.5f} " for update in (1, 5, 20, 80, 480)))
+    print(f"{name:8}", *(f"{update}: {values[update - 1]:.5f} " for update in (1, 5, 20, 80, 320)))
 np.testing.assert_allclose(losses["own"][:5], losses["package"][:5], rtol=1e-4)
 assert max(np.median(values[-20:]) for values in losses.values()) < 0.05
 
@@ -255,7 +254,7 @@ assert (written[0, 1:] == new[0, ::-1]).all()
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.2), layout="constrained")
-updates = np.arange(1, 481)
+updates = np.arange(1, 321)
 for (name, values), style, color in zip(losses.items(), ("-", ":"), COLORS, strict=False):
     left.plot(updates, values, style, color=color, label=name)
 left.axhline(6 / 7 * np.log(9), color="#555555", linewidth=0.8, label="a guess among letters")

@@ -38,6 +38,7 @@ import aiayn_keras as ak
 from aiayn_keras import layers
 
 
+# %%
 def count(vocabulary_size, N=6, D=512, F=2048):
     attention, feed_forward, norm = 4 * D * D, 2 * D * F + F + D, 2 * D
     blocks = N * (3 * attention + 2 * feed_forward + 5 * norm)
@@ -69,8 +70,10 @@ assert untied == 100_933_632
 model = ak.TransformerSeq2SeqLM.from_preset("../../saved_models/tatoeba_en_es_keras")
 backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
 E = ops.convert_to_numpy(backbone.token_embedding.embeddings)
+print("E", E.shape)
 
 
+# %%
 def embed(ids):
     return (np.sqrt(E.shape[1]) * E[ids] + layers.sinusoidal_encoding(len(ids), E.shape[1]))[None]
 
