@@ -36,7 +36,6 @@ import numpy as np
 
 import aiayn_keras as ak
 
-# %%
 source = np.random.default_rng(1).integers(3, 12, (4000, 6)).astype("int32")
 print("sources", source.shape)
 
