@@ -432,8 +432,7 @@ UPDATES, B, L, V = 200, 32, 8, 12
 letters = np.random.default_rng(1).integers(3, V, (UPDATES * B, L))
 backwards = letters[:, ::-1]
 shifted = np.concatenate([np.ones((len(letters), 1), "int64"), backwards[:, :-1]], axis=1)
-x = {"encoder_token_ids": letters, "decoder_token_ids": shifted}
-x |= {name.replace("token_ids", "padding_mask"): np.ones_like(ids) for name, ids in x.items()}
+x = ak.pack_token_ids(letters, shifted)
 print("source", letters[0], "\ntarget", backwards[0], "\ngiven ", shifted[0])
 
 
