@@ -478,6 +478,11 @@ assert rates.argmax() == 99  # update 100, counted from 0
 figure
 
 # %% [markdown]
+# Most is learned while the learning rate is highest, and both losses come near to the floor, below
+# which a smoothed loss cannot go. They stay together: the model knows new sentences as well as its
+# own, since all come from the same small grammar. On real text they part (notebook 11).
+
+# %% [markdown]
 # ## In three lines
 #
 # 1. The target at each position is the true next piece, smoothed, so that the model is less sure;
