@@ -288,7 +288,7 @@ def seconds(write, length):
 
 
 # %%
-rounds = [[[seconds(write, n) for n in lengths] for write in ways.values()] for _ in range(4)]
+rounds = [[[seconds(write, n) for n in lengths] for write in ways.values()] for _ in range(5)]
 measured = dict(zip(ways, np.min(rounds, axis=0), strict=True))
 print(f"{'pieces':>12}", *(f"{n:7}" for n in lengths))
 for name, times in measured.items():

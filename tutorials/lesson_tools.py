@@ -28,7 +28,6 @@ def losses_of_updates(model, inputs, labels, batch_size, epochs):
     losses = []
     for batch in np.split(np.arange(len(labels)), len(labels) // batch_size) * epochs:
         x = keras.tree.map_structure(lambda array, batch=batch: array[batch], inputs)
-        model.reset_metrics()
         losses.append(model.train_on_batch(x, labels[batch], return_dict=True)["loss"])
     return np.array(losses, "float32")
 
