@@ -367,8 +367,8 @@ figure
 
 # %% [markdown]
 # The slope of the whole prefix comes near 2 but does not reach it here: at these lengths a part of
-# its time is still the fixed cost of a step, which grows only with T. The cache stays at about 1 or
-# a little below, since longer texts share its fixed cost.
+# its time is still the fixed cost of a step, which grows only with T. The cache stays at 1 or
+# below, since longer texts share the fixed cost of a call.
 
 # %% [markdown]
 # ## In three lines
