@@ -154,12 +154,7 @@ from keras import ops
 
 def logits_of(decoder_ids):
     """Logits (T, V) after each of the T pieces that the decoder has read."""
-    inputs = {
-        "encoder_token_ids": np.array([source_ids]),
-        "encoder_padding_mask": np.array([[1] * len(source_ids)]),
-        "decoder_token_ids": np.array([decoder_ids]),
-        "decoder_padding_mask": np.array([[1] * len(decoder_ids)]),
-    }
+    inputs = ak.pack_token_ids([source_ids], [decoder_ids])
     return ops.convert_to_numpy(model(inputs, training=False))[0]
 
 
