@@ -144,9 +144,9 @@ draw_shapes(
 )
 
 # %% [markdown]
-# Now for our one sentence, B = 1. The model wants a *padding mask* too, which is 1 for real pieces
-# and 0 for those that only fill up the shorter sentences of a batch (notebook 01); here all are
-# real.
+# Now for our one sentence, B = 1. The model also wants a *padding mask* for either side, which is 1
+# for real pieces and 0 for those that only fill up the shorter sentences of a batch (notebook 01);
+# here all are real. `pack_token_ids` makes the masks.
 
 # %%
 from keras import ops
