@@ -19,7 +19,8 @@ LIVE = {
     "03": ("change", "change the divisor of the scores", "I would like a cup of coffee, please."),
     "04": ("change", "switch the causal mask off", SENTENCE),
     "05": ("attention", "see what each head looks at in a sentence of your own", SENTENCE),
-    "06": ("change", "leave out layers and heads of a trained model", SENTENCE),
+    "06a": ("change", "leave out layers of a trained model", SENTENCE),
+    "06b": ("next", "write on, piece by piece", "My sister works in a hospital."),
     "07": ("own", "let a model judge your own translation", SENTENCE),
     "08": ("search", "watch the beams", "Tom had his wallet stolen on the train."),
     "09": ("search", "watch the cache fill", SENTENCE),
@@ -47,8 +48,8 @@ def lesson(path, staged, has_play=False):
         tags = cell.metadata.get("tags", [])
         if "colab" in tags or "solution" in tags or path.startswith("tutorials/solutions/"):
             cell.metadata["tags"] = [*tags, "hide-cell" if cell.get("outputs") else "hide-input"]
-    number = Path(path).name[:2]
-    if has_play and number in LIVE and path.startswith("tutorials/" + number):
+    number = Path(path).name.partition("_")[0]
+    if has_play and number in LIVE and path.startswith(f"tutorials/{number}"):
         view, deed, sentence = LIVE[number]
         link = LINK.format(view=view, text=quote_plus(sentence), deed=deed)
         notebook.cells[0].source += f"\n\n{link}"

@@ -10,8 +10,8 @@ OWN_PAGES = {"index.md": "book/index.md", "docs/index.md": "book/how_to.md"}
 """Places in the book and files of the book's own pages."""
 
 PAGES = ("docs/*.md", "tutorials/README.md", "tutorials/TEACHING.md")
-LESSONS = "tutorials/[0-9][0-9]_*.ipynb"
-SOLUTIONS = "tutorials/solutions/[0-9][0-9]_*.ipynb"
+LESSONS = "tutorials/[0-9][0-9]*_*.ipynb"
+SOLUTIONS = "tutorials/solutions/[0-9][0-9]*_*.ipynb"
 PICTURES = "docs/*.png"
 
 

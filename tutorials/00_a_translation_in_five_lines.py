@@ -21,7 +21,7 @@
 # You Need"](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017) describes. These notebooks call
 # it *the paper*, and the others take the machine apart.
 #
-# *Short path, 1 of 7 · 30 minutes · you need some Python and NumPy.* Afterwards you can load a
+# *Short path, 1 of 9 · 30 minutes · you need some Python and NumPy.* Afterwards you can load a
 # model, translate with it, read its score, and say what the encoder, the decoder and attention each
 # do. The path goes on with 03 to 08.
 
@@ -56,7 +56,7 @@ print(translation.text)
 
 # %% [markdown]
 # This is what it is made of; read it from the bottom up. You need not know the words in the boxes
-# yet: notebooks 01 to 06 build each of them by hand. On the left, the encoder makes one vector for
+# yet: notebooks 01 to 06a build each of them by hand. On the left, the encoder makes one vector for
 # each English piece (a word, or a part of one). This output of the encoder is called the *memory*.
 # On the right, every layer of the decoder looks at it while the decoder writes.
 #
@@ -144,9 +144,9 @@ draw_shapes(
 )
 
 # %% [markdown]
-# Now for our one sentence, B = 1. The model wants a *padding mask* too, which is 1 for real pieces
-# and 0 for those that only fill up the shorter sentences of a batch (notebook 01); here all are
-# real.
+# Now for our one sentence, B = 1. The model also wants a *padding mask* for either side, which is 1
+# for real pieces and 0 for those that only fill up the shorter sentences of a batch (notebook 01);
+# here all are real. `pack_token_ids` makes the masks.
 
 # %%
 from keras import ops
@@ -154,12 +154,7 @@ from keras import ops
 
 def logits_of(decoder_ids):
     """Logits (T, V) after each of the T pieces that the decoder has read."""
-    inputs = {
-        "encoder_token_ids": np.array([source_ids]),
-        "encoder_padding_mask": np.array([[1] * len(source_ids)]),
-        "decoder_token_ids": np.array([decoder_ids]),
-        "decoder_padding_mask": np.array([[1] * len(decoder_ids)]),
-    }
+    inputs = ak.pack_token_ids([source_ids], [decoder_ids])
     return ops.convert_to_numpy(model(inputs, training=False))[0]
 
 

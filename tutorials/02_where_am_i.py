@@ -79,7 +79,7 @@ assert difference < 1e-5
 # %% [markdown]
 # Only by rounding. Every vector gets the very same answer, only in a different place: the outputs
 # do not reveal the order of the inputs. Nor would those of a whole encoder, since its other parts
-# work on each position alone (notebook 06): shuffle the source, and you get the same vectors,
+# work on each position alone (notebook 06a): shuffle the source, and you get the same vectors,
 # shuffled. So the position must be *in* the vectors.
 
 # %% [markdown]
@@ -260,7 +260,7 @@ assert three @ five > three @ tres
 # ## The layer
 #
 # `PositionalEmbedding` does both: scale and add. In training it also sets some numbers of the sum
-# to 0, which is called *dropout* (section 5.4, notebook 06).
+# to 0, which is called *dropout* (section 5.4, notebook 06a).
 
 # %%
 draw_shapes("ids (B, T)", "look up", "(B, T, D)", "× √D, + (T, D)", "(B, T, D)")

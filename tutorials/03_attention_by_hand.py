@@ -20,7 +20,7 @@
 # loops and then with matrices, and find the same numbers in the package. Then we meet the other way
 # to score, additive attention, and train both, with the root and without it (section 3.2.1).
 #
-# *Short path, 2 of 7 · 60 minutes · you need notebook 00, dot products, and an idea of what a
+# *Short path, 2 of 9 · 60 minutes · you need notebook 00, dot products, and an idea of what a
 # gradient is.* Afterwards you can compute attention by hand and say why scores are divided by √d_k.
 # If you are short of time, stop before "The other way".
 

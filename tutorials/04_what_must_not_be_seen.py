@@ -21,7 +21,7 @@
 # paper names one mask, the causal one (section 3.2.3); batches need a second, for padding, and rows
 # shared by several sentences a third.
 #
-# *Short path, 3 of 7 · 40 minutes · you need notebook 03.* Afterwards you can say which of the
+# *Short path, 3 of 9 · 40 minutes · you need notebook 03.* Afterwards you can say which of the
 # model's three attentions needs which mask, and test a model for leaks.
 
 # %% tags=["colab"]
@@ -185,8 +185,8 @@ leaky[0].astype(int)
 # A tiny decoder of one block learns to continue *random* text made of V = 16 pieces. Random text
 # cannot be predicted: on new text no model can expect a loss below ln 16 ≈ 2.77 nats per piece, or
 # more than 1/16 of the pieces right, 6 %. (On the text that it trains on, it may do a little
-# better.) There is no source here, so an encoder block (one layer of an encoder; notebook 06 builds
-# it) with a causal mask *is* the decoder; `ones_like(ids)` says that nothing is padding.
+# better.) There is no source here, so an encoder block (one layer of an encoder; notebook 06a
+# builds it) with a causal mask *is* the decoder; `ones_like(ids)` says that nothing is padding.
 
 # %%
 V = 16

@@ -21,7 +21,7 @@
 # look at the heads of a trained model and switch them off one by one (paper, sections 3.2.2 and
 # 6.2).
 #
-# *Short path, 4 of 7 · 50 minutes · you need notebook 03.* Afterwards you can split, attend and
+# *Short path, 4 of 9 · 50 minutes · you need notebook 03.* Afterwards you can split, attend and
 # join by hand, and test what a trained head is needed for.
 
 # %% tags=["colab"]
@@ -126,20 +126,19 @@ assert not np.allclose(wrong, queries, atol=0.1)
 # %% [markdown]
 # ## Attend
 #
-# Each head is notebook 03's attention, on its own columns.
+# Each head is notebook 03's attention, on its own columns. NumPy's `@` does all B sentences and H
+# heads at once: it multiplies the last two axes, and repeats that for those before them.
 
 
 # %%
 def attention(q, k, v):
-    scores = q @ k.T / np.sqrt(k.shape[-1])
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(k.shape[-1])
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True) @ v
 
 
 keys, values = split(memory @ W_K), split(memory @ W_V)
-heads = np.stack(
-    [[attention(queries[b, h], keys[b, h], values[b, h]) for h in range(H)] for b in range(B)]
-)
+heads = attention(queries, keys, values)
 print("queries", queries.shape, "keys", keys.shape, "heads", heads.shape)
 assert heads.shape == (B, H, T, K)
 
@@ -220,8 +219,7 @@ def sentences(count):
     """Words and roles (0 other, 1 subject, 2 object), (B, 6); subject and object, (B, 2)."""
     words = generator.integers(V, size=(count, 6))
     roles = generator.permuted(np.tile([1, 2, 0, 0, 0, 0], (count, 1)), axis=1)
-    places = np.stack([(roles == 1).argmax(axis=1), (roles == 2).argmax(axis=1)], axis=1)
-    return words, roles, np.take_along_axis(words, places, axis=1)
+    return words, roles, np.stack([words[roles == 1], words[roles == 2]], axis=1)
 
 
 # %%
@@ -382,7 +380,8 @@ plot_attention(maps.decoder[-1, 2], tokens, tokens, x_label="looked at", y_label
 # ## What they are needed for
 #
 # A picture shows where a head looks, not what the model needs it for. So we switch the heads off,
-# one at a time, by setting their rows of W_O to zero. The question is whether `▁La` or `▁El` begins
+# one at a time, by setting their rows of W_O to zero (`head_off`, in `lesson_tools.py` beside this
+# notebook). The question is whether `▁La` or `▁El` begins
 # the translation of ten sentences "The … is here." We measure the logit of the right article minus
 # that of the wrong one: the larger this margin, the surer the model is of the gender.
 
@@ -391,17 +390,15 @@ genders = {"house": "La", "table": "La", "window": "La", "door": "La", "moon": "
 genders |= {"car": "El", "dog": "El", "book": "El", "train": "El", "garden": "El"}
 tokenizer = model.preprocessor.tokenizer
 end, start = tokenizer.end_token_id, tokenizer.start_token_id
-sources = np.array([[*tokenizer(f"The {noun} is here."), end] for noun in genders])
-starts = np.full((len(sources), 1), start)
-ids = {"encoder_token_ids": sources, "decoder_token_ids": starts}
-ids |= {name.replace("token_ids", "padding_mask"): np.ones_like(i) for name, i in ids.items()}
-sources.shape
+sources = [[*tokenizer(f"The {noun} is here."), end] for noun in genders]
+inputs = ak.pack_token_ids(sources, [[start]] * len(sources))
+inputs["encoder_token_ids"].shape
 
 
 # %%
 def margins():
     """Logit of the right article minus that of the wrong one, for each of the ten nouns."""
-    logits = ops.convert_to_numpy(model(ids, training=False))[:, -1]
+    logits = ops.convert_to_numpy(model(inputs, training=False))[:, -1]
     la, el = (logits[:, tokenizer.token_to_id(piece)] for piece in ("▁La", "▁El"))
     return np.where(np.array(list(genders.values())) == "La", la - el, el - la)
 
@@ -412,16 +409,12 @@ assert (whole > 0).all()
 
 
 # %%
-def without_head(layer, head, measure):
-    """What `measure()` gives while one head of a decoder layer's cross-attention is off."""
-    kernel = model.backbone.decoder_blocks[layer].cross_attention.output_dense.kernel
-    trained, width = ops.convert_to_numpy(kernel), model.backbone.hidden_dim // 4
-    without = trained.copy()
-    without[head * width : (head + 1) * width] = 0
-    kernel.assign(without)
-    result = measure()
-    kernel.assign(trained)
-    return result
+from lesson_tools import head_off
+
+
+def mean_margin_without(layer, head):
+    with head_off(model.backbone.decoder_blocks[layer].cross_attention, head):
+        return margins().mean()
 
 
 # %% [markdown]
@@ -429,10 +422,11 @@ def without_head(layer, head, measure):
 # matters most?
 
 # %%
-left = np.array([[without_head(n, h, margins).mean() for h in range(4)] for n in range(3)])
+left = np.array([[mean_margin_without(n, h) for h in range(4)] for n in range(3)])
 for n, row in enumerate(left, 1):
     print(f"layer {n}:", "  ".join(f"without head {h} {x:4.1f}" for h, x in enumerate(row, 1)))
-print("without head 4 of layer 3, noun by noun:", np.round(without_head(2, 3, margins), 1))
+with head_off(model.backbone.decoder_blocks[2].cross_attention, 3):
+    print("without head 4 of layer 3, noun by noun:", np.round(margins(), 1))
 assert left[2, 3] < 0.2 * whole.mean()
 assert np.delete(left.reshape(-1), 11).min() > 0.7 * whole.mean()
 
@@ -488,4 +482,5 @@ plt.show()
 # Your code here
 
 # %% [markdown]
-# Next: [06 · Stacking blocks](06_stacking_blocks.ipynb)
+# Next: [06a · Inside a block](06a_inside_a_block.ipynb), where attention gets what it needs to be
+# stacked.

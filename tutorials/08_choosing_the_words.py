@@ -21,7 +21,7 @@
 # 6.1. The results are compared with the package's own search, which then translates real sentences.
 # At the end we draw our search as a tree.
 #
-# *Short path, 7 of 7 · 50 minutes · you need notebook 00.* Afterwards you can run a beam search by
+# *Short path, 9 of 9 · 50 minutes · you need notebook 00.* Afterwards you can run a beam search by
 # hand and say what its width and its length penalty do. The short path ends at "Why not draw the
 # next piece?"; what follows is a bonus.
 

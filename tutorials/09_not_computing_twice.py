@@ -20,7 +20,7 @@
 # that in a cache, and check that the numbers stay the same: first by hand for one attention layer,
 # then for the package's decoder. Then we count and measure what a piece still costs. The paper does
 # not mention this; it follows from the causal mask in its section 3.1. You need notebooks 05 and
-# 06, and for one section the beams of 08.
+# 06b, and for one section the beams of 08.
 
 # %% tags=["colab"]
 import os
@@ -65,18 +65,12 @@ from keras import ops
 
 import aiayn_keras as ak
 
-
-# %%
-def as_row(text, start=(), end=()):
-    return np.array([[*start, *tokenizer([text])[0], *end]], "int32")
-
-
 # %%
 keras.utils.set_random_seed(1)
 model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/demo_en_de_keras")
 backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
-source = as_row("The girl is happy.", end=[tokenizer.end_token_id])
-target = as_row("Das Mädchen ist glücklich.", start=[tokenizer.start_token_id])
+source = np.array([[*tokenizer("The girl is happy."), tokenizer.end_token_id]])
+target = np.array([[tokenizer.start_token_id, *tokenizer("Das Mädchen ist glücklich.")]])
 memory = backbone.encode(source, np.ones_like(source), training=False)
 (_, S), (_, T) = source.shape, target.shape
 print(f"S = {S}, T = {T}, memory (B, S, D) = {tuple(memory.shape)}")
@@ -212,23 +206,16 @@ assert all(key.shape == value.shape == (1, H, S, K) for key, value in cache.memo
 # ## Beams share the cache
 #
 # In a beam search, sentences branch and die at each step, and a naive cache reorders all keys and
-# values each time. Here each stays in the slot of the beam that wrote it. `visible` says which
-# slots a beam has passed through, and only this small table is reordered. (The step page at the end
-# of notebook 08 shows it as a grid.)
-#
-# There are three positions and two beams: slots 0 and 1 belong to position 0, and so on. Now both
-# beams continue from beam 1 (the second row).
+# values each time. Here each stays in the *slot* of the beam that wrote it, and only a small table
+# is reordered: it says which slots a beam's sentence has come through. The page below shows them in
+# its grid "Keys and values in the cache", a column for each step and a row for each beam. Choose a
+# step, then a hypothesis: its slots are dark, and they change rows wherever it came from the other
+# beam. (GitHub's preview does not show the page; the book does.)
 
 # %%
-from aiayn_keras.decoding.cached_decoding import DecoderCache
+from aiayn_keras.plotting import decoding_steps
 
-visible = np.array([[[1, 0, 1, 0, 1, 0], [1, 0, 0, 1, 0, 1]]], "bool")  # (B, W, L·W), L = 3, W = 2
-blocks = [np.zeros((1, H, 3 * 2, K))]  # (B, H, L·W, K)
-before = DecoderCache((), None, blocks, visible)
-after = before.reorder(np.array([[1, 1]]))  # both go on from beam 1
-print("before:", visible.astype(int).tolist())
-print("after: ", ops.convert_to_numpy(after.visible).astype(int).tolist())
-assert after.blocks is before.blocks
+decoding_steps(model.record_search("The girl is happy.", beam_counts=(2,)))
 
 # %% [markdown]
 # ## What a piece still costs, counted
@@ -267,66 +254,23 @@ assert grows < 0.1 * fixed
 #
 # ## Time for each piece, measured
 #
-# Both ways now go through the same search, with one beam, so that nothing else differs. The slow
-# one runs the decoder over the whole prefix in each step; both are compiled into one graph. The
-# length is forced: the end token is forbidden until the limit.
-
-# %%
-from aiayn_keras.backend import compile_inference
-from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
-from aiayn_keras.decoding.cached_decoding import ForeignCache
-from aiayn_keras.decoding.search_options import SearchOptions
-
-
-# %%
-def slow_next(token_ids, cache, index):
-    memory, prefix = cache.rows, token_ids[:, :index]
-    masks = ops.ones_like(memory[:, :, 0]), ops.ones_like(prefix)
-    hidden = backbone.decode(memory, masks[0], prefix, masks[1], training=False)[:, -1]
-    return backbone.token_embedding(hidden, reverse=True), hidden, cache
-
-
-def write(next_token, cache, prompt):
-    options, end = SearchOptions(num_beams=1, length_penalty=0.0), tokenizer.end_token_id
-    forbidden = {"forbidden_token_ids": (tokenizer.pad_token_id, end)}
-    inputs = SearchInputs(next_token, cache, prompt, prompt > 0, options, end, **forbidden)
-    return beam_search(inputs)
-
-
-# %% [markdown]
-# Each way becomes one function of a source and a prompt, which is the start token and room for what
-# follows.
-
-
-# %%
-def slowly(source, prompt):
-    memory = backbone.encode(source, ops.ones_like(source), training=False)
-    return write(slow_next, ForeignCache(memory), prompt)
-
-
-def with_cache(source, prompt):
-    length = ops.shape(prompt)[1]
-    step, cache = start_decoding(backbone, source, ops.ones_like(source), length, num_beams=1)
-    return write(step, cache, prompt)
-
-
-# %% [markdown]
+# Both ways now go through the same greedy search, so that nothing else differs: `forced_searches`,
+# in `lesson_tools.py` beside this notebook, makes the two. The slow one runs the decoder over the
+# whole prefix in each step; both are compiled into one graph. The length is forced: the end token
+# is forbidden until the limit.
+#
 # Before we time anything: do both write the same? We take a batch of 4 sentences, 32 pieces each.
 
-
 # %%
-def prompt_of(length):
-    return np.array([[tokenizer.start_token_id] + [0] * length] * B, "int32")
-
+from lesson_tools import forced_searches
 
 # %%
 B, lengths = 4, [16, 32, 64, 128, 192]
-ways = {"whole prefix": slowly, "cache": with_cache}
-ways = {name: compile_inference(function, model) for name, function in ways.items()}
+ways = forced_searches(model)
 sources = np.repeat(source, B, axis=0)
-ids = {name: np.array(way(sources, prompt_of(32))[0]) for name, way in ways.items()}
-print({name: rows.shape for name, rows in ids.items()}, "and the first:", ids["cache"][0, 0, :9])
-assert ids["cache"].shape == (B, 1, 33)  # B sentences, one hypothesis each, <s> and 32 pieces
+ids = {name: write(sources, 32) for name, write in ways.items()}
+print({name: rows.shape for name, rows in ids.items()}, "and the first:", ids["cache"][0, :9])
+assert ids["cache"].shape == (B, 33)  # B sentences of <s> and 32 pieces
 np.testing.assert_array_equal(ids["cache"], ids["whole prefix"])
 
 # %% [markdown]
@@ -337,14 +281,14 @@ np.testing.assert_array_equal(ids["cache"], ids["whole prefix"])
 from time import process_time
 
 
-def seconds(way, length):
+def seconds(write, length):
     start = process_time()
-    np.array(way(sources, prompt_of(length))[0])
+    write(sources, length)
     return process_time() - start
 
 
 # %%
-rounds = [[[seconds(way, n) for n in lengths] for way in ways.values()] for _ in range(7)]
+rounds = [[[seconds(write, n) for n in lengths] for write in ways.values()] for _ in range(5)]
 measured = dict(zip(ways, np.min(rounds, axis=0), strict=True))
 print(f"{'pieces':>12}", *(f"{n:7}" for n in lengths))
 for name, times in measured.items():
@@ -359,7 +303,7 @@ for name, times in measured.items():
 
 # %%
 pieces = B * np.array(lengths)  # of all sentences together
-assert pieces[1] == ids["cache"][:, 0, 1:].size
+assert pieces[1] == ids["cache"][:, 1:].size
 per_piece = {name: 1000 * times / pieces for name, times in measured.items()}
 for name, milliseconds in per_piece.items():
     factor = f"{milliseconds[-1] / milliseconds[1]:.1f} times as long"
@@ -423,8 +367,8 @@ figure
 
 # %% [markdown]
 # The slope of the whole prefix comes near 2 but does not reach it here: at these lengths a part of
-# its time is still the fixed cost of a step, which grows only with T. The cache stays at about 1 or
-# a little below, since longer texts share its fixed cost.
+# its time is still the fixed cost of a step, which grows only with T. The cache stays at 1 or
+# below, since longer texts share the fixed cost of a call.
 
 # %% [markdown]
 # ## In three lines

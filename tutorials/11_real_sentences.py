@@ -171,13 +171,14 @@ from aiayn_keras.plotting import COLORS
 figure = Figure(figsize=(8, 5.6), layout="constrained")
 axes = figure.subplots()
 rows = sorted(translated, key=lambda english: score_per_piece(translated[english]))
-for row, english in enumerate(rows):
-    is_good, x = english in good, score_per_piece(translated[english])
-    axes.plot(x, row, "o" if is_good else "x", color=COLORS[0 if is_good else 1], ms=8, mew=2)
+for (kind, texts), marker, color in zip(kinds.items(), "ox", COLORS, strict=False):
+    x = [score_per_piece(translated[english]) for english in texts]
+    axes.plot(x, [rows.index(english) for english in texts], marker, color=color, ms=8, label=kind)
 
 # %%
 axes.set_yticks(range(len(rows)), rows)
-axes.set(xlabel="log-probability per piece (nats);  ● good   ✕ bad", xlim=(None, 0.02))
+axes.set(xlabel="log-probability per piece (nats)", xlim=(None, 0.02))
+axes.legend(frameon=False, title="translation", loc="upper left")
 axes.grid(axis="x", color="#DDDDDD", lw=0.6)
 axes.spines[["top", "right", "left"]].set_visible(False)
 figure
@@ -348,7 +349,7 @@ assert history["loss"][0] > history["val_loss"][0]
 assert history["loss"][-1] < history["val_loss"][-1]
 
 # %% [markdown]
-# Three things to see:
+# Four things to see:
 #
 # - The validation loss falls by less than a third of that, and fluctuates by more than its last
 #   improvements: the mean of the last eight checkpoints is better than any of them.
@@ -357,6 +358,8 @@ assert history["loss"][-1] < history["val_loss"][-1]
 #   mistyped for the training, so the two texts are not quite comparable.)
 # - At first the training loss is the higher one: there dropout counts for more, and it is a mean
 #   over the 500 updates before.
+# - The learning rate, on the right, rises for 1,000 updates and then falls with the root of their
+#   number; the losses fall fastest while it is high.
 #
 # The **perplexity** is $e$ to the mean negative log-probability of the right pieces, without label
 # smoothing. A model that always gave P pieces, the right one among them, the same probability, and
@@ -438,7 +441,7 @@ axes.set_xticks([], minor=True)
 axes.set(xlabel="number of beams", ylabel="BLEU on test 2016 (1,000 sentences)")
 axes.grid(color="#DDDDDD", lw=0.6)
 axes.spines[["top", "right"]].set_visible(False)
-axes.legend(frameon=False, title="length penalty", loc="lower right")
+axes.legend(frameon=False, title="length penalty", loc="lower center")
 figure
 
 # %% [markdown]

@@ -159,21 +159,25 @@ for source, score in zip(sources, answer["score"].numpy(), strict=True):
 #     --allow_version_labels_for_unavailable_models=true
 # ```
 #
-# A notebook has no Docker, so a small server in `stand_in.py`, beside this notebook, exchanges the
-# same messages.
+# Without Docker, the package serves a kit itself, for trying it out and for small loads:
 #
-# **What answers below is a stand-in, not TensorFlow Serving: it makes no batches, and its speed
-# says nothing about the real server's.**
+# ```shell
+# aiayn-keras serve demo_en_de --api
+# ```
 #
-# It runs the SavedModel that is loaded above, and offers both of the real server's ways in: REST,
-# which is JSON over HTTP, and gRPC, which is binary and uses TensorFlow Serving's official
-# messages.
+# **What answers below is this server of the package, not TensorFlow Serving.** Paths, errors,
+# labels and batches are the same; its speed says nothing about the real server's. It offers both of
+# the real server's ways in: REST, which is JSON over HTTP, and gRPC, which is binary and uses
+# TensorFlow Serving's official messages. In a notebook it can run in the same process:
 
 # %%
-from stand_in import StandIn
+from aiayn_keras.serving.model_server import ModelServer, ServedKit, read_batching_config
 
-server = StandIn(loaded)
-print("REST and gRPC, on this machine alone:", server.rest_port != server.grpc_port)
+kit = ServedKit(folder)
+kit.start()  # loads the versions that models.config names, and runs the warm-up requests
+server = ModelServer(kit, read_batching_config(folder))
+for number, (state, _) in kit.states("demo_en_de").items():
+    print(f"version {number}: {state}, labels {[*kit.labels]}")
 
 # %% [markdown]
 # ## Ask it
@@ -221,20 +225,37 @@ np.testing.assert_allclose(alignment.weights.sum(axis=1), 1, atol=1e-3)
 # %% [markdown]
 # ## Trouble
 #
-# A restarting server refuses requests for a while. The clients retry, waiting a little longer after
-# each refusal, until the deadline. We tell the stand-in to refuse twice, with HTTP's "service
-# unavailable".
-#
-# **Predict:** The client is called once. How many requests does it send, and does the caller
-# notice?
+# A server that is being restarted does not answer for a while. The clients try again, waiting a
+# little longer each time, until their deadline. We close the server, and let it come back after two
+# seconds.
 
 # %%
-server.statuses.clear()
-server.refusals += [503, 503]
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter, sleep
+
+from aiayn_keras.serving.model_server import reserve_port
+
+
+def start_later(rest_port, grpc_port, seconds=2.0):
+    sleep(seconds)
+    rest_socket = reserve_port("127.0.0.1", rest_port, "--port")
+    return ModelServer(kit, read_batching_config(folder), rest_socket, f"127.0.0.1:{grpc_port}")
+
+
+# %% [markdown]
+# **Predict:** The client is called once, while nothing answers on its port. Does the caller notice?
+
+# %%
+server.close()
+begin = perf_counter()
+later = ThreadPoolExecutor(1).submit(start_later, server.rest_port, server.grpc_port)
 text = rest_client.translate(sources[:1])[0].text
-print(f"{server.statuses} and then: {text}")
-assert server.statuses == [503, 503, 200]
+print(f"after {perf_counter() - begin:.1f} seconds: {text}")
+server = later.result()
 assert text == served[0]
+
+# %% [markdown]
+# Only by the time it takes.
 
 # %% [markdown]
 # ## Latency against batch size
@@ -244,8 +265,6 @@ assert text == served[0]
 # five rounds, the first of which also warms up, and we keep the fastest time of each.
 
 # %%
-from time import perf_counter
-
 from aiayn_keras.data import load_corpus
 
 
@@ -258,8 +277,8 @@ def milliseconds(way, batch):
 # %%
 texts = list(load_corpus("demo", train_size=1, test_size=64).test.sources)
 ways = {
-    "gRPC, with the stand-in": grpc_client.translate,
-    "SavedModel": lambda batch: server.ask("serving_default", {"text": batch}),
+    "gRPC, the package's server": grpc_client.translate,
+    "SavedModel": lambda batch: loaded.signatures["serving_default"](text=tf.constant(batch)),
 }
 print(len(texts), "texts, such as", texts[0])
 
@@ -273,10 +292,10 @@ rounds = [
 ]
 latency = dict(zip(ways, np.min(rounds, axis=0), strict=True))
 for name, times in latency.items():
-    print(f"{name:>24}:", *(f"{time:6.0f}" for time in times), "ms")
+    print(f"{name:>26}:", *(f"{time:6.0f}" for time in times), "ms")
 alone = [min(milliseconds(ways["SavedModel"], [text]) for _ in range(3)) for text in texts]
 one_by_one = [sum(alone[:size]) for size in sizes]
-print(f"{'one by one':>24}:", *(f"{time:6.0f}" for time in one_by_one), "ms")
+print(f"{'one by one':>26}:", *(f"{time:6.0f}" for time in one_by_one), "ms")
 assert latency["SavedModel"][-1] < one_by_one[-1] / 2
 
 # %% [markdown]
@@ -285,7 +304,8 @@ assert latency["SavedModel"][-1] < one_by_one[-1] / 2
 # %%
 rest_client.close()
 grpc_client.close()
-print("both services have stopped:", server.stop())
+print("all requests were answered:", server.close())
+kit.close()
 
 # %%
 from matplotlib.figure import Figure
@@ -313,7 +333,9 @@ figure
 # A large batch costs far less than its texts one by one. Two texts together may take longer than
 # one after the other: a single text has its own graph, without what a batch needs, and a batch
 # waits for its longest text. With many requests it pays for a busy server to wait: it collects
-# requests for a few milliseconds and answers them together; `batching.config` says for how long.
+# requests for a few milliseconds and answers them together; `batching.config` says for how long. So
+# a single request waits, too, which is part of the
+# distance between the two lines.
 
 # %% [markdown]
 # ## In three lines

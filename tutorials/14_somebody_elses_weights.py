@@ -19,7 +19,7 @@
 # thousand trained translation models are shared in the format of Hugging Face's Marian. We open
 # such a file by hand, find the place of each matrix, and compute one attention from the file's
 # numbers alone. Then we compare everything with the package's converter, and damage the file. You
-# need notebooks 05 and 06.
+# need notebooks 05 and 06b.
 
 # %% tags=["colab"]
 import os
@@ -439,10 +439,8 @@ assert [answer.startswith("nothing") for answer in said.values()] == [False, Fal
 vectors = ops.convert_to_numpy(converted.backbone.token_embedding.embeddings)
 number = vectors[table["▁happy"], 0]
 flipped = (number.view("uint32") ^ (1 << np.arange(32, dtype="uint32"))).view("float32")
-inputs = {f"encoder_{name}": [ids] for name in ("token_ids", "padding_mask")}
-inputs |= {f"decoder_{name}": [[2]] for name in ("token_ids", "padding_mask")}  # 2 is <s>
-inputs["encoder_padding_mask"], inputs["decoder_padding_mask"] = [[1] * len(ids)], [[1]]
-inputs = {name: np.array(value) for name, value in inputs.items()}
+inputs = ak.pack_token_ids([ids], [[2]])  # 2 is <s>
+assert inputs["encoder_padding_mask"].all()
 print(f"{number:.6f} becomes {flipped[0]:.6f} by bit 0, {flipped[31]:.6f} by bit 31")
 print(f"and {flipped[30]:.1e} by bit 30")
 

@@ -19,7 +19,7 @@
 # Table 3 changes one thing at a time, trains again, and gives one figure for each. We did the same
 # on a small scale, three times each. First we ask how large a difference chance alone makes; only
 # then what the parts are worth. Some models hardly learned: we look at these before their first
-# update, and at small trainings like theirs. You need notebooks 06 and 07, BLEU and perplexity from
+# update, and at small trainings like theirs. You need notebooks 06a to 07, BLEU and perplexity from
 # 05, and an idea of what a standard deviation is.
 
 # %% tags=["colab"]
@@ -213,7 +213,7 @@ assert {name for name in p if p[name] < 0.05} == {"d64", "pre_norm"}
 
 # %% [markdown]
 # The last column is the paper's. Two differences are seen. Half the width is worse, as in the
-# paper. Normalizing before the sublayers ([notebook 06](06_stacking_blocks.ipynb)) is better, in a
+# paper. Normalizing before the sublayers ([notebook 06a](06a_inside_a_block.ipynb)) is better, in a
 # training as short as this; the paper has no such row. By BLEU, everything else could be chance.
 # Half the layers, with +1.4 BLEU, invite a story: that a shallow model learns sooner, and that our
 # training ends early. It may be true, but a table in which nothing matters shows as much in seven
@@ -340,7 +340,7 @@ assert cosines[-1] > 0.99
 # Without them, one layer makes all positions nearly the same, and after four the decoder looks at
 # 20 copies of one vector: whatever its attention chooses, it gets the same. With them, each
 # position keeps something of its own, since x is added to the sublayer's output. ([Notebook
-# 06](06_stacking_blocks.ipynb) draws the same for blocks built by hand.)
+# 06a](06a_inside_a_block.ipynb) draws the same for blocks built by hand.)
 #
 # ### The factor √d_model
 #
@@ -423,17 +423,16 @@ for name, schedule_cls in {"with": ak.WarmupSchedule, "without": NoWarmup}.items
 # ## Five small trainings
 #
 # So far we have looked at models that have not yet learned, and what we saw makes it plausible at
-# best that they will not. The task is that of [notebook 06](06_stacking_blocks.ipynb) with eight
-# letters rather than six: each is one of nine, and they are to be written backwards. A model that
-# knows nothing of the source has a loss of ln 9 = 2.20 nats per letter.
+# best that they will not. The task is that of [notebook 06c](06c_your_own_model_learns.ipynb) with
+# eight letters rather than six: each is one of nine, and they are to be written backwards. A model
+# that knows nothing of the source has a loss of ln 9 = 2.20 nats per letter.
 
 # %%
 UPDATES, B, L, V = 200, 32, 8, 12
 letters = np.random.default_rng(1).integers(3, V, (UPDATES * B, L))
 backwards = letters[:, ::-1]
 shifted = np.concatenate([np.ones((len(letters), 1), "int64"), backwards[:, :-1]], axis=1)
-x = {"encoder_token_ids": letters, "decoder_token_ids": shifted}
-x |= {name.replace("token_ids", "padding_mask"): np.ones_like(ids) for name, ids in x.items()}
+x = ak.pack_token_ids(letters, shifted)
 print("source", letters[0], "\ntarget", backwards[0], "\ngiven ", shifted[0])
 
 

@@ -19,7 +19,7 @@
 # publish what their chips can do. We count the operations of a training step by hand, let a
 # compiler count them too, compare with the paper's own estimate, and project a time. Then we read
 # what the compiler for TPUs said. In this notebook, *projected* means that something was only
-# computed, and *measured* that it was run. You need notebook 06.
+# computed, and *measured* that it was run. You need notebook 06b.
 
 # %% tags=["colab"]
 import os

@@ -128,7 +128,7 @@ np.testing.assert_array_equal(reads[0, 1:], says[0, :-1])
 # %% [markdown]
 # ## The model
 #
-# GPT-2 normalizes *before* each sublayer (notebook 06), so one more normalization ends the stack;
+# GPT-2 normalizes *before* each sublayer (notebook 06a), so one more normalization ends the stack;
 # its activation is GELU, a smooth max(0, ·).
 
 # %%

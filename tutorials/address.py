@@ -39,7 +39,7 @@ def with_address(text, address):
 
 def notebooks():
     """Paths of all notebooks and their sources."""
-    return [path for path in sorted(FOLDER.rglob("[0-9][0-9]_*")) if path.suffix in SUFFIXES]
+    return [path for path in sorted(FOLDER.rglob("[0-9][0-9]*_*")) if path.suffix in SUFFIXES]
 
 
 def main():

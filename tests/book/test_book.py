@@ -66,7 +66,7 @@ def test_the_pictures_of_a_page_come_with_the_book(pages):
 
 def test_lessons_stand_in_their_order(pages):
     lessons = entries(pages["tutorials/README.md"])
-    files = sorted((ROOT / "tutorials").glob("[0-9][0-9]_*.ipynb"))
+    files = sorted((ROOT / "tutorials").glob("[0-9][0-9]*_*.ipynb"))
     assert lessons == [*(file.name for file in files), "TEACHING.md"]
 
 

@@ -14,8 +14,8 @@ import pytest
 from tutorials.address import repository
 
 FOLDER = Path(__file__).parents[2] / "tutorials"
-LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
-SOLUTIONS = sorted(FOLDER.glob("solutions/[0-9][0-9]_*.py"))
+LESSONS = sorted(FOLDER.glob("[0-9][0-9]*_*.py"))
+SOLUTIONS = sorted(FOLDER.glob("solutions/[0-9][0-9]*_*.py"))
 REPOSITORY = repository()
 MAX_CELL = 12  # lines
 MIN_PREDICTIONS = 3
@@ -53,6 +53,12 @@ def heading_index(cells, heading):
     places = [i for i, cell in enumerate(cells) if cell.source.startswith(heading)]
     assert len(places) == 1, f"One cell must start with {heading!r}. Received: {len(places)}."
     return places[0]
+
+
+def without_appendix(cells):
+    """The cells without what stands from an optional appendix to the last cell."""
+    starts = [i for i, cell in enumerate(cells) if cell.source.startswith("## Appendix, optional")]
+    return [*cells[: starts[0]], cells[-1]] if starts else cells
 
 
 def is_figure(cell):
@@ -164,7 +170,7 @@ def test_first_cell_has_title_badge_and_a_question(source):
     first = jupytext.read(source).cells[0]
     title, _, badge, _, question = first.source.splitlines()[:5]
     assert first.cell_type == "markdown"
-    assert re.fullmatch(rf"# {source.stem[:2]} · \S.*", title)
+    assert re.fullmatch(rf"# {source.stem.partition('_')[0]} · \S.*", title)
     assert badge == BADGE.format(f"{source.stem}.ipynb")
     assert re.match(r"\*\*[^*]+\?\*\*", question)
 
@@ -247,7 +253,7 @@ def test_the_end_is_a_figure_three_lines_two_exercises_and_an_empty_cell(source)
     assert exercises == summary + 1
     assert f"](solutions/{source.stem}.ipynb)" in cells[exercises].source
 
-    *tasks, turn, empty, last = cells[exercises + 1 :]
+    *tasks, turn, empty, last = without_appendix(cells[exercises + 1 :])
     for number, task in enumerate(tasks, 1):
         assert task.cell_type == "markdown"
         assert task.source.startswith(f"**{number}.** ")

@@ -11,11 +11,11 @@
 # ---
 
 # %% [markdown]
-# # Solutions to 06 · Stacking blocks
+# # Solutions to 06a · Inside a block
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/06_stacking_blocks.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/06a_inside_a_block.ipynb)
 #
-# To the exercises of [06 · Stacking blocks](../06_stacking_blocks.ipynb).
+# To the exercises of [06a · Inside a block](../06a_inside_a_block.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -49,12 +49,6 @@ def feed_forward(x, block):
     return np.maximum(0, x @ W_1 + b_1) @ W_2 + b_2
 
 
-def count(vocabulary_size, N=6, D=512, F=2048):
-    attention, feed_forward, norm = 4 * D * D, 2 * D * F + F + D, 2 * D
-    blocks = N * (3 * attention + 2 * feed_forward + 5 * norm)
-    return vocabulary_size * D + blocks
-
-
 # %% [markdown]
 # **1.** Many later models normalize *before* the sublayer and leave the sum alone: x + Sublayer(
 # LayerNorm(x)). Write such an encoder block and compare it with
@@ -78,12 +72,25 @@ print(f"{x.shape}, largest difference {difference:.7f}")
 assert difference < 1e-5
 
 # %% [markdown]
-# **2.** How many parameters would the base model have with *two* matrices of embeddings and a third
-# for the output, instead of one for all three? How many does sharing save?
+# **2.** *Batch* normalization takes the mean and the variance of each of the D columns, over all
+# positions of all sentences in the batch. Write it, and show that a sentence's result then depends
+# on the other sentence in the batch, and that with `layer_norm` it does not.
+
 
 # %%
-shared = count(37_000)
-untied = shared + 2 * 37_000 * 512
-print(f"{shared:,} shared, {untied:,} not; sharing saves {1 - shared / untied:.0%}")
-assert shared == 63_045_632
-assert untied == 100_933_632
+def batch_norm(x, epsilon=1e-6):
+    mean, variance = x.mean(axis=(0, 1)), x.var(axis=(0, 1))
+    return (x - mean) / np.sqrt(variance + epsilon)
+
+
+# %%
+changed = x.copy()
+changed[1] += 3  # only the second sentence
+results = {
+    "batch": (batch_norm(x)[0], batch_norm(changed)[0]),
+    "layer": (layer_norm(x, 1, 0)[0], layer_norm(changed, 1, 0)[0]),
+}
+for name, (before, after) in results.items():
+    print(f"{name}: the first sentence changes by up to {np.abs(after - before).max():.2f}")
+assert np.abs(results["batch"][1] - results["batch"][0]).max() > 0.1
+np.testing.assert_array_equal(*results["layer"])
