@@ -172,7 +172,8 @@ for i in wrong[:5]:
 print(f"{len(wrong)} of {len(after)} general sentences are wrong now")
 
 # %% [markdown]
-# The vocabulary of the kitchen leaks into sentences that have nothing to do with it.
+# The imperative *Gib* and pieces of kitchen words (*Petersie*, from *Petersilie*, parsley) turn up
+# in sentences that have nothing to do with a kitchen.
 #
 # ## The first remedy: mix old text in
 #
@@ -297,8 +298,8 @@ assert list(results)[1:] == list(TRAININGS)
 #
 # The adapters surprise. They train 2 % or 12 % of the numbers, and yet they learn less *and* forget
 # more than training everything. Few trained numbers do not mean a small change: A·B is added to a
-# whole matrix, with a rate ten times as high. And what is new here are words, which queries and
-# values cannot spell: the embeddings are frozen.
+# whole matrix, and the learning rate is ten times as high. And what is new here are words, which
+# queries and values cannot spell: the embeddings are frozen.
 #
 # What adapters do give: W itself is untouched. Take A·B off, and the general model is back to the
 # last digit; keep one small file for each domain, and one model for all.
