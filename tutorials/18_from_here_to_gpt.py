@@ -470,5 +470,5 @@ plt.show()
 # Your code here
 
 # %% [markdown]
-# You have gone from words to pieces, through every part of the model, to a GPT. All notebooks are
-# in the [list of contents](README.md).
+# Next: [19 · Before attention](19_before_attention.ipynb), where two recurrent models show what
+# attention was invented for.
