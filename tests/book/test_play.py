@@ -109,7 +109,7 @@ def test_hypotheses_and_scores_are_those_of_translate(page, model):
         for sentence, translation in zip(sentences, expected, strict=True):
             found = page.ask(
                 "translate", text=sentence, numBeams=num_beams, alpha=alpha, numResults=num_beams
-            )["results"]
+            )["sentences"][0]["results"]
             assert [each["text"] for each in found] == [
                 each.text for each in translation.hypotheses
             ]
@@ -139,7 +139,7 @@ def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
     found = page.browser.execute_async_script(
         """
         const [json, texts, done] = arguments;
-        import("./tokenizer.js").then(({ Tokenizer }) => {
+        import("./onnx/tokenizer.js").then(({ Tokenizer }) => {
           const tokenizer = new Tokenizer(JSON.parse(json));
           const pieces = texts.map((text) => tokenizer.pieces(text));
           done(pieces.map((ids) => [ids, tokenizer.decode(ids)]));
@@ -192,7 +192,7 @@ def test_views_show_the_sentence_and_are_reached_by_keyboard(page):
 def test_the_readers_translation_has_the_score_of_the_search(page, model):
     page.open()
     page.ask("load", format="float32")
-    best = page.ask("translate", text=SENTENCE, numBeams=4, alpha=0.6)["results"][0]
+    best = page.ask("translate", text=SENTENCE, numBeams=4, alpha=0.6)["sentences"][0]["results"][0]
     found = page.ask("score", text=SENTENCE, translation=best["text"], alpha=0.6)
     assert found["score"] == pytest.approx(best["score"], abs=1e-4)
     assert [each["id"] for each in found["pieces"]][:-1] == best["ids"]
@@ -490,8 +490,8 @@ def move(page, name, value):
 def test_at_the_limit_only_the_end_is_left(page):
     page.open()
     page.ask("load", format="int8")
-    read = page.ask("translate", text=SENTENCE, numBeams=1, alpha=0)["pieces"]
-    limit = len(read) - 1 + 50
+    (read,) = page.ask("translate", text=SENTENCE, numBeams=1, alpha=0)["sentences"]
+    limit = len(read["pieces"]) - 1 + 50
     page.ask("next", text=SENTENCE, ids=[10] * (limit - 1), count=12)
     found = page.ask("next", text=SENTENCE, ids=[10] * limit, count=12)
     assert [each["id"] for each in found["best"]] == [found["endId"]]
@@ -558,8 +558,9 @@ def test_heads_and_layers_that_are_off_have_no_weights_in_the_views(page):
         "decoder": [1] * 8,
         "cross": [1, 0, 1, 1, 1, 1, 1, 1],
     }
-    ids = page.ask("translate", text=SENTENCE, numBeams=1, alpha=0, switches=switches)["ids"]
-    kinds = page.ask("explore", text=SENTENCE, ids=ids, title="", switches=switches)["kinds"]
+    answer = page.ask("translate", text=SENTENCE, numBeams=1, alpha=0, switches=switches)
+    ids = answer["sentences"][0]["results"][0]["ids"]
+    kinds = page.ask("explore", text=SENTENCE, target="", ids=ids, switches=switches)["kinds"]
     encoder, _, cross = (np.reshape(weights_of(kind), kind["shape"]) for kind in kinds)
     assert encoder[0].all(axis=-1).any()
     assert not encoder[1].any()

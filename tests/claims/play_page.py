@@ -47,11 +47,12 @@ def compare(page, name, sentences, expected, pieces):
     for sentence, translation, ids in zip(sentences, expected, pieces, strict=True):
         found = page.ask("translate", text=sentence, numBeams=4, alpha=0.6)
         times.append(found["milliseconds"])
-        other_pieces += [each["id"] for each in found["pieces"]][:-1] != list(ids)
+        (read,) = found["sentences"]
+        other_pieces += [each["id"] for each in read["pieces"]][:-1] != list(ids)
         if found["text"] != translation.text:
             others += 1
-        elif found["results"]:
-            gap = abs(found["results"][0]["logProb"] - translation.score)
+        elif read["results"]:
+            gap = abs(read["results"][0]["logProb"] - translation.score)
             difference = max(difference, gap)
     times.sort()
     line = (

@@ -38,6 +38,8 @@ class PageFacts:
         num_beams: Number of beams that the page begins with; None if it cannot be changed.
         length_penalty: Exponent α that it begins with; None if it cannot be changed.
         max_characters: Maximum length of a text.
+        max_explored: Maximum characters of a sentence, and of a translation, that is looked into.
+        max_watched: Maximum characters of a sentence whose search is shown.
         max_document_bytes: Maximum size of a file.
     """
 
@@ -51,6 +53,8 @@ class PageFacts:
     num_beams: int | None = None
     length_penalty: float | None = None
     max_characters: int = requests.MAX_CHARACTERS
+    max_explored: int = requests.MAX_EXPLORED
+    max_watched: int = requests.MAX_WATCHED
     max_document_bytes: int = requests.MAX_DOCUMENT_BYTES
 
 

@@ -366,6 +366,7 @@ function arrange() {
 function describe(from, to) {
   document.title = `${facts.name} – translate`;
   element("name").textContent = facts.name;
+  element("source-label").textContent = "Text"; // of several sentences, if the reader likes
   element("deployment").hidden = !facts.deploy;
   element("deploy").textContent = facts.deploy;
   const names = new Intl.DisplayNames(["en"], { type: "language" });

@@ -1,5 +1,7 @@
 /** The model in the Python program that has sent this page, asked over HTTP; see `engine.js` for the interface. */
 
+import { facts } from "./facts.js";
+
 const [UNAVAILABLE, ALTERNATIVES] = [503, 10];
 
 /** An error of a `kind`, see `engine.js`. */
@@ -47,6 +49,12 @@ export class Engine {
   }
 }
 
+/** Refuses texts as the server would. */
+function checkLength(maximum, ...texts) {
+  const length = Math.max(...texts.map((text) => [...text].length));
+  if (length > maximum) throw new Problem(`The text has ${length.toLocaleString("en")} characters; this view takes at most ${maximum.toLocaleString("en")}.`);
+}
+
 /** Numbers that Python sends as base64, lowest byte first. */
 function decoded(base64, type) {
   return new type(Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)).buffer);
@@ -70,11 +78,18 @@ const REQUESTS = {
     return { text: answer.translation, sentences, milliseconds: 1000 * answer.seconds };
   },
 
-  explore: ({ text, target, ids }, post) => post("/explore", { source: text, target, ids }),
+  async explore({ text, target, ids }, post) {
+    checkLength(facts.max_explored, text, target);
+    return post("/explore", { source: text, target, ids });
+  },
 
-  record: ({ text, numBeams, alpha }, post) => post("/steps", { source: text, num_beams: numBeams, length_penalty: alpha }),
+  async record({ text, numBeams, alpha }, post) {
+    checkLength(facts.max_watched, text);
+    return post("/steps", { source: text, num_beams: numBeams, length_penalty: alpha });
+  },
 
   async next({ text, ids, count }, post) {
+    checkLength(facts.max_explored, text);
     const found = await post("/next", { source: text, ids, count });
     if (found === null) return null;
     const { written, limit, end_id: endId, best } = found;
@@ -82,6 +97,7 @@ const REQUESTS = {
   },
 
   async score({ text, translation, alpha }, post) {
+    checkLength(facts.max_explored, text, translation);
     const found = await post("/score", { source: text, target: translation, length_penalty: alpha });
     if (found === null) return null;
     const pieces = found.pieces.map(({ id, piece, log_prob: logProb, rank, best, best_log_prob: bestLogProb }) =>
