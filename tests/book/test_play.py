@@ -166,6 +166,18 @@ def test_a_switched_off_part_changes_the_translation_and_comes_back(page, model)
     page.wait_for_translation(expected.text)
 
 
+def test_the_readers_choice_among_the_translations_is_looked_into(page, model):
+    page.open(text=SENTENCE, model="float32")
+    first, second, *_ = model.translate(SENTENCE, num_return_sequences=4).hypotheses
+    page.wait_for_translation(first.text)
+    assert len(texts_of(page, "#hypotheses .text")) == 4
+    page.find("others").find_element("tag name", "summary").click()
+    page.browser.find_elements("css selector", "#hypotheses label")[1].click()
+    assert page.text_of("translation") == second.text
+    assert texts_of(page, "#target-pieces bdi") == [*second.tokens, "</s>"]
+    page.wait(lambda: is_about(page, "explorer", f"{SENTENCE} → {second.text}"))
+
+
 def test_views_show_the_sentence_and_are_reached_by_keyboard(page):
     from selenium.webdriver.common.keys import Keys
 
@@ -580,9 +592,17 @@ def weights_of(kind):
 def test_what_is_cleared_or_refused_leaves_no_old_answer(page):
     page.open(text=SENTENCE)
     page.wait(lambda: page.frames("explorer"))
-    for text, problem in (("a " * 900, "the model reads 256 at most"), ("", "")):
+    for text, problem in (
+        ("a " * 900, "the model reads 256 at most"),
+        (SENTENCE, ""),
+        ("a " * 1001, "2,002 characters; this page takes at most 2,000 at once."),
+        ("", ""),
+    ):
         script = "const [e, text] = arguments; e.value = text; e.dispatchEvent(new Event('input'))"
         page.browser.execute_script(script, page.find("source"), text)
+        if text == SENTENCE:
+            page.wait(lambda: page.frames("explorer"))
+            continue
         page.wait(lambda: not page.text_of("translation") and not page.frames("explorer"))
         page.wait(lambda problem=problem: problem in page.text_of("problem"))
         assert texts_of(page, "#target-pieces li") == []

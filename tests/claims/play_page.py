@@ -5,29 +5,36 @@ language, one a line (of several columns the first is taken):
 
     python -m tests.claims.play_page --source FILE [--sentences 300] [--axe axe.min.js]
 
-Opens the built page in headless Chromium. Prints, for 32 and 8 bits, how many of a random sample of
-sentences have other pieces or another translation than `translate` with the package's own search,
-the largest difference between log-probabilities, and the time of a translation; the bytes of the
-first view and of the model; and, given the file `axe.min.js` of the npm package axe-core, what it
-says of every view. Exits with 1 if pieces differ, a translation in 32 bits differs, more than two
-in a hundred in 8 bits do, anything was asked of another host, or axe-core finds a violation.
+Opens the built page in headless Chromium, and the page of `aiayn-keras serve`. For the built page's
+models of 32 and 8 bits and for the served one, prints how many of a random sample of sentences have
+other pieces or another translation than `translate` with the package's own search, the largest
+difference between log-probabilities, and the time of a translation; then the bytes of the first
+view and of the model; and, given the file `axe.min.js` of the npm package axe-core, what it says of
+every view of both pages. Exits with 1 if pieces differ, a translation in 32 bits or of the served
+page differs, more than two in a hundred in 8 bits do, anything was asked of another host, or
+axe-core finds a violation.
 """
 
+import dataclasses
 import random
 import sys
 from pathlib import Path
 
 import click
 
+from aiayn_keras.serving.local_page import FolderTranslator
+from aiayn_keras.serving.local_page.page_files import VIEWS
 from book.live import SENTENCE, load_model
 from book.sources import ROOT
 from tests.browser import headless_browser, prefer_scheme, serving, set_width
 from tests.play_in_browser import PlayPage
+from tests.serving.page_server import FACTS, PageServer
 
 BUILT = ROOT / "build/book/html"
 FORMATS = {"float32": 0.0, "int8": 0.02}
 """Share of translations that may differ, by the page's model."""
-VIEWS = ("attention", "search", "next", "own", "change", "folder")
+SERVED = "served"
+"""Name of the model of the page of `aiayn-keras serve`."""
 RUN_AXE = """
 const done = arguments[0];
 axe.run(document, { iframes: false })
@@ -62,7 +69,7 @@ def compare(page, name, sentences, expected, pieces):
     return others / len(sentences), other_pieces, line
 
 
-def check_access(page, axe):
+def check_access(page, axe, views):
     """Lists `(scheme, width, view, rule)` for every violation that axe-core finds."""
     found = []
     for scheme in ("light", "dark"):
@@ -73,7 +80,7 @@ def check_access(page, axe):
             page.wait(lambda: page.frames("explorer"))
             page.find("start-tour").click()
             page.browser.execute_cdp_cmd("Runtime.evaluate", {"expression": axe})
-            for view in VIEWS:
+            for view in views:
                 page.browser.execute_script(f"document.getElementById('tab-{view}').click()")
                 page.wait(page.find(f"view-{view}").is_displayed)
                 rules = page.browser.execute_async_script(RUN_AXE)
@@ -92,26 +99,38 @@ def main(source, count, axe):
     expected = model.translate(sentences, engine="keras")
     pieces = model.preprocessor.tokenizer(sentences)
     faults = 0
-    with serving(BUILT) as address, headless_browser() as browser:
-        page = PlayPage(browser, f"{address}play/")
+    translator = FolderTranslator(model, engine="keras")
+    facts = dataclasses.replace(FACTS, languages=("en", "es"))
+    with (
+        serving(BUILT) as address,
+        PageServer(translator, facts) as server,
+        headless_browser() as browser,
+    ):
+        page, served = PlayPage(browser, f"{address}play/"), PlayPage(browser, server.url)
         page.open()
         page.wait(lambda: page.browser.execute_script("return document.readyState") == "complete")
         first = browser.execute_script(BYTES)
         print("| model | other translations | other pieces | score | median ms | 95 % ms |")
         print("|---|---|---|---|---|---|")
-        for name, allowed in FORMATS.items():
-            share, other_pieces, line = compare(page, name, sentences, expected, pieces)
+        elsewhere = []
+        for shown, name, allowed in (
+            *((page, *each) for each in FORMATS.items()),
+            (served, SERVED, 0),
+        ):
+            shown.open()
+            share, other_pieces, line = compare(shown, name, sentences, expected, pieces)
             faults += share > allowed or other_pieces > 0
             print(line, flush=True)
+            elsewhere += shown.requests_elsewhere()
         model_bytes = sum(path.stat().st_size for path in (BUILT / "play/model/int8").rglob("*.*"))
         runtime = sum(path.stat().st_size for path in (BUILT / "play/ort").iterdir())
         print(f"First view: {first / 1e3:.0f} kB; model of 8 bits: {model_bytes / 1e6:.1f} MB")
         print(f"ONNX Runtime Web: {runtime / 1e6:.1f} MB, uncompressed.")
         if axe is not None:
-            violations = check_access(page, axe.read_text("utf-8"))
-            print(f"axe-core: {len(violations)} violations {violations}")
-            faults += bool(violations)
-        elsewhere = page.requests_elsewhere()
+            for shown, views in ((page, VIEWS), (served, translator.views)):
+                violations = check_access(shown, axe.read_text("utf-8"), views)
+                print(f"axe-core: {len(violations)} violations {violations}")
+                faults += bool(violations)
         print(f"Requests to other hosts: {elsewhere}")
     return sys.exit(int(faults > 0 or bool(elsewhere)))
 

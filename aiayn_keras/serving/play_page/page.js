@@ -258,7 +258,7 @@ function readLink() {
     const number = Math.round(Number(values.get(name)) / step) * step;
     return number >= least && number <= most ? Number(number.toFixed(2)) : otherwise;
   };
-  state.text = (values.get("text") ?? "").slice(0, facts.max_characters);
+  state.text = (values.get("text") ?? "").slice(0, facts.max_characters).toWellFormed();
   state.beams = within("beams", 1, MAX_BEAMS, facts.num_beams, 1);
   state.alpha = within("alpha", 0, MAX_ALPHA, facts.length_penalty, 0.01);
   state.format = values.get("model") === "float32" ? "float32" : "int8";
