@@ -352,6 +352,7 @@ function arrange() {
   }
   for (const tab of element("tabs").children) tab.hidden = !VIEWS.includes(tab.id.slice("tab-".length));
   for (const each of document.querySelectorAll("[data-search]")) each.hidden = facts.num_beams === null;
+  element("heads").hidden = !facts.explores_any; // a kit has their mean
   element("beams").max = MAX_BEAMS;
   Object.assign(element("alpha"), { max: MAX_ALPHA, step: Number.isInteger(Number((10 * facts.length_penalty).toFixed(6))) ? 0.1 : 0.01 });
   const [from, to] = facts.languages ?? ["", ""];
