@@ -174,6 +174,7 @@ def _open_kit(folder, version, trust):
         from aiayn_keras.serving.local_page import KitTranslator
 
         translator = KitTranslator(version, trust)
+        translator.warm_up()
     kit = _kit_of(folder, version)
     # The export writes the recipe's corpus like this: `name demo, train_size 60000`.
     data = translator.notes.card.get("data", "")

@@ -106,7 +106,11 @@ class KitTranslator:
                 f"{version} is not a SavedModel of this package: it lacks {', '.join(missing)}. "
                 "`aiayn-keras export saved-model` writes one."
             )
-        self._find_hypotheses(["."])  # the first call is the slowest
+
+    def warm_up(self):
+        """Runs both signatures once, so that the first text does not have to wait for it."""
+        self._find_hypotheses(["."])
+        self._align(".")
 
     def translate(self, text, report=None, num_beams=None, length_penalty=None):
         """Translates a text with the graph's own search; see `FolderTranslator.translate`."""
