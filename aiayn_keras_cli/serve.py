@@ -75,8 +75,10 @@ def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **optio
     """Show a model in a local web page, or serve a kit to programs.
 
     DIR is a model folder, a training or a serving kit. The page translates as you type, and shows
-    alternative translations and the model's attention. It is for exploring a model on this machine,
-    not for production: `aiayn-keras export saved-model` writes a kit for TensorFlow Serving.
+    alternative translations and the model's attention; for a model folder also its wordpieces, its
+    search step by step, the next piece, and a score for your own translation, and it translates
+    files. It is for exploring a model on this machine, not for production: `aiayn-keras export
+    saved-model` writes a kit for TensorFlow Serving.
 
     With --api, DIR must be a serving kit, and programs use it in place of a page. Paths, errors,
     labels, batches and metrics are those of TensorFlow Serving, so the programs move there
@@ -151,7 +153,7 @@ def _require_model_folder(folder):
 def _open_model_folder(folder, options):
     """Loads the `FolderTranslator` of a model folder, and the facts that the page shows."""
     with quiet_start():
-        from aiayn_keras.serving.local_page import FolderTranslator, PageFacts
+        from aiayn_keras.serving.local_page import FolderTranslator
         from aiayn_keras.training import load_recipe
 
     model = load_model(folder)
@@ -163,38 +165,38 @@ def _open_model_folder(folder, options):
     deploy = f"aiayn-keras export saved-model {shlex.quote(str(folder))} --output models"
     if (checkpoint := chosen_checkpoint(folder)) is not None:
         deploy += f" --checkpoint {checkpoint}"
-    facts = PageFacts(
-        name=folder.resolve().name,
-        languages=_languages(corpus),
-        deploy=deploy,
-        max_hypotheses=translator.max_hypotheses,
-        explores_any=translator.explores_any,
-        shows_steps=translator.shows_steps,
-        takes_documents=translator.takes_documents,
-    )
-    return translator, facts
+    return translator, _facts_of(translator, folder.resolve().name, corpus, deploy)
 
 
 def _open_kit(folder, version, trust):
     """Loads the `KitTranslator` of a kit's version, and the facts that the page shows."""
     with quiet_start():
-        from aiayn_keras.serving.local_page import KitTranslator, PageFacts
+        from aiayn_keras.serving.local_page import KitTranslator
 
         translator = KitTranslator(version, trust)
+        translator.warm_up()
     kit = _kit_of(folder, version)
     # The export writes the recipe's corpus like this: `name demo, train_size 60000`.
     data = translator.notes.card.get("data", "")
     corpus = dict(part.split(" ", 1) for part in data.split(", ") if " " in part)
-    facts = PageFacts(
-        name=f"{kit.resolve().name}/{version.resolve().name}",
+    name = f"{kit.resolve().name}/{version.resolve().name}"
+    return translator, _facts_of(translator, name, corpus, f"see {kit / 'README.md'}")
+
+
+def _facts_of(translator, name, corpus, deploy):
+    from aiayn_keras.serving.local_page import PageFacts
+
+    return PageFacts(
+        engine="python",
+        name=name,
         languages=_languages(corpus),
-        deploy=f"see {kit / 'README.md'}",
-        max_hypotheses=translator.max_hypotheses,
+        deploy=deploy,
+        views=translator.views,
         explores_any=translator.explores_any,
-        shows_steps=translator.shows_steps,
         takes_documents=translator.takes_documents,
+        num_beams=translator.num_beams,
+        length_penalty=translator.length_penalty,
     )
-    return translator, facts
 
 
 def _languages(corpus):

@@ -40,7 +40,7 @@ def main():
 
 
 def _play(browser, address, path):
-    _set_size(browser, 1000, 1500)
+    _set_size(browser, 1000, 1540)
     page = PlayPage(browser, address)
     page.open(text=SENTENCE)
     page.wait(lambda: page.frames("explorer"))

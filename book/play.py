@@ -13,11 +13,10 @@ import tempfile
 from pathlib import Path
 from string import Template
 
-from book.sources import BOOK, ROOT
+from book.sources import ROOT
 
 FOLDER = "play"
 """Folder of the page in the built book."""
-PAGE = BOOK / "play_page"
 RUNTIME = "onnxruntime-web@1.30.0"
 RUNTIME_DIGEST = (
     "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ=="
@@ -28,14 +27,12 @@ RUNTIME_FILES = (
     "ort-wasm-simd-threaded.mjs",
     "ort-wasm-simd-threaded.wasm",
 )
-FRAMES = ("explorer", "decoding_steps")
 FORMATS = {"int8": "int8-weights", "float32": "float32"}
 """Number formats of the exported graphs, by the folder's name."""
 SECONDS = 120
 """Maximum time to download a package."""
-DATA = "@data@"
-"""Placeholder for the data of a page in a frame, see `play_page/frame.js`."""
-
+MAX_CHARACTERS = 2_000
+"""Maximum length of a text; the page keeps it in its address."""
 
 PACKAGES = ROOT / "build/npm"
 """Folder of packages that were downloaded."""
@@ -81,26 +78,33 @@ def play_files(model, package):
     Returns:
         Dictionary from paths in the page's folder to bytes.
     """
-    from aiayn_keras.plotting.interactive_page import read_page, read_style
+    from aiayn_keras.decoding.search_options import SearchOptions
+    from aiayn_keras.serving.local_page.page_files import VIEWS, PageFacts, onnx_files, page_files
 
-    files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.is_file()}
-    files["shared.css"] = read_style().encode()
-    pages = [read_page(name) for name in FRAMES]
-    for name, page in zip(FRAMES, pages, strict=True):
-        files[f"{name}.txt"] = page.filled(DATA, policy=_policy([page])).encode()
-    files["index.html"] = _filled(files["index.html"], policy=_policy(pages, own=True))
+    facts = PageFacts(
+        engine="onnx",
+        name=None,
+        languages=("en", "es"),
+        deploy=None,
+        views=VIEWS,
+        num_beams=SearchOptions.num_beams,
+        length_penalty=SearchOptions.length_penalty,
+        max_characters=MAX_CHARACTERS,
+    )
+    texts, _ = page_files(facts)
+    texts |= onnx_files()
+    worker = texts.pop("onnx/service_worker.js")  # its place decides which files it may keep
+    files = {path: text.encode() for path, text in texts.items()}
     with tarfile.open(package) as archive:
         for name in RUNTIME_FILES:
             files[f"ort/{name}"] = archive.extractfile(f"package/dist/{name}").read()
     for name, weights in FORMATS.items():
         files |= {f"model/{name}/{path}": content for path, content in model_files(model, weights)}
-    digest = hashlib.sha256(b"".join(files[path] for path in sorted(files))).hexdigest()
+    contents = [worker.encode(), *(files[path] for path in sorted(files))]
+    digest = hashlib.sha256(b"".join(contents)).hexdigest()
     listed = sorted(path for path in files if not path.startswith("model/float32/"))
-    listed = [path for path in listed if path != "service_worker.js"]
-    files["service_worker.js"] = _filled(
-        files["service_worker.js"], version=digest[:16], files=json.dumps(listed)
-    )
-    return files
+    template = Template(worker).substitute(version=digest[:16], files=json.dumps(listed))
+    return {**files, "service_worker.js": template.encode()}
 
 
 def model_files(model, weights):
@@ -126,26 +130,6 @@ def model_files(model, weights):
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 yield path.relative_to(folder).as_posix(), path.read_bytes()
-
-
-def _policy(pages, own=False):
-    """Content-Security-Policy of pages whose scripts and styles are known by their digests."""
-    scripts = " ".join(page.script_source for page in pages)
-    styles = " ".join(page.style_source for page in pages)
-    if not own:
-        return (
-            f"default-src 'none'; img-src data:; script-src {scripts}; style-src {styles}; "
-            "base-uri 'none'; form-action 'none'"
-        )
-    return (
-        "default-src 'none'; connect-src 'self'; img-src data:; worker-src 'self'; "
-        f"frame-src 'self'; script-src 'self' 'wasm-unsafe-eval' {scripts}; "
-        f"style-src 'self' {styles}; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _filled(template, **values):
-    return Template(template.decode("utf-8")).substitute(values).encode()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ SECONDS = 60
 ASK = """
 const [request, values, done] = arguments;
 const ask = async () => {
-  window.testEngine ??= new (await import("./engine.js")).Engine();
+  window.testEngine ??= await (await import("./engine.js")).openEngine();
   return window.testEngine.ask(request, values);
 };
 ask().then((answer) => done({ answer }), (error) => done({ error: error.message }));
@@ -18,7 +18,7 @@ ask().then((answer) => done({ answer }), (error) => done({ error: error.message 
 OPEN = """
 const [files, done] = arguments;
 const ask = async () => {
-  window.testEngine ??= new (await import("./engine.js")).Engine();
+  window.testEngine ??= await (await import("./engine.js")).openEngine();
   const made = Object.entries(files).map(([path, text]) => [path, new File([text], path)]);
   return window.testEngine.ask("open", { files: made });
 };
@@ -78,7 +78,7 @@ class PlayPage:
         self.wait(is_there)
 
     def ask(self, request, **values):
-        """Asks the page's worker, see `worker.js`; returns its answer.
+        """Asks an engine like the page's, see `engine.js`; returns its answer.
 
         Raises:
             RuntimeError: With its error.

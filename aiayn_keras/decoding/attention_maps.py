@@ -50,13 +50,30 @@ def compute_attention_maps(backbone, tokenizer, source, target):
         ValueError: For a text with more tokens than the model has positions, or a source without
             any.
     """
+    (labels,) = tokenize([target], "target", tokenizer.of_targets(), backbone.max_sequence_length)
+    return attention_maps_of_ids(backbone, tokenizer, source, labels[:-1])
+
+
+def attention_maps_of_ids(backbone, tokenizer, source, target_ids):
+    """The same for a translation whose wordpieces are known, such as a hypothesis of a search.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        tokenizer: A `TransformerTokenizer`.
+        source: A string.
+        target_ids: List of token ids, without start and end.
+
+    Returns:
+        `AttentionMaps`.
+
+    Raises:
+        ValueError: As `compute_attention_maps`.
+    """
     begin_computing()
-    limit = backbone.max_sequence_length
-    (encoder_ids,) = tokenize([source], "source", tokenizer, limit)
+    (encoder_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
     if not encoder_ids:
         raise ValueError("`source` has no wordpieces: there is no attention to it.")
-    (labels,) = tokenize([target], "target", tokenizer.of_targets(), limit)
-    decoder_ids = [tokenizer.start_token_id, *labels[:-1]]
+    decoder_ids = [tokenizer.start_token_id, *target_ids]
     encoder, decoder, cross = _all_weights(backbone, encoder_ids, decoder_ids)
     return AttentionMaps(
         source_tokens=tuple(map(tokenizer.id_to_token, encoder_ids)),

@@ -3,6 +3,7 @@
 import numpy as np
 from keras import ops
 
+from aiayn_keras.backend import begin_computing
 from aiayn_keras.optimization import label_smoothed_cross_entropy
 from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.text_batches import (
@@ -35,13 +36,47 @@ def token_log_probs(
     Returns:
         Float32 tensor `(B, T)`, nats; 0 on padding.
     """
+    logits = _logits(
+        backbone, encoder_token_ids, encoder_padding_mask, decoder_token_ids, decoder_padding_mask
+    )
+    loss = label_smoothed_cross_entropy(labels, logits, label_smoothing=0.0)
+    return ops.where(ops.not_equal(decoder_padding_mask, 0), -loss, 0.0)
+
+
+def next_log_probs(backbone, tokenizer, source, target_ids):
+    """Log-probabilities of every wordpiece after each beginning of a translation.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        tokenizer: A `TransformerTokenizer`.
+        source: A string.
+        target_ids: List of T token ids, without start and end.
+
+    Returns:
+        Float32 array `(T + 1, V)`, nats: row t is for the token after the first t.
+
+    Raises:
+        ValueError: For a source with more tokens than the model has positions.
+    """
+    begin_computing()
+    (source_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
+    encoder_ids, decoder_ids = (
+        ops.convert_to_tensor([ids], dtype="int32")
+        for ids in (source_ids, [tokenizer.start_token_id, *target_ids])
+    )
+    masks = ops.ones_like(encoder_ids), ops.ones_like(decoder_ids)
+    logits = _logits(backbone, encoder_ids, masks[0], decoder_ids, masks[1])
+    return ops.convert_to_numpy(ops.log_softmax(ops.cast(logits, "float32")))[0]
+
+
+def _logits(
+    backbone, encoder_token_ids, encoder_padding_mask, decoder_token_ids, decoder_padding_mask
+):
     memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
     hidden_states = backbone.decode(
         memory, encoder_padding_mask, decoder_token_ids, decoder_padding_mask, training=False
     )
-    logits = backbone.token_embedding(hidden_states, reverse=True)
-    loss = label_smoothed_cross_entropy(labels, logits, label_smoothing=0.0)
-    return ops.where(ops.not_equal(decoder_padding_mask, 0), -loss, 0.0)
+    return backbone.token_embedding(hidden_states, reverse=True)
 
 
 def score_texts(sources, targets, *, tokenizer, token_log_probs, max_sequence_length, batch_size):

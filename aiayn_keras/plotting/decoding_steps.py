@@ -55,6 +55,11 @@ def decoding_steps(record, title=None):
         TypeError: If an attribute is missing from `record`.
         ValueError: If `record` contains no searches, or scores that are not finite.
     """
+    return DecodingSteps(offline_page("decoding_steps", steps_data(record, title)), _HEIGHT)
+
+
+def steps_data(record, title=None):
+    """Data of the page, any JSON value; arguments and errors are those of `decoding_steps`."""
     missing = [name for name in _ATTRIBUTES if not hasattr(record, name)]
     if missing:
         raise TypeError(
@@ -65,7 +70,7 @@ def decoding_steps(record, title=None):
         raise ValueError("`record` must contain at least one search. Received: none.")
     pieces, scores = _Numbering(), _Numbering()
     searches = [_packed_search(search, pieces, scores) for search in record.searches]
-    data = {
+    return {
         "title": str(title) if title else str(record.source),
         "source": [visible(token) for token in record.source_tokens],
         "longest": record.longest,
@@ -76,7 +81,6 @@ def decoding_steps(record, title=None):
         "scores": _packed_scores(np.stack(scores.values)),
         "searches": searches,
     }
-    return DecodingSteps(page=offline_page("decoding_steps", data), height=_HEIGHT)
 
 
 class _Numbering:

@@ -94,6 +94,19 @@ def attention_explorer(maps, title=None):
         ... )
         >>> attention_explorer(maps).save("attention.html")
     """
+    data = explorer_data(maps, title)
+    longest = max(map(len, data["words"].values()))
+    layers = max(kind["shape"][0] for kind in data["kinds"])
+    return AttentionExplorer(
+        page=offline_page("explorer", data),
+        height=min(
+            _OTHER_PIXELS + _LAYER_PIXELS * layers + _ROW_PIXELS * longest, _MAX_FRAME_PIXELS
+        ),
+    )
+
+
+def explorer_data(maps, title=None):
+    """Data of the page, any JSON value; arguments and errors are those of `attention_explorer`."""
     missing = [name for name in _ATTRIBUTES if not hasattr(maps, name)]
     if missing:
         raise TypeError(
@@ -115,15 +128,7 @@ def attention_explorer(maps, title=None):
         raise ValueError(
             "`maps` must contain at least one kind of weights. Received: None for each."
         )
-    longest = max(map(len, words.values()))
-    layers = max(kind["shape"][0] for kind in kinds)
-    title = str(title) if title else _pair(maps)
-    return AttentionExplorer(
-        page=offline_page("explorer", {"title": title, "words": words, "kinds": kinds}),
-        height=min(
-            _OTHER_PIXELS + _LAYER_PIXELS * layers + _ROW_PIXELS * longest, _MAX_FRAME_PIXELS
-        ),
-    )
+    return {"title": str(title) if title else _pair(maps), "words": words, "kinds": kinds}
 
 
 def _pair(maps):

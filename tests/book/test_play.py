@@ -109,7 +109,7 @@ def test_hypotheses_and_scores_are_those_of_translate(page, model):
         for sentence, translation in zip(sentences, expected, strict=True):
             found = page.ask(
                 "translate", text=sentence, numBeams=num_beams, alpha=alpha, numResults=num_beams
-            )["results"]
+            )["sentences"][0]["results"]
             assert [each["text"] for each in found] == [
                 each.text for each in translation.hypotheses
             ]
@@ -139,7 +139,7 @@ def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
     found = page.browser.execute_async_script(
         """
         const [json, texts, done] = arguments;
-        import("./tokenizer.js").then(({ Tokenizer }) => {
+        import("./onnx/tokenizer.js").then(({ Tokenizer }) => {
           const tokenizer = new Tokenizer(JSON.parse(json));
           const pieces = texts.map((text) => tokenizer.pieces(text));
           done(pieces.map((ids) => [ids, tokenizer.decode(ids)]));
@@ -164,6 +164,18 @@ def test_a_switched_off_part_changes_the_translation_and_comes_back(page, model)
     assert page.text_of("translation") != expected.text
     page.find("all-on").click()
     page.wait_for_translation(expected.text)
+
+
+def test_the_readers_choice_among_the_translations_is_looked_into(page, model):
+    page.open(text=SENTENCE, model="float32")
+    first, second, *_ = model.translate(SENTENCE, num_return_sequences=4).hypotheses
+    page.wait_for_translation(first.text)
+    assert len(texts_of(page, "#hypotheses .text")) == 4
+    page.find("others").find_element("tag name", "summary").click()
+    page.browser.find_elements("css selector", "#hypotheses label")[1].click()
+    assert page.text_of("translation") == second.text
+    assert texts_of(page, "#target-pieces bdi") == [*second.tokens, "</s>"]
+    page.wait(lambda: is_about(page, "explorer", f"{SENTENCE} → {second.text}"))
 
 
 def test_views_show_the_sentence_and_are_reached_by_keyboard(page):
@@ -192,7 +204,7 @@ def test_views_show_the_sentence_and_are_reached_by_keyboard(page):
 def test_the_readers_translation_has_the_score_of_the_search(page, model):
     page.open()
     page.ask("load", format="float32")
-    best = page.ask("translate", text=SENTENCE, numBeams=4, alpha=0.6)["results"][0]
+    best = page.ask("translate", text=SENTENCE, numBeams=4, alpha=0.6)["sentences"][0]["results"][0]
     found = page.ask("score", text=SENTENCE, translation=best["text"], alpha=0.6)
     assert found["score"] == pytest.approx(best["score"], abs=1e-4)
     assert [each["id"] for each in found["pieces"]][:-1] == best["ids"]
@@ -490,8 +502,8 @@ def move(page, name, value):
 def test_at_the_limit_only_the_end_is_left(page):
     page.open()
     page.ask("load", format="int8")
-    read = page.ask("translate", text=SENTENCE, numBeams=1, alpha=0)["pieces"]
-    limit = len(read) - 1 + 50
+    (read,) = page.ask("translate", text=SENTENCE, numBeams=1, alpha=0)["sentences"]
+    limit = len(read["pieces"]) - 1 + 50
     page.ask("next", text=SENTENCE, ids=[10] * (limit - 1), count=12)
     found = page.ask("next", text=SENTENCE, ids=[10] * limit, count=12)
     assert [each["id"] for each in found["best"]] == [found["endId"]]
@@ -558,8 +570,9 @@ def test_heads_and_layers_that_are_off_have_no_weights_in_the_views(page):
         "decoder": [1] * 8,
         "cross": [1, 0, 1, 1, 1, 1, 1, 1],
     }
-    ids = page.ask("translate", text=SENTENCE, numBeams=1, alpha=0, switches=switches)["ids"]
-    kinds = page.ask("explore", text=SENTENCE, ids=ids, title="", switches=switches)["kinds"]
+    answer = page.ask("translate", text=SENTENCE, numBeams=1, alpha=0, switches=switches)
+    ids = answer["sentences"][0]["results"][0]["ids"]
+    kinds = page.ask("explore", text=SENTENCE, target="", ids=ids, switches=switches)["kinds"]
     encoder, _, cross = (np.reshape(weights_of(kind), kind["shape"]) for kind in kinds)
     assert encoder[0].all(axis=-1).any()
     assert not encoder[1].any()
@@ -579,9 +592,17 @@ def weights_of(kind):
 def test_what_is_cleared_or_refused_leaves_no_old_answer(page):
     page.open(text=SENTENCE)
     page.wait(lambda: page.frames("explorer"))
-    for text, problem in (("a " * 900, "the model reads 256 at most"), ("", "")):
+    for text, problem in (
+        ("a " * 900, "the model reads 256 at most"),
+        (SENTENCE, ""),
+        ("a " * 1001, "2,002 characters; this page takes at most 2,000 at once."),
+        ("", ""),
+    ):
         script = "const [e, text] = arguments; e.value = text; e.dispatchEvent(new Event('input'))"
         page.browser.execute_script(script, page.find("source"), text)
+        if text == SENTENCE:
+            page.wait(lambda: page.frames("explorer"))
+            continue
         page.wait(lambda: not page.text_of("translation") and not page.frames("explorer"))
         page.wait(lambda problem=problem: problem in page.text_of("problem"))
         assert texts_of(page, "#target-pieces li") == []

@@ -5,29 +5,36 @@ language, one a line (of several columns the first is taken):
 
     python -m tests.claims.play_page --source FILE [--sentences 300] [--axe axe.min.js]
 
-Opens the built page in headless Chromium. Prints, for 32 and 8 bits, how many of a random sample of
-sentences have other pieces or another translation than `translate` with the package's own search,
-the largest difference between log-probabilities, and the time of a translation; the bytes of the
-first view and of the model; and, given the file `axe.min.js` of the npm package axe-core, what it
-says of every view. Exits with 1 if pieces differ, a translation in 32 bits differs, more than two
-in a hundred in 8 bits do, anything was asked of another host, or axe-core finds a violation.
+Opens the built page in headless Chromium, and the page of `aiayn-keras serve`. For the built page's
+models of 32 and 8 bits and for the served one, prints how many of a random sample of sentences have
+other pieces or another translation than `translate` with the package's own search, the largest
+difference between log-probabilities, and the time of a translation; then the bytes of the first
+view and of the model; and, given the file `axe.min.js` of the npm package axe-core, what it says of
+every view of both pages. Exits with 1 if pieces differ, a translation in 32 bits or of the served
+page differs, more than two in a hundred in 8 bits do, anything was asked of another host, or
+axe-core finds a violation.
 """
 
+import dataclasses
 import random
 import sys
 from pathlib import Path
 
 import click
 
+from aiayn_keras.serving.local_page import FolderTranslator
+from aiayn_keras.serving.local_page.page_files import VIEWS
 from book.live import SENTENCE, load_model
 from book.sources import ROOT
 from tests.browser import headless_browser, prefer_scheme, serving, set_width
 from tests.play_in_browser import PlayPage
+from tests.serving.page_server import FACTS, PageServer
 
 BUILT = ROOT / "build/book/html"
-FORMATS = {"float32": 0.0, "int8": 0.02}
-"""Share of translations that may differ, by the page's model."""
-VIEWS = ("attention", "search", "next", "own", "change", "folder")
+SERVED = "served"
+"""Name of the model of the page of `aiayn-keras serve`."""
+ALLOWED = {"float32": 0.0, "int8": 0.02, SERVED: 0.0}
+"""Share of translations that may differ, by model."""
 RUN_AXE = """
 const done = arguments[0];
 axe.run(document, { iframes: false })
@@ -47,12 +54,13 @@ def compare(page, name, sentences, expected, pieces):
     for sentence, translation, ids in zip(sentences, expected, pieces, strict=True):
         found = page.ask("translate", text=sentence, numBeams=4, alpha=0.6)
         times.append(found["milliseconds"])
-        other_pieces += [each["id"] for each in found["pieces"]][:-1] != list(ids)
+        read = found["sentences"]
+        other_pieces += [i for each in read for i in ids_of(each)[:-1]] != list(ids)
         if found["text"] != translation.text:
             others += 1
-        elif found["results"]:
-            gap = abs(found["results"][0]["logProb"] - translation.score)
-            difference = max(difference, gap)
+        else:
+            score = sum(each["results"][0]["logProb"] for each in read if each["results"])
+            difference = max(difference, abs(score - translation.score))
     times.sort()
     line = (
         f"| {name} | {others} of {len(sentences)} | {other_pieces} | {difference:.1e} "
@@ -61,7 +69,12 @@ def compare(page, name, sentences, expected, pieces):
     return others / len(sentences), other_pieces, line
 
 
-def check_access(page, axe):
+def ids_of(sentence):
+    """Ids of the pieces that the encoder reads."""
+    return [each["id"] for each in sentence["pieces"]]
+
+
+def check_access(page, axe, views):
     """Lists `(scheme, width, view, rule)` for every violation that axe-core finds."""
     found = []
     for scheme in ("light", "dark"):
@@ -72,7 +85,7 @@ def check_access(page, axe):
             page.wait(lambda: page.frames("explorer"))
             page.find("start-tour").click()
             page.browser.execute_cdp_cmd("Runtime.evaluate", {"expression": axe})
-            for view in VIEWS:
+            for view in views:
                 page.browser.execute_script(f"document.getElementById('tab-{view}').click()")
                 page.wait(page.find(f"view-{view}").is_displayed)
                 rules = page.browser.execute_async_script(RUN_AXE)
@@ -88,29 +101,44 @@ def main(source, count, axe):
     lines = source.read_text("utf-8").splitlines()
     sentences = random.Random(0).sample([line.split("\t")[0] for line in lines], count)
     model = load_model()
-    expected = model.translate(sentences, engine="keras")
-    pieces = model.preprocessor.tokenizer(sentences)
+    tokenizer = model.preprocessor.tokenizer
+    wholes = model.translate(sentences, engine="keras"), tokenizer(sentences)
+    documents = model.translate_documents(sentences, engine="keras")  # as the served page does
+    pieces = [[i for ids in tokenizer(list(each.sources)) for i in ids] for each in documents]
     faults = 0
-    with serving(BUILT) as address, headless_browser() as browser:
-        page = PlayPage(browser, f"{address}play/")
+    translator = FolderTranslator(model, engine="keras")
+    facts = dataclasses.replace(FACTS, languages=("en", "es"))
+    with (
+        serving(BUILT) as address,
+        PageServer(translator, facts) as server,
+        headless_browser() as browser,
+    ):
+        page, served = PlayPage(browser, f"{address}play/"), PlayPage(browser, server.url)
         page.open()
         page.wait(lambda: page.browser.execute_script("return document.readyState") == "complete")
         first = browser.execute_script(BYTES)
         print("| model | other translations | other pieces | score | median ms | 95 % ms |")
         print("|---|---|---|---|---|---|")
-        for name, allowed in FORMATS.items():
-            share, other_pieces, line = compare(page, name, sentences, expected, pieces)
-            faults += share > allowed or other_pieces > 0
+        elsewhere = []
+        for shown, name, expected in (
+            (page, "float32", wholes),
+            (page, "int8", wholes),
+            (served, SERVED, (documents, pieces)),
+        ):
+            shown.open()
+            share, other_pieces, line = compare(shown, name, sentences, *expected)
+            faults += share > ALLOWED[name] or other_pieces > 0
             print(line, flush=True)
+            elsewhere += shown.requests_elsewhere()
         model_bytes = sum(path.stat().st_size for path in (BUILT / "play/model/int8").rglob("*.*"))
         runtime = sum(path.stat().st_size for path in (BUILT / "play/ort").iterdir())
         print(f"First view: {first / 1e3:.0f} kB; model of 8 bits: {model_bytes / 1e6:.1f} MB")
         print(f"ONNX Runtime Web: {runtime / 1e6:.1f} MB, uncompressed.")
         if axe is not None:
-            violations = check_access(page, axe.read_text("utf-8"))
-            print(f"axe-core: {len(violations)} violations {violations}")
-            faults += bool(violations)
-        elsewhere = page.requests_elsewhere()
+            for shown, views in ((page, VIEWS), (served, translator.views)):
+                violations = check_access(shown, axe.read_text("utf-8"), views)
+                print(f"axe-core: {len(violations)} violations {violations}")
+                faults += bool(violations)
         print(f"Requests to other hosts: {elsewhere}")
     return sys.exit(int(faults > 0 or bool(elsewhere)))
 

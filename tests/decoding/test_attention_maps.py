@@ -3,6 +3,8 @@ import functools
 import numpy as np
 import pytest
 
+from aiayn_keras.decoding.attention_maps import attention_maps_of_ids
+from aiayn_keras.decoding.scoring import next_log_probs
 from aiayn_keras.layers import encoder_layer
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
@@ -83,3 +85,23 @@ def test_a_word_is_translated_by_looking_at_it(model):
     maps = model.attention_maps("drei fünf acht neun", "three five eight nine")
     assert maps.source_tokens[2] == "▁acht"
     assert 2 in maps.cross[:, :, 2].argmax(axis=-1)
+
+
+def test_the_maps_of_a_hypothesis_are_those_of_its_own_wordpieces(model, tokenizer, maps):
+    ids = list(map(int, tokenizer(TARGET)))
+    found = attention_maps_of_ids(model.backbone, tokenizer, SOURCE, ids)
+    assert found.target_tokens == maps.target_tokens
+    assert_close(found.cross, maps.cross)
+    reversed_ = attention_maps_of_ids(model.backbone, tokenizer, SOURCE, ids[::-1])
+    assert reversed_.target_tokens == ("<s>", *maps.target_tokens[:0:-1])
+
+
+def test_the_next_wordpieces_have_the_probabilities_of_the_score(model, tokenizer):
+    ids = list(map(int, tokenizer(TARGET)))
+    log_probs = next_log_probs(model.backbone, tokenizer, SOURCE, ids)
+    assert log_probs.dtype == np.float32
+    assert log_probs.shape == (len(ids) + 1, tokenizer.vocabulary_size())
+    (expected,) = model.score([SOURCE], [TARGET], per_token=True)
+    labels = [*ids, tokenizer.end_token_id]
+    assert_close(log_probs[np.arange(len(labels)), labels], expected, 1e-4, 1e-4)
+    assert_close(np.exp(log_probs).sum(axis=1), np.ones(len(labels)), 1e-4)

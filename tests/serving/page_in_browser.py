@@ -8,8 +8,8 @@ const text = (id) => document.getElementById(id)?.textContent;
 return {
     url: location.href, shown: document.visibilityState, ready: document.readyState,
     focus: [document.hasFocus(), document.activeElement?.id],
-    source: document.getElementById("source")?.value, target: text("target"),
-    problem: text("problem"), timing: text("timing"), busy: text("target")?.ariaBusy,
+    source: document.getElementById("source")?.value, translation: text("translation"),
+    problem: text("problem"), status: text("status"), nothing: text("nothing"),
 };
 """
 """The state of the page, for error messages."""
@@ -45,6 +45,11 @@ class PageInBrowser:
         """Returns the text with its spaces and line breaks, visible or not."""
         return self.find(selector).get_property("textContent")
 
+    def texts_of(self, selector):
+        """Returns the texts of all elements that are there now, read at once."""
+        script = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)"
+        return self.browser.execute_script(script, selector)
+
     def wait(self, condition):
         """Waits until a function returns something true, and returns it."""
         from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
@@ -59,7 +64,26 @@ class PageInBrowser:
             raise AssertionError(f"The wait was in vain; {state=}, {console=}.") from error
 
     def wait_for_translation(self, text):
-        self.wait(lambda: self.text_of("#target") == text)
+        self.wait(lambda: self.text_of("#translation") == text and not self.is_busy())
+
+    def is_busy(self):
+        """Returns whether a translation is on its way."""
+        return self.find("#translation").get_attribute("aria-busy") == "true"
+
+    def wait_until_answered(self):
+        """Waits until the text is translated, or there is nothing to ask the model for."""
+        begins = ("Log-probability", "A text without")
+        self.wait(lambda: self.text_of("#status").startswith(begins) and not self.is_busy())
+
+    def choose(self, view):
+        """Chooses a view by its tab."""
+        self.find(f"#tab-{view}").click()
+
+    def alternatives(self):
+        """Opens the list of other translations, and returns its lines."""
+        if not self.find("#others").get_property("open"):
+            self.find("#others summary").click()
+        return self.all("#hypotheses label")
 
     def paste(self, text):
         """Puts any characters into the text, including those that keys cannot type."""

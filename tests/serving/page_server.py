@@ -1,6 +1,7 @@
 """The local page served in a thread, requests no browser would send, and doubles of translators."""
 
 import contextlib
+import dataclasses
 import http.client
 import json
 import threading
@@ -8,19 +9,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+
+from aiayn_keras.plotting.explorer import explorer_data
 from aiayn_keras.serving.local_page import Application, PageFacts, listen, open_server
-from aiayn_keras.serving.local_page.requests import PageSentence, PageTranslation
-from aiayn_keras.serving.translation_client import ServedTranslation
+from aiayn_keras.serving.local_page.requests import PageHypothesis, PageSentence, PageTranslation
 
 SAVED_MODELS = Path(__file__).parents[2] / "saved_models"
 FACTS = PageFacts(
-    "demo",
-    ("en", "de"),
-    "a command",
-    max_hypotheses=4,
-    explores_any=True,
-    shows_steps=True,
+    engine="python",
+    name="demo",
+    languages=("en", "de"),
+    deploy="a command",
+    views=("attention", "search", "next", "own"),
     takes_documents=True,
+    num_beams=4,
+    length_penalty=0.6,
+)
+KIT_FACTS = dataclasses.replace(
+    FACTS,
+    views=("attention",),
+    explores_any=False,
+    takes_documents=False,
+    num_beams=None,
+    length_penalty=None,
 )
 
 
@@ -86,14 +98,17 @@ class WaitingTranslatorDouble:
         self.started, self.may_end = threading.Semaphore(0), threading.Semaphore(0)
         self.texts, self.abandoned = [], []
 
-    def translate(self, text, report):
+    def translate(self, text, report, num_beams=None, length_penalty=None):
         self._wait(text, report)
-        sentence = PageSentence(text, (ServedTranslation(text, 0.0, 0.0),))
+        sentence = PageSentence(text, (PageHypothesis(text, 0.0, 0.0),))
         return PageTranslation(text, (sentence,))
 
-    def steps(self, source, report):
+    def explore(self, source, target, ids):
+        return explorer_of(target)
+
+    def steps(self, source, report, num_beams=None, length_penalty=None):
         self._wait(source, report)
-        return SimpleNamespace(page=source, height=100)
+        return {}
 
     def _wait(self, text, report):
         self.texts.append(text)
@@ -110,23 +125,32 @@ class WaitingTranslatorDouble:
 class FailingTranslatorDouble:
     """A test double that always fails."""
 
-    def translate(self, text, report):
+    def translate(self, text, report, num_beams=None, length_penalty=None):
         raise KeyError("secret")
 
 
 class EchoTranslatorDouble:
     """A test double that translates each line to itself, with a second hypothesis."""
 
-    def translate(self, text, report):
+    def translate(self, text, report, num_beams=None, length_penalty=None):
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         hypotheses = [
-            (ServedTranslation(line, -1.0, -0.5), ServedTranslation(f"{line} 2", -2.0, -1.0))
+            (PageHypothesis(line, -1.0, -0.5), PageHypothesis(f"{line} 2", -2.0, -1.0))
             for line in lines
         ]
         return PageTranslation(text, tuple(map(PageSentence, lines, hypotheses)))
 
-    def explore(self, source, target):
-        return SimpleNamespace(page=f"<!DOCTYPE html>{target}", height=100)
+    def explore(self, source, target, ids):
+        return explorer_of(target)
 
-    def steps(self, source, report):
-        return SimpleNamespace(page=f"<!DOCTYPE html>steps of {source}", height=100)
+
+def explorer_of(target):
+    """Data of an explorer of one weight, whose title is the translation."""
+    maps = SimpleNamespace(
+        source_tokens=["a"],
+        target_tokens=["<s>"],
+        encoder=None,
+        decoder=None,
+        cross=np.ones((1, 1, 1, 1)),
+    )
+    return explorer_data(maps, target)

@@ -1,6 +1,5 @@
 """The local page in a real browser with hostile texts, other requests or a failing server."""
 
-import dataclasses
 import threading
 
 import numpy as np
@@ -21,6 +20,7 @@ from tests.claims.hostile_text import BROKEN_UTF8, EMOJI, RIGHT_TO_LEFT, SPACES,
 from tests.serving.page_in_browser import PageInBrowser
 from tests.serving.page_server import (
     FACTS,
+    KIT_FACTS,
     EchoTranslatorDouble,
     PageServer,
     WaitingTranslatorDouble,
@@ -70,7 +70,10 @@ def server(folder_translator):
 def assert_inert(page):
     """Asserts that no dialog is open and that the text has not created an element."""
     assert page.browser.execute_script("return document.title") == "demo – translate"
-    assert page.all("#panes :not(#target) > script, img, svg, a, iframe, b") == []
+    found = page.all(
+        "main script, img, main svg, main a:not(#view-change a), main b, iframe iframe"
+    )
+    assert found == []
     assert page.browser.get_log("browser") == []
 
 
@@ -78,11 +81,11 @@ def assert_inert(page):
 def test_any_text_is_shown_as_it_is(open_page, echo, text):
     page = open_page(echo)
     page.paste(text)
-    page.wait(lambda: page.text_of("#timing"))
+    page.wait_until_answered()
     lines = [line.strip() for line in text.splitlines()]
-    shown = [line.strip() for line in page.text_of("#target").splitlines()]
+    shown = [line.strip() for line in page.text_of("#translation").splitlines()]
     assert shown == lines
-    page.find("summary").click()
+    page.alternatives()
     first = next(line for line in lines if line)
     assert page.all("#hypotheses .text")[0].get_property("textContent") == first
     assert page.sideways() == 0
@@ -93,7 +96,7 @@ def test_any_text_is_shown_as_it_is(open_page, echo, text):
 def test_a_model_answers_any_text(open_page, server, text):
     page = open_page(server)
     page.paste(text)
-    page.wait(lambda: page.text_of("#timing"))
+    page.wait_until_answered()
     page.paste(GIRL)
     page.wait_for_translation(MÄDCHEN)
     assert page.text_of("#problem") == ""
@@ -133,8 +136,9 @@ def test_markup_that_got_into_the_page_would_run_no_script(open_page, server):
         "document.body.insertAdjacentHTML('beforeend', '<img src=data:, onerror=\"ran=true\">');"
     )
     assert ran is None
-    (entry,) = page.browser.get_log("browser")
-    assert "Content Security Policy" in entry["message"]
+    entries = page.browser.get_log("browser")  # of the header and of the page itself
+    assert entries
+    assert all("Content Security Policy" in entry["message"] for entry in entries)
 
 
 def test_the_page_reaches_no_other_address(open_page, server):
@@ -212,19 +216,24 @@ def test_pieces_of_a_vocabulary_are_text_on_the_page_and_in_its_frames(open_page
     with PageServer(translator, FACTS) as server:
         page = open_page(server)
         page.paste(" ".join(PIECES[:3]))
-        page.wait(lambda: page.text_of("#timing"))
-        assert any(piece in page.text_of("#target") for piece in PIECES)
+        page.wait_until_answered()
+        assert any(piece in page.text_of("#translation") for piece in PIECES)
         assert_inert(page)
-        for button in ("#explore", "#watch"):
-            if button == "#explore":
-                page.find("summary").click()
-            page.find(button).click()
-            page.wait(lambda: page.all("iframe"))
-            page.wait(lambda: page.text_of("#reason") == "")
-            assert_frame_is_inert(page.browser, page.find("iframe"))
-            page.find(button).click()
-            page.wait(lambda: page.all("iframe") == [])
+        for view, frame in (("attention", "#explorer"), ("search", "#steps")):
+            page.choose(view)
+            page.wait(lambda frame=frame: page.all(f"{frame} iframe"))
+            assert_frame_is_inert(page.browser, page.find(f"{frame} iframe"))
+        page.choose("next")
+        assert any(map(shows_markup, page.wait(lambda: page.texts_of("#next-pieces bdi"))))
+        page.choose("own")
+        page.wait(lambda: page.text_of("#own-score").startswith("Log-probability"))
+        assert any(map(shows_markup, page.texts_of("#own-pieces bdi")))
+        assert any(map(shows_markup, page.texts_of("#source-pieces bdi, #target-pieces bdi")))
         assert_inert(page)
+
+
+def shows_markup(text):
+    return any(piece in text for piece in PIECES)
 
 
 def test_pieces_of_a_vocabulary_are_text_in_a_notebook_and_a_book(browser, markup_model, tmp_path):
@@ -273,13 +282,13 @@ def test_a_newer_text_ends_the_request_for_the_older_one(open_page):
         page = open_page(server)
         page.paste("old")
         assert translator.started.acquire(timeout=60)
-        assert page.find("#target").get_attribute("aria-busy") == "true"
+        assert page.find("#translation").get_attribute("aria-busy") == "true"
         page.paste("new")
         for _ in ("the old one is abandoned", "the new one is begun"):
             assert translator.started.acquire(timeout=60)
         translator.may_end.release()
         page.wait_for_translation("new")
-        assert page.find("#target").get_attribute("aria-busy") == "false"
+        assert page.find("#translation").get_attribute("aria-busy") == "false"
     assert (translator.texts, translator.abandoned) == (["old", "new"], ["old"])
 
 
@@ -307,44 +316,23 @@ def test_a_server_that_is_gone_is_said(open_page):
         page.wait_for_translation("a")
     page.press("b")
     page.wait(lambda: "`aiayn-keras serve`" in page.text_of("#problem"))
-    assert page.text_of("#target") == "a"
+    assert page.text_of("#translation") == "a"
 
 
-def test_a_kit_explores_the_best_translation_only(open_page):
-    facts = dataclasses.replace(FACTS, explores_any=False, shows_steps=False)
-    with PageServer(EchoTranslatorDouble(), facts) as server:
+def test_a_kit_shows_its_translations_and_the_attention_of_the_best(open_page):
+    with PageServer(EchoTranslatorDouble(), KIT_FACTS) as server:
         page = open_page(server)
         page.press("a")
         page.wait_for_translation("a")
-        assert not page.find("#watch").is_displayed()
-        page.find("summary").click()
-        page.find("#explore").click()
-        page.wait(lambda: page.all("iframe"))
-        page.all("#hypotheses label")[1].click()
-        assert page.all("iframe") == []
-        assert not page.find("#explore").is_enabled()
-        assert "only shows the attention of the best translation" in page.text_of("#reason")
-        page.all("#hypotheses label")[0].click()
-        page.wait(lambda: page.all("iframe"))
-        assert page.find("#explore").is_enabled()
-
-
-def test_attention_and_search_are_shown_one_at_a_time(open_page):
-    def shown():
-        page.wait(lambda: page.all("iframe"))
-        return page.find("iframe").get_attribute("srcdoc").removeprefix("<!DOCTYPE html>")
-
-    with PageServer(EchoTranslatorDouble(), FACTS) as server:
-        page = open_page(server)
-        page.press("a")
-        page.wait_for_translation("a")
-        page.find("#watch").click()
-        page.wait(lambda: shown() == "steps of a")
-        assert page.find("iframe").get_attribute("title") == "Beam search, step by step"
-        assert page.find("#watch").get_attribute("aria-expanded") == "true"
-        page.wait(lambda: page.text_of("#reason") == "")
-        page.find("#explore").click()
-        page.wait(lambda: shown() == "a")
-        assert page.find("#watch").get_attribute("aria-expanded") == "false"
-        page.find("#explore").click()
-        page.wait(lambda: page.all("iframe") == [])
+        shown = [tab.text for tab in page.all("#tabs button") if tab.is_displayed()]
+        assert shown == ["Attention"]
+        for selector in ("#beams", "#alpha", "#read", "#written", "#document", "#start-tour"):
+            assert not page.find(selector).is_displayed(), selector
+        lines = page.alternatives()
+        page.wait(lambda: page.find("iframe").is_displayed())
+        lines[1].click()
+        assert not page.find("iframe").is_displayed()
+        assert "only shows the attention of the best translation" in page.text_of("#nothing")
+        lines[0].click()
+        page.wait(lambda: page.find("iframe").is_displayed())
+        assert not page.find("#nothing").is_displayed()

@@ -1,18 +1,23 @@
 """The local page's server: right answers, clear refusals, and nothing for other sites."""
 
+import base64
 import concurrent.futures
 import contextlib
 import dataclasses
 import re
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from aiayn_keras.serving.local_page import page_files
 from aiayn_keras.serving.local_page import server as page_server_module
 from aiayn_keras.serving.local_page.requests import MAX_DOCUMENT_BYTES
 from aiayn_keras.serving.local_page.server import MAX_CONNECTIONS, MAX_WAITING
 from tests.serving.page_server import (
     FACTS,
+    KIT_FACTS,
     EchoTranslatorDouble,
     FailingTranslatorDouble,
     PageServer,
@@ -95,32 +100,123 @@ def test_a_file_that_is_too_large_is_refused(page):
 
 
 def test_a_page_of_a_kit_takes_no_files():
-    facts = dataclasses.replace(FACTS, takes_documents=False)
-    with PageServer(EchoTranslatorDouble(), facts) as server:
+    with PageServer(EchoTranslatorDouble(), KIT_FACTS) as server:
         assert server.ask("/document?name=a.txt", b"text", **BYTES).status == 404
 
 
-def test_attention_is_answered_with_a_page(page):
-    content = page.ask("/explore", {"source": GIRL, "target": MÄDCHEN}).json()
-    assert content["page"].startswith("<!DOCTYPE html>")
-    assert content["height"] > 0
+def test_sentences_and_hypotheses_are_answered_with_their_pieces(page, demo_model):
+    tokenizer = demo_model.preprocessor.tokenizer
+    (sentence,) = page.ask("/translate", {"text": GIRL}).json()["sentences"]
+    assert ids_of(sentence["pieces"]) == [*tokenizer(GIRL), tokenizer.end_token_id]
+    (best,) = sentence["hypotheses"]
+    pieces = best["pieces"]
+    assert [each["piece"] for each in pieces] == [*map(tokenizer.id_to_token, ids_of(pieces))]
+    assert ids_of(pieces) == [*tokenizer(MÄDCHEN), tokenizer.end_token_id]
 
 
-def test_the_search_is_answered_with_a_page(page):
-    content = page.ask("/steps", {"source": GIRL}).json()
-    assert content["page"].startswith("<!DOCTYPE html>")
-    assert "Beam search, step by step" in content["page"]
-    assert page.ask("/steps", {"source": GIRL, "target": MÄDCHEN}).status == 400
+def ids_of(pieces):
+    return [each["id"] for each in pieces]
 
 
-def test_a_search_that_cannot_be_shown_has_no_page():
-    with PageServer(
-        EchoTranslatorDouble(), dataclasses.replace(FACTS, shows_steps=False)
-    ) as server:
-        assert server.ask("/steps", {"source": GIRL}).status == 404
+def test_the_readers_beams_and_penalty_are_those_of_the_search(page, demo_model):
+    content = {"text": GIRL, "num_hypotheses": 10, "num_beams": 2, "length_penalty": 1.5}
+    (sentence,) = page.ask("/translate", content).json()["sentences"]
+    options = {"num_beams": 2, "length_penalty": 1.5, "num_return_sequences": 2}
+    expected = demo_model.translate(GIRL, **options).hypotheses
+    assert [each["text"] for each in sentence["hypotheses"]] == [each.text for each in expected]
+    np.testing.assert_allclose(
+        [each["normalized_score"] for each in sentence["hypotheses"]],
+        [each.normalized_score for each in expected],
+        rtol=1e-4,
+    )
+    for name, value in (("num_beams", 0), ("length_penalty", -1.0), ("length_penalty", 1e400)):
+        for path, text in (("/translate", "text"), ("/steps", "source")):
+            answer = page.ask(path, {text: GIRL, name: value})
+            assert_refused(answer, 422, f"`{name}` must be")
 
 
-def test_the_page_loads_nothing_and_is_framed_by_nobody(page):
+def test_attention_is_answered_for_a_text_and_for_its_pieces(page, demo_model):
+    tokenizer = demo_model.preprocessor.tokenizer
+    content = {"source": GIRL, "target": MÄDCHEN}
+    found = page.ask("/explore", content).json()
+    assert found["words"]["written"] == [*map(tokenizer.id_to_token, tokenizer(MÄDCHEN)), "</s>"]
+    assert found["title"] == f"{GIRL} → {MÄDCHEN}"
+    assert page.ask("/explore", {**content, "ids": tokenizer(MÄDCHEN).tolist()}).json() == found
+    letters = [tokenizer.token_to_id(piece) for piece in "▁Das"]  # other pieces of the same text
+    written = page.ask("/explore", {**content, "ids": letters}).json()["words"]["written"]
+    assert written == [*"▁Das", "</s>"]
+
+
+def test_the_search_is_answered_with_its_steps(page, demo_model):
+    asked = {"source": GIRL, "num_beams": 2, "length_penalty": 1.5}
+    found = page.ask("/steps", asked).json()
+    assert found["chosen"] == {"beams": 2, "alpha": 1.5}
+    assert [each["beams"] for each in found["searches"]] == [1, 2, 3, 4, 5]
+    record = demo_model.record_search(GIRL, (2,), (1.5,)).searches[0]
+    search = found["searches"][1]
+    best = {each["alpha"]: each["best"] for each in search["recorded"]}[1.5]
+    assert search["finished"][best][1] == record.finished[record.best[1.5]].text
+    assert page.ask("/steps", {**asked, "target": MÄDCHEN}).status == 400
+
+
+def test_the_next_piece_has_the_probability_that_it_has_in_a_score(page, demo_model):
+    tokenizer = demo_model.preprocessor.tokenizer
+    ids = [*tokenizer(MÄDCHEN).tolist(), tokenizer.end_token_id]
+    expected = demo_model.score([GIRL], [MÄDCHEN], per_token=True)[0]
+    for place in range(len(ids)):
+        found = page.ask("/next", {"source": GIRL, "ids": ids[:place]}).json()
+        log_probs = np.frombuffer(base64.b64decode(found["logits"]), "<f4")
+        assert log_probs[ids[place]] == pytest.approx(expected[place], abs=1e-4)
+        assert np.exp(log_probs).sum() == pytest.approx(1, abs=1e-4)
+        may_be_chosen = np.frombuffer(base64.b64decode(found["may_be_chosen"]), "u1")
+        never = {tokenizer.pad_token_id, tokenizer.unk_token_id, tokenizer.start_token_id}
+        never |= set() if place else {tokenizer.end_token_id}
+        assert set(np.flatnonzero(may_be_chosen == 0)) == never
+        assert len(found["best"]) == 12
+        assert found["best"][0]["id"] == np.where(may_be_chosen, log_probs, -np.inf).argmax()
+        assert found["written"] == tokenizer.detokenize(ids[:place])
+        assert found["limit"] is None
+
+
+def test_at_the_limit_only_the_end_is_left(page, demo_model):
+    tokenizer = demo_model.preprocessor.tokenizer
+    limit = len(tokenizer(GIRL)) + 50
+    assert len(page.ask("/next", {"source": GIRL, "ids": [10] * (limit - 1)}).json()["best"]) > 1
+    found = page.ask("/next", {"source": GIRL, "ids": [10] * limit}).json()
+    assert found["limit"] == limit
+    assert ids_of(found["best"]) == [found["end_id"]] == [tokenizer.end_token_id]
+
+
+@pytest.mark.parametrize("translation", [MÄDCHEN, "Der Hund singt.", "", "<img src=x>"])
+def test_the_readers_translation_has_the_score_of_score(page, demo_model, translation):
+    asked = {"source": GIRL, "target": translation, "length_penalty": 0.0}
+    found = page.ask("/score", asked).json()
+    expected = demo_model.score([GIRL], [translation], per_token=True)[0]
+    log_probs = [each["log_prob"] for each in found["pieces"]]
+    np.testing.assert_allclose(log_probs, expected, atol=1e-4)
+    assert found["score"] == found["log_prob"] == pytest.approx(sum(log_probs), abs=1e-4)
+    for each in found["pieces"]:
+        assert (each["rank"] == 1) == (each["best"] == each["piece"])
+        assert each["best_log_prob"] >= each["log_prob"]
+
+
+@pytest.mark.parametrize("path", ["/next", "/explore"])
+@pytest.mark.parametrize(
+    ("ids", "status"),
+    [([1000], 422), ([3] * 256, 422), ([-1], 400), ([0.5], 400), ([3] * 9999, 400)],
+)
+def test_ids_that_cannot_be_are_refused(page, path, ids, status):
+    content = {"source": GIRL, "ids": ids, **({"target": ""} if path == "/explore" else {})}
+    assert_refused(page.ask(path, content), status, "ids")
+
+
+@pytest.mark.parametrize("path", ["/steps", "/next", "/score"])
+def test_what_a_kit_does_not_have_is_not_there(path):
+    with PageServer(EchoTranslatorDouble(), KIT_FACTS) as server:
+        assert server.ask(path, {"source": GIRL}).status == 404
+
+
+def test_the_page_loads_only_its_own_files_and_is_framed_by_nobody(page):
     answer = page.ask("/", method="GET")
     assert answer.status == 200
     policy = answer.headers["Content-Security-Policy"]
@@ -129,9 +225,27 @@ def test_the_page_loads_nothing_and_is_framed_by_nobody(page):
     assert "unsafe" not in policy
     assert "http" not in policy
     html = answer.body.decode()
-    assert "src=" not in html
-    assert "href=" not in html.replace('href="data:,"', "")
+    stated = html.split('Content-Security-Policy" content="')[1].split('"')[0]
+    assert policy == f"{stated}; frame-ancestors 'none'"
+    links = re.findall(r'(?:src|href)="(.*?)"', html)
+    assert not [link for link in links if ":" in link.replace("data:,", "")]
+    assert "<script>" not in html
+    assert " style=" not in html
     assert '"a command"' in html
+
+
+def test_the_page_s_files_are_served_with_their_types(page):
+    folder = Path(page_files.__file__).parents[1] / "play_page"
+    names = [path.name for path in folder.iterdir() if path.suffix in (".js", ".css")]
+    types = {".js": "text/javascript", ".css": "text/css", ".txt": "text/plain"}
+    for name in (*names, "shared.css", "explorer.txt", "decoding_steps.txt"):
+        answer = page.ask(f"/{name}", method="GET")
+        assert answer.status == 200
+        assert answer.headers["Content-Type"] == f"{types[Path(name).suffix]}; charset=utf-8"
+        assert page.ask(f"/{name}", method="GET", host="evil.example").status == 403
+        assert page.ask(f"/{name}", {}).status == 405
+    for name in ("onnx/worker.js", "service_worker.js", "page_files.py", "%2e%2e/page.py"):
+        assert page.ask(f"/{name}", method="GET").status == 404
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/translate"), ("GET", "/x")])
@@ -149,7 +263,7 @@ def test_facts_of_markup_are_inert(folder_translator):
     facts = dataclasses.replace(FACTS, name=attack, languages=None, deploy=attack)
     with PageServer(folder_translator, facts) as server:
         html = server.ask("/", method="GET").body.decode()
-    assert html.count("</script>") == 2
+    assert html.count("</script>") == 2  # the facts' and the page's
     assert "<script>alert" not in html
 
 

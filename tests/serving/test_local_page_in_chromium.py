@@ -1,5 +1,6 @@
 """The local page in a real browser, by keyboard and mouse."""
 
+import numpy as np
 import pytest
 
 from tests.browser import contrast, luminance, prefer_scheme, requested_urls, set_width
@@ -27,21 +28,27 @@ def page(browser, server):
 def test_a_text_is_translated_as_it_is_typed(page, server):
     page.press(GIRL)  # the text has the focus from the beginning
     page.wait_for_translation(MÄDCHEN)
-    assert page.text_of("#timing").endswith(" s")
+    assert page.text_of("#status").startswith("Log-probability −0.27")
+    assert page.text_of("#status").endswith(" ms.")
     page.press(" ", "x")
     page.press("\b", "\b")
     page.wait_for_translation(MÄDCHEN)
-    urls = {url for url in requested_urls(page.browser) if not url.startswith("data:")}
-    assert urls == {server.url, f"{server.url}translate"}
+    page.explorer_words()
+    urls = {url for url in requested_urls(page.browser) if url.startswith("http")}
+    assert {server.url, f"{server.url}translate", f"{server.url}explore"} < urls
+    assert all(url.startswith(server.url) for url in urls)
 
 
 def test_the_page_says_what_it_is_for_and_of_which_languages(page):
     assert page.find("h1").text == "demo"
-    assert page.find("#languages").text == "English → German"
-    assert page.find("#source").accessible_name == "English"
-    assert page.find("#target").accessible_name == "German"
-    assert page.find("#target").get_attribute("lang") == "de"
-    assert page.find("#target").get_attribute("aria-live") == "polite"
+    assert page.find("#languages").text == "English → German."
+    assert page.find("#source").accessible_name == "Text"
+    assert page.find("#source").get_attribute("lang") == "en"
+    assert page.find("#translation").get_attribute("lang") == "de"
+    assert page.find("#translation").get_attribute("aria-live") == "polite"
+    tabs = [tab.text for tab in page.all("#tabs button") if tab.is_displayed()]
+    assert tabs == ["Attention", "Search", "Next piece", "Your translation"]
+    assert not page.all("[data-engine], #formats")
     footer = page.find("footer").text
     assert "not for production" in footer
     assert footer.endswith("a command")
@@ -50,14 +57,16 @@ def test_the_page_says_what_it_is_for_and_of_which_languages(page):
 def test_lines_stay_lines_and_each_sentence_has_its_own_translations(page):
     page.paste(LINES)
     page.wait_for_translation(TRANSLATED_LINES)
-    page.find("summary").click()
+    page.alternatives()
     assert page.all("#hypotheses .text")[0].text == MÄDCHEN
-    page.all("#target .sentence")[1].click()
+    page.all("#translation .sentence")[1].click()
+    assert page.text_of("#status").endswith("Sentence 2 of 2.")
+    page.wait(lambda: "▁Paul" in page.explorer_words())
     assert page.all("#hypotheses .text")[0].text == "Paul arbeitet."
     assert page.find("#sentence").get_property("value") == "1"
     page.all("#hypotheses label")[1].click()
     second = page.all("#hypotheses .text")[1].text
-    assert page.text_of("#target") == f"{MÄDCHEN}\n\n  {second}"
+    assert page.text_of("#translation") == f"{MÄDCHEN}\n\n  {second}"
 
 
 def test_a_file_is_translated_and_given_back(page, tmp_path):
@@ -94,24 +103,20 @@ def test_a_file_that_is_dropped_is_translated(page):
 def test_the_mouse_chooses_a_translation_and_explores_it(page):
     page.press(GIRL)
     page.wait_for_translation(MÄDCHEN)
-    page.find("summary").click()
+    lines = page.alternatives()
     scores = [each.text for each in page.all("#hypotheses .scores")]
-    assert scores[0] == "score −0.27 · normalised −0.18"
-    assert len(scores) == FACTS.max_hypotheses
-    page.all("#hypotheses label")[1].click()
-    assert page.text_of("#target") == OTHER
-    page.find("#explore").click()
+    assert scores[0].startswith("log-probability −0.27")
+    assert len(scores) == FACTS.num_beams
+    lines[1].click()
+    assert page.text_of("#translation") == OTHER
     page.wait(lambda: "▁hat" in page.explorer_words())
-    page.all("#hypotheses label")[0].click()
+    lines[0].click()
     page.wait(lambda: "▁ist" in page.explorer_words())
-    page.find("#explore").click()
-    assert page.all("iframe") == []
 
 
 def test_the_explorer_is_a_frame_that_may_run_scripts_and_nothing_else(page):
     page.press(GIRL)
     page.wait_for_translation(MÄDCHEN)
-    page.find("#explore").click()
     words = page.explorer_words()
     assert words[:2] == ["▁Das", "▁Mädchen"]
     frame = page.find("iframe")
@@ -140,15 +145,19 @@ def test_the_page_is_used_with_the_keyboard_alone(page):
         page.press(Keys.TAB)
         element = page.focused()
         visited.append(element.get_attribute("id") or element.tag_name)
-    assert visited == ["clear", "target", "copy", "sentence", "summary"]
+    buttons = ["clear", "example", "start-tour"]
+    assert visited == ["beams", "alpha", *buttons, "copy", "translation", "sentence", "summary"]
     page.press(Keys.ENTER, Keys.TAB, Keys.ARROW_DOWN)
     assert page.focused().accessible_name.startswith(OTHER)
-    assert page.text_of("#target").startswith(OTHER)
-    page.press(Keys.TAB, Keys.ENTER)
-    assert page.focused().get_attribute("aria-expanded") == "true"
+    assert page.text_of("#translation").startswith(OTHER)
     page.wait(lambda: "▁hat" in page.explorer_words())
     page.press(Keys.TAB, Keys.TAB)
+    assert page.focused().get_attribute("id") == "tab-attention"
+    page.press(Keys.TAB, Keys.TAB)
     assert page.browser.switch_to.active_element.tag_name == "iframe"
+    page.find("#tab-attention").send_keys(Keys.ARROW_LEFT)
+    assert page.focused().get_attribute("id") == "tab-own"
+    page.wait(lambda: page.text_of("#own-score").startswith("Log-probability"))
 
 
 def test_the_translation_is_copied(page, server):
@@ -180,7 +189,7 @@ def test_text_and_theme_survive_a_reload_and_can_be_cleared(page):
     page.find("#clear").click()
     page.wait_for_translation("")
     assert page.focused().get_attribute("id") == "source"
-    assert not page.find("#closer").is_displayed()
+    assert not page.find("#result").is_displayed()
     page.browser.refresh()
     assert page.find("#source").get_property("value") == ""
 
@@ -192,8 +201,7 @@ def test_ink_and_paper_follow_the_reader_or_the_button(page, scheme):
     try:
         page.press(GIRL)
         page.wait_for_translation(MÄDCHEN)
-        page.find("summary").click()
-        page.find("#explore").click()
+        page.alternatives()
         for expected in (scheme, other):
             assert_readable(page, expected)
             button = {"light": "Dark theme", "dark": "Light theme"}[expected]
@@ -209,13 +217,14 @@ def assert_readable(page, scheme):
         ("h1", "body"),
         ("#languages", "body"),
         ("#source", "#source"),
-        ("#target", "#target"),
+        ("#translation", "body"),
+        ("#tab-search", "#tab-search"),
+        ("#source-pieces small", "body"),
         ("#hypotheses label:has(:checked) .scores", "#hypotheses label:has(:checked)"),
-        ("#explore", "#explore"),
         ("footer", "body"),
     ):
-        ink = page.find(selector).value_of_css_property("color")
-        paper = page.find(behind).value_of_css_property("background-color")
+        ink = page.all(selector)[0].value_of_css_property("color")
+        paper = page.all(behind)[0].value_of_css_property("background-color")
         assert (luminance(paper) > 0.5) == (scheme == "light"), selector
         assert contrast(ink, paper) >= 4.5, selector
     page.explorer_words()
@@ -230,16 +239,67 @@ def test_nothing_is_cut_off_at_the_side(page, width):
     set_width(page.browser, width)
     try:
         page.paste(f"{LINES}\n{'Donaudampfschiff' * 8}")
-        page.wait(lambda: page.text_of("#target").startswith(TRANSLATED_LINES))
-        page.find("summary").click()
-        page.find("#explore").click()
+        page.wait(lambda: page.text_of("#translation").startswith(TRANSLATED_LINES))
+        page.alternatives()
         page.explorer_words()
-        assert page.sideways() == 0
-        for selector in ("#source", "#target", "#sentence", "#hypotheses", "#theme", "iframe"):
+        for selector in ("#source", "#translation", "#sentence", "#hypotheses", "#theme", "iframe"):
             box = page.find(selector).rect
             assert box["x"] >= 0, selector
             assert box["x"] + box["width"] <= width, selector
-        side_by_side = page.find("#source").rect["y"] == page.find("#target").rect["y"]
-        assert side_by_side == (width > 1000)
+        for view in ("attention", "search", "next", "own"):
+            page.choose(view)
+            assert page.sideways() == 0, view
     finally:
         page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_views_show_what_the_model_says(page, demo_model):
+    page.paste(GIRL)
+    page.wait_for_translation(MÄDCHEN)
+    page.choose("next")
+    first = page.wait(lambda: page.texts_of("#next-pieces bdi"))[0]
+    best = demo_model.score([GIRL], [MÄDCHEN], per_token=True)[0]
+    shown = float(page.texts_of("#next-pieces .number")[0].removesuffix(" %"))
+    assert shown == pytest.approx(100 * np.exp(best[0]), abs=0.06)
+    page.all("#next-pieces button")[0].click()
+    page.wait(lambda: page.text_of("#next-written") == first.removeprefix("▁"))
+    page.choose("own")
+    page.wait(lambda: page.text_of("#own-score").startswith("Log-probability −0.27"))
+    own = page.find("#own")
+    own.clear()
+    own.send_keys(OTHER)
+    (expected,) = demo_model.score([GIRL], [OTHER])
+    score = f"Log-probability {expected:.3f}".replace("-", "−").replace("Log−", "Log-")
+    page.wait(lambda: page.text_of("#own-score").startswith(score))
+    page.choose("search")
+    page.wait(lambda: page.all("#steps iframe"))
+    page.browser.switch_to.frame(page.find("#steps iframe"))
+    page.wait(lambda: "4 beams and α = 0.6" in page.text_of("#recorded"))
+    page.browser.switch_to.default_content()
+    assert page.find("#steps iframe").get_attribute("sandbox") == "allow-scripts"
+
+
+def test_the_sliders_search_with_other_beams_and_penalties(page, demo_model):
+    page.paste(GIRL)
+    page.wait_for_translation(MÄDCHEN)
+    for name, value in (("beams", 2), ("alpha", 1.5)):
+        move = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
+        page.browser.execute_script(move, page.find(f"#{name}"), value)
+    options = {"num_beams": 2, "length_penalty": 1.5, "num_return_sequences": 2}
+    expected = demo_model.translate(GIRL, **options).hypotheses
+    signed = [f"{each.normalized_score:.3f}".replace("-", "−") for each in expected]
+    page.wait(lambda: [s.split()[-1] for s in page.texts_of("#hypotheses .scores")] == signed)
+    assert page.texts_of("#hypotheses .text") == [each.text for each in expected]
+    assert "beams=2&alpha=1.5" in page.browser.current_url
+
+
+def test_the_tour_leaves_out_what_the_engine_cannot_do(page):
+    page.find("#start-tour").click()
+    titles = []
+    while page.find("#tour").is_displayed():
+        titles.append(page.text_of("#tour-title"))
+        page.find("#tour-next").click()
+    assert [title.split(": ")[0] for title in titles] == [f"{i} of 7" for i in range(1, 8)]
+    assert not any("Word order" in title for title in titles)
+    page.wait_until_answered()
+    page.wait(lambda: page.all("#steps iframe"))

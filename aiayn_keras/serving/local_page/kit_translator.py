@@ -13,10 +13,10 @@ from aiayn_keras.serving.answers import check_outputs
 from aiayn_keras.serving.local_page.folder_translator import BATCH_SIZE
 from aiayn_keras.serving.local_page.requests import (
     MAX_HYPOTHESES,
+    PageHypothesis,
     PageSentence,
     PageTranslation,
 )
-from aiayn_keras.serving.translation_client import ServedTranslation
 from aiayn_keras_light.checks import parse
 from aiayn_keras_light.files import check_checksums, check_is_utf8, read_bytes
 
@@ -70,10 +70,11 @@ class KitTranslator:
 
     Attributes:
         notes: `_KitNotes`.
-        max_hypotheses: Number of translations available for each sentence.
+        views: Names of the page's views that have something to show.
         explores_any: Whether attention can be shown for any translation of a sentence. A kit only
             shows that of the best one.
-        shows_steps: Whether the search can be shown step by step. A kit cannot show it.
+        num_beams: None, as the graph has its own numbers.
+        length_penalty: None.
         takes_documents: Whether files can be translated. A kit takes text alone.
 
     Raises:
@@ -83,7 +84,9 @@ class KitTranslator:
         ImportError: If TensorFlow or TensorFlow Text is not installed.
     """
 
-    explores_any = shows_steps = takes_documents = False
+    views = ("attention",)
+    explores_any = takes_documents = False
+    num_beams = length_penalty = None
 
     def __init__(self, version, trust=False):
         import tensorflow as tf
@@ -103,11 +106,14 @@ class KitTranslator:
                 f"{version} is not a SavedModel of this package: it lacks {', '.join(missing)}. "
                 "`aiayn-keras export saved-model` writes one."
             )
-        (hypotheses,) = self._find_hypotheses(["."])
-        self.max_hypotheses = len(hypotheses)
 
-    def translate(self, text, report=None):
-        """Translates a text; see `FolderTranslator.translate`."""
+    def warm_up(self):
+        """Runs both signatures once, so that the first text does not have to wait for it."""
+        self._find_hypotheses(["."])
+        self._align(".")
+
+    def translate(self, text, report=None, num_beams=None, length_penalty=None):
+        """Translates a text with the graph's own search; see `FolderTranslator.translate`."""
         separators, sources = self._split(text)
         hypotheses = []
         for start in range(0, len(sources), BATCH_SIZE):
@@ -139,20 +145,21 @@ class KitTranslator:
                 report(len(batch))
         return texts
 
-    def explore(self, source, target):
-        """Returns a page that shows the attention of the model as it writes its best translation.
+    def explore(self, source, target, ids=None):
+        """Returns the attention of the model as it writes its best translation.
 
         Args:
             source: A sentence.
             target: Its best translation.
+            ids: Not used: a kit names no token ids.
 
         Returns:
-            `AttentionExplorer` of one matrix.
+            Data of the attention explorer, of one matrix.
 
         Raises:
             ValueError: If the translation is not the best one, or the sentence has no words.
         """
-        from aiayn_keras.plotting import attention_explorer
+        from aiayn_keras.plotting.explorer import explorer_data
 
         aligned = self._align(source)
         if aligned["translation"] != target:
@@ -166,7 +173,7 @@ class KitTranslator:
             decoder=None,
             cross=aligned["alignment"][np.newaxis, np.newaxis],
         )
-        return attention_explorer(maps, _ALIGNMENT_TITLE)
+        return explorer_data(maps, _ALIGNMENT_TITLE)
 
     def _split(self, text):
         """Returns separators and sentences, split as by the model itself."""
@@ -205,7 +212,7 @@ class KitTranslator:
         )
         return [
             tuple(
-                ServedTranslation(text, float(score), float(normalized))
+                PageHypothesis(text, float(score), float(normalized))
                 for text, score, normalized in zip(*row, strict=True)
             )[:MAX_HYPOTHESES]
             for row in rows

@@ -1,14 +1,13 @@
-"""The page as a WSGI application: its HTML, its routes, and errors as one sentence of JSON."""
+"""The page as a WSGI application: its files, its routes, and errors as one sentence of JSON."""
 
 import json
 import logging
 import time
-from dataclasses import asdict, dataclass
-from importlib import resources
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from aiayn_keras.plotting.interactive_page import InlinePage, read_page
 from aiayn_keras.serving.local_page import requests
+from aiayn_keras.serving.local_page.page_files import page_files
 from aiayn_keras.serving.local_page.requests import RefusedError
 from aiayn_keras.serving.local_page.server import BusyError, GoneError, Turns
 
@@ -19,31 +18,7 @@ _BYTES = "application/octet-stream"
 _NO_CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
-@dataclass(frozen=True)
-class PageFacts:
-    """Facts about the model that the page shows.
-
-    Attributes:
-        name: The model's name.
-        languages: Language codes of source and target, or None if unknown.
-        deploy: The command or file that leads to a production server.
-        max_hypotheses: Number of translations available for each sentence.
-        explores_any: Whether attention can be shown for all of them, or only for the best one.
-        shows_steps: Whether the search can be shown step by step.
-        takes_documents: Whether files can be translated.
-        max_characters: Maximum length of a text.
-        max_document_bytes: Maximum size of a file.
-    """
-
-    name: str
-    languages: tuple[str, str] | None
-    deploy: str
-    max_hypotheses: int
-    explores_any: bool
-    shows_steps: bool
-    takes_documents: bool
-    max_characters: int = requests.MAX_CHARACTERS
-    max_document_bytes: int = requests.MAX_DOCUMENT_BYTES
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".txt": "text/plain"}
 
 
 class _Answer(NamedTuple):
@@ -64,15 +39,22 @@ class Application:
 
     def __init__(self, translator, facts, port):
         self._translator, self._port = translator, port
-        self._html, self._policy = _make_page(facts)
+        self._files, policy = page_files(facts)
+        self._policy = f"{policy}; frame-ancestors 'none'"
         self._turns = Turns()
         self._routes = {
             ("GET", "/"): self._show,
+            **{("GET", f"/{name}"): self._show for name in self._files},
             ("POST", "/translate"): self._translate,
-            ("POST", "/explore"): self._explore,
         }
-        if facts.shows_steps:
-            self._routes["POST", "/steps"] = self._steps
+        for view, path, answer in (
+            ("attention", "/explore", self._explore),
+            ("search", "/steps", self._steps),
+            ("next", "/next", self._next),
+            ("own", "/score", self._score),
+        ):
+            if view in facts.views:
+                self._routes["POST", path] = answer
         if facts.takes_documents:
             self._routes["POST", "/document"] = self._document
 
@@ -123,21 +105,26 @@ class Application:
         return self._routes[method, path]
 
     def _show(self, environ):
+        name = environ["PATH_INFO"].removeprefix("/") or "index.html"
         policy = ("Content-Security-Policy", self._policy)
-        return _Answer("200 OK", "text/html", self._html, (policy,))
+        headers = (policy,) if name == "index.html" else ()
+        return _Answer("200 OK", _TYPES[PurePosixPath(name).suffix], self._files[name], headers)
 
     def _translate(self, environ):
         request = requests.read_request(environ, requests.TranslateRequest)
         requests.check_length(request.text, requests.MAX_CHARACTERS)
         with self._turns.turn(_is_gone(environ)) as check_wanted:
             start = time.perf_counter()
-            translation = self._translator.translate(request.text, check_wanted)
+            translation = self._translator.translate(
+                request.text, check_wanted, request.num_beams, request.length_penalty
+            )
             seconds = time.perf_counter() - start
         sentences = [
             {
                 "source": sentence.source,
+                "pieces": sentence.pieces,
                 "hypotheses": [
-                    asdict(hypothesis)
+                    hypothesis._asdict()
                     for hypothesis in sentence.hypotheses[: request.num_hypotheses]
                 ],
             }
@@ -150,39 +137,37 @@ class Application:
         requests.check_length(request.source, requests.MAX_EXPLORED)
         requests.check_length(request.target, requests.MAX_EXPLORED)
         with self._turns.turn(_is_gone(environ)):
-            explorer = self._translator.explore(request.source, request.target)
-        return _json({"page": explorer.page, "height": explorer.height})
+            return _json(self._translator.explore(request.source, request.target, request.ids))
 
     def _steps(self, environ):
         request = requests.read_request(environ, requests.StepsRequest)
         requests.check_length(request.source, requests.MAX_WATCHED)
         with self._turns.turn(_is_gone(environ)) as check_wanted:
-            steps = self._translator.steps(request.source, check_wanted)
-        return _json({"page": steps.page, "height": steps.height})
+            steps = self._translator.steps(
+                request.source, check_wanted, request.num_beams, request.length_penalty
+            )
+        return _json(steps)
+
+    def _next(self, environ):
+        request = requests.read_request(environ, requests.NextRequest)
+        requests.check_length(request.source, requests.MAX_EXPLORED)
+        with self._turns.turn(_is_gone(environ)):
+            found = self._translator.next_pieces(request.source, request.ids, request.count)
+        return _json(found)
+
+    def _score(self, environ):
+        request = requests.read_request(environ, requests.ScoreRequest)
+        requests.check_length(request.source, requests.MAX_EXPLORED)
+        requests.check_length(request.target, requests.MAX_EXPLORED)
+        with self._turns.turn(_is_gone(environ)):
+            found = self._translator.score(request.source, request.target, request.length_penalty)
+        return _json(found)
 
     def _document(self, environ):
         name, data = requests.read_document(environ)
         with self._turns.turn(_is_gone(environ)) as check_wanted:
             translated = self._translator.translate_document(name, data, check_wanted)
         return _Answer("200 OK", _BYTES, translated)
-
-
-def _make_page(facts):
-    """Returns the page of a model, and its Content-Security-Policy.
-
-    Args:
-        facts: `PageFacts`.
-    """
-    page = InlinePage.read(resources.files("aiayn_keras.serving.local_page") / "page", "page")
-    explorer, steps = read_page("explorer"), read_page("decoding_steps")
-    # The frames of the explorer and of the steps inherit this policy in addition to their own.
-    policy = (
-        f"default-src 'none'; connect-src 'self'; img-src data:; "
-        f"script-src {page.script_source} {explorer.script_source} {steps.script_source}; "
-        f"style-src {page.style_source} {explorer.style_source} {steps.style_source}; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-    return page.filled(asdict(facts)), policy
 
 
 def _is_gone(environ):

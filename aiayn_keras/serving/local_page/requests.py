@@ -1,11 +1,10 @@
 """Requests to the page's server: the checks they must pass, their content and their answers."""
 
 import urllib.parse
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import pydantic
 
-from aiayn_keras.serving.translation_client import ServedTranslation
 from aiayn_keras_light.checks import parse
 
 MAX_REQUEST_BYTES = 1 << 18
@@ -44,28 +43,71 @@ class RefusedError(Exception):
         self.status, self.headers = status, headers
 
 
+_TokenIds = Annotated[list[Annotated[int, pydantic.Field(ge=0)]], pydantic.Field(max_length=2048)]
+
+
 class _Request(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", strict=True)
 
 
 class TranslateRequest(_Request):
-    """A text to translate, and the number of translations wanted for each sentence."""
+    """A text to translate, and the number of translations wanted for each sentence.
+
+    The search has `num_beams` and the exponent `length_penalty`, or the translator's own.
+    """
 
     text: str
     num_hypotheses: int = pydantic.Field(default=1, ge=1, le=MAX_HYPOTHESES)
+    num_beams: int | None = None
+    length_penalty: float | None = None
 
 
 class ExploreRequest(_Request):
-    """A sentence and the translation whose attention is to be shown."""
+    """A sentence and the translation whose attention is to be shown, as text and as ids."""
 
     source: str
     target: str
+    ids: _TokenIds | None = None
 
 
 class StepsRequest(_Request):
     """A sentence whose search is to be shown step by step."""
 
     source: str
+    num_beams: int | None = None
+    length_penalty: float | None = None
+
+
+class NextRequest(_Request):
+    """A sentence and the beginning of a translation; `count` pieces that may follow are named."""
+
+    source: str
+    ids: _TokenIds
+    count: int = pydantic.Field(default=12, ge=1, le=100)
+
+
+class ScoreRequest(_Request):
+    """A sentence and a translation of the reader's own, to be scored piece by piece."""
+
+    source: str
+    target: str
+    length_penalty: float | None = None
+
+
+class PageHypothesis(NamedTuple):
+    """A translation of a sentence.
+
+    Attributes:
+        text: The translation.
+        score: Its log-probability in nats.
+        normalized_score: The score divided by the length penalty; hypotheses are ranked by it.
+        pieces: List of its `named` pieces, the end included; None if they are not known.
+    """
+
+    text: str
+    score: float
+    normalized_score: float
+    pieces: list[dict] | None = None
 
 
 class PageSentence(NamedTuple):
@@ -73,11 +115,13 @@ class PageSentence(NamedTuple):
 
     Attributes:
         source: The sentence, without surrounding space.
-        hypotheses: Tuple of `ServedTranslation`, best first.
+        hypotheses: Tuple of `PageHypothesis`, best first.
+        pieces: List of its `named` pieces as the encoder reads them; None if they are not known.
     """
 
     source: str
-    hypotheses: tuple[ServedTranslation, ...]
+    hypotheses: tuple[PageHypothesis, ...]
+    pieces: list[dict] | None = None
 
 
 class PageTranslation(NamedTuple):

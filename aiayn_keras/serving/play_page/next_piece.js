@@ -35,7 +35,7 @@ export function shaped(logits, mayBeChosen, temperature, topK, topP) {
 export class NextPiece {
   #ask; #ids = []; #found = null; #key = null; #isOver = false; #asked = 0;
 
-  /** @param {Function} ask - Promise of the next pieces after a list of ids, see `worker.js`. */
+  /** @param {Function} ask - Promise of the next pieces after a list of ids, see `engine.js`. */
   constructor(ask) {
     this.#ask = ask;
     Object.assign(element("top-k"), { min: 1, max: ALL, value: ALL });
@@ -58,20 +58,21 @@ export class NextPiece {
   async show({ source, switches, model }) {
     const key = JSON.stringify([source, switches, model]);
     if (this.#key === key) return;
-    await this.#write([]);
-    this.#key = key;
+    if (await this.#write([])) this.#key = key;
   }
 
+  /** Shows what may follow ids; false if the answer is not wanted any more. */
   async #write(ids) {
     this.#asked += 1;
     const asked = this.#asked;
     this.#found = null; // what was shown belongs to other ids: nothing can be taken until the answer is here
     const found = await this.#ask(ids, NUM_SHOWN);
-    if (asked !== this.#asked) return;
+    if (found === null || asked !== this.#asked) return false;
     const hadFocus = element("next-pieces").contains(document.activeElement) || document.activeElement === document.body;
     [this.#ids, this.#found, this.#isOver] = [ids, found, false];
     this.#draw();
     if (hadFocus && ids.length) element("next-pieces").querySelector("button:enabled")?.focus({ preventScroll: true });
+    return true;
   }
 
   #take(id) {
@@ -109,7 +110,7 @@ export class NextPiece {
     const items = this.#found.best.map(({ id, piece }) => {
       const bar = node("span", { className: "bar" });
       bar.style.setProperty("--share", probabilities[id]);
-      const name = id === this.#found.endId ? node("i", {}, "</s>, the end") : node("bdi", { lang: "es" }, piece);
+      const name = id === this.#found.endId ? node("i", {}, "</s>, the end") : node("bdi", { lang: element("own").lang }, piece);
       const button = node("button", { type: "button", disabled: this.#isOver || !probabilities[id] },
         name, node("span", { className: "number" }, percent(probabilities[id])), bar);
       button.addEventListener("click", () => this.#take(id));

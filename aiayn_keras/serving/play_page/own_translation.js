@@ -6,7 +6,7 @@ const WAIT = 250; // milliseconds after the last key
 const SURPRISING = 0.01;
 
 export class OwnTranslation {
-  #ask; #translated = null; #timer = 0; #asked = 0; #isReaders = false;
+  #ask; #looked = null; #timer = 0; #asked = 0; #isReaders = false;
 
   /** @param {Function} ask - Promise of the pieces and scores of a translation. */
   constructor(ask) {
@@ -21,13 +21,13 @@ export class OwnTranslation {
 
   #restore() {
     this.#isReaders = false;
-    element("own").value = this.#translated?.text ?? "";
+    element("own").value = this.#looked?.text ?? "";
     this.#update();
   }
 
   clear() {
     this.#asked += 1;
-    this.#translated = null;
+    this.#looked = null;
     this.#say("");
   }
 
@@ -37,15 +37,15 @@ export class OwnTranslation {
     element("own-table").hidden = true;
   }
 
-  async show(translated) {
-    if (this.#translated === translated) return;
-    this.#translated = translated;
-    if (!this.#isReaders) element("own").value = translated.text; // the model's own, until the reader has written one
+  async show(looked) {
+    if (this.#looked === looked) return;
+    this.#looked = looked;
+    if (!this.#isReaders) element("own").value = looked.text; // the model's own, until the reader has written one
     await this.#update();
   }
 
   async #update() {
-    if (!this.#translated) return;
+    if (!this.#looked) return;
     this.#asked += 1;
     const asked = this.#asked;
     const text = element("own").value;
@@ -61,8 +61,7 @@ export class OwnTranslation {
       return;
     }
     if (found === null || asked !== this.#asked) return;
-    const [best] = this.#translated.results;
-    const { switches } = this.#translated;
+    const { result: best, switches } = this.#looked;
     element("own-table").hidden = false;
     element("own-score").textContent =
       `Log-probability ${signed(found.logProb)}, score ${signed(found.score)}; the model's own: ${signed(best.logProb)}, score ${signed(best.score)}.` +

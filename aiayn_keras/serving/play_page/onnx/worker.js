@@ -1,12 +1,12 @@
 /** The model of the page, in a thread of its own: answers `{ id, request, ... }` with `{ id, answer }` or `{ id, error }`. */
 
-import * as ort from "./ort/ort.wasm.min.mjs";
+import * as ort from "../ort/ort.wasm.min.mjs";
 import { Decoder, Graphs, firstLine } from "./graphs.js";
 import { explorerData, stepsData } from "./pictures.js";
 import { EXTRA_LENGTH, beamSearch, bestTokens, lengthPenalty, logNormalizer } from "./search.js";
 import { Tokenizer } from "./tokenizer.js";
 
-ort.env.wasm.wasmPaths = new URL("./ort/", import.meta.url).href;
+ort.env.wasm.wasmPaths = new URL("../ort/", import.meta.url).href;
 ort.env.wasm.numThreads = 1;
 ort.env.logLevel = "error";
 
@@ -78,7 +78,7 @@ function integer(config, name) {
 function siteReader(folder, report) {
   const sizes = new Map();
   return async (path) => {
-    const response = await fetch(new URL(`${folder}/${path}`, import.meta.url));
+    const response = await fetch(new URL(`../${folder}/${path}`, import.meta.url));
     if (response.status === 404) return null;
     if (!response.ok) throw new Error(`${path} could not be loaded: ${response.status} ${response.statusText}`);
     const total = Number(response.headers.get("content-length"));
@@ -147,11 +147,14 @@ const requests = {
   },
 
   /** Translates a sentence; tells the best live hypothesis of every step. */
-  async translate({ text, numBeams, alpha, numResults = 1 }, tell, isOld) {
+  async translate({ text, numBeams, alpha, numResults = numBeams }, tell, isOld) {
     const started = performance.now();
     const source = await read(text);
     tell({ pieces: source.pieces });
-    if (source.memory === undefined) return { text: source.text, pieces: source.pieces, ids: [], results: [], milliseconds: performance.now() - started };
+    const answer = (whole, results) => ({
+      text: whole, sentences: [{ source: text, pieces: source.pieces, results }], milliseconds: performance.now() - started,
+    });
+    if (source.memory === undefined) return answer(source.text, []);
     const search = beamSearch(new Decoder(model.graphs, source.memory), searchOptions(source.limit, numBeams, [alpha], numResults));
     let step = await search.next();
     while (!step.done) {
@@ -160,16 +163,15 @@ const requests = {
       tell({ growing: model.target.decode(ids) });
       step = await search.next();
     }
-    const results = step.value.best.get(alpha).map(({ ids, logProb, score }) =>
-      ({ text: model.target.decode(ids.filter((id) => !model.target.isSpecial(id))), ids, logProb, score }));
-    return {
-      text: results[0].text, ids: results[0].ids, pieces: source.pieces, targetPieces: spelled(model.target, [...results[0].ids, model.endId]),
-      results, milliseconds: performance.now() - started,
-    };
+    const results = step.value.best.get(alpha).map(({ ids, logProb, score }) => ({
+      text: model.target.decode(ids.filter((id) => !model.target.isSpecial(id))), ids, logProb, score,
+      pieces: spelled(model.target, [...ids, model.endId]),
+    }));
+    return answer(results[0].text, results);
   },
 
   /** Data of the explorer for a source and the ids of a translation. */
-  async explore({ text, ids, title }) {
+  async explore({ text, target: translation, ids }) {
     needAttention();
     const source = await read(text);
     if (!source.memory) return null;
@@ -178,7 +180,7 @@ const requests = {
     const words = { source: source.pieces.map(({ piece }) => piece), target: spelled(model.target, read_).map(({ piece }) => piece) };
     const found = { encoder: source.memory.attention, decoder: target.decoder, cross: target.cross };
     const used = Object.entries(found).map(([kind, layers]) => [kind, model.graphs.used(kind, layers)]);
-    return explorerData(title, words, Object.fromEntries(used), model.graphs.isCausal);
+    return explorerData(`${text} → ${translation}`, words, Object.fromEntries(used), model.graphs.isCausal);
   },
 
   /** Data of the page that shows a search step by step, for several beams and exponents. */

@@ -1,4 +1,4 @@
-/** The model in its worker, as a page asks it. */
+/** The model in a worker of the browser, by ONNX Runtime Web; see `engine.js` for the interface. */
 
 export class Engine {
   #worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });

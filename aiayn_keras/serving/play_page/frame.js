@@ -6,15 +6,17 @@ const DATA = '"@data@"'; // where the page's data goes
 const [MIN_HEIGHT, MAX_HEIGHT] = [100, 4000]; // pixels; a frame that is being drawn may say 0
 
 export class Frame {
-  #place; #title; #file; #getData; #template = null; #shown = null; #asked = 0; #data = null; #chosen = null;
+  #place; #title; #file; #getData; #keyOf; #template = null; #shown = null; #asked = 0; #data = null; #chosen = null;
 
   /**
    * @param {string} id - Id of the element that takes the frame.
    * @param {string} title - The frame's title.
    * @param {string} file - The page as a text, with a place for its data.
-   * @param {Function} getData - Promise of the data of the newest translation; null if there are none.
+   * @param {Function} keyOf - List of the objects that the data depend on.
+   * @param {Function} getData - Promise of the data of what is looked into; null if there are none.
    */
-  constructor(id, title, file, getData) {
+  constructor(id, title, file, keyOf, getData) {
+    this.#keyOf = keyOf;
     this.#place = element(id);
     this.#title = title;
     this.#file = file;
@@ -39,15 +41,16 @@ export class Frame {
     if (this.#data) this.#fill();
   }
 
-  async show(translated) {
-    if (this.#shown === translated) return;
+  async show(looked) {
+    const key = this.#keyOf(looked);
+    if (this.#shown?.every((each, place) => each === key[place])) return;
     this.#asked += 1;
     const asked = this.#asked;
     this.#template ??= await (await fetch(this.#file)).text();
     const data = await this.#getData();
     if (data === null || asked !== this.#asked) return;
     this.#data = data;
-    this.#shown = translated;
+    this.#shown = key;
     this.#fill();
   }
 
