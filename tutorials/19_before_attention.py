@@ -446,8 +446,8 @@ figure
 #
 # Look at the articles. *The* says nothing about gender, so *Der*, *eine* and *die* look at their
 # nouns: *doctor*, *sister*, *kitchen*. And not every weight is an alignment. A row of the memory
-# comes from a network that has read in both directions, and knows its neighbours: *in* looks at
-# *the*, and finds enough there.
+# comes from a network that has read in both directions, and knows its neighbours: *will*, wants,
+# looks at *to*, and finds enough there.
 
 # %% [markdown]
 # ## A long sentence, three times
@@ -461,8 +461,8 @@ for name, result in results["models"].items():
 # %% [markdown]
 # The fixed vector keeps the shape of the sentence, a main clause and one with *wenn* and its verb
 # at the end, and fills it with frequent words. With attention, the horse, the morning and the
-# teacher come through. The Transformer misses a single vowel: *Mutter* is one mother, *Mütter* are
-# several.
+# teacher come through. The Transformer gets one word wrong: it repeats the mother where there are
+# men.
 
 # %% [markdown]
 # ## Length by length
