@@ -18,8 +18,8 @@
 # **What does a trained Transformer do with a sentence?** We load an English-Spanish model, let it
 # translate, and follow the numbers from text to text: pieces, vectors, probabilities, and the
 # attention from Spanish to English. This is the whole machine that section 3 of ["Attention Is All
-# You Need"](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017) describes. These notebooks call
-# it *the paper*, and the others take the machine apart.
+# You Need"](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017) describes. These notebooks
+# call that article *the paper*; the later ones take the machine apart.
 #
 # *Short path, 1 of 9 · 30 minutes · you need some Python and NumPy.* Afterwards you can load a
 # model, translate with it, read its score, and say what the encoder, the decoder and attention each
@@ -165,7 +165,8 @@ assert logits.shape == (1, 8000)
 
 # %% [markdown]
 # T is 1 here, V is 8,000, and the one sentence of the batch has been taken out. The last row,
-# `logits[-1]`, says what follows the last piece that was read. Softmax turns it into probabilities.
+# `logits[-1]`, says what follows the last piece that was read. Softmax (e to the power of each
+# number, divided by the sum of all) turns it into probabilities.
 #
 # **Predict:** "The woman is very happy today." Which pieces could begin its translation?
 
@@ -257,12 +258,12 @@ plot_attention(
 
 # %% [markdown]
 # The dark squares run down to the right: most words come in the same order. (`▁anciano` stands for
-# two pieces, *old man*, so what follows is one column further to the right.) The three articles
-# spread their weight over several places. `▁El` looks most at *The*, `▁un` at the noun, and `▁la`,
-# which has no English article to look at, at *last*. Notebook 05 finds out what else they look for.
-# But Spanish puts the adjective after its noun: `▁coche` looks past `▁red` at `▁car`, and `▁rojo`
-# looks back; *last week*, `▁semana` and `▁pasada`, does the same. Nobody told the model which words
-# belong together; it learned that from sentence pairs alone.
+# two pieces, *old man*, so all later squares lie one column further to the right.) The three
+# articles spread their weight over several places. `▁El` looks most at *The*, `▁un` at the noun,
+# and `▁la`, which has no English article to look at, at *last*. Notebook 05 finds out what else
+# they look for. But Spanish puts the adjective after its noun: `▁coche` looks past `▁red` at
+# `▁car`, and `▁rojo` looks back; *last week*, `▁semana` and `▁pasada`, does the same. Nobody told
+# the model which words belong together; it learned that from sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]
@@ -303,4 +304,5 @@ assert looked_at[7:9] == ["▁week", "▁last"]
 # Your code here
 
 # %% [markdown]
-# Next: [01 · Words into pieces](01_words_into_pieces.ipynb)
+# Next: [01 · Words into pieces](01_words_into_pieces.ipynb); on the short path, [03 · Attention by
+# hand](03_attention_by_hand.ipynb)

@@ -15,10 +15,11 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/03_attention_by_hand.ipynb)
 #
-# **How does one word read from all the others, and why is there a square root in it?** We look at
-# one ambiguous sentence through a trained model, build equation 1 of the paper in NumPy, first with
-# loops and then with matrices, and find the same numbers in the package. Then we meet the other way
-# to score, additive attention, and train both, with the root and without it (section 3.2.1).
+# **How does one word draw on all the others, and why does the formula divide by a square root?**
+# We look at one ambiguous sentence through a trained model, build equation 1 of the paper in
+# NumPy, first with loops and then with matrices, and find the same numbers in the package. Then we
+# meet the other way to score, additive attention, and train three models: dot product with the
+# root, without it, and additive (section 3.2.1).
 #
 # *Short path, 2 of 9 · 60 minutes · you need notebook 00, dot products, and an idea of what a
 # gradient is.* Afterwards you can compute attention by hand and say why scores are divided by √d_k.
@@ -248,8 +249,8 @@ for d_k in (4, 64, 1024):
 # softmax function into regions where it has extremely small gradients." We look at both halves of
 # this sentence: at the softmax of large scores, and then at a training.
 #
-# The derivative of the softmax is $\partial p_i / \partial s_j = p_i (\delta_{ij} - p_j)$. All of
-# it vanishes as one p comes near 1 and the others near 0.
+# The derivative of the softmax is $\partial p_i / \partial s_j = p_i (\delta_{ij} - p_j)$. All
+# these derivatives vanish as one p comes near 1 and the others near 0.
 
 
 # %%
@@ -267,9 +268,9 @@ assert np.abs(softmax_jacobian(sharp)).max() < 1e-10
 #
 # Two numbers say how sharp a softmax over S = 64 keys is. Its *entropy* $-\sum p \ln p$ is ln 64 ≈
 # 4.16 nats if all weights are equal and 0 if one key has everything. The sum of the derivatives
-# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. (The other
-# derivatives of p_i, those with j ≠ i, add nothing new: all of them together sum to 0, so the
-# others sum to −p_i (1 − p_i).) We take 200 random queries for each width.
+# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. (The derivatives of
+# p_i by the other scores need not be counted: all derivatives of p_i sum to 0, so those others
+# together are −p_i (1 − p_i).) We take 200 random queries for each width.
 
 
 # %%
@@ -404,9 +405,9 @@ assert (Q[:, None] + K[None]).size == 4_194_304
 # ## A training, with the root and without
 #
 # The task is a look-up. There are 32 symbols, and each has a secret partner among them (by chance,
-# one may be its own partner). A row shows 8 symbols, each with a value from 0 to 7. One of the 8 is
-# picked: the query is the *partner* of the picked symbol, the answer is its value. Attention must
-# learn which symbol a query belongs to; there is nothing else to learn.
+# one may be its own partner). A row shows 8 symbols, each with a value from 0 to 7. One of the 8
+# is picked: the query is the *partner* of the picked symbol, the answer is the picked symbol's
+# value. Attention must learn which symbol a query belongs to; there is nothing else to learn.
 
 # %%
 symbols, length, classes = 32, 8, 8
@@ -436,8 +437,8 @@ list(scorings)
 
 # %% [markdown]
 # Each symbol gets a query and a key of width d_k, learned from a random start of variance 1. The
-# output is the mean of the values shown, as one-hot vectors, weighted by attention: a probability
-# for each answer. Only the additive score uses the vector v.
+# output is the mean, weighted by attention, of the one-hot vectors of the values shown: a
+# probability for each answer. Only the additive score uses the vector v.
 
 
 # %%

@@ -138,11 +138,11 @@ packed[0].astype(int)
 #   encoder's output. It hides padding. It is *not* causal: every target piece may look at the
 #   whole source.
 #
-# In packed rows each of them hides the other sentences, too. The drawing shows the same as
-# pictures. **How to read it:** follow "all at once", the way of training. The branches "one, with
-# the cache" are for writing a translation piece by piece. There the decoder's mask is the last row
-# of the causal one, because only the newest piece asks; the grid with two beams belongs to
-# notebooks 08 and 09, and nothing before them needs it.
+# In packed rows all three hide the other sentences, too. The drawing shows all this. **How to read
+# it:** follow "all at once", the way of training. The branches "one, with the cache" are for
+# writing a translation piece by piece. There the decoder's mask is the last row of the causal one,
+# because only the newest piece asks; the grid with two beams belongs to notebooks 08 and 09, and
+# nothing before them needs it.
 
 # %%
 draw_mask_choice()
@@ -222,9 +222,10 @@ for name, mask in (("honest", honest), ("leaky", leaky)):
 
 # %% [markdown]
 # With the leak, the model "predicts" random text: it copies the answer from the next position.
-# (Only the last position has no next one, so 7 of 8 answers can be copied, and the best loss is ln
-# 16 / 8 = 0.35. Without any causal mask it would be the same.) On real text such a curve looks like
-# a great success, until the model must write and there is no future to copy.
+# (Only the last position has no next one, so 7 of 8 answers can be copied, and the best loss is
+# (ln 16) / 8 = 0.35. With no causal mask at all the model would copy in the same way.) On real
+# text such a curve looks like a great success, until the model must write and there is no future
+# to copy.
 
 # %%
 loss_of = {name: decoder.evaluate(read, answer, verbose=0)[0] for name, decoder in results.items()}
@@ -264,9 +265,10 @@ influence(results["leaky"]).astype(int)
 # %% [markdown]
 # ## The package under the same test
 #
-# Now a whole encoder-decoder, with random weights, since a mask must hold for any weights. `encode`
-# makes the memory of the source; `decode` reads it, and the target. A later piece of the target
-# changes no earlier output, not even by a single bit.
+# Now a whole encoder-decoder, with random weights, since a mask must hold for any weights. The
+# package calls it a *backbone*: encoder and decoder, without tokenizer and search. `encode` makes
+# the memory of the source; `decode` reads it, and the target. A later piece of the target changes
+# no earlier output, not even by a single bit.
 
 # %%
 backbone = ak.TransformerBackbone(

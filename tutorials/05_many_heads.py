@@ -16,10 +16,10 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/05_many_heads.ipynb)
 #
 # **Why several small attentions rather than a single wide one?** We split the vectors into heads,
-# let each attend alone, join them, and get the numbers of the package's layer and of Keras' own. We
-# train a task at which one head fails and two succeed, and read what the paper measured. Then we
-# look at the heads of a trained model and switch them off one by one (paper, sections 3.2.2 and
-# 6.2).
+# let each attend alone, join them, and get the same numbers as the package's layer and Keras's
+# own. We train a task at which one head fails and two succeed, and read what the paper measured.
+# Then we look at the heads of a trained model and switch them off one by one (paper, sections
+# 3.2.2 and 6.2).
 #
 # *Short path, 4 of 9 · 50 minutes · you need notebook 03.* Afterwards you can split, attend and
 # join by hand, and test what a trained head is needed for.
@@ -288,9 +288,9 @@ plt.show()
 
 # %% [markdown]
 # Two heads divide the work and are right. One head must look at both words at once. It can give
-# them unequal weights, from which the linear layer can tell pairs apart; after the same number of
-# updates it tells many of them apart, but not all, and its loss is still falling. (Fewer words make
-# it easier for one head: see "Your turn".)
+# them unequal weights, and then the mean differs from pair to pair; after the same number of
+# updates the linear layer tells many pairs apart, but not all, and the loss is still falling.
+# (Fewer words make it easier for one head: see "Your turn".)
 
 # %% [markdown]
 # ## What the paper measured
@@ -341,8 +341,9 @@ plot_attention(
 
 # %% [markdown]
 # All four mostly find the word to be translated. But consider the three articles: while `▁El`,
-# `▁un` and `▁la` are written, head 4 looks at the *noun*: *man*, *car* and *week*. The noun decides
-# the article's gender. The others look at the English article or elsewhere.
+# `▁un` and `▁la` are written, head 4 looks at the *noun*: *man*, *car* and *week*. The noun
+# decides the article's gender. Head 1 does so for `▁El` and `▁un` only; heads 2 and 3 look at the
+# English article or elsewhere.
 
 # %%
 articles = [written.index(piece) for piece in ("▁El", "▁un", "▁la")]
@@ -431,10 +432,10 @@ assert left[2, 3] < 0.2 * whole.mean()
 assert np.delete(left.reshape(-1), 11).min() > 0.7 * whole.mean()
 
 # %% [markdown]
-# It is head 4 of the last layer (number 11 of the twelve in the assertion, counted from 0). Without
-# it, nine tenths of the difference between the two articles are gone; without any other of the
-# twelve, at most a fifth. Here the picture was right. For half of the feminine nouns `▁El` is now
-# as probable as `▁La`, or more so: the model no longer knows which article to write.
+# It is head 4 of the last layer (number 11 of the twelve in the assertion, counted from 0).
+# Without it, nine tenths of the difference between the two articles are gone; without any other of
+# the twelve, at most a fifth. Here the picture was right. For three of the five feminine nouns
+# `▁El` is now as probable as `▁La`, or more so: the model no longer knows which article to write.
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")

@@ -15,18 +15,18 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/06a_inside_a_block.ipynb)
 #
-# **What stands between attention and attention?** A layer of the encoder or the decoder is more
-# than its attention. We build the rest by hand, the feed-forward network, the residual connection,
+# **What does a layer need besides attention?** A layer of the encoder or the decoder is more than
+# its attention. We build the rest by hand, the feed-forward network, the residual connection,
 # layer normalization and dropout, and get the numbers of the package's encoder block and decoder
 # block. Then we take the residual away and see what it was for (paper, sections 3.1, 3.3 and 5.4).
 #
 # *Short path, 5 of 9 · 40 minutes · you need notebooks 03 to 05.* Afterwards you can write an
 # encoder block and a decoder block from memory, and say what each part is there for.
 #
-# The paper calls one floor of a stack a *layer*. For Keras everything with weights is a layer, so
-# here a floor is called a *block*; N counts blocks. Blocks of both kinds are stacked in
-# [notebook 06b](06b_the_whole_transformer.ipynb), and trained in
-# [notebook 06c](06c_your_own_model_learns.ipynb).
+# The paper calls one level of a stack a *layer*. In Keras almost every part is a layer, so we call
+# a level a *block*; N is the number of blocks. Blocks of both kinds are stacked in [notebook
+# 06b](06b_the_whole_transformer.ipynb), and trained in [notebook
+# 06c](06c_your_own_model_learns.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -161,8 +161,8 @@ assert difference < 1e-5
 # %% [markdown]
 # ## Dropout
 #
-# In training, a share P_drop = 0.1 of the numbers, drawn afresh for each update, is set to 0, so
-# that the network cannot lean on any single one. The others are divided by 0.9, which keeps the
+# In training, each number is set to 0 with probability P_drop = 0.1, drawn afresh for each update,
+# so that the network cannot lean on any single one. The others are divided by 0.9, which keeps the
 # mean. When the model is used, nothing is dropped.
 
 
@@ -208,7 +208,9 @@ assert not np.allclose(packaged, layer_norm(x + y, gamma=1, beta=0), atol=1e-2)
 
 # %% [markdown]
 # The second place is at the bottom of each stack: on the *sum of embedding and position*,
-# embeddings times √D plus sinusoids (notebook 02).
+# embeddings times √D plus sinusoids. Attention by itself does not see order: shuffle the pieces,
+# and the same vectors come out, shuffled. So a vector of sines and cosines that tells the position
+# is added to each embedding; √D keeps the embedding the longer of the two (notebook 02).
 
 # %%
 embedding = layers.PositionalEmbedding(max_sequence_length=S)
@@ -266,10 +268,12 @@ np.testing.assert_allclose(packaged, decoder_block(target, output, block, causal
 # ## Why the residual
 #
 # The output of attention is a mean over positions, and such means are very similar to each other.
-# `x +` adds each position's own vector. Without `x +`, after a few blocks all positions hold nearly
-# the same vector, and the words are gone; a feed-forward network cannot bring them back, since it
-# turns similar inputs into similar outputs. We measure how similar two positions are, by the cosine
-# of their outputs, in a stack of N = 6 blocks of width 64.
+# `x +` adds each position's own vector. Without `x +`, after a few blocks all positions hold
+# nearly the same vector, and the words are gone; a feed-forward network cannot bring them back,
+# since it turns similar inputs into similar outputs. (The residual has a second use, which we do
+# not measure: through `x +` the gradient, too, has a direct way past each sublayer.) We measure
+# how similar two positions are, by the cosine of their outputs, in a stack of N = 6 blocks of
+# width 64.
 
 
 # %%

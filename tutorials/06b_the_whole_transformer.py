@@ -21,9 +21,8 @@
 # 6.2).
 #
 # *Short path, 6 of 9 · 30 minutes · you need notebook 06a.* Afterwards you can write the whole
-# model from memory, say which way a sentence takes through it, and tell where its parameters are.
-# An appendix, which is optional, finds two million parameters that Table 3 has and the text does
-# not.
+# model from memory, trace a sentence through it, and say where its parameters are. An optional
+# appendix looks for two million parameters that the paper's Table 3 has and our count lacks.
 
 # %% tags=["colab"]
 import os
@@ -326,10 +325,10 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# The text of the paper says "about 37000", and no row's range contains that. All contain 41,100. So
-# the difference lies in the vocabulary, 512 numbers for each piece, and the blocks are the paper's.
-# Only the row "big" does not fit: it says 213 million, fewer than the 214 million that even 37,000
-# pieces give.
+# The text of the paper says "about 37000", and no row's range contains that. All contain 41,100.
+# So our blocks agree with the paper; what is missing is some 4,100 pieces of vocabulary, 512
+# numbers each. Only the row "big" does not fit: it says 213 million, fewer than the 214 million
+# that even 37,000 pieces give.
 
 # %%
 for name, (changes, millions) in rows.items():

@@ -86,8 +86,8 @@ class Attention(keras.layers.Layer):
 
 
 # %% [markdown]
-# A sublayer and its frame, and the two kinds of block. The models here are trained without dropout,
-# so that nothing but the batches differs from update to update.
+# A sublayer and its frame, and the two kinds of block. The models here are trained without
+# dropout, which would draw different numbers for each of the two.
 
 
 # %%
@@ -244,8 +244,8 @@ assert not (source == new).all(axis=1).any()
 assert (written[0, 1:] == new[0, ::-1]).all()
 
 # %% [markdown]
-# It can: what it has learned is not a list of rows but where to look. Its letter number t is copied
-# from place 6 − t, whatever stands there.
+# It can: what it has learned is not a list of rows but where to look. Its letter number t is
+# copied from place 7 − t (both counted from 1), whatever stands there.
 #
 # ## The two trainings
 #
@@ -265,8 +265,8 @@ right.set(xlabel="update", ylabel="difference of the losses (nats)")
 plt.show()
 
 # %% [markdown]
-# The curves cover each other, though the difference grows by orders of magnitude. A bump that only
-# one of them has is an accident of this kind: rounding can decide when it comes, but not whether
+# The curves lie on top of each other, though their difference grows by orders of magnitude. A bump
+# in only one of them comes from rounding, which can decide when a bump comes, but here not whether
 # the training succeeds.
 
 # %% [markdown]

@@ -18,7 +18,8 @@
 # **How does a model learn to translate, and what does its loss say?** We build the loss, the
 # learning-rate schedule and the optimizer of the paper's sections 5.3 and 5.4 by hand and compare
 # them with the package's. Then we train a small Transformer with `compile` and `fit` until it
-# translates most sentences that it has never seen, and watch one translation improve along the way.
+# translates most of 100 new sentences word for word, and watch one translation improve along the
+# way.
 #
 # *Short path, 8 of 9 · 60 minutes · you need notebooks 04 and 06a to 06c.* Afterwards you can
 # compute a smoothed loss and an update by hand, train with `fit`, and read the curves.
@@ -223,10 +224,10 @@ print("by formula:", gradient_of(logits).round(3), "measured:", np.round(moved, 
 np.testing.assert_allclose(gradient_of(logits), moved, atol=1e-6)
 
 # %% [markdown]
-# *Adam* ([Kingma and Ba](https://arxiv.org/abs/1412.6980)) keeps two running means for each weight,
-# m for its gradients and v for their squares, and moves it by −rate · m / (√v + ε). Both means
-# begin at 0 and are too small at first: after t updates the weights of all gradients in m sum to
-# only 1 − β₁ᵗ, in v to 1 − β₂ᵗ, so each is divided by that. The paper (5.3) uses β₁ = 0.9, β₂ =
+# *Adam* ([Kingma and Ba](https://arxiv.org/abs/1412.6980)) keeps two running means for each
+# weight, m for its gradients and v for their squares, and moves it by −rate · m / (√v + ε). Both
+# means begin at 0 and are too small at first: after t updates the shares of all gradients in m sum
+# to only 1 − β₁ᵗ, in v to 1 − β₂ᵗ, so each is divided by that. The paper (5.3) uses β₁ = 0.9, β₂ =
 # 0.98, ε = 10⁻⁹ (not the ε of label smoothing; it only keeps the division from failing).
 
 
@@ -244,7 +245,7 @@ def adam_by_hand(weights, rates, beta_1=0.9, beta_2=0.98, epsilon=1e-9):
 
 # %% [markdown]
 # **Predict:** The gradient of the first logit is about −0.29, that of the third 0.01. How much
-# further does the first move in one update with rate 0.01?
+# farther than the third does the first move in one update with rate 0.01?
 
 # %%
 print("moved by", (adam_by_hand(logits, rates=[0.01]) - logits).round(4))
@@ -478,9 +479,9 @@ assert rates.argmax() == 99  # update 100, counted from 0
 figure
 
 # %% [markdown]
-# Most is learned while the learning rate is highest, and both losses come near to the floor, below
-# which a smoothed loss cannot go. They stay together: the model knows new sentences as well as its
-# own, since all come from the same small grammar. On real text they part (notebook 11).
+# Most is learned by the end of the warm-up, and both losses come near to the floor, below which a
+# smoothed loss cannot go. They stay together: the model knows new sentences as well as its own,
+# since all come from the same small grammar. On real text they part (notebook 11).
 
 # %% [markdown]
 # ## In three lines
@@ -489,8 +490,8 @@ figure
 #    the loss has a floor above zero. (The paper finds better BLEU with it; the small trainings of
 #    notebook 16 do not show that.)
 # 2. Loss and accuracy are means over real pieces; padding has weight 0, or is packed away.
-# 3. The learning rate rises during warm-up, then decays; the mean of the last checkpoints is the
-#    model.
+# 3. The learning rate rises during warm-up, then decays; the paper takes the mean of the last
+#    checkpoints as its model.
 
 # %% [markdown]
 # ## Exercises

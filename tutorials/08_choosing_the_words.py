@@ -22,8 +22,8 @@
 # At the end we draw our search as a tree.
 #
 # *Short path, 9 of 9 · 50 minutes · you need notebook 00.* Afterwards you can run a beam search by
-# hand and say what its width and its length penalty do. The short path ends at "Why not draw the
-# next piece?"; what follows is a bonus.
+# hand and say what its width and its length penalty do. The short path ends before "Why not draw
+# the next piece?"; that section and the tree are a bonus.
 
 # %% tags=["colab"]
 import os
@@ -168,11 +168,11 @@ assert log_probability(greedy) < log_probability(ranking[0])
 # - **Grow**: append every piece to every live sentence, and keep the best 2·W of these
 #   *candidates*. Each of the W live sentences can end in only one way, with `</s>`, so at most W of
 #   the 2·W candidates end, and W are left to go on with.
-# - **Finish**: a candidate that ends is finished if it is among the best W; its score never changes
-#   again. One that ends with rank W + 1 to 2·W is dropped.
+# - **Finish**: a candidate that ends is finished if it is among the best W; its score never
+#   changes again. A candidate that ends but ranks only W + 1 to 2·W is dropped.
 # - **Go on**: the best W of those that do not end are the live sentences of the next step.
 #
-# For B source sentences at once, a step holds these numbers of log-probabilities:
+# For B source sentences at once, the log-probabilities of a step have these shapes:
 
 # %%
 draw_shapes("live (B, W)", "+ (B, W, V)", "(B, W·V)", "grow", "(B, 2·W)", "go on", "live (B, W)")

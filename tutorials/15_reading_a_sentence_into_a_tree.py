@@ -213,8 +213,8 @@ print(held_out[0])
 assert len(known) + len(new) == len(short)
 
 # %% [markdown]
-# There are three questions to the parser: new sentences of known structure, new structures of
-# familiar length, and longer sentences, whose structures are all new.
+# We test the parser on three kinds of sentence: new sentences of known structure, new structures
+# of familiar length, and longer sentences, whose structures are all new.
 
 # %%
 train, longer = known[300:], longer[:50]
@@ -414,7 +414,7 @@ print(*by_hand, sep="\n\n")
 
 # %% [markdown]
 # The first and the third show what happens: after the tenth word the model wants to stop, may not,
-# and fills the root with meaningless leaves.
+# and fills the root with meaningless leaves and phrases.
 #
 # ## Scoring: labelled brackets
 #

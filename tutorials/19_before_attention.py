@@ -59,6 +59,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from keras import ops
 
+# %%
 import aiayn_keras as ak
 from aiayn_keras.data import load_corpus
 from aiayn_keras.plotting import COLORS, plot_attention
@@ -161,12 +162,12 @@ np.testing.assert_allclose(layer(inputs)[0, 0], context, atol=1e-4)
 
 # %%
 T = 21  # 20 words and the end
-NUMBERS = re.compile("-|hundred|thousand|teen|enty|irty|orty|ifty|ixty|ighty|inety|clock|past|half")
+NUMBERS = "-|hundred|thousand|teen|enty|irty|orty|ifty|ixty|ighty|inety|clock|past|half"
 
 
 def word_pairs(text):
     split = [[re.findall(r"\w+|[^\w\s]", side) for side in pair] for pair in text]
-    return [p for p in split if not NUMBERS.search(" ".join(p[0])) and max(map(len, p)) < T]
+    return [p for p in split if not re.search(NUMBERS, " ".join(p[0])) and max(map(len, p)) < T]
 
 
 # %%
@@ -178,6 +179,9 @@ test = [pair for pair in test if all(w in number for side in pair for w in side)
 print(f"{len(train):,} pairs to learn, {len(test):,} to test, {V} words")
 print(" ".join(train[0][0]), "→", " ".join(train[0][1]))
 assert not {tuple(pair[0]) for pair in train} & {tuple(pair[0]) for pair in test}
+
+# %% [markdown]
+# Ids and masks, as in notebooks 01 and 04:
 
 
 # %%
@@ -262,6 +266,10 @@ class Decoder(Parts):
         return state, context, weights
 
 
+# %% [markdown]
+# That is one step. A sentence is as many steps as it has words, one after the other.
+
+
 # %%
 class Recurrent(Decoder):
     def decode(self, x):
@@ -336,17 +344,15 @@ def models():
 named = models()
 print({name: f"{model.count_params():,}" for name, model in named.items()})
 
+
 # %%
-UPDATES, B = 400, 128
-
-
-def learn(model):
+def learn(model, updates=400, B=128):
     """Mean loss of every 50 updates, in nats per word."""
     rate = ak.WarmupSchedule(hidden_dim=D, warmup_steps=100, peak_learning_rate=0.004)
     adam = keras.optimizers.Adam(rate, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
     model.compile(adam, loss=ak.LabelSmoothedCrossEntropy(0.0), jit_compile=False)
-    order, losses = np.random.default_rng(1).permutation(UPDATES * B) % len(labels), []
-    for at in np.array_split(order, UPDATES // 50):
+    order, losses = np.random.default_rng(1).permutation(updates * B) % len(labels), []
+    for at in np.array_split(order, updates // 50):
         batch = {name: array[at] for name, array in x.items()}
         real = {"sample_weight": (labels[at] > 0).astype("float32"), "batch_size": B, "verbose": 0}
         losses += model.fit(batch, labels[at], **real).history["loss"]
@@ -395,7 +401,6 @@ def scores_of(translations, pairs):
 
 # %%
 TRAIN = False
-saved = Path("data/before_attention.json")
 
 
 def train_and_test(model):
@@ -406,7 +411,7 @@ def train_and_test(model):
 
 
 # %%
-results = json.loads(saved.read_text("utf-8"))
+results = json.loads(Path("data/before_attention.json").read_text("utf-8"))
 if TRAIN:
     results["models"] = {name: train_and_test(model) for name, model in named.items()}
 for name, result in results["models"].items():
@@ -441,13 +446,13 @@ figure
 
 # %% [markdown]
 # Nobody told the model which word belongs to which; it found this *alignment* because it helps.
-# Words go with words. The verb *fahren*, which German puts last, looks back at *drive* and at
-# *into*, but not sharply.
+# Words go with words. The verb *fahren*, which German puts last, spreads its weight over *into*,
+# the full stop and *drive*.
 #
 # Look at the articles. *The* says nothing about gender, so *Der*, *eine* and *die* look at their
 # nouns: *doctor*, *sister*, *kitchen*. And not every weight is an alignment. A row of the memory
-# comes from a network that has read in both directions, and knows its neighbours: *in* looks at
-# *the*, and finds enough there.
+# comes from a network that has read in both directions, and knows its neighbours: *will*, wants,
+# looks at *to*, and finds enough there.
 
 # %% [markdown]
 # ## A long sentence, three times
@@ -461,8 +466,8 @@ for name, result in results["models"].items():
 # %% [markdown]
 # The fixed vector keeps the shape of the sentence, a main clause and one with *wenn* and its verb
 # at the end, and fills it with frequent words. With attention, the horse, the morning and the
-# teacher come through. The Transformer misses a single vowel: *Mutter* is one mother, *Mütter* are
-# several.
+# teacher come through. The Transformer gets one word wrong: it repeats the mother where there are
+# men.
 
 # %% [markdown]
 # ## Length by length

@@ -63,17 +63,18 @@ from collections import Counter
 from itertools import islice, pairwise
 from pathlib import Path
 
+# %%
 import keras
 import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-# %%
 import aiayn_keras as ak
 from aiayn_keras.data import TokenBatches, TokenPairs, load_corpus
 from aiayn_keras.plotting import COLORS
 from aiayn_keras.training import corpus_bleu, load_recipe
 
+# %%
 tf.config.threading.set_intra_op_parallelism_threads(1)
 tf.config.threading.set_inter_op_parallelism_threads(1)
 print("threads of one operation:", tf.config.threading.get_intra_op_parallelism_threads())
@@ -260,10 +261,12 @@ def share_found(texts, references, band):
     return found / sum(n for _, theirs in both for word, n in theirs.items() if band(word))
 
 
+# %% [markdown]
+# `True` trains, which takes ten minutes and the corpus; `False` reads the file.
+
 # %%
 TRAIN = False
 MINUTES = [0.25, 0.5, 1, 2, 4, 6, 8, 10]
-saved = Path("data/ten_minutes.json")
 BANDS = {"the 50 most frequent": (0, 50), "the next 450": (50, 500), "rarer": (500, 10**9)}
 
 
@@ -281,7 +284,7 @@ def report(minutes, updates):
 
 
 # %%
-results = json.loads(saved.read_text("utf-8"))
+results = json.loads(Path("data/ten_minutes.json").read_text("utf-8"))
 if TRAIN:
     corpus = load_corpus("tatoeba-en-es")
     tokenizer, batches, validation = prepare(corpus, vocabulary_size=2000)
@@ -291,6 +294,9 @@ if TRAIN:
     results["by counting"] = by_counting(corpus.train.targets, corpus.validation.targets)[:2]
     results["reports"] = []
 print(f"{len(results['reports'])} reports; {results['machine']}")
+
+# %% [markdown]
+# The training itself is the rehearsed one.
 
 # %%
 if TRAIN:
@@ -434,9 +440,8 @@ figure
 
 # %% [markdown]
 # On the left, most of the loss goes in the first two minutes, while the model is learning what can
-# also be counted. On the right, BLEU begins to rise when the loss is already below both lines, and
-# is far from finished. Its curve is not smooth: 300 sentences are few, and the learning rate is
-# still high.
+# also be counted. On the right, BLEU takes off when the loss is below both lines, and is far from
+# finished. Its curve is not smooth: 300 sentences are few, and the learning rate is still high.
 #
 # A second training with other seeds would give slightly different curves, and different sentences
 # at each minute.

@@ -63,6 +63,7 @@ D, S, T = 128, 20, 20
 rng = np.random.default_rng(1)
 W_q, W_k, v = (rng.normal(size=size) / 8 for size in ((D, D), (2 * D, D), D))
 memory, states = rng.normal(size=(S, 2 * D)), rng.normal(size=(T, D))
+print("memory", memory.shape, "states", states.shape)
 
 
 # %%
