@@ -111,8 +111,9 @@ assert nonsense.score < translation.score - 2
 # ## What the model reads
 #
 # The model knows no letters and no words. A *tokenizer* cuts text into pieces of a fixed
-# vocabulary and numbers them; `▁` marks the beginning of a word. Notebook 01 shows where the
-# pieces come from.
+# vocabulary and numbers them; `▁` marks the beginning of a word. No table of words is ever
+# complete, and single letters make long sequences; pieces are frequent strings of letters, so that
+# any word can be spelled. Notebook 01 shows where they come from.
 
 # %%
 tokenizer = model.preprocessor.tokenizer

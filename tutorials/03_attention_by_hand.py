@@ -67,7 +67,7 @@ model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras
 sentences = ["There is a fly in my soup.", "Birds fly south in winter."]
 tokenizer, vectors = model.preprocessor.tokenizer, []
 for sentence in sentences:
-    ids = np.array([tokenizer(sentence)])
+    ids = np.array([[*tokenizer(sentence), tokenizer.end_token_id]])
     memory = ops.convert_to_numpy(model.backbone.encode(ids, np.ones_like(ids)))[0]
     vectors.append(memory[ids[0].tolist().index(tokenizer.token_to_id("▁fly"))])
     print(sentence, "→", model.translate([sentence])[0].text)
@@ -78,7 +78,9 @@ assert a @ b < 0.9 * np.linalg.norm(a) * np.linalg.norm(b)
 # %% [markdown]
 # No: something has mixed the neighbours into it. This is *self-attention*. Each row below is a
 # piece of the first sentence, and shows how one head of the encoder's first layer spreads a weight
-# of 1 over all pieces of the same sentence.
+# of 1 over all pieces of the same sentence. So the number of weights grows with the square of the
+# length; but all of them are computed at once, while a network that reads word by word must wait
+# for each.
 
 # %%
 maps = model.attention_maps(sentences[0], model.translate(sentences[:1])[0].text)

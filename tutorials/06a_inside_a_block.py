@@ -129,8 +129,9 @@ np.testing.assert_allclose(normed, layer_norm(x, gamma=1, beta=0), atol=1e-4)
 # below.
 #
 # Many later models normalize *before* the sublayer ("pre-norm"): $x +
-# \text{Sublayer}(\text{LayerNorm}(x))$. The sum itself is then never normalized, so such a stack
-# needs one more LayerNorm at its end.
+# \text{Sublayer}(\text{LayerNorm}(x))$. Deep stacks train more stably that way, also without a
+# warm-up. The sum itself is then never normalized, so such a stack needs one more LayerNorm at its
+# end.
 
 
 # %%

@@ -87,7 +87,8 @@ def decoder_block(x, memory, block, causal):
 # ## Figure 1 in code
 #
 # Embeddings times √D plus positions; N encoder blocks; N decoder blocks; and the embedding matrix
-# once more, transposed, for the logits.
+# once more, transposed, for the logits. (A piece's vector should be close to what the decoder puts
+# out when that piece comes next, so one matrix can serve both ends; this saves V·D parameters.)
 
 # %%
 draw_shapes("ids (S,)", "embed", "(1, S, D)", "N encoder blocks", "memory (1, S, D)")

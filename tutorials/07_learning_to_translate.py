@@ -78,9 +78,9 @@ assert not set(corpus.train.sources) & set(corpus.validation.sources)
 # ## What the decoder reads, and what it must say
 #
 # In training the decoder gets the true translation, shifted one place to the right: at each
-# position it has read everything before it, and must say the next piece. This is *teacher forcing*.
-# All positions of a sentence are learned at once; the causal mask hides what comes later ([notebook
-# 04](04_what_must_not_be_seen.ipynb)).
+# position it has read everything before it, and must say the next piece. This is *teacher
+# forcing*. All positions of a sentence are learned in one pass, since all its pieces are known;
+# the causal mask hides what comes later ([notebook 04](04_what_must_not_be_seen.ipynb)).
 #
 # **Predict:** The decoder reads `<s> ▁Eine …`. What must it say at the last piece of the sentence,
 # and what weight does the padding after it have in the loss?

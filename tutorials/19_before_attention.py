@@ -17,9 +17,9 @@
 #
 # **What was attention invented for?** Before the Transformer, translation models were recurrent:
 # one network read the sentence and squeezed it into one vector, a second one wrote the translation
-# from that vector. We build such a model, give it attention as
-# [Bahdanau et al. 2015](https://arxiv.org/abs/1409.0473) did, and train both beside our small
-# Transformer on the same sentences. Then we compare them, length by length.
+# from that vector. We build such a model, give it attention as [Bahdanau et al.
+# 2014](https://arxiv.org/abs/1409.0473) did, and train both beside our small Transformer on the
+# same sentences. Then we compare them, length by length.
 #
 # *60 minutes · you need notebooks 03 and 07.* Afterwards you can compute a GRU and a decoder step
 # with attention by hand, read an alignment, and say what a fixed vector forgets.
