@@ -267,7 +267,7 @@ def share_found(texts, references, band):
 # %%
 TRAIN = False
 MINUTES = [0.25, 0.5, 1, 2, 4, 6, 8, 10]
-BANDS = {"the 50 most frequent": (0, 50), "the next 450": (50, 500), "rarer": (500, 10**9)}
+BANDS = {"the 50 most frequent": (0, 50), "the next 450": (50, 500), "rarer": (500, 1_000_000)}
 
 
 # %%
@@ -275,7 +275,7 @@ def report(minutes, updates):
     data = {"x": validation.to_iter_dataset(), "steps": len(validation), "verbose": 0}
     nats = np.log(learner.evaluate(**data, return_dict=True)["perplexity"])
     texts = [translation.text for translation in model.translate(sources, num_beams=1)]
-    bands = [lambda w, b=b: b[0] <= rank.get(w, 10**8) < b[1] for b in BANDS.values()]
+    bands = [lambda w, b=b: b[0] <= rank.get(w, 999_999) < b[1] for b in BANDS.values()]
     row = {"minutes": minutes, "updates": updates, "nats": nats}
     row |= {"bleu": corpus_bleu(texts, references).score}
     row |= {"found": [share_found(texts, references, band) for band in bands]}
