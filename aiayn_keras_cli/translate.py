@@ -79,7 +79,7 @@ from aiayn_keras_cli.streams import (
     show_default=True,
     help="Keep URLs, e-mail addresses, paths, names of files, @names, #topics, :-) and {name} as "
     "they are, or translate them like other words, as with --constraint, --prefixes and "
-    "--alignments. Documents always keep them.",
+    "--alignments. Documents keep them.",
 )
 @click.option(
     "--json",
@@ -127,7 +127,12 @@ def translate(
     if options["constraint"] is not None and not is_given("long_text"):
         options["long_text"] = "error"  # parts would each keep it
     about_pieces = (options["constraint"], prefix_file, alignments or None)
-    if about_pieces != (None, None, None) and not is_given("placeables"):
+    if about_pieces != (None, None, None) and options["placeables"] == "keep":
+        if is_given("placeables"):
+            raise click.UsageError(
+                "--placeables keep cannot be combined with --constraint, --prefixes or "
+                "--alignments, which are about the wordpieces of the texts."
+            )
         options["placeables"] = "translate"
     if alignments and not as_json:
         raise click.UsageError("--alignments needs --json.")
@@ -166,6 +171,8 @@ def translate(
     write = _print_json if as_json else _print_texts
     options.update(return_alignments=alignments)
     if document:
+        if options["placeables"] == "translate" and not as_json and is_given("placeables"):
+            raise click.UsageError("--document keeps placeables, unless with --json.")
         if is_given("long_text"):
             raise click.UsageError("--document always splits long sentences: omit --long-text.")
         if prefix_file is not None:

@@ -9,16 +9,19 @@ import re
 
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.text_batches import TextError
-from aiayn_keras_light.translating import as_translation
+from aiayn_keras_light.translating import Hypothesis, as_translation
 
 PLACEABLES = ("translate", "keep")
 """Treatments: the model translates them like other words, or they stay as they are."""
 
 LETTERS = "ヌメソラワチホユケトムイ"
-"""The letters that stand for placeables; a text with more of them has others translated."""
+"""The letters that stand for placeables."""
 
-_ADDRESS = r"""[^\s<>"'|`]*[^\s<>"'|`.,;:!?)\]}*_]"""
-"""The rest of an address, without a sign that ends a sentence or a bracket."""
+_IN_BRACKETS = r"""\([^\s<>"'|`()]*\)|\[[^\s<>"'|`\[\]]*\]"""
+_ADDRESS = (
+    rf"""(?:[^\s<>"'|`()\[\]]|{_IN_BRACKETS})*(?:[^\s<>"'|`.,;:!?()\[\]}}*_]|{_IN_BRACKETS})"""
+)
+"""The rest of an address: brackets in pairs, and no sign that ends a sentence at its end."""
 _FILE_ENDINGS = (
     "7z|avi|bash|bat|bib|bz2|cfg|conf|cpp|css|csv|dll|docx?|epub|exe|flac|gif|gz|html?|ini|ipynb|"
     "iso|jar|java|jpe?g|jsx?|json|jsonl|log|md|mkv|mov|mp[34]|od[pst]|ogg|parquet|pdf|php|png|po|"
@@ -26,28 +29,40 @@ _FILE_ENDINGS = (
     "webp|whl|xlsx?|xml|xz|ya?ml|zip"
 )
 PATTERN = r"""(?:
-        (?:https?|ftp|file|mailto|git|ssh)://ADDRESS
-      | \bwww\.ADDRESS
+        (?i:https?|ftp|file|mailto|git|ssh)://ADDRESS
+      | \b(?i:www)\.ADDRESS
       | \bmailto:ADDRESS
       | (?<![\w.+%-])[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+
       | (?<![\w@.-])(?:[A-Za-z0-9-]+\.)+(?:com|org|net|edu|gov|io|info)\b(?:/ADDRESS)?
-      | (?<![\w@&\#])[@\#][A-Za-z_]\w*                               # @name #topic
+      | (?<![\w@&\#])(?:@[A-Za-z_]|\#\d*[A-Za-z_])\w*               # @name #topic
+      | (?<=")[A-Za-z]:\\[^"\n<>|]+(?=")                             # "C:\a folder\file"
       | (?<![\w\\])(?:[A-Za-z]:|\\\\[\w.-]+)\\ADDRESS                # C:\folder\file
       | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})?(?:/[\w.+~-]*[\w~-]){2,}/?  # /folder/file
+      | (?<![^\s"'`(\[{=:,;«“‘])/[\w.+-]+/(?!\w)                    # /folder/
       | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})/(?:[\w.+~-]*[\w~-])?   # ~/file
-      | (?<![\w.@/\\-])[\w-]+(?:\.[\w-]+)*\.(?:FILE_ENDINGS)\b(?!\.\w)    # file.txt
+      | (?<![\w.@/\\-])[\w-]+(?:\.[\w-]+)*\.(?i:FILE_ENDINGS)\b(?!\.\w)  # file.txt
       | (?<!\S)(?:[:;=]['’]?-?[)(\]\[DPpOo/\\|*]+|<3|\^_?\^|[xX]D)(?=[\s.,!?]|$)  # :-) <3
       | \{\{[^{}]*\}\} | \$?\{[^{}\s]*\}                             # {{name}} {name} ${name}
       | \{%[^{}]*%\} | \{\#[^{}]*\#\}                                # {% if a %} {# note #}
       | (?<![\d%])%\([\w.-]+\)[-#0+]*\d*(?:\.\d+)?[a-zA-Z]           # %(name)s
       | (?<![\d%])%(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?
         [diouxXeEfFgGcsrap@](?![a-z])                                # %s %1$d
+      | %[A-Za-z_]\w*%                                               # %PATH%
       | %% | %\d(?!\d) | %L?[1-9]\b | %n\b
       | \$[A-Z_][A-Z0-9_]+\b
       | &(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);
     )""".replace("ADDRESS", _ADDRESS).replace("FILE_ENDINGS", _FILE_ENDINGS)
 """What a placeable is, as a verbose regular expression."""
-_PLACEABLE = re.compile(f"(?x){PATTERN}")
+_PLACEABLE = re.compile(
+    rf"""(?x) `[^`\s][^`\n]*` | </?[A-Za-z][\w:.-]*(?:\s[^<>\n]*)?/?> | {PATTERN}"""
+)
+"""In a line, with code and tags."""
+_PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
+"""Brackets and quotation marks, which stay with what is alone between them."""
+
+
+_SECONDS = ("</", "{{/", "{%")
+"""Beginnings of the second ones of pairs, between which a model would lose words."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +70,10 @@ class _Masked:
     """A text with letters for its placeables.
 
     Attributes:
-        text: The text for the model; empty if nothing but placeables has letters.
-        words: Dictionary from a letter to its placeable.
+        text: The text for the model; empty if nothing but placeables has letters, or if it must be
+            cut.
+        words: Dictionary from a letter to its placeable; from a zero byte, which no translation
+            has, where there are more than letters.
         own: The text itself if it is its own translation; else None.
     """
 
@@ -87,7 +104,8 @@ class _Masked:
 def translate_placeables(texts, translate, progress=None):
     """Translates texts, and keeps their placeables.
 
-    A text whose placeables do not come back, each once, is translated as it is.
+    A text whose placeables do not come back, each once, is cut at them, and what is between them is
+    translated alone.
 
     Args:
         texts: List of strings.
@@ -110,12 +128,15 @@ def translate_placeables(texts, translate, progress=None):
             found[row] = each.restore(found[row])
             failed += [row] * (found[row] is None)
     if failed:
+        cut = [_cut(texts[row]) for row in failed]
+        rows = [row for row, parts in zip(failed, cut, strict=True) for _ in parts[1::2]]
         try:
-            as_they_are = translate([texts[row] for row in failed], None)
+            translated = translate([part for parts in cut for part in parts[1::2]], None)
         except TextError as error:
-            raise type(error)(error.argument, failed[error.index], error.reason) from error
-        for row, translation in zip(failed, as_they_are, strict=True):
-            found[row] = translation
+            raise type(error)(error.argument, rows[error.index], error.reason) from error
+        remaining = iter(translated)
+        for row, parts in zip(failed, cut, strict=True):
+            found[row] = _joined(parts, [next(remaining) for _ in parts[1::2]])
     return found
 
 
@@ -142,17 +163,78 @@ def check_placeables(placeables, **others):
             )
 
 
-def _mask(text):
-    letters = [letter for letter in LETTERS if letter not in text]
-    pieces, words, done, rest = [], {}, 0, []
+def _spans(text):
+    """Where the placeables of a text begin and end, with brackets and quotation marks around."""
     for match in _PLACEABLE.finditer(text):
-        rest.append(text[done : match.start()])
-        letter = letters[len(words)] if len(words) < len(letters) else None
-        if letter is not None:
-            words[letter] = match[0]
-        pieces += [rest[-1], match[0] if letter is None else letter]
-        done = match.end()
+        start, end = match.span()
+        while start and end < len(text) and _PAIRS.get(text[start - 1]) == text[end]:
+            start, end = start - 1, end + 1
+        yield start, end
+
+
+_FIRST_SIGNS = re.compile(r"\W*")
+_SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
+_LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
+
+
+def without_signs(text):
+    """Cuts a part of a sentence into first signs, what is translated, and last signs."""
+    first = _FIRST_SIGNS.match(text)[0]
+    rest = text[len(first) :]
+    words = rest.rstrip(_LAST_SIGNS)
+    return first, words, rest[len(words) :]
+
+
+def _cut(text):
+    """What is kept of a text and what is translated, in turn; the signs beside words are kept."""
+    parts, done = [""], 0
+    for start, end in [*_spans(text), (len(text), len(text))]:
+        between = text[done:start]
+        if any(map(str.isalpha, between)):
+            first, words, last = without_signs(between)
+            parts[-1] += first
+            parts += [words, last]
+        else:
+            parts[-1] += between
+        parts[-1] += text[start:end]
+        done = end
+    return parts
+
+
+def begin_alike(source, text):
+    """A translated part of a sentence, with a small letter first if the source begins with one."""
+    if source[:1].islower() and text[:1].isupper() and not text[1:2].isupper():
+        return text[0].lower() + text[1:]
+    return text
+
+
+def _joined(parts, translations):
+    """The `Translation` of a text in parts: one hypothesis, with the best of each part."""
+    found = [each.text for each in translations]
+    texts = [*map(begin_alike, parts[1::2], found), ""]
+    return as_translation(
+        [
+            Hypothesis(
+                "".join(kept + text for kept, text in zip(parts[::2], texts, strict=True)),
+                sum(each.score for each in translations),
+                sum(each.normalized_score for each in translations),
+                tuple(token for each in translations for token in each.tokens),
+            )
+        ]
+    )
+
+
+def _mask(text):
+    letters = (letter for letter in LETTERS if letter not in text)
+    pieces, words, done, rest = [], {}, 0, []
+    for start, end in _spans(text):
+        rest.append(text[done:start])
+        letter = next(letters, "\0")  # too many to be kept so: `_cut` has the text
+        words[letter] = text[start:end]
+        pieces += [rest[-1], letter]
+        done = end
     rest.append(text[done:])
     if words and not any(any(map(str.isalpha, part)) for part in rest):
         return _Masked("", words, own=text)
-    return _Masked("".join([*pieces, rest[-1]]), words)
+    is_cut = "\0" in words or any(word.startswith(_SECONDS) for word in words.values())
+    return _Masked("" if is_cut else "".join([*pieces, rest[-1]]), words)

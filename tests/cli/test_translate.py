@@ -37,6 +37,30 @@ def test_translate_keeps_empty_lines(trained_run):
     assert len(result.stdout.split("\n")) == 4
 
 
+PLACEABLES = ["https://x.org/a?b=c", "The girl is happy.", "  me@x.org, notes.txt :)", ""]
+
+
+def test_placeables_stay_in_lines_and_in_jobs_unless_told_otherwise(trained_run, model, tmp_path):
+    path = write_lines(tmp_path / "lines.en", PLACEABLES)
+    kept = [PLACEABLES[0], model.translate(PLACEABLES[1]).text, *PLACEABLES[2:]]
+    translated = [each.text for each in model.translate(PLACEABLES)]
+    assert run("translate", trained_run, "--input", path).stdout.splitlines() == kept
+    assert run("translate", trained_run, input=path.read_bytes()).stdout.splitlines() == kept
+    result = run("translate", trained_run, "--placeables", "translate", "--input", path)
+    assert result.stdout.splitlines() == translated != kept
+    result = run("translate", trained_run, "--alignments", "--json", "--input", path)
+    found = [json.loads(line)["hypotheses"][0]["text"] for line in result.stdout.splitlines()]
+    assert found == translated
+    run("translate", trained_run, "--input", path, "--output", tmp_path / "job")
+    (part,) = (tmp_path / "job").glob("*.txt")
+    assert part.read_text("utf-8").splitlines() == kept
+    result = run("translate", trained_run, "--placeables", "keep", "--alignments", "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--placeables keep cannot be combined with" in result.stderr
+    result = run("translate", trained_run, "--placeables", "translate", "--document", input="a")
+    assert "--document keeps placeables" in result.stderr
+
+
 def test_a_line_too_long_is_named(trained_run, tmp_path):
     path = write_lines(tmp_path / "long.en", ["Good.", "bus " * 300])
     arguments = ("translate", trained_run, "--long-text", "error")

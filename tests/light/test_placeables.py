@@ -54,17 +54,19 @@ def test_a_text_of_placeables_alone_is_its_own_translation():
     assert double.calls == [[""]]
 
 
-def test_where_a_letter_is_lost_or_repeated_the_text_is_translated_as_it_is():
+def test_where_a_letter_is_lost_or_repeated_the_text_is_cut_at_its_placeables():
     def change(text):
         return [text.replace("ヌ", "").upper() if "lose" in text else text.replace("ソ", "ソソ")]
 
     double = CapitalsDouble(change)
-    texts = ["keep a@b.org", "lose a@b.org", "a@b.org {b} {c}, or more"]
+    texts = ["keep a@b.org", "lose (a@b.org), or 12 {x}!", "a@b.org {b} {c}, or more."]
     counts = []
     found = translate_placeables(texts, double, counts.append)
-    assert [each.text for each in found] == ["keep a@b.org", "LOSE A@B.ORG", texts[2]]
-    assert double.calls[1] == texts[1:]
+    assert [each.text for each in found] == ["keep a@b.org", "LOSE (a@b.org), or 12 {x}!", texts[2]]
+    assert double.calls[1] == ["lose", "or 12", "or more."]
     assert double.counts == [counts.append, None]  # each text counts once
+    assert found[1].score == -2.0
+    assert found[1].tokens == ("x", "x")
 
 
 def test_of_several_hypotheses_those_that_keep_all_stay():
@@ -74,19 +76,41 @@ def test_of_several_hypotheses_those_that_keep_all_stay():
     assert found.text == "SEE a@b.org"
 
 
-def test_more_placeables_than_letters_leave_the_last_to_the_model():
-    text = " or ".join(f"{{a{n}}}" for n in range(len(LETTERS) + 2))
+def test_more_placeables_than_letters_cut_the_text():
+    text = "See " + " or ".join(f"{{a{n}}}" for n in range(len(LETTERS) + 2)) + "."
     double = CapitalsDouble()
     (found,) = translate_placeables([text], double)
-    expected = text.upper()
-    for n in range(len(LETTERS)):
-        expected = expected.replace(f"{{A{n}}}", f"{{a{n}}}")
-    assert found.text == expected
+    assert found.text == text.replace("See", "SEE").replace(" or ", " OR ")
+    assert double.calls[0] == [""]
+
+
+def test_brackets_and_quotation_marks_stay_with_what_is_alone_in_them():
+    double = CapitalsDouble()
+    (found,) = translate_placeables(
+        ["ask Tom <t@b.org>, see (http://x.org/a_(b)) or 'a.txt'"], double
+    )
+    assert found.text == "ASK TOM <t@b.org>, SEE (http://x.org/a_(b)) OR 'a.txt'"
+    assert double.calls == [["ask Tom ヌ, see メ or ソ"]]
+
+
+def test_code_and_tags_of_a_line_stay():
+    double = CapitalsDouble()
+    (found,) = translate_placeables(["run `ls -la /tmp`, or <name>."], double)
+    assert found.text == "RUN `ls -la /tmp`, OR <name>."
+    assert double.calls == [["run ヌ, or メ."]]
+
+
+@pytest.mark.parametrize("text", ["we <b>go</b> now", "we {{#if x}}go{{/if}} now"])
+def test_a_text_is_cut_at_pairs(text):
+    double = CapitalsDouble(lambda text: [text.capitalize()])
+    (found,) = translate_placeables([text], double)
+    assert found.text == text
+    assert double.calls == [[""], ["we", "go", "now"]]
 
 
 def test_an_error_names_the_place_of_its_text():
     def refuse(text):
-        if "@" in text:
+        if text == "ask":
             raise TextError("texts", 0, "it is bad.")
         return without_foreign_letters(text)
 

@@ -178,6 +178,7 @@ class _Reader:
         self._document, self._parser = document, parser
         self._content, self._places = content, places
         self._skips = 0  # inside a link that is written as its address alone
+        self._labels = []  # where the texts of open links begin
 
     def read(self, child):
         """Reads a child of an inline token into parts."""
@@ -218,8 +219,12 @@ class _Reader:
         elif child.type == "link_open":
             self._expect("[")
             self._mark(self.place + 1, Kind.OPEN, kind)
+            self._labels.append(self.place)
         elif child.type == "link_close":
+            label = self._content[self._labels.pop() : self.place]
             self._mark(self._end_of_address(self.place), Kind.CLOSE, kind)
+            if self.parts[-1].raw in ("]", "][]"):  # its text, translated, would name no address
+                self.parts[-1] = Mark(f"][{' '.join(label.split())}]", Kind.CLOSE, kind)
         elif child.nesting:
             self._expect(child.markup)
             is_open = child.nesting > 0

@@ -11,6 +11,10 @@ from aiayn_keras.documents.formats.units import Unit, has_letters, protect
 _EMPTY = re.compile(r'^msgstr(?:\[(\d+)\])? ""[ \t]*(\r?)$(?!\n")', re.MULTILINE)
 _STRINGS = r'(?:"(?:[^"\\\r\n]++|\\.)*+"[ \t\r\n]*)++'
 """Pattern of C strings in a row; it gives nothing back, so that long ones need little memory."""
+_LINE = re.compile(
+    r"[ \t]*(?:(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?|domain)?[ \t]*"
+    r'"(?:[^"\\\r\n]++|\\.)*+"|#.*)?[ \t]*'
+)
 _ENTRY = re.compile(
     rf"^msgid[ \t]+({_STRINGS})"
     rf"(?:^msgid_plural[ \t]+({_STRINGS}))?"
@@ -39,6 +43,12 @@ def find_units(document, _columns=None):
         catalogue = polib.pofile(document if "\n" in document else f"{document}\n")
     except (OSError, ValueError, IndexError, UnicodeError) as error:
         raise ValueError(f"not a valid .po catalogue: {' '.join(str(error).split())}") from None
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", document.removeprefix("\ufeff")), 1):
+        if _LINE.fullmatch(line) is None:
+            raise ValueError(
+                f"not a valid .po catalogue: line {number} is neither a comment nor a keyword with "
+                f"a string in quotation marks: {line.strip()!r:.60}"
+            )
     if not catalogue and not catalogue.metadata:
         raise ValueError("not a valid .po catalogue: it has no entries")
     wanted = {

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
 from aiayn_keras.documents.formats.units import Kind, Mark
-from aiayn_keras_light.placeables import LETTERS
+from aiayn_keras_light.placeables import LETTERS, begin_alike, without_signs
 from aiayn_keras_light.text_files import without_breaks
 
 _FIRST_NUMBER = 7001
@@ -233,7 +233,7 @@ def _translate_in_pieces(sentences, split, translate):
     found = split([piece for pieces in cut for piece in pieces if isinstance(piece, str)])
     texts = [each for _, part in found for each in part]
     translated = [
-        _begin_alike(source, without_breaks(translation.text))
+        begin_alike(source, without_breaks(translation.text))
         for source, translation in zip(texts, translate(texts, False), strict=True)
     ]
     remaining = iter(translated)
@@ -254,27 +254,12 @@ def _translate_in_pieces(sentences, split, translate):
     ]
 
 
-def _begin_alike(source, text):
-    """A translated part of a sentence, with a small letter first if the source begins with one."""
-    if source[:1].islower() and text[:1].isupper() and not text[1:2].isupper():
-        return text[0].lower() + text[1:]
-    return text
-
-
-_FIRST_SIGNS = re.compile(r"\W*")
-_SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
-_LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
-
-
 def _cut(sentence):
     """The texts between the marks of a sentence, and what is kept: marks, and signs beside them."""
     pieces, done = [], 0
     for each in (*sentence.marks, None):
         end = len(sentence.text) if each is None else each.start
-        first = _FIRST_SIGNS.match(sentence.text, done, end)[0]
-        rest = sentence.text[done + len(first) : end]
-        text = rest.rstrip(_LAST_SIGNS)
-        last = rest[len(text) :]
+        first, text, last = without_signs(sentence.text[done:end])
         pieces += [Mark(sentence.encode(first), Kind.CUT), text]
         pieces += [Mark(sentence.encode(last), Kind.CUT), *([] if each is None else [each.mark])]
         done = end if each is None else each.end

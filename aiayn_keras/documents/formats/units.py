@@ -67,6 +67,7 @@ class Unit:
 _PROTECTED = re.compile(
     rf"""(?x)
     (?P<word> {PATTERN} | \$\d(?![\d.,]*\d) )
+  | (?P<time> <(?:\d+:)?\d\d:\d\d\.\d{{3}}> )
   | (?P<tag> </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?--> )
     """,
     re.DOTALL,
@@ -97,14 +98,15 @@ def protect(text, encode=str, with_tags=True):
     Args:
         text: A string.
         encode: As in `Unit`.
-        with_tags: Whether tags may occur in it, and not only the signs that they are made of.
+        with_tags: Whether tags, and the times within captions, may occur in it, and not only the
+            signs that they are made of.
 
     Returns:
         List of non-empty strings and `Mark`s.
     """
     parts, done = [], 0
     for match in _PROTECTED.finditer(text):
-        if match["tag"] and not with_tags:
+        if (match["tag"] or match["time"]) and not with_tags:
             continue
         raw = encode(match[0])
         mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)

@@ -67,6 +67,12 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
         ("ask anna@x.org, @anna about #tea", ["anna@x.org", "@anna", "#tea"]),
         ("he/she and/or 50 km/h, 3/4 of it, 24/7", []),
         ("a.m. and e.g. are short; so is U.S.A.", []),
+        (
+            "see HTTP://X.ORG/a_(b), (http://x.org/a) or x.com/[1].",
+            ["HTTP://X.ORG/a_(b)", "http://x.org/a", "x.com/[1]"],
+        ),
+        ("photo.JPG, /tmp/ and #100days, %PATH%", ["photo.JPG", "/tmp/", "#100days", "%PATH%"]),
+        (r'see "C:\Program Files\a b.txt" now', [r"C:\Program Files\a b.txt"]),
         ("good :) or bad :-( or ;-P, <3!", [":)", ":-(", ";-P", "<3"]),
         ("at 5 @ home # 7, c# or #1, he said: (no)", []),
         ("$5 and $442 and $1,000", ["$5"]),
@@ -174,6 +180,26 @@ def test_subtitles_are_read_by_their_library():
 
 
 @pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
+def test_times_within_a_caption_stay():
+    caption = "WEBVTT\n\n00:01.000 --> 00:09.000\n"
+    source = f"{caption}<c.x>Where is</c> <00:04.500>the <00:00:05.000>dog?\n"
+    expected = f"{caption}<c.x>WHERE IS</c> <00:04.500>THE <00:00:05.000>DOG?\n"
+    assert in_capitals(source, "vtt") == expected
+
+
+def test_references_of_markdown_keep_their_names():
+    source = "See [ref], [ref][] and [the ref][ref].\n\n[ref]: http://x.org\n"
+    assert in_capitals(source, "md") == (
+        "SEE [REF][ref], [REF][ref] AND [THE REF][ref].\n\n[ref]: http://x.org\n"
+    )
+
+
+@pytest.mark.parametrize("line", ['msgid "Hi', 'msgid Hi"', '"Hi" x', "msgid"])
+def test_a_damaged_line_of_a_catalogue_is_named(line):
+    with pytest.raises(ValueError, match=r"not a valid \.po catalogue"):
+        in_capitals(f'msgid "a"\nmsgstr ""\n\n{line}\nmsgstr ""\n', "po")
+
+
 def test_msgfmt_takes_the_catalogue(tmp_path):
     path = tmp_path / "x.po"
     translate = CapitalsDouble(change=lambda word: f"¡{word}!")
