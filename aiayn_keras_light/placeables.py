@@ -164,7 +164,7 @@ def check_placeables(placeables, **others):
 
 
 def _spans(text):
-    """Where the placeables of a text begin and end, with brackets and quotation marks around."""
+    """Yields where each placeable begins and ends, with brackets and quotation marks around it."""
     for match in _PLACEABLE.finditer(text):
         start, end = match.span()
         while start and end < len(text) and _PAIRS.get(text[start - 1]) == text[end]:
