@@ -186,7 +186,7 @@ def without_signs(text):
 
 
 def _cut(text):
-    """What is kept of a text and what is translated, in turn; the signs beside words are kept."""
+    """Parts of a text that are kept and translated, in turn; signs beside words are kept."""
     parts, done = [""], 0
     for start, end in [*_spans(text), (len(text), len(text))]:
         between = text[done:start]
