@@ -59,8 +59,9 @@ _PLACEABLE = re.compile(
 """In a line, with code and tags."""
 _PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
 """Brackets and quotation marks, which stay with what is alone between them."""
-
-
+_FIRST_SIGNS = re.compile(r"\W*")
+_SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
+_LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
 _SECONDS = ("</", "{{/", "{%")
 """Beginnings of the second ones of pairs, between which a model would lose words."""
 
@@ -170,11 +171,6 @@ def _spans(text):
         while start and end < len(text) and _PAIRS.get(text[start - 1]) == text[end]:
             start, end = start - 1, end + 1
         yield start, end
-
-
-_FIRST_SIGNS = re.compile(r"\W*")
-_SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
-_LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
 
 
 def without_signs(text):
