@@ -134,6 +134,11 @@ def translate(
                 "--alignments, which are about the wordpieces of the texts."
             )
         options["placeables"] = "translate"
+    n_best, beams = options["num_return_sequences"], options["num_beams"]
+    if n_best > beams:
+        raise click.UsageError(
+            f"--n-best {n_best} needs as many beams as that: add --num-beams {n_best}."
+        )
     if alignments and not as_json:
         raise click.UsageError("--alignments needs --json.")
     if prefix_file is not None and input_file is None:

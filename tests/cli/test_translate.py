@@ -37,6 +37,12 @@ def test_translate_keeps_empty_lines(trained_run):
     assert len(result.stdout.split("\n")) == 4
 
 
+def test_more_translations_than_beams_are_refused(trained_run):
+    result = run("translate", trained_run, "--n-best", 9, input="a")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "add --num-beams 9" in result.stderr
+
+
 PLACEABLES = ["https://x.org/a?b=c", "The girl is happy.", "  me@x.org, notes.txt :)", ""]
 
 
