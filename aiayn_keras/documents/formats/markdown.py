@@ -38,6 +38,11 @@ class _LostError(Exception):
     """A token of markdown-it-py is not where it should be."""
 
 
+_FENCE = re.compile(
+    r"^ {0,3}:{3,}[^\r\n]*(?:\r?\n {0,3}:[\w-]+:[^\r\n]*)*(?=[\r\n]|\Z)", re.MULTILINE
+)
+
+
 def find_units(document, _columns=None):
     """Finds the texts of a Markdown document.
 
@@ -59,7 +64,10 @@ def find_units(document, _columns=None):
     starts = [begin, *(match.end() for match in re.finditer("\r\n|\r|\n", document[begin:]))]
     starts = [begin, *(begin + place for place in starts[1:]), len(document)]
     units, cursor, lines = [], 0, (0, 0)
-    tokens = parser.parse(document[begin:])
+    # Fences of colons, and their options, are MyST's: for the parser they are blank.
+    tokens = parser.parse(
+        _FENCE.sub(lambda each: re.sub(r"[^\r\n]", " ", each[0]), document[begin:])
+    )
     for number, token in enumerate(tokens):
         lines = token.map or lines
         if token.type == "html_block":

@@ -194,6 +194,13 @@ def test_references_of_markdown_keep_their_names():
     )
 
 
+def test_fences_of_colons_stay_around_their_text():
+    source = "Tea.\n:::{note} A b\n:class: tip\n\nA *note*.\n:::\n\n::::\n- item\n::::\n"
+    expected = "TEA.\n:::{note} A b\n:class: tip\n\nA *NOTE*.\n:::\n\n::::\n- ITEM\n::::\n"
+    assert in_capitals(source, "md") == expected
+    assert in_capitals(source.replace("\n", "\r\n"), "md") == expected.replace("\n", "\r\n")
+
+
 @pytest.mark.parametrize("line", ['msgid "Hi', 'msgid Hi"', '"Hi" x', "msgid"])
 def test_a_damaged_line_of_a_catalogue_is_named(line):
     with pytest.raises(ValueError, match=r"not a valid \.po catalogue"):
