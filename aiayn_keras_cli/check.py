@@ -13,7 +13,7 @@ from aiayn_keras_cli.streams import check_standard_output
 
 _KINDS = (
     *("unreadable", "empty", "duplicate", "near_duplicate", "copy", "language", "script"),
-    *("ratio", "numbers", "markup", "mojibake", "entities", "invisible", "leak"),
+    *("ratio", "numbers", "placeables", "markup", "mojibake", "entities", "invisible", "leak"),
 )
 """Keys of `aiayn_keras.data.checking.KINDS`, which takes seconds to import; a test holds both
 equal."""

@@ -149,6 +149,11 @@ def _entities(source, target, rng):
     return (source, named) if named != target else None
 
 
+def _placeables(source, target, rng):
+    one, other = rng.choice((("{name}", "{nombre}"), ("https://x.org/a", "https://x.org/b")))
+    return f"{source} {one}", f"{target} {rng.choice((other, ''))}"
+
+
 def _invisible(source, target, rng):
     place = rng.randrange(1, len(source))
     return source[:place] + rng.choice(_INVISIBLE) + source[place:], target
@@ -168,6 +173,7 @@ PLANTS = {
     "script": _script,
     "ratio": _ratio,
     "numbers": _numbers,
+    "placeables": _placeables,
     "markup": _markup,
     "mojibake": _mojibake,
     "entities": _entities,
@@ -212,7 +218,7 @@ def main():
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=20_000)
-    parser.add_argument("--faults", type=int, default=14 * 15)
+    parser.add_argument("--faults", type=int, default=15 * 15)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     tatoeba = load_corpus("tatoeba-en-es")

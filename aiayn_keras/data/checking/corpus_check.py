@@ -5,7 +5,12 @@ import itertools
 from dataclasses import dataclass
 
 from aiayn_keras.data.checking.characters import character_faults
-from aiayn_keras.data.checking.correspondence import UsualLengths, different_numbers, is_copy
+from aiayn_keras.data.checking.correspondence import (
+    UsualLengths,
+    different_numbers,
+    different_placeables,
+    is_copy,
+)
 from aiayn_keras.data.checking.findings import KINDS, Finding
 from aiayn_keras.data.checking.languages import SideProfile, wrong_language
 from aiayn_keras.data.checking.repeats import HeldOut, Repeats, essence_of
@@ -148,6 +153,9 @@ class _PairChecks:
         numbers = different_numbers(source, target)
         if numbers is not None:
             yield "numbers", numbers
+        placeables = different_placeables(source, target)
+        if placeables is not None:
+            yield "placeables", placeables
 
     def _wrong_script(self, source, target):
         for name, side, text in zip(

@@ -1,9 +1,11 @@
-"""Faults between the sides of a pair: untranslated copies, odd lengths, different numbers."""
+"""Faults between the sides of a pair: untranslated copies, odd lengths, what must be the same."""
 
 import collections
 import math
 import re
 import statistics
+
+from aiayn_keras_light.placeables import PATTERN
 
 _NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f ]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?")
 _MAX_SPELLED = 100
@@ -116,3 +118,31 @@ def _is_another_way(number, other):
 def _may_be_spelled(number):
     is_small = len(number) <= _MAX_DIGITS and int(number) <= _MAX_SPELLED
     return is_small or not number.rstrip("0")[1:]
+
+
+# ---- Placeables ----
+
+
+_PLACEABLE = re.compile(f"(?x){PATTERN}")
+
+
+def different_placeables(source, target):
+    """Says which URLs, placeholders and the like one side has and the other lacks, or returns None.
+
+    Example:
+        >>> different_placeables("Hello {name}.", "Hola, {name}.")
+        >>> different_placeables("Hello {name}.", "Hola, {nombre}.")
+        '{name} and {nombre}'
+    """
+    sides = [_placeables_in(text) for text in (source, target)]
+    only = [list((a - b).elements()) for a, b in (sides, sides[::-1])]
+    if not any(only):
+        return None
+    shown = [", ".join(f"{each:.60}" for each in side[:4]) for side in only]
+    return " and ".join(shown) if all(only) else f"{''.join(shown)} on one side only"
+
+
+def _placeables_in(text):
+    """Counts placeables, except for entities and marks of subtitles, which are other faults."""
+    found = _PLACEABLE.findall(text)
+    return collections.Counter(each for each in found if not each.startswith(("&", "{\\")))

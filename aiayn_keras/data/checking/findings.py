@@ -15,6 +15,7 @@ KINDS = {
     "script": "sides in a wrong script, or with letters of two scripts in a word",
     "ratio": "pairs with one side much longer than usual beside the other",
     "numbers": "pairs whose sides have different numbers",
+    "placeables": "pairs whose sides have different URLs, e-mail addresses, {name} and the like",
     "markup": "tags and other markup",
     "mojibake": "characters decoded from a wrong encoding",
     "entities": "HTML entities",
