@@ -100,6 +100,13 @@ def test_code_and_tags_of_a_line_stay():
     assert double.calls == [["run ヌ, or メ."]]
 
 
+@pytest.mark.parametrize("text", ["don`t go, it`s late", "``so'' he said ``no''", "5 < 6 > 4"])
+def test_other_signs_are_text(text):
+    double = CapitalsDouble()
+    (found,) = translate_placeables([text], double)
+    assert (found.text, double.calls) == (text.upper(), [[text]])
+
+
 @pytest.mark.parametrize("text", ["we <b>go</b> now", "we {{#if x}}go{{/if}} now"])
 def test_a_text_is_cut_at_pairs(text):
     double = CapitalsDouble(lambda text: [text.capitalize()])
