@@ -54,7 +54,10 @@ PATTERN = r"""(?:
     )""".replace("ADDRESS", _ADDRESS).replace("FILE_ENDINGS", _FILE_ENDINGS)
 """What a placeable is, as a verbose regular expression."""
 _PLACEABLE = re.compile(
-    rf"""(?x) (?<![\w`])`[^`\s][^`\n]*`(?![\w`]) | </?[A-Za-z][\w:.-]*(?:\s[^<>\n]*)?/?> | {PATTERN}"""
+    rf"""(?x)
+        (?<![\w`])`[^`\s][^`\n]*`(?![\w`])
+      | </?[A-Za-z][\w:.-]*(?:\s[^<>\n]*)?/?>
+      | {PATTERN}"""
 )
 """In a line, with code and tags."""
 _PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
