@@ -1,6 +1,7 @@
 """From strings to the model's four inputs and back."""
 
 import os
+import threading
 from collections.abc import Iterable
 
 import keras
@@ -15,6 +16,7 @@ from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
 from aiayn_keras_light.checks import check_integer, is_unicode
 from aiayn_keras_light.text_batches import check_equal_lengths
 
+_BUILDING = threading.Lock()
 _MAX_TOKEN_ID = INTEGERS["vocabulary_size"][1] - 1
 
 
@@ -65,6 +67,18 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             **kwargs,
         )
 
+    def __call__(self, *args, **kwargs):
+        self._build_once()
+        return super().__call__(*args, **kwargs)
+
+    def _build_once(self):
+        # A data loader may call it for the first time in several threads at once. One of them
+        # builds it, since Keras would have each of them replace the packers of the others.
+        if not self.built:
+            with _BUILDING:
+                if not self.built:
+                    self.build(None)
+
     def build(self, input_shape):
         super().build(input_shape)
         self.encoder_packer = keras_hub.layers.StartEndPacker(
@@ -86,6 +100,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         return _with_integer_masks(inputs), y, token_weights
 
     def generate_preprocess(self, x, **lengths):
+        self._build_once()
         inputs = super().generate_preprocess(x, **lengths)
         if isinstance(x, dict) and self._has_target_tokenizer():
             inputs |= _decoder_part(self._of_targets().generate_preprocess(x, **lengths))

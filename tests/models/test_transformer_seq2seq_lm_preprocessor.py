@@ -1,3 +1,6 @@
+import concurrent.futures
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -56,6 +59,22 @@ def test_the_decoder_reads_no_label_where_there_is_weight(preprocessor):
     labels, weights = (keras.ops.convert_to_numpy(array) for array in (y, weights))
     real = weights[:, 1:].astype(bool)
     np.testing.assert_array_equal(read[:, 1:][real], labels[:, :-1][real])
+
+
+def test_threads_may_call_it_for_the_first_time_at_once(tokenizer):
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(8) as threads:
+            for _ in range(10):
+                new = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
+                found = list(threads.map(lambda _, new=new: new(PAIRS)[0], range(8)))
+                expected = new(PAIRS)[0]
+                for inputs in found:
+                    for name, array in inputs.items():
+                        np.testing.assert_array_equal(array, expected[name])
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_long_texts_are_cut_and_still_end(preprocessor, tokenizer):
