@@ -25,7 +25,7 @@ def may_use_tensorflow(path):
     folders = ("backend", "export", "documents")
     files = (
         "common/kit_graphs.py",
-        "common/kit_warmup.py",
+        "common/kit_files.py",
         "convert/child_readers.py",
         "serving/grpc_client.py",
         "serving/local_page/kit_translator.py",

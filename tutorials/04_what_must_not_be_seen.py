@@ -185,7 +185,7 @@ leaky[0].astype(int)
 # A tiny decoder of one block learns to continue *random* text made of V = 16 pieces. Random text
 # cannot be predicted: on new text no model can expect a loss below ln 16 ≈ 2.77 nats per piece, or
 # more than 1/16 of the pieces right, 6 %. (On the text that it trains on, it may do a little
-# better.) There is no source here, so an encoder block (one layer of an encoder; notebook 06a
+# better.) This task has no source, so an encoder block (one layer of an encoder; notebook 06a
 # builds it) with a causal mask *is* the decoder; `ones_like(ids)` says that nothing is padding.
 
 # %%
@@ -224,8 +224,8 @@ for name, mask in (("honest", honest), ("leaky", leaky)):
 # With the leak, the model "predicts" random text: it copies the answer from the next position.
 # (Only the last position has no next one, so 7 of 8 answers can be copied, and the best loss is
 # (ln 16) / 8 = 0.35. With no causal mask at all the model would copy in the same way.) On real
-# text such a curve looks like a great success, until the model must write and there is no future
-# to copy.
+# text such a curve looks like a great success, until the model has to write and has no future to
+# copy.
 
 # %%
 loss_of = {name: decoder.evaluate(read, answer, verbose=0)[0] for name, decoder in results.items()}

@@ -381,10 +381,10 @@ print(f"at the end: {reports[-1]['nats']:.2f} nats, {reports[-1]['bleu']:.1f} BL
 assert reports[-1]["nats"] < two < one < reports[0]["nats"]
 
 # %% [markdown]
-# After one minute the model is no better than a table that knows which piece follows which, and its
-# Spanish reads like that: every two words fit, and the whole says something else. What comes below
-# the second line, the model can only have from the source or from longer stretches of its own
-# sentence.
+# After one minute the model does no better than a table that knows which piece follows which, and
+# its Spanish reads like that: every two words fit, and the whole says something else. What comes
+# below the second line, the model can only have from the source or from longer stretches of its
+# own sentence.
 #
 # ## Which words come first?
 #

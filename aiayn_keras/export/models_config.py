@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from aiayn_keras.common.kit_configs import read_served_model
+from aiayn_keras.common.kit_files import read_served_model
 
 LABELS = ("stable", "canary")
 

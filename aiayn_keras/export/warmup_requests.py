@@ -3,7 +3,7 @@
 import itertools
 import time
 
-from aiayn_keras.common.kit_warmup import WARMUP_FILE, run_warmup
+from aiayn_keras.common.kit_files import WARMUP_FILE, run_warmup
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 """Sizes to which TensorFlow Serving pads its batches; `batching.config` has them too."""

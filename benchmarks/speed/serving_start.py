@@ -72,7 +72,7 @@ def replay_warmup(version, signatures):
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2
 
-    from aiayn_keras.common.kit_warmup import WARMUP_FILE
+    from aiayn_keras.common.kit_files import WARMUP_FILE
 
     for record in tf.data.TFRecordDataset(str(version / WARMUP_FILE)).as_numpy_iterator():
         request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request

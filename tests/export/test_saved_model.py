@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
-from aiayn_keras.common.kit_warmup import WARMUP_FILE
+from aiayn_keras.common.kit_files import WARMUP_FILE
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_saved_model
 from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow

@@ -1,4 +1,4 @@
-"""What is no text stays as it is, and the rest is translated with it."""
+"""Placeables stay as they are, and the text around them is translated."""
 
 import re
 

@@ -28,6 +28,10 @@ _KEPT = re.compile(
 )
 _BEGINNING = re.compile(r"(?:\[\^[^\]\s]+\]:|\[[ xX]\])\s+")
 """What stands before a text: the mark of the footnote that it is, the box of a task."""
+_FENCE = re.compile(
+    r"^ {0,3}:{3,}[^\r\n]*(?:\r?\n {0,3}:[\w-]+:[^\r\n]*)*(?=[\r\n]|\Z)", re.MULTILINE
+)
+"""A fence of colons, and the options below it."""
 _ROLE = re.compile(r"\{[\w:.+-]+\}$")
 _MAX_SECONDS = 120
 """Time for the parser: a megabyte of unusual marks takes it half a minute."""
@@ -36,11 +40,6 @@ _SIGNS = "\\`*_[]<"
 
 class _LostError(Exception):
     """A token of markdown-it-py is not where it should be."""
-
-
-_FENCE = re.compile(
-    r"^ {0,3}:{3,}[^\r\n]*(?:\r?\n {0,3}:[\w-]+:[^\r\n]*)*(?=[\r\n]|\Z)", re.MULTILINE
-)
 
 
 def find_units(document, _columns=None):

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from aiayn_keras.common.kit_configs import parse_config, read_served_model
+from aiayn_keras.common.kit_files import parse_config, read_served_model
 
 MODELS_CONFIG, BATCHING_CONFIG = "models.config", "batching.config"
 

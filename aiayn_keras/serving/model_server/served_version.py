@@ -2,8 +2,8 @@
 
 import threading
 
+from aiayn_keras.common.kit_files import run_warmup
 from aiayn_keras.common.kit_graphs import check_kit_graph
-from aiayn_keras.common.kit_warmup import run_warmup
 from aiayn_keras.serving.model_server.refusals import RefusedError, invalid
 from aiayn_keras_light.files import check_checksums, check_is_utf8
 

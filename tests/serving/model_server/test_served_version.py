@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("tensorflow_serving")
 
-from aiayn_keras.common.kit_warmup import WARMUP_FILE
+from aiayn_keras.common.kit_files import WARMUP_FILE
 from aiayn_keras.serving.model_server.served_version import ServedVersion
 
 

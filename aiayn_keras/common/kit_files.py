@@ -1,11 +1,13 @@
-"""A kit's configurations in the text format of protocol buffers.
+"""Files of a kit that both its export and its server read: configurations and recorded requests.
 
-A small file of its own, since the export and the server read them and import nothing of each other.
+The export and the server import nothing of each other.
 """
 
 from aiayn_keras_light.files import read_bytes
 
 MAX_CONFIG_BYTES = 1 << 20
+WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
+"""Requests that a server runs before a version answers."""
 
 
 def parse_config(path, message, **options):
@@ -56,3 +58,25 @@ def read_served_model(path):
             f"{path} must configure one model, with a name. Received: {len(models)} models."
         )
     return models[0], text
+
+
+def run_warmup(folder, run):
+    """Runs the recorded requests of a version, if it has any.
+
+    Args:
+        folder: `pathlib.Path` of the version.
+        run: Function of a signature's name and a dictionary from each input's name to an array.
+
+    Raises:
+        tf.errors.DataLossError: If the file is damaged.
+    """
+    import tensorflow as tf
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    path = folder / WARMUP_FILE
+    if not path.is_file():
+        return
+    for record in tf.data.TFRecordDataset(str(path)):
+        request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
+        inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
+        run(request.model_spec.signature_name or "serving_default", inputs)
