@@ -66,6 +66,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             ),
             **kwargs,
         )
+        self._has_packers = False
 
     def __call__(self, *args, **kwargs):
         self._build_once()
@@ -73,10 +74,11 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
     def _build_once(self):
         # A data loader may call it for the first time in several threads at once. One of them
-        # builds it, since Keras would have each of them replace the packers of the others.
-        if not self.built:
+        # builds it, since Keras would have each of them replace the packers of the others. `built`
+        # is set by KerasHub before our packer of sources replaces its own.
+        if not self._has_packers:
             with _BUILDING:
-                if not self.built:
+                if not self._has_packers:
                     self.build(None)
 
     def build(self, input_shape):
@@ -87,6 +89,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             sequence_length=self.encoder_sequence_length,
             return_padding_mask=True,
         )
+        self._has_packers = True
 
     def call(self, x, y=None, sample_weight=None, **lengths):
         x = _as_pair(x, y)
