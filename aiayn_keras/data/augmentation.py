@@ -8,6 +8,8 @@ import numpy as np
 
 from aiayn_keras.data.copied_text import draw_copied_text, draw_name
 from aiayn_keras.data.parallel_text import ParallelText
+from aiayn_keras.data.phrase_pairs import extract_phrases
+from aiayn_keras.data.shorthand import in_shorthand
 from aiayn_keras_light.checks import check_integer, check_number
 
 _MIN_SENTENCES, _MAX_SENTENCES = 2, 4
@@ -26,6 +28,8 @@ _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _MAX_DIGITS = 5
 MAX_VARIANTS = 100
 """Maximum number of times that a text is augmented."""
+_CAPITALIZED_PHRASES = 0.5
+_SHORTHAND_WITHOUT_MARK = 0.5
 _QUOTATION_MARKS = ('""', "''", "“”", "„“", "«»", "‘’", "‚‘")
 
 
@@ -42,6 +46,8 @@ def augment(
     names: float = 0.0,
     copied: float = 0.0,
     quoted: float = 0.0,
+    shorthand: float = 0.0,
+    phrases: float = 0.0,
     variants: int = 1,
     seed: int = 0,
 ) -> ParallelText:
@@ -52,11 +58,14 @@ def augment(
     emoji writes something else in their place. So, in this order:
 
     - Copies of pairs with numbers or names are added, with other numbers or names on both sides.
+    - Words and short phrases are added with their translations, which are found by aligning the
+      words of all pairs (`extract_phrases`).
     - Some sentences are joined with spaces into texts of 2, 3 or 4, and then no longer occur alone.
       Pairs are joined only if both sides end with a final mark: `.`, `!`, `?` or `…`, optionally
       followed by closing quotes.
     - Some texts lose the final mark of their source. A full stop is removed from both sides: people
       who omit it do not expect it in the translation.
+    - Sources are written as in an English chat (`in_shorthand`).
     - Sources are lower-cased, or their words capitalized, while targets stay as they are; or both
       sides are written in capitals.
     - Texts are put into quotation marks: those of a typewriter in the target, those of a typewriter
@@ -79,6 +88,8 @@ def augment(
             are made from pairs that have a capitalized word in common, if there are any.
         copied: Share of the resulting texts with something to copy, in [0, 1].
         quoted: Share of the resulting texts in quotation marks, in [0, 1].
+        shorthand: Share of the resulting texts whose source is in English shorthand, in [0, 1].
+        phrases: Number of added words and phrases, as a share of all pairs, in [0, 1].
         variants: Number of times that all of this is done, each time with other random choices; the
             text becomes that many times as long, at most 100.
         seed: Non-negative seed of all random choices.
@@ -106,6 +117,8 @@ def augment(
         "names": names,
         "copied": copied,
         "quoted": quoted,
+        "shorthand": shorthand,
+        "phrases": phrases,
     }
     for name, share in shares.items():
         check_number(name, share, 0, 1)
@@ -114,20 +127,22 @@ def augment(
     if not any(shares.values()):
         return text
     pairs = list(text)
+    tables = [table for _, table in sorted(extract_phrases(pairs).items())] if phrases else []
     changed = []
     for variant in range(variants):
-        changed += _changed(pairs, shares, seed, variant)
+        changed += _changed(pairs, tables, shares, seed, variant)
     sides = zip(*changed, strict=True) if changed else ((), ())
     return ParallelText(*sides, text.name)
 
 
-def _changed(pairs, shares, seed, variant):
-    """Makes one variant of the pairs."""
+def _changed(pairs, tables, shares, seed, variant):
+    """Makes one variant of the pairs; `tables` holds phrases of 1, 2 … words."""
     # A generator for each kind, so that a share does not change what another kind draws.
     generators = {name: np.random.default_rng((seed, i, variant)) for i, name in enumerate(shares)}
     random = np.random.default_rng((seed, 0, variant))
     pairs = [
         *pairs,
+        *_draw_phrases(tables, round(shares["phrases"] * len(pairs)), generators["phrases"]),
         *_vary(pairs, shares["numbers"], _with_other_numbers, generators["numbers"]),
         *_vary(pairs, shares["names"], _with_other_name, generators["names"]),
     ]
@@ -143,6 +158,17 @@ def _changed(pairs, shares, seed, variant):
         for number in np.nonzero(generator.random(len(pairs)) < shares[name])[0]:
             pairs[number] = change(*pairs[number], generator)
     return pairs
+
+
+def _draw_phrases(tables, number, random):
+    """Draws phrases with replacement, of all lengths equally often, some with initial capitals."""
+    drawn = []
+    for i in random.integers(len(tables), size=number if tables else 0):
+        pair = tables[i][random.integers(len(tables[i]))]
+        if random.random() < _CAPITALIZED_PHRASES:
+            pair = tuple(phrase[:1].upper() + phrase[1:] for phrase in pair)
+        drawn.append(pair)
+    return drawn
 
 
 def _vary(pairs, share, change, random):
@@ -259,6 +285,12 @@ def _with_copied_text(source, target, random):
     return f"{source} {copied}", f"{target} {copied}"
 
 
+def _in_shorthand(source, target, random):
+    if random.random() < _SHORTHAND_WITHOUT_MARK:
+        source, target = _without_final_mark(source, target)
+    return in_shorthand(source, random), target
+
+
 def _with_typing_error(source, target, random):
     words = list(_WORD.finditer(source))
     if not words:
@@ -286,6 +318,7 @@ def _neighbor(letter, random):
 
 
 _CHANGES = {
+    "shorthand": _in_shorthand,
     "upper_cased": _in_capitals,
     "title_cased": _in_title_case,
     "quoted": _in_quotation_marks,

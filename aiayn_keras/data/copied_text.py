@@ -9,6 +9,13 @@ _SYLLABLES = """
     sa se si so su ta te ti to tu va ve vi vo za zo ja jo an ar el en er in is ol on or um us
     bran dorf gard hill kins lund mann moor ner ski son stein ton ville wick ster ö ü é ñ ç ø ł ș
 """
+_ONSETS = """
+    b br c ch d dh f g gh gr h hj j k kh kj kr kv l ll m mw n ng nh p ph pr q r rh s sch sh sk st sv
+    sz t th tl tr ts tz v w wh x xh y z zh zs
+"""
+_VOWELS = "a a a e e e i i i o o o u u y aa ai au ea ee ei ie io oa oo ou ue uy ya yu"
+_CODAS = "b ck d g h k l ll m n ng nk nn r rd rg rn rt s ss st t th tz x z"
+_ACCENTED_LETTERS = (range(0xC0, 0x180), range(0x1E00, 0x1F00))
 _SCRIPTS = (
     "GREEK",
     "CYRILLIC",
@@ -39,12 +46,14 @@ _EMOJI = (
 
 
 def draw_name(random):
-    """Draws an invented name, in Latin letters or another script.
+    """Draws an invented name, in Latin letters, with or without accents, or another script.
 
     Args:
         random: A `numpy.random.Generator`.
     """
-    return _draw_word(random) if random.random() < 0.3 else _draw_syllables(random).capitalize()
+    kinds = (_draw_word, _draw_syllables, _draw_foreign_syllables)
+    draw = kinds[random.choice(len(kinds), p=(0.25, 0.35, 0.4))]
+    return draw(random) if draw is _draw_word else draw(random).capitalize()
 
 
 def draw_copied_text(random):
@@ -56,8 +65,8 @@ def draw_copied_text(random):
     Returns:
         A string without spaces, or of up to three words in another script.
     """
-    kinds = (_draw_emoji, _draw_sign, _draw_words, _draw_address)
-    return kinds[random.choice(len(kinds), p=(0.5, 0.1, 0.25, 0.15))](random)
+    kinds = (_draw_emoji, _draw_sign, _draw_words, draw_name, _draw_address)
+    return kinds[random.choice(len(kinds), p=(0.4, 0.1, 0.2, 0.15, 0.15))](random)
 
 
 def _draw_emoji(random):
@@ -112,6 +121,22 @@ def _draw_syllables(random):
     return "".join(_choose(syllables, random) for _ in range(random.integers(2, 5)))
 
 
+def _draw_foreign_syllables(random):
+    """Draws what could be a word of any language in Latin letters, now and then with accents."""
+    syllables = (
+        _choose(_ONSETS.split(), random)
+        + _choose(_VOWELS.split(), random)
+        + (_choose(_CODAS.split(), random) if random.random() < 0.4 else "")
+        for _ in range(random.integers(1, 4))
+    )
+    word = "".join(syllables)
+    if random.random() < 0.5:
+        for place in random.integers(len(word), size=random.integers(1, 3)):
+            accented = _accented_letters().get(word[place], word[place])
+            word = word[:place] + _choose(accented, random) + word[place + 1 :]
+    return word
+
+
 def _choose(options, random):
     return options[random.integers(len(options))]
 
@@ -127,6 +152,18 @@ def _letters(script):
     """Letters whose names begin so."""
     letters = _unchanged(range(0x370, 0xD7A4), ("Ll", "Lo"))
     return [letter for letter in letters if unicodedata.name(letter).startswith(script)]
+
+
+@functools.cache
+def _accented_letters():
+    """Dictionary from Latin letters to the string of their forms with accents and strokes."""
+    letters = {}
+    for letter in _unchanged(itertools.chain(*_ACCENTED_LETTERS), ("Ll",)):
+        # Ø and Ł have no decomposition: their names say what they are a form of.
+        name = unicodedata.name(letter).split(" WITH ")[0].removeprefix("LATIN SMALL LETTER ")
+        if len(name) == 1:
+            letters[name.lower()] = letters.get(name.lower(), "") + letter
+    return letters
 
 
 def _unchanged(codes, categories):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from pathlib import Path
 from typing import NamedTuple
 
 from aiayn_keras.data.corpus_files import CRAFT, MULTI30K, TATOEBA, locate
@@ -12,7 +13,8 @@ from aiayn_keras.parsing.trees import LEAF, linearize
 from aiayn_keras_light.text_files import CorpusError, read_lines
 
 _TATOEBA_HELD_OUT = 0.02
-
+_PHRASES = Path(__file__).with_name("phrases_en_es.tsv")
+_PHRASES_HELD_OUT = 0.03
 
 _CRAFT_SPLITS = dict(zip(SPLITS, ("train", "dev", "test"), strict=True))
 
@@ -85,6 +87,7 @@ LANGUAGES = {
     "multi30k-en-de": ("en", "de"),
     "multi30k-en-fr": ("en", "fr"),
     "tatoeba-en-es": ("en", "es"),
+    "phrases-en-es": ("en", "es"),
     "craft-parsing": ("en", "trees"),
 }
 
@@ -115,7 +118,7 @@ def corpus_names() -> tuple[str, ...]:
 
     Example:
     >>> corpus_names()
-    ('demo', 'multi30k-en-de', 'multi30k-en-fr', 'tatoeba-en-es', 'craft-parsing')
+    ('demo', 'multi30k-en-de', 'multi30k-en-fr', 'tatoeba-en-es', 'phrases-en-es', 'craft-parsing')
     """
     return tuple(LANGUAGES)
 
@@ -143,6 +146,9 @@ def load_corpus(
       validation and test. None of their sentences, English or Spanish, occurs in the training
       text, not even with different capitalization, spacing or punctuation; see
       `splits_by_component`.
+    - `phrases-en-es`: 1,152 phrases that collections of sentences lack: greetings of letters,
+      labels of pages and shops, captions, chats, single words. Written for this package (CC0), and
+      part of it. About 3 % each are held out.
     - `craft-parsing`: English sentences from 97 biomedical articles with their linearized
       constituency trees; see `load_craft` and `tree_pairs`. `normalization` does not apply.
 
@@ -192,7 +198,9 @@ def load_corpus(
         texts = [tree_pairs(trees, tree_leaves, f"{name}-{split}") for split, trees in splits]
     elif name == "tatoeba-en-es":
         text = read_parallel(locate(TATOEBA, data_dir), normalization=normalization)
-        texts = _split(text, name)
+        texts = _split(text, name, _TATOEBA_HELD_OUT)
+    elif name == "phrases-en-es":
+        texts = _split(read_parallel(_PHRASES), name, _PHRASES_HELD_OUT)
     else:
         texts = []
         for split in SPLITS:
@@ -203,9 +211,9 @@ def load_corpus(
     return Corpus(name, source, target, *texts)
 
 
-def _split(text, name):
+def _split(text, name, held_out):
     """Divides a text into the texts of the three splits."""
-    splits = splits_by_component(text, _TATOEBA_HELD_OUT)
+    splits = splits_by_component(text, held_out)
     texts = []
     for split in SPLITS:
         own = [each == split for each in splits]

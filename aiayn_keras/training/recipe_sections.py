@@ -152,6 +152,9 @@ class AugmentationSection(Section):
         names: Number of added pairs with an invented name, as a share of all pairs.
         copied: Share of the texts with emoji, signs, addresses or foreign words to copy.
         quoted: Share of the texts in quotation marks.
+        shorthand: Share of the texts whose source is written as in an English chat.
+        phrases: Number of added words and short phrases, found by aligning the text, as a share of
+            all pairs.
         variants: Number of times that the pairs are taken, each time with other random choices.
     """
 
@@ -165,6 +168,8 @@ class AugmentationSection(Section):
     names: Share = 0.0
     copied: Share = 0.0
     quoted: Share = 0.0
+    shorthand: Share = 0.0
+    phrases: Share = 0.0
     variants: integer_within(MAX_VARIANTS) = 1
 
 

@@ -63,9 +63,9 @@ class TrainingText:
         """Learns the recipe's `TransformerTokenizer` from both sides of the text.
 
         Added emoji, invented names and words in other scripts are left out: their thousands of
-        characters are in no way typical of the text.
+        characters are in no way typical of the text. Added phrases have the words of the text.
         """
-        text = self._augmented(copied=0.0, names=0.0, variants=1)
+        text = self._augmented(copied=0.0, names=0.0, phrases=0.0, variants=1)
         sides = (lambda: iter(text.sources)), (lambda: iter(text.targets))
         tokenizer = train_tokenizer(self._recipe.tokenizer, sides, len(text))
         _report_changed_targets(self._text, tokenizer, self._recipe.tokenizer)

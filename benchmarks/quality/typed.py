@@ -6,7 +6,8 @@ Each kind of text is made from the test sentences of a corpus, in English, or fr
 none of it is training text. A share of chrF2 is that of the changed text over that of the clean
 text, against the same references (in capitals for sources in capitals). Numbers and copied texts
 count as right if the translation holds them unchanged; with copied texts, the rest also has to be
-the translation that the clean text has.
+the translation that the clean text has. A word is right if the words of its translation are linked
+with it in the aligned training text; a title with a name, if the translation has both.
 """
 
 import random
@@ -18,6 +19,8 @@ import click
 import numpy as np
 
 from aiayn_keras.data import load_corpus
+from aiayn_keras.data.phrase_pairs import count_phrases
+from aiayn_keras.data.shorthand import in_shorthand
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.training.bleu import corpus_bleu, corpus_chrf
 
@@ -87,6 +90,13 @@ FOREIGN = (
     *("Москва", "Владимир", "東京", "こんにちは", "서울", "Αθήνα", "ירושלים", "القاهرة", "दिल्ली"),
     *("กรุงเทพ", "Łódź", "Reykjavík", "Nguyễn", "Škoda", "Zwolle", "Xochitl", "Oaxaca", "Kjetil"),
 )
+TITLES = {
+    "Mr.": ("señor", "Sr."),
+    "Mrs.": ("señora", "Sra."),
+    "Dr.": ("doctor", "Dr.", "Dra."),
+}
+SURNAMES = ("Nguyen", "Okafor", "Schmidt", "Rossi", "Johnson", "Petrov", "Hernandez", "Park")
+TITLED = ("{} is here.", "I met {} yesterday.", "Dear {},", "Good morning, {}.", "This is for {}.")
 INVISIBLE = "\u00ad\u200b\u200d\ufeff\u2060\u200e"
 LETTERS = re.compile(r"[A-Za-z]{4,}")
 
@@ -115,6 +125,10 @@ def mistyped(text, draw):
     return text[:place] + draw.choice((right + left, right, left * 2 + right)) + text[place + 2 :]
 
 
+def with_shorthand(text, draw):
+    return in_shorthand(text, np.random.default_rng(draw.getrandbits(32)))
+
+
 @click.command(help=__doc__)
 @click.argument("models", nargs=-1, required=True)
 @click.option("--corpus", default="tatoeba-en-es", show_default=True, help="Name of a corpus.")
@@ -125,7 +139,8 @@ def main(models, corpus, sentences, seed):
     test = [pair for pair in corpus.test if 4 <= len(pair[0].split()) <= 20]
     pairs = random.Random(seed).sample(test, min(sentences, len(test)))
     words = Counter(re.findall(r"[a-z']+", " ".join(corpus.train.sources).lower()))
-    words = [word for word, _ in words.most_common(3000)]
+    known = count_phrases(list(corpus.train))
+    words = {word: known[word] for word, _ in words.most_common(3000)}
     for name in models:
         print(f"{name}: {len(pairs)} sentences")
         model = TransformerSeq2SeqLM.from_preset(name)
@@ -151,6 +166,7 @@ def measure(model, pairs, words, seed):
         "capitals": lambda text, draw: text.upper(),
         "title case": lambda text, draw: string.capwords(text, " "),
         "a typing error": mistyped,
+        "chat shorthand": with_shorthand,
     }
     for kind, change in kinds.items():
         draw = random.Random(seed)
@@ -172,9 +188,7 @@ def measure(model, pairs, words, seed):
     yield "dashes", f"{chrf(found, twice) / chrf(commas, twice):.3f} of chrF2 with commas"
     yield from _copied(translate, sources, clean, seed)
     yield from _numbers(translate, seed)
-    found = translate(words)
-    empty = sum(not text.strip() for text in found)
-    yield f"{len(words)} commonest words", f"{empty} empty"
+    yield from _words(translate, words)
 
 
 def _copied(translate, sources, clean, seed):
@@ -196,6 +210,34 @@ def _copied(translate, sources, clean, seed):
     found = translate([frame.format(word) for frame, word in texts])
     kept = [word in text for (_, word), text in zip(texts, found, strict=True)]
     yield "foreign words inside", f"{np.mean(kept):.1%} kept"
+
+
+def _words(translate, words):
+    """Yields what becomes of words alone: a dictionary of counters of their translations."""
+    found = translate([*words])
+    empty = sum(not text.strip() for text in found)
+    linked = {word: {w for text in links for w in text.split()} for word, links in words.items()}
+    right = [
+        bool(spoken := re.findall(r"\w+", text.lower())) and set(spoken) <= linked[word]
+        for word, text in zip(words, found, strict=True)
+        if linked[word]
+    ]
+    yield (
+        f"{len(words)} commonest words",
+        f"{empty} empty; {np.mean(right):.1%} of {len(right)} with linked words alone",
+    )
+    cases = [
+        (frame.format(f"{title} {name}"), name, spoken)
+        for frame in TITLED
+        for title, spoken in TITLES.items()
+        for name in SURNAMES
+    ]
+    found = translate([text for text, _, _ in cases])
+    right = [
+        name in text and any(each in text for each in spoken)
+        for text, (_, name, spoken) in zip(found, cases, strict=True)
+    ]
+    yield "titles with names", f"{np.mean(right):.1%} of {len(right)} right"
 
 
 def _numbers(translate, seed):

@@ -189,6 +189,26 @@ def test_a_typing_error_changes_one_word_of_the_source():
     assert augment(ParallelText(["I am."], ["x"]), typing_errors=1.0)[0] == ("I am.", "x")
 
 
+def test_shorthand_is_written_in_the_source_alone():
+    pairs = ["Are you coming tomorrow?"] * 50, ["¿Vienes mañana?"] * 50
+    changed = augment(ParallelText(*pairs), shorthand=1.0)
+    assert set(changed.targets) == {"¿Vienes mañana?"}
+    assert {"r u coming tmrw?", "are you coming tomorrow"} <= set(changed.sources)
+
+
+def test_phrases_are_added_in_lower_case_and_with_a_capital():
+    pairs = [("The cat.", "Le chat."), ("The dog.", "Le chien.")] * 30
+    text = ParallelText(*zip(*pairs, strict=True))
+    added = list(augment(text, phrases=0.5, unpunctuated=0.0))[len(text) :]
+    assert len(added) == 30
+    both = {("cat", "chat"), ("Cat", "Chat"), ("the dog", "le chien"), ("The dog", "Le chien")}
+    assert both <= set(added)
+
+
+def test_a_text_without_repeated_words_gets_no_phrases():
+    assert list(augment(ParallelText(["a b"], ["c d"]), phrases=0.9)) == [("a b", "c d")]
+
+
 def test_a_new_share_changes_nothing_that_others_draw():
     shares = {"joined": 0.5, "lower_cased": 0.5, "unpunctuated": 0.5}
     text = ParallelText([f"Sentence {i}." for i in range(50)], [f"Frase {i}." for i in range(50)])

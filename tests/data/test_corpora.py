@@ -88,6 +88,19 @@ def test_no_sentence_of_tatoeba_is_in_two_splits(tmp_path):
     assert corpus.test.name == "tatoeba-en-es-test"
 
 
+def test_the_phrases_come_with_the_package_and_are_clean():
+    corpus = load_corpus("phrases-en-es")
+    texts = (corpus.train, corpus.validation, corpus.test)
+    assert [len(text) > 10 for text in texts] == [True] * 3
+    pairs = [pair for text in texts for pair in text]
+    assert len(set(pairs)) == len(pairs) > 800
+    for source, target in pairs:
+        assert source.strip() == source != ""
+        assert target.strip() == target != ""
+        assert target.count("¿") == target.count("?"), target
+        assert target.count("¡") == target.count("!"), target
+
+
 def test_unknown_corpus_is_refused_with_the_names_there_are():
     with pytest.raises(ValueError, match=r"demo, multi30k-en-de, .*Received: name='wmt14'"):
         load_corpus("wmt14")
