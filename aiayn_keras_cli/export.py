@@ -144,10 +144,18 @@ def _facts_of_training(model_folder):
     recipe, evaluation = model_folder / "recipe.yaml", model_folder / "evaluation.json"
     if recipe.exists():
         corpus = load_recipe(recipe).corpus.model_dump(mode="json", exclude_none=True)
-        facts["data"] = ", ".join(f"{key} {value}" for key, value in corpus.items())
+        facts["data"] = _listed(corpus)
     if evaluation.exists() and chosen_checkpoint(model_folder) is None:
         facts["BLEU"] = str(read_evaluation(evaluation))
     return facts
+
+
+def _listed(fields):
+    listed = (
+        f"{key} ({_listed(value)})" if isinstance(value, dict) else f"{key} {value}"
+        for key, value in fields.items()
+    )
+    return ", ".join(listed)
 
 
 @click.command(cls=KerasCommand)
