@@ -179,12 +179,53 @@ def test_subtitles_are_read_by_their_library():
         assert texts[0] == texts[1]
 
 
-@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
 def test_times_within_a_caption_stay():
     caption = "WEBVTT\n\n00:01.000 --> 00:09.000\n"
     source = f"{caption}<c.x>Where is</c> <00:04.500>the <00:00:05.000>dog?\n"
     expected = f"{caption}<c.x>WHERE IS</c> <00:04.500>THE <00:00:05.000>DOG?\n"
     assert in_capitals(source, "vtt") == expected
+
+
+TIMES = "00:00:01,000 --> 00:00:02,000"
+VTT_TIMES = "00:01.000 --> 00:02.000"
+
+
+@pytest.mark.parametrize(
+    ("format", "document", "message"),
+    [
+        ("srt", "\n\ntea", r"line 3: .*number of the first caption, such as 1\. Received: 'tea'"),
+        ("srt", "1\ntea", r"line 2: .*00:00:01,000 --> 00:00:02,500\. Received: 'tea'"),
+        ("srt", "1\n00:00:01,000 -> 00:00:02,000\ntea", "line 2: .*Received: '00:00:01,000 -> "),
+        ("srt", "1\n00:01,000 --> 00:02,000\ntea", "line 2: .*00:00:01,000 --> "),
+        ("srt", f"1\n{TIMES}\ntea\n\n2\n00:00:61,000 --> 00:00:62,000\ntea", "line 6: .*:61,000"),
+        ("srt", f"1\r\n{TIMES}\r\ntea\r\n\r\n{TIMES}\r\ntea", "line 5: .*must be above its times"),
+        ("srt", f"1\n{TIMES}\ntea\n{TIMES}\ntea", "line 4: .*must be above its times"),
+        ("srt", f"WEBVTT\n\n{VTT_TIMES}\ntea", "line 1: .*give --format vtt"),
+        ("srt", "1", "line 1: .*below it must be times"),
+        ("vtt", f"1\n{TIMES}\ntea", "line 1: .*must begin with WEBVTT. Received: '1'"),
+        ("vtt", f"WEBVTT\n\n{TIMES}\ntea", r"line 3: .*00:00:01\.000 --> .*Received: '00:00:01,0"),
+        ("vtt", f"WEBVTT\n\n{VTT_TIMES}\ntea\n\n00:03.000 => 00:04.000\ntea", "line 6: "),
+        ("vtt", "WEBVTT\n\ntea", r"no line has times such as 00:00:01\.000"),
+    ],
+)
+def test_a_damaged_line_of_subtitles_is_named(format, document, message):
+    with pytest.raises(ValueError, match=message):
+        Document(document.encode(), format)
+
+
+@pytest.mark.parametrize(
+    ("format", "document"),
+    [
+        ("srt", f"\n\n1 \n{TIMES} X1:20\ntea \n\n\n2\n\n{TIMES}\ncake\n"),
+        ("srt", f"1\n{TIMES}\n\n2\n{TIMES}\ntea\n\ncake\n\n3\n{TIMES}\n1984\n4\n{TIMES}\ntea"),
+        ("srt", f"1\n{TIMES}\nA --> B\n\n2\n{TIMES}\n00:01:30\n"),
+        ("vtt", f"WEBVTT\nKind: captions\n\n{VTT_TIMES} align:start\ntea\n \n\n{VTT_TIMES}\n \n"),
+        ("vtt", f"WEBVTT\n\nNOTE a --> b\n\nNOTE\nan arrow --> here\n\n{VTT_TIMES}\ntea\n"),
+    ],
+)
+def test_unusual_subtitles_are_read_and_keep_their_lines(format, document):
+    expected = document.replace("tea", "TEA").replace("cake", "CAKE")
+    assert in_capitals(document, format) == expected
 
 
 def test_references_of_markdown_keep_their_names():
@@ -207,6 +248,7 @@ def test_a_damaged_line_of_a_catalogue_is_named(line):
         in_capitals(f'msgid "a"\nmsgstr ""\n\n{line}\nmsgstr ""\n', "po")
 
 
+@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
 def test_msgfmt_takes_the_catalogue(tmp_path):
     path = tmp_path / "x.po"
     translate = CapitalsDouble(change=lambda word: f"¡{word}!")
