@@ -43,7 +43,7 @@ _INLINE = frozenset(
     )
 )
 _KEPT_INLINE = frozenset(("code", "kbd", "samp", "var", "svg", "math"))
-_KEPT = _KEPT_INLINE | frozenset(
+KEPT = _KEPT_INLINE | frozenset(
     (
         "script",
         "style",
@@ -128,7 +128,7 @@ class _Tokens(HTMLParser):
         self._note("open", tag, attrs)
 
     def handle_startendtag(self, tag, attrs):
-        self._note("open" if tag in _INLINE | _KEPT else "void", tag, attrs)
+        self._note("open" if tag in _INLINE | KEPT else "void", tag, attrs)
 
     def handle_endtag(self, tag):
         self._note("close", tag)
@@ -196,7 +196,7 @@ def find_units(document, _columns=None):
 
 def _is_kept(name, attributes):
     is_marked = (attributes.get("translate") or "").lower() == "no"
-    return name in _KEPT or is_marked or "notranslate" in (attributes.get("class") or "").split()
+    return name in KEPT or is_marked or "notranslate" in (attributes.get("class") or "").split()
 
 
 def _end_of_element(tokens, name, end):

@@ -228,6 +228,43 @@ def test_unusual_subtitles_are_read_and_keep_their_lines(format, document):
     assert in_capitals(document, format) == expected
 
 
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("Tea\n: A drink\n  of leaves.\n: Hot.\n", "TEA\n: A DRINK OF LEAVES.\n: HOT.\n"),
+        ("Tea `x`\n\n:   A *drink*.\n\n    Hot.\n", "TEA `x`\n\n:   A *DRINK*.\n\n    HOT.\n"),
+        ("> [!NOTE]\n> Tea is\n> hot.\n", "> [!NOTE]\n> TEA IS HOT.\n"),
+        ("> [!tip]- Tea\n> Hot.\n", "> [!tip]- TEA\n> HOT.\n"),
+        ("---\ntitle: Tea\n---\n\nTea\n---\n", "---\ntitle: Tea\n---\n\nTEA\n---\n"),
+        ("Tea.[^a]\n\n[^a]: Hot.\n\n    Sweet.\n", "TEA.[^a]\n\n[^a]: HOT.\n\n    SWEET.\n"),
+        ("[^a]: Hot\n[^b]: Sweet\n", "[^a]: HOT\n[^b]: SWEET\n"),
+        (
+            "| a | b \\| c |\n|---|:-:|\n| `x \\| y` | d \\|\\| e |\n",
+            "| A | B \\| C |\n|---|:-:|\n| `x \\| y` | D \\|\\| E |\n",
+        ),
+        (
+            "1. tea\n   - hot\n\n     > sweet\n     cake\n\n     ```\n     tea\n     ```\n",
+            "1. TEA\n   - HOT\n\n     > SWEET CAKE\n\n     ```\n     tea\n     ```\n",
+        ),
+        ("<!-- tea -->\n\nTea <!-- x --> hot\n", "<!-- tea -->\n\nTEA <!-- x --> HOT\n"),
+        ("<!-- tea\n\nhot -->\nTea\n", "<!-- tea\n\nhot -->\nTEA\n"),
+        ("(a-name)=\n# Tea {#tea}\n\n% hot\n", "(a-name)=\n# TEA {#tea}\n\n% hot\n"),
+        ("{: .a-class }\nTea\n\nCake\n{: .b}\n", "{: .a-class }\nTEA\n\nCAKE\n{: .b}\n"),
+        ("a [tea](u){target=b} now\n", "A [TEA](u){target=b} NOW\n"),
+        ("*[CPU]: the unit\n*[RAM]: memory\n", "*[CPU]: THE UNIT\n*[RAM]: MEMORY\n"),
+        ("see C:\\Users\\a or \\b \\* x\n", "SEE C:\\Users\\a OR \\B \\* X\n"),
+        ("so $a*b*c$ and\n$$\nx\n$$ it is\n", "SO $a*b*c$ AND $$\nx\n$$ IT IS\n"),
+        ("\\begin{align}\na\n\\end{align}\n\ntea\n", "\\begin{align}\na\n\\end{align}\n\nTEA\n"),
+        ("press <kbd>Tab</kbd> &nGtv; now\n", "PRESS <kbd>Tab</kbd> &nGtv; NOW\n"),
+        ("a :smile: [[Tea|hot]] o/r#7 at 10:30:45\n", "A :smile: [[Tea|hot]] o/r#7 AT 10:30:45\n"),
+    ],
+)
+def test_markdown_keeps_all_but_its_texts(document, expected):
+    assert in_capitals(document, "md") == expected
+    found = in_capitals(document.replace("\n", "\r\n"), "md")
+    assert found == expected.replace("\n", "\r\n")
+
+
 def test_references_of_markdown_keep_their_names():
     source = "See [ref], [ref][] and [the ref][ref].\n\n[ref]: http://x.org\n"
     assert in_capitals(source, "md") == (
@@ -316,7 +353,7 @@ def _structure(markdown):
 
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_page_keeps_its_structure(name):
-    pytest.importorskip("markdown_it")
+    pytest.importorskip("mdit_py_plugins")
     page = (ROOT / name).read_text("utf-8")
     found = in_capitals(page, "md")
     assert _structure(found) == _structure(page)
