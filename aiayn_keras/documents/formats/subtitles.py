@@ -189,7 +189,7 @@ def _unit(document, lines):
             parts.append(" ")
         for piece in _OVERRIDE.split(document[start:end]):
             is_override = _OVERRIDE.fullmatch(piece)
-            parts += [Mark(piece, Kind.CUT)] if is_override else protect(piece)
+            parts += [Mark(piece, Kind.CUT)] if is_override else protect(piece, with_names=False)
     if not has_letters(parts):
         return []
     line_end = document[lines[0][1] : lines[1][0]] if len(lines) > 1 else "\n"

@@ -1,14 +1,21 @@
 """Tables of .csv and .tsv: the cells of the columns that are asked for.
 
 The cells are found by a pattern of RFC 4180, and must be those that Python's own csv module reads.
+Formulas and identifiers stay.
 """
 
 import csv
 import re
 
+from aiayn_keras.documents.formats.identifiers import is_identifier
 from aiayn_keras.documents.formats.units import Unit, has_letters, protect
 
 _MAX_CELL = 1 << 20
+_FORMULA = re.compile(
+    r"\s*(?:=(?![=\s]*\Z|=)|[+@-]\s*(?:'[^']*'!|\w+!)?"
+    r"(?:\$?[A-Za-z]{1,3}\$?\d{1,7}(?![\w'’-])|[A-Za-z_][\w.]*\())",
+)
+"""What a spreadsheet computes: =SUM(A1:A3), +A1, -B2*C2, @SUM(A1). A list's `- tea` is text."""
 
 
 def find_csv_units(document, columns=None):
@@ -118,7 +125,8 @@ def _unit(document, start, end, delimiter):
             return '"' + text.replace('"', '""') + '"'
         return text
 
-    parts = protect(_value(document[start:end]), encode)
-    if not has_letters(parts):
+    value = _value(document[start:end])
+    parts = protect(value, encode)
+    if _FORMULA.match(value) or is_identifier(value) or not has_letters(parts):
         return []
     return [Unit(start + is_quoted, end - is_quoted, tuple(parts), encode, finish)]

@@ -64,15 +64,32 @@ class Unit:
     finish: Callable[[str], str] = str
 
 
-_PROTECTED = re.compile(
-    rf"""(?x)
-    (?P<word> {PATTERN} | \$\d(?![\d.,]*\d) )
+_PLURAL = r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d+)?\s*=?\w+\s*\{"
+"""The beginning of a text with the plurals of ICU: `{n, plural, one {`."""
+_PROTECTED = rf"""(?x)
+    (?P<syntax>
+        {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
+      | \[/[a-z][\w-]*\]                                             # [/caption] of WordPress
+      | \[[a-z][\w-]*(?:\s+[\w-]+=(?:"[^"\]]*"|'[^'\]]*'|[^\s"'\]]+))+\s*/?\]
+    )
+  | (?P<word>
+        {PATTERN}
+      | \{{\s*[\w.]+\s*,[^{{}}\n]*\}}                                # {{n, number}}
+      | \{{[A-Za-z\d][\w .:]{{0,40}}\}}                              # {{first name}}
+      | \$\d(?![\d.,]*\d) | \$t\([^()\n]*\) | @(?:\.\w+)?:[\w.]*\w       # $1 $t(key) @:key
+      | \b(?:(?:Ctrl|Control|Alt|AltGr|Shift|Cmd|Command|Win|Super|Meta)\+)+
+        (?:[A-Z][a-z]+|F?\d+|[A-Z]\b)                               # Ctrl+S
+    )
+  | (?P<name> \[[A-Z][A-Z0-9]+(?:[ _-][A-Z0-9]+)*\] )                # [NAME]
   | (?P<time> <(?:\d+:)?\d\d:\d\d\.\d{{3}}> )
-  | (?P<tag> </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?--> )
-    """,
-    re.DOTALL,
-)
-_TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*)")
+  | (?P<tag>
+        </?\d+\s*/?> | </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?-->
+    )
+"""
+_MARKS = re.compile(_PROTECTED, re.DOTALL)
+_MARKS_WITH_PLURALS = re.compile(rf"{_PROTECTED} | (?P<number> \#(?!\w) )", re.DOTALL)
+_HAS_PLURALS = re.compile(_PLURAL)
+_TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*|\d+)")
 BREAKING_TAGS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "tr", "td", "th", "table"})
 VOID_TAGS = frozenset({"img", "input", "wbr", "embed", "source", "track", "area", "col"})
 
@@ -90,26 +107,32 @@ def tag_mark(raw):
     return Mark(raw, Kind.CLOSE if raw.startswith("</") else Kind.OPEN, name)
 
 
-def protect(text, encode=str, with_tags=True):
+def protect(text, encode=str, with_tags=True, with_names=True):
     """Finds what must not be translated in a text.
 
-    Placeables, `$1` and tags become marks; see `aiayn_keras_light.placeables`.
+    Placeables, other placeholders and tags become marks; see `aiayn_keras_light.placeables`.
 
     Args:
         text: A string.
         encode: As in `Unit`.
         with_tags: Whether tags, and the times within captions, may occur in it, and not only the
             signs that they are made of.
+        with_names: Whether words in capitals and brackets, such as `[NAME]`, are placeholders.
 
     Returns:
         List of non-empty strings and `Mark`s.
     """
     parts, done = [], 0
-    for match in _PROTECTED.finditer(text):
+    marks = _MARKS_WITH_PLURALS if _HAS_PLURALS.search(text) else _MARKS
+    for match in marks.finditer(text):
         if (match["tag"] or match["time"]) and not with_tags:
+            continue
+        if match["name"] and not with_names:
             continue
         raw = encode(match[0])
         mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)
+        if match["syntax"]:
+            mark = Mark(raw, Kind.CUT)
         parts += [text[done : match.start()], mark]
         done = match.end()
     parts.append(text[done:])

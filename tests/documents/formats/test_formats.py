@@ -76,6 +76,30 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
         ("good :) or bad :-( or ;-P, <3!", [":)", ":-(", ";-P", "<3"]),
         ("at 5 @ home # 7, c# or #1, he said: (no)", []),
         ("$5 and $442 and $1,000", ["$5"]),
+        (
+            "at 192.168.0.1, 10.0.0.0/8 or 127.0.0.1:8080.",
+            ["192.168.0.1", "10.0.0.0/8", "127.0.0.1:8080"],
+        ),
+        ("fe80::1, ::1 and 00:1A:2b:3c:4d:5e", ["fe80::1", "::1", "00:1A:2b:3c:4d:5e"]),
+        (
+            "v2.1.3, v2, 2.1.3, 3.12.0rc1 and 1.0.0-beta.2.",
+            ["v2.1.3", "v2", "2.1.3", "3.12.0rc1", "1.0.0-beta.2"],
+        ),
+        (
+            "call +1 (555) 010-9999, +49 30 1234567 or +442071234567.",
+            ["+1 (555) 010-9999", "+49 30 1234567", "+442071234567"],
+        ),
+        (
+            "ISBN 978-3-16-148410-0, ISBN-10: 0-306-40615-2 or 978-0-306-40615-7",
+            ["ISBN 978-3-16-148410-0", "ISBN-10: 0-306-40615-2", "978-0-306-40615-7"],
+        ),
+        ("see doi:10.1000/xyz123.", ["doi:10.1000/xyz123"]),
+        (
+            "3f2a9c1e-1234-4abc-9def-0123456789ab, 3f2a9c1 or sha256:deadbeef12",
+            ["3f2a9c1e-1234-4abc-9def-0123456789ab", "3f2a9c1", "sha256:deadbeef12"],
+        ),
+        ("$1,299.99 at 10:30 or 10:30:45, 5 pm, €20, 50 %, 1.5, 31.12.2024, 1.000.000", []),
+        ("+5 to +10, (555) 010-9999, 1234567, V8, defaced, std::string, 24-7", []),
         ("the end.the next", []),
     ],
 )
@@ -279,6 +303,65 @@ def test_fences_of_colons_stay_around_their_text():
     assert in_capitals(source.replace("\n", "\r\n"), "md") == expected.replace("\n", "\r\n")
 
 
+def _catalogue(source, header=""):
+    return f'msgid ""\nmsgstr "Language: es\\n{header}"\n\nmsgid "_Go"\nmsgstr ""\n\n' + (
+        f'msgid "{source}"\nmsgstr ""\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("&Open file", "&OPEN FILE"),
+        ("Save &As…", "SAVE &AS…"),
+        ("E&xit", "&EXIT"),
+        ("Fo&rmat", "&FORMAT"),
+        ("_Open", "_OPEN"),
+        ("Copy lin_k", "_COPY LINK"),
+        ("~Help", "~HELP"),
+        ("%s &items\\n", "%s &ITEMS\\n"),
+        ("&About {name}", "&ABOUT {name}"),
+        ("R&D &costs", "R&D &COSTS"),
+        ("Find && &Go", "FIND && &GO"),
+        ("Tom & Mary", "TOM & MARY"),
+        ("R&D", "R&D"),
+        ("rock&roll", "ROCK&ROLL"),
+        ("set the user_name here", "SET THE USER_NAME HERE"),
+        ("at http://x.org/?a=1&b=2", "AT http://x.org/?a=1&b=2"),
+        ("&copy; 2024 me", "&copy; 2024 ME"),
+        ("user_name", ""),
+        ("en-US", ""),
+    ],
+)
+def test_a_translation_has_the_accelerator_of_its_source(source, expected):
+    found = in_capitals(_catalogue(source), "po")
+    assert found == _catalogue(source).replace(
+        f'"{source}"\nmsgstr ""', f'"{source}"\nmsgstr "{expected}"'
+    ).replace('"_Go"\nmsgstr ""', '"_Go"\nmsgstr "_GO"')
+
+
+def test_an_accelerator_is_before_the_same_letter_or_the_first_one():
+    def translated(source, translation, format="po"):
+        double = CapitalsDouble(change=lambda word: translation)
+        document = _catalogue(source) if format == "po" else json.dumps([source, "\u00e9 a"])
+        return in_capitals(document, format, translate=double)
+
+    assert 'msgstr "guardar &Como"' in translated("&Copy", "guardar Como")
+    assert 'msgstr "¿&abrir?"' in translated("&Open", "¿abrir?")
+    assert 'msgstr "uno&s"' in translated("a&b", "unos").replace("unos", "uno&s")
+    assert 'msgstr "&Tom & Jerry"' in translated("Fo&rmat", "&Tom & Jerry")
+    assert 'msgstr "12"' in translated("&Ten", "12")
+    assert '["&\\u00c9l", ' in translated("&He", "Él", "json")
+
+
+def test_a_catalogue_declares_its_marker():
+    header = "X-Accelerator-Marker: %s\\n"
+    found = in_capitals(_catalogue("Go i~t", header % "~"), "po")
+    assert 'msgstr "~GO IT"' in found
+    assert 'msgid "_Go"\nmsgstr ""' in found  # now an identifier
+    assert 'msgstr "GO I~T"' in in_capitals(_catalogue("Go i~t"), "po")
+
+
 @pytest.mark.parametrize("line", ['msgid "Hi', 'msgid Hi"', '"Hi" x', "msgid"])
 def test_a_damaged_line_of_a_catalogue_is_named(line):
     with pytest.raises(ValueError, match=r"not a valid \.po catalogue"):
@@ -373,6 +456,89 @@ def test_columns_are_named_or_numbered():
     for columns, message in ((None, "needs --columns"), (["c"], "no column 'c'"), (["3"], "'3'")):
         with pytest.raises(ValueError, match=message):
             Document(table.encode(), "csv", columns)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("user_name", "MAX_SIZE", "camelCaseWord", "UserName", "menu.file.open", "col-md-6"),
+        *("en-US", "pt_BR", "zh-Hans-CN", "3f2a9c1e-1234-4abc-9def-0123456789ab", "a3f5c9d1"),
+        *("#fff", "#00FF7f", "rgba(0, 1, 2, 0.5)", "12px", "image/png", "text/html;charset=utf-8"),
+        *("2024-01-31T10:00:00.5Z", "P1DT2H", "dd/MM/yyyy", "^18.2.0", "SKU-1234", "@a/b", "true"),
+        *("dGhpcyBpcyBhIHRlc3Q9PQ==", "src/img/logo", "user:read"),
+    ],
+)
+def test_identifiers_are_not_translated(value):
+    document = json.dumps({"text": value, "other": [value, "tea"]})
+    assert in_capitals(document, "json") == document.replace('"tea"', '"TEA"')
+    table = f'text\n"{value}"\n"tea"\n'
+    assert in_capitals(table, "csv", ["text"]) == table.replace('"tea"', '"TEA"')
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("Save", "kitchen", "OK", "FAQ", "check-in", "state-of-the-art", "T-shirt", "Sign-in"),
+        *("and/or", "a.m.", "24-hour", "don't", "Name:", "en", "added", "facade", "naïve", "Hmm"),
+    ],
+)
+def test_words_are_translated(value):
+    document = json.dumps({"text": value}, ensure_ascii=False)
+    assert in_capitals(document, "json") == document.replace(value, value.upper())
+
+
+def test_keys_tell_that_a_value_is_a_code():
+    source = '{"lang": "en", "@type": "Person", "$schema": "x y", "languages": ["en", "English"]}'
+    assert in_capitals(source, "json") == source.replace("English", "ENGLISH")
+
+
+def test_plurals_of_a_user_interface_keep_their_syntax():
+    source = (
+        '{"a": "{n, plural, =0 {no tea} one {# cup of {name}} other {# cups}}, {n, number} it"}'
+    )
+    expected = (
+        '{"a": "{n, plural, =0 {NO TEA} one {# CUP OF {name}} other {# CUPS}}, {n, number} IT"}'
+    )
+    assert in_capitals(source, "json") == expected
+    source = '{"a": "I <1>am</1> <0/> $t(a.b) @:c.d %{e} $F$ {first name}"}'
+    expected = '{"a": "I <1>AM</1> <0/> $t(a.b) @:c.d %{e} $F$ {first name}"}'
+    assert in_capitals(source, "json") == expected
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *(
+            "=SUM(A1:A3)",
+            '=IF(A1>0;""yes"";""no"")',
+            "= A1",
+            "+A1",
+            "-B2*C2",
+            "@SUM(A1:B2)",
+            "@cell",
+        ),
+        *("+SUM(a1)", "='My sheet'!A1", "+Sheet1!$A$1"),
+    ],
+)
+def test_formulas_of_a_table_stay(cell):
+    table = f'text,note\n"{cell}",tea\n"tea",tea\n'
+    assert in_capitals(table, "csv", ["text"]) == table.replace('"tea"', '"TEA"')
+
+
+@pytest.mark.parametrize("cell", ["- tea", "+ tea", "-tea", "+1 for tea", "=== tea ==="])
+def test_cells_that_begin_with_a_sign_are_text(cell):
+    found = in_capitals(f"text\n{cell}\n", "csv", ["text"])
+    assert found == f"text\n{cell.upper()}\n"
+
+
+def test_words_in_brackets_are_placeholders_in_capitals_but_not_in_subtitles():
+    assert in_capitals("Dear [NAME] or [first name],", "text") == "DEAR [NAME] OR [FIRST NAME],"
+    source = f"1\n{TIMES}\n[Music] [MUSIC] tea\n"
+    double = CapitalsDouble(change=str.lower)
+    assert in_capitals(source, "srt", translate=double) == source.lower()
+    source = '[gallery ids="1,2"] tea [caption x=y]is[/caption] now Ctrl+Shift+S'
+    expected = '[gallery ids="1,2"] TEA [caption x=y]IS[/caption] NOW Ctrl+Shift+S'
+    assert in_capitals(source, "text") == expected
 
 
 def test_formats_are_known_by_their_endings():
