@@ -38,6 +38,8 @@ FORMATS = {
     )
 }
 TABLES = frozenset({"csv", "tsv"})
+MAX_BYTES = 1 << 26
+"""Maximum size of a document."""
 
 _UNSUPPORTED = frozenset(
     (

@@ -541,6 +541,19 @@ def test_words_in_brackets_are_placeholders_in_capitals_but_not_in_subtitles():
     assert in_capitals(source, "text") == expected
 
 
+def test_a_table_of_excel_names_its_separator():
+    table = 'sep=;\r\nid; text\r\n1;"tea, hot"\r\n'
+    assert in_capitals(table, "csv", ["text"]) == table.replace("tea, hot", "TEA, HOT")
+    assert in_capitals(table.replace(";", "\t"), "tsv", ["2"]) == (
+        table.replace(";", "\t").replace("tea, hot", "TEA, HOT").replace("text", "TEXT")
+    )
+
+
+def test_a_cell_that_its_commas_divide_is_named():
+    with pytest.raises(ValueError, match="row 2: it has 2 cells, and the first row has one"):
+        Document(b"text\ntea, hot\n", "csv", ["text"])
+
+
 def test_formats_are_known_by_their_endings():
     assert format_of("a/B.HTML") == "html"
     assert format_of("a.en") is None
