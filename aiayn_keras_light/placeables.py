@@ -34,7 +34,7 @@ _NUMBERS = r"""
         |(?=:*[0-9A-Fa-f])(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?
         ::(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?)(?:/\d{1,3})?(?![\w:])
       | (?<![\w:-])(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}(?![\w:-])    # a MAC address
-      | (?<![\w.-])(?:v\d+(?:\.\d+)*|V\d+(?:\.\d+)+
+      | (?<![\w.-])(?:v\d+(?:\.(?:\d+|x\b))*|V\d+(?:\.\d+)+
         |(?!\d{1,2}\.\d{1,2}\.\d{4}(?!\d)|\d{1,3}(?:\.\d{3})+(?![\d.]))\d+(?:\.\d+){2,})
         (?:(?:a|b|rc|\.?dev|\.post)\d+|[-+][A-Za-z][\w.]*\w)?(?![\w-]|\.\d)  # v2.1.3
       | (?<![\w+])\+\d(?:[ \xa0.()/-]{0,2}\d){7,14}(?![\w-])            # +1 (555) 010-9999
@@ -82,7 +82,7 @@ _PLACEABLE = re.compile(
       | {PATTERN}"""
 )
 """In a line, with code and tags."""
-_PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
+PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
 """Brackets and quotation marks, which stay with what is alone between them."""
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
@@ -193,7 +193,7 @@ def _spans(text):
     """Yields where each placeable begins and ends, with brackets and quotation marks around it."""
     for match in _PLACEABLE.finditer(text):
         start, end = match.span()
-        while start and end < len(text) and _PAIRS.get(text[start - 1]) == text[end]:
+        while start and end < len(text) and PAIRS.get(text[start - 1]) == text[end]:
             start, end = start - 1, end + 1
         yield start, end
 

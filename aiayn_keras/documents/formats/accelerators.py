@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from aiayn_keras.documents.formats.units import Mark, protect
+from aiayn_keras_light.placeables import PATTERN
 
 MARKERS = ("&", "_", "~")
 """Those of Qt, Windows and KDE; of GTK; of LibreOffice."""
@@ -20,6 +21,7 @@ _MAX_LETTERS_BEFORE = 2
 """Before a marker in a word, such as `E&xit` or `Fo&rmat`, that nothing else speaks for."""
 _MAX_WORDS = 4
 """In a label whose marker is in a small word, such as `Copy lin_k`."""
+_PLACEABLE = re.compile(f"(?x){PATTERN}")
 _TOKEN = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
 
 
@@ -116,19 +118,10 @@ class Accelerators:
 
 
 def _find(pattern, text):
-    """Places of matches outside of what is not translated, such as URLs and placeholders."""
-    places, done = [], 0
-    for part in protect(text):
-        if isinstance(part, str):
-            # Signs outside a part are looked at, too: `%s&x` has no marker before a word.
-            places += [
-                match.start()
-                for match in re.compile(pattern).finditer(text, done, done + len(part))
-            ]
-            done += len(part)
-        else:
-            done += len(part.raw)
-    return places
+    """Places of matches outside of placeables, such as URLs and placeholders."""
+    kept = [match.span() for match in _PLACEABLE.finditer(text)]
+    places = [match.start() for match in re.finditer(pattern, text)]
+    return [place for place in places if not any(a <= place < b for a, b in kept)]
 
 
 def _is_letter(token):

@@ -5,11 +5,16 @@ import re
 
 from aiayn_keras.documents.formats.accelerators import Accelerators
 from aiayn_keras.documents.formats.identifiers import is_identifier
-from aiayn_keras.documents.formats.units import Unit, has_letters, protect
+from aiayn_keras.documents.formats.units import Unit, has_letters, protect, without_ending
 
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 _KEY_FOLLOWS = re.compile(r"\s*:")
 _CODE = re.compile(r"[A-Za-z]{2,3}")
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_KEY_OF_A_NAME = re.compile(
+    r"(?:\A|_|-)(?:id|uuid|slug|icon|class|className|sku|hash|token|href|src|charset|encoding)\Z"
+    r"|[a-z](?:Id|Uuid|Slug|Icon|Class|Sku|Hash|Token|Href|Src)\Z"
+)
 _KEY_OF_A_CODE = re.compile(r"(?i)(?:lang|language|locale|country|currency)s?(?:[_-]?code)?\Z")
 
 
@@ -49,7 +54,9 @@ def _values(document):
         if _KEY_FOLLOWS.match(document, match.end()):
             key = text
         elif not any("\ud800" <= character <= "\udfff" for character in text):  # that is no Unicode
-            is_code = _KEY_OF_A_CODE.search(key) and _CODE.fullmatch(text)
+            is_code = (_KEY_OF_A_CODE.search(key) and _CODE.fullmatch(text)) or (
+                _KEY_OF_A_NAME.search(key) and _NAME.fullmatch(text)
+            )
             # Keys such as $schema and @type are those of JSON Schema and JSON-LD.
             if not (is_code or is_identifier(text) or key.startswith(("$", "@"))):
                 yield match, text
@@ -57,10 +64,14 @@ def _values(document):
 
 def _unit(match, text, encode, accelerators):
     accelerator = accelerators.find(text)
-    parts = protect(text if accelerator is None else accelerator.text, encode)
+    text, ending = without_ending(text if accelerator is None else accelerator.text)
+    parts = protect(text, encode)
     if not has_letters(parts):
         return []
-    finish = str if accelerator is None else accelerator.put_into
+
+    def finish(text):
+        return (text if accelerator is None else accelerator.put_into(text)) + encode(ending)
+
     return [Unit(match.start() + 1, match.end() - 1, tuple(parts), encode, finish)]
 
 

@@ -24,20 +24,23 @@ _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(?:.*\r?\n)*?\1[ \t]*(?:\r
 _KEPT = re.compile(
     r"\[\[[^\[\]\n]+\]\]"  # a link of a wiki
     r"|(?<![\w:]):(?:[a-z][a-z0-9_+-]*|[+-]1):(?![\w:])"  # :smile:
-    r"|(?<![\w./-])[\w.-]+/[\w.-]+#\d+\b"  # owner/repository#12
+    r"|(?<![\w./#&-])(?:[\w.-]+/[\w.-]+)?#\d+\b"  # #12, owner/repository#12
 )
 _BEGINNING = re.compile(
     r"\[[ xX]\]\s+"  # the box of a task
     r"|\[![\w-]+\][-+]?(?:\s+|\Z)"  # the kind of an alert
     r"|\*\[[^\]\n]+\]:\s+"  # the abbreviation that it explains
+    r"|[:~][ \t]+"  # the mark of a definition
     r"|\{[#.:][^{}]*\}(?:\s+|\Z)"  # its attributes
 )
 """What stands before a text and is not translated."""
 _FIRST_LINE = re.compile(r"\[![\w-]+\][-+]?.*|\{[#.:][^{}]*\}")
 """A line that is not joined with the next one: that of an alert, or attributes."""
-_ABBREVIATION = re.compile(r"\*\[[^\]\n]+\]:\s")
-_ENDING = re.compile(r"(?<!\s)\s+\{[#.:][^{}\n]*\}\Z")
-"""Attributes behind a text, such as {#name}."""
+_ENDING = re.compile(r"(?<!\s)\s+(?:\{[#.:][^{}\n]*\}|\^[\w-]+)\Z")
+"""Attributes behind a text, such as {#name}, or the name of a block, ^name."""
+_ITEM = re.compile(r"[:~][ \t]+(?=\S)|\*\[[^\]\n]+\]:\s+")
+"""A definition below two terms, or an abbreviation, which the parser does not know."""
+_HIGHLIGHT = re.compile(r"==(?=[^\s=])(.*?)(?<=[^\s=])==", re.DOTALL)
 _ATTRIBUTES = re.compile(r"\{[^{}\n]*\}")
 _FENCE = re.compile(
     r"^ {0,3}:{3,}[^\r\n]*(?:\r?\n {0,3}:[\w-]+:[^\r\n]*)*(?=[\r\n]|\Z)", re.MULTILINE
@@ -184,12 +187,17 @@ def _unit(document, parser, token, places, is_cell):
 
 
 def _with_attributes(parts):
-    """Parts in which the attributes behind a link, an image or code belong to its mark."""
+    """Parts in which the attributes behind a link, an image or code belong to its mark.
+
+    So does what begins a line behind its break.
+    """
     joined = []
     for part in parts:
         before = joined[-1] if joined else ""
-        if isinstance(part, str) and isinstance(before, Mark) and before.kind != Kind.BREAK:
-            attributes = _ATTRIBUTES.match(part) if before.raw.endswith((")", "]", "`")) else None
+        if isinstance(part, str) and isinstance(before, Mark):
+            attributes = _ITEM.match(part) if before.kind == Kind.BREAK else None
+            if before.raw.endswith((")", "]", "`")):
+                attributes = _ATTRIBUTES.match(part)
             if attributes:
                 joined[-1] = Mark(before.raw + attributes[0], before.kind, before.name)
                 part = part[attributes.end() :]
@@ -200,6 +208,16 @@ def _with_attributes(parts):
 def _protected(part, encode):
     if isinstance(part, Mark):
         return [part]
+    parts, done = [], 0
+    for match in _HIGHLIGHT.finditer(part):
+        parts += _kept(part[done : match.start()], encode)
+        parts.append(Mark("==", Kind.OPEN, "highlight"))
+        parts += [*_kept(match[1], encode), Mark("==", Kind.CLOSE, "highlight")]
+        done = match.end()
+    return parts + _kept(part[done:], encode)
+
+
+def _kept(part, encode):
     parts, done = [], 0
     for match in _KEPT.finditer(part):
         parts += protect(part[done : match.start()], encode, with_tags=False)
@@ -262,9 +280,8 @@ class _Reader:
             self._text(child.content)
         elif child.type == "softbreak":
             end = re.compile(r"[ \t]*\n[ \t]*").match(self._content, self.place).end()
-            if _FIRST_LINE.fullmatch(self._content, 0, self.place) or _ABBREVIATION.match(
-                self._content, end
-            ):
+            is_first = _FIRST_LINE.fullmatch(self._content, 0, self.place)
+            if is_first or _ITEM.match(self._content, end):
                 self._mark(end, Kind.BREAK)
                 return
             self.place = end

@@ -13,8 +13,8 @@ from aiayn_keras.documents.formats.units import (
     Kind,
     Mark,
     Unit,
-    has_letters,
     protect,
+    without_ending,
 )
 
 _EMPTY = re.compile(r'^msgstr(?:\[(\d+)\])? ""[ \t]*(\r?)$(?!\n")', re.MULTILINE)
@@ -92,17 +92,20 @@ def _without_doubled(text):
 
 
 def _unit(polib, source, match, accelerator):
+    text, ending = without_ending(source if accelerator is None else accelerator.text)
     parts = [
         part
-        for each in protect(source if accelerator is None else accelerator.text, polib.escape)
+        for each in protect(text, polib.escape)
         for part in ([each] if isinstance(each, Mark) else _without_doubled(each))
     ]
-    if (accelerator is None and is_identifier(source)) or not has_letters(parts):
-        return []
+    is_key = accelerator is None and is_identifier(source)
+    if is_key or not any(map(str.isalpha, source)):
+        return []  # gettext shows the msgid
     line_end = f"{match[2]}\n"
 
     def finish(text):
         text = text if accelerator is None else accelerator.put_into(text)
+        text += polib.escape(ending)
         lines = re.findall(r".*?\\n|.+$", text)
         if len(lines) < 2:
             return f'"{text}"'

@@ -7,17 +7,21 @@ the library says only that a file is invalid, and leaves out captions with damag
 
 import bisect
 import functools
+import html
 import io
 import itertools
 import re
 import textwrap
 
+from aiayn_keras.documents.formats.html import encoder
 from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
 
 _SPOKEN = re.compile(r"^(?:<[^<>]*>|\{\\[^{}]*\})*\s*[-–—]")
 _SIGNS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
-_OVERRIDE = re.compile(r"(\{\\[^{}]*\}|\{[a-zA-Z]:[^{}]*\})")
+_OVERRIDE = re.compile(r"\{\\[^{}]*\}|\{[a-zA-Z]:[^{}]*\}")
+_SOUND = re.compile(r"\[[^\[\]]+\]|(?:\A|(?<=[-–—>}])|(?<=[-–—>}] ))\([^()]+\)")
+_REFERENCE = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#x[0-9A-Fa-f]+);")
 _TIMES = {
     kind: re.compile(rf"\s*{time}\s*-->\s*{time}(?![\d:])")
     for kind, time in (
@@ -183,13 +187,13 @@ def _units_of_caption(document, start, end):
 
 
 def _unit(document, lines):
+    texts = [document[start:end] for start, end in lines]
+    has_references = any(map(_REFERENCE.search, texts))
+    encode = encoder(texts) if has_references else str
     parts = []
-    for number, (start, end) in enumerate(lines):
-        if number:
-            parts.append(" ")
-        for piece in _OVERRIDE.split(document[start:end]):
-            is_override = _OVERRIDE.fullmatch(piece)
-            parts += [Mark(piece, Kind.CUT)] if is_override else protect(piece, with_names=False)
+    for number, text in enumerate(texts):
+        parts += [" "] if number else []
+        parts += _parts(text, encode, has_references)
     if not has_letters(parts):
         return []
     line_end = document[lines[0][1] : lines[1][0]] if len(lines) > 1 else "\n"
@@ -197,7 +201,27 @@ def _unit(document, lines):
     def finish(text):
         return line_end.join(_wrap(text, len(lines)))
 
-    return [Unit(lines[0][0], lines[-1][1], tuple(_joined(parts)), finish=finish)]
+    return [Unit(lines[0][0], lines[-1][1], tuple(_joined(parts)), encode, finish)]
+
+
+def _parts(text, encode, has_references):
+    """Parts of a line; the brackets of a sound, such as `[door opens]`, are marks."""
+    cuts = [match.span() for match in _OVERRIDE.finditer(text)]
+    for match in _SOUND.finditer(text):
+        cuts += [(match.start(), match.start() + 1), (match.end() - 1, match.end())]
+    parts, done = [], 0
+    for start, end in [*sorted(cuts), (len(text), len(text))]:
+        if start < done:
+            continue
+        for piece in (
+            re.split("(<[^<>]*>)", text[done:start]) if has_references else [text[done:start]]
+        ):
+            is_tag = piece.startswith("<")
+            piece = html.unescape(piece) if has_references and not is_tag else piece
+            parts += protect(piece, encode, is_tag or not has_references, with_names=False)
+        parts += [Mark(text[start:end], Kind.CUT)] if start < end else []
+        done = end
+    return parts
 
 
 def _joined(parts):

@@ -43,8 +43,8 @@ def find_tsv_units(document, columns=None):
 
 def _find_units(document, columns, format):
     start, delimiter = layout_of(document, format)
+    read = _read(document[start:], delimiter, document.count("\n", 0, start))
     rows = _cells(document, delimiter, start)
-    read = _read(document[start:], delimiter)
     found = [[_value(document[a:b]) for a, b in row] for row in rows]
     if found != [row or [""] for row in read]:
         line = next((n for n, (a, b) in enumerate(zip(found, read, strict=False)) if a != b), 0) + 1
@@ -65,13 +65,15 @@ def _find_units(document, columns, format):
     return units
 
 
-def _read(document, delimiter):
+def _read(document, delimiter, skipped):
     limit = csv.field_size_limit(_MAX_CELL)
+    lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", document)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
-        lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", document)
-        return list(csv.reader(lines, delimiter=delimiter, strict=True))
+        return list(reader)
     except csv.Error as error:
-        raise ValueError(f"not a valid table: {error}") from None
+        line = reader.line_num + skipped
+        raise ValueError(f"line {line}: not a valid table: {error}") from None
     finally:
         csv.field_size_limit(limit)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from aiayn_keras_light.placeables import PATTERN
+from aiayn_keras_light.placeables import PAIRS, PATTERN
 
 
 class Kind(Enum):
@@ -69,13 +69,23 @@ _PLURAL = r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d
 _PROTECTED = rf"""(?x)
     (?P<syntax>
         {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
+      | (?<!\S)(?:[→←↑↓⇒⇐↔»«›‹▸▶►◄●★☆©®™✓✔✗♪♫]+|=>|->|(?P<line>[*=~_\#<>+-])(?P=line){{2,}})(?!\S)
       | \[/[a-z][\w-]*\]                                             # [/caption] of WordPress
       | \[[a-z][\w-]*(?:\s+[\w-]+=(?:"[^"\]]*"|'[^'\]]*'|[^\s"'\]]+))+\s*/?\]
     )
   | (?P<word>
-        {PATTERN}
+        \*\|[^|\s]+\|\* | %%[A-Za-z_]\w*%% | \#\#[A-Za-z_]\w*\#\#          # *|NAME|* of newsletters
+      | {PATTERN}
       | \{{\s*[\w.]+\s*,[^{{}}\n]*\}}                                # {{n, number}}
       | \{{[A-Za-z\d][\w .:]{{0,40}}\}}                              # {{first name}}
+      | \[\[[A-Za-z_]\w*\]\] | <<[A-Za-z_]\w*>> | «[A-Za-z_]\w*»
+      | (?<!\S)<(?!(?:div|img|wbr|span|table|strong|input)\b)(?P<field>[A-Za-z][\w.-]{{2,40}})>
+        (?=[\s.,;:!?]|\Z)(?!.{{0,2000}}</(?P=field)>)                     # <name>
+      | \[\d+\]                                                      # [1]
+      | (?<=\s)&(?=\s) | (?<![\w&])[A-Z]\w{{0,2}}&[A-Z]\w{{0,2}}(?![\w&;])   # Tom & Mary, R&D
+      | (?<![\w'’.-])(?:[a-z]+[A-Z]\w*|[^\W_]+(?:_[^\W_]+)+)(?:\(\))?(?![\w'’])  # iOS user_name
+      | (?<![\w-])[A-Z][A-Z\d]*(?:[-/][A-Z\d]+)*(?<=\d)(?:[A-Z]+)?(?![\w-])     # A4 H2O UTF-8
+      | (?<![\w-])(?=[A-Z]+\d)[A-Z\d]+(?:-[A-Z\d]+)+(?![\w-])             # A1B2-C3D4
       | \$\d(?![\d.,]*\d) | \$t\([^()\n]*\) | @(?:\.\w+)?:[\w.]*\w       # $1 $t(key) @:key
       | \b(?:(?:Ctrl|Control|Alt|AltGr|Shift|Cmd|Command|Win|Super|Meta)\+)+
         (?:[A-Z][a-z]+|F?\d+|[A-Z]\b)                               # Ctrl+S
@@ -88,7 +98,12 @@ _PROTECTED = rf"""(?x)
 """
 _MARKS = re.compile(_PROTECTED, re.DOTALL)
 _MARKS_WITH_PLURALS = re.compile(rf"{_PROTECTED} | (?P<number> \#(?!\w) )", re.DOTALL)
+_APOSTROPHE = re.compile(r"(?<=\w)&(?:#0?39|apos|rsquo|\#8217);(?=\w)")
+"""Within a word, such as `Don&#39;t`, it is text."""
 _HAS_PLURALS = re.compile(_PLURAL)
+_ENDING = re.compile(r"(?<=[\w)%\"'”}>])\s?(?:…|\.\.\.|:)\Z")
+_MAX_INDEX = 4
+"""Characters of an index or exponent between tags, such as the 2 of `H<sub>2</sub>O`."""
 _TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*|\d+)")
 BREAKING_TAGS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "tr", "td", "th", "table"})
 VOID_TAGS = frozenset({"img", "input", "wbr", "embed", "source", "track", "area", "col"})
@@ -122,6 +137,7 @@ def protect(text, encode=str, with_tags=True, with_names=True):
     Returns:
         List of non-empty strings and `Mark`s.
     """
+    text = _APOSTROPHE.sub("'", text)
     parts, done = [], 0
     marks = _MARKS_WITH_PLURALS if _HAS_PLURALS.search(text) else _MARKS
     for match in marks.finditer(text):
@@ -137,6 +153,64 @@ def protect(text, encode=str, with_tags=True, with_names=True):
         done = match.end()
     parts.append(text[done:])
     return [part for part in parts if part != ""]
+
+
+def joined(parts, encode):
+    """Parts in which marks that belong together are one.
+
+    These are words in brackets or quotation marks, tags around nothing but words, and formulas such
+    as `H<sub>2</sub>O`.
+
+    Args:
+        parts: Strings and `Mark`s.
+        encode: As in `Unit`.
+
+    Returns:
+        List of non-empty strings and `Mark`s.
+    """
+    found = []
+    for part in parts:
+        found.append(part)
+        if isinstance(part, Mark) and part.kind == Kind.CLOSE:
+            _join_tags(found, encode)
+    for place, part in enumerate(found):
+        if not isinstance(part, Mark) or part.kind != Kind.WORD:
+            continue
+        before, after = (found[n] if 0 <= n < len(found) else "" for n in (place - 1, place + 1))
+        while (
+            isinstance(before, str)
+            and isinstance(after, str)
+            and before[-1:] not in ("", "{")
+            and PAIRS.get(before[-1:]) == after[:1]
+        ):
+            part = Mark(encode(before[-1]) + part.raw + encode(after[0]), Kind.WORD)
+            before, after = before[:-1], after[1:]
+            found[place - 1 : place + 2] = [before, part, after]
+    return [part for part in found if part != ""]
+
+
+def _join_tags(parts, encode):
+    """Makes the pair of tags at the end of parts one word if nothing in it is translated."""
+    close = parts[-1]
+    place = len(parts) - 2
+    while place >= 0 and (isinstance(parts[place], str) or parts[place].kind == Kind.WORD):
+        place -= 1
+    if place < 0 or (parts[place].kind, parts[place].name) != (Kind.OPEN, close.name):
+        return
+    inside = parts[place + 1 : -1]
+    text = "".join(part for part in inside if isinstance(part, str))
+    is_index = close.name in ("sub", "sup") and len(text) <= _MAX_INDEX and " " not in text
+    if not inside or (any(map(str.isalnum, text)) and not is_index):
+        return
+    raws = [encode(part) if isinstance(part, str) else part.raw for part in inside]
+    raw = "".join([parts[place].raw, *raws, close.raw])
+    parts[place:] = [Mark(raw, Kind.WORD)]
+
+
+def without_ending(text):
+    """A label and its ending: `…`, `...` or `:`, with the spaces before it, which may be empty."""
+    ending = _ENDING.search(text)
+    return (text[: ending.start()], ending[0]) if ending else (text, "")
 
 
 def has_letters(parts):

