@@ -251,6 +251,8 @@ class _Reader:
         self._content, self._places = content, places
         self._skips = 0  # inside a link that is written as its address alone
         self._kept = None  # the end of an open HTML element that stays, such as </kbd>
+        definitions = [match.end() for match in re.finditer(r"\n(?=[:~][ \t])", content)]
+        self._last_definition = max(definitions, default=0)
         self._labels = []  # where the texts of open links begin
 
     def read(self, child):
@@ -281,7 +283,7 @@ class _Reader:
         elif child.type == "softbreak":
             end = re.compile(r"[ \t]*\n[ \t]*").match(self._content, self.place).end()
             is_first = _FIRST_LINE.fullmatch(self._content, 0, self.place)
-            if is_first or _ITEM.match(self._content, end):
+            if is_first or _ITEM.match(self._content, end) or end < self._last_definition:
                 self._mark(end, Kind.BREAK)
                 return
             self.place = end

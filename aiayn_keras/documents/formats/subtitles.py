@@ -213,12 +213,14 @@ def _parts(text, encode, has_references):
     for start, end in [*sorted(cuts), (len(text), len(text))]:
         if start < done:
             continue
-        for piece in (
-            re.split("(<[^<>]*>)", text[done:start]) if has_references else [text[done:start]]
-        ):
-            is_tag = piece.startswith("<")
-            piece = html.unescape(piece) if has_references and not is_tag else piece
-            parts += protect(piece, encode, is_tag or not has_references, with_names=False)
+        if has_references:
+            for piece in re.split("(<[^<>]*>)", text[done:start]):
+                if piece.startswith("<"):
+                    parts += protect(piece)
+                else:
+                    parts += protect(html.unescape(piece), encode, False, with_names=False)
+        else:
+            parts += protect(text[done:start], with_names=False)
         parts += [Mark(text[start:end], Kind.CUT)] if start < end else []
         done = end
     return parts

@@ -69,9 +69,11 @@ _PLURAL = r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d
 _PROTECTED = rf"""(?x)
     (?P<syntax>
         {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
-      | (?<!\S)(?:[→←↑↓⇒⇐↔»«›‹▸▶►◄●★☆©®™✓✔✗♪♫]+|=>|->|(?P<line>[*=~_\#<>+-])(?P=line){{2,}})(?!\S)
+      | (?<!\S)(?:
+          [→←↑↓⇒⇐↔»«›‹▸▶►◄●★☆©®™✓✔✗♪♫]+ | => | -> | (?P<line>[*=~_\#<>+-])(?P=line){{2,}}
+        )(?![^\s.,;:!?])
       | \[/[a-z][\w-]*\]                                             # [/caption] of WordPress
-      | \[[a-z][\w-]*(?:\s+[\w-]+=(?:"[^"\]]*"|'[^'\]]*'|[^\s"'\]]+))+\s*/?\]
+      | \[[a-z][\w-]*+(?:[ ]+[\w-]++=(?:"[^"\[\]]*+"|'[^'\[\]]*+'|[^\s"'\[\]]++)){{1,20}}[ ]*/?\]
     )
   | (?P<word>
         \*\|[^|\s]+\|\* | %%[A-Za-z_]\w*%% | \#\#[A-Za-z_]\w*\#\#          # *|NAME|* of newsletters
@@ -91,6 +93,7 @@ _PROTECTED = rf"""(?x)
         (?:[A-Z][a-z]+|F?\d+|[A-Z]\b)                               # Ctrl+S
     )
   | (?P<name> \[[A-Z][A-Z0-9]+(?:[ _-][A-Z0-9]+)*\] )                # [NAME]
+  | (?P<bracket> \[(?=[^\[\]\n]{{1,80}}\]) | \] )                     # [first name]
   | (?P<time> <(?:\d+:)?\d\d:\d\d\.\d{{3}}> )
   | (?P<tag>
         </?\d+\s*/?> | </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?-->
@@ -101,6 +104,9 @@ _MARKS_WITH_PLURALS = re.compile(rf"{_PROTECTED} | (?P<number> \#(?!\w) )", re.D
 _APOSTROPHE = re.compile(r"(?<=\w)&(?:#0?39|apos|rsquo|\#8217);(?=\w)")
 """Within a word, such as `Don&#39;t`, it is text."""
 _HAS_PLURALS = re.compile(_PLURAL)
+_SYMBOL_BEFORE = re.compile(r"(?:(?<![^\W_])[A-Za-z\d]{1,2})?\Z")
+_SYMBOL_BEHIND = re.compile(r"(?:[A-Za-z\d]{1,2}(?![^\W_]))?")
+"""Beside an index: the H and O of `H<sub>2</sub>O`."""
 _ENDING = re.compile(r"(?<=[\w)%\"'”}>])\s?(?:…|\.\.\.|:)\Z")
 _MAX_INDEX = 4
 """Characters of an index or exponent between tags, such as the 2 of `H<sub>2</sub>O`."""
@@ -132,21 +138,27 @@ def protect(text, encode=str, with_tags=True, with_names=True):
         encode: As in `Unit`.
         with_tags: Whether tags, and the times within captions, may occur in it, and not only the
             signs that they are made of.
-        with_names: Whether words in capitals and brackets, such as `[NAME]`, are placeholders.
+        with_names: Whether words in capitals and brackets, such as `[NAME]`, are placeholders, and
+            other brackets a pair of marks.
 
     Returns:
         List of non-empty strings and `Mark`s.
     """
     text = _APOSTROPHE.sub("'", text)
-    parts, done = [], 0
+    parts, done, is_open = [], 0, False
     marks = _MARKS_WITH_PLURALS if _HAS_PLURALS.search(text) else _MARKS
     for match in marks.finditer(text):
         if (match["tag"] or match["time"]) and not with_tags:
             continue
-        if match["name"] and not with_names:
+        if (match["name"] or match["bracket"]) and not with_names:
+            continue
+        if match[0] == "]" and not is_open:
             continue
         raw = encode(match[0])
         mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)
+        if match["bracket"]:
+            is_open = match[0] == "["
+            mark = Mark(raw, Kind.OPEN if is_open else Kind.CLOSE, "bracket")
         if match["syntax"]:
             mark = Mark(raw, Kind.CUT)
         parts += [text[done : match.start()], mark]
@@ -186,6 +198,14 @@ def joined(parts, encode):
             part = Mark(encode(before[-1]) + part.raw + encode(after[0]), Kind.WORD)
             before, after = before[:-1], after[1:]
             found[place - 1 : place + 2] = [before, part, after]
+    for place, part in enumerate(found):
+        if isinstance(part, Mark) and part.raw.endswith(("</sub>", "</sup>")):
+            around = [found[n] if 0 <= n < len(found) else "" for n in (place - 1, place + 1)]
+            if part.kind == Kind.WORD and all(isinstance(each, str) for each in around):
+                before, after = _SYMBOL_BEFORE.search(around[0]), _SYMBOL_BEHIND.match(around[1])
+                raw = f"{encode(before[0])}{part.raw}{encode(after[0])}"
+                around = around[0][: before.start()], Mark(raw, Kind.WORD), around[1][after.end() :]
+                found[max(place - 1, 0) : place + 2] = around[0 if place else 1 :]
     return [part for part in found if part != ""]
 
 

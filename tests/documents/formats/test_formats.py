@@ -101,6 +101,17 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
         ("$1,299.99 at 10:30 or 10:30:45, 5 pm, €20, 50 %, 1.5, 31.12.2024, 1.000.000", []),
         ("+5 to +10, (555) 010-9999, 1234567, defaced, std::string, 24-7", []),
         ("the end.the next", []),
+        (
+            "to *|NAME|*, %%NAME%%, ##name##, <<name>> or <name>: [1] <b>",
+            ["*|NAME|*", "%%NAME%%", "##name##", "<<name>>", "<name>", "[1]", "<b>"],
+        ),
+        ("Tom & Mary of AT&T, R&D, rock&roll", ["&", "AT&T", "R&D"]),
+        (
+            "iOS, user_name, a_b() and fooBar(), on A4, in UTF-8, key A1B2-C3D4, OK, T-shirt",
+            ["iOS", "user_name", "a_b()", "fooBar()", "A4", "UTF-8", "A1B2-C3D4"],
+        ),
+        ("press Ctrl+Shift+F5 or Alt+Enter", ["Ctrl+Shift+F5", "Alt+Enter"]),
+        ("Settings → Network, *** tea ***, buy » -> 5--6 --x", ["→", "***", "***", "»", "->"]),
     ],
 )
 def test_names_for_machines_are_not_translated(text, kept):
@@ -280,6 +291,8 @@ def test_unusual_subtitles_are_read_and_keep_their_lines(format, document):
         ("so $a*b*c$ and\n$$\nx\n$$ it is\n", "SO $a*b*c$ AND $$\nx\n$$ IT IS\n"),
         ("\\begin{align}\na\n\\end{align}\n\ntea\n", "\\begin{align}\na\n\\end{align}\n\nTEA\n"),
         ("press <kbd>Tab</kbd> &nGtv; now\n", "PRESS <kbd>Tab</kbd> &nGtv; NOW\n"),
+        ("Tea\nCoffee\n: Hot\n: Dark\n", "TEA\nCOFFEE\n: HOT\n: DARK\n"),
+        ("a ==hot *tea*== now ^name-1\n", "A ==HOT *TEA*== NOW ^name-1\n"),
         ("a :smile: [[Tea|hot]] o/r#7 at 10:30:45\n", "A :smile: [[Tea|hot]] o/r#7 AT 10:30:45\n"),
     ],
 )
@@ -490,6 +503,10 @@ def test_words_are_translated(value):
 def test_keys_tell_that_a_value_is_a_code():
     source = '{"lang": "en", "@type": "Person", "$schema": "x y", "languages": ["en", "English"]}'
     assert in_capitals(source, "json") == source.replace("English", "ENGLISH")
+    source = '{"icon": "fa-solid", "productId": "chair", "id": "A chair", "idea": "chair"}'
+    assert in_capitals(source, "json") == source.replace("A chair", "A CHAIR").replace(
+        '"idea": "chair"', '"idea": "CHAIR"'
+    )
 
 
 def test_plurals_of_a_user_interface_keep_their_syntax():
@@ -552,6 +569,67 @@ def test_a_table_of_excel_names_its_separator():
 def test_a_cell_that_its_commas_divide_is_named():
     with pytest.raises(ValueError, match="row 2: it has 2 cells, and the first row has one"):
         Document(b"text\ntea, hot\n", "csv", ["text"])
+
+
+def test_signs_around_words_that_stay_are_not_lost():
+    double = CapitalsDouble(change=without_stand_ins)
+    source = 'See "a.txt" (v2) <a@b.org> ({x}) %s.'
+    assert in_capitals(source, "text", translate=double).replace("SEE", "See") == source
+    double = CapitalsDouble()
+    source = "see ([#1](u), `a`) **`b`** [c `d`](u) now"
+    expected = "SEE ([#1](u), `a`) **`b`** [C `d`](u) NOW"
+    assert in_capitals(source, "md", translate=double) == expected
+    assert double.sentences == ["see (ヌ, メ) ソ c ラ now"]
+
+
+def test_indices_belong_to_their_symbols():
+    double = CapitalsDouble()
+    source = "<p>the H<sub>2</sub>O of x<sup>n</sup> and tea<sup>1</sup> <a id=x></a>is</p>"
+    expected = "<p>THE H<sub>2</sub>O OF x<sup>n</sup> AND TEA<sup>1</sup> <a id=x></a>IS</p>"
+    assert in_capitals(source, "html", translate=double) == expected
+    assert double.sentences[0] == "the ヌ of メ and teaソ is"
+
+
+def test_brackets_around_words_are_a_pair_of_marks():
+    backwards = CapitalsDouble(order=lambda places: list(places)[::-1])
+    found = in_capitals("Dear [first name] x", "text", translate=backwards)
+    assert found == "X [NAME FIRST] DEAR"
+    assert in_capitals("a] b [c] d [e", "text") == "A] B [C] D [E"
+
+
+def test_sounds_and_references_of_captions():
+    text = "<v.x Tom>Don&#39;t [door opens] &amp; go &lt;tea\n- (loud) no (or so)\n"
+    source = f"WEBVTT\n\n{VTT_TIMES}\n{text}"
+    double = CapitalsDouble()
+    expected = source.upper().replace("V.X TOM", "v.x Tom").replace("&AMP;", "&amp;")
+    found = in_capitals(source, "vtt", translate=double)
+    assert found == expected.replace("&LT;", "&lt;")
+    assert {"Don't", "door opens", "loud", "no (or so)"} <= set(double.sentences)
+
+
+def test_references_to_spaces_at_the_ends_of_a_text_stay():
+    source = "<p>&nbsp;tea&#39;s hot &#8202;&zwnj;&nbsp;</p>"
+    assert in_capitals(source, "html") == source.replace("tea", "TEA").replace("s hot", "S HOT")
+
+
+def test_a_label_keeps_its_ending():
+    double = CapitalsDouble()
+    assert 'msgstr "&OPEN FILE…"' in in_capitals(_catalogue("&Open file…"), "po", translate=double)
+    assert "Open file" in double.sentences
+    source = '{"a": "Name:", "b": "Wait ...", "c": "Don&#39;t"}'
+    double = CapitalsDouble()
+    found = in_capitals(source, "json", translate=double)
+    assert found == '{"a": "NAME:", "b": "WAIT ...", "c": "DON\'T"}'
+    assert double.sentences == ["Name", "Wait", "Don't"]
+
+
+def test_an_entry_without_words_is_its_own_translation():
+    assert 'msgstr "%s"' in in_capitals(_catalogue("%s"), "po")
+
+
+def test_an_error_of_a_table_names_its_line():
+    with pytest.raises(ValueError, match="line 3: not a valid table: ';' expected"):
+        Document(b'sep=;\nid;text\n1;"tea" x\n', "csv", ["text"])
 
 
 def test_formats_are_known_by_their_endings():
