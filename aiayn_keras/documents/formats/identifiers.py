@@ -30,7 +30,7 @@ _IDENTIFIER = re.compile(
     | (?=[A-Z/._-]*\d)(?=[\d/._-]*[A-Z])[A-Z0-9]+(?:[-_/.][A-Z0-9]+)*                 # SKU-123
     | @[\w.-]+/[\w.-]+ | [\w.-]+(?:/[\w.-]+){2,}         # @scope/package
     | [.\#][A-Za-z][\w-]*                                # .selector
-    | N/A | true | false | null | undefined | NaN
+    | \^\S*\$ | N/A | true | false | null | undefined | NaN
     """
 )
 

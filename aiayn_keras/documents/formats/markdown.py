@@ -4,6 +4,7 @@ Front matter, code, formulas, HTML tags, addresses of links and images, and the 
 stay. A paragraph that goes over several lines becomes one line.
 """
 
+import collections
 import logging
 import re
 import time
@@ -21,9 +22,14 @@ from aiayn_keras.documents.formats.units import (
 logger = logging.getLogger(__name__)
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(?:.*\r?\n)*?\1[ \t]*(?:\r?\n|\Z)")
+_METADATA = re.compile(
+    r"(?i)\A(?:(?!title:|date:)[a-z][\w -]{0,30}:[ \t].*\r?\n)*(?:title|date):[ \t].*\r?\n"
+    r"(?:[a-z][\w -]{0,30}:[ \t].*\r?\n)*(?=\r?\n)"
+)
+"""Front matter without fences, as Pelican and MultiMarkdown read it."""
 _KEPT = re.compile(
     r"\[\[[^\[\]\n]+\]\]"  # a link of a wiki
-    r"|(?<![\w:]):(?:[a-z][a-z0-9_+-]*|[+-]1):(?![\w:])"  # :smile:
+    r"|(?<![\w:]):[+-]1:(?![\w:])"
     r"|(?<![\w./#&-])(?:[\w.-]+/[\w.-]+)?#\d+\b"  # #12, owner/repository#12
 )
 _BEGINNING = re.compile(
@@ -70,7 +76,7 @@ def find_units(document, _columns=None):
         ValueError: If the parser takes too long.
     """
     parser = _parser()
-    front_matter = _FRONT_MATTER.match(document)
+    front_matter = _FRONT_MATTER.match(document) or _METADATA.match(document)
     begin = front_matter.end() if front_matter else 0
     starts = [begin, *(match.end() for match in re.finditer("\r\n|\r|\n", document[begin:]))]
     starts = [begin, *(begin + place for place in starts[1:]), len(document)]
@@ -178,7 +184,12 @@ def _unit(document, parser, token, places, is_cell):
             end = written.start()
             parts[-1] = parts[-1][: ending.start()]
     shown = "".join(part for part in parts if isinstance(part, str))
-    encode = _encoder(shown, reader.escapes, is_cell)
+    escapes = {
+        sign: escape
+        for sign, escape in reader.escapes.items()
+        if escape[0] != "\\" or sign in _SIGNS + "$" or shown.count(sign) == reader.counts[sign]
+    }
+    encode = _encoder(shown, escapes, is_cell)
     parts = [each for part in parts for each in _protected(part, encode)]
     if not has_letters(parts):
         return None
@@ -247,6 +258,7 @@ class _Reader:
 
     def __init__(self, document, parser, content, places):
         self.parts, self.escapes, self.place = [], {}, 0
+        self.counts = collections.Counter()  # of the signs that are escaped
         self._document, self._parser = document, parser
         self._content, self._places = content, places
         self._skips = 0  # inside a link that is written as its address alone
@@ -279,6 +291,7 @@ class _Reader:
             self.place += len(child.markup)
             if child.content != child.markup:  # not a backslash that escapes nothing
                 self.escapes[child.content] = child.markup
+                self.counts[child.content] += 1
             self._text(child.content)
         elif child.type == "softbreak":
             end = re.compile(r"[ \t]*\n[ \t]*").match(self._content, self.place).end()

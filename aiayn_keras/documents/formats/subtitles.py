@@ -1,8 +1,9 @@
 """Subtitles, .srt and .vtt: the text of the captions, which webvtt-py reads.
 
-The lines of a caption are one text unless a dash begins one of them, and the translation has as
-many. Times, numbers, settings, notes, styles and tags stay. Lines of times are checked here, since
-the library says only that a file is invalid, and leaves out captions with damaged times.
+The lines of a caption are one text unless a dash, `>>` or a note begins one of them, and the
+translation has as many. Times, numbers, settings, notes, styles and tags stay. Lines of times are
+checked here, since the library says only that a file is invalid, and leaves out captions with
+damaged times.
 """
 
 import bisect
@@ -16,7 +17,7 @@ import textwrap
 from aiayn_keras.documents.formats.html import encoder
 from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
 
-_SPOKEN = re.compile(r"^(?:<[^<>]*>|\{\\[^{}]*\})*\s*[-–—]")
+_SPOKEN = re.compile(r"^(?:<[^<>]*>|\{\\[^{}]*\})*\s*(?:[-–—♪]|>>|&gt;&gt;)")
 _SIGNS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
 _OVERRIDE = re.compile(r"\{\\[^{}]*\}|\{[a-zA-Z]:[^{}]*\}")

@@ -87,12 +87,19 @@ _PROTECTED = rf"""(?x)
       | (?<=\s)&(?=\s) | (?<![\w&])[A-Z]\w{{0,2}}&[A-Z]\w{{0,2}}(?![\w&;])   # Tom & Mary, R&D
       | (?<![\w'’.-])(?:[a-z]+[A-Z]\w*|[^\W_]+(?:_[^\W_]+)+)(?:\(\))?(?![\w'’])  # iOS user_name
       | (?<![\w-])[A-Z][A-Z\d]*(?:[-/][A-Z\d]+)*(?<=\d)(?:[A-Z]+)?(?![\w-])     # A4 H2O UTF-8
+      | (?<![\w-])(?=\w*[a-z])(?=\w*[A-Z])(?=[A-Za-z]*\d)[A-Za-z\d]{{5,}}(?![\w-])  # x7Gh2k
+      | (?<![\w`])`[^`\s][^`\n]*`(?![\w`])                              # `code`
+      | (?<![^\s"'(]):[a-z][a-z0-9_+-]+(?::(?![\w:])|(?![\w:]))            # :smile: :attribute
       | (?<![\w-])(?=[A-Z]+\d)[A-Z\d]+(?:-[A-Z\d]+)+(?![\w-])             # A1B2-C3D4
       | \$\d(?![\d.,]*\d) | \$t\([^()\n]*\) | @(?:\.\w+)?:[\w.]*\w       # $1 $t(key) @:key
       | \b(?:(?:Ctrl|Control|Alt|AltGr|Shift|Cmd|Command|Win|Super|Meta)\+)+
         (?:[A-Z][a-z]+|F?\d+|[A-Z]\b)                               # Ctrl+S
     )
   | (?P<name> \[[A-Z][A-Z0-9]+(?:[ _-][A-Z0-9]+)*\] )                # [NAME]
+  | (?P<pair>                                                         # **bold** _italic_
+        \*\*(?=[^\s*][^*\n]{{0,200}}\*\*) | (?<=[^\s*])\*\*
+      | (?<!\w)_(?=[^\s_][^_\n]{{0,200}}(?<=[^\s_])_(?!\w)) | (?<=[^\s_])_(?!\w)
+    )
   | (?P<bracket> \[(?=[^\[\]\n]{{1,80}}\]) | \] )                     # [first name]
   | (?P<time> <(?:\d+:)?\d\d:\d\d\.\d{{3}}> )
   | (?P<tag>
@@ -103,6 +110,9 @@ _MARKS = re.compile(_PROTECTED, re.DOTALL)
 _MARKS_WITH_PLURALS = re.compile(rf"{_PROTECTED} | (?P<number> \#(?!\w) )", re.DOTALL)
 _APOSTROPHE = re.compile(r"(?<=\w)&(?:#0?39|apos|rsquo|\#8217);(?=\w)")
 """Within a word, such as `Don&#39;t`, it is text."""
+_OPENS = re.compile(
+    r"\[|(?<!\w)(?:\*\*(?=[^\s*][^*\n]{0,200}\*\*)|_(?=[^\s_][^_\n]{0,200}(?<=[^\s_])_(?!\w)))"
+)
 _HAS_PLURALS = re.compile(_PLURAL)
 _SYMBOL_BEFORE = re.compile(r"(?:(?<![^\W_])[A-Za-z\d]{1,2})?\Z")
 _SYMBOL_BEHIND = re.compile(r"(?:[A-Za-z\d]{1,2}(?![^\W_]))?")
@@ -145,20 +155,25 @@ def protect(text, encode=str, with_tags=True, with_names=True):
         List of non-empty strings and `Mark`s.
     """
     text = _APOSTROPHE.sub("'", text)
-    parts, done, is_open = [], 0, False
+    parts, done, open_marks = [], 0, set()
     marks = _MARKS_WITH_PLURALS if _HAS_PLURALS.search(text) else _MARKS
     for match in marks.finditer(text):
         if (match["tag"] or match["time"]) and not with_tags:
             continue
         if (match["name"] or match["bracket"]) and not with_names:
             continue
-        if match[0] == "]" and not is_open:
-            continue
+        if match["pair"] or match["bracket"]:
+            name = match[0].replace("]", "[")
+            is_open = name not in open_marks and match[0] != "]"
+            if is_open and not _OPENS.match(text, match.start()):
+                continue
+            if match[0] == "]" and name not in open_marks:
+                continue
+            open_marks ^= {name}
         raw = encode(match[0])
         mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)
-        if match["bracket"]:
-            is_open = match[0] == "["
-            mark = Mark(raw, Kind.OPEN if is_open else Kind.CLOSE, "bracket")
+        if match["pair"] or match["bracket"]:
+            mark = Mark(raw, Kind.OPEN if is_open else Kind.CLOSE, name)
         if match["syntax"]:
             mark = Mark(raw, Kind.CUT)
         parts += [text[done : match.start()], mark]

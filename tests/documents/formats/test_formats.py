@@ -110,6 +110,11 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             "iOS, user_name, a_b() and fooBar(), on A4, in UTF-8, key A1B2-C3D4, OK, T-shirt",
             ["iOS", "user_name", "a_b()", "fooBar()", "A4", "UTF-8", "A1B2-C3D4"],
         ),
+        (
+            "pay DE89 3704 0044 0532 0130 00 with x7Gh2k, `npm i`, :name or :smile: at 1:30: ok",
+            ["DE89 3704 0044 0532 0130 00", "x7Gh2k", "`npm i`", ":name", ":smile:"],
+        ),
+        ("so **b c** and _i_, 2 ** 3, a_, _b, 5*6", ["**", "**", "_", "_"]),
         ("press Ctrl+Shift+F5 or Alt+Enter", ["Ctrl+Shift+F5", "Alt+Enter"]),
         ("Settings → Network, *** tea ***, buy » -> 5--6 --x", ["→", "***", "***", "»", "->"]),
     ],
@@ -248,6 +253,15 @@ def test_a_damaged_line_of_subtitles_is_named(format, document, message):
         Document(document.encode(), format)
 
 
+def test_lines_of_speakers_and_songs_are_translated_alone():
+    for sign in ("- ", ">> ", "♪ ", "<i>- "):
+        double = CapitalsDouble()
+        source = f"1\n{TIMES}\n{sign}Tea is\n{sign}hot today.\n"
+        found = in_capitals(source, "srt", translate=double)
+        assert found == f"1\n{TIMES}\n{sign}TEA IS\n{sign}HOT TODAY.\n"
+        assert len(double.sentences) == 2
+
+
 @pytest.mark.parametrize(
     ("format", "document"),
     [
@@ -293,6 +307,9 @@ def test_unusual_subtitles_are_read_and_keep_their_lines(format, document):
         ("press <kbd>Tab</kbd> &nGtv; now\n", "PRESS <kbd>Tab</kbd> &nGtv; NOW\n"),
         ("Tea\nCoffee\n: Hot\n: Dark\n", "TEA\nCOFFEE\n: HOT\n: DARK\n"),
         ("a ==hot *tea*== now ^name-1\n", "A ==HOT *TEA*== NOW ^name-1\n"),
+        ("\\* a\n1986\\. Tea. See www.x.org.\n", "\\* A 1986. TEA. SEE www.x.org.\n"),
+        ("tea\\! or \\! not\n", "TEA\\! OR \\! NOT\n"),
+        ("Date: tea\nTitle: Tea\n\nTea\n", "Date: tea\nTitle: Tea\n\nTEA\n"),
         ("a :smile: [[Tea|hot]] o/r#7 at 10:30:45\n", "A :smile: [[Tea|hot]] o/r#7 AT 10:30:45\n"),
     ],
 )
