@@ -30,7 +30,8 @@ _IDENTIFIER = re.compile(
     | (?=[A-Z/._-]*\d)(?=[\d/._-]*[A-Z])[A-Z0-9]+(?:[-_/.][A-Z0-9]+)*                 # SKU-123
     | @[\w.-]+/[\w.-]+ | [\w.-]+(?:/[\w.-]+){2,}         # @scope/package
     | [.\#][A-Za-z][\w-]*                                # .selector
-    | \^\S*\$ | N/A | true | false | null | undefined | NaN
+    | \^\S*\$ | 0[xX][0-9A-Fa-f]+ | N/A | true | TRUE | false | FALSE | null | NULL | NaN
+    | undefined
     """
 )
 

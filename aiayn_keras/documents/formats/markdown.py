@@ -46,6 +46,9 @@ _ENDING = re.compile(r"(?<!\s)\s+(?:\{[#.:][^{}\n]*\}|\^[\w-]+)\Z")
 """Attributes behind a text, such as {#name}, or the name of a block, ^name."""
 _ITEM = re.compile(r"[:~][ \t]+(?=\S)|\*\[[^\]\n]+\]:\s+")
 """A definition below two terms, or an abbreviation, which the parser does not know."""
+_TEMPLATE = re.compile(r"\{%.*%\}|\{\{[<%].*[>%]\}\}")
+"""A line of a template, such as {% hint %}."""
+_IMPORT = re.compile(r"""import\s.*?\sfrom\s+(["']).*\1;?""", re.DOTALL)
 _HIGHLIGHT = re.compile(r"==(?=[^\s=])(.*?)(?<=[^\s=])==", re.DOTALL)
 _ATTRIBUTES = re.compile(r"\{[^{}\n]*\}")
 _FENCE = re.compile(
@@ -191,7 +194,7 @@ def _unit(document, parser, token, places, is_cell):
     }
     encode = _encoder(shown, escapes, is_cell)
     parts = [each for part in parts for each in _protected(part, encode)]
-    if not has_letters(parts):
+    if not has_letters(parts) or _IMPORT.fullmatch(content):
         return None
     finish = str if is_cell else _as_paragraph
     return Unit(places[start], places[end], tuple(parts), encode, finish)
@@ -296,7 +299,12 @@ class _Reader:
         elif child.type == "softbreak":
             end = re.compile(r"[ \t]*\n[ \t]*").match(self._content, self.place).end()
             is_first = _FIRST_LINE.fullmatch(self._content, 0, self.place)
-            if is_first or _ITEM.match(self._content, end) or end < self._last_definition:
+            around = self._content.rfind("\n", 0, self.place) + 1, self._content.find("\n", end)
+            is_alone = _TEMPLATE.fullmatch(self._content, around[0], self.place) or (
+                _TEMPLATE.fullmatch(self._content[end : around[1] if around[1] >= 0 else None])
+            )
+            is_item = _ITEM.match(self._content, end) or end < self._last_definition
+            if is_first or is_alone or is_item:
                 self._mark(end, Kind.BREAK)
                 return
             self.place = end

@@ -6,7 +6,7 @@ comes back as it was.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from aiayn_keras_light.placeables import PAIRS, PATTERN
@@ -70,12 +70,14 @@ _PROTECTED = rf"""(?x)
     (?P<syntax>
         {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
       | (?<!\S)(?:
-          [→←↑↓⇒⇐↔»«›‹▸▶►◄●★☆©®™✓✔✗♪♫]+ | => | -> | (?P<line>[*=~_\#<>+-])(?P=line){{2,}}
+          [→←↑↓⇒⇐↔»«›‹▸▶►◄●★☆☐☑☒□■©®™✓✔✗♪♫]+ | => | -> | (?P<line>[*=~_\#<>+-])(?P=line){{2,}}
         )(?![^\s.,;:!?])
+      | \[[ xX✓]?\] | (?<=\S)[ \xa0]{{3,}}(?=\S)                         # [x], columns
       | \[/[a-z][\w-]*\]                                             # [/caption] of WordPress
       | \[[a-z][\w-]*+(?:[ ]+[\w-]++=(?:"[^"\[\]]*+"|'[^'\[\]]*+'|[^\s"'\[\]]++)){{1,20}}[ ]*/?\]
     )
   | (?P<word>
+        \#[A-Z]+(?:-[A-Z\d]+)+ |                                     # #INV-2024-001
         \*\|[^|\s]+\|\* | %%[A-Za-z_]\w*%% | \#\#[A-Za-z_]\w*\#\#          # *|NAME|* of newsletters
       | {PATTERN}
       | \{{\s*[\w.]+\s*,[^{{}}\n]*\}}                                # {{n, number}}
@@ -84,12 +86,14 @@ _PROTECTED = rf"""(?x)
       | (?<!\S)<(?!(?:div|img|wbr|span|table|strong|input)\b)(?P<field>[A-Za-z][\w.-]{{2,40}})>
         (?=[\s.,;:!?]|\Z)(?!.{{0,2000}}</(?P=field)>)                     # <name>
       | \[\d+\]                                                      # [1]
-      | (?<=\s)&(?=\s) | (?<![\w&])[A-Z]\w{{0,2}}&[A-Z]\w{{0,2}}(?![\w&;])   # Tom & Mary, R&D
+      | (?<=\s)&(?=\s) | (?<![\w&])[^\W\d]+&[^\W\d]+(?![\w&;])             # Tom & Mary, R&D
       | (?<![\w'’.-])(?:[a-z]+[A-Z]\w*|[^\W_]+(?:_[^\W_]+)+)(?:\(\))?(?![\w'’])  # iOS user_name
       | (?<![\w-])[A-Z][A-Z\d]*(?:[-/][A-Z\d]+)*(?<=\d)(?:[A-Z]+)?(?![\w-])     # A4 H2O UTF-8
       | (?<![\w-])(?=\w*[a-z])(?=\w*[A-Z])(?=[A-Za-z]*\d)[A-Za-z\d]{{5,}}(?![\w-])  # x7Gh2k
       | (?<![\w`])`[^`\s][^`\n]*`(?![\w`])                              # `code`
       | (?<![^\s"'(]):[a-z][a-z0-9_+-]+(?::(?![\w:])|(?![\w:]))            # :smile: :attribute
+      | (?<![\w-])(?=\d+[A-Z])[A-Z\d]{{8,}}(?![\w-])                      # 1Z999AA10123
+      | (?<![\w-])\d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[ ]?[+-]\d\d:?\d\d)?)?(?![\w-])
       | (?<![\w-])(?=[A-Z]+\d)[A-Z\d]+(?:-[A-Z\d]+)+(?![\w-])             # A1B2-C3D4
       | \$\d(?![\d.,]*\d) | \$t\([^()\n]*\) | @(?:\.\w+)?:[\w.]*\w       # $1 $t(key) @:key
       | \b(?:(?:Ctrl|Control|Alt|AltGr|Shift|Cmd|Command|Win|Super|Meta)\+)+
@@ -200,6 +204,7 @@ def joined(parts, encode):
         found.append(part)
         if isinstance(part, Mark) and part.kind == Kind.CLOSE:
             _join_tags(found, encode)
+    _join_brackets(found, encode)
     for place, part in enumerate(found):
         if not isinstance(part, Mark) or part.kind != Kind.WORD:
             continue
@@ -222,6 +227,25 @@ def joined(parts, encode):
                 around = around[0][: before.start()], Mark(raw, Kind.WORD), around[1][after.end() :]
                 found[max(place - 1, 0) : place + 2] = around[0 if place else 1 :]
     return [part for part in found if part != ""]
+
+
+def _join_brackets(parts, encode):
+    """Puts brackets that stand directly around a pair of marks into the marks."""
+    open_places = []
+    for place, part in enumerate(parts):
+        if not isinstance(part, Mark) or part.kind not in (Kind.OPEN, Kind.CLOSE):
+            continue
+        if part.kind == Kind.OPEN:
+            open_places.append(place)
+            continue
+        start = open_places.pop() if open_places else 0
+        before, after = (parts[start - 1] if start else ""), (*parts, "")[place + 1]
+        if not isinstance(before, str) or not isinstance(after, str) or before[-1:] in ("", "{"):
+            continue
+        if parts[start].name == part.name and PAIRS.get(before[-1]) == after[:1]:
+            first = replace(parts[start], raw=encode(before[-1]) + parts[start].raw)
+            parts[start - 1 : start + 1] = [before[:-1], first]
+            parts[place : place + 2] = [replace(part, raw=part.raw + encode(after[0])), after[1:]]
 
 
 def _join_tags(parts, encode):

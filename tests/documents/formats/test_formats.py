@@ -105,7 +105,7 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             "to *|NAME|*, %%NAME%%, ##name##, <<name>> or <name>: [1] <b>",
             ["*|NAME|*", "%%NAME%%", "##name##", "<<name>>", "<name>", "[1]", "<b>"],
         ),
-        ("Tom & Mary of AT&T, R&D, rock&roll", ["&", "AT&T", "R&D"]),
+        ("Tom & Mary of AT&T, R&D, rock&roll", ["&", "AT&T", "R&D", "rock&roll"]),
         (
             "iOS, user_name, a_b() and fooBar(), on A4, in UTF-8, key A1B2-C3D4, OK, T-shirt",
             ["iOS", "user_name", "a_b()", "fooBar()", "A4", "UTF-8", "A1B2-C3D4"],
@@ -113,6 +113,10 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
         (
             "pay DE89 3704 0044 0532 0130 00 with x7Gh2k, `npm i`, :name or :smile: at 1:30: ok",
             ["DE89 3704 0044 0532 0130 00", "x7Gh2k", "`npm i`", ":name", ":smile:"],
+        ),
+        (
+            "no #INV-2024-001 of 2024-06-01, 1Z999AA10123456784 [x] a   [ ] b",
+            ["#INV-2024-001", "2024-06-01", "1Z999AA10123456784", "[x]", "   ", "[ ]"],
         ),
         ("so **b c** and _i_, 2 ** 3, a_, _b, 5*6", ["**", "**", "_", "_"]),
         ("press Ctrl+Shift+F5 or Alt+Enter", ["Ctrl+Shift+F5", "Alt+Enter"]),
@@ -306,6 +310,8 @@ def test_unusual_subtitles_are_read_and_keep_their_lines(format, document):
         ("\\begin{align}\na\n\\end{align}\n\ntea\n", "\\begin{align}\na\n\\end{align}\n\nTEA\n"),
         ("press <kbd>Tab</kbd> &nGtv; now\n", "PRESS <kbd>Tab</kbd> &nGtv; NOW\n"),
         ("Tea\nCoffee\n: Hot\n: Dark\n", "TEA\nCOFFEE\n: HOT\n: DARK\n"),
+        ("{% hint %}\nTea\nis\n{% end %}\n", "{% hint %}\nTEA IS\n{% end %}\n"),
+        ("import A from 'b';\n\ntea (*is*) hot\n", "import A from 'b';\n\nTEA (*IS*) HOT\n"),
         ("a ==hot *tea*== now ^name-1\n", "A ==HOT *TEA*== NOW ^name-1\n"),
         ("\\* a\n1986\\. Tea. See www.x.org.\n", "\\* A 1986. TEA. SEE www.x.org.\n"),
         ("tea\\! or \\! not\n", "TEA\\! OR \\! NOT\n"),
@@ -355,7 +361,7 @@ def _catalogue(source, header=""):
         ("Find && &Go", "FIND && &GO"),
         ("Tom & Mary", "TOM & MARY"),
         ("R&D", "R&D"),
-        ("rock&roll", "ROCK&ROLL"),
+        ("rock&roll now", "rock&roll NOW"),
         ("set the user_name here", "SET THE user_name HERE"),
         ("at http://x.org/?a=1&b=2", "AT http://x.org/?a=1&b=2"),
         ("&copy; 2024 me", "&copy; 2024 ME"),
@@ -378,7 +384,6 @@ def test_an_accelerator_is_before_the_same_letter_or_the_first_one():
 
     assert 'msgstr "guardar &Como"' in translated("&Copy", "guardar Como")
     assert 'msgstr "¿&abrir?"' in translated("&Open", "¿abrir?")
-    assert 'msgstr "uno&s"' in translated("a&b", "unos").replace("unos", "uno&s")
     assert 'msgstr "&Tom & Jerry"' in translated("Fo&rmat", "&Tom & Jerry")
     assert 'msgstr "12"' in translated("&Ten", "12")
     assert '["&\\u00c9l", ' in translated("&He", "Él", "json")
@@ -595,6 +600,9 @@ def test_signs_around_words_that_stay_are_not_lost():
     double = CapitalsDouble()
     source = "see ([#1](u), `a`) **`b`** [c `d`](u) now"
     expected = "SEE ([#1](u), `a`) **`b`** [C `d`](u) NOW"
+    backwards = CapitalsDouble(order=lambda places: list(places)[::-1])
+    assert in_capitals("tea (**is** hot)", "md", translate=backwards) == "HOT) (**IS** TEA"
+    assert in_capitals('tea ("*is*") hot', "md", translate=backwards) == 'HOT ("*IS*") TEA'
     assert in_capitals(source, "md", translate=double) == expected
     assert double.sentences == ["see (ヌ, メ) ソ c ラ now"]
 
