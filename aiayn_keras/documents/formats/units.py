@@ -239,7 +239,8 @@ def _join_brackets(parts, encode):
             open_places.append(place)
             continue
         start = open_places.pop() if open_places else 0
-        before, after = (parts[start - 1] if start else ""), (*parts, "")[place + 1]
+        before = parts[start - 1] if start else ""
+        after = parts[place + 1] if place + 1 < len(parts) else ""
         if not isinstance(before, str) or not isinstance(after, str) or before[-1:] in ("", "{"):
             continue
         if parts[start].name == part.name and PAIRS.get(before[-1]) == after[:1]:
