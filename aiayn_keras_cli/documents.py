@@ -10,6 +10,7 @@ from aiayn_keras_cli.options import is_given, load_model
 from aiayn_keras_cli.running import start_keras
 from aiayn_keras_cli.streams import check_standard_output, open_standard_input
 
+_BYTES_OF_A_FIRST_ROW = 1 << 20
 _LINES = "lines"
 _FORMATS = (_LINES, "text", "srt", "vtt", "html", "md", "po", "docx", "csv", "tsv", "json")
 """`lines`, and the names in `aiayn_keras_light.document_formats.FORMATS`, as a test makes sure."""
@@ -83,6 +84,37 @@ def choose_documents(input_file, output, document, document_format):
     return None
 
 
+def check_table(input_file, document_format, columns):
+    """Refuses columns that a file lacks at once, before Keras is loaded.
+
+    Args:
+        input_file: Path, URL or pattern, or None for standard input.
+        document_format: Value of `--format`, or None.
+        columns: Value of `--columns`, or None.
+
+    Raises:
+        ValueError: If there are no columns, or one does not exist.
+    """
+    from aiayn_keras_light.document_formats import TABLES, format_of
+
+    if input_file is None or not Path(input_file).is_file():
+        return
+    document_format = document_format or format_of(input_file)
+    if document_format in TABLES:
+        with open(input_file, "rb") as file:
+            beginning = file.read(_BYTES_OF_A_FIRST_ROW)
+        _check_columns_of(beginning, document_format, columns, input_file)
+
+
+def _check_columns_of(data, format, columns, name):
+    from aiayn_keras_light.table_columns import check_columns_of
+
+    try:
+        check_columns_of(data, format, columns)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
 def _check_is_a_folder(output):
     """Refuses a new folder that is named like a file: somebody expects the translation there."""
     ending = PurePosixPath(output).suffix.lower()
@@ -110,6 +142,14 @@ def check_document_options(output, ray, workers, options):
 
 def translate_documents(model_folder, documents, output, document_format, columns, options):
     """Translates documents into a folder or, one of them, to standard output."""
+    from aiayn_keras_light.document_formats import MAX_BYTES, TABLES
+
+    data = None
+    if not documents:
+        check_standard_output()
+        data = open_standard_input().read(MAX_BYTES + 1)
+        if document_format in TABLES:
+            _check_columns_of(data, document_format, columns, "standard input")
     start_keras()
     from aiayn_keras.scale.document_files import translate_document_files
     from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
@@ -119,7 +159,11 @@ def translate_documents(model_folder, documents, output, document_format, column
     with open_progress(SECONDS_BETWEEN_LINES, unit=" sentences") as bar:
         options["progress"] = bar.update
         if output is None:
-            data = _translate_one(load, ensemble, documents, document_format, columns, options)
+            if documents:
+                document = _open_one(*documents, columns)
+            else:
+                document = _open_standard_input(data, document_format, columns)
+            data = _translate_one(load, ensemble, document, options)
         else:
             options["ensemble"] = [load_model(folder) for folder in ensemble]
             translate_document_files(load, documents, output, columns=columns, **options)
@@ -139,24 +183,29 @@ def translate_plain(model, text, options):
     return translate_document(model, text.encode(), "text", **options).decode()
 
 
-def _translate_one(load, ensemble, documents, document_format, columns, options):
-    """Bytes of the translation of a document, or of standard input."""
-    from aiayn_keras.documents.formats.document_files import MAX_BYTES, Document, translate_opened
+def _open_one(found, columns):
     from aiayn_keras.scale.document_files import check_columns, open_document
 
     check_standard_output()
-    if documents:
-        (found,) = documents
-        check_columns([found], columns)
-        if found.format == "docx" and sys.stdout.isatty():
-            raise click.UsageError("A .docx is not for a terminal: give --output, a folder.")
-        document = open_document(found.address, found.format, columns)
-    else:
-        data = open_standard_input().read(MAX_BYTES + 1)
-        try:
-            document = Document(data, document_format, columns)
-        except ValueError as error:
-            raise ValueError(f"standard input: {error}") from error
+    check_columns([found], columns)
+    if found.format == "docx" and sys.stdout.isatty():
+        raise click.UsageError("A .docx is not for a terminal: give --output, a folder.")
+    return open_document(found.address, found.format, columns)
+
+
+def _open_standard_input(data, document_format, columns):
+    from aiayn_keras.documents.formats.document_files import Document
+
+    try:
+        return Document(data, document_format, columns)
+    except ValueError as error:
+        raise ValueError(f"standard input: {error}") from error
+
+
+def _translate_one(load, ensemble, document, options):
+    """Bytes of the translation of a document."""
+    from aiayn_keras.documents.formats.document_files import translate_opened
+
     model = load()
     options["ensemble"] = [load_model(folder) for folder in ensemble]
     return translate_opened(model, document, **options)

@@ -9,6 +9,7 @@ from aiayn_keras_cli.conversation import Conversation, is_conversation
 from aiayn_keras_cli.documents import (
     DOCUMENT_FORMAT,
     check_document_options,
+    check_table,
     choose_documents,
     translate_documents,
     translate_plain,
@@ -143,6 +144,7 @@ def translate(
         raise click.UsageError("--alignments needs --json.")
     if prefix_file is not None and input_file is None:
         raise click.UsageError("--prefixes needs --input.")
+    check_table(input_file, document_format, columns)
     chosen = choose_documents(input_file, output, document, document_format)
     document = document or document_format == "text"
     if chosen is None and columns:

@@ -29,7 +29,7 @@ FORMATS = {
         Format("srt", (".srt",), "subtitles:find_srt_units", "webvtt"),
         Format("vtt", (".vtt",), "subtitles:find_vtt_units", "webvtt"),
         Format("html", (".html", ".htm", ".xhtml"), "html:find_units"),
-        Format("md", (".md", ".markdown"), "markdown:find_units", "markdown_it"),
+        Format("md", (".md", ".markdown"), "markdown:find_units", "mdit_py_plugins"),
         Format("po", (".po", ".pot"), "po:find_units", "polib"),
         Format("docx", (".docx",), "docx:find_units"),
         Format("csv", (".csv",), "tables:find_csv_units"),
@@ -38,6 +38,8 @@ FORMATS = {
     )
 }
 TABLES = frozenset({"csv", "tsv"})
+MAX_BYTES = 1 << 26
+"""Maximum size of a document."""
 
 _UNSUPPORTED = frozenset(
     (

@@ -28,7 +28,26 @@ _FILE_ENDINGS = (
     "pptx?|ps1|py|rar|rs|rst|rtf|sh|sql|srt|svg|tar|tex|tgz|tiff?|tmp|toml|tsv|tsx?|txt|vtt|wav|"
     "webp|whl|xlsx?|xml|xz|ya?ml|zip"
 )
-PATTERN = r"""(?:
+_NUMBERS = r"""
+        (?<![\w.:-])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}|:\d{1,5})?(?![\w-]|[.:]\d)  # 192.168.0.1
+      | (?<![\w.:])(?:(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}          # 2001:db8::1
+        |(?=:*[0-9A-Fa-f])(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?
+        ::(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?)(?:/\d{1,3})?(?![\w:])
+      | (?<![\w:-])(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}(?![\w:-])    # a MAC address
+      | (?<![\w.-])(?:v\d+(?:\.(?:\d+|x\b))*|V\d+(?:\.\d+)+
+        |(?!\d{1,2}\.\d{1,2}\.\d{4}(?!\d)|\d{1,3}(?:\.\d{3})+(?![\d.]))\d+(?:\.\d+){2,})
+        (?:(?:a|b|rc|\.?dev|\.post)\d+|[-+][A-Za-z][\w.]*\w)?(?![\w-]|\.\d)  # v2.1.3
+      | (?<![\w+])\+\d(?:[ \xa0.()/-]{0,2}\d){7,14}(?![\w-])            # +1 (555) 010-9999
+      | \bISBN(?:-1[03])?:?[ ]?(?:[\d][- ]?){9,12}[\dXx]\b | (?<![\w-])97[89]-(?:\d+-){3}\d(?![\w-])
+      | (?<![\w-])[A-Z]{2}\d{2}(?:[ ]?[A-Z\d]{4}){3,7}(?:[ ]?[A-Z\d]{1,3})?(?![\w-])  # an IBAN
+      | (?<![\w/.])(?:doi:[ ]?)?10\.\d{4,9}/[\w.()/;:-]*\w
+      | (?<![\w-])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![\w-])  # a UUID
+      | (?<![\w-])(?:(?i:sha\d+|md5):)?(?=[a-fA-F]*\d)(?=\d*[a-fA-F])
+        (?:[0-9a-f]{7,128}|[0-9A-F]{7,128})(?![\w-])                   # a hash
+"""
+"""Numbers that name a thing, the same in all languages; prices, times and dates are not of them."""
+PATTERN = (
+    r"""(?:
         (?i:https?|ftp|file|mailto|git|ssh)://ADDRESS
       | \b(?i:www)\.ADDRESS
       | \bmailto:ADDRESS
@@ -42,16 +61,20 @@ PATTERN = r"""(?:
       | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})/(?:[\w.+~-]*[\w~-])?   # ~/file
       | (?<![\w.@/\\-])[\w-]+(?:\.[\w-]+)*\.(?i:FILE_ENDINGS)\b(?!\.\w)  # file.txt
       | (?<!\S)(?:[:;=]['’]?-?[)(\]\[DPpOo/\\|*]+|<3|\^_?\^|[xX]D)(?=[\s.,!?]|$)  # :-) <3
-      | \{\{[^{}]*\}\} | \$?\{[^{}\s]*\}                             # {{name}} {name} ${name}
+      | \{\{[^{}]*\}\} | [$%\#]?\{[^{}\s]*\}                         # {{name}} {name} %{name}
       | \{%[^{}]*%\} | \{\#[^{}]*\#\}                                # {% if a %} {# note #}
       | (?<![\d%])%\([\w.-]+\)[-#0+]*\d*(?:\.\d+)?[a-zA-Z]           # %(name)s
       | (?<![\d%])%(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?
         [diouxXeEfFgGcsrap@](?![a-z])                                # %s %1$d
       | %[A-Za-z_]\w*%                                               # %PATH%
       | %% | %\d(?!\d) | %L?[1-9]\b | %n\b
-      | \$[A-Z_][A-Z0-9_]+\b
+      | \$[A-Z_][A-Z0-9_]+\b\$?                                      # $HOME $NAME$
       | &(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);
-    )""".replace("ADDRESS", _ADDRESS).replace("FILE_ENDINGS", _FILE_ENDINGS)
+      | NUMBERS
+    )""".replace("NUMBERS", _NUMBERS)
+    .replace("ADDRESS", _ADDRESS)
+    .replace("FILE_ENDINGS", _FILE_ENDINGS)
+)
 """What a placeable is, as a verbose regular expression."""
 _PLACEABLE = re.compile(
     rf"""(?x)
@@ -60,7 +83,7 @@ _PLACEABLE = re.compile(
       | {PATTERN}"""
 )
 """In a line, with code and tags."""
-_PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
+PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
 """Brackets and quotation marks, which stay with what is alone between them."""
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
@@ -171,7 +194,7 @@ def _spans(text):
     """Yields where each placeable begins and ends, with brackets and quotation marks around it."""
     for match in _PLACEABLE.finditer(text):
         start, end = match.span()
-        while start and end < len(text) and _PAIRS.get(text[start - 1]) == text[end]:
+        while start and end < len(text) and PAIRS.get(text[start - 1]) == text[end]:
             start, end = start - 1, end + 1
         yield start, end
 

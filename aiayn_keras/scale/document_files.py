@@ -15,12 +15,8 @@ from aiayn_keras.common.addresses import (
     whole_file,
 )
 from aiayn_keras.common.found_files import find_files, fixed_folder
-from aiayn_keras.documents.formats.document_files import (
-    MAX_BYTES,
-    Document,
-    translate_opened,
-)
-from aiayn_keras_light.document_formats import TABLES, format_of
+from aiayn_keras.documents.formats.document_files import Document, translate_opened
+from aiayn_keras_light.document_formats import MAX_BYTES, TABLES, format_of
 from aiayn_keras_light.files import check_places, read_bytes
 
 

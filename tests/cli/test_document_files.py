@@ -1,5 +1,8 @@
 """`aiayn-keras translate` with documents of a format."""
 
+import subprocess
+import sys
+
 import pytest
 
 from aiayn_keras.documents.formats.document_files import translate_document
@@ -47,6 +50,26 @@ def test_several_documents_keep_their_folders(trained_run, model, tmp_path):
     cell = model.translate("The girl is happy.").text
     assert (output / names[2]).read_bytes().decode().replace('"', "") == f"id,text\r\n1,{cell}\r\n"
     assert_one_clear_line(run(*arguments, "--columns", "text"), "exists already")
+
+
+@pytest.mark.parametrize("columns", [(), ("--columns", "tex"), ("--columns", "id,3")])
+def test_a_wrong_column_is_refused_without_keras(trained_run, tmp_path, columns):
+    table = tmp_path / "t.csv"
+    table.write_bytes(b"\xef\xbb\xbfsep=;\r\nid;text\r\n1;tea, hot\r\n")
+    command = [sys.executable, "-X", "importtime", "-m", "aiayn_keras_cli", "translate"]
+    for options in (["--input", table], ["--format", "csv"]):
+        with table.open("rb") as stream:
+            result = subprocess.run(
+                [*command, trained_run, *options, *columns],
+                stdin=stream,
+                capture_output=True,
+                text=True,
+            )
+        assert result.returncode == 1
+        assert "The first row has: 'id', 'text'" in result.stderr
+        loaded = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
+        assert "aiayn_keras_light.table_columns" in loaded
+        assert not {"keras", "tensorflow", "aiayn_keras"} & loaded
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,7 @@ import re
 from aiayn_keras.documents.formats.unit_translation import translate_units
 from aiayn_keras.documents.formats.units import Unit, protect, replace_units
 from aiayn_keras.documents.splitting import split_strings
-from aiayn_keras_light.document_formats import FORMATS
-
-MAX_BYTES = 1 << 26
-"""Maximum size of a document."""
+from aiayn_keras_light.document_formats import FORMATS, MAX_BYTES
 
 INSTALL = "pip install 'aiayn-keras[documents]'"
 

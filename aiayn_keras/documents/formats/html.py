@@ -43,7 +43,7 @@ _INLINE = frozenset(
     )
 )
 _KEPT_INLINE = frozenset(("code", "kbd", "samp", "var", "svg", "math"))
-_KEPT = _KEPT_INLINE | frozenset(
+KEPT = _KEPT_INLINE | frozenset(
     (
         "script",
         "style",
@@ -79,6 +79,7 @@ _VOID = frozenset(
 )
 _MAX_ENDLESS = 10
 _SPACES = " \t\n\r\f"
+_INVISIBLE = re.compile(r"[\s\xad\u034f\u200b-\u200f\u2060\ufeff]+")
 
 
 class _Tokens(HTMLParser):
@@ -128,7 +129,7 @@ class _Tokens(HTMLParser):
         self._note("open", tag, attrs)
 
     def handle_startendtag(self, tag, attrs):
-        self._note("open" if tag in _INLINE | _KEPT else "void", tag, attrs)
+        self._note("open" if tag in _INLINE | KEPT else "void", tag, attrs)
 
     def handle_endtag(self, tag):
         self._note("close", tag)
@@ -196,7 +197,7 @@ def find_units(document, _columns=None):
 
 def _is_kept(name, attributes):
     is_marked = (attributes.get("translate") or "").lower() == "no"
-    return name in _KEPT or is_marked or "notranslate" in (attributes.get("class") or "").split()
+    return name in KEPT or is_marked or "notranslate" in (attributes.get("class") or "").split()
 
 
 def _end_of_element(tokens, name, end):
@@ -211,9 +212,9 @@ def _end_of_element(tokens, name, end):
 
 def _as_units(document, run):
     """A list of one `Unit` of tokens in a row, or none if there is nothing to translate."""
-    while run and run[0][2] is None and not document[run[0][0] : run[0][1]].strip(_SPACES):
+    while run and _is_invisible(document, run[0]):
         run = run[1:]
-    while run and run[-1][2] is None and not document[run[-1][0] : run[-1][1]].strip(_SPACES):
+    while run and _is_invisible(document, run[-1]):
         run = run[:-1]
     if not run:
         return []
@@ -222,7 +223,7 @@ def _as_units(document, run):
         start = _end_of_spaces(document, start)
     if run[-1][2] is None:
         end = start + len(document[start:end].rstrip(_SPACES))
-    encode = _encoder(document[a:b] for a, b, mark in run if mark is None)
+    encode = encoder(document[a:b] for a, b, mark in run if mark is None)
     parts = []
     for first, last, mark in run:
         if mark is not None:
@@ -241,12 +242,18 @@ def _as_units(document, run):
     return [Unit(start, end, tuple(parts), encode)] if has_letters(parts) else []
 
 
+def _is_invisible(document, token):
+    """Whether a token is a text of nothing but spaces, also as character references."""
+    start, end, mark = token
+    return mark is None and not _INVISIBLE.sub("", html.unescape(document[start:end]))
+
+
 def _end_of_spaces(document, start):
     """The place of the first character from `start` on that is not a space."""
     return re.compile(f"[{_SPACES}]*").match(document, start).end()
 
 
-def _encoder(texts):
+def encoder(texts):
     """A function that escapes a text with the character references that its source uses."""
     references = {"&": "&amp;", "<": "&lt;"}
     for text in texts:

@@ -1,12 +1,21 @@
-"""JSON: every string that is a value. Keys, numbers, spaces and the order of all stay."""
+"""JSON: every string that is a value and not an identifier. All else stays, keys and spaces too."""
 
 import json
 import re
 
-from aiayn_keras.documents.formats.units import Unit, has_letters, protect
+from aiayn_keras.documents.formats.accelerators import Accelerators
+from aiayn_keras.documents.formats.identifiers import is_identifier
+from aiayn_keras.documents.formats.units import Unit, has_letters, protect, without_ending
 
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 _KEY_FOLLOWS = re.compile(r"\s*:")
+_CODE = re.compile(r"[A-Za-z]{2,3}")
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_KEY_OF_A_NAME = re.compile(
+    r"(?:\A|_|-)(?:id|uuid|slug|icon|class|className|sku|hash|token|href|src|charset|encoding)\Z"
+    r"|[a-z](?:Id|Uuid|Slug|Icon|Class|Sku|Hash|Token|Href|Src)\Z"
+)
+_KEY_OF_A_CODE = re.compile(r"(?i)(?:lang|language|locale|country|currency)s?(?:[_-]?code)?\Z")
 
 
 def find_units(document, _columns=None):
@@ -28,18 +37,42 @@ def find_units(document, _columns=None):
     except RecursionError:
         raise ValueError("its objects are nested too deeply") from None
     escapes_unicode = document.isascii() and "\\u" in document
-    units = []
+    values = list(_values(document))
+    accelerators = Accelerators((text for _, text in values), markers=("&",))
+    return [
+        unit
+        for match, text in values
+        for unit in _unit(match, text, _ascii if escapes_unicode else _unicode, accelerators)
+    ]
+
+
+def _values(document):
+    """Pairs of a match and its text, for the strings that may be text."""
+    key = ""
     for match in _STRING.finditer(document):
-        if _KEY_FOLLOWS.match(document, match.end()):
-            continue
         text = json.loads(match[0])
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            continue  # not Unicode, so it is no text
-        encode = _ascii if escapes_unicode else _unicode
-        parts = protect(text, encode)
-        if has_letters(parts):
-            units.append(Unit(match.start() + 1, match.end() - 1, tuple(parts), encode))
-    return units
+        if _KEY_FOLLOWS.match(document, match.end()):
+            key = text
+        elif not any("\ud800" <= character <= "\udfff" for character in text):  # that is no Unicode
+            is_code = (_KEY_OF_A_CODE.search(key) and _CODE.fullmatch(text)) or (
+                _KEY_OF_A_NAME.search(key) and _NAME.fullmatch(text)
+            )
+            # Keys such as $schema and @type are those of JSON Schema and JSON-LD.
+            if not (is_code or is_identifier(text) or key.startswith(("$", "@"))):
+                yield match, text
+
+
+def _unit(match, text, encode, accelerators):
+    accelerator = accelerators.find(text)
+    text, ending = without_ending(text if accelerator is None else accelerator.text)
+    parts = protect(text, encode)
+    if not has_letters(parts):
+        return []
+
+    def finish(text):
+        return (text if accelerator is None else accelerator.put_into(text)) + encode(ending)
+
+    return [Unit(match.start() + 1, match.end() - 1, tuple(parts), encode, finish)]
 
 
 def _ascii(text):

@@ -1,9 +1,10 @@
 """Markdown: the text of paragraphs, headings, lists and tables, as markdown-it-py finds it.
 
-Front matter, code, HTML tags, addresses of links and images, and the marks of emphasis stay. A
-paragraph that goes over several lines becomes one line.
+Front matter, code, formulas, HTML tags, addresses of links and images, and the marks of emphasis
+stay. A paragraph that goes over several lines becomes one line.
 """
 
+import collections
 import logging
 import re
 import time
@@ -21,17 +22,40 @@ from aiayn_keras.documents.formats.units import (
 logger = logging.getLogger(__name__)
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(?:.*\r?\n)*?\1[ \t]*(?:\r?\n|\Z)")
-_KEPT = re.compile(
-    r"\$\$.+?\$\$|\$[^\s$](?:[^$\n]*[^\s$\\])?\$(?!\d)"  # mathematics
-    r"|\[\^[^\]\s]+\]",  # the mark of a footnote
-    re.DOTALL,
+_METADATA = re.compile(
+    r"(?i)\A(?:(?!title:|date:)[a-z][\w -]{0,30}:[ \t].*\r?\n)*(?:title|date):[ \t].*\r?\n"
+    r"(?:[a-z][\w -]{0,30}:[ \t].*\r?\n)*(?=\r?\n)"
 )
-_BEGINNING = re.compile(r"(?:\[\^[^\]\s]+\]:|\[[ xX]\])\s+")
-"""What stands before a text: the mark of the footnote that it is, the box of a task."""
+"""Front matter without fences, as Pelican and MultiMarkdown read it."""
+_KEPT = re.compile(
+    r"\[\[[^\[\]\n]+\]\]"  # a link of a wiki
+    r"|(?<![\w:]):[+-]1:(?![\w:])"
+    r"|(?<![\w./#&-])(?:[\w.-]+/[\w.-]+)?#\d+\b"  # #12, owner/repository#12
+)
+_BEGINNING = re.compile(
+    r"\[[ xX]\]\s+"  # the box of a task
+    r"|\[![\w-]+\][-+]?(?:\s+|\Z)"  # the kind of an alert
+    r"|\*\[[^\]\n]+\]:\s+"  # the abbreviation that it explains
+    r"|[:~][ \t]+"  # the mark of a definition
+    r"|\{[#.:][^{}]*\}(?:\s+|\Z)"  # its attributes
+)
+"""What stands before a text and is not translated."""
+_FIRST_LINE = re.compile(r"\[![\w-]+\][-+]?.*|\{[#.:][^{}]*\}")
+"""A line that is not joined with the next one: that of an alert, or attributes."""
+_ENDING = re.compile(r"(?<!\s)\s+(?:\{[#.:][^{}\n]*\}|\^[\w-]+)\Z")
+"""Attributes behind a text, such as {#name}, or the name of a block, ^name."""
+_ITEM = re.compile(r"[:~][ \t]+(?=\S)|\*\[[^\]\n]+\]:\s+")
+"""A definition below two terms, or an abbreviation, which the parser does not know."""
+_TEMPLATE = re.compile(r"\{%.*%\}|\{\{[<%].*[>%]\}\}")
+"""A line of a template, such as {% hint %}."""
+_IMPORT = re.compile(r"""import\s.*?\sfrom\s+(["']).*\1;?""", re.DOTALL)
+_HIGHLIGHT = re.compile(r"==(?=[^\s=])(.*?)(?<=[^\s=])==", re.DOTALL)
+_ATTRIBUTES = re.compile(r"\{[^{}\n]*\}")
 _FENCE = re.compile(
     r"^ {0,3}:{3,}[^\r\n]*(?:\r?\n {0,3}:[\w-]+:[^\r\n]*)*(?=[\r\n]|\Z)", re.MULTILINE
 )
 """A fence of colons, and the options below it."""
+_NOT_TRANSLATED = re.compile(r"""\stranslate\s*=\s*["']?no\b|\bnotranslate\b""")
 _ROLE = re.compile(r"\{[\w:.+-]+\}$")
 _MAX_SECONDS = 120
 """Time for the parser: a megabyte of unusual marks takes it half a minute."""
@@ -54,11 +78,8 @@ def find_units(document, _columns=None):
     Raises:
         ValueError: If the parser takes too long.
     """
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
-    _limit_time(parser)
-    front_matter = _FRONT_MATTER.match(document)
+    parser = _parser()
+    front_matter = _FRONT_MATTER.match(document) or _METADATA.match(document)
     begin = front_matter.end() if front_matter else 0
     starts = [begin, *(match.end() for match in re.finditer("\r\n|\r|\n", document[begin:]))]
     starts = [begin, *(begin + place for place in starts[1:]), len(document)]
@@ -76,7 +97,8 @@ def find_units(document, _columns=None):
         cursor = max(cursor, starts[lines[0]])
         is_cell = tokens[number - 1].type in ("th_open", "td_open")
         try:
-            places = _places(document, token.content, cursor, starts[lines[1]], is_cell)
+            last = max(lines[1], lines[0] + 1)  # that of a term is not below its first
+            places = _places(document, token.content, cursor, starts[last], is_cell)
             unit = _unit(document, parser, token, places, is_cell)
         except _LostError:
             line = document.count("\n", 0, cursor) + 1
@@ -87,6 +109,23 @@ def find_units(document, _columns=None):
         cursor = places[-1] + 1
         units += [unit] if unit is not None else []
     return units
+
+
+def _parser():
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.amsmath import amsmath_plugin
+    from mdit_py_plugins.deflist import deflist_plugin
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+    from mdit_py_plugins.footnote import footnote_plugin
+    from mdit_py_plugins.myst_blocks import myst_block_plugin
+
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    for plugin in (amsmath_plugin, deflist_plugin, myst_block_plugin):
+        parser.use(plugin)
+    parser.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
+    parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
+    _limit_time(parser)
+    return parser
 
 
 def _limit_time(parser):
@@ -136,23 +175,63 @@ def _unit(document, parser, token, places, is_cell):
         reader.read(child)
     if reader.place != len(content):
         raise _LostError
-    parts = reader.parts
-    beginning = _BEGINNING.match(parts[0]) if parts and isinstance(parts[0], str) else None
-    if beginning and content.startswith(beginning[0]):
-        parts[0] = parts[0][beginning.end() :]
-        places = places[beginning.end() :]
+    parts, start, end = _with_attributes(reader.parts), 0, len(content)
+    if parts and isinstance(parts[0], str):
+        beginning = _BEGINNING.match(parts[0])
+        if beginning and content.startswith(beginning[0]):
+            start = beginning.end()
+            parts[0] = parts[0][start:]
+    if parts and isinstance(parts[-1], str):
+        ending, written = _ENDING.search(parts[-1]), _ENDING.search(content)
+        if ending and written:
+            end = written.start()
+            parts[-1] = parts[-1][: ending.start()]
     shown = "".join(part for part in parts if isinstance(part, str))
-    encode = _encoder(shown, reader.escapes, is_cell)
+    escapes = {
+        sign: escape
+        for sign, escape in reader.escapes.items()
+        if escape[0] != "\\" or sign in _SIGNS + "$" or shown.count(sign) == reader.counts[sign]
+    }
+    encode = _encoder(shown, escapes, is_cell)
     parts = [each for part in parts for each in _protected(part, encode)]
-    if not has_letters(parts):
+    if not has_letters(parts) or _IMPORT.fullmatch(content):
         return None
     finish = str if is_cell else _as_paragraph
-    return Unit(places[0], places[-1], tuple(parts), encode, finish)
+    return Unit(places[start], places[end], tuple(parts), encode, finish)
+
+
+def _with_attributes(parts):
+    """Parts in which the attributes behind a link, an image or code belong to its mark.
+
+    So does what begins a line behind its break.
+    """
+    joined = []
+    for part in parts:
+        before = joined[-1] if joined else ""
+        if isinstance(part, str) and isinstance(before, Mark):
+            attributes = _ITEM.match(part) if before.kind == Kind.BREAK else None
+            if before.raw.endswith((")", "]", "`")):
+                attributes = _ATTRIBUTES.match(part)
+            if attributes:
+                joined[-1] = Mark(before.raw + attributes[0], before.kind, before.name)
+                part = part[attributes.end() :]
+        joined.append(part)
+    return joined
 
 
 def _protected(part, encode):
     if isinstance(part, Mark):
         return [part]
+    parts, done = [], 0
+    for match in _HIGHLIGHT.finditer(part):
+        parts += _kept(part[done : match.start()], encode)
+        parts.append(Mark("==", Kind.OPEN, "highlight"))
+        parts += [*_kept(match[1], encode), Mark("==", Kind.CLOSE, "highlight")]
+        done = match.end()
+    return parts + _kept(part[done:], encode)
+
+
+def _kept(part, encode):
     parts, done = [], 0
     for match in _KEPT.finditer(part):
         parts += protect(part[done : match.start()], encode, with_tags=False)
@@ -182,9 +261,13 @@ class _Reader:
 
     def __init__(self, document, parser, content, places):
         self.parts, self.escapes, self.place = [], {}, 0
+        self.counts = collections.Counter()  # of the signs that are escaped
         self._document, self._parser = document, parser
         self._content, self._places = content, places
         self._skips = 0  # inside a link that is written as its address alone
+        self._kept = None  # the end of an open HTML element that stays, such as </kbd>
+        definitions = [match.end() for match in re.finditer(r"\n(?=[:~][ \t])", content)]
+        self._last_definition = max(definitions, default=0)
         self._labels = []  # where the texts of open links begin
 
     def read(self, child):
@@ -195,6 +278,9 @@ class _Reader:
             self._mark(self._content.index(">", self.place) + 1, Kind.WORD)
         elif self._skips:
             self._skips -= child.type == "link_close"
+        elif self._kept is not None:
+            if child.type == "html_inline" and child.content == self._kept:
+                self._kept = None
         elif child.type == "text":
             if child.content:
                 self._expect(child.content)
@@ -202,11 +288,26 @@ class _Reader:
                 self._text(child.content)
         elif child.type == "text_special":
             self._expect(child.markup)
+            if len(child.content) > 1 and child.content != child.markup:
+                self._mark(self.place + len(child.markup), Kind.WORD)  # such as &NotEqualTilde;
+                return
             self.place += len(child.markup)
-            self.escapes[child.content] = child.markup
+            if child.content != child.markup:  # not a backslash that escapes nothing
+                self.escapes[child.content] = child.markup
+                self.counts[child.content] += 1
             self._text(child.content)
         elif child.type == "softbreak":
-            self.place += len(re.compile(r"[ \t]*\n[ \t]*").match(self._content, self.place)[0])
+            end = re.compile(r"[ \t]*\n[ \t]*").match(self._content, self.place).end()
+            is_first = _FIRST_LINE.fullmatch(self._content, 0, self.place)
+            around = self._content.rfind("\n", 0, self.place) + 1, self._content.find("\n", end)
+            is_alone = _TEMPLATE.fullmatch(self._content, around[0], self.place) or (
+                _TEMPLATE.fullmatch(self._content[end : around[1] if around[1] >= 0 else None])
+            )
+            is_item = _ITEM.match(self._content, end) or end < self._last_definition
+            if is_first or is_alone or is_item:
+                self._mark(end, Kind.BREAK)
+                return
+            self.place = end
             self._text(" ")
         elif child.type == "hardbreak":
             found = re.compile(r"(?:\\| {2,})\n[ \t]*").match(self._content, self.place)
@@ -216,9 +317,13 @@ class _Reader:
         elif child.type == "code_inline":
             self._code(child.markup)
         elif child.type == "html_inline":
-            self._expect(child.content)
-            mark = tag_mark(child.content)
-            self._mark(self.place + len(child.content), mark.kind, mark.name)
+            self._html(child.content)
+        elif child.type in ("math_inline", "math_inline_double"):
+            self._expect(f"{child.markup}{child.content}{child.markup}")
+            self._mark(self.place + len(child.content) + 2 * len(child.markup), Kind.WORD)
+        elif child.type == "footnote_ref":
+            self._expect("[^")
+            self._mark(self._content.index("]", self.place) + 1, Kind.WORD)
         elif child.type == "image":
             self._expect("![")
             end = self.place + 2 + len(child.content)
@@ -255,6 +360,17 @@ class _Reader:
         raw = self._document[self._places[self.place] : last]
         self.parts.append(Mark(raw, kind, name))
         self.place = end
+
+    def _html(self, tag):
+        self._expect(tag)
+        mark, closing = tag_mark(tag), -1
+        if mark.kind == Kind.OPEN and (mark.name in html.KEPT or _NOT_TRANSLATED.search(tag)):
+            closing = self._content.find(f"</{mark.name}>", self.place)
+        if closing < 0:
+            self._mark(self.place + len(tag), mark.kind, mark.name)
+            return
+        self._kept = f"</{mark.name}>"
+        self._mark(closing + len(self._kept), Kind.WORD)
 
     def _code(self, markup):
         self._expect(markup)

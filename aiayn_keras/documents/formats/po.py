@@ -1,12 +1,21 @@
 """Catalogues of gettext: the empty `msgstr`s, from their `msgid`s. What is translated stays.
 
 polib reads the catalogue; the lines of the empty `msgstr`s are found in the text, so that comments,
-references, flags, line breaks and all other entries stay.
+references, flags, line breaks and all other entries stay. Markers of accelerators, such as the `&`
+of `&Open`, stay in the translation.
 """
 
 import re
 
-from aiayn_keras.documents.formats.units import Unit, has_letters, protect
+from aiayn_keras.documents.formats.accelerators import Accelerators
+from aiayn_keras.documents.formats.identifiers import is_identifier
+from aiayn_keras.documents.formats.units import (
+    Kind,
+    Mark,
+    Unit,
+    protect,
+    without_ending,
+)
 
 _EMPTY = re.compile(r'^msgstr(?:\[(\d+)\])? ""[ \t]*(\r?)$(?!\n")', re.MULTILINE)
 _STRINGS = r'(?:"(?:[^"\\\r\n]++|\\.)*+"[ \t\r\n]*)++'
@@ -56,6 +65,10 @@ def find_units(document, _columns=None):
         for entry in catalogue
         if not entry.obsolete and entry.msgid
     }
+    accelerators = Accelerators(
+        [entry.msgid for entry in catalogue],
+        declared=catalogue.metadata.get("X-Accelerator-Marker"),
+    )
     units = []
     for match in _ENTRY.finditer(document):
         singular, plural = _text(polib, match[1]), _text(polib, match[2] or "")
@@ -63,7 +76,7 @@ def find_units(document, _columns=None):
             continue
         for empty in _EMPTY.finditer(document, match.start(3), match.end(3)):
             source = plural if plural and int(empty[1] or 0) else singular
-            units += _unit(polib, source, empty)
+            units += _unit(polib, source, empty, accelerators.find(source))
     return units
 
 
@@ -72,13 +85,27 @@ def _text(polib, strings):
     return polib.unescape("".join(re.findall(r'"((?:[^"\\\r\n]++|\\.)*+)"', strings)))
 
 
-def _unit(polib, source, match):
-    parts = protect(source, polib.escape)
-    if not has_letters(parts):
-        return []
+def _without_doubled(text):
+    """Parts of a text in which `&&`, a sign that is no marker, is a mark."""
+    parts = re.split("(&&)", text)
+    return [Mark(part, Kind.WORD) if n % 2 else part for n, part in enumerate(parts) if part]
+
+
+def _unit(polib, source, match, accelerator):
+    text, ending = without_ending(source if accelerator is None else accelerator.text)
+    parts = [
+        part
+        for each in protect(text, polib.escape)
+        for part in ([each] if isinstance(each, Mark) else _without_doubled(each))
+    ]
+    is_key = accelerator is None and is_identifier(source)
+    if is_key or not any(map(str.isalpha, source)):
+        return []  # gettext shows the msgid
     line_end = f"{match[2]}\n"
 
     def finish(text):
+        text = text if accelerator is None else accelerator.put_into(text)
+        text += polib.escape(ending)
         lines = re.findall(r".*?\\n|.+$", text)
         if len(lines) < 2:
             return f'"{text}"'

@@ -1,22 +1,29 @@
 """Tables of .csv and .tsv: the cells of the columns that are asked for.
 
 The cells are found by a pattern of RFC 4180, and must be those that Python's own csv module reads.
+Formulas and identifiers stay.
 """
 
 import csv
 import re
 
+from aiayn_keras.documents.formats.identifiers import is_identifier
 from aiayn_keras.documents.formats.units import Unit, has_letters, protect
+from aiayn_keras_light.table_columns import choose_columns, layout_of
 
 _MAX_CELL = 1 << 20
+_FORMULA = re.compile(
+    r"\s*(?:=(?![=\s]*\Z|=)|[+@-]\s*(?:'[^']*'!|\w+!)?"
+    r"(?:\$?[A-Za-z]{1,3}\$?\d{1,7}(?![\w'’-])|[A-Za-z_][\w.]*\())",
+)
+"""What a spreadsheet computes: =SUM(A1:A3), +A1, -B2*C2, @SUM(A1). A list's `- tea` is text."""
 
 
 def find_csv_units(document, columns=None):
     """Finds the cells of some columns.
 
     Args:
-        document: A string. Cells are separated by the one of `,`, `;`, tab and `|` that the first
-            row has most of.
+        document: A string.
         columns: List of names, as in the first row, or of numbers from 1 on. With a name, the first
             row stays.
 
@@ -26,49 +33,57 @@ def find_csv_units(document, columns=None):
     Raises:
         ValueError: If there are no columns, one does not exist, or the table cannot be read.
     """
-    first = re.sub(r'"(?:[^"]++|"")*+"', "", document.lstrip("\r\n").split("\n")[0])
-    return _find_units(document, columns, max(",;\t|", key=first.count))
+    return _find_units(document, columns, "csv")
 
 
 def find_tsv_units(document, columns=None):
     """Finds the cells of some columns of a table with tabs; see `find_csv_units`."""
-    return _find_units(document, columns, "\t")
+    return _find_units(document, columns, "tsv")
 
 
-def _find_units(document, columns, delimiter):
-    rows = _cells(document, delimiter)
-    read = _read(document, delimiter)
+def _find_units(document, columns, format):
+    start, delimiter = layout_of(document, format)
+    read = _read(document[start:], delimiter, document.count("\n", 0, start))
+    rows = _cells(document, delimiter, start)
     found = [[_value(document[a:b]) for a, b in row] for row in rows]
     if found != [row or [""] for row in read]:
         line = next((n for n, (a, b) in enumerate(zip(found, read, strict=False)) if a != b), 0) + 1
         raise ValueError(f"row {line}: its quotation marks do not match")
-    chosen, has_header = _chosen(columns, found[0] if found else [])
+    header = found[0] if found else []
+    chosen, has_header = choose_columns(columns, header)
     units = []
     for number, row in enumerate(rows):
         if number == 0 and has_header:
             continue
+        if len(header) == 1 < len(row):
+            raise ValueError(
+                f"row {number + 1}: it has {len(row)} cells, and the first row has one. Put "
+                f"quotation marks around a cell with {delimiter!r}."
+            )
         for place in chosen:
             units += _unit(document, *row[place], delimiter) if place < len(row) else []
     return units
 
 
-def _read(document, delimiter):
+def _read(document, delimiter, skipped):
     limit = csv.field_size_limit(_MAX_CELL)
+    lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", document)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
-        lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", document)
-        return list(csv.reader(lines, delimiter=delimiter, strict=True))
+        return list(reader)
     except csv.Error as error:
-        raise ValueError(f"not a valid table: {error}") from None
+        line = reader.line_num + skipped
+        raise ValueError(f"line {line}: not a valid table: {error}") from None
     finally:
         csv.field_size_limit(limit)
 
 
-def _cells(document, delimiter):
+def _cells(document, delimiter, place):
     """Start and end of each cell of each row."""
     cell = re.compile(
         rf'("(?:[^"]++|"")*+"|[^{re.escape(delimiter)}\r\n]*)({re.escape(delimiter)}|\r\n|\r|\n|\Z)'
     )
-    rows, row, place = [], [], 0
+    rows, row = [], []
     while place < len(document) or row:
         match = cell.match(document, place)
         if match is None:
@@ -85,28 +100,6 @@ def _value(raw):
     return raw[1:-1].replace('""', '"') if raw[:1] == '"' else raw
 
 
-def _chosen(columns, header):
-    """Places of the columns, and whether the first row holds their names."""
-    shown = ", ".join(repr(name) for name in header[:20]) or "no columns"
-    if not columns:
-        raise ValueError(
-            "a table needs --columns, the names or numbers of those with text. "
-            f"The first row has: {shown:.300}"
-        )
-    places, has_header = [], False
-    for column in columns:
-        if column in header:
-            places.append(header.index(column))
-            has_header = True
-        elif column.isascii() and column.isdigit() and 1 <= int(column) <= max(1, len(header)):
-            places.append(int(column) - 1)
-        else:
-            raise ValueError(
-                f"--columns: there is no column {column!r:.60}. The first row has: {shown:.300}"
-            )
-    return sorted(set(places)), has_header
-
-
 def _unit(document, start, end, delimiter):
     is_quoted = document[start : start + 1] == '"'
 
@@ -118,7 +111,8 @@ def _unit(document, start, end, delimiter):
             return '"' + text.replace('"', '""') + '"'
         return text
 
-    parts = protect(_value(document[start:end]), encode)
-    if not has_letters(parts):
+    value = _value(document[start:end])
+    parts = protect(value, encode)
+    if _FORMULA.match(value) or is_identifier(value) or not has_letters(parts):
         return []
     return [Unit(start + is_quoted, end - is_quoted, tuple(parts), encode, finish)]

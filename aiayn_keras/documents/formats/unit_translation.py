@@ -14,10 +14,10 @@ marks and the texts between them are translated alone. So marks are never lost o
 import bisect
 import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
-from aiayn_keras.documents.formats.units import Kind, Mark
+from aiayn_keras.documents.formats.units import Kind, Mark, joined
 from aiayn_keras_light.placeables import LETTERS, begin_alike, without_signs
 from aiayn_keras_light.text_files import without_breaks
 
@@ -78,6 +78,7 @@ def translate_units(units, split, translate):
     Returns:
         List of the units' translations, encoded, with their marks.
     """
+    units = [replace(unit, parts=joined(unit.parts, unit.encode)) for unit in units]
     flat = [_flatten(unit) for unit in units]
     rows = []  # of each unit, what is kept and sentences in turn
     for unit, (text, marks), (separators, found) in zip(

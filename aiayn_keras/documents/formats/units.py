@@ -6,10 +6,10 @@ comes back as it was.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from aiayn_keras_light.placeables import PATTERN
+from aiayn_keras_light.placeables import PAIRS, PATTERN
 
 
 class Kind(Enum):
@@ -64,15 +64,67 @@ class Unit:
     finish: Callable[[str], str] = str
 
 
-_PROTECTED = re.compile(
-    rf"""(?x)
-    (?P<word> {PATTERN} | \$\d(?![\d.,]*\d) )
+_PLURAL = r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d+)?\s*=?\w+\s*\{"
+"""The beginning of a text with the plurals of ICU: `{n, plural, one {`."""
+_PROTECTED = rf"""(?x)
+    (?P<syntax>
+        {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
+      | (?<!\S)(?:
+          [→←↑↓⇒⇐↔»«›‹▸▶►◄●★☆☐☑☒□■©®™✓✔✗♪♫]+ | => | -> | (?P<line>[*=~_\#<>+-])(?P=line){{2,}}
+        )(?![^\s.,;:!?])
+      | \[[ xX✓]?\] | (?<=\S)[ \xa0]{{3,}}(?=\S)                         # [x], columns
+      | \[/[a-z][\w-]*\]                                             # [/caption] of WordPress
+      | \[[a-z][\w-]*+(?:[ ]+[\w-]++=(?:"[^"\[\]]*+"|'[^'\[\]]*+'|[^\s"'\[\]]++)){{1,20}}[ ]*/?\]
+    )
+  | (?P<word>
+        \#[A-Z]+(?:-[A-Z\d]+)+ |                                     # #INV-2024-001
+        \*\|[^|\s]+\|\* | %%[A-Za-z_]\w*%% | \#\#[A-Za-z_]\w*\#\#          # *|NAME|* of newsletters
+      | {PATTERN}
+      | \{{\s*[\w.]+\s*,[^{{}}\n]*\}}                                # {{n, number}}
+      | \{{[A-Za-z\d][\w .:]{{0,40}}\}}                              # {{first name}}
+      | \[\[[A-Za-z_]\w*\]\] | <<[A-Za-z_]\w*>> | «[A-Za-z_]\w*»
+      | (?<!\S)<(?!(?:div|img|wbr|span|table|strong|input)\b)(?P<field>[A-Za-z][\w.-]{{2,40}})>
+        (?=[\s.,;:!?]|\Z)(?!.{{0,2000}}</(?P=field)>)                     # <name>
+      | \[\d+\]                                                      # [1]
+      | (?<=\s)&(?=\s) | (?<![\w&])[^\W\d]+&[^\W\d]+(?![\w&;])             # Tom & Mary, R&D
+      | (?<![\w'’.-])(?:[a-z]+[A-Z]\w*|[^\W_]+(?:_[^\W_]+)+)(?:\(\))?(?![\w'’])  # iOS user_name
+      | (?<![\w-])[A-Z][A-Z\d]*(?:[-/][A-Z\d]+)*(?<=\d)(?:[A-Z]+)?(?![\w-])     # A4 H2O UTF-8
+      | (?<![\w-])(?=\w*[a-z])(?=\w*[A-Z])(?=[A-Za-z]*\d)[A-Za-z\d]{{5,}}(?![\w-])  # x7Gh2k
+      | (?<![\w`])`[^`\s][^`\n]*`(?![\w`])                              # `code`
+      | (?<![^\s"'(]):[a-z][a-z0-9_+-]+(?::(?![\w:])|(?![\w:]))            # :smile: :attribute
+      | (?<![\w-])(?=\d+[A-Z])[A-Z\d]{{8,}}(?![\w-])                      # 1Z999AA10123
+      | (?<![\w-])\d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[ ]?[+-]\d\d:?\d\d)?)?(?![\w-])
+      | (?<![\w-])(?=[A-Z]+\d)[A-Z\d]+(?:-[A-Z\d]+)+(?![\w-])             # A1B2-C3D4
+      | \$\d(?![\d.,]*\d) | \$t\([^()\n]*\) | @(?:\.\w+)?:[\w.]*\w       # $1 $t(key) @:key
+      | \b(?:(?:Ctrl|Control|Alt|AltGr|Shift|Cmd|Command|Win|Super|Meta)\+)+
+        (?:[A-Z][a-z]+|F?\d+|[A-Z]\b)                               # Ctrl+S
+    )
+  | (?P<name> \[[A-Z][A-Z0-9]+(?:[ _-][A-Z0-9]+)*\] )                # [NAME]
+  | (?P<pair>                                                         # **bold** _italic_
+        \*\*(?=[^\s*][^*\n]{{0,200}}\*\*) | (?<=[^\s*])\*\*
+      | (?<!\w)_(?=[^\s_][^_\n]{{0,200}}(?<=[^\s_])_(?!\w)) | (?<=[^\s_])_(?!\w)
+    )
+  | (?P<bracket> \[(?=[^\[\]\n]{{1,80}}\]) | \] )                     # [first name]
   | (?P<time> <(?:\d+:)?\d\d:\d\d\.\d{{3}}> )
-  | (?P<tag> </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?--> )
-    """,
-    re.DOTALL,
+  | (?P<tag>
+        </?\d+\s*/?> | </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?-->
+    )
+"""
+_MARKS = re.compile(_PROTECTED, re.DOTALL)
+_MARKS_WITH_PLURALS = re.compile(rf"{_PROTECTED} | (?P<number> \#(?!\w) )", re.DOTALL)
+_APOSTROPHE = re.compile(r"(?<=\w)&(?:#0?39|apos|rsquo|\#8217);(?=\w)")
+"""Within a word, such as `Don&#39;t`, it is text."""
+_OPENS = re.compile(
+    r"\[|(?<!\w)(?:\*\*(?=[^\s*][^*\n]{0,200}\*\*)|_(?=[^\s_][^_\n]{0,200}(?<=[^\s_])_(?!\w)))"
 )
-_TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*)")
+_HAS_PLURALS = re.compile(_PLURAL)
+_SYMBOL_BEFORE = re.compile(r"(?:(?<![^\W_])[A-Za-z\d]{1,2})?\Z")
+_SYMBOL_BEHIND = re.compile(r"(?:[A-Za-z\d]{1,2}(?![^\W_]))?")
+"""Beside an index: the H and O of `H<sub>2</sub>O`."""
+_ENDING = re.compile(r"(?<=[\w)%\"'”}>])\s?(?:…|\.\.\.|:)\Z")
+_MAX_INDEX = 4
+"""Characters of an index or exponent between tags, such as the 2 of `H<sub>2</sub>O`."""
+_TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*|\d+)")
 BREAKING_TAGS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "tr", "td", "th", "table"})
 VOID_TAGS = frozenset({"img", "input", "wbr", "embed", "source", "track", "area", "col"})
 
@@ -90,30 +142,135 @@ def tag_mark(raw):
     return Mark(raw, Kind.CLOSE if raw.startswith("</") else Kind.OPEN, name)
 
 
-def protect(text, encode=str, with_tags=True):
+def protect(text, encode=str, with_tags=True, with_names=True):
     """Finds what must not be translated in a text.
 
-    Placeables, `$1` and tags become marks; see `aiayn_keras_light.placeables`.
+    Placeables, other placeholders and tags become marks; see `aiayn_keras_light.placeables`.
 
     Args:
         text: A string.
         encode: As in `Unit`.
         with_tags: Whether tags, and the times within captions, may occur in it, and not only the
             signs that they are made of.
+        with_names: Whether words in capitals and brackets, such as `[NAME]`, are placeholders, and
+            other brackets a pair of marks.
 
     Returns:
         List of non-empty strings and `Mark`s.
     """
-    parts, done = [], 0
-    for match in _PROTECTED.finditer(text):
+    text = _APOSTROPHE.sub("'", text)
+    parts, done, open_marks = [], 0, set()
+    marks = _MARKS_WITH_PLURALS if _HAS_PLURALS.search(text) else _MARKS
+    for match in marks.finditer(text):
         if (match["tag"] or match["time"]) and not with_tags:
             continue
+        if (match["name"] or match["bracket"]) and not with_names:
+            continue
+        if match["pair"] or match["bracket"]:
+            name = match[0].replace("]", "[")
+            is_open = name not in open_marks and match[0] != "]"
+            if is_open and not _OPENS.match(text, match.start()):
+                continue
+            if match[0] == "]" and name not in open_marks:
+                continue
+            open_marks ^= {name}
         raw = encode(match[0])
         mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)
+        if match["pair"] or match["bracket"]:
+            mark = Mark(raw, Kind.OPEN if is_open else Kind.CLOSE, name)
+        if match["syntax"]:
+            mark = Mark(raw, Kind.CUT)
         parts += [text[done : match.start()], mark]
         done = match.end()
     parts.append(text[done:])
     return [part for part in parts if part != ""]
+
+
+def joined(parts, encode):
+    """Parts in which marks that belong together are one.
+
+    These are words in brackets or quotation marks, tags around nothing but words, and formulas such
+    as `H<sub>2</sub>O`.
+
+    Args:
+        parts: Strings and `Mark`s.
+        encode: As in `Unit`.
+
+    Returns:
+        List of non-empty strings and `Mark`s.
+    """
+    found = []
+    for part in parts:
+        found.append(part)
+        if isinstance(part, Mark) and part.kind == Kind.CLOSE:
+            _join_tags(found, encode)
+    _join_brackets(found, encode)
+    for place, part in enumerate(found):
+        if not isinstance(part, Mark) or part.kind != Kind.WORD:
+            continue
+        before, after = (found[n] if 0 <= n < len(found) else "" for n in (place - 1, place + 1))
+        while (
+            isinstance(before, str)
+            and isinstance(after, str)
+            and before[-1:] not in ("", "{")
+            and PAIRS.get(before[-1:]) == after[:1]
+        ):
+            part = Mark(encode(before[-1]) + part.raw + encode(after[0]), Kind.WORD)
+            before, after = before[:-1], after[1:]
+            found[place - 1 : place + 2] = [before, part, after]
+    for place, part in enumerate(found):
+        if isinstance(part, Mark) and part.raw.endswith(("</sub>", "</sup>")):
+            around = [found[n] if 0 <= n < len(found) else "" for n in (place - 1, place + 1)]
+            if part.kind == Kind.WORD and all(isinstance(each, str) for each in around):
+                before, after = _SYMBOL_BEFORE.search(around[0]), _SYMBOL_BEHIND.match(around[1])
+                raw = f"{encode(before[0])}{part.raw}{encode(after[0])}"
+                around = around[0][: before.start()], Mark(raw, Kind.WORD), around[1][after.end() :]
+                found[max(place - 1, 0) : place + 2] = around[0 if place else 1 :]
+    return [part for part in found if part != ""]
+
+
+def _join_brackets(parts, encode):
+    """Puts brackets that stand directly around a pair of marks into the marks."""
+    open_places = []
+    for place, part in enumerate(parts):
+        if not isinstance(part, Mark) or part.kind not in (Kind.OPEN, Kind.CLOSE):
+            continue
+        if part.kind == Kind.OPEN:
+            open_places.append(place)
+            continue
+        start = open_places.pop() if open_places else 0
+        before = parts[start - 1] if start else ""
+        after = parts[place + 1] if place + 1 < len(parts) else ""
+        if not isinstance(before, str) or not isinstance(after, str) or before[-1:] in ("", "{"):
+            continue
+        if parts[start].name == part.name and PAIRS.get(before[-1]) == after[:1]:
+            first = replace(parts[start], raw=encode(before[-1]) + parts[start].raw)
+            parts[start - 1 : start + 1] = [before[:-1], first]
+            parts[place : place + 2] = [replace(part, raw=part.raw + encode(after[0])), after[1:]]
+
+
+def _join_tags(parts, encode):
+    """Makes the pair of tags at the end of parts one word if nothing in it is translated."""
+    close = parts[-1]
+    place = len(parts) - 2
+    while place >= 0 and (isinstance(parts[place], str) or parts[place].kind == Kind.WORD):
+        place -= 1
+    if place < 0 or (parts[place].kind, parts[place].name) != (Kind.OPEN, close.name):
+        return
+    inside = parts[place + 1 : -1]
+    text = "".join(part for part in inside if isinstance(part, str))
+    is_index = close.name in ("sub", "sup") and len(text) <= _MAX_INDEX and " " not in text
+    if not inside or (any(map(str.isalnum, text)) and not is_index):
+        return
+    raws = [encode(part) if isinstance(part, str) else part.raw for part in inside]
+    raw = "".join([parts[place].raw, *raws, close.raw])
+    parts[place:] = [Mark(raw, Kind.WORD)]
+
+
+def without_ending(text):
+    """A label and its ending: `…`, `...` or `:`, with the spaces before it, which may be empty."""
+    ending = _ENDING.search(text)
+    return (text[: ending.start()], ending[0]) if ending else (text, "")
 
 
 def has_letters(parts):
