@@ -461,6 +461,16 @@ def test_a_phone_shows_all_views_without_scrolling_sideways(page, scheme):
         prefer_scheme(page.browser, None)
 
 
+def test_the_tour_shows_a_view_that_was_not_there_yet(page):
+    page.open()
+    page.browser.execute_script(  # before the model is there
+        "for (const id of ['start-tour', 'tour-next']) document.getElementById(id).click()"
+    )
+    page.wait(lambda: page.frames("explorer"))
+    gap = "return explorer.getBoundingClientRect().top - tour.getBoundingClientRect().bottom"
+    page.wait(lambda: 0 <= page.browser.execute_script(gap) < 50)
+
+
 def test_the_tour_has_eight_steps(page):
     page.open()
     page.find("start-tour").click()

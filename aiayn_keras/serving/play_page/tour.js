@@ -49,7 +49,20 @@ export class Tour {
     // What the step is about comes just below the tour, which stays at the top.
     const subject = element(place ? PLACES[view] : "ask");
     subject.style.scrollMarginTop = `${tour.offsetHeight + 12}px`;
-    return subject.scrollIntoView({ block: "start" });
+    subject.scrollIntoView({ block: "start" });
+    if (!subject.offsetHeight) this.#scrollLater(subject);
+    return undefined;
+  }
+
+  /** Scrolls to what the model has not made yet, unless the reader has left the step by then. */
+  #scrollLater(subject) {
+    const place = this.#place;
+    const observer = new ResizeObserver(() => {
+      if (!subject.offsetHeight) return;
+      observer.disconnect();
+      if (place === this.#place && !element("tour").hidden) subject.scrollIntoView({ block: "start" });
+    });
+    observer.observe(subject);
   }
 
   #end() {
