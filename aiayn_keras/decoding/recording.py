@@ -193,7 +193,7 @@ def record_search(backbone, tokenizer, source, options, compiled, progress=None)
 
 
 class _Steps(NamedTuple):
-    """What the steps of a search begin with and draw; a search has at most L steps.
+    """Hypotheses and candidates of every step of a search, which has at most L steps.
 
     Attributes:
         live_ids: Integer tensor `(L, W, L)`, the live hypotheses before each step, best first.

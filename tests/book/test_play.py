@@ -155,7 +155,9 @@ def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
             assert text == tokenizer.detokenize(ids)
 
 
-@pytest.mark.parametrize("text", ["Write to me@example.org.", "See https://a.org.", "Hi {name}!"])
+@pytest.mark.parametrize(
+    "text", ["Write to me@example.org.", "See https://a.org.", "Hi {name}!", "Open notes.txt."]
+)
 def test_addresses_and_placeholders_are_said_to_be_garbled(page, text):
     page.open(text=text)
     page.wait(page.find("bare").is_displayed)

@@ -23,7 +23,7 @@ const EXAMPLES = [
 ];
 const WAIT = 250; // milliseconds after the last key
 const BUSY = 1000; // milliseconds until a busy engine is asked again
-const PLACEABLE = /\w:\/\/|\bwww\.|\S@\w|\{[^{}]*\}|%[sd]|<\/?\w[^<>]*>/u; // what `aiayn-keras translate` keeps as it is
+const PLACEABLE = /\w:\/\/|\bwww\.|@\w|#\p{L}|[a-z0-9]\.[a-z]{2,4}\b|\{[^{}]*\}|%[sd]|<\/?\w[^<>]*>/u; // what `aiayn-keras translate` keeps as it is
 const VIEWS = facts.views; // the tabs, in their order
 const MAX_BEAMS = Math.max(5, facts.num_beams ?? 0);
 const MAX_ALPHA = Math.max(1.5, facts.length_penalty ?? 0);
