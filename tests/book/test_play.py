@@ -192,7 +192,8 @@ def test_a_browser_without_webassembly_is_told(page, before_the_page):
 
 def test_a_browser_that_is_too_old_is_told_what_the_page_needs(page, before_the_page):
     before_the_page("delete String.prototype.toWellFormed")
-    page.open(text=SENTENCE)
+    page.browser.get("about:blank")
+    page.browser.get(f"{page.address}index.html")
     page.wait(lambda: page.browser.get_log("browser"))
     assert page.find("not-served").is_displayed()
     assert "Firefox from 128" in page.text_of("not-served")
