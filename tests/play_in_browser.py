@@ -44,6 +44,8 @@ class PlayPage:
         requested_urls(self.browser)
         link = f"#{urlencode(settings)}" if settings else ""
         self.browser.get(f"{self.address}index.html{link}")
+        # The page listens once this is gone; its program may still be loading.
+        self.wait(lambda: not self.browser.find_elements("id", "not-served"))
 
     def find(self, name):
         return self.browser.find_element("id", name)

@@ -1,15 +1,17 @@
 """A record of a beam search: every step of it, for several numbers of beams and exponents α."""
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 from keras import ops
 
-from aiayn_keras.backend import begin_computing
+from aiayn_keras.backend import begin_computing, take, while_loop
 from aiayn_keras.decoding.attention_maps import cross_attention_scores
 from aiayn_keras.decoding.beam_search import start_search
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
@@ -146,7 +148,7 @@ def options_to_record(beam_counts, length_penalties, search_options):
     ]
 
 
-def record_search(backbone, tokenizer, source, options, progress=None):
+def record_search(backbone, tokenizer, source, options, compiled, progress=None):
     """Searches for translations of one text, and keeps every step.
 
     Args:
@@ -155,6 +157,8 @@ def record_search(backbone, tokenizer, source, options, progress=None):
         source: A string.
         options: List of lists of `SearchOptions`. Those of one list differ in `length_penalty`
             alone; each list has a different `num_beams`.
+        compiled: Function of a key and a function of the backbone and of tensors; it compiles that
+            function once per key, and returns a function of the tensors that gives NumPy arrays.
         progress: Function called with the number of steps done since the call before; an exception
             from it ends the searches.
 
@@ -169,13 +173,13 @@ def record_search(backbone, tokenizer, source, options, progress=None):
     (source_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
     if len(source_ids) <= len(tokenizer.source_ids):
         raise ValueError(f"`source` must have words. Received: {source!r}.")
-    encoder_ids = ops.convert_to_tensor([source_ids], dtype="int32")
-    decoder = freeze_decoder(backbone)
     progress = progress or (lambda num_steps: None)
-    traces = [_trace(backbone, tokenizer, encoder_ids, each, decoder, progress) for each in options]
+    inputs = pad_batch([source_ids])
+    inputs = *inputs, compiled("encode", _encode)(*inputs)
+    traces = [_trace(tokenizer, inputs, each, compiled, progress) for each in options]
     prefixes = {ids for trace in traces for live, _, _ in trace.steps for ids in live}
     start = tokenizer.start_token_id
-    scores = _scores_of_prefixes(backbone, source_ids, prefixes, start, progress)
+    scores = _scores_of_prefixes(source_ids, prefixes, start, compiled, progress)
     attention = backbone.decoder_blocks[0].cross_attention
     return SearchRecord(
         source=source,
@@ -186,6 +190,111 @@ def record_search(backbone, tokenizer, source, options, progress=None):
         key_dim=attention.key_dim,
         cache_width=attention.num_heads * (attention.key_dim + attention.value_dim),
     )
+
+
+class _Steps(NamedTuple):
+    """Hypotheses and candidates of every step of a search, which has at most L steps.
+
+    Attributes:
+        live_ids: Integer tensor `(L, W, L)`, the live hypotheses before each step, best first.
+        live_log_probs: Float32 tensor `(L, W)`, their log-probabilities.
+        tokens: Integer tensor `(L, 2W)`, the last tokens of the candidates, best first.
+        log_probs: Float32 tensor `(L, 2W)`, the log-probabilities of the candidates.
+        beams: Integer tensor `(L, 2W)`, the live hypotheses that they continue.
+    """
+
+    live_ids: Any
+    live_log_probs: Any
+    tokens: Any
+    log_probs: Any
+    beams: Any
+
+
+class _EncodedBackbone:
+    """A backbone whose source is encoded already, so that no search has to encode it again."""
+
+    def __init__(self, backbone, memory):
+        self._backbone, self._memory = backbone, memory
+
+    def __getattr__(self, name):
+        return getattr(self._backbone, name)
+
+    def encode(self, *inputs, training):
+        """The memory `(1, S, D)`."""
+        return self._memory
+
+
+def _encode(backbone, token_ids, padding_mask):
+    return backbone.encode(token_ids, padding_mask, training=False)
+
+
+def _search(backbone, *tensors, tokenizer, options):
+    """Runs the searches of several α together, as they differ only in when they end.
+
+    A pure function of tensors, to be compiled. An α is a tensor as well, so that a new one needs no
+    compilation.
+
+    Args:
+        backbone: A `TransformerBackbone`.
+        *tensors: The one source, integers `(1, S)`; its padding mask `(1, S)`; its memory
+            `(1, S, D)`; and each α, a float32 scalar.
+        tokenizer: A `TransformerTokenizer`.
+        options: `SearchOptions`, whose `length_penalty` is not read.
+
+    Returns:
+        `_Steps`; the number of steps `(A,)` and the ids `(A, L)` of the best hypothesis for each α,
+        zeros if it does not exist; and the maximum number of tokens between start and end.
+    """
+    encoder_ids, encoder_mask, memory, *alphas = tensors
+    decoder, backbone = freeze_decoder(backbone), _EncodedBackbone(backbone, memory)
+    search = TranslationSearch((backbone,), tokenizer, options, (decoder,))
+    inputs = search.inputs(*(ops.reshape(x, (1, -1)) for x in (encoder_ids, encoder_mask)))
+    with_alpha = [SimpleNamespace(**{**vars(options), "length_penalty": x}) for x in alphas]
+    searches, states = zip(
+        *(start_search(dataclasses.replace(inputs, options=each)) for each in with_alpha),
+        strict=True,
+    )
+    length, num_beams = ops.shape(inputs.prompt)[1], options.num_beams
+    num_steps = ops.zeros((len(alphas),), "int32")
+    steps = _Steps(
+        live_ids=ops.zeros((length, num_beams, length), "int32"),
+        live_log_probs=ops.zeros((length, num_beams)),
+        tokens=ops.zeros((length, 2 * num_beams), "int32"),
+        log_probs=ops.zeros((length, 2 * num_beams)),
+        beams=ops.zeros((length, 2 * num_beams), "int32"),
+    )
+
+    def are_unfinished(states):
+        return ops.stack([each.is_unfinished(x) for each, x in zip(searches, states, strict=True)])
+
+    def step(states, num_steps, steps):
+        num_steps = num_steps + ops.cast(are_unfinished(states), "int32")
+        first = states[0]
+        state, candidates = searches[0].draw(first)
+        tokens = take(candidates.ids, first.index, axis=2)
+        new = (first.live_ids, first.live_log_probs, tokens, candidates.log_probs, candidates.beams)
+        is_here = ops.equal(ops.arange(length), first.index - 1)
+        steps = _Steps(
+            *(
+                ops.where(ops.reshape(is_here, (-1, *[1] * (len(x.shape) - 1))), x, old)
+                for x, old in zip(new, steps, strict=True)
+            )
+        )
+        # A search that is over goes on without effect: nothing can beat what it has found.
+        states = tuple(
+            each.grow(x._replace(cache=state.cache), candidates)
+            for each, x in zip(searches, states, strict=True)
+        )
+        return states, num_steps, steps
+
+    states, num_steps, steps = while_loop(
+        lambda states, *_: ops.any(are_unfinished(states)),
+        step,
+        (states, num_steps, steps),
+        is_small=True,
+    )
+    best = ops.stack([state.finished_ids[0, 0] for state in states])
+    return steps, num_steps, best, inputs.max_lengths[0]
 
 
 class _Trace:
@@ -205,78 +314,65 @@ class _Trace:
         self.num_beams, self.longest = num_beams, longest
         self.steps, self.finished, self.num_steps, self.best = [], {}, {}, {}
 
-    def add(self, state, candidates):
-        """Notes the live hypotheses and the fates of their candidates."""
-        live_ids, log_probs = (_row(x) for x in (state.live_ids, state.live_log_probs))
-        index, exist = int(state.index), np.isfinite(log_probs)
-        live = [tuple(ids[1:index].tolist()) for ids in live_ids[exist]]
+    def add(self, live_ids, live_log_probs, tokens, candidate_log_probs, beams, end_token_id):
+        """Notes the live hypotheses and the fates of their candidates, a row of `_Steps`."""
+        exist, length = np.isfinite(live_log_probs), len(self.steps)
+        live = [tuple(ids[1 : length + 1].tolist()) for ids in live_ids[exist]]
         fates, places = [], itertools.count()
-        ids, candidate_log_probs, beams, is_end = (_row(x) for x in candidates)
         for rank in np.flatnonzero(np.isfinite(candidate_log_probs)):
-            if is_end[rank]:
+            if tokens[rank] == end_token_id:
                 fate = FINISHES if rank < self.num_beams else _IS_DROPPED
             else:
                 fate = LIVES if next(places) < self.num_beams else _IS_DROPPED
             beam, log_prob = int(beams[rank]), float(candidate_log_probs[rank])
-            fates.append((beam, int(ids[rank, index]), log_prob, fate))
+            fates.append((beam, int(tokens[rank]), log_prob, fate))
             if fate == FINISHES:
-                self.finished[live[beam]] = len(self.steps), log_prob
-        self.steps.append((live, log_probs[exist].tolist(), fates))
+                self.finished[live[beam]] = length, log_prob
+        self.steps.append((live, live_log_probs[exist].tolist(), fates))
 
-    def end(self, length_penalty, state):
+    def end(self, length_penalty, num_steps, ids):
         """Notes what the search with an exponent α returns."""
-        ids = _row(state.finished_ids)[0]
         if not ids.any():
             raise ValueError(
                 "There is no translation of `source`: `constraint` allows none within "
                 "`max_length` and the model's positions, or weights of the model are not finite."
             )
-        self.num_steps[length_penalty] = len(self.steps)
+        self.num_steps[length_penalty] = int(num_steps)
         self.best[length_penalty] = tuple(ids[1 : np.count_nonzero(ids) - 1].tolist())
 
 
-def _row(x):
-    """The one sentence of a batch, as an array."""
-    return ops.convert_to_numpy(x)[0]
-
-
-def _trace(backbone, tokenizer, encoder_ids, options, decoder, progress):
-    """Runs the searches of several α together, as they differ only in when they end."""
-    search = TranslationSearch((backbone,), tokenizer, options[0], (decoder,))
-    inputs = search.inputs(encoder_ids, ops.ones_like(encoder_ids))
-    running = {
-        each.length_penalty: start_search(dataclasses.replace(inputs, options=each))
-        for each in options
-    }
-    trace = _Trace(options[0].num_beams, int(inputs.max_lengths[0]) + 1)
-    while running:
-        search, state = next(iter(running.values()))
-        state, candidates = search.draw(state)
-        trace.add(state, candidates)
-        progress(1)
-        for alpha, (search, before) in list(running.items()):
-            after = search.grow(before._replace(cache=state.cache), candidates)
-            running[alpha] = search, after
-            if not search.is_unfinished(after):
-                trace.end(alpha, after)
-                del running[alpha]
+def _trace(tokenizer, inputs, options, compiled, progress):
+    """Runs the searches of several α, and notes their steps."""
+    shared = dataclasses.replace(options[0], length_penalty=0.0)
+    function = functools.partial(_search, tokenizer=tokenizer, options=shared)
+    alphas = [np.float32(each.length_penalty) for each in options]
+    steps, num_steps, best, max_length = compiled(("record", shared), function)(*inputs, *alphas)
+    trace = _Trace(shared.num_beams, int(max_length) + 1)
+    for row in zip(*(x[: num_steps.max()] for x in steps), strict=True):
+        trace.add(*row, tokenizer.end_token_id)
+    for each, count, ids in zip(options, num_steps, best, strict=True):
+        trace.end(each.length_penalty, count, ids)
+    progress(len(trace.steps))
     return trace
 
 
-def _scores_of_prefixes(backbone, source_ids, prefixes, start_token_id, progress):
+def _stacked_scores(backbone, *tensors):
+    """The scores `(B, N, H, T, S)` of all layers, see `cross_attention_scores`."""
+    return ops.stack(cross_attention_scores(backbone, *tensors), axis=1)
+
+
+def _scores_of_prefixes(source_ids, prefixes, start_token_id, compiled, progress):
     """Scores `(N, H, S)` of the last position of every prefix, a dictionary by prefix."""
     inner = {ids[:length] for ids in prefixes for length in range(len(ids))}
     longest = sorted(prefixes - inner, key=len)
+    scores_of = compiled("cross_attention_scores", _stacked_scores)
     scores = {}
     for first in range(0, len(longest), ROWS):
         progress(0)
         rows = longest[first : first + ROWS]
         decoder_ids, decoder_mask = pad_batch([[start_token_id, *ids] for ids in rows])
-        encoder_ids = np.repeat([source_ids], len(decoder_ids), axis=0)
-        layers = cross_attention_scores(
-            backbone, encoder_ids, np.ones_like(encoder_ids), decoder_ids, decoder_mask
-        )
-        layers = np.stack([ops.convert_to_numpy(layer) for layer in layers], axis=1)
+        encoder = (np.repeat(x, len(decoder_ids), axis=0) for x in pad_batch([source_ids]))
+        layers = scores_of(*encoder, decoder_ids, decoder_mask)[..., : len(source_ids)]
         for row, ids in zip(layers, rows, strict=False):  # (N, H, T, S)
             for length in range(len(ids) + 1):
                 scores.setdefault(ids[:length], row[:, :, length].copy())

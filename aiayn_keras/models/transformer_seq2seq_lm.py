@@ -364,7 +364,9 @@ class TransformerSeq2SeqLM(TrainingSteps):
                 exponent, options out of range, or if there is no translation.
         """
         options = options_to_record(beam_counts, length_penalties, search_options)
-        return record_search(self.backbone, self._tokenizer, source, options, progress)
+        return record_search(
+            self.backbone, self._tokenizer, source, options, self._compiled, progress
+        )
 
     def export(self, filepath, format="saved_model", **options):
         """Writes the model for use without this package.
@@ -492,6 +494,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         return self.preprocessor.tokenizer
 
     def _compiled(self, key, function):
-        """Binds a function to the backbone, and compiles it, once per `key`; it gives an array."""
+        """Binds a function to the backbone, and compiles it, once per `key`; it gives arrays."""
         run = self._compiled_functions.get(key, functools.partial(function, self.backbone), self)
-        return lambda *arrays: keras.ops.convert_to_numpy(run(*arrays))
+        convert = keras.ops.convert_to_numpy
+        return lambda *arrays: keras.tree.map_structure(convert, run(*arrays))

@@ -36,7 +36,8 @@ _KINDS = (
         "queries": "written",
         "keys": "source",
         "titles": {"queries": "To write this, look", "keys": "at source word"},
-        "note": "To write a target word, the decoder looks at the source; it has read those above.",
+        "note": "To write a target word, the decoder looks at the source; "
+        "it has already read the target words above.",
     },
 )
 _ATTRIBUTES = ("source_tokens", "target_tokens", *(kind["attribute"] for kind in _KINDS))

@@ -155,6 +155,64 @@ def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
             assert text == tokenizer.detokenize(ids)
 
 
+@pytest.mark.parametrize(
+    "text", ["Write to me@example.org.", "See https://a.org.", "Hi {name}!", "Open notes.txt."]
+)
+def test_addresses_and_placeholders_are_said_to_be_garbled(page, text):
+    page.open(text=text)
+    page.wait(page.find("bare").is_displayed)
+    page.find("clear").click()
+    page.find("source").send_keys(SENTENCE)
+    page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+    assert not page.find("bare").is_displayed()
+
+
+@pytest.fixture
+def before_the_page(browser):
+    """Returns a function that runs a script before those of every page that is opened."""
+    names = []
+
+    def run(source):
+        script = browser.execute_cdp_cmd(
+            "Page.addScriptToEvaluateOnNewDocument", {"source": source}
+        )
+        names.append(script)
+
+    yield run
+    for name in names:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", name)
+
+
+def test_a_browser_without_webassembly_is_told(page, before_the_page):
+    before_the_page("delete globalThis.WebAssembly")
+    page.open(text=SENTENCE)
+    page.wait(lambda: "this browser lacks WebAssembly" in page.text_of("problem"))
+    assert page.text_of("translation") == ""
+
+
+def test_a_browser_that_is_too_old_is_told_what_the_page_needs(page, before_the_page):
+    before_the_page("delete String.prototype.toWellFormed")
+    page.browser.get("about:blank")
+    page.browser.get(f"{page.address}index.html")
+    page.wait(lambda: page.browser.get_log("browser"))
+    assert page.find("not-served").is_displayed()
+    assert "Firefox from 128" in page.text_of("not-served")
+
+
+def test_what_is_dropped_without_files_is_refused_in_one_line(page):
+    page.open(text=SENTENCE)
+    page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+    page.browser.execute_script(
+        """
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File(["hi"], "hi.txt"));
+        dispatchEvent(new DragEvent("drop", { dataTransfer }));
+        """
+    )
+    page.wait(lambda: "What was dropped has no files" in page.text_of("problem"))
+    assert page.text_of("translation")
+
+
 def test_a_switched_off_part_changes_the_translation_and_comes_back(page, model):
     page.open(text=SENTENCE, view="change", model="float32")
     (expected,) = model.translate([SENTENCE])
@@ -404,6 +462,16 @@ def test_a_phone_shows_all_views_without_scrolling_sideways(page, scheme):
             assert page.browser.execute_script(wider) <= 0, view
     finally:
         prefer_scheme(page.browser, None)
+
+
+def test_the_tour_shows_a_view_that_was_not_there_yet(page):
+    page.open()
+    page.browser.execute_script(  # before the model is there
+        "for (const id of ['start-tour', 'tour-next']) document.getElementById(id).click()"
+    )
+    page.wait(lambda: page.frames("explorer"))
+    gap = "return explorer.getBoundingClientRect().top - tour.getBoundingClientRect().bottom"
+    page.wait(lambda: 0 <= page.browser.execute_script(gap) < 50)
 
 
 def test_the_tour_has_eight_steps(page):

@@ -148,6 +148,14 @@ def test_sizes_are_those_of_the_model(spanish, record):
     assert record.longest == len(record.source_tokens) - 1 + 50 + 1
 
 
+def test_neither_a_sentence_nor_an_alpha_needs_to_be_compiled_again(spanish, record):
+    before = len(spanish._compiled_functions)
+    assert before
+    (search,) = spanish.record_search("Come in, please.", [3], [0.1, 0.7, 1.2]).searches
+    assert set(search.num_steps) == {0.1, 0.7, 1.2}
+    assert len(spanish._compiled_functions) == before
+
+
 def test_other_options_of_the_search_hold(spanish):
     (search,) = spanish.record_search(SOURCE, [2], [0.6], max_length=4).searches
     assert len(search.steps) == 5

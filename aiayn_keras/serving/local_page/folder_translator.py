@@ -162,7 +162,8 @@ class FolderTranslator:
 
         Args:
             source: A sentence.
-            report: Function called after each step; an exception from it ends the search.
+            report: Function called after the search with each number of beams; an exception from it
+                ends the others.
             num_beams: As in `translate`.
             length_penalty: As in `translate`.
 

@@ -46,8 +46,8 @@ export class Frame {
     if (this.#shown?.every((each, place) => each === key[place])) return;
     this.#asked += 1;
     const asked = this.#asked;
+    const data = await this.#getData(); // first, as it says why if the server is gone
     this.#template ??= await (await fetch(this.#file)).text();
-    const data = await this.#getData();
     if (data === null || asked !== this.#asked) return;
     this.#data = data;
     this.#shown = key;

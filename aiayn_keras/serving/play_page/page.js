@@ -1,6 +1,6 @@
 /** The page: what the reader types goes to the model, and what the model says to the views. */
 
-import { element, saysProblem, signed } from "./dom.js";
+import { element, percent, saysProblem, signed } from "./dom.js";
 import { openEngine } from "./engine.js";
 import { facts } from "./facts.js";
 import { FileTranslation } from "./file_translation.js";
@@ -23,6 +23,7 @@ const EXAMPLES = [
 ];
 const WAIT = 250; // milliseconds after the last key
 const BUSY = 1000; // milliseconds until a busy engine is asked again
+const PLACEABLE = /\w:\/\/|\bwww\.|@\w|#\p{L}|[a-z0-9]\.[a-z]{2,4}\b|\{[^{}]*\}|%[sd]|<\/?\w[^<>]*>/u; // what `aiayn-keras translate` keeps as it is
 const VIEWS = facts.views; // the tabs, in their order
 const MAX_BEAMS = Math.max(5, facts.num_beams ?? 0);
 const MAX_ALPHA = Math.max(1.5, facts.length_penalty ?? 0);
@@ -120,6 +121,7 @@ async function translate() {
   const { text, beams, alpha } = state;
   problem(null);
   element("clear").hidden = !text;
+  element("bare").hidden = !PLACEABLE.test(text);
   if (text.length > facts.max_characters) {
     clear();
     const [length, most] = [text.length, facts.max_characters].map((number) => number.toLocaleString("en"));
@@ -163,7 +165,7 @@ async function look() {
     const [number, count] = translation.place;
     const which = count > 1 ? ` Sentence ${number} of ${count}.` : "";
     const { logProb, score } = looked.result;
-    say(`Log-probability ${signed(logProb)} (0 would be certainty), score ${signed(score)}, ${Math.round(looked.milliseconds)} ms.${which}${looked.isChanged ? " Parts of the model are changed." : ""}`);
+    say(`Log-probability ${signed(logProb)} (a probability of ${percent(Math.exp(logProb))}), score ${signed(score)}, ${Math.round(looked.milliseconds)} ms.${which}${looked.isChanged ? " Parts of the model are changed." : ""}`);
   } else {
     say("A text without words or letters is its own translation: the model is not asked.");
     for (const view of Object.values(views)) view.clear();
@@ -318,8 +320,9 @@ function listen() {
     listenForDrops(async ({ files: [file] }) => { if (file) await files.translate(file); });
   } else if (VIEWS.includes("folder")) {
     listenForDrops(async ({ items }) => {
-      const files = await readFolder(items);
-      if (files.length) await open(files);
+      const files = await readFolder(items).catch(() => []); // such as those that the reader may not read
+      if (files.length) return open(files);
+      return problem(new Error("What was dropped has no files that can be read: drop the folder that aiayn-keras export onnx wrote."));
     });
   }
   addEventListener("hashchange", () => { if (location.hash.includes("=")) start(); }); // not for a place on the page
@@ -392,9 +395,9 @@ function start() {
 
 arrange();
 offerThemes();
-element("not-served").remove();
 listen();
 start();
+element("not-served").remove(); // it stays where the browser lacks what the lines above need
 new Tour({ type, choose, chooseAttention: (chosen) => views.attention.choose(chosen), currentText: () => state.text, example: EXAMPLES[0] });
 if (facts.engine === "python") element("source").focus();
 else if ("serviceWorker" in navigator) {

@@ -1,6 +1,15 @@
 /** The model in a worker of the browser, by ONNX Runtime Web; see `engine.js` for the interface. */
 
+const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]; // a program of it
+
+/** What this browser lacks to run the model; null if it has everything. */
+function missing() {
+  if (typeof WebAssembly !== "object") return "WebAssembly, which strict security settings such as Lockdown Mode switch off";
+  return WebAssembly.validate(Uint8Array.from(SIMD)) ? null : "SIMD instructions in WebAssembly";
+}
+
 export class Engine {
+  #missing = missing();
   #worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
   #waiting = new Map();
   #last = 0;
@@ -27,6 +36,7 @@ export class Engine {
    * @param {Function} tell - Called with what comes before the answer.
    */
   ask(request, values = {}, tell = null) {
+    if (this.#missing && request !== "cancel") return Promise.reject(new Error(`this browser lacks ${this.#missing}.`));
     this.#last += 1;
     const id = this.#last;
     return new Promise((resolve, reject) => {

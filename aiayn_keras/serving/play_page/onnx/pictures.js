@@ -15,7 +15,7 @@ const KINDS = [
   {
     name: "Cross-attention", queries: "written", keys: "source",
     titles: { queries: "To write this, look", keys: "at source word" },
-    note: "To write a target word, the decoder looks at the source; it has read those above.",
+    note: "To write a target word, the decoder looks at the source; it has already read the target words above.",
   },
 ];
 

@@ -78,7 +78,9 @@ function integer(config, name) {
 function siteReader(folder, report) {
   const sizes = new Map();
   return async (path) => {
-    const response = await fetch(new URL(`../${folder}/${path}`, import.meta.url));
+    const response = await fetch(new URL(`../${folder}/${path}`, import.meta.url)).catch(() => {
+      throw new Error(`${path} cannot be fetched; is the network there, and the server of this page?`);
+    });
     if (response.status === 404) return null;
     if (!response.ok) throw new Error(`${path} could not be loaded: ${response.status} ${response.statusText}`);
     const total = Number(response.headers.get("content-length"));
