@@ -42,7 +42,7 @@ if "google.colab" in sys.modules:
 # The model comes with the repository. It has two halves: the *encoder* reads the English sentence,
 # the *decoder* writes the Spanish one. Each half is a stack of *layers*, here three: steps of the
 # same form, each of which works on the output of the one before. It was trained on 114,000 everyday
-# sentences, for five minutes on a GPU. Change the sentence, and run the cell again.
+# sentences, for three minutes on a GPU. Change the sentence, and run the cell again.
 
 # %%
 # %matplotlib inline
@@ -260,7 +260,7 @@ plot_attention(
 # %% [markdown]
 # The dark squares run down to the right: most words come in the same order. (`▁anciano` stands for
 # two pieces, *old man*, so all later squares lie one column further to the right.) The three
-# articles spread their weight over several places. `▁El` looks most at *The*, `▁un` at the noun,
+# articles spread their weight over several places. `▁El` looks most at *The*, `▁un` at *a*,
 # and `▁la`, which has no English article to look at, at *last*. Notebook 05 finds out what else
 # they look for. But Spanish puts the adjective after its noun: `▁coche` looks past `▁red` at
 # `▁car`, and `▁rojo` looks back; *last week*, `▁semana` and `▁pasada`, does the same. Nobody told

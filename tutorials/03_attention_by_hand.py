@@ -84,8 +84,8 @@ assert a @ b < 0.9 * np.linalg.norm(a) * np.linalg.norm(b)
 
 # %%
 maps = model.attention_maps(sentences[0], model.translate(sentences[:1])[0].text)
-head = maps.encoder[0, 0]  # layer 1, head 1
-assert [head[t].argmax() for t in range(1, len(head))] == [*range(len(head) - 1)]
+head = maps.encoder[0, 3]  # layer 1, head 4
+assert [head[t].argmax() for t in range(len(head) - 1)] == [*range(1, len(head))]
 plot_attention(
     head,
     maps.source_tokens,
@@ -95,8 +95,8 @@ plot_attention(
 )
 
 # %% [markdown]
-# This head has learned to look one piece back: `▁fly` reads `▁a`, so it must be a noun. (The first
-# piece, with nothing before it, looks at the end.)
+# This head has learned to look one piece ahead: `▁fly` reads `▁in`, so nothing is flown, and `▁a`
+# reads `▁fly`. (The last piece, with nothing after it, looks at itself.)
 #
 # The new vector of a piece is a *weighted sum* of the vectors of all pieces, each multiplied by its
 # weight in the row. As a picture, for three pieces with vectors of four numbers:

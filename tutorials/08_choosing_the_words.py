@@ -390,15 +390,14 @@ print(f"\n{better} of {len(sentences)}")
 assert 0 < better < len(sentences)
 
 # %% [markdown]
-# For three of the five, four beams find what greedy search finds. Where the two differ, the more
-# probable translation need not be the better one: the shopping *mall* is a *centro comercial*,
-# while *centro* alone is the middle of a town; and *bravery*, which the model hardly knows, becomes
-# nonsense either way: with four beams a *valija*, a suitcase. (The cat ran up the tree; here it
-# chases the dog.) The search finds what the model considers probable; it cannot know more than the
-# model.
+# For four of the five, four beams find what greedy search finds. In the fifth, the more probable
+# translation is no better: *bravery*, which the model hardly knows, becomes nonsense either way,
+# with four beams a *cerebro*, a brain. And what both find may be wrong: the shopping *mall* becomes
+# a *pelota*, a ball, and the dog chases the cat *to* a tree. The search finds what the model
+# considers probable; it cannot know more than the model.
 #
 # `translate` also returns the runners-up, best first. In Spanish it rains *a cántaros*, in
-# pitchers.
+# pitchers; this model knows only cats and dogs.
 
 # %%
 best = model.translate(sentences[1:2], num_beams=4, num_return_sequences=4)[0]
@@ -494,8 +493,8 @@ for temperature in (0.5, 1.0, 1.5):
 assert found.score + 1e-3 > scores[0.5].mean() > scores[1.0].mean() > scores[1.5].mean()
 
 # %% [markdown]
-# Not reliably. At τ = 0.5 three are the translation that the search found, and the fourth is as
-# good: *médica*, too, is a doctor. At τ = 1 two are good, and two have a piece that makes no sense.
+# Not reliably. At τ = 0.5 all four are as good as what the search found: *doctora* and *médica*,
+# too, are doctors, and women besides. At τ = 1 two are good, and two have a piece that makes no sense.
 # At τ = 1.5 all are nonsense, and after one wrong piece there is no way back. Label smoothing
 # explains how this can happen: it teaches the model to leave 0.1 to all the other pieces
 # *together*.

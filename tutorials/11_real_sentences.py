@@ -69,7 +69,7 @@ good = {
     "My sister is a doctor and she is tired.": "es for what, está for how she is",
     "I gave up smoking last year.": "gave up is one verb: dejé de",
     "Tom gave it to me yesterday.": "both pronouns go before the verb: me lo dio",
-    "It's raining cats and dogs.": "an idiom for an idiom: in pitchers",
+    "He ran out of time.": "ran out is one verb: se quedó sin",
     "I am embarrassed.": "not embarazada, which is pregnant",
     "What time does the train leave?": "¿ opens the question; at what hour",
     "There is a fly in my soup.": "the insect, not the verb: mosca",
@@ -95,12 +95,12 @@ bad = {
     "The cat that the dog chased ran up a tree.": "nested clause: who chased whom?",
     "He sat on the bank of the river.": "banco is a money bank or a bench; a river has an orilla",
     "He kicked the bucket.": "word for word; the idiom means that he died",
-    "My grandmother tells the same story every Christmas.": "cuida is cares for; stories: cuenta",
-    "lol that's so funny": "chat shorthand, taken for a name",
-    "Add to cart": "a shop's button: cartelos is not a word",
-    "Photosynthesis turns light into sugar.": "an unknown word becomes clothes: ropa",
-    "Oleksandr and Wanjiru met in Thessaloniki.": "one of three names is right",
-    "Best wishes, Anna": "not a sentence; the training text has only sentences",
+    "The judge dismissed the case.": "despidió: as one dismisses an employee",
+    "The nurse said he was tired.": "a nurse and he become women: la enfermera, cansada",
+    "Photosynthesis turns light into sugar.": "an unknown word is copied; se toca is touched",
+    "ngl that was awesome": "chat shorthand that it has not read: robo is a robbery",
+    "Wireless keyboard, black": "a shop's label: no word of the first two is right",
+    "Dear hiring manager,": "a greeting that it has not read: haciendo is doing",
 }
 
 # %% [markdown]
@@ -112,21 +112,23 @@ for english, translation in zip(bad, model.translate(list(bad)), strict=True):
     translated[english] = translation
     print(f"{english}\n    {translation.text}\n    {bad[english]}")
 assert "banco" in translated["He sat on the bank of the river."].text
-assert translated["lol that's so funny"].text.startswith("Lola")
+assert translated["The nurse said he was tired."].text.endswith("cansada.")
 
 # %% [markdown]
 # Four kinds of mistakes:
 #
-# - **Unknown words**: *photosynthesis*, two of the names. The model has no piece for them, so it
-#   spells them with small pieces that it has seldom seen together.
-# - **The wrong one of two meanings**, or an idiom taken literally: *bank*, *went out*, *tells*,
+# - **Unknown words**: *photosynthesis*, *wireless*, *keyboard*, *hiring*. The model has no piece for
+#   them, so it reads small pieces that it has seldom seen together.
+# - **The wrong one of two meanings**, or an idiom taken literally: *bank*, *went out*, *dismissed*,
 #   *kicked the bucket*. Every word is known; what is missing is the rest of the sentence, or of the
-#   world.
+#   world. The nurse is a special case: Spanish must choose a gender, and the model takes the one
+#   that nurses mostly have in its training text, even against *he*.
 # - **Lost structure**: the nested clause. The model has learned from short sentences: those in its
 #   test set have seven words and punctuation marks on average.
-# - **A different kind of text**: the end of a letter, a chat, a shop. The training text has none of
-#   these. (Capitals, typing errors and telephone numbers used to be of this kind, too, until the
-#   recipe added training pairs with them; see `augmentation` below.)
+# - **A different kind of text**: the beginning of a letter, a chat, a shop. The training text has
+#   some of these, and *Dear Mr. Lopez,* or *c u tmrw* come out right, but the model has not learned
+#   enough from them for others. (See `augmentation` and `mix` below; capitals, typing errors and
+#   telephone numbers, too, came with those.)
 #
 # ## Unknown words fall into small pieces
 
@@ -159,9 +161,9 @@ for kind, values in scores.items():
     print(f"{kind:>4}: mean {mean:.2f}, from {min(values):.2f} to {max(values):.2f} nats per piece")
 assert sum(scores["bad"]) < 2 * sum(scores["good"])
 assert max(scores["bad"]) > min(scores["good"])
-far_below = sum(score < min(scores["good"]) - 0.05 for score in scores["bad"])
-print(f"{far_below} bad ones are more than 0.05 below every good one")
-assert far_below == 5
+far_below = sum(score < min(scores["good"]) - 0.1 for score in scores["bad"])
+print(f"{far_below} bad ones are more than 0.1 below every good one")
+assert far_below == 4
 
 # %%
 from matplotlib.figure import Figure
@@ -184,10 +186,11 @@ axes.spines[["top", "right", "left"]].set_visible(False)
 figure
 
 # %% [markdown]
-# Partly. Five scores are clearly below those of all good translations: those of the texts of a
-# different kind, of photosynthesis, and of the nested clause. But the lights are no less probable
-# than cats and dogs, and *banco* and the bucket are as probable as most good translations. A score
-# warns of text unlike the training text; it does not warn of a meaning that was missed.
+# Partly. Four scores are clearly below those of all good translations: those of the texts of a
+# different kind, and of photosynthesis. But the lights and the judge are hardly less probable than
+# *se quedó sin*, and *banco*, the bucket and the nurse are as probable as most good
+# translations. A score warns of text unlike the training text; it does not warn of a meaning that
+# was missed.
 #
 # ## Your sentence
 #
@@ -216,7 +219,7 @@ evaluation = json.loads(
 )
 print(f"{evaluation['sentences']:,} sentences: {evaluation['bleu']:.2f} BLEU")
 print(f"{evaluation['signature']}\n{evaluation['details']}")
-assert round(evaluation["bleu"], 2) == 50.49
+assert round(evaluation["bleu"], 2) == 50.39
 
 # %% [markdown]
 # How do sentences become such a number? An *n-gram* is n words in a row. BLEU counts which of a
@@ -259,9 +262,7 @@ references = {
     "What time does the train leave?": "¿A qué hora sale el tren?",
     "My sister is a doctor and she is tired.": "Mi hermana es doctora y está cansada.",
     "He sat on the bank of the river.": "Se sentó a la orilla del río.",
-    "My grandmother tells the same story every Christmas.": (
-        "Mi abuela cuenta la misma historia cada Navidad."
-    ),
+    "The judge dismissed the case.": "El juez desestimó el caso.",
 }
 
 # %% [markdown]
@@ -287,7 +288,7 @@ np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 # count). A figure without its signature says little.
 #
 # And it compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
-# for the base model and 28.4 for the big one on English to German news of 2014; 50.49 on short
+# for the base model and 28.4 for the big one on English to German news of 2014; 50.39 on short
 # everyday sentences does not mean that this model is better. Its recipe is the paper's on a small
 # scale; the paper's other experiments, sections 6.2 and 6.3, are repeated on a small scale in
 # [docs/reproduction.md](../docs/reproduction.md) and [docs/parsing.md](../docs/parsing.md).
@@ -297,7 +298,7 @@ np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 # Everything that determines a training is in a recipe. Preset `transformer_base_d256` is the
 # paper's base model with half the width; the recipe names the further differences: among others,
 # fewer layers and heads, a narrower feed-forward network, and a warm-up of 1,000 updates in place
-# of 4,000. Its `augmentation` makes four variants of the training text, with the kind of things
+# of 4,000. Its `augmentation` makes five variants of the training text, with the kind of things
 # that people type and paste.
 
 # %%
@@ -307,10 +308,10 @@ recipe = load_recipe("tatoeba_en_es")
 sections = recipe.model_dump(exclude_none=True)
 for name in ("model", "augmentation", "batches", "optimizer"):
     print(f"{name:>12}: " + ", ".join(f"{k} {v}" for k, v in sections[name].items()))
-assert recipe.augmentation.variants == 4
+assert recipe.augmentation.variants == 5
 
 # %% [markdown]
-# The training took five minutes on an H100 (two CPU cores would need ten hours), so this notebook
+# The training took three minutes on an H200 (two CPU cores would need ten hours), so this notebook
 # reads its records instead of repeating it. In a shell, you would start it with:
 #
 # ```shell
@@ -333,7 +334,7 @@ assert [record["updates"] for record in records] == list(range(500, 9001, 500))
 
 # %% [markdown]
 # **Predict:** In the second half of the training, from update 4,500 on, the training loss falls by
-# 0.19 nats. How much does the validation loss fall: more, as much, or less?
+# 0.18 nats. How much does the validation loss fall: more, as much, or less?
 
 # %%
 from aiayn_keras.plotting import plot_learning_curves
@@ -351,8 +352,8 @@ assert history["loss"][-1] < history["val_loss"][-1]
 # %% [markdown]
 # Four things to see:
 #
-# - The validation loss falls by less than a third of that, and fluctuates by more than its last
-#   improvements: the mean of the last eight checkpoints is better than any of them.
+# - The validation loss falls by less than half of that, and now and then it rises a little: the
+#   mean of the last eight checkpoints is better than any of them.
 # - The training loss ends below the validation loss, although it is measured with dropout: the
 #   model fits its own sentences better than those it has not seen. (Many of its own were joined or
 #   mistyped for the training, so the two texts are not quite comparable.)

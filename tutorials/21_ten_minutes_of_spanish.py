@@ -403,7 +403,7 @@ assert np.all(np.diff([row["found"] for row in reports[3:]], axis=1) < 0)
 # text, and often carry its meaning.
 #
 # So more minutes help less and less with what is frequent, and rare words need more text. Beside
-# it, the included model: six times the parameters, five minutes on a GPU, which are hours of a
+# it, the included model: six times the parameters, three minutes on a GPU, which are hours of a
 # core.
 #
 # **Predict:** In which of the five sentences will the two models differ?
@@ -412,7 +412,7 @@ assert np.all(np.diff([row["found"] for row in reports[3:]], axis=1) < 0)
 shipped = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
 for translation, ours in zip(shipped.translate(list(own)), reports[-1]["texts"], strict=True):
     print(f"{translation.text}\n    after ten minutes: {ours}")
-print(f"{shipped.count_params():,} parameters, 50.49 BLEU on other sentences (notebook 11)")
+print(f"{shipped.count_params():,} parameters, 50.39 BLEU on other sentences (notebook 11)")
 
 # %% [markdown]
 # ## Ten minutes, in two pictures

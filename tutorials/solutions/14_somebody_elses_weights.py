@@ -77,7 +77,7 @@ query.assign(ops.convert_to_numpy(query).T)  # as it stands in the file; assign 
 wrong = converted.translate([sentence])[0]
 print(f"right: {right.text} ({right.score:.2f})")
 print(f"wrong: {wrong.text} ({wrong.score:.2f})")
-assert right.text == "La chica es muy feliz hoy."
+assert right.text == "La niña está muy feliz hoy."
 assert (wrong.text, wrong.score) != (right.text, right.score)
 
 # %% [markdown]
