@@ -117,8 +117,8 @@ assert translated["The nurse said he was tired."].text.endswith("cansada.")
 # %% [markdown]
 # Four kinds of mistakes:
 #
-# - **Unknown words**: *photosynthesis*, *wireless*, *keyboard*, *hiring*. The model has no piece for
-#   them, so it reads small pieces that it has seldom seen together.
+# - **Unknown words**: *photosynthesis*, *wireless*, *keyboard*, *hiring*. The model has no piece
+#   for them, so it reads small pieces that it has seldom seen together.
 # - **The wrong one of two meanings**, or an idiom taken literally: *bank*, *went out*, *dismissed*,
 #   *kicked the bucket*. Every word is known; what is missing is the rest of the sentence, or of the
 #   world. The nurse is a special case: Spanish must choose a gender, and the model takes the one
