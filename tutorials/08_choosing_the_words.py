@@ -495,8 +495,8 @@ assert found.score + 1e-3 > scores[0.5].mean() > scores[1.0].mean() > scores[1.5
 # %% [markdown]
 # Not reliably. At τ = 0.5 all four are as good as what the search found: *doctora* and *médica*,
 # too, are doctors, and women besides. At τ = 1 two are good, and two have a piece that makes no
-# sense. At τ = 1.5 all are nonsense, and after one wrong piece there is no way back. Label smoothing
-# explains how this can happen: it teaches the model to leave 0.1 to all the other pieces
+# sense. At τ = 1.5 all are nonsense, and after one wrong piece there is no way back. Label
+# smoothing explains how this can happen: it teaches the model to leave 0.1 to all the other pieces
 # *together*.
 
 # %%
