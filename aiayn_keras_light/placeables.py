@@ -5,7 +5,9 @@ which models of this package learn to copy, and then put back.
 """
 
 import dataclasses
+import itertools
 import re
+import unicodedata
 
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.text_batches import TextError
@@ -88,6 +90,8 @@ PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
 _LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
+_JOINERS = "\u200d\ufe0f\ufe0e\u20e3" + "".join(map(chr, range(0x1F3FB, 0x1F400)))
+"""Parts of emoji: the joiner, variation selectors, the box of a key, and colours of skin."""
 _SECONDS = ("</", "{{/", "{%")
 """Beginnings of the second ones of pairs, between which a model would lose words."""
 
@@ -129,7 +133,7 @@ class _Masked:
 
 
 def translate_placeables(texts, translate, progress=None):
-    """Translates texts, and keeps their placeables.
+    """Translates texts, and keeps their placeables, and emoji and notes at their ends.
 
     A text whose placeables do not come back, each once, is cut at them, and what is between them is
     translated alone.
@@ -146,7 +150,8 @@ def translate_placeables(texts, translate, progress=None):
     Raises:
         TextError: As `translate`, with the place of the text in `texts`.
     """
-    texts = check_texts("texts", texts)
+    framed = [_framed(text) for text in check_texts("texts", texts)]
+    texts = [text for _, text, _ in framed]
     masked = [_mask(text) for text in texts]
     found = translate([each.text for each in masked], progress)
     failed = []
@@ -164,7 +169,39 @@ def translate_placeables(texts, translate, progress=None):
         remaining = iter(translated)
         for row, parts in zip(failed, cut, strict=True):
             found[row] = _joined(parts, [next(remaining) for _ in parts[1::2]])
-    return found
+    return [
+        each if each is None else _between(first, each, last)
+        for (first, _, last), each in zip(framed, found, strict=True)
+    ]
+
+
+def _framed(text):
+    """A text's first signs such as emoji, its words, and its last such signs, with the spaces.
+
+    A small model would lose variation selectors, and translate some sentences differently.
+    """
+    first = "".join(itertools.takewhile(_is_picture, text))
+    last = "".join(itertools.takewhile(_is_picture, reversed(text)))[::-1]
+    words = text[len(first) : len(text) - len(last)]
+    if not words or not (first + last).strip():
+        return "", text, ""
+    return first, words, last
+
+
+def _is_picture(character):
+    is_sign = unicodedata.category(character) == "So" or character in _JOINERS
+    return is_sign or character.isspace()
+
+
+def _between(first, translation, last):
+    if not first and not last:
+        return translation
+    return as_translation(
+        [
+            dataclasses.replace(each, text=f"{first}{each.text}{last}")
+            for each in translation.hypotheses
+        ]
+    )
 
 
 def check_placeables(placeables, **others):

@@ -46,6 +46,34 @@ def test_placeables_stay_and_the_rest_is_translated():
     assert (found[0].score, found[0].normalized_score) == (-1.0, -0.5)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("so hot ☀️☀️", "so hot"),
+        (" 👍🏽  yes, {x}! 👨‍👩‍👧 🇪🇸\n", "yes, ヌ!"),
+        ("♪ la la ♪", "la la"),
+        ("© me", "me"),
+        ("keys 1️⃣", "keys 1"),
+        ("tea 😀 and cake", "tea 😀 and cake"),
+        ("  no emoji ", "  no emoji "),
+        ("😀", "😀"),
+        ("", ""),
+    ],
+)
+def test_emoji_and_notes_at_the_ends_stay_as_they_are(text, words):
+    double = CapitalsDouble()
+    (found,) = translate_placeables([text], double)
+    assert double.calls == [[words]]
+    assert found.text == text.upper().replace("{X}", "{x}")
+
+
+def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
+    double = CapitalsDouble(lambda text: [text.replace("ヌ", ""), "b"])
+    found = translate_placeables(["a 😀", "lost {x} 😀"], double)
+    assert [each.text for each in found[0].hypotheses] == ["a 😀", "b 😀"]
+    assert found[1].text == "lost {x} 😀"
+
+
 def test_a_text_of_placeables_alone_is_its_own_translation():
     double = CapitalsDouble(lambda text: [text.upper(), text.lower()])
     source = "  www.x.org, a@b.org! 12 :)"
