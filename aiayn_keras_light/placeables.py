@@ -85,6 +85,8 @@ _PLACEABLE = re.compile(
       | {PATTERN}"""
 )
 """In a line, with code and tags."""
+_SIGN_OF_ONE = re.compile(r"[/@#\\:;=<{}%$&^`~+0-9]|\.\w|[xX]D|[0-9A-Fa-f]-[0-9A-Fa-f]{2}")
+"""A part of every placeable. Most lines have none, which is faster to find out."""
 PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
 """Brackets and quotation marks, which stay with what is alone between them."""
 _FIRST_SIGNS = re.compile(r"\W*")
@@ -229,7 +231,7 @@ def check_placeables(placeables, **others):
 
 def _spans(text):
     """Yields where each placeable begins and ends, with brackets and quotation marks around it."""
-    for match in _PLACEABLE.finditer(text):
+    for match in _PLACEABLE.finditer(text) if _SIGN_OF_ONE.search(text) else ():
         start, end = match.span()
         while start and end < len(text) and PAIRS.get(text[start - 1]) == text[end]:
             start, end = start - 1, end + 1

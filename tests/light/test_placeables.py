@@ -74,6 +74,86 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
     assert found[1].text == "lost {x} 😀"
 
 
+@pytest.mark.parametrize(
+    "placeable",
+    [
+        *(
+            "https://x.org",
+            "HTTP://X",
+            "www.x.org",
+            "mailto:a",
+            "a@b.org",
+            "x.com",
+            "@name",
+            "#topic",
+        ),
+        *(
+            "C:\\x",
+            "\\\\a\\b",
+            "/a/b",
+            "/a/",
+            "~/a",
+            "../a",
+            "./",
+            "a.txt",
+            "x.PDF",
+            ":-)",
+            "=D",
+            "<3",
+        ),
+        *(
+            "^_^",
+            "^^",
+            "xD",
+            "XD",
+            "{{a}}",
+            "{name}",
+            "%{a}",
+            "${a}",
+            "{% if a %}",
+            "{# a #}",
+            "%(a)s",
+        ),
+        *(
+            "%s",
+            "%1$d",
+            "%PATH%",
+            "%%",
+            "%1",
+            "%n",
+            "$HOME",
+            "&amp;",
+            "&#12;",
+            "`a`",
+            "<b>",
+            "</b>",
+        ),
+        *(
+            "192.168.0.1",
+            "2001:db8::1",
+            "::1",
+            "aa-bb-cc-dd-ee-ff",
+            "aa:bb:cc:dd:ee:ff",
+            "v2",
+            "1.2.3",
+        ),
+        *("+1 555 010 99", "ISBN 0306406152", "978-3-16-148410-0", "DE89 3704 0044 0532 0130 00"),
+        *(
+            "10.1000/a",
+            "abcdefab-abcd-abcd-abcd-abcdefabcdef",
+            "3f2a9c1",
+            "md5:3f2a9c1d",
+            "ABCDEF1",
+        ),
+    ],
+)
+def test_every_kind_of_placeable_is_found(placeable):
+    double = CapitalsDouble()
+    (found,) = translate_placeables([f"see {placeable}"], double)
+    assert found.text == f"SEE {placeable}"
+    assert placeable not in double.calls[0][0]
+
+
 def test_a_text_of_placeables_alone_is_its_own_translation():
     double = CapitalsDouble(lambda text: [text.upper(), text.lower()])
     source = "  www.x.org, a@b.org! 12 :)"
