@@ -19,8 +19,11 @@ from aiayn_keras.documents.formats.units import (
 
 _EMPTY = re.compile(r'^msgstr(?:\[(\d+)\])? ""[ \t]*(\r?)$(?!\n")', re.MULTILINE)
 _STRINGS = r'(?>(?:"(?:[^"\\\r\n]++|\\.)*+"[ \t\r\n]*)+)'
-"""Pattern of C strings in a row; it gives nothing back, so that long ones need little memory. Python
-before 3.11.5 matches `++` around `*+` wrongly (https://github.com/python/cpython/issues/106052)."""
+"""Pattern of C strings in a row; it gives nothing back, so that long ones need little memory.
+
+Python before 3.11.5 matches `++` around `*+` wrongly
+(https://github.com/python/cpython/issues/106052).
+"""
 _LINE = re.compile(
     r"[ \t]*(?:(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?|domain)?[ \t]*"
     r'"(?:[^"\\\r\n]++|\\.)*+"|#.*)?[ \t]*'
