@@ -12,6 +12,7 @@ from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.common.weight_files import NUMBER_FORMATS
 from aiayn_keras.export.serving_options import ServingOptions
 from aiayn_keras_cli import main
+from aiayn_keras_cli.export import _listed
 from tests.cli.command import SOURCES, assert_one_clear_line, run
 
 DEMO = Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras"
@@ -227,3 +228,8 @@ def test_litert_knows_no_option_of_a_different_format(option, tmp_path):
     result = run("export", "litert", tmp_path, "--output", tmp_path, option, "1")
     assert result.exit_code == 2
     assert f"No such option '{option}'" in result.stderr
+
+
+def test_the_card_lists_what_was_mixed_in():
+    corpus = {"name": "a", "mix": {"name": "b", "share": 0.04}}
+    assert _listed(corpus) == "name a, mix (name b, share 0.04)"

@@ -1,9 +1,12 @@
 import re
 from collections import Counter
+from unicodedata import name
 
+import numpy as np
 import pytest
 
 from aiayn_keras.data import ParallelText, augment
+from aiayn_keras.data.copied_text import draw_name
 from aiayn_keras.models.text_normalization import normalizer
 
 PAIRS = [(f"Sentence {n}.", f"Frase {n}.") for n in range(400)]
@@ -141,6 +144,15 @@ def test_names_are_exchanged_on_both_sides():
         name = name[1] or name[2]
         assert name not in ("Tom", "Boston")
         assert target in (f"{name} pagó 300 dólares a las 10:30.", f"¿Dónde está {name}, María?")
+
+
+def test_names_have_letters_of_many_languages():
+    random = np.random.default_rng(0)
+    letters = {letter for _ in range(500) for letter in draw_name(random).lower()}
+    accented = {
+        letter for letter in letters if "LATIN" in name(letter) and " WITH " in name(letter)
+    }
+    assert len(accented) > 30
 
 
 def test_without_a_number_or_a_name_nothing_is_added():

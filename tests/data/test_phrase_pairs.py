@@ -69,6 +69,17 @@ def test_no_phrase_holds_punctuation_or_a_rare_guess():
     assert once == [], "one occurrence tells nothing"
 
 
+def test_no_link_leaves_a_phrase():
+    crossed = {(0, 0), (1, 2), (2, 1)}
+    spans = dict(phrase_pairs._consistent(crossed, 3))
+    assert spans == {(0, 0): (0, 0), (1, 1): (2, 2), (2, 2): (1, 1), (1, 2): (1, 2), (0, 2): (0, 2)}
+
+
+def test_a_word_of_many_translations_alike_has_none():
+    pairs = [("set", word) for word in ("juego", "puesto", "grupo", "fijo")]
+    assert extract_phrases(pairs * 2) == {}
+
+
 def test_words_are_written_as_inside_sentences():
     pairs = [
         ("Yes, Tom.", "Sí, Tom."),
