@@ -10,7 +10,6 @@ from aiayn_keras_cli.options import is_given, load_model
 from aiayn_keras_cli.running import start_keras
 from aiayn_keras_cli.streams import check_standard_output, open_standard_input
 
-_BYTES_OF_A_FIRST_ROW = 1 << 20
 _LINES = "lines"
 _FORMATS = (_LINES, "text", "srt", "vtt", "html", "md", "po", "docx", "csv", "tsv", "json")
 """`lines`, and the names in `aiayn_keras_light.document_formats.FORMATS`, as a test makes sure."""
@@ -93,16 +92,17 @@ def check_table(input_file, document_format, columns):
         columns: Value of `--columns`, or None.
 
     Raises:
-        ValueError: If there are no columns, or one does not exist.
+        ValueError: If no columns are given, or the table lacks one of them.
     """
     from aiayn_keras_light.document_formats import TABLES, format_of
+    from aiayn_keras_light.table_columns import MAX_HEADER_BYTES
 
     if input_file is None or not Path(input_file).is_file():
         return
     document_format = document_format or format_of(input_file)
     if document_format in TABLES:
         with open(input_file, "rb") as file:
-            beginning = file.read(_BYTES_OF_A_FIRST_ROW)
+            beginning = file.read(MAX_HEADER_BYTES)
         _check_columns_of(beginning, document_format, columns, input_file)
 
 

@@ -7,8 +7,8 @@ import csv
 import io
 import re
 
-_MAX_CHARACTERS = 1 << 20
-"""Of the beginning of a table, in which its first row is looked for."""
+MAX_HEADER_BYTES = 1 << 20
+"""Length of the beginning of a table in which its first row is looked for."""
 _SEPARATOR = re.compile(r"(?i)sep=(.)[ \t]*(?:\r\n|\r|\n|\Z)")
 """The first line that Excel reads and writes."""
 
@@ -45,7 +45,7 @@ def choose_columns(columns, header):
         Sorted places of the columns, from 0 on, and whether the first row holds their names.
 
     Raises:
-        ValueError: If there are no columns, or one does not exist.
+        ValueError: If no columns are given, or the table lacks one of them.
     """
     shown = ", ".join(repr(name) for name in header[:20]) or "no columns"
     if not columns:
@@ -63,7 +63,8 @@ def choose_columns(columns, header):
             places.append(int(column) - 1)
         else:
             raise ValueError(
-                f"--columns: there is no column {column!r:.60}. The first row has: {shown:.300}"
+                f"--columns: the table has no column {column!r:.60}. "
+                f"The first row has: {shown:.300}"
             )
     return sorted(set(places)), has_header
 
@@ -81,7 +82,7 @@ def check_columns_of(data, format, columns):
     Raises:
         ValueError: As `choose_columns`.
     """
-    text = data.decode("utf-8-sig", "replace")[:_MAX_CHARACTERS]
+    text = data.decode("utf-8-sig", "replace")[:MAX_HEADER_BYTES]
     start, separator = layout_of(text, format)
     try:
         header = next(csv.reader(io.StringIO(text[start:], newline=""), delimiter=separator), [])

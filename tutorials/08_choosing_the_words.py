@@ -391,8 +391,8 @@ assert 0 < better < len(sentences)
 
 # %% [markdown]
 # For four of the five, four beams find what greedy search finds. In the fifth, the more probable
-# translation is no better: *bravery*, which the model hardly knows, becomes nonsense either way,
-# with four beams a *cerebro*, a brain. And what both find may be wrong: the shopping *mall* becomes
+# translation is just as bad: the model hardly knows *bravery* and writes nonsense either way, with
+# four beams *cerebro*, a brain. And what both find may be wrong: the shopping *mall* becomes
 # a *pelota*, a ball, and the dog chases the cat *to* a tree. The search finds what the model
 # considers probable; it cannot know more than the model.
 #
@@ -495,8 +495,8 @@ assert found.score + 1e-3 > scores[0.5].mean() > scores[1.0].mean() > scores[1.5
 # %% [markdown]
 # Not reliably. At τ = 0.5 all four are as good as what the search found: *doctora* and *médica*,
 # too, are doctors, and women besides. At τ = 1 two are good, and two have a piece that makes no
-# sense. At τ = 1.5 all are nonsense, and after one wrong piece there is no way back. Label
-# smoothing explains how this can happen: it teaches the model to leave 0.1 to all the other pieces
+# sense. At τ = 1.5 all are nonsense: one wrong piece leads to the next. Label smoothing
+# explains how this can happen: it teaches the model to leave 0.1 to all the other pieces
 # *together*.
 
 # %%

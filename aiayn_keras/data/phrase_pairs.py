@@ -102,7 +102,7 @@ def _counted(pairs):
 
 
 def _aligned(sources, targets):
-    """For each target word of each pair, the place of its likeliest source word, or −1 for none."""
+    """For each target word of each pair, the index of its most probable source word; −1 if none."""
     source_ids, target_ids = ({} for _ in range(2))
     groups, source_words, target_words = [], [], []
     for source, target in zip(sources, targets, strict=True):
@@ -127,7 +127,7 @@ def _aligned(sources, targets):
 
 
 def _places(probabilities, sizes, lengths):
-    """The place of the greatest probability in each group, or −1 for its last, the empty word."""
+    """Index of the largest probability in each group; −1 for the last one, the empty word."""
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     group = np.repeat(np.arange(len(sizes)), sizes)
     hits = np.nonzero(probabilities == np.maximum.reduceat(probabilities, starts)[group])[0]

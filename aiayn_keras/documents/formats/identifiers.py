@@ -1,7 +1,7 @@
 """Values that are for machines, such as `user_name`, `en-US` and `12px`, and that stay as they are.
 
 They are single words without spaces. Ordinary words, also with a hyphen or in capitals (`Save`,
-`check-in`, `OK`, `FAQ`), are not among them.
+`check-in`, `OK`, `FAQ`), are not among them. Tables, JSON and catalogues share this one pattern.
 """
 
 import re
@@ -15,7 +15,6 @@ _IDENTIFIER = re.compile(
     | [A-Za-z_$][\w$-]+(?:\.[A-Za-z_$][\w$-]+)+          # menu.file.open
     | [a-z][\w.-]*(?::[a-z][\w.-]*)+                     # user:read
     | [a-z]{2,3}(?:-[A-Z][a-z]{3})?[-_](?:[A-Z]{2}|\d{3}) | [a-z]{2,3}-[A-Z][a-z]{3}  # en-US
-    | [0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}                            # a UUID
     | (?=[A-Fa-f]*\d)(?:0[xX])?[0-9A-Fa-f]{7,}           # 3f2a9c1
     | (?=\D*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/_-]{16,}={0,2}                       # base64
     | \#[0-9A-Fa-f]{3,8}                                 # a colour

@@ -53,7 +53,7 @@ def _values(document):
         text = json.loads(match[0])
         if _KEY_FOLLOWS.match(document, match.end()):
             key = text
-        elif not any("\ud800" <= character <= "\udfff" for character in text):  # that is no Unicode
+        elif not any("\ud800" <= character <= "\udfff" for character in text):  # a lone surrogate
             is_code = (_KEY_OF_A_CODE.search(key) and _CODE.fullmatch(text)) or (
                 _KEY_OF_A_NAME.search(key) and _NAME.fullmatch(text)
             )

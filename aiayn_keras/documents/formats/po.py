@@ -90,7 +90,7 @@ def _text(polib, strings):
 
 
 def _without_doubled(text):
-    """Parts of a text in which `&&`, a sign that is no marker, is a mark."""
+    """Splits a text into parts; `&&`, which stands for a plain ampersand, becomes a mark."""
     parts = re.split("(&&)", text)
     return [Mark(part, Kind.WORD) if n % 2 else part for n, part in enumerate(parts) if part]
 

@@ -31,7 +31,7 @@ def find_csv_units(document, columns=None):
         List of `Unit`s.
 
     Raises:
-        ValueError: If there are no columns, one does not exist, or the table cannot be read.
+        ValueError: If no columns are given, the table lacks one of them, or it cannot be read.
     """
     return _find_units(document, columns, "csv")
 
