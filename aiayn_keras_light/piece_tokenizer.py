@@ -3,6 +3,9 @@
 `aiayn_keras.models.TransformerTokenizer` is a layer of Keras with the same wordpieces.
 """
 
+_MIN_BATCH = 16
+"""SentencePiece starts threads for a list, which pays from about so many texts on."""
+
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 
 
@@ -38,7 +41,7 @@ class PieceTokenizer:
             self._target = PieceTokenizer(proto if target_proto is None else target_proto)
 
     def __call__(self, texts):
-        return self._pieces.encode(texts)
+        return _each_or_all(self._pieces.encode, texts)
 
     @property
     def source_ids(self):
@@ -51,7 +54,7 @@ class PieceTokenizer:
 
     def detokenize(self, sequences):
         """Joins lists of token ids to a list of strings."""
-        return self._pieces.decode(sequences)
+        return _each_or_all(self._pieces.decode, sequences)
 
     def id_to_token(self, token_id):
         """Returns the wordpiece of a token id."""
@@ -60,3 +63,7 @@ class PieceTokenizer:
     def get_vocabulary(self):
         """Returns the list of all wordpieces."""
         return self._pieces.id_to_piece(list(range(self._pieces.vocab_size())))
+
+
+def _each_or_all(function, items):
+    return list(map(function, items)) if len(items) < _MIN_BATCH else function(items)

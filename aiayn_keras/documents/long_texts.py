@@ -15,6 +15,7 @@ from aiayn_keras_light.text_batches import TextTooLongError, check_equal_lengths
 from aiayn_keras_light.translating import (
     Hypothesis,
     NoTranslationError,
+    TextSearch,
     as_translation,
     translate_in_batches,
 )
@@ -58,8 +59,11 @@ def translate_any_length(
         )
     constraint = search.options.constraint
     check_placeables(placeables, constraint=constraint, prefixes=prefixes, return_alignments=align)
+    of_texts = TextSearch(
+        search.tokenizer.without_layer(), search.options, search.max_sequence_length
+    )
     translate = functools.partial(
-        translate_in_batches, search=search, find=find, align=align, **options
+        translate_in_batches, search=of_texts, find=find, align=align, **options
     )
     if placeables == "keep":
         of_length = functools.partial(_translate_any_length, long_text, search, translate, None)

@@ -10,7 +10,7 @@ from aiayn_keras.backend import WeightsSnapshot, has_accelerator, rounds_product
 from aiayn_keras.decoding.engines import Engine
 from aiayn_keras.decoding.frozen_decoder import own_classes
 from aiayn_keras.export.ctranslate2 import ACTIVATIONS, export_ctranslate2
-from aiayn_keras.export.preparation import is_quantized
+from aiayn_keras.export.preparation import are_quantized
 from aiayn_keras_light.converted_model import MODEL, ConvertedSettings
 from aiayn_keras_light.ctranslate2_search import (
     AUTOMATIC,
@@ -56,16 +56,19 @@ class CTranslate2Engine(Engine):
 
     def _translate_batch(self, cores_per_batch, num_cores, sources, **options):
         """Translates with weights as they are now; see `CTranslate2Search`."""
-        variables = self._model.backbone.variables
         while True:
             translator, snapshot = self._translator(cores_per_batch, num_cores)
-            is_current = self._watch.submit(snapshot.is_current, variables)  # takes a millisecond
+            # It takes a millisecond or two, in which CTranslate2 needs no Python.
+            is_current = self._watch.submit(self._is_current, snapshot)
             results = translator.translate_batch(sources, **options)
             if is_current.result():
                 return results
             with self._lock:
                 if self._snapshot is snapshot:
                     self._snapshot = None
+
+    def _is_current(self, snapshot):
+        return snapshot.is_current(self._model.backbone.variables)
 
     def _translator(self, cores_per_batch, num_cores):
         """The `ctranslate2.Translator` that searches for a batch with some of the cores.
@@ -124,11 +127,12 @@ def _obstacle_in_model(model):
         return "the model is on an accelerator, where our own search is faster"
     if rounds_products():
         return "matrix products are to be computed in bfloat16"
-    if is_quantized(model):
+    layers = backbone._flatten_layers()
+    if are_quantized(layers):
         return "the weights are quantized"
     if backbone.compute_dtype != "float32":
         return f"the model computes in {backbone.compute_dtype}, not in float32"
-    if names := own_classes(backbone._flatten_layers()):
+    if names := own_classes(layers):
         return f"it does not know parts of your own: {', '.join(names)}"
     head_dim = backbone.hidden_dim / backbone.num_heads
     if (backbone.key_dim, backbone.value_dim) != (head_dim, head_dim):

@@ -30,7 +30,11 @@ def check_packages(*modules, install=_INTEROP):
 
 def is_quantized(model):
     """True if Keras has quantized layers of a model."""
-    layers = model.backbone._flatten_layers()
+    return are_quantized(model.backbone._flatten_layers())
+
+
+def are_quantized(layers):
+    """True if Keras has quantized one of these layers."""
     return any(getattr(layer, "quantization_mode", None) for layer in layers)
 
 

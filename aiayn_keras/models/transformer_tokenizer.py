@@ -21,7 +21,7 @@ from aiayn_keras.models.text_normalization import (
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.vocabulary_changes import add_byte_pieces, split_digits
 from aiayn_keras_light.files import read_bytes
-from aiayn_keras_light.piece_tokenizer import SPECIAL_PIECES
+from aiayn_keras_light.piece_tokenizer import SPECIAL_PIECES, PieceTokenizer
 
 MAX_VOCABULARY_BYTES = 1 << 26
 """Maximum size of a SentencePiece model; one with 256,000 pieces has 4 MB."""
@@ -65,6 +65,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         self._add_special_token(SPECIAL_PIECES["eos"], "end_token")
         # Not a plain attribute, in which Keras would look for weights and files.
         self._target = SimpleNamespace(tokenizer=None)
+        self._pieces = SimpleNamespace(key=None, tokenizer=None)
         self.source_end = source_end
         self.copy_without_letters = copy_without_letters
         super().__init__(proto=proto, **kwargs)
@@ -147,6 +148,22 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
     def source_ids(self):
         """List of the token ids after a source's wordpieces, the end token's or none."""
         return [self.end_token_id] if self.source_end else []
+
+    def without_layer(self):
+        """A tokenizer with the same tokens that is not a layer: a call of one takes a millisecond.
+
+        Returns:
+            A `PieceTokenizer`; this tokenizer itself where it may do more than one, as a subclass,
+            or with options of KerasHub.
+        """
+        options = self.sequence_length, self.add_bos, self.add_eos, self.of_targets().add_eos
+        if type(self) is not TransformerTokenizer or self.proto is None or any(options):
+            return self
+        key = self.proto, self.target_proto, self.source_end, self.copy_without_letters
+        if self._pieces.key != key:
+            # In one step, since threads may call this at once.
+            self._pieces = SimpleNamespace(key=key, tokenizer=PieceTokenizer(*key))
+        return self._pieces.tokenizer
 
     def byte_token_ids(self):
         """Returns the list of the ids that spell unknown characters as bytes; empty without."""

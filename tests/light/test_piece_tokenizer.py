@@ -36,8 +36,9 @@ def test_tokens_and_texts_are_those_of_the_layer(kind, source_end):
     )
     light = PieceTokenizer(layer.proto, layer.target_proto, source_end, copy_without_letters=True)
     for ours, theirs in ((light, layer), (light.of_targets(), layer.of_targets())):
-        assert ours(TEXTS) == theirs(TEXTS)
-        assert ours.detokenize(ours(TEXTS)) == theirs.detokenize(theirs(TEXTS))
+        for texts in ([], TEXTS, TEXTS * 3):  # SentencePiece takes many at once
+            assert ours(texts) == theirs(texts)
+            assert ours.detokenize(ours(texts)) == [theirs.detokenize(ids) for ids in theirs(texts)]
         assert ours.get_vocabulary() == theirs.get_vocabulary()
         assert sorted(ours.special_token_ids) == sorted(theirs.special_token_ids)
         names = "pad_token_id", "unk_token_id", "start_token_id", "end_token_id", "source_ids"
@@ -45,3 +46,33 @@ def test_tokens_and_texts_are_those_of_the_layer(kind, source_end):
             assert getattr(ours, name) == getattr(theirs, name), name
         assert [ours.id_to_token(i) for i in range(9)] == [theirs.id_to_token(i) for i in range(9)]
     assert (light.of_targets() is light) == (layer.of_targets() is layer)
+
+
+def test_a_layer_hands_over_its_tokens():
+    layer = trained("two models")
+    light = layer.without_layer()
+    assert isinstance(light, PieceTokenizer)
+    assert light is layer.without_layer()
+    assert light(TEXTS) == layer(TEXTS)
+    assert light.of_targets().get_vocabulary() == layer.of_targets().get_vocabulary()
+    layer.set_proto(trained("bytes").proto)
+    assert layer.without_layer()(TEXTS) == layer(TEXTS) != light(TEXTS)
+
+
+class Shouting(TransformerTokenizer):
+    """Reads capitals as small letters."""
+
+    def call(self, inputs, *args, **kwargs):
+        return super().call([text.lower() for text in inputs], *args, **kwargs)
+
+
+def test_a_layer_that_may_do_more_stays_itself():
+    proto = trained("one model").proto
+    for layer in (
+        Shouting(proto),
+        TransformerTokenizer(proto, sequence_length=4),
+        TransformerTokenizer(proto, add_bos=True),
+        TransformerTokenizer(),
+    ):
+        assert layer.without_layer() is layer
+    assert Shouting(proto).without_layer()(["ZWEI"]) == trained("one model")(["zwei"])
