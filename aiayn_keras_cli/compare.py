@@ -83,8 +83,8 @@ def compare(
     against the first, lengths, lines with other numbers, and the lines that differ most.
     --checkpoint holds for all trainings among them.
     """
-    from aiayn_keras.training.bleu import try_bleu_tokenizer
     from aiayn_keras.training.comparison import as_plain, compare_translations
+    from aiayn_keras.training.translation_scores import try_bleu_tokenizer
     from aiayn_keras_light.text_files import read_lines
 
     check_standard_output()

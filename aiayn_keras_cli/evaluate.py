@@ -63,7 +63,7 @@ def evaluate(
     The model in DIR translates. The scores come with sacreBLEU's signatures.
     """
     from aiayn_keras.data import read_parallel
-    from aiayn_keras.training.bleu import (
+    from aiayn_keras.training.translation_scores import (
         corpus_bleu,
         corpus_chrf,
         corpus_ter,

@@ -202,7 +202,7 @@ def _facts_of(translator, name, corpus, deploy):
 def _languages(corpus):
     """Gives the language codes of a recipe's corpus, source and target; None if it has none."""
     with quiet_start():  # Grain warns where JAX is not installed.
-        from aiayn_keras.data.corpora import LANGUAGES
+        from aiayn_keras.data.corpora import CORPORA
 
     languages = (corpus.get("source_language"), corpus.get("target_language"))
-    return languages if all(languages) else LANGUAGES.get(corpus.get("name"))
+    return languages if all(languages) else CORPORA.get(corpus.get("name"))

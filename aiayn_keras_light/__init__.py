@@ -8,7 +8,9 @@ the functions that use them.
 |---|---|
 | `checks`, `files`, `text_files`, `progress` | arguments, files, lines of text, progress bars |
 | `document_formats` | the formats of documents, by their endings |
-| `search_numbers` | the numbers that control a search, and the length penalty |
+| `table_columns` | which columns of a table are to be translated |
+| `search_numbers`, `length_penalty` | the numbers that control a search, and a formula |
+| `placeables` | URLs, e-mail addresses, `{name}` and the like, kept as they are |
 | `text_batches` | texts to padded batches of token ids |
 | `translating` | texts to translations: prompts, length limits, a search, its results |
 | `piece_tokenizer` | texts to wordpieces and back, by SentencePiece |

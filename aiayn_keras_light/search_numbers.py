@@ -1,7 +1,4 @@
-"""The numbers that control a search, and the length penalty that two of them define.
-
-The penalty makes hypotheses of different lengths comparable.
-"""
+"""The numbers that control a search: beams, penalties and limits of length."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -11,25 +8,6 @@ from aiayn_keras_light.checks import check_integer, check_number
 
 EXTRA_LENGTH = 50
 """Paper 6.1: "the maximum output length during inference to input length + 50"."""
-
-
-def length_penalty(length, options):
-    """`((k + |y|) / (k + 1))^α`, by which a log-probability is divided.
-
-    With k = 5 it is GNMT's (https://arxiv.org/abs/1609.08144, equation 14), which the paper uses;
-    with k = 0 it is `|y|^α`, that of Hugging Face, CTranslate2, fairseq and Marian. Sockeye has
-    both as one formula too. α = 0 compares plain log-probabilities, a larger α favours longer
-    hypotheses. The penalty of a longer hypothesis is never smaller.
-
-    Args:
-        length: Number of tokens |y|, the end token included: a float32 tensor or array.
-        options: `SearchNumbers`: its `length_penalty` is α, its `length_penalty_offset` k.
-
-    Returns:
-        Float32 tensor or array of `length`'s shape.
-    """
-    offset = options.length_penalty_offset
-    return ((offset + length) / (offset + 1.0)) ** options.length_penalty
 
 
 MAX_TOKENS = 1 << 20

@@ -198,6 +198,6 @@ def test_tests_that_fail_on_the_code_as_it_is_prove_nothing(small_package, tmp_p
 def test_the_command_lists_mutants():
     from click.testing import CliRunner
 
-    outcome = CliRunner().invoke(main, ["--list", "aiayn_keras_light/search_numbers.py:*"])
+    outcome = CliRunner().invoke(main, ["--list", "aiayn_keras_light/length_penalty.py:*"])
     assert outcome.exit_code == 0
     assert "length_penalty:constant:1, line " in outcome.output

@@ -8,7 +8,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from aiayn_keras.common.addresses import address_in, file_system, is_local, naming_errors
+from aiayn_keras.common.file_addresses import address_in, file_system, is_local, naming_errors
 from aiayn_keras_light.text_files import CorpusError
 
 logger = logging.getLogger(__name__)

@@ -81,8 +81,7 @@ def tree_pairs(trees, tree_leaves=LEAF, name="trees") -> ParallelText:
     return ParallelText(sources, targets, name=name)
 
 
-# Share of Tatoeba's connected components held out for validation, and the same share for test.
-LANGUAGES = {
+CORPORA = {
     "demo": ("en", "de"),
     "multi30k-en-de": ("en", "de"),
     "multi30k-en-fr": ("en", "fr"),
@@ -90,6 +89,7 @@ LANGUAGES = {
     "phrases-en-es": ("en", "es"),
     "craft-parsing": ("en", "trees"),
 }
+"""Languages of each corpus, by its name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +120,7 @@ def corpus_names() -> tuple[str, ...]:
     >>> corpus_names()
     ('demo', 'multi30k-en-de', 'multi30k-en-fr', 'tatoeba-en-es', 'phrases-en-es', 'craft-parsing')
     """
-    return tuple(LANGUAGES)
+    return tuple(CORPORA)
 
 
 def load_corpus(
@@ -183,13 +183,13 @@ def load_corpus(
     >>> len(corpus.train), corpus.target_language
     (100, 'de')
     """
-    if name not in LANGUAGES:
+    if name not in CORPORA:
         raise ValueError(
             f"`name` must be one of {', '.join(corpus_names())}. Received: name={name!r}."
         )
     if variant not in ("tok", "raw"):
         raise ValueError(f"`variant` must be 'tok' or 'raw'. Received: variant={variant!r}.")
-    source, target = LANGUAGES[name]
+    source, target = CORPORA[name]
     if name == "demo":
         sizes = zip(SPLITS, (train_size, validation_size, test_size), strict=True)
         texts = [generate_demo_pairs(size, seed, split) for split, size in sizes]

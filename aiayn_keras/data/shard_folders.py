@@ -14,7 +14,7 @@ import numpy as np
 import sentencepiece
 from array_record.python.array_record_module import ArrayRecordWriter
 
-from aiayn_keras.common.addresses import copy_file, join, read_file
+from aiayn_keras.common.file_addresses import copy_file, join, read_file
 from aiayn_keras.data.token_shards import (
     INDEX,
     MAX_INDEX_BYTES,

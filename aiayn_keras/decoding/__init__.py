@@ -5,7 +5,7 @@
 | `search_options` | the options of a search |
 | `translation_search` | the search for the translations of a batch, compiled |
 | `engines` | the program that does it: our own search, or another |
-| `decoder_step` | one new token of every hypothesis, with the cache |
+| `cached_decoding` | one new token of every hypothesis, and the caches of keys and values |
 | `frozen_decoder` | the weights of the decoder, fused and cast once for a search |
 | `beam_search` | the search over steps and its state |
 | `candidates` | the best next tokens within the limits of the options |

@@ -12,7 +12,7 @@ from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.decoding.translation_search import TranslationSearch
 from aiayn_keras.documents.splitting import HAS_LETTER, join_texts, piece_counter, split_texts
 from aiayn_keras.export.served_weights import PackedDecoder, SharedTables
-from aiayn_keras_light.search_numbers import length_penalty
+from aiayn_keras_light.length_penalty import length_penalty
 
 BATCH_SIZE = 32
 """Number of sentences searched together, so that a long text takes no more memory."""

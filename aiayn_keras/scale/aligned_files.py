@@ -7,7 +7,7 @@ and `part-*.de`); or else the words and numbers in which the files of one side d
 
 import re
 
-from aiayn_keras.common.addresses import address_in, file_system
+from aiayn_keras.common.file_addresses import address_in, file_system
 from aiayn_keras_light.text_files import CorpusError
 
 _WILDCARD = re.compile(r"(\*\*/|\*+|\?|\[.[^/\]]*\])")

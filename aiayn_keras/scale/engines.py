@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 
-from aiayn_keras.common.addresses import INSTALL
+from aiayn_keras.common.file_addresses import INSTALL
 
 logger = logging.getLogger(__name__)
 

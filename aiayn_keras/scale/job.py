@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pydantic
 
-from aiayn_keras.common.addresses import (
+from aiayn_keras.common.file_addresses import (
     delete_file,
     folders_in,
     is_url,

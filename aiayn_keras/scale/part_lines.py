@@ -10,7 +10,6 @@ import itertools
 import unicodedata
 import zlib
 
-from aiayn_keras.common.addresses import INSTALL, file_system
 from aiayn_keras.common.bad_lines import (
     BadLine,
     decode_line,
@@ -18,6 +17,7 @@ from aiayn_keras.common.bad_lines import (
     skip_line,
     split_columns,
 )
+from aiayn_keras.common.file_addresses import INSTALL, file_system
 from aiayn_keras.common.found_files import unchanged
 from aiayn_keras_light.text_files import CorpusError, Unpacked
 

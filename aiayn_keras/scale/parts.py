@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aiayn_keras.common.addresses import file_system, is_in
+from aiayn_keras.common.file_addresses import file_system, is_in
 from aiayn_keras.common.found_files import FoundFile, find_files, unchanged
 from aiayn_keras.scale.aligned_files import pair_files
 from aiayn_keras.scale.part_lines import is_parquet, row_groups

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import sentencepiece
 
-from aiayn_keras.common.addresses import absolute, is_url, join, read_file, sizes_in, whole_file
 from aiayn_keras.common.bad_lines import BadLine, bad_lines_as_json
+from aiayn_keras.common.file_addresses import (
+    absolute,
+    is_url,
+    join,
+    read_file,
+    sizes_in,
+    whole_file,
+)
 from aiayn_keras.data import CorpusError, write_shards
 from aiayn_keras.data.shard_folders import (
     ENDINGS,

@@ -4,8 +4,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from aiayn_keras.common.addresses import absolute, is_in, join, whole_file
 from aiayn_keras.common.bad_lines import BadLine
+from aiayn_keras.common.file_addresses import absolute, is_in, join, whole_file
 from aiayn_keras.data.token_shards import facts_of
 from aiayn_keras.decoding.engines import AUTO
 from aiayn_keras.decoding.search_options import SearchOptions

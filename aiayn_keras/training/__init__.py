@@ -4,15 +4,6 @@ from aiayn_keras.backend import DevicesError
 from aiayn_keras.common.folder_lock import FolderInUseError
 from aiayn_keras.training.adapters import merge_adapters
 from aiayn_keras.training.averaging import average_checkpoints, write_average
-from aiayn_keras.training.bleu import (
-    BleuScore,
-    ChrfScore,
-    TerScore,
-    corpus_bleu,
-    corpus_chrf,
-    corpus_ter,
-    evaluate_bleu,
-)
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
@@ -23,6 +14,15 @@ from aiayn_keras.training.checkpoints import (
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.run_folder import Evaluation, RunFolder, read_evaluation
 from aiayn_keras.training.trainer import TrainingResult, train
+from aiayn_keras.training.translation_scores import (
+    BleuScore,
+    ChrfScore,
+    TerScore,
+    corpus_bleu,
+    corpus_chrf,
+    corpus_ter,
+    evaluate_bleu,
+)
 from aiayn_keras.training.under_way import load_from_checkpoint, read_state
 
 __all__ = [

@@ -7,7 +7,7 @@ import sacrebleu
 from sacrebleu.significance import PairedTest
 
 from aiayn_keras.data.checking.correspondence import different_numbers
-from aiayn_keras.training.bleu import check_bleu_tokenizer, open_bleu
+from aiayn_keras.training.translation_scores import check_bleu_tokenizer, open_bleu
 
 SIGNIFICANT = 0.05
 """p-value below which a difference is called significant."""

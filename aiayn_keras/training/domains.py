@@ -3,14 +3,14 @@
 import logging
 from typing import NamedTuple
 
-from aiayn_keras.training.bleu import (
+from aiayn_keras.training.run_folder import DomainFigures
+from aiayn_keras.training.translation_scores import (
     BleuScore,
     ChrfScore,
     corpus_bleu,
     corpus_chrf,
     translate_as_recipe,
 )
-from aiayn_keras.training.run_folder import DomainFigures
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from aiayn_keras.models.architecture import (
 from aiayn_keras.models.text_normalization import NORMALIZATIONS
 from aiayn_keras.optimization import paper_adam
 from aiayn_keras.parsing.trees import TREE_LEAVES
-from aiayn_keras.training.bleu import check_bleu_tokenizer
+from aiayn_keras.training.translation_scores import check_bleu_tokenizer
 
 MONITORS = ("loss", "bleu", "chrf")
 """Figures that compare checkpoints, besides functions of the user's own."""

@@ -12,11 +12,6 @@ from aiayn_keras.common.bad_lines import bad_lines_as_json
 from aiayn_keras.common.folder_lock import hold_lock
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_attention
-from aiayn_keras.training.bleu import (
-    BleuScore,
-    ChrfScore,
-    try_bleu_tokenizer,
-)
 from aiayn_keras.training.building import (
     build_model,
     build_translator,
@@ -57,6 +52,11 @@ from aiayn_keras.training.training_data import (
     make_batches,
     read_corpus,
     tokenize_pairs,
+)
+from aiayn_keras.training.translation_scores import (
+    BleuScore,
+    ChrfScore,
+    try_bleu_tokenizer,
 )
 from aiayn_keras.training.validation import load_monitor, load_own
 from aiayn_keras_light.files import write_text

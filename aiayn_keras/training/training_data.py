@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from aiayn_keras.common.addresses import is_url
 from aiayn_keras.common.bad_lines import FoundBadLine, describe_bad_lines
+from aiayn_keras.common.file_addresses import is_url
 from aiayn_keras.data import (
     CorpusError,
     PackedBatches,

@@ -8,9 +8,9 @@ import numpy as np
 
 from aiayn_keras.common.own_modules import import_own_module
 from aiayn_keras.training.averaging import ema_weights
-from aiayn_keras.training.bleu import corpus_bleu, corpus_chrf, translate_as_recipe
 from aiayn_keras.training.building import copy_weights
 from aiayn_keras.training.recipe_sections import MONITORS
+from aiayn_keras.training.translation_scores import corpus_bleu, corpus_chrf, translate_as_recipe
 
 logger = logging.getLogger(__name__)
 

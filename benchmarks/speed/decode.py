@@ -162,7 +162,7 @@ def agreement(measurement, other):
 
 def bleu(translations, references):
     """BLEU with two decimals."""
-    from aiayn_keras.training.bleu import corpus_bleu
+    from aiayn_keras.training.translation_scores import corpus_bleu
 
     return f"{corpus_bleu(translations, references).score:.2f}"
 

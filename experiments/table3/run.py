@@ -9,9 +9,9 @@ import numpy as np
 from aiayn_keras.models import TransformerSeq2SeqLM, text_preprocessor
 from aiayn_keras.models.model_folder import WEIGHTS
 from aiayn_keras.training import RunFolder, corpus_bleu, corpus_chrf, list_checkpoints, train
-from aiayn_keras.training.bleu import translate_as_recipe
 from aiayn_keras.training.resume import read_tokenizer
 from aiayn_keras.training.training_data import make_batches, read_corpus
+from aiayn_keras.training.translation_scores import translate_as_recipe
 from experiments.machine import commit, processor, versions
 from experiments.table3.results import Result, Scores, write_result
 from experiments.table3.row_recipe import fingerprint, row_recipe

@@ -28,7 +28,7 @@ def random_name(rng):
 
 def written(rng):
     """A file of a random name is written, read and deleted, and all others stay."""
-    from aiayn_keras.common.addresses import delete_file, read_file, whole_file
+    from aiayn_keras.common.file_addresses import delete_file, read_file, whole_file
 
     name, others = random_name(rng), {random_name(rng) for _ in range(5)}
     for other in {*others, *name.split(":")} - {"", ".", "..", name}:
@@ -88,7 +88,7 @@ def linked(rng):
 
 def of_another_kind(rng):
     """A URL of another kind, or a chain of them."""
-    from aiayn_keras.common.addresses import read_file, sizes_in, whole_file
+    from aiayn_keras.common.file_addresses import read_file, sizes_in, whole_file
 
     chain = "::".join(rng.choices(KINDS, k=rng.randint(1, 3)))
     address = f"{chain}://{''.join(rng.choices(BITS, k=4))}"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras_light.search_numbers import length_penalty
+from aiayn_keras_light.length_penalty import length_penalty
 from tests.helpers import assert_close
 
 NUMBERS = [field for field in dataclasses.fields(SearchOptions) if field.metadata]

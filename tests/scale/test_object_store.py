@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from aiayn_keras.common.addresses import read_file, sizes_in, whole_file
+from aiayn_keras.common.file_addresses import read_file, sizes_in, whole_file
 from aiayn_keras.common.found_files import find_files
 from aiayn_keras.data import CorpusError, TokenShards
 from aiayn_keras.data.shard_folders import copy_shards

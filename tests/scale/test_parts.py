@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aiayn_keras.common import addresses
-from aiayn_keras.common.addresses import absolute
+from aiayn_keras.common import file_addresses
 from aiayn_keras.common.bad_lines import BadLine
+from aiayn_keras.common.file_addresses import absolute
 from aiayn_keras.data import CorpusError
 from aiayn_keras.scale import parts
 from aiayn_keras.scale.job import Job
@@ -93,7 +93,7 @@ def test_results_are_left_out_and_nothing_else(output, pattern, others, monkeypa
     import fsspec
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(addresses, "PROTOCOLS", addresses.PROTOCOLS | {"memory"})
+    monkeypatch.setattr(file_addresses, "PROTOCOLS", file_addresses.PROTOCOLS | {"memory"})
     memory = fsspec.filesystem("memory")
     for name in ("a", "b", "out/result"):
         memory.pipe(f"/corpus/{name}.txt", b"one\n")

@@ -18,8 +18,8 @@ from aiayn_keras.training import (
     train,
     write_average,
 )
-from aiayn_keras.training.bleu import evaluate_bleu
 from aiayn_keras.training.fitting import Checkpoints
+from aiayn_keras.training.translation_scores import evaluate_bleu
 from tests.cli.command import run
 from tests.helpers import assert_close
 from tests.runs import figures_of

@@ -4,7 +4,7 @@ import pytest
 from sacrebleu.tokenizers import tokenizer_ja_mecab, tokenizer_spm
 
 from aiayn_keras.training import corpus_bleu, corpus_chrf, train
-from aiayn_keras.training.bleu import try_bleu_tokenizer
+from aiayn_keras.training.translation_scores import try_bleu_tokenizer
 from tests.runs import small_recipe
 
 # === BLEU ===

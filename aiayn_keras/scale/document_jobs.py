@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from aiayn_keras.common.addresses import (
+from aiayn_keras.common.file_addresses import (
     absolute,
     file_system,
     is_in,

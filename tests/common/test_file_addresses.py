@@ -2,7 +2,7 @@
 
 import pytest
 
-from aiayn_keras.common.addresses import (
+from aiayn_keras.common.file_addresses import (
     absolute,
     copy_file,
     delete_file,
