@@ -315,7 +315,7 @@ assert list(results)[1:] == list(TRAININGS)
 # does each path begin?
 
 # %%
-figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.5, 4.4), layout="constrained")
 for (name, scores), color, mark in zip(results.items(), COLORS, "os^D", strict=False):
     new, old = zip(*scores, strict=True)
     axes.plot(old, new, f"{mark}-", color=color, label=name)
@@ -326,9 +326,9 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %% [markdown]
-# At the upper right: good at both. Training all weights leads upwards first, and then to the left:
-# the model gets better in the kitchen and worse on general text. The paths of the adapters go left
-# almost from the start. Only the path with old text in its batches stays near the right edge.
+# At the upper right: good at both. Training all weights leads up and to the left: the model gets
+# better in the kitchen and worse on general text. The paths of the adapters go left almost from the
+# start. Only the path with old text in its batches stays near the right edge.
 #
 # How general is this? Our domain shares hardly a word with the old text, the model is tiny, each
 # row is one training, and we tried one learning rate for each. With the larger English-Spanish

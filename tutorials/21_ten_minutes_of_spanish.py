@@ -421,30 +421,29 @@ print(f"{shipped.count_params():,} parameters, 50.39 BLEU on other sentences (no
 
 # %%
 minutes = [row["minutes"] for row in reports[1:]]
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
-left.plot(minutes, [row["nats"] for row in reports[1:]], "o-", color=COLORS[0])
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.5, 6.4), layout="constrained")
+top.plot(minutes, [row["nats"] for row in reports[1:]], "o-", color=COLORS[0])
 for name, nats in (("counting pieces", one), ("counting pairs", two)):
-    left.axhline(nats, color="#777777", ls=":", lw=1)
-    left.text(10, nats + 0.08, name, color="#555555", ha="right", va="bottom")
-left.set(xlabel="minutes of one core", ylabel="validation loss (nats per piece)", ylim=(0, 7))
+    top.axhline(nats, color="#777777", ls=":", lw=1)
+    top.text(10, nats + 0.08, name, color="#555555", ha="right", va="bottom")
+top.set(xlabel="minutes of one core", ylabel="validation loss (nats per piece)", ylim=(0, 7))
 plt.close(figure)
 
 # %%
 for k, (name, color, mark) in enumerate(zip(BANDS, COLORS, "os^", strict=False)):
     shares = [100 * row["found"][k] for row in reports[1:]]
-    right.plot(minutes, shares, f"{mark}-", color=color, label=name)
-right.plot(minutes, [row["bleu"] for row in reports[1:]], "d--", color="#555555", label="BLEU")
-right.set(xlabel="minutes of one core", ylabel="words found (%), BLEU", ylim=(0, 100))
-right.legend(frameon=False, loc="upper left", ncols=2)
-for axes in (left, right):
+    bottom.plot(minutes, shares, f"{mark}-", color=color, label=name)
+bottom.plot(minutes, [row["bleu"] for row in reports[1:]], "d--", color="#555555", label="BLEU")
+bottom.set(xlabel="minutes of one core", ylabel="words found (%), BLEU", ylim=(0, 100))
+bottom.legend(frameon=False, loc="upper left", ncols=2)
+for axes in (top, bottom):
     axes.spines[["top", "right"]].set_visible(False)
 figure
 
 # %% [markdown]
-# On the left, the loss falls most in the first two minutes, while the model is learning what can
-# also be counted. On the right, BLEU takes off once the loss is below both lines, and is still
-# rising at the end. Its curve is not smooth: 300 sentences are few, and the learning rate is still
-# high.
+# Above, the loss falls most in the first two minutes, while the model is learning what can also be
+# counted. Below, BLEU takes off once the loss is below both lines, and is still rising at the end.
+# Its curve is not smooth: 300 sentences are few, and the learning rate is still high.
 #
 # A second training with other seeds would give slightly different curves, and different sentences
 # at each minute.
