@@ -229,7 +229,7 @@ if shared:
     assert shared["devices"] == 4
     np.testing.assert_allclose(shared["parallel"], shared["losses"], rtol=1e-3)
     assert share < 0.02
-    print(f"the weights differ by {share:.2%} of their way")
+    print(f"the weights differ by {share:.0e} of their way")
 else:
     print("JAX is not installed: nothing to compare.")
 

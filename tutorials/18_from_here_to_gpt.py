@@ -437,7 +437,7 @@ print(f"{model.count_params():,} and {modern.count_params():,} parameters")
 assert curves["Llama's parts"][-1] < 3
 
 # %%
-figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
 for (name, curve), color, style in zip(curves.items(), COLORS, ("o-", "s--"), strict=False):
     axes.plot(range(30, 301, 30), curve, style, color=color, label=name)
 axes.set(xlabel="updates", ylabel="validation loss (nats per piece)")

@@ -472,7 +472,7 @@ for name, result in results["models"].items():
 # three models. Where do they begin, and where do they end?
 
 # %%
-figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(5.5, 6.4), layout="constrained")
 middle = [np.mean(ends) for ends in LENGTHS]
 for (name, result), color, mark in zip(results["models"].items(), COLORS, "os^", strict=False):
     panels[0].plot(middle, result["bleu"], f"{mark}-", color=color, label=name)
