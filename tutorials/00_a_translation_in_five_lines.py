@@ -220,10 +220,10 @@ print(translation.text)
 # ones, the end tokens included. Each row sums to 1, and is named after the piece that is being
 # *written*. (The table is the mean of the last layer's 4 heads; notebook 05 takes them apart.)
 #
-# In the words of notebook 03: each row comes from one *query*, the vector by which the decoder
-# asks, and each column belongs to one *key*, the vector by which an English piece is found. The
-# query is made from the pieces *before* the row's own, since that piece is not known while it is
-# being written.
+# In the words of notebook 03: each row comes from one *query*, the vector with which the decoder
+# asks, and each column belongs to one *key*, the vector that stands for an English piece in the
+# comparison. The query is made from the pieces *before* the row's own, since that piece is not
+# known while it is being written.
 
 # %%
 source_pieces = [*map(tokenizer.id_to_token, tokenizer(source)), "</s>"]

@@ -269,12 +269,11 @@ np.testing.assert_allclose(packaged, decoder_block(target, output, block, causal
 # ## Why the residual
 #
 # The output of attention is a mean over positions, and such means are very similar to each other.
-# `x +` adds each position's own vector. Without `x +`, after a few blocks all positions hold
-# nearly the same vector, and the words are gone; a feed-forward network cannot bring them back,
-# since it turns similar inputs into similar outputs. (The residual has a second use, which we do
-# not measure: through `x +` the gradient, too, has a direct way past each sublayer.) We measure
-# how similar two positions are, by the cosine of their outputs, in a stack of N = 6 blocks of
-# width 64.
+# `x +` adds each position's own vector. Without `x +`, after a few blocks all positions hold nearly
+# the same vector, and the words are gone; a feed-forward network cannot bring them back, since it
+# turns similar inputs into similar outputs. (The residual has a second use, which we do not
+# measure: through `x +` the gradient also has a direct way past each sublayer.) We measure how
+# similar two positions are, by the cosine of their outputs, in a stack of N = 6 blocks of width 64.
 
 
 # %%

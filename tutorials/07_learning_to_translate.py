@@ -111,9 +111,9 @@ assert reads[1:9] == says[:8]
 # ## The loss by hand: label smoothing
 #
 # Plain cross-entropy asks for probability 1 on the right piece. Label smoothing (5.4) asks for a
-# little less: of the *target*, the probabilities that we ask for, $1 - \varepsilon$ goes to the
-# right piece, and $\varepsilon = 0.1$ is spread evenly over the whole vocabulary of V pieces. The
-# loss is in nats, the unit of the natural logarithm.
+# little less: in the *target*, the probabilities that we ask for, the right piece gets $1 -
+# \varepsilon$, and the remaining $\varepsilon = 0.1$ is spread evenly over the whole vocabulary of
+# V pieces. The loss is in nats, the unit of the natural logarithm.
 #
 # Why ask for less? Probability 1 is never reached, so plain cross-entropy always pushes the logits
 # further apart, and the model becomes too sure of its choices. The paper says of label smoothing:

@@ -239,8 +239,8 @@ for temperature in (0.7, 1.0, 1.5):
     print(*(f"    {text}" for text in texts[:3]), sep="\n")
 
 # %% [markdown]
-# That is a GPT. The large ones are larger and read more text, and since GPT-2 four of the parts
-# have changed. We change them one by one.
+# That is a GPT. The large ones have more parameters and read more text, and since GPT-2 four of the
+# parts have changed. We change them one by one.
 #
 # ## Change a part: RMSNorm
 #

@@ -300,10 +300,10 @@ assert list(results)[1:] == list(TRAININGS)
 # Mixing old text in costs almost nothing here: at the end 90 BLEU in the kitchen (93 without), and
 # 97.5 on general text.
 #
-# The adapters surprise. They train 2 % or 12 % of the numbers, and yet they learn less *and* forget
-# more than training everything. Few trained numbers do not mean a small change: A·B is added to a
-# whole matrix, and the learning rate is ten times as high. And what the model needs here is new
-# words: these depend on the embeddings, which are frozen, and not only on queries and values.
+# The adapters are a surprise. They train 2 % or 12 % of the numbers, and yet they learn less *and*
+# forget more than training everything. Few trained numbers do not mean a small change: A·B is added
+# to a whole matrix, and the learning rate is ten times as high. And what the model needs here is
+# new words: these depend on the embeddings, which are frozen, and not only on queries and values.
 #
 # Adapters have one advantage for certain: W itself is untouched. Take A·B off, and the general
 # model is back to the last digit; keep one small file for each domain, and one model for all.

@@ -404,9 +404,9 @@ assert np.all(np.diff([row["found"] for row in reports[3:]], axis=1) < 0)
 # ten minutes the model still misses three quarters of the rare words. They make up 28 % of the
 # text, and often carry its meaning.
 #
-# So more minutes help less and less with what is frequent, and rare words need more text. For
-# comparison, the included model: it has six times the parameters, and three minutes on a GPU are
-# hours of one core.
+# So more minutes bring little for frequent words, and rare words need more text. For comparison,
+# the included model: it has six times the parameters, and three minutes on a GPU are hours of one
+# core.
 #
 # **Predict:** In which of the five sentences will the two models differ?
 
