@@ -84,7 +84,7 @@ print("threads of one operation:", tf.config.threading.get_intra_op_parallelism_
 #
 # We write everything as functions and try them on the demo corpus first. The real training then
 # needs only a different corpus and more minutes. (Its batches have up to six shapes, from short to
-# long sentences. Keras prepares each shape anew, so one must do here.)
+# long sentences. Keras prepares each shape anew, which takes seconds, so here there is only one.)
 
 
 # %%
@@ -115,8 +115,8 @@ def build(tokenizer):
 
 
 # %% [markdown]
-# The simplest training is a loop over batches. `fit` does the same, and after every so many updates
-# it calls a function of ours.
+# The simplest training is a loop over batches. `fit` does the same, and calls a function of ours
+# after a given number of updates.
 
 # %%
 demo = load_corpus("demo", train_size=3_000, validation_size=100, test_size=1)
