@@ -133,8 +133,9 @@ test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and
 tpu-environment: $(INSTALLED_TPU) ## Make an environment with the compilers for TPUs and GPUs, for python -m benchmarks.tpu, and try it
 	KERAS_BACKEND=jax $(VENV_TPU)/bin/python -m pytest tests/benchmarks
 
+# Two notebooks at a time, so one thread for each operation: more would wait for each other.
 tutorials: $(INSTALLED_NOTEBOOKS) ## Run the notebooks of all lessons and change nothing (make test runs the solutions)
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest --numprocesses 2 --nbmake --nbmake-timeout=600 --durations=0 tutorials --ignore=tutorials/solutions
+	KERAS_BACKEND=tensorflow TF_NUM_INTRAOP_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --nbmake --nbmake-timeout=600 --durations=0 tutorials --ignore=tutorials/solutions
 
 notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs
 	KERAS_BACKEND=tensorflow $(BIN)/python tutorials/execute.py

@@ -82,7 +82,7 @@ draw_architecture()
 # A translation carries its score: the natural logarithm of the probability that the model gives to
 # this whole Spanish sentence, counted in *nats*. A score of 0 would be certainty.
 #
-# **Predict:** of all the sentences one could write, what probability does this one get: about a
+# **Predict:** Of all the sentences one could write, what probability does this one get: about a
 # fifth, a thousandth, or a millionth?
 
 # %%
@@ -94,11 +94,11 @@ assert 0.1 < np.exp(translation.score) < 0.4  # near a fifth
 assert (model.backbone.num_layers, model.backbone.num_heads) == (3, 4)
 
 # %% [markdown]
-# Near a fifth. (It chose *está*, not *es*, because this is true today, not always.) A model knows
-# only what its training text showed: it turns a sentence about physics into nonsense. Here the
-# score says so, too; but a model can also be sure and wrong.
+# Near a fifth. (Spanish has two words for *is*: the model chose *está*, for a passing state, not
+# *es*, for a lasting one.) A model knows only what its training text showed: it turns a sentence
+# about physics into nonsense. Here the score says so, too; but a model can also be sure and wrong.
 #
-# **Predict:** what will it write for "quarks", a word that it has never read?
+# **Predict:** What will it write for "quarks", a word that it has never read?
 
 # %%
 nonsense = model.translate(["Quarks carry fractional electric charge."])[0]
@@ -106,7 +106,8 @@ print(f"{nonsense.text}   ({nonsense.score:.1f} nats)")
 assert nonsense.score < translation.score - 2
 
 # %% [markdown]
-# It writes *calificaciones*, a pupil's marks: "The marks transmit electric position."
+# It writes *calificaciones*, the marks that a pupil gets. Its whole sentence means: "The marks
+# transmit electric position."
 #
 # ## What the model reads
 #
@@ -165,9 +166,9 @@ print(logits.shape)
 assert logits.shape == (1, 8000)
 
 # %% [markdown]
-# T is 1 here, V is 8,000, and the one sentence of the batch has been taken out. The last row,
-# `logits[-1]`, says what follows the last piece that was read. Softmax (e to the power of each
-# number, divided by the sum of all) turns it into probabilities.
+# T is 1 here and V is 8,000; `logits_of` has dropped B, since there is only one sentence. The last
+# row, `logits[-1]`, says what follows the last piece that was read. The *softmax* turns it into
+# probabilities: it takes e to the power of each number, and divides by the sum of all.
 #
 # **Predict:** "The woman is very happy today." Which pieces could begin its translation?
 
@@ -219,10 +220,10 @@ print(translation.text)
 # ones, the end tokens included. Each row sums to 1, and is named after the piece that is being
 # *written*. (The table is the mean of the last layer's 4 heads; notebook 05 takes them apart.)
 #
-# In the words of notebook 03: each row comes from one *query*, the vector by which the decoder
-# asks, and each column belongs to one *key*, the vector by which an English piece is found. The
-# query is made from the pieces *before* the row's own, since that piece is not known while it is
-# being written.
+# In the words of notebook 03: each row comes from one *query*, the vector with which the decoder
+# asks, and each column belongs to one *key*, the vector that stands for an English piece in the
+# comparison. The query is made from the pieces *before* the row's own, since that piece is not
+# known while it is being written.
 
 # %%
 source_pieces = [*map(tokenizer.id_to_token, tokenizer(source)), "</s>"]
@@ -244,7 +245,7 @@ attention_explorer(model.attention_maps(source, translation.text))
 # %% [markdown]
 # Now the alignment from above, the mean of the last layer's heads, as a picture.
 #
-# **Predict:** most words come in the same order in both languages. Where will the order differ?
+# **Predict:** Most words come in the same order in both languages. Where will the order differ?
 
 # %%
 from aiayn_keras.plotting import plot_attention
@@ -260,11 +261,11 @@ plot_attention(
 # %% [markdown]
 # The dark squares run down to the right: most words come in the same order. (`▁anciano` stands for
 # two pieces, *old man*, so all later squares lie one column further to the right.) The three
-# articles spread their weight over several places. `▁El` looks most at *The*, `▁un` at *a*,
-# and `▁la`, which has no English article to look at, at *last*. Notebook 05 finds out what else
-# they look for. But Spanish puts the adjective after its noun: `▁coche` looks past `▁red` at
-# `▁car`, and `▁rojo` looks back; *last week*, `▁semana` and `▁pasada`, does the same. Nobody told
-# the model which words belong together; it learned that from sentence pairs alone.
+# articles spread their weight over several places. `▁El` looks most at *The*, `▁un` at *a*, and
+# `▁la`, which has no English article to look at, at *last*. Notebook 05 finds out what else they
+# look for. But Spanish puts the adjective after its noun: `▁coche` looks past `▁red` at `▁car`, and
+# `▁rojo` looks back at `▁red`. *Last week* becomes *semana pasada* in the same way. Nobody told the
+# model which words belong together; it learned that from sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]

@@ -66,7 +66,7 @@ def words_of(sentence):
 
 
 # %% [markdown]
-# **Predict:** the table is made from 5,000 German sentences. How many of 1,000 new ones have a word
+# **Predict:** The table is made from 5,000 German sentences. How many of 1,000 new ones have a word
 # that is not in it?
 
 # %%
@@ -126,7 +126,7 @@ def join(pieces, pair):
 
 
 # %% [markdown]
-# **Predict:** after `es`, which two pieces will be joined next?
+# **Predict:** After `es`, which two pieces will be joined next?
 
 # %%
 assert count_pairs(splits)["e", "s"] == 9
@@ -209,7 +209,7 @@ assert tokenizer.unk_token_id in tokenizer("日")
 # the same rule. 256 of them are the bytes, with which it can spell what it has never seen, such as
 # 😀.
 #
-# **Predict:** which of these words is a single piece, and which is cut into the most pieces:
+# **Predict:** Which of these words is a single piece, and which is cut into the most pieces:
 # *newspaper*, *unbelievable*, *internationalization*?
 
 # %%
@@ -272,7 +272,7 @@ print({name: a.shape for name, a in x.items()}, y.shape, weight.shape)
 # (Figure 1, "outputs (shifted right)"). It is given the right pieces rather than its own choices,
 # so that all positions can be learned at once (*teacher forcing*, notebook 07).
 #
-# **Predict:** the first answer is "¿Dónde está la estación?". What must the decoder answer once it
+# **Predict:** The first answer is "¿Dónde está la estación?". What must the decoder answer once it
 # has read the question mark, too?
 
 # %%
@@ -304,7 +304,7 @@ def mean_length(tokenizer):
 
 
 # %% [markdown]
-# **Predict:** when the vocabulary grows from 75 pieces to 1,500, by what factor do sentences become
+# **Predict:** When the vocabulary grows from 75 pieces to 1,500, by what factor do sentences become
 # shorter?
 
 # %%

@@ -69,7 +69,7 @@ order, y.shape, y_shuffled.shape
 # %% [markdown]
 # Now we put the outputs of the shuffled sentence back into the original order.
 #
-# **Predict:** how far do they differ from the outputs of the sentence as it was?
+# **Predict:** How far do they differ from the outputs of the sentence as it was?
 
 # %%
 difference = np.abs(y_shuffled - y[:, order]).max()
@@ -106,7 +106,7 @@ def encoding_by_hand(length, D):
 # %% [markdown]
 # Three positions of width 6. Each row is a position.
 #
-# **Predict:** what is the first row, at position 0?
+# **Predict:** What is the first row, at position 0?
 
 # %%
 np.round(encoding_by_hand(3, 6), 3)
@@ -168,7 +168,7 @@ assert difference < 1e-5
 # Attention compares vectors by dot products (notebook 03). The dot product of two *encodings*
 # depends on their distance alone: $\sum_i \cos\left(k / 10000^{2i/D}\right)$.
 #
-# **Predict:** what is it at distance 0, where each of the D/2 = 128 pairs gives sin² + cos²?
+# **Predict:** What is it at distance 0, where each of the D/2 = 128 pairs gives sin² + cos²?
 
 # %%
 products = encoding @ encoding.T
@@ -182,7 +182,7 @@ assert np.isclose(products[0, 0], D / 2)
 # So much for the encodings as they are. Attention compares them only after it has multiplied them
 # by its matrices W_Q and W_K, and these can undo it.
 #
-# **Predict:** with two random matrices, is the product of positions 0 and 1 still that of positions
+# **Predict:** With two random matrices, is the product of positions 0 and 1 still that of positions
 # 50 and 51?
 
 # %%
@@ -219,7 +219,7 @@ assert np.isclose(np.linalg.norm(encoding[0]), np.sqrt(128))
 # Multiplied by √D = 16, the word is the longer of the two. Training may change the lengths of the
 # words, but not those of the positions. The included English-Spanish model has D = 256, too.
 #
-# **Predict:** are its words, after training, longer or shorter than the 16 they began with?
+# **Predict:** Are its words, after training, longer or shorter than the 16 they began with?
 
 # %%
 model = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
@@ -302,7 +302,7 @@ for row in (ids[0], ids[0, order]):
 assert ids.shape == (1, 6)
 
 # %% [markdown]
-# **Predict:** we measure how far the encoder's vector of each piece moves. Which pieces move least?
+# **Predict:** We measure how far the encoder's vector of each piece moves. Which pieces move least?
 
 # %%
 memory, other = (

@@ -15,8 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/03_attention_by_hand.ipynb)
 #
-# **How does one word draw on all the others, and why does the formula divide by a square root?**
-# We look at one ambiguous sentence through a trained model, build equation 1 of the paper in
+# **How does one word draw on all the others, and why does the formula divide by a square root?** We
+# see how a trained model tells two meanings of one word apart, build equation 1 of the paper in
 # NumPy, first with loops and then with matrices, and find the same numbers in the package. Then we
 # meet the other way to score, additive attention, and train three models: dot product with the
 # root, without it, and additive (section 3.2.1).
@@ -59,7 +59,11 @@ draw_architecture("scores", "weights", "weighted_values")
 # *There is a fly* and *birds fly*: the piece `▁fly` is the same, and so is its embedding, the
 # vector that enters the model. Only its neighbours tell the two apart.
 #
-# **Predict:** the included model translates both. After its encoder, is the vector of `▁fly` still
+# We take the vector of `▁fly` from the output of the encoder (`backbone.encode`), and compare the
+# two by their *cosine*: 1 if two vectors point in the same direction, 0 if they have nothing in
+# common.
+#
+# **Predict:** The included model translates both. After its encoder, is the vector of `▁fly` still
 # the same in the two sentences?
 
 # %%
@@ -95,8 +99,9 @@ plot_attention(
 )
 
 # %% [markdown]
-# This head has learned to look one piece ahead: `▁fly` reads `▁in`, so nothing is flown, and `▁a`
-# reads `▁fly`. (The last piece, with nothing after it, looks at itself.)
+# This head has learned to look one piece ahead: `▁a` looks at `▁fly`, and `▁fly` at `▁in`. (The
+# last piece, with nothing after it, looks at itself.) So `▁fly` takes in what follows it, which is
+# a different word in each of our two sentences.
 #
 # The new vector of a piece is a *weighted sum* of the vectors of all pieces, each multiplied by its
 # weight in the row. As a picture, for three pieces with vectors of four numbers:
@@ -134,7 +139,7 @@ print("query · key:", keys @ query)
 # 2. Make the scores positive, and make them sum to one: the softmax.
 # 3. Take the mean of the values with these weights.
 #
-# **Predict:** the values are 10, 20 and 30. Is the answer above or below 20?
+# **Predict:** The values are 10, 20 and 30. Is the answer above or below 20?
 
 # %%
 scores = [sum(query * key) / np.sqrt(2) for key in keys]
@@ -191,7 +196,7 @@ np.testing.assert_allclose(attention(query[np.newaxis], keys, values)[0], output
 draw_shapes("Q (T, d_k)", "· Kᵀ / √d_k, softmax", "weights (T, S)", "· V", "(T, d_v)")
 
 # %% [markdown]
-# **Predict:** with T = 7, S = 5, d_k = 4 and d_v = 6, what shapes do the scores and the output
+# **Predict:** With T = 7, S = 5, d_k = 4 and d_v = 6, what shapes do the scores and the output
 # have?
 
 # %%
@@ -231,10 +236,10 @@ np.testing.assert_allclose(attention(1e6 * Q, K, V), V[best], atol=1e-5)
 # ## How large scores grow
 #
 # Let the numbers of a query and of a key be independent, with mean 0 and variance 1. A score
-# without the root is a sum of d_k products $q_i k_i$. Each has mean 0 and variance
-# $E[q_i^2]\,E[k_i^2] = 1$, and variances of independent terms add up.
+# without the root is a sum of d_k products $q_i k_i$. Each has mean 0, and its variance is the mean
+# of $q_i^2$ times the mean of $k_i^2$, which is 1. Variances of independent terms add up.
 #
-# **Predict:** what is the variance of q·k at d_k = 4, 64 and 1024, and what is it after the
+# **Predict:** What is the variance of q·k at d_k = 4, 64 and 1024, and what is it after the
 # division by √d_k?
 
 # %%
@@ -251,8 +256,10 @@ for d_k in (4, 64, 1024):
 # softmax function into regions where it has extremely small gradients." We look at both halves of
 # this sentence: at the softmax of large scores, and then at a training.
 #
-# The derivative of the softmax is $\partial p_i / \partial s_j = p_i (\delta_{ij} - p_j)$. All
-# these derivatives vanish as one p comes near 1 and the others near 0.
+# The softmax turns scores s into weights p. Its derivatives are $\partial p_i / \partial s_i = p_i
+# (1 - p_i)$ for a score's own weight, and $\partial p_i / \partial s_j = -p_i p_j$ for the weight
+# of a different one. (The table of all of them is called the *Jacobian*.) All these derivatives
+# vanish as one p comes near 1 and the others near 0.
 
 
 # %%
@@ -301,9 +308,9 @@ measured = {name: np.array(values) for name, values in measured.items()}
 {name: values.shape for name, values in measured.items()}
 
 # %% [markdown]
-# 200 queries for each of ten widths, and two numbers for each query. The package's weights have the
-# entropy of the divided scores. To see that, we take the last width: Q and K are still those of d_k
-# = 1024.
+# Each array has ten widths, two numbers, and 200 queries. Does the package divide, too? We give it
+# the queries and keys of the last width (Q and K are still those of d_k = 1024), and look at the
+# entropy of its weights.
 
 # %%
 packaged = layers.attention_weights(*(ops.convert_to_tensor(x[:, None], "float32") for x in (Q, K)))
@@ -325,7 +332,7 @@ def plot(panel, column, y_label):
 
 
 # %% [markdown]
-# **Predict:** one line stays level and one falls. Which one falls, and from what width on is its
+# **Predict:** One line stays level and one falls. Which one falls, and from what width on is its
 # entropy below half of the other line's?
 
 # %%
@@ -353,7 +360,8 @@ assert not_divided[-1].mean(axis=1).max() < 0.3
 #
 # The paper names two common ways to score: the dot product, and a small network with one hidden
 # layer (Bahdanau et al. 2014). The network multiplies query and key each by a learned matrix, adds
-# the two, takes tanh, and weighs the d_k results by a learned vector v.
+# the two, takes tanh, and adds up the d_k results, each multiplied by its number in a learned
+# vector v.
 #
 # $$\text{score}(q, k) = v^\top \tanh(W_q q + W_k k)$$
 
@@ -383,7 +391,7 @@ np.round(softmax(additive_scores(Q, K, v))[0], 2)
 # T·S·d_k steps. But the dot products are *one* matrix product, which processors are best at; the
 # sums and their tanh need a table of T·S·d_k numbers first.
 #
-# **Predict:** how many numbers is that for 256 queries and keys of width 64, and how many times as
+# **Predict:** How many numbers is that for 256 queries and keys of width 64, and how many times as
 # long does it take?
 
 # %%
@@ -416,13 +424,13 @@ symbols, length, classes = 32, 8, 8
 partner = generator.permutation(symbols)
 shown = np.stack([generator.permutation(symbols)[:length] for _ in range(2_048)])
 value = generator.integers(classes, size=shown.shape)
-at = generator.integers(length, size=len(shown))
-query, answer = np.zeros_like(at), np.zeros_like(at)
-for row, place in enumerate(at):
+picked = generator.integers(length, size=len(shown))
+query, answer = np.zeros_like(picked), np.zeros_like(picked)
+for row, place in enumerate(picked):
     query[row] = partner[shown[row, place]]
     answer[row] = value[row, place]
 print("symbols", shown[1], "values", value[1])
-print(f"picked {shown[1, at[1]]}; the query is its partner, {query[1]}; the answer is {answer[1]}")
+print(f"picked {shown[1, picked[1]]}; the query is {query[1]}, the answer {answer[1]}")
 
 # %% [markdown]
 # There are three ways to score; q is (B, 1, d_k), k is (B, S, d_k).
@@ -468,7 +476,7 @@ def train(d_k, name):
 
 
 # %% [markdown]
-# **Predict:** a guess costs ln 8 ≈ 2.08 nats. Which of the three learn the partners at d_k = 8, and
+# **Predict:** A guess costs ln 8 ≈ 2.08 nats. Which of the three learn the partners at d_k = 8, and
 # which at d_k = 512?
 
 # %%

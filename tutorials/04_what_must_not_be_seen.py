@@ -59,11 +59,11 @@ draw_architecture("mask")
 # ## 1. Padding is not text
 #
 # The sentences of a batch are filled up to the same length. Here are B = 2 sentences of 5 and 3
-# pieces, padded to T = 7. By hand: a pair of positions is allowed if both are real. The columns are
-# what matters: no real piece may read padding. The rows of padding are forbidden by the same rule,
+# pieces, padded to T = 7. By hand: a pair of positions is allowed if both are real. The columns
+# matter most: no real piece may read padding. The rows of padding are forbidden by the same rule,
 # but nobody reads their results.
 #
-# **Predict:** how many of the 49 pairs are allowed in each sentence?
+# **Predict:** How many of the 49 pairs are allowed in each sentence?
 
 # %%
 B, T = 2, 7
@@ -80,7 +80,7 @@ print("allowed pairs:", by_hand.sum(axis=(1, 2)))
 
 # %%
 draw_shapes(
-    "padding (B, T), (B, S)", "outer and", "mask (B, T, S)", "for all heads", "(B, 1, T, S)"
+    "padding (B, T), (B, S)", "both real", "mask (B, T, S)", "for all heads", "(B, 1, T, S)"
 )
 
 # %%
@@ -92,9 +92,9 @@ padding[1].astype(int)
 # ## 2. The future is not known yet
 #
 # At position t the decoder must name the piece after t. In training it is given the whole target at
-# once, so the later pieces must be hidden: only what is on and below the diagonal stays. (The
-# diagonal too: at t the decoder *reads* piece t, and names piece t + 1; see notebook 01, shifting
-# right.)
+# once, so the later pieces must be hidden: only what is on and below the diagonal stays, which is
+# what `np.tril` keeps. (The diagonal too: at t the decoder *reads* piece t, and names piece t + 1;
+# what it reads is shifted to the right by one place.)
 
 # %%
 causal = ops.convert_to_numpy(layers.make_causal_mask(padding_mask))
@@ -104,7 +104,7 @@ causal[0].astype(int)
 # %% [markdown]
 # The decoder needs both masks: a pair is allowed only if both allow it.
 #
-# **Predict:** how many pairs are left in the sentence of 3 pieces?
+# **Predict:** How many pairs are left in the sentence of 3 pieces?
 
 # %%
 both = ops.convert_to_numpy(layers.combine_masks(padding, causal))
@@ -172,8 +172,8 @@ np.round(weights[0, 0], 2)
 # %% [markdown]
 # ## A leak, made on purpose
 #
-# This mask is off by one: `tril(..., k=1)` lets each position see one position ahead. Nothing
-# fails, and no shape is wrong. What does training say?
+# This mask is off by one: `tril(..., k=1)` keeps one more diagonal, so each position sees one
+# position ahead. Nothing fails, and no shape is wrong. What does training say?
 
 # %%
 T = 8
@@ -208,7 +208,7 @@ def tiny_decoder(mask):
 
 
 # %% [markdown]
-# **Predict:** what loss and what accuracy does each mask reach on this random text?
+# **Predict:** What loss and what accuracy does each mask reach on this random text?
 
 # %%
 results = {}
@@ -237,7 +237,7 @@ assert loss_of["leaky"] < 0.5 * np.log(V)
 # ## A test that finds it
 #
 # Do not trust the mask; trust the outputs: change the input at one position s, and see which
-# outputs change. That gives a matrix (T, S) of who influences whom.
+# outputs change. That gives a matrix (T, S) of which input influences which output.
 
 
 # %%
@@ -253,7 +253,7 @@ def influence(model):
 
 
 # %% [markdown]
-# **Predict:** the matrix of the leaky decoder has ones above the diagonal. Where?
+# **Predict:** The matrix of the leaky decoder has ones above the diagonal. Where?
 
 # %%
 np.testing.assert_array_equal(influence(results["honest"]), honest[0])
@@ -309,8 +309,8 @@ print(f"largest difference with 3 more positions of padding: {difference:.7f}")
 assert difference < 1e-5
 
 # %% [markdown]
-# And two sentence pairs packed into one row give what they give alone: masks keep them apart, and
-# positions start again.
+# And two sentence pairs packed into one row give what they give alone: the masks keep them apart,
+# and positions are counted from 0 again in the second pair.
 
 # %%
 row = outputs_of(

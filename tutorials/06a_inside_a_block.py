@@ -73,8 +73,8 @@ assert output.shape == x.shape
 #
 # Attention gathers: with given weights its output is a weighted sum of the vectors of all
 # positions, multiplied by matrices. The feed-forward network then works on what was gathered, on
-# each position alone (equation 2): $\max(0, x W_1 + b_1) W_2 + b_2$, first wider, then back to D.
-# Thanks to its max(0, ·) it can compute what sums and matrices alone cannot.
+# each position alone (equation 2): $\max(0, x W_1 + b_1) W_2 + b_2$, first to F numbers, more than
+# D, then back to D. Thanks to its max(0, ·) it can compute what sums and matrices alone cannot.
 
 # %%
 draw_shapes(
@@ -106,7 +106,7 @@ np.testing.assert_allclose(with_neighbours, alone, atol=1e-5)
 # vectors, γ and β. So numbers stay in one range, however many blocks they pass through. This needs
 # no other position and no other sentence of the batch. The tiny ε keeps the root away from 0.
 #
-# **Predict:** we normalize x, and then 5x + 3. What is the difference?
+# **Predict:** We normalize x, and then 5x + 3. What is the difference?
 
 
 # %%
@@ -174,7 +174,7 @@ def dropout(x, keep, rate):
 
 
 # %% [markdown]
-# **Predict:** of 100,000 ones, what share becomes 0, what becomes of the others, and what is the
+# **Predict:** Of 100,000 ones, what share becomes 0, what becomes of the others, and what is the
 # mean?
 
 # %%
@@ -223,8 +223,8 @@ print("largest difference to the package:", np.abs(packaged - by_hand).max())
 np.testing.assert_allclose(packaged, by_hand, atol=1e-5)
 
 # %% [markdown]
-# What dropout is worth is in rows (D) of the paper's Table 3. (*Perplexity* is e to the mean loss
-# of a piece, lower is better; *BLEU* is likeness to a human translation, from 0 to 100, higher is
+# Rows (D) of the paper's Table 3 show what dropout is worth. (*Perplexity* is e to the mean loss of
+# a piece, lower is better; *BLEU* is likeness to a human translation, from 0 to 100, higher is
 # better; notebook 05 says more.)
 #
 # | P_drop | perplexity | BLEU |
@@ -269,12 +269,11 @@ np.testing.assert_allclose(packaged, decoder_block(target, output, block, causal
 # ## Why the residual
 #
 # The output of attention is a mean over positions, and such means are very similar to each other.
-# `x +` adds each position's own vector. Without `x +`, after a few blocks all positions hold
-# nearly the same vector, and the words are gone; a feed-forward network cannot bring them back,
-# since it turns similar inputs into similar outputs. (The residual has a second use, which we do
-# not measure: through `x +` the gradient, too, has a direct way past each sublayer.) We measure
-# how similar two positions are, by the cosine of their outputs, in a stack of N = 6 blocks of
-# width 64.
+# `x +` adds each position's own vector. Without `x +`, after a few blocks all positions hold nearly
+# the same vector, and the words are gone; a feed-forward network cannot bring them back, since it
+# turns similar inputs into similar outputs. (The residual has a second use, which we do not
+# measure: through `x +` the gradient also has a direct way past each sublayer.) We measure how
+# similar two positions are, by the cosine of their outputs, in a stack of N = 6 blocks of width 64.
 
 
 # %%
@@ -298,7 +297,7 @@ def go_through(stack, x, residual):
 
 
 # %% [markdown]
-# **Predict:** random vectors have a cosine near 0. After how many blocks is it near 1, with and
+# **Predict:** Random vectors have a cosine near 0. After how many blocks is it near 1, with and
 # without `x +`?
 
 # %%

@@ -137,8 +137,8 @@ print("logits (1, T, V):", logits.shape)
 assert logits.shape == (1, len(target), 8000)
 
 # %% [markdown]
-# The package's model takes the same ids, and beside them masks that say which are padding; here
-# none is. `pack_token_ids` makes its four inputs.
+# The package's model takes the same ids, and masks that say which of them are padding; here there
+# is no padding. `pack_token_ids` makes its four inputs.
 
 # %%
 packaged = model(ak.pack_token_ids([source], [target]), training=False)
@@ -233,8 +233,8 @@ rows = {
 }
 
 # %% [markdown]
-# **Predict:** Which grows the model more, twice the width D or twice the width F of the
-# feed-forward networks? And by how much does twice the number of heads grow it?
+# **Predict:** What adds more parameters: doubling the width D, or doubling the width F of the
+# feed-forward networks? And how many does doubling the number of heads add?
 
 # %%
 twice = {"base": {}, "D 1024": {"D": 1024}, "F 4096": {"F": 4096}, "H 16": {"H": 16}}
@@ -244,7 +244,8 @@ assert count(37_000, H=16) == base
 
 # %% [markdown]
 # Almost everything is multiplied by D at least once, and attention even by D², while F occurs in
-# the feed-forward networks only. More heads are narrower heads: nothing grows. Here are all rows:
+# the feed-forward networks only. More heads are narrower heads, so their number changes nothing.
+# Here are all rows:
 
 # %%
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")

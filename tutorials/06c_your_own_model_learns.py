@@ -55,8 +55,8 @@ draw_architecture()
 # ## What Keras must know
 #
 # A model can learn if Keras can follow what it computes: `keras.ops` takes the place of NumPy, and
-# layers hold the matrices. Otherwise these are the functions of notebooks 05 and 06a. First the
-# heads, split and joined:
+# layers hold the matrices. Otherwise these are the functions of notebooks 05 and 06a; `visible` is
+# the mask of notebook 04. First the heads, split and joined:
 
 
 # %%
@@ -186,7 +186,7 @@ np.testing.assert_allclose(packaged.predict(text, verbose=0), logits, atol=1e-5)
 
 # %%
 loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-print(f"ln 12 = {np.log(12):.2f}, of the untrained model {float(loss(says, logits)):.2f} nats")
+print(f"a guess: {np.log(12):.2f} nats, the untrained model: {float(loss(says, logits)):.2f} nats")
 
 # %% [markdown]
 # It is worse than a guess: the random logits are confident, and wrong.
@@ -223,8 +223,8 @@ np.testing.assert_allclose(losses["own"][:5], losses["package"][:5], rtol=1e-4)
 assert max(np.median(values[-20:]) for values in losses.values()) < 0.05
 
 # %% [markdown]
-# They learn alike, and at first agree to the last digit. The two add in a different order, so their
-# rounding differs by a millionth, and each update magnifies that.
+# They learn alike, and at first agree to the last digit. The two models add numbers up in different
+# orders, so their results differ by a millionth or so, and each update magnifies the difference.
 #
 # ## It has learned a rule
 #
@@ -244,8 +244,8 @@ assert not (source == new).all(axis=1).any()
 assert (written[0, 1:] == new[0, ::-1]).all()
 
 # %% [markdown]
-# It can: what it has learned is not a list of rows but where to look. Its letter number t is
-# copied from place 7 − t (both counted from 1), whatever stands there.
+# It can: it has not learned a list of rows, but where to look. Its letter number t is copied from
+# place 7 − t (both counted from 1), whatever stands there.
 #
 # ## The two trainings
 #
@@ -275,7 +275,7 @@ plt.show()
 # 1. A model learns if its library can follow what it computes; the formulas stay the same.
 # 2. Equal weights must give equal logits: that is the test of a model of your own, before any
 #    training.
-# 3. Equal batches then give equal losses, until rounding tells them apart.
+# 3. Equal batches then give equal losses, until differences in rounding have grown.
 
 # %% [markdown]
 # ## Exercises

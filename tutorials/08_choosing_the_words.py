@@ -56,7 +56,7 @@ draw_architecture("softmax", "search")
 # We translate German *es regnet*, "it rains". Our model is a table: row *a*, column *b* holds the
 # probability that the piece *b* follows the piece *a*. The six pieces are whole words, so their
 # list is called `words`. `<s>` starts a sentence, and `</s>` ends it. (A real model looks at the
-# source and at all earlier pieces; to the search that makes no difference.)
+# source and at all earlier pieces; that makes no difference to the search.)
 
 # %%
 from itertools import pairwise
@@ -81,7 +81,7 @@ follows = {
 }
 
 # %% [markdown]
-# We turn it into a matrix of logarithms, in which whatever is not listed has almost no probability:
+# We turn it into a matrix of logarithms. A step that is not listed gets almost no probability:
 
 
 # %%
@@ -103,7 +103,7 @@ np.testing.assert_allclose(np.exp(log_table[START]).sum(), 1, atol=1e-6)
 
 # %% [markdown]
 # The probability of a sentence is the product of its steps, so its log-probability is a **sum**.
-# The end token counts: its probability is that of stopping right there.
+# The end token counts too: its probability is that of stopping right there.
 
 
 # %%
@@ -210,7 +210,7 @@ assert [text_of(ids) for ids, _ in live] == ["the", "it"]
 # Log-probabilities are negative and only fall as pieces are added, so a long sentence is at a
 # disadvantage. The **length penalty** divides the log-probability by $((5 + |y|) / 6)^\alpha$,
 # where |y| counts the pieces and the end. In spite of its name it favours long sentences: the
-# longer a sentence, the larger the number by which its negative log-probability is divided, and the
+# longer a sentence, the larger the number that its negative log-probability is divided by, and the
 # closer the result is to 0. With α = 0 nothing is divided; the paper uses 0.6.
 
 
@@ -331,8 +331,8 @@ for W in (1, 2, 3):
 # ## The package's search on the same tables
 #
 # The package's search asks any function for the logits of the next piece, given the pieces so far.
-# Ours looks them up in the table, and keeps nothing from step to step (`cache`, notebook 09). With
-# `min_length=0` a sentence may be empty, as in our own search.
+# Ours looks them up in the table, and keeps nothing from step to step (`cache`, notebook 09).
+# (`min_length=0` allows empty sentences, as our own search does.)
 
 
 # %%
@@ -392,9 +392,9 @@ assert 0 < better < len(sentences)
 # %% [markdown]
 # For four of the five, four beams find what greedy search finds. In the fifth, the more probable
 # translation is just as bad: the model hardly knows *bravery* and writes nonsense either way, with
-# four beams *cerebro*, a brain. And what both find may be wrong: the shopping *mall* becomes
-# a *pelota*, a ball, and the dog chases the cat *to* a tree. The search finds what the model
-# considers probable; it cannot know more than the model.
+# four beams *cerebro*, a brain. And what both find may be wrong: the shopping *mall* becomes a
+# *pelota*, a ball, and the dog chases the cat *to* a tree. The search finds what the model
+# considers probable: it does not know more than the model.
 #
 # `translate` also returns the runners-up, best first. In Spanish it rains *a cántaros*, in
 # pitchers; this model knows only cats and dogs.

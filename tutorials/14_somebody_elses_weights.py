@@ -357,10 +357,9 @@ for epsilon in (1e-6, 1e-5):
 assert not np.allclose(normalize(small, 1e-6), normalize(small, 1e-5), rtol=0.1)
 
 # %% [markdown]
-# Marian's ε is 1e-5 and the included model's is 1e-6, so an export that copied all numbers would
-# write a slightly different function. Ours makes everything between the blocks √10 times as large:
-# the variance is then 10 times as large, 1e-5 beside it means what 1e-6 meant before, and the
-# function stays the same.
+# Marian's ε is ten times the included model's, so an export that copied all numbers would write a
+# slightly different function. Ours also scales the numbers between the blocks so that their
+# variances are ten times as large, too. Then the function stays the same.
 #
 # **Predict:** A search has found a translation of 4 tokens with a log-probability of −2.0 and one
 # of 8 tokens with −3.0. With α = 1, do both rules of the length penalty choose the same?

@@ -117,8 +117,7 @@ backbone = ak.TransformerBackbone(
     SMALL["V"], num_layers=2, num_heads=4, hidden_dim=32, intermediate_dim=48, dropout=0.0
 )
 small, loss = ak.TransformerSeq2SeqLM(backbone), ak.LabelSmoothedCrossEntropy(0.1)
-ids = {"encoder": tf.ones((B, S), tf.int32), "decoder": tf.ones((B, T), tf.int32)}
-inputs = {f"{side}_{name}": x for side, x in ids.items() for name in ("token_ids", "padding_mask")}
+inputs = ak.pack_token_ids(np.ones((B, S), "int32"), np.ones((B, T), "int32"))
 print("logits:", small(inputs, training=False).shape)
 
 
@@ -411,11 +410,11 @@ print(f"measured: {peak / 1e9:.0f} GFLOP/s a core in a product of 1,024 by 1,024
 # %%
 HERE = {"N": 2, "D": 128, "F": 512, "V": 1000}
 here = ak.TransformerSeq2SeqLM(ak.TransformerBackbone(1000, 2, 4, 128, 512))
-ids = {"encoder": tf.ones((32, 32), tf.int32), "decoder": tf.ones((32, 32), tf.int32)}
-batch = {f"{side}_{name}": x for side, x in ids.items() for name in ("token_ids", "padding_mask")}
+ids = np.ones((32, 32), "int32")
+batch = ak.pack_token_ids(ids, ids)
 here.compile(jit_compile=False)
-here.train_on_batch(batch, ids["decoder"])
-taken = seconds(lambda x: here.train_on_batch(x, ids["decoder"]), batch)
+here.train_on_batch(batch, ids)
+taken = seconds(lambda x: here.train_on_batch(x, ids), batch)
 share = 32 * 3 * sum(forward(**HERE, S=32, T=32).values()) / taken / peak
 print(f"measured: {1e3 * taken:.0f} ms of processor time an update, MFU {share:.0%}")
 assert 0 < share < 1

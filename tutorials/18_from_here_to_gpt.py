@@ -40,8 +40,10 @@ if "google.colab" in sys.modules:
 # %matplotlib inline
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # TensorFlow starts quietly
 
+from aiayn_keras.backend import run_one_operation_at_a_time
 from drawings import draw_architecture, draw_shapes
 
+run_one_operation_at_a_time()  # faster for a model as small as ours
 draw_architecture(
     *("target_ids", "target_embedding", "target_positions", "decoder_self_attention"),
     *("decoder_add_norm", "decoder_feed_forward", "output_projection", "softmax"),
@@ -83,7 +85,7 @@ def without_cross_attention(x):
 
 
 # %% [markdown]
-# **Predict:** which block of the package computes exactly this, if it gets the same weights?
+# **Predict:** Which block of the package computes exactly this, if it gets the same weights?
 
 # %%
 block = layers.EncoderBlock(H, K, F)
@@ -95,17 +97,18 @@ print(f"{block.count_params():,} parameters of {decoder.count_params():,}")
 np.testing.assert_allclose(left, without_cross_attention(x), atol=1e-5)
 
 # %% [markdown]
-# An *encoder* block with a causal mask. The two differ only in the mask, and in what we call them.
+# An *encoder* block with a causal mask. Without its middle, a decoder block is an encoder block:
+# the mask is the only difference.
 #
 # ## Text without a source
 #
 # There are no pairs any more. The English side of the demo corpus becomes one long stream: a start
-# token, a sentence, a start token, the next one. We cut it into rows of L pieces. At every position
-# the model must say the next piece of the stream, as in notebook 07.
+# token, a sentence, a start token, the next one. We cut it into rows of L = 32 pieces. At every
+# position the model must say the next piece of the stream, as in notebook 07.
 
 # %%
 L, V = 32, 400
-corpus = load_corpus("demo", train_size=20_000, validation_size=2_000, test_size=1)
+corpus = load_corpus("demo", train_size=20_000, validation_size=500, test_size=1)
 tokenizer = ak.TransformerTokenizer.train(list(corpus.train.sources), vocabulary_size=V)
 print(f"{len(corpus.train.sources):,} sentences, {tokenizer.vocabulary_size()} pieces")
 
@@ -152,27 +155,28 @@ def gpt(
     add_positions = layers.PositionalEmbedding(L, dropout=0.0)
     x = add_positions(embedding(ids), ops.ones_like(ids)) if positions else embedding(ids) * D**0.5
     for _ in range(N):
-        x = block_cls(**SIZES, **{"normalize_first": True, **more})(x, use_causal_mask=True)
+        x = block_cls(**SIZES, normalize_first=True, **more)(x, use_causal_mask=True)
     return keras.Model(ids, embedding(norm(epsilon=1e-6)(x), reverse=True))
 
 
 # %%
 def learn(model):
-    """Validation loss after each tenth of 400 updates, in nats per piece."""
+    """Validation loss after each tenth of 300 updates, in nats per piece."""
     rate = ak.WarmupSchedule(hidden_dim=D, warmup_steps=50, peak_learning_rate=0.006)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(rate, beta_2=0.98), loss, jit_compile=False)
     curve = []
-    for part in np.array_split(np.arange(400 * 32) % len(reads), 10):
+    rows = np.arange(300 * 32) % len(reads)  # begin again at the end of the text
+    for part in np.split(rows, 10):
         model.fit(reads[part], says[part], batch_size=32, verbose=0)
         curve.append(model.evaluate(new_reads, new_says, batch_size=128, verbose=0))
     return curve
 
 
 # %% [markdown]
-# **Predict:** one sentence of the demo grammar has about ten pieces, and the model may choose among
-# 400. A guess costs ln 400 = 5.99 nats. The grammar leaves a choice at some places only. Where will
-# the loss end: near 4, 2, or 0?
+# **Predict:** One sentence of the demo grammar has about ten pieces, and the model may choose among
+# 400. A guess costs ln 400 = 5.99 nats. But the grammar leaves a choice only in some places. Where
+# will the loss end: near 4, 2, or 0?
 
 
 # %%
@@ -183,7 +187,7 @@ print(f"{model.count_params():,} parameters:", *(f"{loss:.2f}" for loss in curve
 assert curves["GPT-2's parts"][-1] < 3 < np.log(V)
 
 # %% [markdown]
-# The rest is the freedom of the grammar: nobody can know *which* noun comes next.
+# What is left is the freedom of the grammar: nobody can know *which* noun comes next.
 #
 # Does the model see the future? The test of notebook 04: change one piece, and see which outputs
 # move.
@@ -199,9 +203,10 @@ assert moved[:20].max() < 1e-4 < moved[20:].max()
 # %% [markdown]
 # ## It writes
 #
-# Notebook 08 drew pieces at random from the probabilities. Here that is all there is: no source, no
-# right answer. We fill a row from the left; what is still 0 behind the last piece does no harm,
-# because nothing looks ahead.
+# There is no source and no right answer, so nothing is searched for: each piece is drawn at random,
+# according to its probability. The *temperature* τ divides the logits first (notebook 08): below 1
+# it favours the probable pieces, above 1 it gives the others a better chance. We fill a row from
+# the left; the zeros after the last piece do no harm, because nothing looks ahead.
 
 
 # %%
@@ -219,7 +224,7 @@ def write(model, temperature, generator):
 
 
 # %% [markdown]
-# **Predict:** will these sentences be English, will they be new, and what will the temperature
+# **Predict:** Will these sentences be English, will they be new, and what will the temperature
 # change?
 
 # %%
@@ -234,7 +239,8 @@ for temperature in (0.7, 1.0, 1.5):
     print(*(f"    {text}" for text in texts[:3]), sep="\n")
 
 # %% [markdown]
-# That is a GPT. The large ones differ in size and text, and in four parts that have changed since.
+# That is a GPT. The large ones have more parameters and read more text, and since GPT-2 four of the
+# parts have changed. We change them one by one.
 #
 # ## Change a part: RMSNorm
 #
@@ -263,10 +269,11 @@ np.testing.assert_allclose(frame(x, sublayer=lambda x: x), by_hand, atol=1e-5)
 # %% [markdown]
 # ## Change a part: rotary positions
 #
-# In notebook 02 a shift was a rotation, *before* W_Q and W_K could undo it. RoPE
-# ([Su et al. 2021](https://arxiv.org/abs/2104.09864)) adds nothing to the embeddings. It rotates
-# queries and keys, after the matrices: pair i of a query at position t turns by
-# $t / 10000^{2i/d_k}$.
+# Notebook 02 showed that a shift by some positions *rotates* a sinusoid. But sinusoids are added to
+# the embeddings, and the matrices W_Q and W_K come afterwards and may undo that. RoPE ([Su et al.
+# 2021](https://arxiv.org/abs/2104.09864)) adds nothing to the embeddings. It rotates queries and
+# keys, after the matrices: the numbers of a query are taken in pairs, as points in a plane, and
+# pair i of a query at position t turns by the angle $t / 10000^{2i/d_k}$.
 
 
 # %%
@@ -281,9 +288,9 @@ def rotate(x):
 
 
 # %% [markdown]
-# The reference takes each pair as one complex number, and multiplies it by $e^{i \cdot angle}$.
+# To check it, we take each pair as one complex number: multiplying by $e^{i \cdot angle}$ turns it.
 #
-# **Predict:** the same query vector stands at positions 0 to 9, and the same key vector too. On
+# **Predict:** The same query vector stands at positions 0 to 9, and the same key vector too. On
 # what does their product depend, after the rotation?
 
 # %%
@@ -299,13 +306,14 @@ for distance in (0, 1, 5):
     np.testing.assert_allclose(np.ptp(np.diagonal(products, distance)), 0, atol=1e-4)
 
 # %% [markdown]
-# On their distance alone, now *after* the matrices. That is what the sinusoids only made possible.
+# On their distance alone, and *after* the matrices. With sinusoids a model can learn this; with
+# RoPE it is built in.
 #
 # ## Change a part: grouped queries
 #
-# A cache keeps the keys and values of every head (notebook 09). Grouped queries
-# ([Ainslie et al. 2023](https://arxiv.org/abs/2305.13245)) keep fewer: H query heads share G heads
-# of keys and values, here G = 2, and the cache shrinks by H / G. Our subclass rotates, too.
+# A cache keeps the keys and values of every head (notebook 09). Grouped queries ([Ainslie et al.
+# 2023](https://arxiv.org/abs/2305.13245)) keep fewer: H query heads share G heads of keys and
+# values, here G = 2, and the cache is H / G times smaller. Our subclass rotates, too.
 
 # %%
 G = 2
@@ -340,7 +348,7 @@ class ModernAttention(GroupedRotaryAttention):
 
 
 # %% [markdown]
-# The reference: one head and one query at a time, with complex numbers.
+# To check it, we compute one head and one query at a time, with complex numbers.
 
 
 # %%
@@ -416,7 +424,7 @@ class ModernBlock(layers.EncoderBlock):
 
 
 # %% [markdown]
-# **Predict:** on this little text, with so small a model: will the modern parts learn faster?
+# **Predict:** On this little text, with so small a model: will the modern parts learn faster?
 
 # %%
 SIZES["intermediate_dim"] = 176
@@ -429,16 +437,16 @@ print(f"{model.count_params():,} and {modern.count_params():,} parameters")
 assert curves["Llama's parts"][-1] < 3
 
 # %%
-figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
 for (name, curve), color, style in zip(curves.items(), COLORS, ("o-", "s--"), strict=False):
-    axes.plot(range(40, 401, 40), curve, style, color=color, label=name)
+    axes.plot(range(30, 301, 30), curve, style, color=color, label=name)
 axes.set(xlabel="updates", ylabel="validation loss (nats per piece)")
 axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
 # One training each says little (notebook 16): the curves show that both learn, not which is better.
-# What the newer parts are for shows at scale: fewer sums, smaller caches, longer texts.
+# The newer parts pay off in large models: less to compute, smaller caches, longer texts.
 
 # %% [markdown]
 # ## In three lines
@@ -464,7 +472,7 @@ plt.show()
 # ## Your turn
 #
 # Train on a text of your own in place of `corpus.train.sources`, a list of sentences. What does the
-# model write after 400 updates, and what after 4,000?
+# model write after 300 updates, and what after 3,000?
 
 # %% tags=["your-turn"]
 # Your code here

@@ -16,8 +16,8 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/19_before_attention.ipynb)
 #
 # **What was attention invented for?** Before the Transformer, translation models were recurrent:
-# one network read the sentence and squeezed it into one vector, a second one wrote the translation
-# from that vector. We build such a model, give it attention as [Bahdanau et al.
+# one network read the sentence word by word and squeezed it into one vector, and a second one wrote
+# the translation from that vector. We build such a model, give it attention as [Bahdanau et al.
 # 2014](https://arxiv.org/abs/1409.0473) did, and train both beside our small Transformer on the
 # same sentences. Then we compare them, length by length.
 #
@@ -104,7 +104,7 @@ np.testing.assert_allclose(new, gru_step(x, h, cell), atol=1e-5)
 # The naive translator reads the whole sentence in this way. The state after the last word is all
 # that the decoder will ever know about it.
 #
-# **Predict:** one sentence has 3 words, another one 20. How many numbers does the decoder get for
+# **Predict:** One sentence has 3 words, and one has 20. How many numbers does the decoder get for
 # each?
 
 # %%
@@ -131,7 +131,7 @@ for S in (3, 20):
 #
 # $$ \text{score}(s, m) = v^\top \tanh(W_q s + W_k m) $$
 #
-# That is the additive attention of notebook 03. One query at a time, and only one head.
+# That is the additive attention of notebook 03, with one query at a time and a single head.
 
 
 # %%
@@ -192,17 +192,11 @@ def rows_of(sentences):
     return rows
 
 
-def inputs_of(sources, given):
-    """The four inputs of the package's models, for ids (B, S) and (B, T)."""
-    x = {"encoder_token_ids": sources, "decoder_token_ids": given}
-    return x | {n.replace("token_ids", "padding_mask"): (x[n] > 0).astype("int32") for n in x}
-
-
 # %%
 sources, labels = (rows_of(side) for side in zip(*train, strict=True))
 given = np.roll(labels, 1, axis=1)  # the labels, shifted right
 given[:, 0] = number["<s>"]
-x = inputs_of(sources, given)
+x = ak.pack_token_ids(sources, given)  # the four inputs, masks included
 print({name: array.shape for name, array in x.items()})
 print(*(words[i] for i in given[0, :6]), "...  must say  ", *(words[i] for i in labels[0, :6]))
 
@@ -210,7 +204,8 @@ print(*(words[i] for i in given[0, :6]), "...  must say  ", *(words[i] for i in 
 # ## Two recurrent models, one difference
 #
 # The encoder runs in both directions, so that each row of the memory (2D numbers) knows the words
-# before it and those after it. Joined, the two last states are the fixed vector.
+# before it and those after it. The last states of both directions, side by side, are the fixed
+# vector.
 
 
 # %%
@@ -241,7 +236,8 @@ class Attention(keras.layers.Layer):
 # %% [markdown]
 # The decoder is a GRU cell. It reads the last word together with the context. *Without* attention
 # the context is the fixed vector, the same at every step; *with* attention it is a new mean at
-# every step.
+# every step. (The model is cut into four classes, `Parts` to `Translator`, each built on the one
+# before, only to keep the cells short.)
 
 
 # %%
@@ -370,7 +366,7 @@ def translate(model, pairs):
     said = np.zeros_like(sources)
     said[:, 0] = number["<s>"]
     for t in range(T - 1):
-        x = inputs_of(sources, said)
+        x = ak.pack_token_ids(sources, said)
         x["decoder_padding_mask"] = np.ones_like(said)  # the future is masked already
         said[:, t + 1] = model.predict(x, 256, 0)[:, t].argmax(axis=-1)
     ended = [np.append(row, number["</s>"]).tolist() for row in said[:, 1:]]
@@ -446,13 +442,13 @@ figure
 
 # %% [markdown]
 # Nobody told the model which word belongs to which; it found this *alignment* because it helps.
-# Words go with words. The verb *fahren*, which German puts last, spreads its weight over *into*,
-# the full stop and *drive*.
+# Most words look at the word that they translate. The verb *fahren*, which German puts last,
+# spreads its weight over *into*, the full stop and *drive*.
 #
 # Look at the articles. *The* says nothing about gender, so *Der*, *eine* and *die* look at their
-# nouns: *doctor*, *sister*, *kitchen*. And not every weight is an alignment. A row of the memory
-# comes from a network that has read in both directions, and knows its neighbours: *will*, wants,
-# looks at *to*, and finds enough there.
+# nouns: *doctor*, *sister*, *kitchen*. But not every weight shows a translation. A row of the
+# memory comes from a network that has read in both directions, so it knows its neighbours, too: the
+# German *will* (wants) looks at *to*, the word after *wants*, and finds enough there.
 
 # %% [markdown]
 # ## A long sentence, three times
@@ -466,8 +462,8 @@ for name, result in results["models"].items():
 # %% [markdown]
 # The fixed vector keeps the shape of the sentence, a main clause and one with *wenn* and its verb
 # at the end, and fills it with frequent words. With attention, the horse, the morning and the
-# teacher come through. The Transformer gets one word wrong: it repeats the mother where there are
-# men.
+# teacher come through. The Transformer gets one word wrong: it writes *mother* again where the
+# sentence has *men*.
 
 # %% [markdown]
 # ## Length by length
@@ -476,7 +472,7 @@ for name, result in results["models"].items():
 # three models. Where do they begin, and where do they end?
 
 # %%
-figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(5.5, 6.4), layout="constrained")
 middle = [np.mean(ends) for ends in LENGTHS]
 for (name, result), color, mark in zip(results["models"].items(), COLORS, "os^", strict=False):
     panels[0].plot(middle, result["bleu"], f"{mark}-", color=color, label=name)

@@ -18,7 +18,8 @@
 # **How do you teach a trained model a new kind of text, and what does it forget?** The included
 # English-German model knows the demo language and nothing else. We teach it kitchen instructions in
 # three ways: by training all of its weights, by mixing old text into the new, and by training only
-# two thin matrices beside each of a few large ones (LoRA), which we first write out by hand.
+# two thin matrices beside each of a few large ones (LoRA, *low-rank adaptation*), which we first
+# write out by hand.
 #
 # *50 minutes · you need notebook 07, and BLEU from there.* Afterwards you can fine-tune a model,
 # measure what it forgets, and write LoRA in one line of NumPy.
@@ -94,8 +95,8 @@ def bleu(model, text):
 
 
 # %% [markdown]
-# **Predict:** The model has 99 BLEU on the demo language. How many does it have in the kitchen: 60,
-# 20, or none?
+# **Predict:** The model has 99 BLEU on the demo language. What does it have in the kitchen: 60, 20,
+# or nearly 0?
 
 # %%
 model = load()
@@ -107,7 +108,8 @@ for english, text in list(zip(kitchen_test.sources, before, strict=True))[:3]:
 assert in_general > 95 > 5 > in_kitchen
 
 # %% [markdown]
-# It answers with demo sentences about eggs and villages: it has never said anything else.
+# It answers with something like demo sentences, about eggs and villages: it has never learned to
+# say anything else.
 #
 # ## The naive way: train on
 #
@@ -162,8 +164,8 @@ assert naive[-1][1] < 80
 # %% [markdown]
 # ## What it forgot
 #
-# This is *catastrophic forgetting*. No update ever asked for general text, so nothing kept the
-# weights where that text needs them.
+# This is called *catastrophic forgetting*. There was no general text in any update, so nothing kept
+# the weights as that text needs them.
 
 # %%
 _, after = bleu(model, general.test)
@@ -178,9 +180,9 @@ print(f"{len(wrong)} of {len(after)} general sentences are wrong now")
 #
 # ## The first remedy: mix old text in
 #
-# If old text is in the batches, forgetting it costs loss. `mix_texts` (in a recipe, `corpus.mix`)
-# makes the old text a share of all pairs. Kitchen pairs are few, so they are repeated while there
-# are old pairs left. By hand, for a share of one half:
+# If old text is in the batches, forgetting it raises the loss. `mix_texts` (in a recipe,
+# `corpus.mix`) makes the old text a share of all pairs. Kitchen pairs are few, so they are repeated
+# while there are old pairs left. By hand, for a share of one half:
 
 # %%
 share = 0.5
@@ -195,8 +197,8 @@ assert sum(source in set(kitchen.sources) for source in mixed.sources) == repeat
 # ## The second remedy: change little
 #
 # LoRA ([Hu et al. 2021](https://arxiv.org/abs/2106.09685)) leaves a matrix W of shape (D, D) as it
-# is. Beside it come two thin ones, A (D, r) and B (r, D) with a *rank* r of 4 or so, and the layer
-# computes
+# is, and adds two thin ones, A of shape (D, r) and B of shape (r, D). The *rank* r is a small
+# number such as 4. The layer computes
 #
 # $$ x W + x A B $$
 #
@@ -223,8 +225,8 @@ np.testing.assert_allclose(dense(x), x @ (W + A @ B), rtol=1e-3, atol=1e-3)
 print(f"W has {W.size:,} numbers, A and B together {A.size + B.size:,}")
 
 # %% [markdown]
-# The second line is why LoRA costs nothing later: A·B has the shape of W and can be added to it
-# once, after the training.
+# The second of these checks shows why LoRA costs nothing later: A·B has the shape of W and can be
+# added to it once, after the training.
 #
 # ## Adapters for the whole model
 #
@@ -298,13 +300,13 @@ assert list(results)[1:] == list(TRAININGS)
 # Mixing old text in costs almost nothing here: at the end 90 BLEU in the kitchen (93 without), and
 # 97.5 on general text.
 #
-# The adapters surprise. They train 2 % or 12 % of the numbers, and yet they learn less *and* forget
-# more than training everything. Few trained numbers do not mean a small change: A·B is added to a
-# whole matrix, and the learning rate is ten times as high. And what is new here are words, which
-# queries and values cannot spell: the embeddings are frozen.
+# The adapters are a surprise. They train 2 % or 12 % of the numbers, and yet they learn less *and*
+# forget more than training everything. Few trained numbers do not mean a small change: A·B is added
+# to a whole matrix, and the learning rate is ten times as high. And what the model needs here is
+# new words: these depend on the embeddings, which are frozen, and not only on queries and values.
 #
-# What adapters do give: W itself is untouched. Take A·B off, and the general model is back to the
-# last digit; keep one small file for each domain, and one model for all.
+# Adapters have one advantage for certain: W itself is untouched. Take A·B off, and the general
+# model is back to the last digit; keep one small file for each domain, and one model for all.
 
 # %% [markdown]
 # ## New text against old
@@ -313,7 +315,7 @@ assert list(results)[1:] == list(TRAININGS)
 # does each path begin?
 
 # %%
-figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.5, 4.4), layout="constrained")
 for (name, scores), color, mark in zip(results.items(), COLORS, "os^D", strict=False):
     new, old = zip(*scores, strict=True)
     axes.plot(old, new, f"{mark}-", color=color, label=name)
@@ -324,9 +326,9 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %% [markdown]
-# At the upper right: good at both. Training all weights first goes up, then pays with general text.
-# The adapters go left almost from the start. Only the path with old text in its batches stays near
-# the right edge.
+# At the upper right: good at both. Training all weights leads up and to the left: the model gets
+# better in the kitchen and worse on general text. The paths of the adapters go left almost from the
+# start. Only the path with old text in its batches stays near the right edge.
 #
 # How general is this? Our domain shares hardly a word with the old text, the model is tiny, each
 # row is one training, and we tried one learning rate for each. With the larger English-Spanish

@@ -16,7 +16,7 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/21_ten_minutes_of_spanish.ipynb)
 #
 # **How much of a real language can one core learn in ten minutes, and what comes first?** We train
-# a small Transformer on real sentences and look at it eight times on the way. Each time it
+# a small Transformer on real sentences and stop eight times on the way to look at it. Each time it
 # translates the same five sentences: first noise, then Spanish words, then Spanish, then
 # translations.
 #
@@ -38,8 +38,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# All parts of the model are known. Blue marks where we measure: what comes out, and how far it is
-# from the labels.
+# You know all parts of the model by now. Blue marks where we measure: what comes out, and how far
+# it is from the labels.
 
 # %%
 # %matplotlib inline
@@ -82,19 +82,20 @@ print("threads of one operation:", tf.config.threading.get_intra_op_parallelism_
 # %% [markdown]
 # ## A training, rehearsed
 #
-# We build everything with the demo corpus first, in functions, so that the real training needs only
-# a different corpus and more minutes.
+# We write everything as functions and try them on the demo corpus first. The real training then
+# needs only a different corpus and more minutes. (Its batches have up to six shapes, from short to
+# long sentences. Keras prepares each shape anew, which takes seconds, so here there is only one.)
 
 
 # %%
-def prepare(corpus, vocabulary_size):
+def prepare(corpus, vocabulary_size, max_shapes=6):
     """Tokenizer, and batches of the training and of the validation text."""
     text = corpus.train.sources + corpus.train.targets
     tokenizer = ak.TransformerTokenizer.train(text, vocabulary_size=vocabulary_size)
     batches = []
     for part, shuffle in ((corpus.train, True), (corpus.validation, False)):
         pairs = TokenPairs(tokenizer(list(part.sources)), tokenizer(list(part.targets)))
-        sizes = {"tokens_per_batch": 1024, "max_shapes": 6, "seed": 1}
+        sizes = {"tokens_per_batch": 1024, "max_shapes": max_shapes, "seed": 1}
         batches.append(TokenBatches(pairs, shuffle=shuffle, **sizes))
     return tokenizer, *batches
 
@@ -114,11 +115,12 @@ def build(tokenizer):
 
 
 # %% [markdown]
-# The naive training is a loop over batches. `fit` does the same, and it calls us back.
+# The simplest training is a loop over batches. `fit` does the same, and calls a function of ours
+# after a given number of updates.
 
 # %%
 demo = load_corpus("demo", train_size=3_000, validation_size=100, test_size=1)
-tokenizer, batches, validation = prepare(demo, vocabulary_size=600)
+tokenizer, batches, validation = prepare(demo, vocabulary_size=600, max_shapes=1)
 _, learner = build(tokenizer)
 for inputs, labels, weight in islice(batches.to_iter_dataset(), 20):
     learner.train_on_batch(inputs, labels, weight)
@@ -137,8 +139,8 @@ np.testing.assert_allclose(by_fit, by_hand, rtol=1e-3)
 # ## A clock
 #
 # The callback looks at the clock after every 20 updates. `process_time` counts only the seconds in
-# which the processor worked for *this* process: other programs do not slow the clock down, and
-# waiting costs nothing. Nor do the reports, whose time is taken out.
+# which the processor worked for *this* process: other programs do not make it run faster, and
+# waiting costs nothing. The time of the reports is not counted either.
 
 
 # %%
@@ -181,7 +183,7 @@ learner.fit(batches.to_iter_dataset(), steps_per_epoch=20, epochs=999, verbose=0
 assert len(told) == 2
 
 # %% [markdown]
-# Every later report would be better; ten minutes of it are below.
+# With more time it would get better. Ten minutes, on real text, are below.
 #
 # ## How much of that is counting?
 #
@@ -213,8 +215,8 @@ def by_counting(targets, new_targets):
 # (A pair that never occurred would have probability 0, and the loss would be infinite. So a tenth
 # of the probability comes from the single pieces.)
 #
-# Is that the loss of training? A model whose logits are always the logarithms of the counts must
-# have it:
+# Is this the same loss as in training? A model whose logits are always the logarithms of the counts
+# must have exactly this loss:
 
 # %%
 one, two, p_1, new = by_counting(demo.train.targets, demo.validation.targets)
@@ -352,11 +354,11 @@ for i, (english, spanish) in enumerate(own.items()):
         print(f"{row['minutes']:5} min   {text if len(text) < 60 else text[:48] + ' …'}")
 
 # %% [markdown]
-# First comes the shape of a sentence: a full stop, and *Tom*, the hero of this corpus. After one
-# minute the model writes Spanish, but translates nothing: *Estamos a la puerta* means that we are
-# at the door. After two minutes the words come from the source (*compraste*, *zapatos*, *libro*),
-# but *tu zapatos* still lacks its plural. After four, three of the five are what a person might
-# write.
+# First comes the shape of a sentence: a full stop, and *Tom*, the most frequent name in this
+# corpus. After one minute the model writes Spanish, but translates nothing: *Estamos a la puerta*
+# means that we are at the door. After two minutes the words come from the source (*compraste*,
+# *zapatos*, *libro*), but *tu zapatos* still lacks its plural. After four, three of the five are
+# what a person might write.
 #
 # The last sentence resists. Its verb *sold* is rare, so the model builds a past tense from the
 # English word: *soldó* exists, but means that he welded. At ten minutes it finds *vendió*, and puts
@@ -382,9 +384,9 @@ assert reports[-1]["nats"] < two < one < reports[0]["nats"]
 
 # %% [markdown]
 # After one minute the model does no better than a table that knows which piece follows which, and
-# its Spanish reads like that: every two words fit, and the whole says something else. What comes
-# below the second line, the model can only have from the source or from longer stretches of its
-# own sentence.
+# its Spanish reads like that: every two neighbouring words fit together, and the whole says
+# something else. A loss below that of the pairs needs more: the source, or longer stretches of the
+# model's own sentence.
 #
 # ## Which words come first?
 #
@@ -397,13 +399,13 @@ for name, shares in zip(BANDS, zip(*(row["found"] for row in reports), strict=Tr
 assert np.all(np.diff([row["found"] for row in reports[3:]], axis=1) < 0)
 
 # %% [markdown]
-# The frequent words come first. A word must be read some number of times before it is learned, and
-# in a language a few words are read all the time (*de*, *que*, *no*) and most of them hardly ever.
-# At ten minutes the model still misses three quarters of the rare words. They make up 28 % of the
+# The frequent words come first. A word must be read a number of times before it is learned, and in
+# any language a few words occur all the time (*de*, *que*, *no*), and most words hardly ever. At
+# ten minutes the model still misses three quarters of the rare words. They make up 28 % of the
 # text, and often carry its meaning.
 #
-# So more minutes help less and less with what is frequent, and rare words need more text. Beside
-# it, the included model: six times the parameters, three minutes on a GPU, which are hours of a
+# So more minutes bring little for frequent words, and rare words need more text. For comparison,
+# the included model: it has six times the parameters, and three minutes on a GPU are hours of one
 # core.
 #
 # **Predict:** In which of the five sentences will the two models differ?
@@ -419,29 +421,29 @@ print(f"{shipped.count_params():,} parameters, 50.39 BLEU on other sentences (no
 
 # %%
 minutes = [row["minutes"] for row in reports[1:]]
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
-left.plot(minutes, [row["nats"] for row in reports[1:]], "o-", color=COLORS[0])
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.5, 6.4), layout="constrained")
+top.plot(minutes, [row["nats"] for row in reports[1:]], "o-", color=COLORS[0])
 for name, nats in (("counting pieces", one), ("counting pairs", two)):
-    left.axhline(nats, color="#777777", ls=":", lw=1)
-    left.text(10, nats + 0.08, name, color="#555555", ha="right", va="bottom")
-left.set(xlabel="minutes of one core", ylabel="validation loss (nats per piece)", ylim=(0, 7))
+    top.axhline(nats, color="#777777", ls=":", lw=1)
+    top.text(10, nats + 0.08, name, color="#555555", ha="right", va="bottom")
+top.set(xlabel="minutes of one core", ylabel="validation loss (nats per piece)", ylim=(0, 7))
 plt.close(figure)
 
 # %%
 for k, (name, color, mark) in enumerate(zip(BANDS, COLORS, "os^", strict=False)):
     shares = [100 * row["found"][k] for row in reports[1:]]
-    right.plot(minutes, shares, f"{mark}-", color=color, label=name)
-right.plot(minutes, [row["bleu"] for row in reports[1:]], "d--", color="#555555", label="BLEU")
-right.set(xlabel="minutes of one core", ylabel="words found (%), BLEU", ylim=(0, 100))
-right.legend(frameon=False, loc="upper left", ncols=2)
-for axes in (left, right):
+    bottom.plot(minutes, shares, f"{mark}-", color=color, label=name)
+bottom.plot(minutes, [row["bleu"] for row in reports[1:]], "d--", color="#555555", label="BLEU")
+bottom.set(xlabel="minutes of one core", ylabel="words found (%), BLEU", ylim=(0, 100))
+bottom.legend(frameon=False, loc="upper left", ncols=2)
+for axes in (top, bottom):
     axes.spines[["top", "right"]].set_visible(False)
 figure
 
 # %% [markdown]
-# On the left, most of the loss goes in the first two minutes, while the model is learning what can
-# also be counted. On the right, BLEU takes off when the loss is below both lines, and is far from
-# finished. Its curve is not smooth: 300 sentences are few, and the learning rate is still high.
+# Above, the loss falls most in the first two minutes, while the model is learning what can also be
+# counted. Below, BLEU takes off once the loss is below both lines, and is still rising at the end.
+# Its curve is not smooth: 300 sentences are few, and the learning rate is still high.
 #
 # A second training with other seeds would give slightly different curves, and different sentences
 # at each minute.
