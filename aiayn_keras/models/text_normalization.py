@@ -43,7 +43,7 @@ _SPACED = (" ", "\u00a0", "\u2009", "\u200a", "\u202f")
 _SPACES = "\x0b\x85\u1680\u2028\u2029\u2800\u3164\uffa0"
 _FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅟↉"
 _KEPT = f"²³¹⁰ⁱ⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ{_FRACTIONS}™℠№"
-"""Signs that would become other numbers and words: 10⁶ is not 106, and 1½, read as 1 1/2, not 11/2."""
+"""Signs that would become other numbers and words: 10⁶ is not 106, and 1½ is 1 1/2, not 11/2."""
 _JOINERS = "\u200c\u200d"
 _SCALES = "CF"
 """Of temperatures, of which the degree sign is often typed as an ordinal's."""
