@@ -5,11 +5,11 @@ which models of this package learn to copy, and then put back.
 """
 
 import dataclasses
-import itertools
+import html
 import re
-import unicodedata
 
 from aiayn_keras_light.checks import check_texts
+from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
 from aiayn_keras_light.text_batches import TextError
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
@@ -18,82 +18,19 @@ PLACEABLES = ("translate", "keep")
 
 LETTERS = "ヌメソラワチホユケトムイ"
 """The letters that stand for placeables."""
+_PICTURES = "😀🎉🐶🌸🍕🚗📷🎵🌍🔑🎁"
+"""Those that stand for emoji, around which models write no word, as around a name."""
 
-_IN_BRACKETS = r"""\([^\s<>"'|`()]*\)|\[[^\s<>"'|`\[\]]*\]"""
-_ADDRESS = (
-    rf"""(?:[^\s<>"'|`()\[\]]|{_IN_BRACKETS})*(?:[^\s<>"'|`.,;:!?()\[\]}}*_]|{_IN_BRACKETS})"""
+_SIGN_OF_ONE = re.compile(
+    r"[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
+    r"|[a-z][A-Z]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}"
 )
-"""The rest of an address: brackets in pairs, and no sign that ends a sentence at its end."""
-_FILE_ENDINGS = (
-    "7z|avi|bash|bat|bib|bz2|cfg|conf|cpp|css|csv|dll|docx?|epub|exe|flac|gif|gz|html?|ini|ipynb|"
-    "iso|jar|java|jpe?g|jsx?|json|jsonl|log|md|mkv|mov|mp[34]|od[pst]|ogg|parquet|pdf|php|png|po|"
-    "pptx?|ps1|py|rar|rs|rst|rtf|sh|sql|srt|svg|tar|tex|tgz|tiff?|tmp|toml|tsv|tsx?|txt|vtt|wav|"
-    "webp|whl|xlsx?|xml|xz|ya?ml|zip"
-)
-_NUMBERS = r"""
-        (?<![\w.:-])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}|:\d{1,5})?(?![\w-]|[.:]\d)  # 192.168.0.1
-      | (?<![\w.:])(?:(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}          # 2001:db8::1
-        |(?=:*[0-9A-Fa-f])(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?
-        ::(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?)(?:/\d{1,3})?(?![\w:])
-      | (?<![\w:-])(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}(?![\w:-])    # a MAC address
-      | (?<![\w.-])(?:v\d+(?:\.(?:\d+|x\b))*|V\d+(?:\.\d+)+
-        |(?!\d{1,2}\.\d{1,2}\.\d{4}(?!\d)|\d{1,3}(?:\.\d{3})+(?![\d.]))\d+(?:\.\d+){2,})
-        (?:(?:a|b|rc|\.?dev|\.post)\d+|[-+][A-Za-z][\w.]*\w)?(?![\w-]|\.\d)  # v2.1.3
-      | (?<![\w+])\+\d(?:[ \xa0.()/-]{0,2}\d){7,14}(?![\w-])            # +1 (555) 010-9999
-      | \bISBN(?:-1[03])?:?[ ]?(?:[\d][- ]?){9,12}[\dXx]\b | (?<![\w-])97[89]-(?:\d+-){3}\d(?![\w-])
-      | (?<![\w-])[A-Z]{2}\d{2}(?:[ ]?[A-Z\d]{4}){3,7}(?:[ ]?[A-Z\d]{1,3})?(?![\w-])  # an IBAN
-      | (?<![\w/.])(?:doi:[ ]?)?10\.\d{4,9}/[\w.()/;:-]*\w
-      | (?<![\w-])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![\w-])  # a UUID
-      | (?<![\w-])(?:(?i:sha\d+|md5):)?(?=[a-fA-F]*\d)(?=\d*[a-fA-F])
-        (?:[0-9a-f]{7,128}|[0-9A-F]{7,128})(?![\w-])                   # a hash
-"""
-"""Numbers that name a thing, the same in all languages; prices, times and dates are not of them."""
-PATTERN = (
-    r"""(?:
-        (?i:https?|ftp|file|mailto|git|ssh)://ADDRESS
-      | \b(?i:www)\.ADDRESS
-      | \bmailto:ADDRESS
-      | (?<![\w.+%-])[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+
-      | (?<![\w@.-])(?:[A-Za-z0-9-]+\.)+(?:com|org|net|edu|gov|io|info)\b(?:/ADDRESS)?
-      | (?<![\w@&\#])(?:@[A-Za-z_]|\#\d*[A-Za-z_])\w*               # @name #topic
-      | (?<=")[A-Za-z]:\\[^"\n<>|]+(?=")                             # "C:\a folder\file"
-      | (?<![\w\\])(?:[A-Za-z]:|\\\\[\w.-]+)\\ADDRESS                # C:\folder\file
-      | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})?(?:/[\w.+~-]*[\w~-]){2,}/?  # /folder/file
-      | (?<![^\s"'`(\[{=:,;«“‘])/[\w.+-]+/(?!\w)                    # /folder/
-      | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})/(?:[\w.+~-]*[\w~-])?   # ~/file
-      | (?<![\w.@/\\-])[\w-]+(?:\.[\w-]+)*\.(?i:FILE_ENDINGS)\b(?!\.\w)  # file.txt
-      | (?<!\S)(?:[:;=]['’]?-?[)(\]\[DPpOo/\\|*]+|<3|\^_?\^|[xX]D)(?=[\s.,!?]|$)  # :-) <3
-      | \{\{[^{}]*\}\} | [$%\#]?\{[^{}\s]*\}                         # {{name}} {name} %{name}
-      | \{%[^{}]*%\} | \{\#[^{}]*\#\}                                # {% if a %} {# note #}
-      | (?<![\d%])%\([\w.-]+\)[-#0+]*\d*(?:\.\d+)?[a-zA-Z]           # %(name)s
-      | (?<![\d%])%(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?
-        [diouxXeEfFgGcsrap@](?![a-z])                                # %s %1$d
-      | %[A-Za-z_]\w*%                                               # %PATH%
-      | %% | %\d(?!\d) | %L?[1-9]\b | %n\b
-      | \$[A-Z_][A-Z0-9_]+\b\$?                                      # $HOME $NAME$
-      | &(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);
-      | NUMBERS
-    )""".replace("NUMBERS", _NUMBERS)
-    .replace("ADDRESS", _ADDRESS)
-    .replace("FILE_ENDINGS", _FILE_ENDINGS)
-)
-"""What a placeable is, as a verbose regular expression."""
-_PLACEABLE = re.compile(
-    rf"""(?x)
-        (?<![\w`])`[^`\s][^`\n]*`(?![\w`])
-      | </?[A-Za-z][\w:.-]*(?:\s[^<>\n]*)?/?>
-      | {PATTERN}"""
-)
-"""In a line, with code and tags."""
-_SIGN_OF_ONE = re.compile(r"[/@#\\:;=<{}%$&^`~+0-9]|\.\w|[xX]D|[0-9A-Fa-f]-[0-9A-Fa-f]{2}")
 """A part of every placeable. Most lines have none, which is faster to find out."""
 PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
 """Brackets and quotation marks, which stay with what is alone between them."""
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
 _LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
-_JOINERS = "\u200d\ufe0f\ufe0e\u20e3" + "".join(map(chr, range(0x1F3FB, 0x1F400)))
-"""Parts of emoji: the joiner, variation selectors, the box of a key, and colours of skin."""
 _SECONDS = ("</", "{{/", "{%")
 """Beginnings of the second ones of pairs, between which a model would lose words."""
 
@@ -135,10 +72,10 @@ class _Masked:
 
 
 def translate_placeables(texts, translate, progress=None):
-    """Translates texts, and keeps their placeables, and emoji and notes at their ends.
+    """Translates texts, and keeps their placeables, and emoji, bullets and the like at their ends.
 
     A text whose placeables do not come back, each once, is cut at them, and what is between them is
-    translated alone.
+    translated alone. So is a text with marks of markup, or with a placeable beside a letter.
 
     Args:
         texts: List of strings.
@@ -152,9 +89,29 @@ def translate_placeables(texts, translate, progress=None):
     Raises:
         TextError: As `translate`, with the place of the text in `texts`.
     """
-    framed = [_framed(text) for text in check_texts("texts", texts)]
+    texts = [ENTITY.sub(_letter_of_entity, text) for text in check_texts("texts", texts)]
+    return _translate_around(texts, translate, progress, placeable_in_line())
+
+
+def translate_emoji(texts, translate):
+    """Translates texts, and keeps their emoji; see `translate_placeables`.
+
+    Args:
+        texts: List of strings.
+        translate: Function of a list of strings that gives a `Translation` for each.
+
+    Returns:
+        List of `Translation`.
+    """
+    if all(map(str.isascii, texts)):
+        return translate(texts)
+    return _translate_around(texts, lambda texts, _: translate(texts), None, emoji())
+
+
+def _translate_around(texts, translate, progress, pattern):
+    framed = [_framed(text) for text in texts]
     texts = [text for _, text, _ in framed]
-    masked = [_mask(text) for text in texts]
+    masked = [_mask(text, pattern) for text in texts]
     found = translate([each.text for each in masked], progress)
     failed = []
     for row, each in enumerate(masked):
@@ -162,7 +119,7 @@ def translate_placeables(texts, translate, progress=None):
             found[row] = each.restore(found[row])
             failed += [row] * (found[row] is None)
     if failed:
-        cut = [_cut(texts[row]) for row in failed]
+        cut = [_cut(texts[row], pattern) for row in failed]
         rows = [row for row, parts in zip(failed, cut, strict=True) for _ in parts[1::2]]
         try:
             translated = translate([part for parts in cut for part in parts[1::2]], None)
@@ -177,22 +134,34 @@ def translate_placeables(texts, translate, progress=None):
     ]
 
 
-def _framed(text):
-    """A text's first signs such as emoji, its words, and its last such signs, with the spaces.
+def _letter_of_entity(match):
+    """The letter or apostrophe that an entity of HTML within a word stands for; others stay."""
+    character = html.unescape(match[0])
+    return character if character.isalpha() or character in "'’" else match[0]
 
-    A small model would lose variation selectors, and translate some sentences differently.
+
+def _framed(text):
+    """A text's first signs such as emoji and bullets, its words, and its last signs, with spaces.
+
+    A small model would lose some of them, and translate some sentences differently.
     """
-    first = "".join(itertools.takewhile(_is_picture, text))
-    last = "".join(itertools.takewhile(_is_picture, reversed(text)))[::-1]
-    words = text[len(first) : len(text) - len(last)]
+    lead = LEAD.match(text)
+    start, end = lead.end() if lead else 0, len(text.rstrip())
+    if not text.isascii():
+        spans = [match.span() for match in emoji().finditer(text, start)]
+        for first, last in spans:
+            if text[start:first].strip():
+                break
+            start = last
+        for first, last in reversed(spans):
+            if text[last:end].strip() or first < start:
+                break
+            end = _skip(text, first, -1, str.isspace)
+    start = _skip(text, start, 1, str.isspace)
+    first, words, last = text[:start], text[start:end], text[end:]
     if not words or not (first + last).strip():
         return "", text, ""
     return first, words, last
-
-
-def _is_picture(character):
-    is_sign = unicodedata.category(character) == "So" or character in _JOINERS
-    return is_sign or character.isspace()
 
 
 def _between(first, translation, last):
@@ -229,13 +198,39 @@ def check_placeables(placeables, **others):
             )
 
 
-def _spans(text):
-    """Yields where each placeable begins and ends, with brackets and quotation marks around it."""
-    for match in _PLACEABLE.finditer(text) if _SIGN_OF_ONE.search(text) else ():
+def _spans(text, pattern):
+    """Finds placeables, with brackets, quotation marks and digits around them.
+
+    Returns:
+        List of tuples of where one begins and ends, and whether a text must be cut at it. Those
+        side by side are one, in which marks of markup do no harm unless letters are beside it.
+    """
+    spans = []
+    for match in pattern.finditer(text) if _SIGN_OF_ONE.search(text) else ():
         start, end = match.span()
+        is_mark, is_second = match.lastgroup == "cut", match[0].startswith(_SECONDS)
         while start and end < len(text) and PAIRS.get(text[start - 1]) == text[end]:
             start, end = start - 1, end + 1
-        yield start, end
+        if spans and start <= spans[-1][1]:
+            start, _, was_mark, was_second = spans.pop()
+            is_mark, is_second = is_mark and was_mark, is_second or was_second
+        start, end = _skip(text, start, -1, str.isdecimal), _skip(text, end, 1, str.isdecimal)
+        spans.append((start, end, is_mark, is_second))
+    return [
+        (start, end, is_mark or is_second or _is_beside_letter(text, start, end))
+        for start, end, is_mark, is_second in spans
+    ]
+
+
+def _skip(text, place, step, is_skipped):
+    """The next place, forwards or backwards, beyond characters of a kind."""
+    while 0 <= place + min(step, 0) < len(text) and is_skipped(text[place + min(step, 0)]):
+        place += step
+    return place
+
+
+def _is_beside_letter(text, start, end):
+    return text[max(start - 1, 0) : start].isalpha() or text[end : end + 1].isalpha()
 
 
 def without_signs(text):
@@ -246,10 +241,10 @@ def without_signs(text):
     return first, words, rest[len(words) :]
 
 
-def _cut(text):
+def _cut(text, pattern):
     """Parts of a text that are kept and translated, in turn; signs beside words are kept."""
     parts, done = [""], 0
-    for start, end in [*_spans(text), (len(text), len(text))]:
+    for start, end, _ in [*_spans(text, pattern), (len(text), len(text), True)]:
         between = text[done:start]
         if any(map(str.isalpha, between)):
             first, words, last = without_signs(between)
@@ -285,17 +280,21 @@ def _joined(parts, translations):
     )
 
 
-def _mask(text):
+def _mask(text, pattern):
     letters = (letter for letter in LETTERS if letter not in text)
-    pieces, words, done, rest = [], {}, 0, []
-    for start, end in _spans(text):
+    pictures = (picture for picture in _PICTURES if picture not in text)
+    pieces, words, done, rest, is_cut = [], {}, 0, [], False
+    for start, end, cuts in _spans(text, pattern):
         rest.append(text[done:start])
-        letter = next(letters, "\0")  # too many to be kept so: `_cut` has the text
+        is_emoji = not text.isascii() and not emoji().sub("", text[start:end])
+        letter = next(
+            pictures if is_emoji else letters, "\0"
+        )  # too many to be kept so: `_cut` has the text
         words[letter] = text[start:end]
         pieces += [rest[-1], letter]
         done = end
+        is_cut |= cuts or letter == "\0"
     rest.append(text[done:])
     if words and not any(any(map(str.isalpha, part)) for part in rest):
         return _Masked("", words, own=text)
-    is_cut = "\0" in words or any(word.startswith(_SECONDS) for word in words.values())
     return _Masked("" if is_cut else "".join([*pieces, rest[-1]]), words)

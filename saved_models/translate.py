@@ -2,6 +2,9 @@
 
 python saved_models/translate.py saved_models/demo_en_de/1 < sentences.txt
 
+All of a line goes to the model: unlike `aiayn-keras translate`, this program does not keep URLs,
+{name} and emoji as they are.
+
 A SavedModel is a program. One whose operations are not those of this package's exports is refused.
 """
 

@@ -84,6 +84,7 @@ PASTED = {
     "The old man bo\u00adught a red\u00a0car last\u200b week.": "The old man bought a red car last "
     "week.",
     "I like\u0085tea.": "I like tea.",
+    "I\u3164like\x0btea\u2009–\u2009I l\u0332i\u0336k\u0332e it.\ufffc": "I like tea, I like it.",
     "\ufeffI\x00 \u202alike\u202c tea.": "I like tea.",
 }
 
@@ -110,6 +111,7 @@ def test_the_spanish_model_keeps_numbers_emoji_and_lines_without_letters():
         "15": "15",
         "***": "***",
         "…": "…",
+        "7\0": "7",
         "": "",
         " ": "",
     }

@@ -1,7 +1,9 @@
 """Files that Hugging Face's libraries read: `tokenizer.json`, configuration and README."""
 
 import json
+import unicodedata
 
+import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
 from aiayn_keras.models.text_normalization import rules_across_characters
@@ -51,7 +53,7 @@ def write_tokenizer_json(path, proto, end=True):
     model = sentencepiece_model_pb2.ModelProto()
     model.ParseFromString(proto)
     tokenizer = Tokenizer(_model(model))
-    tokenizer.normalizer = _normalizer(model.normalizer_spec)
+    tokenizer.normalizer = _normalizer(model.normalizer_spec, _composes(proto))
     prepend = "always" if model.normalizer_spec.add_dummy_prefix else "never"
     split = model.trainer_spec.split_by_whitespace
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(SPACE, prepend, split)
@@ -108,11 +110,20 @@ def _merges(pieces):
     return [(left, right) for _, left, right in merges]
 
 
-def _normalizer(spec):
+def _composes(proto):
+    """Whether a SentencePiece model's rules compose letters, such as those of Hangul."""
+    parts = "\u1100\u1161\u11a8"
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    return pieces.normalize(parts).endswith(unicodedata.normalize("NFC", parts))
+
+
+def _normalizer(spec, composes):
     """The normalization of Unicode, and of spaces."""
     from tokenizers import Regex, normalizers
 
-    steps = [
+    # Compiled rules are read a letter with its marks at a time, and up to five bytes of it.
+    steps = [normalizers.NFC()] if composes else []
+    steps += [
         normalizers.Replace(Regex(pattern), written)
         for pattern, written in rules_across_characters(spec.name)
     ]

@@ -23,8 +23,9 @@ NORMALIZATIONS = ("clean_nfkc", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "n
 """Names of normalizations: SentencePiece's, and two of ours.
 
 `"clean_nfkc"` is `"nmt_nfkc"` for sources as people type and paste them: typographic quotation
-marks and dashes become those of a typewriter, and invisible characters go. `"nfc"` composes letters
-and their marks, and changes nothing else.
+marks and dashes become those of a typewriter, and invisible characters go; but superscripts,
+fractions and signs such as ™, which would become other numbers and words, stay. `"nfc"` composes
+letters and their marks, and changes nothing else.
 """
 
 OWN_NORMALIZATIONS = ("clean_nfkc", "nfc")
@@ -35,10 +36,17 @@ _SINGLE_QUOTES = "‘’‚‛‹›′‵`´ʼˈ＇❛❜"
 _DASHES = "–—―‒‐‑⁃−﹘﹣－"
 _LONG_DASHES = ("—", "--")
 _PAUSES = ("--", "---", *_DASHES)
-_SPACED = (" ", "\u00a0")
-"""Spaces before a dash that is a pause."""
-_SPACES = "\x85\u1680\u2028\u2029"
+_SPACED = (" ", "\u00a0", "\u2009", "\u200a", "\u202f")
+"""Spaces around a dash that is a pause, and within French quotation marks."""
+# Vertical tabs are Word's line breaks; fillers of Hangul and empty Braille cells are typed to be
+# invisible.
+_SPACES = "\x0b\x85\u1680\u2028\u2029\u2800\u3164\uffa0"
+_FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅟↉"
+_KEPT = f"²³¹⁰ⁱ⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ{_FRACTIONS}™℠№"
+"""Signs that would become other numbers and words: 10⁶ is not 106, and 1½ is 1 1/2, not 11/2."""
 _JOINERS = "\u200c\u200d"
+_SCALES = "CF"
+"""Of temperatures, of which the degree sign is often typed as an ordinal's."""
 # Soft hyphen, marks of direction, invisible operators, variation selectors, tags, and the like.
 _INVISIBLE = (
     *(0x00AD, 0x034F, 0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF),
@@ -51,7 +59,10 @@ _INVISIBLE = (
     *range(0x2060, 0x2065),
     *range(0x2066, 0x2070),
     *range(0xFE00, 0xFE10),
-    *range(0xFFF9, 0xFFFC),
+    *(0x0305, 0x0332, 0x0333, 0x0335, 0x0336, 0x0337, 0x0338),  # lines through and under letters
+    *range(0xFDD0, 0xFDF0),
+    *range(0xFFF9, 0xFFFD),
+    *(0xFFFE, 0xFFFF),
     *range(0xE0000, 0xE01F0),
 )
 # Scripts of Europe, where a joiner does nothing; elsewhere, and in emoji, it changes what is read.
@@ -147,9 +158,16 @@ def _clean_rules():
     rules |= dict.fromkeys(_DASHES, "-")
     # A dash between spaces, or a long one behind a word, is a pause, and a comma always says so.
     # Before a digit it is a minus sign, or means "to".
-    for space, dash in itertools.product(_SPACED, _PAUSES):
-        rules[f"{space}{dash} "] = ", "
-        rules |= {f"{space}{dash} {digit}": f" - {digit}" for digit in string.digits}
+    for space, dash, after in itertools.product(_SPACED, _PAUSES, _SPACED):
+        rules[f"{space}{dash}{after}"] = ", "
+        rules |= {f"{space}{dash}{after}{digit}": f" - {digit}" for digit in string.digits}
+    for space in _SPACED:
+        rules |= {f"«{space}": '"', f"{space}»": '"'}
+    for sign in _KEPT:
+        rules.pop(sign, None)
+    for digit, fraction in itertools.product(string.digits, _FRACTIONS):
+        rules[f"{digit}{fraction}"] = f"{digit} {_with_slash(fraction)}"
+    rules |= {f"º{scale}": f"°{scale}" for scale in _SCALES}
     for letter in _letters():
         rules |= {f"{space}- {letter}": f", {rules.get(letter, letter)}" for space in _SPACED}
         rules |= {f"{letter}{dash}": f"{rules.get(letter, letter)}, " for dash in _LONG_DASHES}
@@ -159,6 +177,10 @@ def _clean_rules():
             if unicodedata.category(character)[0] in "LNPSZM":
                 rules[character + joiner] = rules.get(character, character)
     return rules
+
+
+def _with_slash(fraction):
+    return unicodedata.normalize("NFKC", fraction).replace("\u2044", "/")
 
 
 def _letters():
@@ -182,9 +204,12 @@ def rules_across_characters(normalization):
     )
     spaces, letters = "".join(_SPACED), "".join(_letters())
     return [
-        (f"[{spaces}](?:{pauses}) (?=[0-9])", " - "),
-        (f"[{spaces}](?:{pauses}) |[{spaces}]- (?=[{letters}])", ", "),
+        (f"[{spaces}](?:{pauses})[{spaces}](?=[0-9])", " - "),
+        (f"[{spaces}](?:{pauses})[{spaces}]|[{spaces}]- (?=[{letters}])", ", "),
         (f"(?<=[{letters}])(?:{long_dashes})", ", "),
+        (f"«[{spaces}]|[{spaces}]»", '"'),
+        *((f"(?<=[0-9]){fraction}", f" {_with_slash(fraction)}") for fraction in _FRACTIONS),
+        (f"º(?=[{_SCALES}])", "°"),
     ]
 
 

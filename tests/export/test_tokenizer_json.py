@@ -27,6 +27,8 @@ ODD = [
     "日本語 ☃☃ ☃",
     "aaaaaaaaaaaaa!!!!????....",
     "\ufeffx",
+    "Hangul \u1100\u1161\u11a8 and ﬁ o\u0323\u0301 of a Mac's file names",
+    "10⁶ m² 1½ 25 ºC « yes » in\u2009–\u2009out\x0bLego™ №",
     "Come in – it's cold -- he said—no. well-known 1990–1995 a— — b - “c” - d 10 - 3 4 – 9",
 ]
 

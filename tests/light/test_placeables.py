@@ -4,7 +4,12 @@ import re
 
 import pytest
 
-from aiayn_keras_light.placeables import LETTERS, check_placeables, translate_placeables
+from aiayn_keras_light.placeables import (
+    LETTERS,
+    check_placeables,
+    translate_emoji,
+    translate_placeables,
+)
 from aiayn_keras_light.text_batches import TextError
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
@@ -53,10 +58,24 @@ def test_placeables_stay_and_the_rest_is_translated():
         (" 👍🏽  yes, {x}! 👨‍👩‍👧 🇪🇸\n", "yes, ヌ!"),
         ("♪ la la ♪", "la la"),
         ("© me", "me"),
-        ("keys 1️⃣", "keys 1"),
-        ("tea 😀 and cake", "tea 😀 and cake"),
+        ("keys 1️⃣", "keys"),
+        ("5️⃣ keys #️⃣", "keys"),
+        ("flags 🏴󠁧󠁢󠁳󠁣󠁴󠁿 🏴‍☠️", "flags"),
+        ("go ‼️ ℹ️ ™", "go"),
+        ("\uf0b7 a bullet of Word", "a bullet of Word"),
+        ("it is 25°", "it is 25°"),
+        ("❝I am here❞", "❝I am here❞"),
+        ("Ⓗⓔⓛⓛⓞ my friend", "Ⓗⓔⓛⓛⓞ my friend"),
+        ("> > how are you", "how are you"),
+        ("- [ ] buy milk", "buy milk"),
+        ("## (2) title", "title"),
+        ("— who is it", "who is it"),
+        ("-5 degrees", "-5 degrees"),
+        ("tea 😀 and cake", "tea 🎉 and cake"),
+        ("tea of Teapot™ and cake", "tea of ヌ and cake"),
+        ("tea ❤️👍🏽! and cake", "tea 😀! and cake"),
         ("  no emoji ", "  no emoji "),
-        ("😀", "😀"),
+        ("😀", ""),
         ("", ""),
     ],
 )
@@ -64,7 +83,7 @@ def test_emoji_and_notes_at_the_ends_stay_as_they_are(text, words):
     double = CapitalsDouble()
     (found,) = translate_placeables([text], double)
     assert double.calls == [[words]]
-    assert found.text == text.upper().replace("{X}", "{x}")
+    assert found.text == text.upper().replace("{X}", "{x}").replace("TEAPOT", "Teapot")
 
 
 def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
@@ -145,6 +164,76 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "md5:3f2a9c1d",
             "ABCDEF1",
         ),
+        *(
+            "sftp://x/a",
+            "tel:+15550100",
+            "http://x.org/a'b",
+            "git@x.org:a/b.git",
+            "t.o'hara@x.org",
+            "tom@localhost",
+            "localhost:80",
+            "x.co.uk",
+            "x.de",
+            "bit.ly/aB",
+            "C:/x/y",
+            "src/a.c",
+        ),
+        *(
+            "#INV-20",
+            "#ñu",
+            "$name",
+            ":name",
+            ":smile:",
+            "__NAME__",
+            "[NAME]",
+            "{first name}",
+            "*|NAME|*",
+            "%%NAME%%",
+            "<%= a %>",
+            "<?php a ?>",
+        ),
+        *(
+            "10⁶",
+            "m²",
+            "1½",
+            "CO₂",
+            "10^6",
+            "0xFF",
+            "1e-5",
+            "1'234'567",
+            "12345678",
+            "4x4",
+            "5'10\"",
+            "5′ 10″",
+        ),
+        *(
+            "user_name",
+            "camelCase",
+            "f()",
+            "a::b",
+            "a->b",
+            "--help",
+            "-v",
+            "H2O",
+            "UTF-8",
+            "x7Gh2kLm",
+            "Ctrl+S",
+            "R&D",
+            "$x^2 + y$",
+        ),
+        *(
+            "[1]",
+            "(5)",
+            "[10:30]",
+            "(10:30 AM)",
+            "T_T",
+            "o_O",
+            "(:",
+            "¯\\_(ツ)_/¯",
+            "(^.^)",
+            "->",
+            "❤️",
+        ),
     ],
 )
 def test_every_kind_of_placeable_is_found(placeable):
@@ -208,19 +297,57 @@ def test_code_and_tags_of_a_line_stay():
     assert double.calls == [["run ヌ, or メ."]]
 
 
-@pytest.mark.parametrize("text", ["don`t go, it`s late", "``so'' he said ``no''", "5 < 6 > 4"])
+@pytest.mark.parametrize(
+    "text", ["don`t go, it`s late", "``so'' he said ``no''", "$5, 10:30 (or so)"]
+)
 def test_other_signs_are_text(text):
     double = CapitalsDouble()
     (found,) = translate_placeables([text], double)
     assert (found.text, double.calls) == (text.upper(), [[text]])
 
 
-@pytest.mark.parametrize("text", ["we <b>go</b> now", "we {{#if x}}go{{/if}} now"])
-def test_a_text_is_cut_at_pairs(text):
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("we <b>go</b> now", "we {{#if x}}go{{/if}} now", "we **go** now", "we _go_, now"),
+        *("we [go] now", "[b]we[/b] [url=x.org]go[/url] now", "| we | go | now |", "we*go\\n now"),
+        *("we<br>go&nbsp;now", "we{x}go {y}now", "{n, plural, one {we} other {go}} now"),
+        *("we<!-- no -->go 😀now", "\x1b[1mwe\x1b[0mgo {now"),
+    ],
+)
+def test_a_text_is_cut_at_pairs_and_markup_and_what_stands_beside_a_letter(text):
     double = CapitalsDouble(lambda text: [text.capitalize()])
     (found,) = translate_placeables([text], double)
     assert found.text == text
     assert double.calls == [[""], ["we", "go", "now"]]
+
+
+def test_placeables_side_by_side_are_one_with_the_digits_around():
+    double = CapitalsDouble()
+    texts = ["it is %d%% full", "50%% off", "see <t@b.org>, or <https://x.org/*>", "~5 < 6 = 7"]
+    found = translate_placeables(texts, double)
+    assert [each.text for each in found[:3]] == [
+        "IT IS %d%% FULL",
+        "50%% OFF",
+        "SEE <t@b.org>, OR <https://x.org/*>",
+    ]
+    assert double.calls == [["it is ヌ full", "ヌ off", "see ヌ, or メ", ""]]
+    assert found[3].text == texts[3]
+
+
+def test_entities_of_letters_in_a_word_are_letters():
+    double = CapitalsDouble()
+    found = translate_placeables(["Caf&eacute; isn&#39;t Fish &amp; Co", "R&amp;D"], double)
+    assert [each.text for each in found] == ["CAFÉ ISN'T FISH &amp; CO", "R&amp;D"]
+    assert double.calls == [["Café isn't Fish ヌ Co", ""], ["R", "D"]]
+
+
+def test_emoji_alone_are_kept_for_documents():
+    double = CapitalsDouble()
+    found = translate_emoji(["a 😀", "{b} ❤️ c", "d"], lambda texts: double(texts, None))
+    assert [each.text for each in found] == ["A 😀", "{B} ❤️ C", "D"]
+    assert double.calls == [["a", "{b} 😀 c", "d"]]
+    assert translate_emoji(["{a}"], lambda texts: texts) == ["{a}"]
 
 
 def test_an_error_names_the_place_of_its_text():

@@ -5,7 +5,7 @@ import math
 import re
 import statistics
 
-from aiayn_keras_light.placeables import PATTERN
+from aiayn_keras_light.placeable_patterns import PATTERN
 
 _NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f ]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?")
 _MAX_SPELLED = 100

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from aiayn_keras.documents.formats.units import Mark, protect
-from aiayn_keras_light.placeables import PATTERN
+from aiayn_keras_light.placeable_patterns import PATTERN
 
 MARKERS = ("&", "_", "~")
 """Those of Qt, Windows and KDE; of GTK; of LibreOffice."""

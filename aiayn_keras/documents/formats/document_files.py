@@ -9,6 +9,7 @@ from aiayn_keras.documents.formats.unit_translation import translate_units
 from aiayn_keras.documents.formats.units import Unit, protect, replace_units
 from aiayn_keras.documents.splitting import split_strings
 from aiayn_keras_light.document_formats import FORMATS, MAX_BYTES
+from aiayn_keras_light.placeables import translate_emoji
 
 INSTALL = "pip install 'aiayn-keras[documents]'"
 
@@ -115,7 +116,11 @@ def translate_opened(model, document, *, ensemble=(), **options):
     def translate(texts, align):
         if not texts:
             return []
-        return model.translate(texts, ensemble=ensemble, return_alignments=align, **options)
+        if align:  # which is about the wordpieces of the texts themselves
+            return model.translate(texts, ensemble=ensemble, return_alignments=True, **options)
+        return translate_emoji(
+            texts, lambda texts: model.translate(texts, ensemble=ensemble, **options)
+        )
 
     return document.translated(split, translate)
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from aiayn_keras_light.placeables import PAIRS, PATTERN
+from aiayn_keras_light.placeable_patterns import PATTERN
+from aiayn_keras_light.placeables import PAIRS
 
 
 class Kind(Enum):

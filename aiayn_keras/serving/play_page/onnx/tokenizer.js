@@ -125,6 +125,7 @@ function likeliest(vocabulary) {
 }
 
 function normalizationStep(step) {
+  if (step.type === "NFC") return (text) => text.normalize("NFC");
   if (step.type === "Precompiled") return charsmap(step.precompiled_charsmap);
   if (step.type === "Replace" && typeof step.pattern?.Regex === "string") {
     const pattern = new RegExp(step.pattern.Regex, "gu");

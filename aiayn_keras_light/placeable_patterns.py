@@ -1,0 +1,171 @@
+"""Regular expressions of placeables: URLs, names of files, placeholders, emoji and markup."""
+
+import functools
+import re
+import unicodedata
+
+_IN_BRACKETS = r"""\([^\s<>"'|`()]*\)|\[[^\s<>"'|`\[\]]*\]"""
+_APOSTROPHE_INSIDE = r"'(?=\w)(?!s\b)"
+_ADDRESS = (
+    rf"""(?:[^\s<>"'|`()\[\]]|{_APOSTROPHE_INSIDE}|{_IN_BRACKETS})*"""
+    rf"""(?:[^\s<>"'|`.,;:!?()\[\]}}*_]|{_IN_BRACKETS})"""
+)
+"""The rest of an address: brackets in pairs, and no sign that ends a sentence at its end."""
+_FILE_ENDINGS = (
+    "7z|avi|bash|bat|bib|bz2|cfg|conf|cpp|css|csv|dll|docx?|epub|exe|flac|gif|gz|html?|ini|ipynb|"
+    "iso|jar|java|jpe?g|jsx?|json|jsonl|log|md|mkv|mov|mp[34]|od[pst]|ogg|parquet|pdf|php|png|po|"
+    "pptx?|ps1|py|rar|rs|rst|rtf|sh|sql|srt|svg|tar|tex|tgz|tiff?|tmp|toml|tsv|tsx?|txt|vtt|wav|"
+    "webp|whl|xlsx?|xml|xz|ya?ml|zip"
+)
+_DOMAINS = "com|org|net|edu|gov|io|info"
+_OTHER_DOMAINS = (
+    "ac|ai|app|ar|au|biz|br|ch|cl|cn|co|cz|de|dev|dk|es|eu|fi|fr|gr|hu|ie|il|jp|kr|mx|nl|nz|pl|pt|ro|"
+    "ru|se|tr|tv|ua|uk|xyz|za"
+)
+"""Domains that are not words of English; only small letters, since a sentence may begin there."""
+_NUMBERS = r"""
+        (?<![\w.:-])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}|:\d{1,5})?(?![\w-]|[.:]\d)  # 192.168.0.1
+      | (?<![\w.:])(?:(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}          # 2001:db8::1
+        |(?=:*[0-9A-Fa-f])(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?
+        ::(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?)(?:/\d{1,3})?(?![\w:])
+      | (?<![\w:-])(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}(?![\w:-])    # a MAC address
+      | (?<![\w.-])(?:v\d+(?:\.(?:\d+|x\b))*|V\d+(?:\.\d+)+
+        |(?!\d{1,2}\.\d{1,2}\.\d{4}(?!\d)|\d{1,3}(?:\.\d{3})+(?![\d.]))\d+(?:\.\d+){2,})
+        (?:(?:a|b|rc|\.?dev|\.post)\d+|[-+][A-Za-z][\w.]*\w)?(?![\w-]|\.\d)  # v2.1.3
+      | (?<![\w+])\+\d(?:[ \xa0.()/-]{0,2}\d){7,14}(?![\w-])            # +1 (555) 010-9999
+      | \bISBN(?:-1[03])?:?[ ]?(?:[\d][- ]?){9,12}[\dXx]\b | (?<![\w-])97[89]-(?:\d+-){3}\d(?![\w-])
+      | (?<![\w-])[A-Z]{2}\d{2}(?:[ ]?[A-Z\d]{4}){3,7}(?:[ ]?[A-Z\d]{1,3})?(?![\w-])  # an IBAN
+      | (?<![\w/.])(?:doi:[ ]?)?10\.\d{4,9}/[\w.()/;:-]*\w
+      | (?<![\w-])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![\w-])  # a UUID
+      | (?<![\w-])(?:(?i:sha\d+|md5):)?(?=[a-fA-F]*\d)(?=\d*[a-fA-F])
+        (?:[0-9a-f]{7,128}|[0-9A-F]{7,128})(?![\w-])                   # a hash
+"""
+"""Numbers that name a thing, the same in all languages; prices, times and dates are not of them."""
+PATTERN = (
+    r"""(?:
+        (?<!\w)[A-Za-z][A-Za-z0-9+.-]{1,30}://ADDRESS
+      | \b(?i:www)\.ADDRESS
+      | \bmailto:ADDRESS
+      | (?<!\w)(?:tel|sms|data|urn|magnet|javascript):(?=[^\s:])ADDRESS
+      | (?<![\w.+%-])[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+:[\w.~-]+/ADDRESS  # git@x.org:a/b
+      | (?<![\w.+%-])(?:[\w.+%-]|(?<=\w)['’](?=\w)){1,64}@(?:[\w-]+(?:\.[\w-]+)+|localhost\b)
+      | (?<![\w@.-])(?:[A-Za-z0-9-]+\.)+(?:DOMAINS)\b(?:/ADDRESS)?
+      | (?<![\w@.-])(?:(?=[\d-]*[a-z])[a-z0-9-]++\.)+(?:OTHERS)\b(?!\.\w|\()(?:/ADDRESS)?
+      | (?<![\w@.-])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}/(?=\w)ADDRESS   # bit.ly/abc
+      | (?<![\w@.-])localhost(?::\d+)?(?:/ADDRESS)?(?!\w)
+      | (?<![\w&\#])\#[A-Z]+(?:-[A-Z\d]+)+                          # #INV-2024-001
+      | (?<![\w@&\#])(?:@[A-Za-z_]|\#\d*[^\W\d])\w*                 # @name #topic
+      | (?<=")[A-Za-z]:\\[^"\n<>|]+(?=")                             # "C:\a folder\file"
+      | (?<![\w\\])(?:[A-Za-z]:|\\\\[\w.-]+)\\ADDRESS                # C:\folder\file
+      | (?<!\w)[A-Za-z]:/(?=[\w.])ADDRESS                            # C:/folder/file
+      | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})?(?:/[\w.+~*-]*[\w~*-]){2,}/?  # /folder/file
+      | (?<![^\s"'`(\[{=:,;«“‘])/[\w.+-]+/(?!\w)                    # /folder/
+      | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})/(?:[\w.+~-]*[\w~-])?   # ~/file
+      | (?<![\w.@/\\-])(?:[\w-]+/)+[\w-]+(?:\.[\w-]+)*\.(?i:FILE_ENDINGS|[ch]|cc|go|kt|lua|pl|rb)\b
+      | (?<![\w.@/\\-])[\w-]+(?:\.[\w-]+)*\.(?i:FILE_ENDINGS)\b(?!\.\w)  # file.txt
+      | (?<!\S)(?:[:;=]['’]?-?[)(\]\[DPpOo/\\|*]+|<3|\^_?\^|[xX]D)(?=[\s.,!?]|$)  # :-) <3
+      | \{\{[^{}]*\}\} | [$%\#]?\{[^{}\s]*\}                         # {{name}} {name} %{name}
+      | \{%[^{}]*%\} | \{\#[^{}]*\#\}                                # {% if a %} {# note #}
+      | <[%?](?:(?![%?]>)[^\n]){0,500}[%?]>                          # <%= name %> <?php ?>
+      | (?<![\d%])%\([\w.-]+\)[-#0+]*\d*(?:\.\d+)?[a-zA-Z]           # %(name)s
+      | (?<![\d%])%(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?
+        [diouxXeEfFgGcsrap@](?![a-z])                                # %s %1$d
+      | %%[A-Za-z_]\w*%% | %[A-Za-z_]\w*%                            # %%NAME%% %PATH%
+      | %% | %\d(?!\d) | %L?[1-9]\b | %n\b
+      | (?<![\w$])\$[A-Za-z_]\w+\b\$?                                # $HOME $name $NAME$
+      | (?<!\w)__[A-Z][A-Z0-9_]*__(?!\w)                             # __NAME__
+      | &(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);
+      | NUMBERS
+    )""".replace("NUMBERS", _NUMBERS)
+    .replace("ADDRESS", _ADDRESS)
+    .replace("FILE_ENDINGS", _FILE_ENDINGS)
+    .replace("DOMAINS", _DOMAINS)
+    .replace("OTHERS", _OTHER_DOMAINS)
+)
+"""What a placeable is, as a verbose regular expression."""
+
+
+def _picture_characters():
+    """Signs that are pictures, and characters of fonts and programs that no model has read."""
+    codes = (*range(0xA9, 0x3300), *range(0x4DC0, 0x4E00), *range(0x1D000, 0x1D360))
+    signs = [chr(code) for code in codes if unicodedata.category(chr(code)) == "So"]
+    signs = [sign for sign in signs if unicodedata.normalize("NFKC", sign) == sign]
+    pictures = "".join(signs).translate(dict.fromkeys(map(ord, "°❛❜❝❞\u2800\ufffc")))
+    return (
+        f"{pictures}℠™№ℹ㊗㊙\U0001f000-\U0001f12f\U0001f170-\U0001faff"
+        "\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff\U000f0000-\U0010ffff"
+    )
+
+
+@functools.cache
+def emoji():
+    """Compiled pattern of an emoji or such a sign, with all that belongs to it.
+
+    Those are variation selectors, colours of skin, the tags of a flag, the box of a key, and what a
+    joiner joins to it. Degree signs, quotation marks, and letters in circles are text, and an empty
+    cell of Braille is a space.
+    """
+    picture = rf"(?:[{_picture_characters()}]|[^\s\w]\ufe0f)"
+    parts = "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
+    return re.compile(rf"[0-9#*]\ufe0f?\u20e3|{picture}{parts}(?:\u200d{picture}{parts})*")
+
+
+_INDEX = "²³¹⁰ⁱ⁴-₎ₐ-ₜ¼-¾⅐-⅞↉"
+_CODES = rf"""
+        \x1b\[[0-9;]*[A-Za-z]                                          # a terminal's colours
+      | [A-Za-z(]{{0,2}}\d*[{_INDEX}]+[A-Za-z0-9]{{0,2}}(?![^\W\d_])        # 10⁶ mc² 1½ CO₂
+      | (?<![\w.,])(?:0[xX][0-9A-Fa-f]+|\d+(?:\.\d+)?[eE][-+]?\d+|\d{{7,}}|\d{{1,3}}(?:'\d{{3}})+)
+        (?![\w'])                                                    # 0xFF 1e-5 12345678
+      | (?<![\w.,])\d+[x×]\d+(?!\w) | (?<!\w)\w++\^\w+                     # 4x4 10^6
+      | (?<![\w.,])\d['’′][ ]?\d{{1,2}}(?:["”″]|'')                       # 5'10"
+      | (?<![\w'’.-])(?:[^\W_]+(?:_[^\W_]+)+|[a-z]+[A-Z]\w*)(?:\(\))?(?![\w'’])  # user_name
+      | (?<![\w$€£¥-])(?!\d+(?:ST|ND|RD|TH|S|AM|PM)\b)(?=[A-Z\d-]*\d)(?=[\d-]*[A-Z])
+        [A-Z\d]+(?:-[A-Z\d]+)*(?![\w-])                               # H2O 3D COVID-19
+      | (?<![\w-])(?=\w*[a-z])(?=\w*[A-Z])(?=[A-Za-z]*\d)[A-Za-z\d]{{8,}}=*(?![\w-])  # a key
+      | \b(?:(?:Ctrl|Control|Alt|AltGr|Shift|Cmd|Command|Win|Super|Meta)\+)+
+        (?:[A-Z][a-z]+|F?\d+|[A-Z]\b) | (?<![^\W_])[^\W_]++[™®℠]        # Ctrl+S Lego™
+      | (?<!\w)\w++(?:\(\)|(?:::\w++)+|->\w+) | (?<![^\s"'(])--?[a-z][\w-]*+(?!['’])  # f() --help
+      | (?<![^\W_])[^\W_]++&[^\W_]++(?![\w;]) | (?<=\s)[&@](?=\s)              # R&D, Tom & Mary
+      | (?<![^\s"'(]):[a-z][a-z0-9_+-]+(?::(?![\w:])|(?![\w:]))            # :smile: :name
+      | (?<![\w$])\$[^\s$](?:[^$\n]{{0,80}}[^\s$])?\$(?![\w$])               # $x^2$
+      | \*\|[^|\s]+\|\* | \{{[A-Za-z\d][\w .:]{{0,40}}\}}    # {{first name}}
+      | \[[A-Z][A-Z0-9]+(?:[ _-][A-Z0-9]+)*\] | \[\d+\]                 # [NAME] [1]
+      | [\[(]\d[\d\s:.,/%-]*(?:[AaPp]\.?[Mm]\.?)?[\])]                   # (10:30 AM) [5/6/24]
+      | (?<!\S)(?:T_+T|[oO]_+[oO]|-_+-|>_+<|;_+;|u_u|n_n|¯\\_\(ツ\)_/¯|\\o/|</3
+        |:['’]?3|8-?\)|\((?:[:;=])-?)(?=[\s.,!?]|$)                        # T_T (:
+      | \([^()\s\w]{{2,20}}\)                                          # (^o^)
+"""
+"""Kinds of placeables of single lines: codes, emoticons and more placeholders."""
+_CUTS = r"""
+        \{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d+)?\s*=?\w+\s*\{  # ICU
+      | \}\s*=?\w+\s*\{ | \| | \\[nrt](?![a-z]) | \\(?=[^\w\s]) | \*+ | ~~ | (?<!\w)_+ | _+(?!\w)
+      | \[/?(?:b|i|u|s|quote|code|img|url|size|color|list|spoiler)(?:=[^\s\]]*)?\] | [\[\]{}]
+      | <!--(?:(?!-->)[^\n]){0,500}-->
+"""
+"""Marks of markup, at which a line is cut: models that read sentences write words for them."""
+
+
+@functools.cache
+def placeable_in_line():
+    """Compiled pattern of a placeable in a line; its group `cut` matches at a mark of markup."""
+    return re.compile(
+        rf"""(?x)
+            (?<![\w`])`[^`\s][^`\n]*`(?![\w`])
+          | </?[A-Za-z][\w:.-]*(?:\s[^<>\n]*)?/?>
+          | {PATTERN}
+          | {_CODES}
+          | (?P<cut> {_CUTS} )
+          | \\[A-Za-z]+ | [<>=]=? | (?<![-=])[-=]++> | <[-=]++ | ~(?=\d)
+          | (?-x:{emoji().pattern})"""
+    )
+
+
+ENTITY = re.compile(
+    r"(?<=[^\W\d_])&(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);|"
+    r"&(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);(?=[^\W\d_])"
+)
+"""An entity of HTML beside a letter."""
+LEAD = re.compile(
+    r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+–—]+|\[[ xX✓]?\]|\(?\d{1,3}[.)]|\([A-Za-z]\)|[a-z]\))\s+)+"
+)
+"""Marks at the beginning of a line: of a list, a heading, an answered mail."""
