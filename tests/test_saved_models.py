@@ -7,6 +7,7 @@ import keras
 import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
+from aiayn_keras.documents.formats.document_files import translate_document
 from tests.claims.hostile_text import EMOJI, RIGHT_TO_LEFT, SYMBOLS
 from tests.cli.command import SOURCES, run_in_fresh_process
 from tests.export.served import Served
@@ -120,12 +121,16 @@ def test_the_spanish_model_keeps_numbers_emoji_and_lines_without_letters():
     assert [each.text for each in found] == [*kept.values()]
     assert [each.text for each in found[2].hypotheses] == ["15", "15"]
     assert (found[2].score, found[2].tokens) == (0.0, ())
+    pasted = "❤️ I like tea. ☠️\nI like <b>tea</b> 5️⃣."
+    document = translate_document(model, pasted.encode(), "text").decode()
+    assert document.splitlines()[0] == "❤️ Me gusta el té. ☠️"
+    assert document.splitlines()[1].count("<b>") == 1
     assert model.translate(["15"], prefixes=["Q"])[0].text.startswith("Q")
     served = Served(SAVED_MODELS / "tatoeba_en_es" / "1")
     for signature in ("serving_default", "align"):
         answer = served(signature, text=[*kept])
         assert answer["translation"].tolist() == [*kept.values()]
-        assert answer["score"][2:].tolist() == [0.0] * 5
+        assert answer["score"][2:].tolist() == [0.0] * 6
     assert served("translate_nbest", text=["15"])["translations"].tolist() == [["15"] * 4]
     model.preprocessor.tokenizer.copy_without_letters = False
     assert model.translate(["***"])[0].score < 0

@@ -220,6 +220,10 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "Ctrl+S",
             "R&D",
             "$x^2 + y$",
+            "4111 1111 1111 1111",
+            "US$3.50",
+            "EUR 5",
+            "1,000.50 USD",
         ),
         *(
             "[1]",

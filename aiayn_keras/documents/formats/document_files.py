@@ -130,7 +130,7 @@ def _find_plain_units(document, _columns):
     units, start = [], 0
     for match in re.finditer(r"(?:[^\n]*\n){1,500}|[^\n]+\Z", document):
         start, end = match.span()
-        parts = protect(document[start:end], with_tags=False)
+        parts = protect(document[start:end])
         units += [Unit(start, end, tuple(parts))]
     return units
 

@@ -106,8 +106,13 @@ def translate_units(units, split, translate):
 
 def _translate_whole(sentences, translate):
     """Translations of sentences with their marks; None where those do not find their places."""
-    has_tags = any(sentence.tags for sentence in sentences)
-    translations = translate([each.text for each in sentences], has_tags)
+    translations = [None] * len(sentences)
+    for has_tags in (True, False):
+        _fill(
+            translations,
+            [n for n, each in enumerate(sentences) if bool(each.tags) == has_tags],
+            lambda rows, has_tags=has_tags: translate([sentences[n].text for n in rows], has_tags),
+        )
     return [_insert_marks(*pair) for pair in zip(sentences, translations, strict=True)]
 
 

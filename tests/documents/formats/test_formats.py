@@ -150,6 +150,23 @@ def test_a_tag_goes_with_its_words():
     )
 
 
+def test_only_sentences_with_tags_are_asked_for_alignments():
+    asked = []
+
+    def translate(sentences, align):
+        asked.append((align, list(sentences)))
+        return double(sentences, align)
+
+    double = CapitalsDouble()
+    source = "We like tea.\nThey <b>want</b> <name>.<br>Go."
+    found = in_capitals(source, "text", translate=translate)
+    assert found == "WE LIKE TEA.\nTHEY <b>WANT</b> <name>.<br>GO."
+    assert [each for each in asked if each[1]] == [
+        (True, ["They want ヌ."]),
+        (False, ["We like tea.", "Go."]),
+    ]
+
+
 def test_where_marked_words_part_the_texts_between_tags_are_translated_alone():
     def parting(places):
         return [*list(places)[1::2], *list(places)[::2]]
