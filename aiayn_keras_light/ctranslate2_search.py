@@ -15,6 +15,13 @@ AUTOMATIC = ("ctranslate2",)
 _PATIENCE = 2
 """Finished hypotheses that end a search, as a multiple of the beams. Ours stops when nothing better
 can follow; with 1, CTranslate2 stops too early in 1 % of sentences."""
+_GREAT_PATIENCE = 8
+"""The same for sentences where it may have stopped too early, one in 400 and of those for several
+translations one in 25: where the best are among the last that were found, or a part is repeated as
+in "hahahaha", whose translations may get better the longer they are."""
+_REPEATS = 3
+_MAX_PERIOD = 3
+"""A part is repeated if up to so many tokens follow each other so many times."""
 _NEARLY_ZERO = 1e-7
 """CTranslate2's α for a search that goes on until so many are finished: with 0, it stops when
 nothing can have a greater log-probability than the best."""
@@ -54,8 +61,9 @@ class CTranslate2Search:
     Both searches keep the same live hypotheses, since length penalties play no part in that;
     CTranslate2 gives all that are finished, and they are ranked here, by our length penalty. What
     it would do differently, it leaves to our search: a sentence with a prefix or an unknown token,
-    and one that reaches its maximum length, or would be translated by a token that may not be
-    chosen (unknown, padding or start).
+    and one that reaches its maximum length, would be translated by a token that may not be chosen
+    (unknown, padding or start), or has a best translation that is among the last that were found,
+    so that a better one might follow.
 
     Args:
         tokenizer: A `PieceTokenizer` or a `TransformerTokenizer`.
@@ -93,9 +101,17 @@ class CTranslate2Search:
         # Rows that fill up a batch repeat one.
         distinct = {row: None for row, own in zip(rows, is_own, strict=True) if not own}
         longest = max(limits.tolist())
+        is_ranked = numbers.length_penalty > 0 or numbers.num_return_sequences > 1
         if distinct:
-            found = self._search(list(distinct), numbers, longest)
-            distinct = dict(zip(distinct, found, strict=True))
+            patience = _PATIENCE if is_ranked else 1
+            distinct = self._search(list(distinct), numbers, longest, patience)
+            early = [
+                row
+                for row, result in distinct.items()
+                if is_ranked and self._may_be_early(row, result, numbers)
+            ]
+            if early:
+                distinct |= self._search(early, numbers, longest, _GREAT_PATIENCE)
         num_found, width = numbers.num_return_sequences, prompts.shape[1]
         ids = np.zeros((len(rows), num_found, width), "int32")
         log_probs = np.full((len(rows), num_found), -np.inf, "float32")
@@ -107,14 +123,22 @@ class CTranslate2Search:
             ids[i], log_probs[i] = (each[0] for each in own_find(*one))
         return ids, log_probs
 
-    def _search(self, rows, numbers, max_length):
-        """Searches for the translations of rows; returns a `TranslationResult` for each."""
+    def _may_be_early(self, row, result, numbers):
+        """Whether CTranslate2 may have stopped too early for a sentence."""
+        finished = self._rank(result, numbers)
+        return (
+            repeats_part(row)
+            or any(repeats_part(found) for _, found in finished)
+            or _may_go_on(finished, finished[: numbers.num_return_sequences])
+        )
+
+    def _search(self, rows, numbers, max_length, patience):
+        """Searches for translations; returns a `TranslationResult` for each row, a dictionary."""
         num_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
         is_batch = len(rows) >= _MIN_ROWS
         is_small = self._hidden_dim <= SMALL_HIDDEN_DIM
-        is_ranked = numbers.length_penalty > 0 or numbers.num_return_sequences > 1
-        patience = _PATIENCE if is_ranked else 1
-        return self._translate_batch(
+        is_ranked = patience > 1
+        found = self._translate_batch(
             1 if is_batch or is_small else num_cores,
             num_cores,
             [[self._pieces[i] for i in row] for row in rows],
@@ -129,20 +153,28 @@ class CTranslate2Search:
             return_scores=True,
             return_end_token=True,
         )
+        return dict(zip(rows, found, strict=True))
 
-    def _read(self, result, limit, numbers, ids, log_probs):
-        """Fills in the hypotheses of a sentence; returns False if they may differ from ours."""
+    def _rank(self, result, numbers):
+        """The finished hypotheses of a sentence as `(score over penalty, token ids)`, best first.
+
+        The list is empty if the search was cut off.
+        """
         finished = []
         for pieces, score in zip(result.hypotheses, result.scores, strict=True):
             found = [self._ids[piece] for piece in pieces]
-            if not found or found[-1] != self._end_id:  # the search was cut off
-                return False
+            if not found or found[-1] != self._end_id:
+                return []
             if len(found) > numbers.min_length:
                 score /= length_penalty(len(found), numbers)
                 finished.append((score, found))
-        finished.sort(key=lambda scored: -scored[0])
+        return sorted(finished, key=lambda scored: -scored[0])
+
+    def _read(self, result, limit, numbers, ids, log_probs):
+        """Fills in the hypotheses of a sentence; returns False if they may differ from ours."""
+        finished = self._rank(result, numbers)
         best = finished[: numbers.num_return_sequences]
-        if len(best) < numbers.num_return_sequences:
+        if len(best) < numbers.num_return_sequences or _may_go_on(finished, best):
             return False
         for n, (score, found) in enumerate(best):
             if len(found) > limit or self._forbidden.intersection(found):
@@ -151,6 +183,27 @@ class CTranslate2Search:
             ids[n, 1 : len(found) + 1] = found
             log_probs[n] = score * length_penalty(len(found), numbers)
         return True
+
+
+def _may_go_on(finished, best):
+    """Whether one of the best hypotheses is among the last that were found, of several lengths."""
+    lengths = {len(found) for _, found in finished}
+    return len(lengths) > 1 and any(len(found) == max(lengths) for _, found in best)
+
+
+def repeats_part(ids):
+    """Whether a tuple or list of token ids has a part that is repeated.
+
+    Example:
+        >>> repeats_part([5, 7, 8, 7, 8, 7, 8]), repeats_part([5, 5, 6, 5, 5])
+        (True, False)
+    """
+    for period in range(1, _MAX_PERIOD + 1):
+        part = _REPEATS * period
+        for start in range(len(ids) - part + 1):
+            if ids[start : start + part - period] == ids[start + period : start + part]:
+                return True
+    return False
 
 
 def open_translator(folder, compute_type, cores_per_batch, num_cores):
