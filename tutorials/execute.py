@@ -28,7 +28,7 @@ from address import repository, with_address
 
 FOLDER = Path(__file__).resolve().parent
 SOURCES = ["[0-9][0-9]*_*.py", "solutions/[0-9][0-9]*_*.py"]
-CELL_TIMEOUT = 120  # seconds
+CELL_TIMEOUT = 600  # seconds, as in `make tutorials`
 # Where ipywidgets is not installed, tqdm would say so in every notebook.
 ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "ignore:IProgress not found"}
 METADATA = {
