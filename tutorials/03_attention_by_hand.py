@@ -476,8 +476,11 @@ def train(d_k, name):
 
 
 # %% [markdown]
-# **Predict:** A guess costs ln 8 ≈ 2.08 nats. Which of the three learn the partners at d_k = 8, and
-# which at d_k = 512?
+# The *loss* of an answer is −ln p, where p is the probability that the model gives to the right one
+# (its *cross-entropy*, in nats): 0 if the model is certain and right, and ln 8 ≈ 2.08 if it finds
+# all eight equally probable. Training lowers its mean.
+#
+# **Predict:** Which of the three learn the partners at d_k = 8, and which at d_k = 512?
 
 # %%
 losses = {(d_k, name): train(d_k, name) for d_k in (8, 512) for name in scorings}
@@ -527,7 +530,8 @@ plt.show()
 
 # %% [markdown]
 # **2.** Two of five keys are padding. Set their scores to -∞ before the softmax, and show that
-# this is the same as attention over the three real keys alone. Compare with the package's `mask`.
+# this is the same as attention over the three real keys alone. Compare with the package's `mask`,
+# which is True where a query may look; one value for each key, shape (S,), is enough.
 
 # %% [markdown]
 # ## Your turn

@@ -182,11 +182,13 @@ leaky = np.tril(np.ones((1, T, T), dtype=bool), k=1)
 leaky[0].astype(int)
 
 # %% [markdown]
-# A tiny decoder of one block learns to continue *random* text made of V = 16 pieces. Random text
-# cannot be predicted: on new text no model can expect a loss below ln 16 ≈ 2.77 nats per piece, or
-# more than 1/16 of the pieces right, 6 %. (On the text that it trains on, it may do a little
-# better.) This task has no source, so an encoder block (one layer of an encoder; notebook 06a
-# builds it) with a causal mask *is* the decoder; `ones_like(ids)` says that nothing is padding.
+# A tiny decoder of one block learns to continue *random* text made of V = 16 pieces. Its *loss* at
+# a position is −ln p, where p is the probability that it gives to the right piece: 0 if it is
+# certain and right, and ln 16 ≈ 2.77 nats if it finds all 16 equally probable. Random text cannot
+# be predicted: on new text no model can expect a loss below ln 16 per piece, or more than 1/16 of
+# the pieces right, 6 %. (On the text that it trains on, it may do a little better.) This task has
+# no source, so an encoder block (one layer of an encoder; notebook 06a builds it) with a causal
+# mask *is* the decoder; `ones_like(ids)` says that nothing is padding.
 
 # %%
 V = 16
@@ -223,9 +225,12 @@ for name, mask in (("honest", honest), ("leaky", leaky)):
 # %% [markdown]
 # With the leak, the model "predicts" random text: it copies the answer from the next position.
 # (Only the last position has no next one, so 7 of 8 answers can be copied, and the best loss is
-# (ln 16) / 8 = 0.35. With no causal mask at all the model would copy in the same way.) On real
-# text such a curve looks like a great success, until the model has to write and has no future to
-# copy.
+# (ln 16) / 8 = 0.35.) With no causal mask at all the model would copy in the same way. On real text
+# such a curve looks like a great success, until the model has to write and has no future to copy.
+#
+# When the model writes, nothing need be hidden from its newest position: the later pieces do not
+# exist yet. In training they do, and the mask gives each position exactly what it will have when
+# the model writes.
 
 # %%
 loss_of = {name: decoder.evaluate(read, answer, verbose=0)[0] for name, decoder in results.items()}
@@ -363,7 +368,8 @@ assert not padding[0, 5:].any()
 
 # %% [markdown]
 # **1.** Write a *local* mask: each position sees itself and the two before it. How far does a
-# change reach after one block, and after two?
+# change reach after one block, and after two? (For two, give the output of an `EncoderBlock` to
+# the same block once more.)
 
 # %% [markdown]
 # **2.** The decoder's attention to the source needs a mask too, of shape (B, T, S). Make it for two

@@ -175,7 +175,14 @@ assert best[1:] == ["▁hermana", "▁trabaja", "▁en", "▁un", "▁hospital"]
 #
 # The number of parameters follows from the parts. Attention has four matrices, the feed-forward
 # network two with biases, a normalization two vectors. Sinusoids have none, and the logits borrow
-# the embeddings. The base model has N = 6, D = 512, H = 8, F = 2,048; V is about 37,000.
+# the embeddings.
+#
+# One encoder layer with D = 128 and F = 512, for example, has 4 · 128² = 65,536 numbers in
+# attention, 2 · 128 · 512 + 512 + 128 = 131,712 in the feed-forward network and 2 · 2 · 128 = 512
+# in its two normalizations: 197,760 in all, two thirds of them feed-forward.
+#
+# The base model has N = 6 layers on each side, D = 512, H = 8, F = 2,048; V is about 37,000. In the
+# cell below, `2 * N` counts the layers of encoder and decoder, or both attentions of the decoder.
 
 
 # %%

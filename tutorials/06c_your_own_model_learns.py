@@ -283,8 +283,9 @@ plt.show()
 # The [solutions](solutions/06c_your_own_model_learns.ipynb) are a notebook of their own.
 
 # %% [markdown]
-# **1.** Leave the positions out of a model of the package (set its sinusoids to zero) and train it
-# on the same task. How low does its loss get, and why not lower?
+# **1.** Leave the positions out of a model of the package and train it on the same task: set the
+# sinusoids to zero, `backbone.get_layer("encoder_embedding").table *= 0`, and so for
+# `"decoder_embedding"`. How low does its loss get, and why not lower?
 
 # %% [markdown]
 # **2.** Now let the model without positions write the letters in *alphabetical* order instead of

@@ -211,7 +211,8 @@ assert [text_of(ids) for ids, _ in live] == ["the", "it"]
 # disadvantage. The **length penalty** divides the log-probability by $((5 + |y|) / 6)^\alpha$,
 # where |y| counts the pieces and the end. In spite of its name it favours long sentences: the
 # longer a sentence, the larger the number that its negative log-probability is divided by, and the
-# closer the result is to 0. With α = 0 nothing is divided; the paper uses 0.6.
+# closer the result is to 0. With α = 0 nothing is divided: the search looks for the most probable
+# sentence, and so prefers short ones. The paper uses 0.6.
 
 
 # %%

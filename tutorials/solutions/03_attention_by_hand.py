@@ -69,7 +69,8 @@ assert only_keys > 0.1
 
 # %% [markdown]
 # **2.** Two of five keys are padding. Set their scores to -∞ before the softmax, and show that
-# this is the same as attention over the three real keys alone. Compare with the package's `mask`.
+# this is the same as attention over the three real keys alone. Compare with the package's `mask`,
+# which is True where a query may look; one value for each key, shape (S,), is enough.
 
 # %%
 real = np.array([True, True, False, True, False])

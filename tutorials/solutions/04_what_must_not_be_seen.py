@@ -39,7 +39,8 @@ from aiayn_keras import layers
 
 # %% [markdown]
 # **1.** Write a *local* mask: each position sees itself and the two before it. How far does a
-# change reach after one block, and after two?
+# change reach after one block, and after two? (For two, give the output of an `EncoderBlock` to
+# the same block once more.)
 
 # %%
 T = 8
