@@ -271,9 +271,9 @@ np.testing.assert_allclose(weights, by_hand, rtol=1e-4)
 # %% [markdown]
 # Not at all: in the first update the mean of the gradients over the root of the mean square is 1 or
 # −1, so every weight moves by the rate, however small its gradient. So the first step has full
-# length, in a direction chosen by a single batch; the warm-up makes it short. Post-norm stacks, such
-# as the paper's, depend on it most (notebook 06a). The package's `compile` takes the same Adam from
-# Keras.
+# length, in a direction chosen by a single batch; the warm-up makes it short. Post-norm stacks,
+# such as the paper's, depend on it most (notebook 06a). The package's `compile` takes the same Adam
+# from Keras.
 #
 # ## Batches with little padding
 #
