@@ -15,10 +15,10 @@ AUTOMATIC = ("ctranslate2",)
 _PATIENCE = 2
 """Finished hypotheses that end a search, as a multiple of the beams. Ours stops when nothing better
 can follow; with 1, CTranslate2 stops too early in 1 % of sentences."""
-_GREAT_PATIENCE = 8
-"""The same for sentences where it may have stopped too early, one in 400 and of those for several
-translations one in 25: where the best are among the last that were found, or a part is repeated as
-in "hahahaha", whose translations may get better the longer they are."""
+_LONG_PATIENCE = 8
+"""The same where a search may have ended too early: the best translations are among the last that
+were found, or a part is repeated, as in "hahahaha", whose translations may improve with length.
+That is one sentence in 400, and one in 25 if several translations are wanted."""
 _REPEATS = 3
 _MAX_PERIOD = 3
 """A part is repeated if up to so many tokens follow each other so many times."""
@@ -107,11 +107,11 @@ class CTranslate2Search:
             distinct = self._search(list(distinct), numbers, longest, patience)
             early = [
                 row
-                for row, result in distinct.items()
-                if is_ranked and self._may_be_early(row, result, numbers)
+                for row, finished in distinct.items()
+                if is_ranked and _may_be_early(row, finished, numbers)
             ]
             if early:
-                distinct |= self._search(early, numbers, longest, _GREAT_PATIENCE)
+                distinct |= self._search(early, numbers, longest, _LONG_PATIENCE)
         num_found, width = numbers.num_return_sequences, prompts.shape[1]
         ids = np.zeros((len(rows), num_found, width), "int32")
         log_probs = np.full((len(rows), num_found), -np.inf, "float32")
@@ -123,17 +123,8 @@ class CTranslate2Search:
             ids[i], log_probs[i] = (each[0] for each in own_find(*one))
         return ids, log_probs
 
-    def _may_be_early(self, row, result, numbers):
-        """Whether CTranslate2 may have stopped too early for a sentence."""
-        finished = self._rank(result, numbers)
-        return (
-            repeats_part(row)
-            or any(repeats_part(found) for _, found in finished)
-            or _may_go_on(finished, finished[: numbers.num_return_sequences])
-        )
-
     def _search(self, rows, numbers, max_length, patience):
-        """Searches for translations; returns a `TranslationResult` for each row, a dictionary."""
+        """Searches for translations; returns a dictionary from rows to what `_rank` gives."""
         num_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
         is_batch = len(rows) >= _MIN_ROWS
         is_small = self._hidden_dim <= SMALL_HIDDEN_DIM
@@ -153,7 +144,7 @@ class CTranslate2Search:
             return_scores=True,
             return_end_token=True,
         )
-        return dict(zip(rows, found, strict=True))
+        return {row: self._rank(result, numbers) for row, result in zip(rows, found, strict=True)}
 
     def _rank(self, result, numbers):
         """The finished hypotheses of a sentence as `(score over penalty, token ids)`, best first.
@@ -170,9 +161,8 @@ class CTranslate2Search:
                 finished.append((score, found))
         return sorted(finished, key=lambda scored: -scored[0])
 
-    def _read(self, result, limit, numbers, ids, log_probs):
+    def _read(self, finished, limit, numbers, ids, log_probs):
         """Fills in the hypotheses of a sentence; returns False if they may differ from ours."""
-        finished = self._rank(result, numbers)
         best = finished[: numbers.num_return_sequences]
         if len(best) < numbers.num_return_sequences or _may_go_on(finished, best):
             return False
@@ -183,6 +173,15 @@ class CTranslate2Search:
             ids[n, 1 : len(found) + 1] = found
             log_probs[n] = score * length_penalty(len(found), numbers)
         return True
+
+
+def _may_be_early(row, finished, numbers):
+    """Whether CTranslate2 may have stopped too early for a sentence."""
+    return (
+        repeats_part(row)
+        or any(repeats_part(found) for _, found in finished)
+        or _may_go_on(finished, finished[: numbers.num_return_sequences])
+    )
 
 
 def _may_go_on(finished, best):

@@ -6,7 +6,7 @@ page to type into, and `decoding_steps.js` of the recorded search.
 
 
 def length_penalty(length, options):
-    """`((k + |y|) / (k + 1))^α`, by which a log-probability is divided.
+    """The divisor of a log-probability, `((k + |y|) / (k + 1))^α`.
 
     With k = 5 it is GNMT's (https://arxiv.org/abs/1609.08144, equation 14), which the paper uses;
     with k = 0 it is `|y|^α`, that of Hugging Face, CTranslate2, fairseq and Marian. Sockeye has

@@ -287,9 +287,8 @@ def _mask(text, pattern):
     for start, end, cuts in _spans(text, pattern):
         rest.append(text[done:start])
         is_emoji = not text.isascii() and not emoji().sub("", text[start:end])
-        letter = next(
-            pictures if is_emoji else letters, "\0"
-        )  # too many to be kept so: `_cut` has the text
+        # Where there are more placeables than letters, the text is cut at them.
+        letter = next(pictures if is_emoji else letters, "\0")
         words[letter] = text[start:end]
         pieces += [rest[-1], letter]
         done = end

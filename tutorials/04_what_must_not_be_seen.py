@@ -242,7 +242,7 @@ assert loss_of["leaky"] < 0.5 * np.log(V)
 # ## A test that finds it
 #
 # Do not trust the mask; trust the outputs: change the input at one position s, and see which
-# outputs change. That gives a matrix (T, S) of which input influences which output.
+# outputs change. The result is a matrix (T, S): does the input at s influence the output at t?
 
 
 # %%

@@ -449,8 +449,8 @@ axes.legend(frameon=False, ncols=4, loc="upper center", columnspacing=1, handlel
 plt.show()
 
 # %% [markdown]
-# That is one decision in ten sentences of one pattern. For whole translations there is no single
-# head that matters most (exercise 1).
+# That is one decision in ten sentences of one pattern. For whole translations, no single head
+# matters most (exercise 1).
 
 # %% [markdown]
 # ## In three lines

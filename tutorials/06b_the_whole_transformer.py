@@ -137,8 +137,8 @@ print("logits (1, T, V):", logits.shape)
 assert logits.shape == (1, len(target), 8000)
 
 # %% [markdown]
-# The package's model takes the same ids, and masks that say which of them are padding; here there
-# is no padding. `pack_token_ids` makes its four inputs.
+# The package's model takes the same ids, and masks that say which of them are padding (none here).
+# `pack_token_ids` makes its four inputs.
 
 # %%
 packaged = model(ak.pack_token_ids([source], [target]), training=False)

@@ -203,7 +203,7 @@ assert moved[:20].max() < 1e-4 < moved[20:].max()
 # %% [markdown]
 # ## It writes
 #
-# There is no source and no right answer, so nothing is searched for: each piece is drawn at random,
+# Without a source, no answer is right and nothing is searched for: each piece is drawn at random,
 # according to its probability. The *temperature* τ divides the logits first (notebook 08): below 1
 # it favours the probable pieces, above 1 it gives the others a better chance. We fill a row from
 # the left; the zeros after the last piece do no harm, because nothing looks ahead.

@@ -46,7 +46,7 @@ _KEPT = f"²³¹⁰ⁱ⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ{_FRACTIONS}™℠№"
 """Signs that would become other numbers and words: 10⁶ is not 106, and 1½ is 1 1/2, not 11/2."""
 _JOINERS = "\u200c\u200d"
 _SCALES = "CF"
-"""Of temperatures, of which the degree sign is often typed as an ordinal's."""
+"""Units of temperature; their degree sign is often typed as the sign of an ordinal (º)."""
 # Soft hyphen, marks of direction, invisible operators, variation selectors, tags, and the like.
 _INVISIBLE = (
     *(0x00AD, 0x034F, 0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF),
