@@ -154,7 +154,8 @@ def test_the_page_is_used_with_the_keyboard_alone(page):
     page.press(Keys.TAB, Keys.TAB)
     assert page.focused().get_attribute("id") == "tab-attention"
     page.press(Keys.TAB, Keys.TAB)
-    assert page.browser.switch_to.active_element.tag_name == "iframe"
+    # The frame has a process of its own, which the browser asks to take the focus.
+    page.wait(lambda: page.browser.switch_to.active_element.tag_name == "iframe")
     page.find("#tab-attention").send_keys(Keys.ARROW_LEFT)
     assert page.focused().get_attribute("id") == "tab-own"
     page.wait(lambda: page.text_of("#own-score").startswith("Log-probability"))
