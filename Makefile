@@ -22,7 +22,8 @@ MUTANTS ?= 100
 # 4 GB: more than two of them need a large machine. A test that hangs for ten minutes, or that ends
 # its process, is named and ends the run: by default xdist 3.8 starts a new process and may wait forever
 # (https://github.com/pytest-dev/pytest-xdist/issues/1323).
-PYTEST := python -m pytest --timeout 600 --timeout-method thread --numprocesses 2 --max-worker-restart 0 \
+# The plugin for notebooks takes seconds to load, in each process.
+PYTEST := python -m pytest -p no:nbmake --timeout 600 --timeout-method thread --numprocesses 2 --max-worker-restart 0 \
 	--dist loadfile --no-loadscope-reorder
 ALL := -m ""  # the slow tests, too
 # A process of the tests grows by gigabytes, as TensorFlow keeps what was traced: these run first, and

@@ -138,7 +138,10 @@ def test_auto_is_ctranslate2_without_keras_too(quick):
     assert quick[0]["auto"] == quick[0]["defaults"]
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name == "cut" else name for name in SEARCHES],
+)
 def test_translations_are_those_of_keras(name, quick):
     text = "".join(f"{line}\n" for line in [*LINES, LONG])
     assert_same(

@@ -16,6 +16,8 @@ from tests.helpers import assert_close
 
 BACKEND = keras.config.backend()
 only_jax = pytest.mark.skipif(BACKEND != "jax", reason="Only JAX projects in the loss.")
+EAGER = {"run_eagerly": True} if BACKEND == "tensorflow" else {}
+"""For tests of what data become: TensorFlow would take seconds to trace each model's steps."""
 V, B, S, T = 50, 6, 9, 11
 
 
@@ -165,7 +167,7 @@ SOURCES = {
 def test_batches_of_token_ids_train_as_arrays_do(make_source):
     batch = make_batch()
     history = (
-        make_model(dropout=0.0)
+        make_model(dropout=0.0, **EAGER)
         .fit(
             make_source(batch),
             epochs=2,
@@ -175,7 +177,7 @@ def test_batches_of_token_ids_train_as_arrays_do(make_source):
         )
         .history
     )
-    expected, model = [], make_model(dropout=0.0)
+    expected, model = [], make_model(dropout=0.0, **EAGER)
     for _ in range(2):
         for _ in range(2):
             model.train_on_batch(*batch)
@@ -194,7 +196,7 @@ def make_text_model():
         34, num_layers=1, num_heads=2, hidden_dim=16, intermediate_dim=32, dropout=0.0
     )
     model = TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 16, 16))
-    model.compile(optimizer=keras.optimizers.SGD(0.1))
+    model.compile(optimizer=keras.optimizers.SGD(0.1), **EAGER)
     return model
 
 
