@@ -11,7 +11,7 @@ from aiayn_keras_light.ctranslate2_search import COMPUTE_TYPES, CTranslate2Searc
 from aiayn_keras_light.piece_tokenizer import PieceTokenizer
 from aiayn_keras_light.placeables import translate_placeables
 from aiayn_keras_light.search_numbers import SearchNumbers
-from aiayn_keras_light.text_batches import tokenize
+from aiayn_keras_light.text_batches import is_to_split, tokenize
 from aiayn_keras_light.translating import TextSearch, map_in_threads, translate_in_batches
 
 MODEL = "model"
@@ -28,12 +28,15 @@ class ConvertedSettings:
         max_sequence_length: Number of positions.
         source_end: Whether the model reads an end token after a source.
         copy_without_letters: Whether a text without letters is its own translation.
+        learned_length: Number of tokens of the longest texts that the model has learned to read,
+            or None.
     """
 
     hidden_dim: int
     max_sequence_length: int
     source_end: bool
     copy_without_letters: bool
+    learned_length: int | None
 
     def write(self, folder):
         """Writes them into the folder of a converted model."""
@@ -71,6 +74,7 @@ class ConvertedModel:
             settings.copy_without_letters,
         )
         self._max_sequence_length = settings.max_sequence_length
+        self._learned_length = settings.learned_length
         self._search = CTranslate2Search(
             self._tokenizer, settings.hidden_dim, self._translate_batch
         )
@@ -102,7 +106,7 @@ class ConvertedModel:
 
     def _translate_any(self, batch_size, long_text, numbers, texts, progress):
         options = {"batch_size": batch_size, "progress": progress}
-        if not (long_text == "split" and self._has_long(texts)):
+        if long_text == "cut" or not self._has_long(texts, long_text == "split"):
             with contextlib.suppress(_DeletedError):
                 is_cut = long_text == "cut"
                 return self._translate(texts, SearchNumbers(**numbers), is_cut=is_cut, **options)
@@ -127,9 +131,10 @@ class ConvertedModel:
             self._model = self._model or self._load_model()
         return self._model
 
-    def _has_long(self, texts):
+    def _has_long(self, texts, of_any_length):
+        limits = self._max_sequence_length, self._learned_length, of_any_length
         sequences = tokenize(texts, "texts", self._tokenizer)
-        return any(len(ids) > self._max_sequence_length for ids in sequences)
+        return any(is_to_split(len(ids), *limits) for ids in sequences)
 
     def _translate_batch(self, cores_per_batch, num_cores, sources, **options):
         with self._lock:

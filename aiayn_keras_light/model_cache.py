@@ -26,7 +26,7 @@ from aiayn_keras_light.files import (
     writing_folder,
 )
 
-_LAYOUT = 1
+_LAYOUT = 2
 """To be increased when what an entry holds, or how a model is converted, changes."""
 _MAX_BYTES = 2 << 30
 """Size of the cache: beyond it, the entries that were used least recently are deleted."""

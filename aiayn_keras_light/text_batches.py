@@ -70,6 +70,20 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf, is_cut=Fa
     return sequences
 
 
+def is_to_split(length, max_sequence_length, learned_length, of_any_length):
+    """Whether a text is translated sentence by sentence.
+
+    Args:
+        length: Number of its tokens, the end token included.
+        max_sequence_length: The model's number of positions.
+        learned_length: Number of tokens of the longest texts that the model has learned to read;
+            None if that is unknown.
+        of_any_length: Whether texts of more tokens than there are positions are split, too.
+    """
+    longest = min(max_sequence_length, learned_length or max_sequence_length)
+    return longest < length and (of_any_length or length <= max_sequence_length)
+
+
 def check_equal_lengths(**lists):
     """Raises a ValueError unless the named lists are of equal length."""
     lengths = {name: len(values) for name, values in lists.items()}

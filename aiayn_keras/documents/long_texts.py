@@ -1,4 +1,7 @@
-"""Texts of more tokens than a model has positions, for `TransformerSeq2SeqLM.translate`.
+"""Texts that are too long for a model, for `TransformerSeq2SeqLM.translate`.
+
+A text may have more tokens than the model has positions. Or it has sentences enough to be longer
+than what the model has learned to read, which would leave out some of them.
 
 They are split as documents are; the translations of the parts make up that of the text.
 """
@@ -6,12 +9,18 @@ They are split as documents are; the translations of the parts make up that of t
 import functools
 import heapq
 import itertools
+import warnings
 
 import numpy as np
 
-from aiayn_keras.documents.splitting import split_strings
+from aiayn_keras.documents.splitting import can_split, split_strings
 from aiayn_keras_light.placeables import check_placeables, translate_placeables
-from aiayn_keras_light.text_batches import TextTooLongError, check_equal_lengths, tokenize
+from aiayn_keras_light.text_batches import (
+    TextTooLongError,
+    check_equal_lengths,
+    is_to_split,
+    tokenize,
+)
 from aiayn_keras_light.translating import (
     Hypothesis,
     NoTranslationError,
@@ -72,25 +81,40 @@ def translate_any_length(
 
 
 def _translate_any_length(long_text, search, translate, prefixes, texts, progress):
-    if long_text != "split":
-        translate = functools.partial(translate, is_cut=long_text == "cut")
-        return translate(texts, prefixes=prefixes, progress=progress)
-    if search.options.constraint is not None:
+    translate = functools.partial(translate, is_cut=long_text == "cut")
+    is_constrained = search.options.constraint is not None
+    if is_constrained and long_text == "split":
         raise ValueError(
             '`long_text="split"` cannot be combined with `constraint`, which every part of a text '
             'would keep and the whole would not. Choose "error" or "cut".'
         )
-    splits = _split_long_texts(texts, search.tokenizer, search.max_sequence_length)
+    splits = {}
+    if long_text != "cut" and not is_constrained:
+        splits = _split_long_texts(
+            texts, search.tokenizer, search.max_sequence_length, long_text == "split"
+        )
     if not splits:
         return translate(texts, prefixes=prefixes, progress=progress)
     return _translate_parts(list(texts), splits, translate, prefixes, progress)
 
 
-def _split_long_texts(texts, tokenizer, max_sequence_length):
-    """Separators and sentences of the texts that are too long, by their rows."""
-    sequences = tokenize(texts, "texts", tokenizer)
-    rows = [row for row, ids in enumerate(sequences) if len(ids) > max_sequence_length]
+def _split_long_texts(texts, tokenizer, max_sequence_length, of_any_length):
+    """Separators and sentences of the texts that are too long, by their rows.
+
+    Unless `of_any_length`, only of those for which the model has positions enough.
+    """
+    lengths = map(len, tokenize(texts, "texts", tokenizer))
+    limits = max_sequence_length, tokenizer.learned_length, of_any_length
+    rows = [row for row, length in enumerate(lengths) if is_to_split(length, *limits)]
     if not rows:
+        return {}
+    if not of_any_length and not can_split():
+        warnings.warn(
+            f"`texts[{rows[0]}]` has more tokens than the {tokenizer.learned_length} that the "
+            "model has learned to read, so its translation may leave sentences out. TensorFlow "
+            "Text would split it into sentences: pip install tensorflow-text.",
+            stacklevel=2,
+        )
         return {}
     limit = max_sequence_length - len(tokenizer.source_ids)
     splits = split_strings([str(texts[row]) for row in rows], tokenizer.proto, limit)

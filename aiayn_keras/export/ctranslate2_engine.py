@@ -103,6 +103,7 @@ def write_converted_model(model, folder):
         backbone.max_sequence_length,
         tokenizer.source_end,
         tokenizer.copy_without_letters,
+        tokenizer.learned_length,
     ).write(folder)
 
 

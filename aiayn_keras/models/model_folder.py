@@ -178,6 +178,7 @@ class _TokenizerConfig(_LayerConfig):
     add_eos: Literal[False]
     source_end: bool = True
     copy_without_letters: bool = False
+    learned_length: Length | None = None
     separate_target: bool = False
 
 

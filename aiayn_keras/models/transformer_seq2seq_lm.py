@@ -208,16 +208,16 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """Translates texts by beam search.
 
         Args:
-            texts: List of strings, or a single string. A text without words has an empty
-                translation; one without letters its own if `copy_without_letters` is set.
+            texts: List of strings, or a single string. Without words it has an empty translation,
+                without letters its own if `copy_without_letters` is set; one that is longer than
+                the tokenizer's `learned_length` is translated sentence by sentence.
             num_beams: Number of beams W.
             length_penalty: The exponent α of the GNMT length penalty, 0 for none.
-            prefixes: List of strings that the translations begin with, for a single text a string.
-                The translation of a text without words is still empty.
+            prefixes: Strings that the translations begin with, except those without words.
             ensemble: Other models with the same vocabulary; all probabilities are averaged.
             return_alignments: Whether hypotheses record where the model looked.
             batch_size: Number of texts searched together. It does not change translations.
-            long_text: `"error"`, `"split"` by sentences, or `"cut"`, for too long texts.
+            long_text: `"error"`, `"split"` or `"cut"` for more tokens than there are positions.
             placeables: `"keep"`, for URLs, `{name}` and the like to stay, or `"translate"`.
             progress: Function of the number of texts newly done, first those without words.
             engine: The program that searches: `"keras"`, `"ctranslate2"`, `"ctranslate2-int8"`, or

@@ -41,6 +41,10 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         source_end: Whether the model reads an end token after a source, as the paper's does.
         copy_without_letters: Whether a text without letters, such as `15`, `***` or an emoji, is
             its own translation, so that `translate` does not ask the model.
+        learned_length: Number of tokens, the end token included, of the longest texts that the
+            model has learned to read, if that is known: `translate` splits longer texts into
+            sentences. `aiayn-keras train` sets it to the length that 99 % of the training text's
+            sources have at most.
 
     Call arguments:
         inputs: A string or a list of strings.
@@ -57,6 +61,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         target_proto=None,
         source_end=True,
         copy_without_letters=False,
+        learned_length=None,
         **kwargs,
     ):
         self._add_special_token(SPECIAL_PIECES["pad"], "pad_token")
@@ -68,6 +73,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         self._pieces = SimpleNamespace(key=None, tokenizer=None)
         self.source_end = source_end
         self.copy_without_letters = copy_without_letters
+        self.learned_length = learned_length
         super().__init__(proto=proto, **kwargs)
         if target_proto is not None:
             self._set_target_proto(target_proto, "`target_proto`")
@@ -209,6 +215,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             {
                 "source_end": self.source_end,
                 "copy_without_letters": self.copy_without_letters,
+                "learned_length": self.learned_length,
                 "separate_target": separate,
             }
         )
@@ -345,6 +352,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             target_proto=target_proto,
             source_end=self.source_end,
             copy_without_letters=self.copy_without_letters,
+            learned_length=self.learned_length,
         )
 
 

@@ -162,6 +162,7 @@ def read_beginning(folder, recipe):
         check_initial(folder, recipe, initial)
         if (begun := read_inputs(folder)) and begun.copy_without_letters is not None:
             initial.tokenizer.copy_without_letters = begun.copy_without_letters
+            initial.tokenizer.learned_length = begun.learned_length
         return initial.tokenizer, initial
     tokenizer = read_tokenizer(folder)
     if tokenizer is None:

@@ -94,7 +94,7 @@ def check_recipe(folder, recipe):
 
 
 class RunInputs(pydantic.BaseModel):
-    """A training's inputs, kept in its folder as `inputs.json`; all but one as SHA-256 digests.
+    """A training's inputs, kept in its folder as `inputs.json`; all but two as SHA-256 digests.
 
     Attributes:
         recipe: The recipe file in the folder.
@@ -105,6 +105,7 @@ class RunInputs(pydantic.BaseModel):
         initial: The weights of `model.initial`, if the training began with it.
         initial_config: The file with the sizes of `model.initial`.
         copy_without_letters: That of the tokenizer, which follows from the training text.
+        learned_length: The same.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
@@ -117,6 +118,7 @@ class RunInputs(pydantic.BaseModel):
     initial: _Digest | None = None
     initial_config: _Digest | None = None
     copy_without_letters: bool | None = None
+    learned_length: int | None = None
 
     def write(self, path):
         """Writes the file, whole or not at all."""
@@ -134,6 +136,7 @@ def digest_inputs(recipe, corpus, tokenizer, initial=None):
         initial=initial.weights if initial else None,
         initial_config=initial.config if initial else None,
         copy_without_letters=tokenizer.copy_without_letters,
+        learned_length=tokenizer.learned_length,
     )
 
 
@@ -252,7 +255,9 @@ def read_tokenizer(folder):
             "again from the same text."
         )
     tokenizer = TransformerTokenizer(proto=proto, target_proto=target_proto)
-    tokenizer.copy_without_letters = bool(begun and begun.copy_without_letters)
+    if begun is not None:
+        tokenizer.copy_without_letters = bool(begun.copy_without_letters)
+        tokenizer.learned_length = begun.learned_length
     return tokenizer
 
 

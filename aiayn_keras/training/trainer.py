@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import keras
+import numpy as np
 
 from aiayn_keras.backend import run_one_operation_at_a_time
 from aiayn_keras.common.bad_lines import bad_lines_as_json
@@ -66,6 +67,8 @@ logger = logging.getLogger(__name__)
 _BATCHES = "batches.", "optimizer.gradient_accumulation_steps"
 """Beginnings of the names of the fields that decide what is in a batch, or in an update."""
 _NUM_SAMPLES = 5
+_LEARNED_SHARE = 0.99
+"""Share of the training text's sources that are no longer than what counts as learned."""
 _SMALL_HIDDEN_DIM = 128
 """Maximum width of a model whose operations are too small to be run in parallel."""
 
@@ -183,6 +186,8 @@ def _prepare(recipe, folder, devices):
     logger.info("%s parameters.", f"{model.count_params():,}")
     longest = model.backbone.max_sequence_length
     pairs = corpus.train.pairs(tokenizer, longest)
+    tokenizer.learned_length = _learned_length(pairs, tokenizer, initial)
+    inputs = inputs.model_copy(update={"learned_length": tokenizer.learned_length})
     validation_pairs = tokenize_pairs(corpus.validation, tokenizer, recipe, longest)
     for text in filter(None, (corpus.validation, corpus.test, corpus.mix_test)):
         check_lengths(text, tokenizer, longest)
@@ -207,6 +212,13 @@ def _prepare(recipe, folder, devices):
             batches = make_batches(pairs, old.batches, seed, end)
         before = _Before(old, changed, batches.steps_per_epoch)
     return run, before
+
+
+def _learned_length(pairs, tokenizer, initial):
+    """Length of the longest sources that a model learns to read, rare ones left out."""
+    length = round(np.quantile(pairs.source_lengths, _LEARNED_SHARE)) + len(tokenizer.source_ids)
+    before = None if initial is None else initial.tokenizer.learned_length
+    return length if before is None else max(length, before)
 
 
 @dataclass(frozen=True)

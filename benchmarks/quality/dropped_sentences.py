@@ -4,11 +4,12 @@ Run from the repository's root, where `aiayn_keras` is installed:
 
     python -m benchmarks.quality.dropped_sentences --model DIR --corpus tatoeba-en-es
 
-Randomly joins single sentences of the test text into items of one, two and three (500 each, a fixed
-seed), translates each item as one text, and prints for each number of sentences: how many
-translations have the same number of sentences as their source, chrF2 against the joined references,
-and chrF2 of the same sentences translated one by one. Sentences are counted by their final marks,
-so items are made only of pairs with one final mark on either side, at the end.
+Randomly joins single sentences of the test text into items of one to 24 (500 each, or as many as
+make 2,400 sentences, with a fixed seed), translates each item as one text, and prints for each
+number of sentences: how many translations have the same number of sentences as their source, chrF2
+against the joined references, and chrF2 of the same sentences translated one by one. Sentences are
+counted by their final marks, so items are made only of pairs with one final mark on either side, at
+the end.
 """
 
 import json
@@ -22,7 +23,8 @@ import click
 from benchmarks.report import machine, markdown_table
 
 FINAL_MARK = re.compile(r"[.!?…]+")
-SIZES = (1, 2, 3)
+SIZES = (1, 2, 3, 6, 12, 24)
+MAX_SENTENCES = 2400
 
 
 def count_sentences(text):

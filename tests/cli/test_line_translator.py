@@ -35,6 +35,7 @@ LINES = [
     "https://example.com",
     "Nobody knew what had happened the night before the trial began.",
 ]
+PARAGRAPH = "The train was late, so we took a bus to the old town. " * 5
 LONG = "The girl is happy. " * 80
 # Of everything that CTranslate2 does, and of what it leaves to Keras in the end.
 QUICK = {
@@ -143,7 +144,7 @@ def test_auto_is_ctranslate2_without_keras_too(quick):
     [pytest.param(name, marks=pytest.mark.slow) if name == "cut" else name for name in SEARCHES],
 )
 def test_translations_are_those_of_keras(name, quick):
-    text = "".join(f"{line}\n" for line in [*LINES, LONG])
+    text = "".join(f"{line}\n" for line in [*LINES, PARAGRAPH, LONG])
     assert_same(
         translate(FOLDER, *SEARCHES[name], input=text),
         translate_with_keras(FOLDER, *SEARCHES[name], input=text),

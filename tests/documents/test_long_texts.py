@@ -69,6 +69,63 @@ def test_a_long_text_without_letters_stays(model):
     assert model.translate([text, "neun"], long_text="split")[0].text == text
 
 
+PARAGRAPH = f"{SENTENCE} Sechs sieben! {SENTENCE}"
+
+
+@pytest.fixture
+def learned(tokenizer, monkeypatch):
+    """Returns a function that sets the length that was learned to that of a text, and less."""
+
+    def learn(text, less=0):
+        length = len(tokenizer([text])[0]) + 1 - less
+        monkeypatch.setattr(tokenizer, "learned_length", length)
+
+    return learn
+
+
+@pytest.mark.parametrize("long_text", ["error", "split"])
+def test_a_text_longer_than_what_was_learned_is_translated_by_sentences(model, learned, long_text):
+    whole = model.translate(PARAGRAPH, long_text=long_text)
+    learned(PARAGRAPH)
+    assert model.translate(PARAGRAPH, long_text=long_text) == whole
+    learned(PARAGRAPH, less=1)
+    found, short = model.translate([PARAGRAPH, "neun"], long_text=long_text, **TWO)
+    document = model.translate_documents(PARAGRAPH, **TWO)
+    assert len(document.translations) == 3
+    assert found.text == document.text != whole.text
+    assert short.text == model.translate("neun", **TWO).text
+    assert model.translate(PARAGRAPH, long_text="cut") == whole
+
+
+def test_a_long_sentence_stays_whole(model, learned):
+    whole = model.translate(SENTENCE)
+    learned(SENTENCE, less=2)
+    assert model.translate(SENTENCE) == whole
+
+
+def test_a_text_with_too_many_tokens_is_an_error_though_less_was_learned(model, learned, long):
+    learned(SENTENCE)
+    with pytest.raises(ValueError, match=r"`texts\[2\]`"):
+        model.translate([PARAGRAPH, "neun", long])
+
+
+def test_a_constraint_holds_for_the_whole_of_a_text(model, tokenizer, learned):
+    pieces = set(range(tokenizer.vocabulary_size())) - set(tokenizer.special_token_ids)
+    anything = {"kind": "automaton", "transitions": [(0, i, 0) for i in pieces], "final": [0]}
+    constraint = as_constraint(anything)
+    whole = model.translate(PARAGRAPH, constraint=constraint)
+    learned(SENTENCE)
+    assert model.translate(PARAGRAPH, constraint=constraint) == whole
+
+
+def test_without_tensorflow_text_the_reader_is_told(model, learned, monkeypatch):
+    whole = model.translate(PARAGRAPH)
+    learned(SENTENCE)
+    monkeypatch.setattr("aiayn_keras.documents.long_texts.can_split", lambda: False)
+    with pytest.warns(UserWarning, match=r"`texts\[1\]` has more tokens than the \d+ that"):
+        assert model.translate(["neun", PARAGRAPH])[1] == whole
+
+
 def test_wrong_treatments_are_refused(model, long):
     with pytest.raises(ValueError, match='`long_text` must be "error", "split" or "cut"'):
         model.translate("neun", long_text="truncate")

@@ -240,13 +240,16 @@ def test_each_side_keeps_its_normalization(tokenizer):
     assert targets.detokenize(targets(["Das ²"])) == ["Das ²"]
 
 
-def test_whether_texts_without_letters_are_copied_is_kept(tokenizer):
-    assert not tokenizer.copy_without_letters
-    tokenizer = TransformerTokenizer(tokenizer.proto, copy_without_letters=True)
+@pytest.mark.parametrize(
+    ("name", "default", "value"),
+    [("copy_without_letters", False, True), ("learned_length", None, 63)],
+)
+def test_facts_about_the_model_are_kept(tokenizer, name, default, value):
+    assert getattr(tokenizer, name) is default
+    tokenizer = TransformerTokenizer(tokenizer.proto, **{name: value})
     loaded = TransformerTokenizer.from_config(tokenizer.get_config())
     loaded.set_proto(tokenizer.proto)
-    assert loaded.copy_without_letters
-    assert loaded.with_byte_fallback().copy_without_letters
+    assert getattr(loaded, name) == getattr(loaded.with_byte_fallback(), name) == value
 
 
 def clear(seed):

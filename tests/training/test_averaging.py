@@ -64,6 +64,8 @@ def test_a_training_shorter_than_its_mean_is_averaged_whole(trained_run, tmp_pat
     model.optimizer.build(model.trainable_variables)
     path = save_checkpoint(model, run / "checkpoints", 20)
     assert write_average(run, tmp_path / "mean") == [path]
+    averaged = TransformerSeq2SeqLM.from_preset(tmp_path / "mean").preprocessor.tokenizer
+    assert averaged.learned_length == tokenizer.learned_length > 5
     with pytest.raises(ValueError, match="`last` must be at least 1"):
         write_average(run, tmp_path / "none", last=0)
 

@@ -20,10 +20,9 @@ from tests.runs import small_recipe
 # === Files ===
 
 
-DIGESTS = [name for name in RunInputs.model_fields if name != "copy_without_letters"]
-INPUTS = RunInputs(
-    **{name: f"{number:064x}" for number, name in enumerate(DIGESTS)}, copy_without_letters=True
-)
+FACTS = {"copy_without_letters": True, "learned_length": 63}
+DIGESTS = [name for name in RunInputs.model_fields if name not in FACTS]
+INPUTS = RunInputs(**{name: f"{number:064x}" for number, name in enumerate(DIGESTS)}, **FACTS)
 
 
 @pytest.fixture(scope="module", name="tokenizer")

@@ -8,8 +8,10 @@ import keras_hub
 import numpy as np
 import pytest
 
+from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training import list_checkpoints, train
 from aiayn_keras.training.fitting import Checkpoints
+from aiayn_keras.training.training_data import read_corpus
 from aiayn_keras.training.validation import Validation
 from tests.helpers import assert_close
 from tests.runs import figures_of, small_recipe
@@ -41,6 +43,13 @@ def test_a_training_learns(trained_run):
     assert history[-1]["val_perplexity"] < 0.75 * history[0]["val_perplexity"]
     assert "val_bleu" in history[-1]
     assert "val_bleu" not in history[0]
+
+
+def test_nearly_all_sources_are_of_the_length_that_is_said_to_be_learned(trained_run):
+    tokenizer = TransformerTokenizer.from_preset(trained_run)
+    sources = read_corpus(small_recipe()).train.pairs(tokenizer, 512).source_lengths + 1
+    assert np.mean(sources <= tokenizer.learned_length) >= 0.99
+    assert np.mean(sources < tokenizer.learned_length) < 0.99
 
 
 def test_the_evaluation_keeps_the_signature(trained_run):

@@ -215,5 +215,11 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_replaced(
 
 def test_texts_without_letters_are_copied_as_by_the_delivered_model(stopped_run):
     model = load_from_checkpoint(stopped_run).model
-    assert model.preprocessor.tokenizer.copy_without_letters
+    tokenizer = model.preprocessor.tokenizer
+    assert tokenizer.copy_without_letters
     assert model.translate("12:30").text == "12:30"
+    assert (
+        tokenizer.learned_length
+        == json.loads((stopped_run / "inputs.json").read_text())["learned_length"]
+        > 5
+    )
