@@ -48,8 +48,8 @@ print(f"{right:.2f} - {wrong:.2f} = {right - wrong:.2f} nats")
 assert right - wrong > 2.5
 
 # %% [markdown]
-# **2.** How many numbers did the training have to find? What share of them is the table of
-# embeddings, with one vector of D numbers for each of the V pieces?
+# **2.** How many numbers did the training have to find (`model.count_params()`)? What share of them
+# is the table of embeddings, with one vector of D numbers for each of the V pieces?
 
 # %%
 V, D = model.backbone.vocabulary_size, model.backbone.hidden_dim
