@@ -58,8 +58,8 @@ assert shared == 63_045_632
 assert untied == 100_933_632
 
 # %% [markdown]
-# **2.** `transformer` names one piece. Call it again and again, each time with the piece that it
-# found best at the end of the target, until that is the end piece. Is the sentence the same as
+# **2.** `transformer` names one piece. Call it again and again, appending the piece that it finds
+# best to the target each time, until it chooses the end piece. Is the sentence the same as
 # `model.translate(text, num_beams=1, length_penalty=0.0)`?
 
 
