@@ -57,7 +57,7 @@ def train(labels, with_positions):
 
 # %% [markdown]
 # **1.** Leave the positions out of a model of the package and train it on the same task: set the
-# sinusoids to zero, `backbone.get_layer("encoder_embedding").table *= 0`, and so for
+# sinusoids to zero, `backbone.get_layer("encoder_embedding").table *= 0`, and do the same for
 # `"decoder_embedding"`. How low does its loss get, and why not lower?
 
 
