@@ -57,11 +57,11 @@ np.testing.assert_allclose(loss[0, 0], floor, rtol=1e-5)
 assert 9.10 < gap < 9.11
 
 # %% [markdown]
-# **2.** With `gradient_accumulation_steps=2` the optimizer collects the gradients of two batches
-# before each update, but the step that it hands the schedule is its count of *batches*. So
-# `WarmupSchedule` has an argument of the same name. Counting both from 0, which update does batch
-# 10 belong to? And how many updates does the warm-up take with `warmup_steps=80` if that argument
-# is left out?
+# **2.** With `gradient_accumulation_steps=2` the optimizer makes one update from two batches, but
+# the step that it passes to the schedule is its count of *batches*. So `WarmupSchedule` has an
+# argument of the same name, which corrects the count. If batches and updates are both counted from
+# 0, which update does batch 10 belong to? And how many updates does the warm-up take with
+# `warmup_steps=80` if that argument is left out?
 
 # %% [markdown]
 # Batches 10 and 11 make update 5. Without the argument the schedule takes each batch for an update:
