@@ -58,9 +58,9 @@ print(f"largest difference of a dot product: {difference:.6f}")
 assert difference < 1e-3
 
 # %% [markdown]
-# **2.** Row E of the paper's Table 3 learns the positions: `kind="learned"`. How many numbers does
-# that add for each side at D = 512 and 1,024 positions? Does the sinusoidal layer have any
-# weights?
+# **2.** In row E of the paper's Table 3 the positions are learned, as by `PositionalEmbedding(1024,
+# kind="learned")`. How many numbers does that add for each side at D = 512 and 1,024 positions?
+# Does the sinusoidal layer have any weights?
 
 
 # %%
