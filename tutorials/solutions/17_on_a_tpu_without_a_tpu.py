@@ -73,8 +73,9 @@ assert list(found.values()) == [583, None, 341, 1768]
 
 # %% [markdown]
 # However many tokens there are, each is read and written, and so the FLOPs a byte stay below D · F
-# / (D + F). For base that is 410, and a v6e wants 560: its memory holds up even the largest product
-# of a layer of base, at any batch. The wider model is the better use of that chip.
+# / (D + F). For base that is 410, and a v6e needs 560. So even the largest product in a layer of
+# base waits for memory there, however large the batch. The wider model makes better use of that
+# chip.
 
 # %% [markdown]
 # **2.** Compute a sum over a ring by hand. Each of m chips has a vector, cut into m parts. In step
