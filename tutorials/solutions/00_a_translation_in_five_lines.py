@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/00_a_translation_in_five_lines.ipynb)
 #
-# To the exercises of [00 · A translation in five lines](../00_a_translation_in_five_lines.ipynb).
+# These are answers to the exercises of [00 · A translation in five
+# lines](../00_a_translation_in_five_lines.ipynb).
 
 # %% tags=["colab"]
 import os

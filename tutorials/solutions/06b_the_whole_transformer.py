@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/06b_the_whole_transformer.ipynb)
 #
-# To the exercises of [06b · The whole Transformer](../06b_the_whole_transformer.ipynb).
+# These are answers to the exercises of [06b · The whole
+# Transformer](../06b_the_whole_transformer.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -64,7 +65,8 @@ assert untied == 100_933_632
 
 
 # %% [markdown]
-# First the lesson's `transformer`, here with the package's blocks, and then the loop around it.
+# First comes the lesson's `transformer`, here with the package's blocks, and then the loop around
+# it.
 
 # %%
 model = ak.TransformerSeq2SeqLM.from_preset("../../saved_models/tatoeba_en_es_keras")

@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/07_learning_to_translate.ipynb)
 #
-# To the exercises of [07 · Learning to translate](../07_learning_to_translate.ipynb).
+# These are answers to the exercises of [07 · Learning to
+# translate](../07_learning_to_translate.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -64,8 +65,8 @@ assert 9.10 < gap < 9.11
 # `warmup_steps=80` if that argument is left out?
 
 # %% [markdown]
-# Batches 10 and 11 make update 5. Without the argument the schedule takes each batch for an update:
-# the warm-up ends with the eightieth batch, that is after 40 updates instead of 80.
+# Batches 10 and 11 make update 5. Without the argument the schedule counts each batch as an update,
+# so the warm-up ends with the eightieth batch. That is after 40 updates instead of 80.
 
 # %%
 with_it = ak.WarmupSchedule(hidden_dim=128, warmup_steps=80, gradient_accumulation_steps=2)
