@@ -87,20 +87,21 @@ draw_architecture()
 # this whole Spanish sentence, counted in *nats*. A score of 0 would be certainty.
 #
 # **Predict:** Of all the sentences one could write, what probability does this one get: about a
-# fifth, a thousandth, or a millionth?
+# quarter, a thousandth, or a millionth?
 
 # %%
 import numpy as np
 
 print(f"{translation.score:.3f} nats, a probability of {np.exp(translation.score):.2f}")
 assert translation.text == "La mujer está muy feliz hoy."
-assert 0.1 < np.exp(translation.score) < 0.4  # near a fifth
+assert 0.1 < np.exp(translation.score) < 0.4  # about a quarter
 assert (model.backbone.num_layers, model.backbone.num_heads) == (3, 4)
 
 # %% [markdown]
-# Near a fifth. (Spanish has two words for *is*: the model chose *está*, for a passing state, not
-# *es*, for a lasting one.) A model knows only what its training text showed: it turns a sentence
-# about physics into nonsense. Here the score says so, too; but a model can also be sure and wrong.
+# It is about a quarter. (Spanish has two words for *is*: the model chose *está*, for a passing
+# state, not *es*, for a lasting one.) A model knows only what its training text showed: it turns a
+# sentence about physics into nonsense. Here the low score gives a warning, too; but a model can
+# also be sure and wrong.
 #
 # **Predict:** What will it write for "quarks", a word that it has never read?
 

@@ -60,7 +60,7 @@ print(*corpus.train[0], sep="\n")
 # %% [markdown]
 # ## A table of words is never complete
 #
-# The naive way: number every word of the training text.
+# The naive way is to number every word of the training text.
 
 
 # %%
@@ -82,9 +82,10 @@ print(missing[:3])
 assert hit > 20
 
 # %% [markdown]
-# German joins words endlessly, as in *einundsiebzig*, 71; numbers alone would fill a table. The
-# other extreme, single letters, misses nothing but makes sentences long. *Byte-pair encoding* (BPE)
-# lies in between: it begins with letters and joins those that often occur together.
+# German joins words into longer ones, as in *einundsiebzig*, 71; the words for numbers alone would
+# fill a table. The other extreme, single letters, misses nothing but makes sentences long.
+# *Byte-pair encoding* (BPE) lies in between: it begins with letters and joins those that often
+# occur together.
 
 # %% [markdown]
 # ## Learning pieces by hand

@@ -129,7 +129,7 @@ plt.show()
 #
 # A dictionary finds the one key that equals the query, and gives its value. Attention compares the
 # query with *every* key, and gives a mean of all the values, in which a better match weighs more.
-# One query, three keys, three values:
+# Here are one query, three keys and three values:
 
 # %%
 query = np.array([1.0, 0.0])
@@ -194,7 +194,7 @@ print(attention(query[np.newaxis], keys, values))
 np.testing.assert_allclose(attention(query[np.newaxis], keys, values)[0], output)
 
 # %% [markdown]
-# The shapes: Q is (T, d_k), K is (S, d_k), V is (S, d_v).
+# The shapes are (T, d_k) for Q, (S, d_k) for K and (S, d_v) for V.
 
 # %%
 draw_shapes("Q (T, d_k)", "· Kᵀ / √d_k, softmax", "weights (T, S)", "· V", "(T, d_v)")
@@ -351,9 +351,9 @@ plot(right, 1, "gradient that passes, Σ p (1 - p)")
 plt.show()
 
 # %% [markdown]
-# Lines are means over 200 queries, bands hold 80 % of them. Divided, both stay the same from d_k =
-# 4 to 1024. Not divided, the entropy falls towards 0; from d_k = 16 on it is below half of the
-# other line's. The gradient that passes falls with it.
+# Lines are means over 200 queries, bands hold 80 % of them. If scores are divided by the root, both
+# numbers stay the same from d_k = 4 to 1024. If they are not, the entropy falls towards 0; from d_k
+# = 16 on it is below half of the other line's. The gradient that passes falls with it.
 
 # %%
 divided, not_divided = measured.values()

@@ -214,8 +214,8 @@ assert mistaken.count_params() == 8 * 4 * 512**2
 # %% [markdown]
 # ## A task that one head fails
 #
-# A row has six of 60 words. One of them is marked as the subject, one as the object. A verb looks
-# at the row once and must name both.
+# A row consists of six words out of 60. One of them is marked as the subject, one as the object. A
+# verb looks at the row once and must name both.
 
 # %%
 V = 60
@@ -310,7 +310,7 @@ plt.show()
 # - **Perplexity** is e to the power of the mean loss of a piece, in nats. A perplexity of 5 means
 #   being as unsure as if one had to guess among 5 equally probable pieces. Lower is better.
 # - **BLEU** compares translations with those of a human translator, by the runs of one to four
-#   words that they share; from 0 to 100. Higher is better.
+#   words that they share. It goes from 0 to 100; higher is better.
 
 # %%
 table_3_a = {1: (5.29, 24.9), 4: (5.00, 25.5), 8: (4.92, 25.8), 16: (4.91, 25.8), 32: (5.01, 25.4)}

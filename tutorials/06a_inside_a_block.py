@@ -138,7 +138,7 @@ np.testing.assert_allclose(normed, layer_norm(x, gamma=1, beta=0), atol=1e-4)
 # that comes below.
 #
 # Many later models normalize *before* the sublayer ("pre-norm"): $x +
-# \text{Sublayer}(\text{LayerNorm}(x))$. Deep stacks train more stably that way, also without the
+# \text{Sublayer}(\text{LayerNorm}(x))$. Deep stacks train more stably that way, even without the
 # warm-up of notebook 07. The sum itself is then never normalized, so a LayerNorm has to be added at
 # the end of such a stack.
 

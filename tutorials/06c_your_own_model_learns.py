@@ -60,7 +60,8 @@ draw_architecture()
 # A model can learn if Keras can follow what it computes: `keras.ops` takes the place of NumPy, and
 # layers hold the matrices. Otherwise these are the functions of notebooks 05 and 06a; `visible` is
 # the mask of notebook 04. `Dense(D, use_bias=False)` is a product with one learned matrix, and
-# `Sequential` calls its layers one after the other. First the heads, split and joined:
+# `Sequential` calls its layers one after the other. We begin with the functions that split and join
+# heads:
 
 
 # %%

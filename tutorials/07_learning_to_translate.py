@@ -184,7 +184,7 @@ assert round(floor, 3) == 1.015
 # ## The learning rate by hand: warm-up
 #
 # An *update* is one step of the optimizer, with the gradient of one batch; the paper calls it a
-# step. Equation 3: the rate rises in a straight line for `warmup_steps` updates, then falls with
+# step. In equation 3 the rate rises in a straight line for `warmup_steps` updates, then falls with
 # the inverse square root of the step.
 #
 # $$ lrate = d_{model}^{-0.5} \cdot \min(step^{-0.5},\ step \cdot warmup\_steps^{-1.5}) $$
@@ -407,7 +407,7 @@ assert history["val_loss"][-1] < history["loss"][-1] + 0.1
 # ## The mean of the last checkpoints
 #
 # The learning rate is still high at the end, and the weights keep jumping about. The paper takes
-# the mean of the last checkpoints as its model (6.1). By hand, for our last four:
+# the mean of the last checkpoints as its model (6.1). We do this by hand for our last four:
 
 # %%
 from aiayn_keras.training import average_checkpoints, list_checkpoints, load_checkpoint

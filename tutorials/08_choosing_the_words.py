@@ -423,8 +423,8 @@ np.testing.assert_allclose(read[0], best.score, atol=1e-3)
 
 # %% [markdown]
 # You can play such a search step by step. Choose the number of beams and α, and watch which beams
-# live, finish and die. (It is a page with its own script: you see it where the notebook runs and in
-# the book, not in GitHub's preview.)
+# live, finish and die. (It is a page with its own script: you see it where the notebook runs, and
+# in the web site that `make book` builds, but not in GitHub's preview.)
 
 # %%
 from aiayn_keras.plotting import decoding_steps

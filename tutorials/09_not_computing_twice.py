@@ -136,7 +136,7 @@ for t in range(1, T):
 #
 # ## A cache by hand
 #
-# One attention layer over T positions, all at once with a causal mask:
+# We take one attention layer over T positions, first all at once with a causal mask:
 
 # %%
 from aiayn_keras.layers import MultiHeadAttention, make_causal_mask
@@ -198,8 +198,8 @@ for t in range(T):
     print(f"step {t}: largest difference {np.abs(np.array(logits) - slow[t]).max():.1e}")
 
 # %% [markdown]
-# The same logits at each of the T steps. The keys of the source are (B, H, S, K) for each layer:
-# they are shared by all steps, and by all beams of a sentence.
+# The logits are the same at each of the T steps. The keys of the source are (B, H, S, K) for each
+# layer: they are shared by all steps, and by all beams of a sentence.
 
 # %%
 H, K = backbone.num_heads, backbone.key_dim
@@ -215,7 +215,8 @@ assert all(key.shape == value.shape == (1, H, S, K) for key, value in cache.memo
 # small table is reordered, which says through which slots a beam's sentence has come. The page
 # below shows them in its grid "Keys and values in the cache", a column for each step and a row for
 # each beam. Choose a step, then a hypothesis. Its slots are dark; they change rows wherever the
-# hypothesis came from the other beam. (GitHub's preview does not show the page; the book does.)
+# hypothesis came from the other beam. (The page is shown where the notebook runs, and in the web
+# site that `make book` builds, but not in GitHub's preview.)
 
 # %%
 from aiayn_keras.plotting import decoding_steps
@@ -253,8 +254,8 @@ assert grows == backbone.num_layers * backbone.hidden_dim * 100 * 101  # quadrat
 assert grows < 0.1 * fixed
 
 # %% [markdown]
-# So the hundredth piece is a tenth more work than the first, and in a text of ten thousand pieces
-# attention over the cache would be most of the work. With the cache, the decoder computes T
+# So the hundredth piece takes a tenth more work than the first, and in a text of ten thousand
+# pieces attention over the cache would be most of the work. With the cache, the decoder computes T
 # positions instead of T²/2. The work of its attention grows with T² instead of T³, but still faster
 # than T.
 #

@@ -118,7 +118,7 @@ assert "banco" in translated["He sat on the bank of the river."].text
 assert translated["The nurse said he was tired."].text.endswith("cansada.")
 
 # %% [markdown]
-# Four kinds of mistakes:
+# There are four kinds of mistakes:
 #
 # - **Unknown words**: *photosynthesis*, *wireless*, *keyboard*, *hiring*. The model has no piece
 #   for them, so it reads small pieces that it has seldom seen together.
@@ -131,8 +131,8 @@ assert translated["The nurse said he was tired."].text.endswith("cansada.")
 #   test set have seven words and punctuation marks on average.
 # - **A different kind of text**: the beginning of a letter, a chat, a shop. The training text has
 #   some of these, and *Dear Mr. Lopez,* or *c u tmrw* come out right, but the model has not learned
-#   enough from them for others. (See `augmentation` and `mix` below; capitals, typing errors and
-#   telephone numbers, too, came with those.)
+#   enough from them for others. (The recipe below adds such text, and also capitals, typing errors
+#   and numbers.)
 #
 # ## Unknown words fall into small pieces
 
@@ -292,7 +292,7 @@ np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 # more. That is why sacreBLEU writes a *signature* beside it (`tok:13a` is the way to split,
 # `case:mixed` means that capitals count). A figure without its signature says little.
 #
-# And it compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
+# BLEU compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
 # for the base model and 28.4 for the big one on English to German news of 2014; 50.39 on short
 # everyday sentences does not mean that this model is better. Its recipe is the paper's on a small
 # scale; the paper's other experiments, sections 6.2 and 6.3, are repeated on a small scale in
@@ -355,7 +355,7 @@ assert history["loss"][0] > history["val_loss"][0]
 assert history["loss"][-1] < history["val_loss"][-1]
 
 # %% [markdown]
-# Four things to see:
+# The curves show four things:
 #
 # - The validation loss falls by less than half as much as the training loss, and now and then it
 #   rises a little. (The mean of the last eight checkpoints is better than any of them.)

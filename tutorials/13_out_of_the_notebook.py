@@ -201,7 +201,7 @@ for client in (rest_client, grpc_client):
     assert texts == served
 
 # %% [markdown]
-# The same request without any client, as `curl` would send it:
+# We send the same request without any client, as `curl` would:
 
 # %%
 import json

@@ -173,7 +173,8 @@ assert "pytorch_model.bin" in refusal
 # %% [markdown]
 # ## A place for each name
 #
-# Both toolkits have the same layers under different names. For the first encoder layer:
+# Both toolkits have the same layers under different names. In the first encoder layer, the names
+# are:
 
 # %%
 DENSE = {

@@ -74,11 +74,12 @@ print(f"{len(ROWS)} rows; the base has {ROWS[0].label}")
 # %% [markdown]
 # ## Sixty trainings
 #
-# Twenty models, three *seeds* each: a seed determines the initial weights, the order of the batches
-# and what dropout drops. All were trained on Multi30k, 29,000 English image captions and their
-# German translations, for the same 1,000 updates: two million target tokens, a sixteenth of what
-# the recipe `multi30k_en_de_tiny` reads. So the models are compared *early*. The base model has 4+4
-# layers of width 128 and 4 heads; the paper's has 6+6 layers of width 512 and 8 heads.
+# There are twenty models, each trained with three *seeds*: a seed determines the initial weights,
+# the order of the batches and what dropout drops. All were trained on Multi30k, 29,000 English
+# image captions and their German translations, for the same 1,000 updates: two million target
+# tokens, a sixteenth of what the recipe `multi30k_en_de_tiny` reads. So the models are compared
+# *early*. The base model has 4+4 layers of width 128 and 4 heads; the paper's has 6+6 layers of
+# width 512 and 8 heads.
 #
 # That took hours; the results are files in this repository, and `python -m experiments.table3`, run
 # in its root, produces them again.
@@ -203,8 +204,8 @@ figure
 # %% [markdown]
 # ## What the parts are worth
 #
-# **Predict:** Four of the rows: one head in place of four; no dropout; half the layers; half the
-# width. For which of them is a difference seen, and is the changed model worse or better?
+# **Predict:** Four of the rows are one head in place of four, no dropout, half the layers, and half
+# the width. For which of them is a difference seen, and is the changed model worse or better?
 
 # %%
 compared = {one.row.name: one for one in compare(results)}  # the report's own comparison

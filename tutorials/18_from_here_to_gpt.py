@@ -195,8 +195,8 @@ assert curves["GPT-2's parts"][-1] < 3 < np.log(V)
 # The loss that is left comes from the freedom of the grammar: nobody can know *which* noun comes
 # next.
 #
-# Does the model see the future? The test of notebook 04: change one piece, and see which outputs
-# move.
+# Does the model see the future? We use the test of notebook 04: change one piece, and see which
+# outputs move.
 
 # %%
 changed = reads[:4].copy()

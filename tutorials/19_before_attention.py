@@ -157,8 +157,8 @@ np.testing.assert_allclose(layer(inputs)[0, 0], context, atol=1e-4)
 # %% [markdown]
 # ## The sentences
 #
-# The demo corpus again, English to German. To keep recurrent training short, a *word* is a token
-# here, not a piece, and sentences with numbers or with more than 20 words are left out.
+# We use the demo corpus again, English to German. To keep recurrent training short, a *word* is a
+# token here, not a piece, and sentences with numbers or with more than 20 words are left out.
 
 # %%
 T = 21  # 20 words and the end
@@ -181,7 +181,7 @@ print(" ".join(train[0][0]), "→", " ".join(train[0][1]))
 assert not {tuple(pair[0]) for pair in train} & {tuple(pair[0]) for pair in test}
 
 # %% [markdown]
-# Ids and masks, as in notebooks 01 and 04:
+# We make ids and masks, as in notebooks 01 and 04:
 
 
 # %%
@@ -357,8 +357,8 @@ def learn(model, updates=400, B=128):
 
 
 # %% [markdown]
-# Greedy search: the model says one word after the other, and reads what it has said. It is slow and
-# simple, and the same for all three models.
+# The translations come from greedy search: the model says one word after the other, and reads what
+# it has said. It is slow and simple, and the same for all three models.
 
 
 # %%

@@ -216,7 +216,7 @@ print("W", W.shape, "A", A.shape, "B", B.shape, "and B is", np.abs(B).max())
 np.testing.assert_allclose(dense(x), plain, atol=1e-5)
 
 # %% [markdown]
-# B starts at zero, so an adapted model starts as the model it was. With other numbers in B:
+# B starts at zero, so an adapted model starts as the model it was. We put other numbers into B:
 
 # %%
 B = np.random.normal(size=B.shape).astype("float32")
