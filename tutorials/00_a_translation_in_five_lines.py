@@ -154,7 +154,8 @@ draw_shapes(
 # Now for our one sentence, B = 1. The model also wants a *padding mask* for either side, which is 1
 # for real pieces and 0 for those that only fill up the shorter sentences of a batch (notebook 01);
 # here all are real. `pack_token_ids` makes the masks. `training=False` says that the model is being
-# used, not trained (notebook 06a shows the difference).
+# used, not trained (notebook 06a shows the difference). `keras.ops` computes with Keras' own
+# arrays; `ops.convert_to_numpy` makes NumPy arrays of them.
 
 # %%
 from keras import ops

@@ -21,9 +21,9 @@
 # meet the other way to score, additive attention, and train three models: dot product with the
 # root, without it, and additive (section 3.2.1).
 #
-# *Short path, 2 of 9 · 60 minutes · you need notebook 00, dot products, and an idea of what a
-# gradient is.* Afterwards you can compute attention by hand and say why scores are divided by √d_k.
-# If you are short of time, stop before "The other way".
+# *Short path, 2 of 9 · 60 minutes · you need notebook 00, dot products, and what a derivative is.*
+# Afterwards you can compute attention by hand and say why scores are divided by √d_k. If you are
+# short of time, stop before "The other way".
 
 # %% tags=["colab"]
 import os
@@ -239,9 +239,10 @@ np.testing.assert_allclose(attention(1e6 * Q, K, V), V[best], atol=1e-5)
 # %% [markdown]
 # ## How large scores grow
 #
-# Let the numbers of a query and of a key be independent, with mean 0 and variance 1. A score
-# without the root is a sum of d_k products $q_i k_i$. Each has mean 0, and its variance is the mean
-# of $q_i^2$ times the mean of $k_i^2$, which is 1. Variances of independent terms add up.
+# Let the numbers of a query and of a key be random and independent, with mean 0 and variance 1.
+# (The *variance* is the mean squared distance from the mean, its root the *standard deviation*.) A
+# score without the root is a sum of d_k products $q_i k_i$. Each has mean 0, and its variance is
+# the mean of $q_i^2$ times the mean of $k_i^2$, which is 1. Variances of independent terms add up.
 #
 # **Predict:** What is the variance of q·k at d_k = 4, 64 and 1024, and what is it after the
 # division by √d_k?
@@ -489,9 +490,9 @@ def train(d_k, name):
 # The *loss* of an answer is −ln p, where p is the probability that the model gives to the right one
 # (its *cross-entropy*, in nats): 0 if the model is certain and right, and ln 8 ≈ 2.08 if it finds
 # all eight equally probable. Training lowers its mean. `compile` names the loss and the rule by
-# which the numbers are moved (*Adam*, notebook 07). `fit` goes through all 2,048 rows in batches of
-# 64 and moves the numbers after each batch, in an *update*; one pass through all rows is an
-# *epoch*.
+# which the numbers are moved (*Adam*, notebook 07); `jit_compile=False` saves a compilation that
+# would take longer than this training. `fit` goes through all 2,048 rows in batches of 64 and moves
+# the numbers after each batch, in an *update*; one pass through all rows is an *epoch*.
 #
 # **Predict:** Which of the three learn the partners at d_k = 8, and which at d_k = 512?
 

@@ -214,7 +214,8 @@ assert sum(base.values()) == 63_045_632
 
 # %% [markdown]
 # The feed-forward networks are the largest part, 25 of 63 million; attention has 19 and the
-# embeddings 19. The package's base model has the same number.
+# embeddings 19. The package has the base model as a *preset*, a named set of sizes; it has the same
+# number.
 
 # %%
 preset = ak.TransformerBackbone.from_preset(

@@ -92,6 +92,9 @@ assert not set(train.sources) & {*held_out.sources, *test.sources}
 # forcing*. All positions of a sentence are learned in one pass, since all its pieces are known;
 # the causal mask hides what comes later ([notebook 04](04_what_must_not_be_seen.ipynb)).
 #
+# The *preprocessor* below cuts both texts into pieces and pads them. It makes `x`, what the model
+# reads, `y`, what the decoder must say, and a weight for each position.
+#
 # **Predict:** The decoder reads `<s> ▁Eine …`. What must it say at the last piece of the sentence,
 # and what weight does the padding after it have in the loss?
 

@@ -179,7 +179,7 @@ assert log_probability(greedy) < log_probability(ranking[0])
 draw_shapes("live (B, W)", "+ (B, W, V)", "(B, W·V)", "grow", "(B, 2·W)", "go on", "live (B, W)")
 
 # %% [markdown]
-# For one source sentence, by hand:
+# We write these functions for one source sentence:
 
 
 # %%
@@ -297,7 +297,7 @@ for alpha in (0.0, 0.6):
 # ## A wider beam can lose
 #
 # Above, two beams found a more probable sentence than one. That is usual, but not a law. A third
-# table:
+# table shows an exception:
 
 # %%
 crowded = {
@@ -451,7 +451,8 @@ for temperature in (0.5, 1.0, 1.5):
         np.testing.assert_allclose(drawn["rain"], 0.2**2 / (0.45**2 + 0.35**2 + 0.2**2), rtol=1e-5)
 
 # %% [markdown]
-# Now the real model: first the translation that the search finds, with its log-probability.
+# Now we use the real model. First comes the translation that the search finds, with its
+# log-probability.
 
 # %%
 english, scores = "My sister is a doctor and she is tired.", {}
@@ -459,10 +460,10 @@ english, scores = "My sister is a doctor and she is tired.", {}
 print(f"{found.score:.2f}  {found.text}")
 
 # %% [markdown]
-# Next, the same sentence four times at each temperature. `generate` is the way to write text in
-# KerasHub, the library of models that this package builds on, and KerasHub's samplers draw. What
-# they draw depends on the machine, so these draws are kept in a file; set `DRAW_AGAIN` to `True`
-# for draws of your own. The number before each text is its log-probability, computed here.
+# Next we translate the same sentence four times at each temperature. `generate` is the way to write
+# text in KerasHub, the library of models that this package builds on, and KerasHub's samplers draw.
+# What they draw depends on the machine, so these draws are kept in a file; set `DRAW_AGAIN` to
+# `True` for draws of your own. The number before each text is its log-probability, computed here.
 
 # %%
 import json

@@ -179,7 +179,7 @@ for n in (3, 9, 27, 81):
 #
 # ## Work per layer, counted
 #
-# A matrix product of (a, b) by (b, c) takes a·b·c multiply-adds. For one sequence:
+# A matrix product of (a, b) by (b, c) takes a·b·c multiply-adds. We count them for one sequence:
 
 
 # %%

@@ -139,8 +139,8 @@ np.testing.assert_allclose(by_fit, by_hand, rtol=1e-3)
 # ## A clock
 #
 # The callback looks at the clock after every 20 updates. `process_time` counts only the seconds in
-# which the processor worked for *this* process: other programs do not make it run faster, and
-# waiting costs nothing. The time of the reports is not counted either.
+# which the processor worked for *this* process, so neither other programs nor waiting are counted.
+# The time of the reports is not counted either.
 
 
 # %%
@@ -187,9 +187,9 @@ assert len(told) == 2
 #
 # ## How much of that is counting?
 #
-# A loss says little by itself. What loss would a model have that ignores the source, and only knows
-# how often each piece occurs? And what loss, if it only knows how often each piece follows each
-# other piece? Such models need no training, only counting.
+# A loss says little by itself. What would be the loss of a model that ignores the source, and only
+# knows how often each piece occurs? And of one that only knows which piece follows which, and how
+# often? Such models need no training, only counting.
 
 
 # %%
@@ -313,7 +313,7 @@ assert [row["minutes"] for row in reports] == [0, *MINUTES]
 
 # %% [markdown]
 # You can do the same training from a shell, with the command `aiayn-keras`. It counts updates, not
-# minutes, and needs a recipe. With the repository's root as the working folder:
+# minutes, and needs a recipe. Start it in the repository's root:
 #
 # ```shell
 # aiayn-keras train ten_minutes.yaml --output runs/ten_minutes
