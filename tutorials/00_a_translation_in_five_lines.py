@@ -23,7 +23,8 @@
 #
 # *Short path, 1 of 9 · 30 minutes · you need some Python and NumPy.* Afterwards you can load a
 # model, translate with it, read its score, and say what the encoder, the decoder and attention each
-# do. The path goes on with 03 to 08.
+# do. The path goes on with 03 to 08. (The first code cell of every notebook installs the package in
+# Google Colab; anywhere else it does nothing.)
 
 # %% tags=["colab"]
 import os
@@ -41,8 +42,10 @@ if "google.colab" in sys.modules:
 #
 # The model comes with the repository. It has two halves: the *encoder* reads the English sentence,
 # the *decoder* writes the Spanish one. Each half is a stack of *layers*, here three: steps of the
-# same form, each of which works on the output of the one before. It was trained on 114,000 everyday
-# sentences, for three minutes on a GPU. Change the sentence, and run the cell again.
+# same form, each of which works on the output of the one before. It was *trained* on 114,000
+# everyday sentences, for three minutes on a GPU: its millions of numbers began at random and were
+# changed little by little, until the right translations became probable (notebook 07). Change the
+# sentence, and run the cell again.
 
 # %%
 # %matplotlib inline
@@ -55,16 +58,17 @@ translation = model.translate(["The woman is very happy today."])[0]
 print(translation.text)
 
 # %% [markdown]
-# This is what it is made of; read it from the bottom up. You need not know the words in the boxes
-# yet: notebooks 01 to 06a build each of them by hand. On the left, the encoder makes one vector for
-# each English piece (a word, or a part of one). This output of the encoder is called the *memory*.
-# On the right, every layer of the decoder looks at it while the decoder writes.
+# The drawing shows what it is made of; read it from the bottom up. (Its colours only tell kinds of
+# boxes apart.) You need not know the words in the boxes yet: notebooks 01 to 06a build each of them
+# by hand. On the left, the encoder makes one vector for each English piece (a word, or a part of
+# one). This output of the encoder is called the *memory*. On the right, every layer of the decoder
+# looks at it while the decoder writes.
 #
 # The letters in brackets are sizes:
 #
 # - **B** sentences are computed together, as a *batch*.
-# - **S** is the number of pieces of the English sentence (source), **T** that of the Spanish one
-#   (target), as far as it has been written.
+# - **S** is the number of pieces of the English sentence (source), **T** is the number of pieces of
+#   the Spanish one (target) that have been written so far.
 # - **D** numbers make up the vector of a piece. So the memory has shape (B, S, D).
 # - **V** pieces are in the vocabulary: everything that the model can read and write.
 # - **H** and **K** belong to attention: it is computed H times side by side, in *heads*, on
@@ -83,20 +87,21 @@ draw_architecture()
 # this whole Spanish sentence, counted in *nats*. A score of 0 would be certainty.
 #
 # **Predict:** Of all the sentences one could write, what probability does this one get: about a
-# fifth, a thousandth, or a millionth?
+# quarter, a thousandth, or a millionth?
 
 # %%
 import numpy as np
 
 print(f"{translation.score:.3f} nats, a probability of {np.exp(translation.score):.2f}")
 assert translation.text == "La mujer está muy feliz hoy."
-assert 0.1 < np.exp(translation.score) < 0.4  # near a fifth
+assert 0.1 < np.exp(translation.score) < 0.4  # about a quarter
 assert (model.backbone.num_layers, model.backbone.num_heads) == (3, 4)
 
 # %% [markdown]
-# Near a fifth. (Spanish has two words for *is*: the model chose *está*, for a passing state, not
-# *es*, for a lasting one.) A model knows only what its training text showed: it turns a sentence
-# about physics into nonsense. Here the score says so, too; but a model can also be sure and wrong.
+# It is about a quarter. (Spanish has two words for *is*: the model chose *está*, for a passing
+# state, not *es*, for a lasting one.) A model knows only what its training text showed: it turns a
+# sentence about physics into nonsense. Here the low score gives a warning, too; but a model can
+# also be sure and wrong.
 #
 # **Predict:** What will it write for "quarks", a word that it has never read?
 
@@ -106,15 +111,15 @@ print(f"{nonsense.text}   ({nonsense.score:.1f} nats)")
 assert nonsense.score < translation.score - 2
 
 # %% [markdown]
-# It writes *calificaciones*, the marks that a pupil gets. Its whole sentence means: "The marks
-# transmit electric position."
+# It writes *osos*, which are bears. Its whole sentence means, as far as it means anything, "The
+# bears transmit …": *cargo* is a post that somebody holds, and *fractiva* is not a Spanish word.
 #
 # ## What the model reads
 #
-# The model knows no letters and no words. A *tokenizer* cuts text into pieces of a fixed
-# vocabulary and numbers them; `▁` marks the beginning of a word. No table of words is ever
-# complete, and single letters make long sequences; pieces are frequent strings of letters, so that
-# any word can be spelled. Notebook 01 shows where they come from.
+# The model knows no letters and no words. A *tokenizer* cuts text into pieces of a fixed vocabulary
+# and numbers them; `▁` marks the beginning of a word. A table of whole words is never complete, and
+# single letters make long sequences. Pieces lie in between: they are frequent strings of letters,
+# from which any word can be put together. Notebook 01 shows where they come from.
 
 # %%
 tokenizer = model.preprocessor.tokenizer
@@ -148,7 +153,9 @@ draw_shapes(
 # %% [markdown]
 # Now for our one sentence, B = 1. The model also wants a *padding mask* for either side, which is 1
 # for real pieces and 0 for those that only fill up the shorter sentences of a batch (notebook 01);
-# here all are real. `pack_token_ids` makes the masks.
+# here all are real. `pack_token_ids` makes the masks. `training=False` says that the model is being
+# used, not trained (notebook 06a shows the difference). `keras.ops` computes with Keras' own
+# arrays; `ops.convert_to_numpy` makes NumPy arrays of them.
 
 # %%
 from keras import ops
@@ -182,7 +189,8 @@ assert tokenizer.id_to_token(int(probabilities.argmax())) == "▁La"
 # ## From probabilities to a sentence
 #
 # The simplest search is *greedy*: take the likeliest piece, let the decoder read it too, and go on
-# until the end token. A short loop does what `translate` does here.
+# until the end token. A short loop does what `translate` does here. (`log_softmax` is the logarithm
+# of the softmax. Probabilities of pieces are multiplied, so their logarithms are added.)
 
 # %%
 decoder_ids, score = [tokenizer.start_token_id], 0.0
@@ -218,7 +226,8 @@ print(translation.text)
 # %% [markdown]
 # The alignment has a row for each of the T Spanish pieces and a column for each of the S English
 # ones, the end tokens included. Each row sums to 1, and is named after the piece that is being
-# *written*. (The table is the mean of the last layer's 4 heads; notebook 05 takes them apart.)
+# *written*. (The table is the mean of the 4 heads in the decoder's last layer; notebook 05 looks at
+# each of them.)
 #
 # In the words of notebook 03: each row comes from one *query*, the vector with which the decoder
 # asks, and each column belongs to one *key*, the vector that stands for an English piece in the
@@ -243,7 +252,8 @@ from aiayn_keras.plotting import attention_explorer
 attention_explorer(model.attention_maps(source, translation.text))
 
 # %% [markdown]
-# Now the alignment from above, the mean of the last layer's heads, as a picture.
+# Here is the alignment from above as a picture, the mean of the last layer's heads. The darker a
+# square, the larger the weight. In pictures, `·` stands for the `▁` at the beginning of a word.
 #
 # **Predict:** Most words come in the same order in both languages. Where will the order differ?
 
@@ -261,11 +271,11 @@ plot_attention(
 # %% [markdown]
 # The dark squares run down to the right: most words come in the same order. (`▁anciano` stands for
 # two pieces, *old man*, so all later squares lie one column further to the right.) The three
-# articles spread their weight over several places. `▁El` looks most at *The*, `▁un` at *a*, and
-# `▁la`, which has no English article to look at, at *last*. Notebook 05 finds out what else they
-# look for. But Spanish puts the adjective after its noun: `▁coche` looks past `▁red` at `▁car`, and
-# `▁rojo` looks back at `▁red`. *Last week* becomes *semana pasada* in the same way. Nobody told the
-# model which words belong together; it learned that from sentence pairs alone.
+# articles spread their weight over several places. `▁El` looks most at *The* and `▁un` at *a*. The
+# English side has no article for `▁la`, which looks most at the word *last*. Notebook 05 finds out
+# what else they look for. But Spanish puts the adjective after its noun: `▁coche` looks past `▁red`
+# at `▁car`, and `▁rojo` looks back at `▁red`. *Last week* becomes *semana pasada* in the same way.
+# Nobody told the model which words belong together; it learned that from sentence pairs alone.
 
 # %%
 looked_at = [source_pieces[i] for i in translation.alignment.argmax(axis=1)]
@@ -293,8 +303,8 @@ assert looked_at[7:9] == ["▁week", "▁last"]
 # the wrong article, "El mujer está muy feliz hoy."?
 
 # %% [markdown]
-# **2.** How many numbers did the training have to find? What share of them is the table of
-# embeddings, with one vector of D numbers for each of the V pieces?
+# **2.** How many numbers did the training have to find (`model.count_params()`)? What share of them
+# is the table of embeddings, with one vector of D numbers for each of the V pieces?
 
 # %% [markdown]
 # ## Your turn

@@ -20,6 +20,9 @@
 # package's tokenizer. We look at the pieces of the included English-Spanish model. Then we build
 # the batches that training reads: special ids, padding, and the shift to the right (paper, section
 # 5.1).
+#
+# *35 minutes · you need notebook 00.* Afterwards you can cut a word into pieces by hand, build a
+# padded batch, and say what the decoder reads and what it must answer.
 
 # %% tags=["colab"]
 import os
@@ -57,7 +60,7 @@ print(*corpus.train[0], sep="\n")
 # %% [markdown]
 # ## A table of words is never complete
 #
-# The naive way: number every word of the training text.
+# The naive way is to number every word of the training text.
 
 
 # %%
@@ -79,15 +82,16 @@ print(missing[:3])
 assert hit > 20
 
 # %% [markdown]
-# German joins words endlessly, as in *einundsiebzig*, 71; numbers alone would fill a table. The
-# other extreme, single letters, misses nothing but makes sentences long. *Byte-pair encoding* (BPE)
-# lies in between: it begins with letters and joins those that often occur together.
+# German joins words into longer ones, as in *einundsiebzig*, 71; the words for numbers alone would
+# fill a table. The other extreme, single letters, misses nothing but makes sentences long.
+# *Byte-pair encoding* (BPE) lies in between: it begins with letters and joins those that often
+# occur together.
 
 # %% [markdown]
 # ## Learning pieces by hand
 #
-# A toy text of four words, each with how often it occurs. Every word begins as letters, after a
-# mark `▁` for the space before it.
+# Here is a toy text of four words, with the number of times that each occurs. At first every word
+# is a row of single letters, after a mark `▁` for the space before it.
 
 # %%
 counts = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
@@ -95,7 +99,7 @@ splits = {word: ["▁", *word] for word in counts}
 splits["low"]
 
 # %% [markdown]
-# Count each pair of neighbours, over all words.
+# We count how often each pair of neighbours occurs in all words together.
 
 
 # %%
@@ -159,8 +163,8 @@ print([tokenizer.id_to_token(i) for i in range(10)])
 # %% [markdown]
 # The first four ids are special: padding 0, unknown 1, start 2, end 3. Then come the joins in the
 # order in which they were learned, and finally the single letters. So a *lower id means an earlier
-# join*, and we can cut a word as the tokenizer does: of all neighbouring pairs that could be
-# joined, join the one that was learned first, and repeat until none is left.
+# join*, and we can cut a word as the tokenizer does. Of all neighbouring pairs that can be joined,
+# we join the one that was learned first, and repeat this until no pair can be joined.
 
 
 # %%
@@ -220,8 +224,8 @@ assert real.vocabulary_size() == 8_000
 assert real.detokenize(real("internationalization")) == "internationalization"
 
 # %% [markdown]
-# A frequent word stays whole, a rare one is cut, often not where a linguist would cut it: the
-# pieces are counted, not understood. Both languages share the table.
+# A frequent word stays whole, a rare one is cut, and often not where a linguist would cut it: the
+# rule counts pieces and knows nothing of their meaning. Both languages share the table.
 
 # %%
 for text in ("The hospital is near the station.", "El hospital está cerca de la estación."):
@@ -231,14 +235,14 @@ assert real.token_to_id("▁hospital") in set(real("The hospital")) & set(real("
 # %% [markdown]
 # ## Batches
 #
-# A batch is a rectangle, sentences are not. The shorter ones are filled up with padding, and a
-# mask says what is real.
+# A batch is a rectangle of numbers, but sentences differ in length. The shorter ones are filled up
+# with padding, and a mask says what is real.
 
 # %%
 draw_shapes("text (B)", "tokenize", "B lists of ids", "add </s>, pad", "ids, mask (B, S)")
 
 # %% [markdown]
-# By hand, for two sources, each with its end token:
+# We build one by hand for two sources, each with its end token:
 
 # %%
 import numpy as np
@@ -252,8 +256,8 @@ padding_mask = (token_ids != real.pad_token_id).astype("int32")
 print(token_ids, padding_mask, sep="\n")
 
 # %% [markdown]
-# The preprocessor does the same, for the decoder's side too. `x` is what the model reads, and `y`
-# is what it must answer. `weight` is False, that is 0, at padding, which must not count.
+# The preprocessor does the same, and also for the decoder's side. `x` is what the model reads, and
+# `y` is what it must answer. `weight` is 0 at padding, so that padding does not count in the loss.
 
 # %%
 preprocessor = ak.TransformerSeq2SeqLMPreprocessor(real, 12, 12)
@@ -281,7 +285,7 @@ for read, answer in zip(x["decoder_token_ids"][0, :length], y[0, :length], stric
     print(f"{real.id_to_token(int(read)):>12}  ->  {real.id_to_token(int(answer))}")
 
 # %% [markdown]
-# The last answer is the end token; after it comes padding, whose weight is False, or 0.
+# The last answer is the end token; after it comes padding, whose weight is 0.
 
 # %%
 print("reads ", x["decoder_token_ids"][0], "answers", y[0], "weight", weight[0], sep="\n")
@@ -315,7 +319,8 @@ for size, length in zip(sizes, lengths, strict=True):
 assert lengths == sorted(lengths, reverse=True)
 
 # %% [markdown]
-# And for our vocabulary of 1,000 pieces, sentence by sentence, beside the words:
+# For our vocabulary of 1,000 pieces, we compare lengths in pieces with lengths in words, sentence
+# by sentence:
 
 # %%
 in_words = np.array([len(words_of(sentence)) for sentence in corpus.test.targets])
@@ -351,14 +356,15 @@ right.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Left: pieces make sentences almost a third longer, with a tail of long numbers. Right: with few
-# pieces the text is nearly spelled in letters; each doubling of the vocabulary gains less than the
-# one before. The paper uses 37,000 pieces for English and German together.
+# On the left, pieces make sentences almost a third longer; the longest contain long numbers. On the
+# right, with few pieces the text is nearly spelled in letters, and each doubling of the vocabulary
+# shortens sentences by less than the one before. The paper uses 37,000 pieces for English and
+# German together.
 
 # %% [markdown]
 # ## In three lines
 #
-# 1. Pieces of words leave no word unknown: frequent words stay whole, rare ones are cut.
+# 1. With pieces of words, no word is unknown: frequent words stay whole, rare ones are cut.
 # 2. Sentences are padded to a rectangle, and a mask remembers what is real.
 # 3. The decoder reads the answer shifted to the right by one, after the start token.
 

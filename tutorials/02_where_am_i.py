@@ -19,6 +19,10 @@
 # cannot tell *dog bites man* from *man bites dog*, and build the paper's sinusoids from their
 # formula. Then we find out why they suit attention, and why embeddings are multiplied by √d_model
 # before the two are added (paper, sections 3.4 and 3.5).
+#
+# *40 minutes · you need notebook 00, and sine, cosine and dot products.* Afterwards you can compute
+# the paper's positions by hand, say why a shift of positions is a rotation, and say what √d_model
+# is for.
 
 # %% tags=["colab"]
 import os
@@ -44,6 +48,10 @@ import aiayn_keras as ak
 from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS
 from drawings import draw_architecture, draw_shapes
+
+# %% [markdown]
+# Blue marks what this notebook builds: the table of embeddings with its factor √D, and the
+# positions that are added to it.
 
 # %%
 draw_architecture("embedding", "positions")
@@ -77,16 +85,16 @@ print(f"largest difference: {difference:.7f}")
 assert difference < 1e-5
 
 # %% [markdown]
-# Only by rounding. Every vector gets the very same answer, only in a different place: the outputs
-# do not reveal the order of the inputs. Nor would those of a whole encoder, since its other parts
-# work on each position alone (notebook 06a): shuffle the source, and you get the same vectors,
-# shuffled. So the position must be *in* the vectors.
+# They differ only by rounding. Every vector gets the same answer as before, in a different place,
+# so the outputs do not reveal the order of the inputs. The outputs of a whole encoder would not
+# reveal it either, since its other parts work on each position alone (notebook 06a): if you shuffle
+# the source, you get the same vectors, shuffled. So the position must be *in* the vectors.
 
 # %% [markdown]
 # ## The formula, one number at a time
 #
-# The paper gives each position `pos` a vector of D numbers: sine and cosine alternate, and each
-# pair turns more slowly than the one before (section 3.5).
+# The paper gives each position `pos` a vector of D numbers: sines and cosines alternate, and along
+# `pos` each pair of them goes round more slowly than the pair before (section 3.5).
 #
 # $$PE_{(pos,\,2i)} = \sin\left(pos / 10000^{2i/D}\right) \qquad
 # PE_{(pos,\,2i+1)} = \cos\left(pos / 10000^{2i/D}\right)$$
@@ -104,7 +112,7 @@ def encoding_by_hand(length, D):
 
 
 # %% [markdown]
-# Three positions of width 6. Each row is a position.
+# Here are three positions with vectors of D = 6 numbers. Each row is a position.
 #
 # **Predict:** What is the first row, at position 0?
 
@@ -124,8 +132,8 @@ encoding.shape
 # ## Clocks
 #
 # Each pair of columns is the hand of a clock. The fastest turns once in 2π ≈ 6.3 positions, the
-# slowest here takes nearly 10000 · 2π. A fast hand tells neighbours apart, a slow one tells the
-# beginning of a text from its end.
+# slowest here takes nearly 10000 · 2π. A fast hand distinguishes neighbours; a slow one
+# distinguishes the beginning of a text from its end.
 
 # %%
 wavelengths = 2 * np.pi * 10_000 ** (np.arange(0, D, 2) / D)
@@ -136,10 +144,10 @@ assert 0.8 < wavelengths[-1] / (10_000 * 2 * np.pi) < 1
 # %% [markdown]
 # ## Why sines: a shift is a rotation
 #
-# To look "three back" a model needs one rule for all positions. With clocks there is one: from
-# `pos` to `pos + k` each hand turns by the same angle, wherever it stands. A rotation is a matrix,
-# and attention multiplies its inputs by matrices that it learns (notebook 03), so it *could* learn
-# this one. The paper gives this as its reason, as a hypothesis.
+# To look "three back" a model needs one rule for all positions. Clocks provide one: from `pos` to
+# `pos + k` each hand turns by the same angle, wherever it stands. A rotation is a matrix, and
+# attention multiplies its inputs by matrices that it learns (notebook 03), so it *could* learn this
+# one. The paper gives this as its reason, as a hypothesis.
 
 
 # %%
@@ -179,8 +187,8 @@ for k in (0, 1, 10, 50):
 assert np.isclose(products[0, 0], D / 2)
 
 # %% [markdown]
-# So much for the encodings as they are. Attention compares them only after it has multiplied them
-# by its matrices W_Q and W_K, and these can undo it.
+# This holds for the encodings as they are. But attention first multiplies them by its matrices W_Q
+# and W_K, and these can destroy the property.
 #
 # **Predict:** With two random matrices, is the product of positions 0 and 1 still that of positions
 # 50 and 51?
@@ -250,11 +258,12 @@ print(f"three and five: {three @ five:.2f}, three and tres: {three @ tres:.2f}")
 assert three @ five > three @ tres
 
 # %% [markdown]
-# Numbers stand near numbers, times of day near times of day, forms of a verb near each other: these
-# occur in the same places, so the model treats them alike. Most translations are not near. The
-# encoder reads English rows, the decoder reads and writes Spanish ones, and nothing asks the two to
-# agree; the whole model lies between them. (*doctor* is a word of both languages, so its row is
-# read on both sides, which may be why *médico* is near.)
+# The nearest row often belongs to the same word in capitals. Numbers are near numbers, times of day
+# near times of day, forms of a verb near each other: these occur in the same places, so the model
+# treats them alike. Most translations are not near. The encoder reads English rows, the decoder
+# reads and writes Spanish ones. Nothing in the training asks the two kinds of row to agree, since
+# the whole model lies between them. (*doctor* is a word of both languages, so its row is read on
+# both sides, which may be why *médico* is near.)
 
 # %% [markdown]
 # ## The layer
@@ -266,7 +275,7 @@ assert three @ five > three @ tres
 draw_shapes("ids (B, T)", "look up", "(B, T, D)", "× √D, + (T, D)", "(B, T, D)")
 
 # %% [markdown]
-# By hand it is one line.
+# By hand, scaling and adding take one line.
 
 # %%
 layer = layers.PositionalEmbedding(max_sequence_length=100, dropout=0.1)
@@ -322,9 +331,9 @@ assert moved.min() > 0.5
 # %% [markdown]
 # ## The picture
 #
-# The encoding of 60 positions, a row for each, of width D = 64 so that the columns can be seen. The
-# 32 sines (even dimensions) and the 32 cosines (odd dimensions) each have a panel. Column i of both
-# is one clock.
+# The picture shows the encoding of 60 positions, each in a row. The width is only D = 64, so that
+# the columns can be seen. The 32 sines (even dimensions) have one panel, and the 32 cosines (odd
+# dimensions) the other. Column i of both is one clock.
 
 # %%
 narrow = layers.sinusoidal_encoding(60, 64)
@@ -339,8 +348,8 @@ plt.show()
 
 # %% [markdown]
 # Fast clocks are on the left of each panel; those on the right hardly move within a sentence: their
-# sine stays near 0, their cosine near 1. Now the dot product of two positions against their
-# distance, divided by D/2 so that widths can be compared.
+# sine stays near 0, their cosine near 1. The next figure shows the dot product of two positions
+# against their distance. It is divided by D/2, so that widths can be compared.
 
 # %%
 figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
@@ -360,7 +369,7 @@ plt.show()
 #
 # 1. Attention treats its inputs as a set: order must be written into the vectors.
 # 2. Sinusoids make a shift a rotation, and the dot product of two encodings a function of distance
-#    alone; after W_Q and W_K it is so only if training makes it so.
+#    alone; after W_Q and W_K this still holds only if training keeps it.
 # 3. Embeddings are multiplied by √d_model, so that words are longer than their positions.
 
 # %% [markdown]
@@ -374,9 +383,9 @@ plt.show()
 # (tensor2tensor's code does this, and also spaces its wavelengths a little differently.)
 
 # %% [markdown]
-# **2.** Row E of the paper's Table 3 learns the positions: `kind="learned"`. How many numbers does
-# that add for each side at D = 512 and 1,024 positions? Does the sinusoidal layer have any
-# weights?
+# **2.** In row E of the paper's Table 3 the positions are learned, as by `PositionalEmbedding(1024,
+# kind="learned")`. How many numbers does that add for each side at D = 512 and 1,024 positions?
+# Does the sinusoidal layer have any weights?
 
 # %% [markdown]
 # ## Your turn

@@ -21,9 +21,9 @@
 # meet the other way to score, additive attention, and train three models: dot product with the
 # root, without it, and additive (section 3.2.1).
 #
-# *Short path, 2 of 9 · 60 minutes · you need notebook 00, dot products, and an idea of what a
-# gradient is.* Afterwards you can compute attention by hand and say why scores are divided by √d_k.
-# If you are short of time, stop before "The other way".
+# *Short path, 2 of 9 · 60 minutes · you need notebook 00, dot products, and what a derivative is.*
+# Afterwards you can compute attention by hand and say why scores are divided by √d_k. If you are
+# short of time, stop before "The other way".
 
 # %% tags=["colab"]
 import os
@@ -50,6 +50,10 @@ from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS, plot_attention
 from drawings import draw_architecture, draw_shapes
 
+# %% [markdown]
+# Blue marks what this notebook builds, inside each attention: the scores, the softmax, and the
+# weighted sum of the values. All other boxes are grey.
+
 # %%
 draw_architecture("scores", "weights", "weighted_values")
 
@@ -59,9 +63,9 @@ draw_architecture("scores", "weights", "weighted_values")
 # *There is a fly* and *birds fly*: the piece `▁fly` is the same, and so is its embedding, the
 # vector that enters the model. Only its neighbours tell the two apart.
 #
-# We take the vector of `▁fly` from the output of the encoder (`backbone.encode`), and compare the
-# two by their *cosine*: 1 if two vectors point in the same direction, 0 if they have nothing in
-# common.
+# We take the vector of `▁fly` from the output of the encoder (`backbone.encode`; the *backbone* is
+# encoder and decoder, without tokenizer and search), and compare the two by their *cosine*: 1 if
+# two vectors point in the same direction, 0 if they have nothing in common.
 #
 # **Predict:** The included model translates both. After its encoder, is the vector of `▁fly` still
 # the same in the two sentences?
@@ -82,9 +86,9 @@ assert a @ b < 0.9 * np.linalg.norm(a) * np.linalg.norm(b)
 # %% [markdown]
 # No: something has mixed the neighbours into it. This is *self-attention*. Each row below is a
 # piece of the first sentence, and shows how one head of the encoder's first layer spreads a weight
-# of 1 over all pieces of the same sentence. So the number of weights grows with the square of the
-# length; but all of them are computed at once, while a network that reads word by word must wait
-# for each.
+# of 1 over all pieces of the same sentence; the darker a square, the larger the weight. So the
+# number of weights grows with the square of the length. But all of them are computed at once, while
+# a network that reads word by word must finish one word before it begins the next.
 
 # %%
 maps = model.attention_maps(sentences[0], model.translate(sentences[:1])[0].text)
@@ -104,7 +108,8 @@ plot_attention(
 # a different word in each of our two sentences.
 #
 # The new vector of a piece is a *weighted sum* of the vectors of all pieces, each multiplied by its
-# weight in the row. As a picture, for three pieces with vectors of four numbers:
+# weight in the row. Here is a picture for three pieces, each with a vector of four numbers. Every
+# bar is one of the four numbers; the orange bars are the sums of the blue ones.
 
 # %%
 three, shares = np.array([[1.0, 0, 2, -1], [0, 2, -1, 1], [2, 1, 0, 1]]), np.array([0.2, 0.1, 0.7])
@@ -118,14 +123,13 @@ panels[0].set_ylabel("value")
 plt.show()
 
 # %% [markdown]
-# The third piece weighs most, so the sum resembles it most. What remains to be said is where the
-# weights come from.
+# The third piece weighs most, so the sum resembles it most. But where do the weights come from?
 #
 # ## A soft dictionary
 #
 # A dictionary finds the one key that equals the query, and gives its value. Attention compares the
 # query with *every* key, and gives a mean of all the values, in which a better match weighs more.
-# One query, three keys, three values:
+# Here are one query, three keys and three values:
 
 # %%
 query = np.array([1.0, 0.0])
@@ -190,7 +194,7 @@ print(attention(query[np.newaxis], keys, values))
 np.testing.assert_allclose(attention(query[np.newaxis], keys, values)[0], output)
 
 # %% [markdown]
-# The shapes: Q is (T, d_k), K is (S, d_k), V is (S, d_v).
+# The shapes are (T, d_k) for Q, (S, d_k) for K and (S, d_v) for V.
 
 # %%
 draw_shapes("Q (T, d_k)", "· Kᵀ / √d_k, softmax", "weights (T, S)", "· V", "(T, d_v)")
@@ -219,11 +223,11 @@ np.testing.assert_allclose(packaged[0, 0], attention(Q, K, V), atol=1e-5)
 tuple(packaged.shape)
 
 # %% [markdown]
-# ## Between a mean and a choice
+# ## From an even mean to a sharp choice
 #
 # The size of the scores sets how sharply attention chooses. With tiny scores, every value counts
-# the same. With huge ones, a single value wins, and attention is a dictionary again. The weights of
-# one query:
+# the same. With huge ones, a single value wins, and attention is a dictionary again. Here are the
+# weights of one query:
 
 # %%
 for factor in (1e-6, 1, 1e6):
@@ -235,9 +239,10 @@ np.testing.assert_allclose(attention(1e6 * Q, K, V), V[best], atol=1e-5)
 # %% [markdown]
 # ## How large scores grow
 #
-# Let the numbers of a query and of a key be independent, with mean 0 and variance 1. A score
-# without the root is a sum of d_k products $q_i k_i$. Each has mean 0, and its variance is the mean
-# of $q_i^2$ times the mean of $k_i^2$, which is 1. Variances of independent terms add up.
+# Let the numbers of a query and of a key be random and independent, with mean 0 and variance 1.
+# (The *variance* is the mean squared distance from the mean, its root the *standard deviation*.) A
+# score without the root is a sum of d_k products $q_i k_i$. Each has mean 0, and its variance is
+# the mean of $q_i^2$ times the mean of $k_i^2$, which is 1. Variances of independent terms add up.
 #
 # **Predict:** What is the variance of q·k at d_k = 4, 64 and 1024, and what is it after the
 # division by √d_k?
@@ -254,7 +259,10 @@ for d_k in (4, 64, 1024):
 # only roughly, and only at the start of training. The paper does not prove what follows from it:
 # "We *suspect* that for large values of d_k, the dot products grow large in magnitude, pushing the
 # softmax function into regions where it has extremely small gradients." We look at both halves of
-# this sentence: at the softmax of large scores, and then at a training.
+# this sentence: at the softmax of large scores, and then at a training. (A *gradient* holds one
+# derivative for each number that training may change: how much the loss, the measure of error,
+# changes with it. Training moves every number against its derivative, so where the derivatives are
+# nearly 0, nothing is learned.)
 #
 # The softmax turns scores s into weights p. Its derivatives are $\partial p_i / \partial s_i = p_i
 # (1 - p_i)$ for a score's own weight, and $\partial p_i / \partial s_j = -p_i p_j$ for the weight
@@ -277,8 +285,8 @@ assert np.abs(softmax_jacobian(sharp)).max() < 1e-10
 #
 # Two numbers say how sharp a softmax over S = 64 keys is. Its *entropy* $-\sum p \ln p$ is ln 64 ≈
 # 4.16 nats if all weights are equal and 0 if one key has everything. The sum of the derivatives
-# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. (The derivatives of
-# p_i by the other scores need not be counted: all derivatives of p_i sum to 0, so those others
+# $\partial p_i / \partial s_i = p_i (1 - p_i)$ says how much gradient passes. (The derivatives by
+# the other scores would add nothing new. For each p_i, all derivatives sum to 0, so the others
 # together are −p_i (1 − p_i).) We take 200 random queries for each width.
 
 
@@ -344,9 +352,9 @@ plot(right, 1, "gradient that passes, Σ p (1 - p)")
 plt.show()
 
 # %% [markdown]
-# Lines are means over 200 queries, bands hold 80 % of them. Divided, both stay the same from d_k =
-# 4 to 1024. Not divided, entropy falls towards 0, below half of the other line's from d_k = 16 on,
-# and with it falls the gradient that passes.
+# Lines are means over 200 queries, bands hold 80 % of them. If scores are divided by the root, both
+# numbers stay the same from d_k = 4 to 1024. If they are not, the entropy falls towards 0; from d_k
+# = 16 on it is below half of the other line's. The gradient that passes falls with it.
 
 # %%
 divided, not_divided = measured.values()
@@ -387,9 +395,9 @@ np.testing.assert_allclose(keras_layer([Q[None], V[None], K[None]])[0], by_hand,
 np.round(softmax(additive_scores(Q, K, v))[0], 2)
 
 # %% [markdown]
-# Its scores stay between -Σ|v| and Σ|v|, because tanh lies between -1 and 1. In theory both cost
-# T·S·d_k steps. But the dot products are *one* matrix product, which processors are best at; the
-# sums and their tanh need a table of T·S·d_k numbers first.
+# Its scores stay between -Σ|v| and Σ|v|, because tanh lies between -1 and 1. In theory both ways to
+# score cost T·S·d_k steps. But the dot products are *one* matrix product, which processors are best
+# at. The additive scores need a table of T·S·d_k numbers first, for the sums and their tanh.
 #
 # **Predict:** How many numbers is that for 256 queries and keys of width 64, and how many times as
 # long does it take?
@@ -433,7 +441,8 @@ print("symbols", shown[1], "values", value[1])
 print(f"picked {shown[1, picked[1]]}; the query is {query[1]}, the answer {answer[1]}")
 
 # %% [markdown]
-# There are three ways to score; q is (B, 1, d_k), k is (B, S, d_k).
+# There are three ways to score; q is (B, 1, d_k), k is (B, S, d_k). `keras.ops` has NumPy's
+# functions in a form that Keras can differentiate.
 
 # %%
 from keras.initializers import RandomNormal
@@ -446,8 +455,10 @@ scorings = {
 list(scorings)
 
 # %% [markdown]
-# Each symbol gets a query and a key of width d_k, learned from a random start of variance 1. The
-# output is the mean, weighted by attention, of the one-hot vectors of the values shown: a
+# A Keras model is a class: `__init__` makes its layers, and `call` computes the output. An
+# `Embedding` is a table with one learned vector for each symbol. Here each symbol gets a query and
+# a key of width d_k, learned from a random start of variance 1. The output is the mean, weighted by
+# attention, of the *one-hot* vectors of the values shown (1 at the value, 0 elsewhere): a
 # probability for each answer. Only the additive score uses the vector v.
 
 
@@ -478,7 +489,10 @@ def train(d_k, name):
 # %% [markdown]
 # The *loss* of an answer is −ln p, where p is the probability that the model gives to the right one
 # (its *cross-entropy*, in nats): 0 if the model is certain and right, and ln 8 ≈ 2.08 if it finds
-# all eight equally probable. Training lowers its mean.
+# all eight equally probable. Training lowers its mean. `compile` names the loss and the rule by
+# which the numbers are moved (*Adam*, notebook 07); `jit_compile=False` saves a compilation that
+# would take longer than this training. `fit` goes through all 2,048 rows in batches of 64 and moves
+# the numbers after each batch, in an *update*; one pass through all rows is an *epoch*.
 #
 # **Predict:** Which of the three learn the partners at d_k = 8, and which at d_k = 512?
 
@@ -504,11 +518,11 @@ plt.show()
 
 # %% [markdown]
 # At d_k = 8 all three learn. At d_k = 512 the dot product without the root is worse than a guess
-# for all eight epochs: it chooses sharply from the first update on, mostly wrongly, and unlearns
-# that slowly. With the root, and with the additive score, the same width is learned at once. The
-# paper reports the same of earlier work: at small d_k both scores do similarly well; at large d_k
-# additive attention does better than dot products without the root. One task does not prove the
-# paper's suspicion, but agrees with it.
+# for all eight epochs: from the first update on it chooses sharply and mostly wrongly, and it
+# unlearns that only slowly. With the root, and with the additive score, the same width is learned
+# at once. The paper reports the same of earlier work: at small d_k both scores do similarly well;
+# at large d_k additive attention does better than dot products without the root. One task does not
+# prove the paper's suspicion, but agrees with it.
 
 # %% [markdown]
 # ## In three lines

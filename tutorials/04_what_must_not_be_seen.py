@@ -48,12 +48,15 @@ from aiayn_keras import layers
 from aiayn_keras.plotting import plot_masks
 from drawings import draw_architecture, draw_mask_choice, draw_shapes
 
+# %% [markdown]
+# Blue marks the place of the masks inside each attention: after the scores, before the softmax.
+
 # %%
 draw_architecture("mask")
 
 # %% [markdown]
-# A mask is boolean, of shape (B, T, S): **True means that query t may look at key s.** It means
-# this everywhere. There are three reasons to say False.
+# A mask is boolean, of shape (B, T, S): **True means that query t may look at key s.** It means the
+# same in all notebooks and in the package. A position may have to be hidden for three reasons.
 
 # %% [markdown]
 # ## 1. Padding is not text
@@ -76,7 +79,8 @@ for b in range(B):
 print("allowed pairs:", by_hand.sum(axis=(1, 2)))
 
 # %% [markdown]
-# 5 · 5 and 3 · 3. The package makes the same in one step.
+# There are 5 · 5 pairs in the first sentence and 3 · 3 in the second. The package makes the same
+# masks in one step.
 
 # %%
 draw_shapes(
@@ -92,9 +96,9 @@ padding[1].astype(int)
 # ## 2. The future is not known yet
 #
 # At position t the decoder must name the piece after t. In training it is given the whole target at
-# once, so the later pieces must be hidden: only what is on and below the diagonal stays, which is
-# what `np.tril` keeps. (The diagonal too: at t the decoder *reads* piece t, and names piece t + 1;
-# what it reads is shifted to the right by one place.)
+# once, so the later pieces must be hidden: only the entries on and below the diagonal stay, which
+# are those that `np.tril` keeps. (The diagonal too: at t the decoder *reads* piece t, and names
+# piece t + 1; what it reads is shifted to the right by one place.)
 
 # %%
 causal = ops.convert_to_numpy(layers.make_causal_mask(padding_mask))
@@ -139,10 +143,10 @@ packed[0].astype(int)
 #   whole source.
 #
 # In packed rows all three hide the other sentences, too. The drawing shows all this. **How to read
-# it:** follow "all at once", the way of training. The branches "one, with the cache" are for
-# writing a translation piece by piece. There the decoder's mask is the last row of the causal one,
-# because only the newest piece asks; the grid with two beams belongs to notebooks 08 and 09, and
-# nothing before them needs it.
+# it:** follow the branches "all T, in training". Those called "one, with the cache" are for writing
+# a translation piece by piece. There the decoder's mask is the last row of the causal one, because
+# only the newest piece has a query. You will need the grid with two beams only in notebooks 08 and
+# 09.
 
 # %%
 draw_mask_choice()
@@ -153,7 +157,7 @@ draw_mask_choice()
 # Where the mask is False, the score is replaced by a very low number before the softmax. The weight
 # there is not just small but exactly 0, and each row still sums to 1.
 #
-# The rows of padding are different, the last two below. Such a query may look at nothing: all its
+# The rows of padding, the last two below, are different. Such a query may look at nothing: all its
 # scores are equally low, and the softmax spreads the weight evenly, 1/7 ≈ 0.14. That does no harm,
 # because nobody reads the result: padding is hidden as a key in every later attention, and its
 # positions have weight 0 in the loss. So the assertion looks at real queries only.
@@ -173,7 +177,7 @@ np.round(weights[0, 0], 2)
 # ## A leak, made on purpose
 #
 # This mask is off by one: `tril(..., k=1)` keeps one more diagonal, so each position sees one
-# position ahead. Nothing fails, and no shape is wrong. What does training say?
+# position ahead. Nothing fails, and no shape is wrong. What will the training show?
 
 # %%
 T = 8
@@ -188,7 +192,12 @@ leaky[0].astype(int)
 # be predicted: on new text no model can expect a loss below ln 16 per piece, or more than 1/16 of
 # the pieces right, 6 %. (On the text that it trains on, it may do a little better.) This task has
 # no source, so an encoder block (one layer of an encoder; notebook 06a builds it) with a causal
-# mask *is* the decoder; `ones_like(ids)` says that nothing is padding.
+# mask *is* the decoder.
+#
+# The Keras model below is built by calling one layer after another. `Input` stands for the ids,
+# `Embedding` gives each piece a learned vector, and `PositionalEmbedding` adds a vector that tells
+# its position (notebook 02; `ones_like(ids)` says that nothing is padding). `Dense(V)` is a *dense
+# layer*, a product with a learned matrix plus a learned vector: it makes the V logits.
 
 # %%
 V = 16
@@ -210,6 +219,10 @@ def tiny_decoder(mask):
 
 
 # %% [markdown]
+# `SparseCategoricalCrossentropy(from_logits=True)` is this loss, computed from logits; *accuracy*
+# is the share of positions at which the right piece has the highest logit. `fit` trains, as in
+# notebook 03.
+#
 # **Predict:** What loss and what accuracy does each mask reach on this random text?
 
 # %%
@@ -228,9 +241,9 @@ for name, mask in (("honest", honest), ("leaky", leaky)):
 # (ln 16) / 8 = 0.35.) With no causal mask at all the model would copy in the same way. On real text
 # such a curve looks like a great success, until the model has to write and has no future to copy.
 #
-# When the model writes, nothing need be hidden from its newest position: the later pieces do not
-# exist yet. In training they do, and the mask gives each position exactly what it will have when
-# the model writes.
+# When the model writes, nothing has to be hidden from its newest position, because the later pieces
+# do not exist yet. In training they do exist, and the mask leaves each position exactly the pieces
+# that it will have when the model writes.
 
 # %%
 loss_of = {name: decoder.evaluate(read, answer, verbose=0)[0] for name, decoder in results.items()}
@@ -242,7 +255,8 @@ assert loss_of["leaky"] < 0.5 * np.log(V)
 # ## A test that finds it
 #
 # Do not trust the mask; trust the outputs: change the input at one position s, and see which
-# outputs change. The result is a matrix (T, S): does the input at s influence the output at t?
+# outputs change. The result is a matrix (T, S): True where the input at s influences the output at
+# t.
 
 
 # %%
@@ -270,10 +284,11 @@ influence(results["leaky"]).astype(int)
 # %% [markdown]
 # ## The package under the same test
 #
-# Now a whole encoder-decoder, with random weights, since a mask must hold for any weights. The
-# package calls it a *backbone*: encoder and decoder, without tokenizer and search. `encode` makes
-# the memory of the source; `decode` reads it, and the target. A later piece of the target changes
-# no earlier output, not even by a single bit.
+# Now we test a whole encoder-decoder. Its *weights*, the numbers that training would change, are
+# random, since a mask must work for any weights. The package calls it a *backbone*: encoder and
+# decoder, without tokenizer and search. `encode` makes the memory of the source; `decode` reads it,
+# and the target. Changing a piece of the target changes no earlier output, not even by a single
+# bit.
 
 # %%
 backbone = ak.TransformerBackbone(
@@ -331,7 +346,7 @@ assert difference < 1e-5
 # %% [markdown]
 # ## The masks side by side
 #
-# A dark square is a position that may be looked at.
+# Rows are queries, columns are keys; a dark square is a pair that is allowed.
 
 # %%
 packed_causal = packed & causal[:1]
@@ -358,8 +373,8 @@ assert not padding[0, 5:].any()
 # ## In three lines
 #
 # 1. True means "may look"; padding, the future and neighbours in a packed row are False.
-# 2. A mask that is off by one raises no error; the loss is just too good to be true.
-# 3. Test the outputs, not the mask: change one input and see who notices.
+# 2. A mask that is off by one raises no error; it only makes the loss too good to be true.
+# 3. Test the outputs, not the mask: change one input and see which outputs change.
 
 # %% [markdown]
 # ## Exercises

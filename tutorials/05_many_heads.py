@@ -49,6 +49,10 @@ from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS, plot_attention
 from drawings import draw_architecture, draw_shapes
 
+# %% [markdown]
+# Blue marks what this notebook builds: the split into heads at the bottom of each attention, and
+# the join at its top.
+
 # %%
 draw_architecture("heads", "joined_heads")
 
@@ -66,8 +70,8 @@ print("two heads:", np.concatenate([dog, man]), np.concatenate([man, dog]))
 assert np.array_equal((dog + man) / 2, (man + dog) / 2)
 
 # %% [markdown]
-# Could one head not give 2/3 of its weight to one and 1/3 to the other? It can, and below we see
-# how far that goes. First the layer itself.
+# Could one head not give 2/3 of its weight to one and 1/3 to the other? Yes, and below we see how
+# far that helps. First the layer itself.
 
 # %% [markdown]
 # ## Split
@@ -93,7 +97,7 @@ print("output", output.shape, "matrices", [W.shape for W in (W_Q, W_K, W_V, W_O)
 assert W_Q.shape == W_K.shape == W_V.shape == W_O.shape == (D, D)
 
 # %% [markdown]
-# One reshape and one transpose cut them apart.
+# One reshape and one transpose separate the heads.
 
 # %%
 draw_shapes("(B, T, D)", "reshape", "(B, T, H, K)", "transpose", "(B, H, T, K)")
@@ -121,7 +125,7 @@ assert wrong.shape == queries.shape
 assert not np.allclose(wrong, queries, atol=0.1)
 
 # %% [markdown]
-# The shape is right and the numbers are wrong: it mixes positions, and no error says so.
+# The shape is right, but the numbers are wrong: this reshape mixes positions, and no error says so.
 
 # %% [markdown]
 # ## Attend
@@ -145,7 +149,7 @@ assert heads.shape == (B, H, T, K)
 # %% [markdown]
 # ## Join
 #
-# The heads go side by side again, and a last matrix W_O mixes them. That is the whole layer.
+# The heads are put side by side again, and a last matrix, W_O, mixes them. That is the whole layer.
 
 # %%
 draw_shapes(
@@ -186,6 +190,8 @@ np.testing.assert_allclose(keras_layer(query, memory), output, atol=1e-5)
 # heads. Only the H tables of T·S weights grow; the paper calls the whole cost *similar* to that of
 # one wide head (section 3.2.2).
 #
+# (A *parameter*, or weight, is a number that training may change; `count_params()` counts them.)
+#
 # **Predict:** How many parameters does the layer have at D = 512 with 1, 2, 4 and 8 heads?
 
 # %%
@@ -196,8 +202,8 @@ for num_heads in (1, 2, 4, 8):
     assert layer.count_params() == 4 * 512**2 == 1_048_576
 
 # %% [markdown]
-# A common mistake: `key_dim` is the width of *one* head. Given D instead, the layer is H times too
-# large, and trains without complaint.
+# A common mistake: `key_dim` is the width of *one* head. If it is set to D, the layer is H times
+# too large, and nothing complains in training.
 
 # %%
 mistaken = layers.MultiHeadAttention(num_heads=8, key_dim=512)
@@ -208,8 +214,8 @@ assert mistaken.count_params() == 8 * 4 * 512**2
 # %% [markdown]
 # ## A task that one head fails
 #
-# A row has six of 60 words. One of them is marked as the subject, one as the object. A verb looks
-# at the row once and must name both.
+# A row consists of six words out of 60. One of them is marked as the subject, one as the object. A
+# verb looks at the row once and must name both.
 
 # %%
 V = 60
@@ -228,8 +234,10 @@ words, roles, named = sentences(4_096)
 print("words", words[0], "roles", roles[0], "to be named", named[0])
 
 # %% [markdown]
-# The model is one attention from the verb to the words, and a linear layer that names two of them.
-# Its width is D = 32, with one head or with two.
+# The model is one attention from the verb to the words. Each word is the sum of two learned
+# vectors, one for the word and one for its role; the verb, which is always the same, is a single
+# learned vector. A dense layer then gives the logits of the subject and of the object. The width is
+# D = 32, with one head or with two.
 
 
 # %%
@@ -288,9 +296,9 @@ plt.show()
 
 # %% [markdown]
 # Two heads divide the work and are right. One head must look at both words at once. It can give
-# them unequal weights, and then the mean differs from pair to pair; after the same number of
-# updates the linear layer tells many pairs apart, but not all, and the loss is still falling.
-# (Fewer words make it easier for one head: see "Your turn".)
+# them unequal weights, so that the mean differs from pair to pair. After the same number of updates
+# the dense layer can tell many pairs apart, but not all, and the loss is still falling. (Fewer
+# words make it easier for one head: see "Your turn".)
 
 # %% [markdown]
 # ## What the paper measured
@@ -302,7 +310,7 @@ plt.show()
 # - **Perplexity** is e to the power of the mean loss of a piece, in nats. A perplexity of 5 means
 #   being as unsure as if one had to guess among 5 equally probable pieces. Lower is better.
 # - **BLEU** compares translations with those of a human translator, by the runs of one to four
-#   words that they share; from 0 to 100. Higher is better.
+#   words that they share. It goes from 0 to 100; higher is better.
 
 # %%
 table_3_a = {1: (5.29, 24.9), 4: (5.00, 25.5), 8: (4.92, 25.8), 16: (4.91, 25.8), 32: (5.01, 25.4)}
@@ -313,9 +321,10 @@ best = max(bleu for _, bleu in table_3_a.values())
 assert np.isclose(best - table_3_a[1][1], 0.9)
 
 # %% [markdown]
-# One head is 0.9 BLEU worse than the best, and 32 heads, 16 wide each, are worse than 8 or 16. So a
-# whole model with one head per layer does translate, perhaps because it has other layers to look
-# with. The paper gives one training per row, and no spread.
+# One head is 0.9 BLEU worse than the best setting; 32 heads of width 16 are worse than 8 or 16
+# heads. So a whole model with one head per layer does translate, perhaps because it has other
+# layers to look with. The paper reports one training for each row, and does not say how much chance
+# changes such a number.
 
 # %% [markdown]
 # ## What trained heads look at
@@ -342,8 +351,7 @@ plot_attention(
 # %% [markdown]
 # All four mostly find the word to be translated. The three articles are different: while `▁El`,
 # `▁un` and `▁la` are written, head 1 looks at the *noun*: *man*, *car* and *week*. The noun decides
-# the article's gender. The other heads look at the English article, or at *last*, where English has
-# none.
+# the article's gender. The other heads look at an English article or at *last*.
 
 # %%
 articles = [written.index(piece) for piece in ("▁El", "▁un", "▁la")]
@@ -353,7 +361,7 @@ for head in range(4):
     assert (looks == ["▁man", "▁car", "▁week"]) == (head == 0)
 
 # %% [markdown]
-# ## All three kinds
+# ## The three kinds of attention
 #
 # The pictures in the paper's appendix (Figures 3 to 5) show the *encoder's* self-attention. Here
 # is head 2 of the last layer in both self-attentions, first the encoder's, then the decoder's.
@@ -419,8 +427,8 @@ def mean_margin_without(layer, head):
 
 
 # %% [markdown]
-# **Predict:** How much of the mean margin, 5.2, is left without each single head, and which head
-# matters most?
+# **Predict:** The mean margin is 5.2. How much of it is left if a single head is switched off, and
+# which head matters most?
 
 # %%
 left = np.array([[mean_margin_without(n, h) for h in range(4)] for n in range(3)])
@@ -449,8 +457,8 @@ axes.legend(frameon=False, ncols=4, loc="upper center", columnspacing=1, handlel
 plt.show()
 
 # %% [markdown]
-# That is one decision in ten sentences of one pattern. For whole translations, no single head
-# matters most (exercise 1).
+# That is one decision, in ten sentences of one pattern. For whole translations, it is not always
+# the same head that matters most (exercise 1).
 
 # %% [markdown]
 # ## In three lines

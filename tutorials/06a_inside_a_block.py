@@ -52,11 +52,16 @@ from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS
 from drawings import draw_architecture, draw_shapes
 
+# %% [markdown]
+# Blue marks what this notebook builds: one block of the encoder on the left, one block of the
+# decoder on the right.
+
 # %%
 draw_architecture("encoder", "decoder")
 
 # %% [markdown]
-# Here is one block of the encoder, with random weights; we rebuild it part by part.
+# Here is one block of the encoder, with random weights; we rebuild it part by part. The cell prints
+# the names and shapes of its first four matrices.
 
 # %%
 keras.utils.set_random_seed(1)
@@ -71,10 +76,11 @@ assert output.shape == x.shape
 # %% [markdown]
 # ## The feed-forward network
 #
-# Attention gathers: with given weights its output is a weighted sum of the vectors of all
+# Attention gathers: once its weights are known, its output is a weighted sum of the vectors of all
 # positions, multiplied by matrices. The feed-forward network then works on what was gathered, on
-# each position alone (equation 2): $\max(0, x W_1 + b_1) W_2 + b_2$, first to F numbers, more than
-# D, then back to D. Thanks to its max(0, ·) it can compute what sums and matrices alone cannot.
+# each position alone (equation 2): $\max(0, x W_1 + b_1) W_2 + b_2$, first to F numbers, where F is
+# larger than D, then back to D. Thanks to max(0, ·), called *ReLU*, it can compute what sums and
+# matrices alone cannot.
 
 # %%
 draw_shapes(
@@ -102,9 +108,10 @@ np.testing.assert_allclose(with_neighbours, alone, atol=1e-5)
 # %% [markdown]
 # ## Layer normalization
 #
-# Every vector is shifted and scaled to mean 0 and variance 1, and then once more by two learned
-# vectors, γ and β. So numbers stay in one range, however many blocks they pass through. This needs
-# no other position and no other sentence of the batch. The tiny ε keeps the root away from 0.
+# Every vector is shifted and scaled to mean 0 and variance 1. Then it is multiplied by a learned
+# vector γ, and a learned vector β is added. So numbers stay in one range, however many blocks they
+# pass through. Each position is normalized without regard to other positions or other sentences of
+# the batch. The tiny ε keeps the division from failing if the variance is 0.
 #
 # **Predict:** We normalize x, and then 5x + 3. What is the difference?
 
@@ -124,14 +131,16 @@ np.testing.assert_allclose(normed, layer_norm(x, gamma=1, beta=0), atol=1e-4)
 # ## Residual, then normalization
 #
 # A block consists of *sublayers*: attention is one, the feed-forward network the other. Each has
-# the same frame around it: $\text{LayerNorm}(x + \text{Sublayer}(x))$. The paper normalizes *after*
-# the sum ("post-norm"). In training the sublayer's output passes through dropout first; that comes
-# below.
+# the same frame around it: $\text{LayerNorm}(x + \text{Sublayer}(x))$. The `x +` is the *residual
+# connection*: it carries the input past the sublayer and adds it to the output. The drawing shows
+# it as an arrow around each sublayer, which ends in the box *Add & Norm*. The paper normalizes
+# *after* the sum ("post-norm"). In training the sublayer's output passes through dropout first;
+# that comes below.
 #
 # Many later models normalize *before* the sublayer ("pre-norm"): $x +
-# \text{Sublayer}(\text{LayerNorm}(x))$. Deep stacks train more stably that way, also without a
-# warm-up. The sum itself is then never normalized, so such a stack needs one more LayerNorm at its
-# end.
+# \text{Sublayer}(\text{LayerNorm}(x))$. Deep stacks train more stably that way, even without the
+# warm-up of notebook 07. The sum itself is then never normalized, so a LayerNorm has to be added at
+# the end of such a stack.
 
 
 # %%
@@ -189,9 +198,9 @@ for name, dropped in (("by hand", by_hand), ("package", packaged)):
 np.testing.assert_allclose(np.unique(packaged), [0, 1 / 0.9], rtol=1e-6)
 
 # %% [markdown]
-# Section 5.4 names two places. The first is the output of *each sublayer*, before the sum:
-# $\text{LayerNorm}(x + \text{Dropout}(\text{Sublayer}(x)))$. To compare with the package, we put
-# our `dropout` in place of its own, so that both keep the same numbers.
+# Section 5.4 applies dropout in two places. The first is the output of *each sublayer*, before the
+# sum: $\text{LayerNorm}(x + \text{Dropout}(\text{Sublayer}(x)))$. To compare with the package, we
+# put our `dropout` in place of its own, so that both keep the same numbers.
 
 # %%
 keep = np.random.random(x.shape) >= 0.1
@@ -209,9 +218,10 @@ assert not np.allclose(packaged, layer_norm(x + y, gamma=1, beta=0), atol=1e-2)
 
 # %% [markdown]
 # The second place is at the bottom of each stack: on the *sum of embedding and position*,
-# embeddings times √D plus sinusoids. Attention by itself does not see order: shuffle the pieces,
-# and the same vectors come out, shuffled. So a vector of sines and cosines that tells the position
-# is added to each embedding; √D keeps the embedding the longer of the two (notebook 02).
+# embeddings times √D plus sinusoids. Attention by itself does not see order: if you shuffle the
+# pieces, the same vectors come out, shuffled. So a vector of sines and cosines that tells the
+# position is added to each embedding. The factor √D makes sure that the embedding is the longer of
+# the two vectors (notebook 02).
 
 # %%
 embedding = layers.PositionalEmbedding(max_sequence_length=S)
@@ -223,8 +233,8 @@ print("largest difference to the package:", np.abs(packaged - by_hand).max())
 np.testing.assert_allclose(packaged, by_hand, atol=1e-5)
 
 # %% [markdown]
-# Rows (D) of the paper's Table 3 show what dropout is worth. (*Perplexity* is e to the mean loss of
-# a piece, lower is better; *BLEU* is likeness to a human translation, from 0 to 100, higher is
+# Rows (D) of the paper's Table 3 show how much dropout helps. (*Perplexity* is e to the mean loss
+# of a piece, lower is better; *BLEU* is likeness to a human translation, from 0 to 100, higher is
 # better; notebook 05 says more.)
 #
 # | P_drop | perplexity | BLEU |
@@ -236,11 +246,11 @@ np.testing.assert_allclose(packaged, by_hand, atol=1e-5)
 # %% [markdown]
 # ## The decoder block
 #
-# It has one more sublayer, in the middle: *cross-attention* to the *memory*, the output of the
-# encoder's last block. In self-attention, queries, keys and values all come from one array,
-# `attention(x, x)`. In cross-attention, **queries come from the decoder, keys and values from the
-# memory**, `attention(x, memory)`: each position of the target reads from all positions of the
-# source.
+# The decoder block has one more sublayer, in the middle: *cross-attention* to the *memory*, the
+# output of the encoder's last block. In self-attention, queries, keys and values all come from one
+# array, `attention(x, x)`. In cross-attention, **queries come from the decoder, keys and values
+# from the memory**, `attention(x, memory)`: each position of the target reads from all positions of
+# the source.
 #
 # So there are three steps, each with the same frame around it. The self-attention has the causal
 # mask. The cross-attention does not need one, because the whole source is known; its mask would
@@ -269,11 +279,12 @@ np.testing.assert_allclose(packaged, decoder_block(target, output, block, causal
 # ## Why the residual
 #
 # The output of attention is a mean over positions, and such means are very similar to each other.
-# `x +` adds each position's own vector. Without `x +`, after a few blocks all positions hold nearly
-# the same vector, and the words are gone; a feed-forward network cannot bring them back, since it
-# turns similar inputs into similar outputs. (The residual has a second use, which we do not
-# measure: through `x +` the gradient also has a direct way past each sublayer.) We measure how
-# similar two positions are, by the cosine of their outputs, in a stack of N = 6 blocks of width 64.
+# The residual connection, `x +`, adds each position's own vector. Without it, after a few blocks
+# all positions hold nearly the same vector, and nothing tells the words apart any more. A
+# feed-forward network cannot restore the difference, since it turns similar inputs into similar
+# outputs. (The residual has a second use, which we do not measure: through `x +` the gradient also
+# has a direct way past each sublayer.) We measure how similar two positions are, by the cosine of
+# their vectors (1: same direction, 0: nothing in common), in a stack of N = 6 blocks of width 64.
 
 
 # %%
@@ -337,14 +348,15 @@ plt.show()
 
 # %% [markdown]
 # Without the residual, two random blocks make all positions almost the same. Whatever comes after
-# them can hardly tell the words apart. With it, positions approach each other only slowly, and more
-# slowly with the smaller variance.
+# them can hardly tell the words apart. With the residual, positions become similar only slowly, and
+# more slowly with the smaller variance.
 
 # %% [markdown]
 # ## In three lines
 #
-# 1. A block is attention between positions and a small network at each of them, each inside Add &
-#    Norm; the decoder's block has a second attention, whose keys and values come from the encoder.
+# 1. A block is attention between positions and a small network at each of them, each followed by
+#    Add & Norm; the decoder's block has a second attention, whose keys and values come from the
+#    encoder.
 # 2. The residual keeps the words apart; without it a few blocks make all positions nearly equal.
 # 3. Normalization keeps numbers in one range, position by position; dropout zeroes some of them in
 #    training, and never afterwards.

@@ -22,7 +22,7 @@
 #
 # *Short path, 6 of 9 · 30 minutes · you need notebook 06a.* Afterwards you can write the whole
 # model from memory, trace a sentence through it, and say where its parameters are. An optional
-# appendix looks for two million parameters that the paper's Table 3 has and our count lacks.
+# appendix finds out why the paper's Table 3 has two million more parameters than our count.
 
 # %% tags=["colab"]
 import os
@@ -47,6 +47,9 @@ import aiayn_keras as ak
 from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS
 from drawings import draw_architecture, draw_shapes
+
+# %% [markdown]
+# This time all boxes are built. The colours only tell kinds of boxes apart.
 
 # %%
 draw_architecture()
@@ -86,9 +89,10 @@ def decoder_block(x, memory, block, causal):
 # %% [markdown]
 # ## Figure 1 in code
 #
-# Embeddings times √D plus positions; N encoder blocks; N decoder blocks; and the embedding matrix
-# once more, transposed, for the logits. (A piece's vector should be close to what the decoder puts
-# out when that piece comes next, so one matrix can serve both ends; this saves V·D parameters.)
+# The model multiplies embeddings by √D and adds positions. N encoder blocks and N decoder blocks
+# follow. For the logits the embedding matrix is used once more, transposed. (A piece's vector
+# should be close to what the decoder puts out when that piece comes next, so one matrix can serve
+# both ends; this saves V·D parameters.)
 
 # %%
 draw_shapes("ids (S,)", "embed", "(1, S, D)", "N encoder blocks", "memory (1, S, D)")
@@ -155,9 +159,9 @@ print(next_piece)
 assert next_piece == "▁hospital"
 
 # %% [markdown]
-# The last position is not the only one that predicts: each position of the target has its own row
-# of logits, and says what comes after the pieces up to itself. Training uses all of them at once
-# (notebook 07).
+# The last position is not the only one that predicts. Each position of the target has its own row
+# of logits, and predicts what comes after the pieces that have been read up to there. Training uses
+# all of them at once (notebook 07).
 #
 # **Predict:** The decoder reads `<s> ▁Mi ▁hermana ▁trabaja ▁en ▁un`. Which six pieces do the six
 # rows find most probable?
@@ -173,9 +177,9 @@ assert best[1:] == ["▁hermana", "▁trabaja", "▁en", "▁un", "▁hospital"]
 # %% [markdown]
 # ## Counting
 #
-# The number of parameters follows from the parts. Attention has four matrices, the feed-forward
-# network two with biases, a normalization two vectors. Sinusoids have none, and the logits borrow
-# the embeddings.
+# The number of parameters follows from the parts. Attention has four matrices. The feed-forward
+# network has two matrices and two vectors (*biases*), and a normalization has two vectors.
+# Sinusoids have no parameters, and the logits use those of the embeddings.
 #
 # One encoder layer with D = 128 and F = 512, for example, has 4 · 128² = 65,536 numbers in
 # attention, 2 · 128 · 512 + 512 + 128 = 131,712 in the feed-forward network and 2 · 2 · 128 = 512
@@ -198,8 +202,8 @@ def count(vocabulary_size, N=6, D=512, H=8, F=2048, K=None):
 
 
 # %% [markdown]
-# **Predict:** Which of the three has most of the base model's parameters: the embeddings, all
-# attentions together, or the feed-forward networks?
+# **Predict:** Where are most of the base model's parameters: in the embeddings, in all attentions
+# together, or in the feed-forward networks?
 
 # %%
 base = count(37_000)
@@ -210,7 +214,8 @@ assert sum(base.values()) == 63_045_632
 
 # %% [markdown]
 # The feed-forward networks are the largest part, 25 of 63 million; attention has 19 and the
-# embeddings 19. The package's base model has the same number.
+# embeddings 19. The package has the base model as a *preset*, a named set of sizes; it has the same
+# number.
 
 # %%
 preset = ak.TransformerBackbone.from_preset(
@@ -223,7 +228,7 @@ assert preset.count_params() == 63_045_632
 # ## The models of Table 3
 #
 # The paper changes one size at a time. Rows (B) make the keys narrower, rows (C) change depth and
-# widths. The number is the paper's, in millions of parameters.
+# widths. The number at the end of each row is the paper's, in millions of parameters.
 
 # %%
 rows = {
@@ -252,7 +257,7 @@ assert count(37_000, H=16) == base
 # %% [markdown]
 # Almost everything is multiplied by D at least once, and attention even by D², while F occurs in
 # the feed-forward networks only. More heads are narrower heads, so their number changes nothing.
-# Here are all rows:
+# The figure shows all rows; each bar is our count, part by part:
 
 # %%
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
@@ -269,9 +274,10 @@ axes.legend(frameon=False, loc="center right", bbox_to_anchor=(1, 0.6))
 plt.show()
 
 # %% [markdown]
-# A model of half the depth keeps all of its embeddings. In one of half the width each matrix of
-# attention is a quarter as large, and every other matrix half. The diamonds, the paper's numbers,
-# are all a little to the right of the bars; the appendix at the end finds out why.
+# If the depth is halved, the embeddings stay as they are. If the width is halved, each matrix of
+# attention becomes a quarter as large, and every other matrix half as large. The diamonds, which
+# are the paper's numbers, are all a little to the right of the bars; the appendix at the end finds
+# out why.
 
 # %% [markdown]
 # ## In three lines
@@ -279,8 +285,8 @@ plt.show()
 # 1. Figure 1 is a dozen lines: embed, encoder blocks, decoder blocks that read the memory, and the
 #    embedding matrix once more for the logits.
 # 2. Every position of the target predicts the piece that follows it.
-# 3. Most parameters of the base model are in the feed-forward networks; the number of heads changes
-#    none.
+# 3. The feed-forward networks have the largest part of the base model's parameters; the number of
+#    heads does not change the count.
 
 # %% [markdown]
 # ## Exercises
@@ -292,8 +298,8 @@ plt.show()
 # for the output, instead of one for all three? How many does sharing save?
 
 # %% [markdown]
-# **2.** `transformer` names one piece. Call it again and again, each time with the piece that it
-# found best at the end of the target, until that is the end piece. Is the sentence the same as
+# **2.** `transformer` names one piece. Call it again and again, appending the piece that it finds
+# best to the target each time, until it chooses the end piece. Is the sentence the same as
 # `model.translate(text, num_beams=1, length_penalty=0.0)`?
 
 # %% [markdown]
@@ -306,11 +312,11 @@ plt.show()
 # Your code here
 
 # %% [markdown]
-# ## Appendix, optional: two missing million
+# ## Appendix, optional: two million parameters are missing
 #
-# This is for those who compare with the paper. Its Table 3 says 65 million for the base model, and
-# we count 63. Where are the other two? For each row we ask how many pieces V would produce the
-# printed number. A printed number is rounded, so the answer is a range.
+# This is for readers who compare with the paper. Its Table 3 says 65 million for the base model,
+# and we count 63. Where are the other two million? For each row we ask how many pieces V would
+# produce the printed number. A printed number is rounded, so the answer is a range.
 
 # %%
 ranges = {}
@@ -334,8 +340,8 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# The text of the paper says "about 37000", and no row's range contains that. All contain 41,100.
-# So our blocks agree with the paper; what is missing is some 4,100 pieces of vocabulary, 512
+# The text of the paper says "about 37000", and no row's range contains that. All contain 41,100. So
+# our blocks agree with the paper; what our count lacks is some 4,100 pieces of vocabulary, with 512
 # numbers each. Only the row "big" does not fit: it says 213 million, fewer than the 214 million
 # that even 37,000 pieces give.
 

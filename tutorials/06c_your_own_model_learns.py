@@ -48,6 +48,9 @@ from aiayn_keras import layers
 from aiayn_keras.plotting import COLORS
 from drawings import draw_architecture
 
+# %% [markdown]
+# The model has all these boxes. What is new is that its numbers will be learned.
+
 # %%
 draw_architecture()
 
@@ -56,7 +59,9 @@ draw_architecture()
 #
 # A model can learn if Keras can follow what it computes: `keras.ops` takes the place of NumPy, and
 # layers hold the matrices. Otherwise these are the functions of notebooks 05 and 06a; `visible` is
-# the mask of notebook 04. First the heads, split and joined:
+# the mask of notebook 04. `Dense(D, use_bias=False)` is a product with one learned matrix, and
+# `Sequential` calls its layers one after the other. We begin with the functions that split and join
+# heads:
 
 
 # %%
@@ -86,8 +91,8 @@ class Attention(keras.layers.Layer):
 
 
 # %% [markdown]
-# A sublayer and its frame, and the two kinds of block. The models here are trained without
-# dropout, which would draw different numbers for each of the two.
+# Next come a sublayer with its frame, and the two kinds of block. Both models here are trained
+# without dropout, since it would drop different numbers in each.
 
 
 # %%
@@ -129,7 +134,8 @@ class OwnDecoderBlock(keras.layers.Layer):
 # ## Letters, backwards
 #
 # The task suits a small model: write six letters backwards. 0 is padding, 1 the start, 2 the end,
-# and 3 to 11 are the letters A to I. The decoder reads what it should say, shifted right by one.
+# and 3 to 11 are the letters A to I. The decoder reads the same letters that it should say, shifted
+# right by one.
 
 
 # %%
@@ -147,6 +153,9 @@ print("source", letters(source[0]), "reads", letters(reads[0]), "says", letters(
 
 # %% [markdown]
 # ## Figure 1 as a Keras model
+#
+# A `ReversibleEmbedding` is a table of embeddings that also computes the logits, with the same
+# matrix transposed (`reverse=True`).
 
 
 # %%
@@ -168,8 +177,8 @@ print(f"{own.count_params():,} parameters")
 # %% [markdown]
 # ## The same weights, the same logits
 #
-# The package's model of these sizes has the same weights in the same order. We give its initial
-# ones to ours.
+# The package's model of these sizes has weights of the same shapes, in the same order. We copy its
+# initial weights into ours.
 
 # %%
 packaged = ak.TransformerSeq2SeqLM(ak.TransformerBackbone(V, N, H, D, F, dropout=0.0))
@@ -182,7 +191,7 @@ np.testing.assert_allclose(packaged.predict(text, verbose=0), logits, atol=1e-5)
 
 # %% [markdown]
 # **Predict:** Nobody has trained these weights. What is the loss of a model that finds all 12
-# pieces equally probable, and is theirs near that?
+# pieces equally probable? Is the loss of our two models near that?
 
 # %%
 loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -196,8 +205,8 @@ print(f"a guess: {np.log(12):.2f} nats, the untrained model: {float(loss(says, l
 # Both learn from the same 320 batches of 50, in the same order. An *update* takes one batch, finds
 # out how the loss changes with every weight, and moves each weight a little in the direction that
 # lowers it; [notebook 07](07_learning_to_translate.ipynb) does one by hand. `losses_of_updates`, in
-# `lesson_tools.py` beside this notebook, makes one update after the other and notes each batch's
-# loss before its update.
+# `lesson_tools.py` beside this notebook, makes one update after the other and records the loss of
+# each batch before its update.
 
 
 # %%
@@ -245,7 +254,7 @@ assert (written[0, 1:] == new[0, ::-1]).all()
 
 # %% [markdown]
 # It can: it has not learned a list of rows, but where to look. Its letter number t is copied from
-# place 7 − t (both counted from 1), whatever stands there.
+# place 7 − t (both counted from 1), whatever letter that is.
 #
 # ## The two trainings
 #
@@ -265,16 +274,16 @@ right.set(xlabel="update", ylabel="difference of the losses (nats)")
 plt.show()
 
 # %% [markdown]
-# The curves lie on top of each other, though their difference grows by orders of magnitude. A bump
-# in only one of them comes from rounding, which can decide when a bump comes, but here not whether
-# the training succeeds.
+# The curves lie on top of each other, though their difference grows by orders of magnitude. If only
+# one of them has a bump, rounding is the cause: it can decide when a bump comes, but here it did
+# not decide whether the training succeeds.
 
 # %% [markdown]
 # ## In three lines
 #
-# 1. A model learns if its library can follow what it computes; the formulas stay the same.
-# 2. Equal weights must give equal logits: that is the test of a model of your own, before any
-#    training.
+# 1. A model can learn if Keras can follow what it computes; the formulas stay the same.
+# 2. Equal weights must give equal logits: test that first when you write a model of your own,
+#    before any training.
 # 3. Equal batches then give equal losses, until differences in rounding have grown.
 
 # %% [markdown]
@@ -284,7 +293,7 @@ plt.show()
 
 # %% [markdown]
 # **1.** Leave the positions out of a model of the package and train it on the same task: set the
-# sinusoids to zero, `backbone.get_layer("encoder_embedding").table *= 0`, and so for
+# sinusoids to zero, `backbone.get_layer("encoder_embedding").table *= 0`, and do the same for
 # `"decoder_embedding"`. How low does its loss get, and why not lower?
 
 # %% [markdown]
@@ -294,12 +303,12 @@ plt.show()
 # %% [markdown]
 # ## Your turn
 #
-# Let the model do something else with its letters: write each twice, leave out every second one, or
-# begin with the last and end with the first only. Which tasks are learned in fewer updates?
+# Let the model do something else with its letters: write each of them twice, leave out every second
+# one, or exchange only the first and the last. Which tasks are learned in fewer updates?
 
 # %% tags=["your-turn"]
 # Your code here
 
 # %% [markdown]
-# Next: [07 · Learning to translate](07_learning_to_translate.ipynb), where the letters become
-# words.
+# Next: [07 · Learning to translate](07_learning_to_translate.ipynb), where the model learns words
+# instead of letters.

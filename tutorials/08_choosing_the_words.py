@@ -39,8 +39,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks today's part: the softmax gives a probability to every next piece, and the search
-# chooses among them.
+# Blue marks the subject of this notebook: the softmax gives a probability to every next piece, and
+# the search chooses among them.
 
 # %%
 # %matplotlib inline
@@ -56,7 +56,7 @@ draw_architecture("softmax", "search")
 # We translate German *es regnet*, "it rains". Our model is a table: row *a*, column *b* holds the
 # probability that the piece *b* follows the piece *a*. The six pieces are whole words, so their
 # list is called `words`. `<s>` starts a sentence, and `</s>` ends it. (A real model looks at the
-# source and at all earlier pieces; that makes no difference to the search.)
+# source and at all earlier pieces. The search is the same for both.)
 
 # %%
 from itertools import pairwise
@@ -81,7 +81,8 @@ follows = {
 }
 
 # %% [markdown]
-# We turn it into a matrix of logarithms. A step that is not listed gets almost no probability:
+# We turn it into a matrix of logarithms. A pair of pieces that is not listed gets a probability of
+# nearly 0:
 
 
 # %%
@@ -103,7 +104,7 @@ np.testing.assert_allclose(np.exp(log_table[START]).sum(), 1, atol=1e-6)
 
 # %% [markdown]
 # The probability of a sentence is the product of its steps, so its log-probability is a **sum**.
-# The end token counts too: its probability is that of stopping right there.
+# The end token counts too: its probability is that of stopping at this point.
 
 
 # %%
@@ -124,7 +125,7 @@ np.testing.assert_allclose(np.exp(log_probability(it_rains)), 0.35 * 0.90 * 0.53
 # ## Greedy: take the best piece, each time
 #
 # **Predict:** Follow the table of probabilities with your finger. If you always take the most
-# probable next piece, what sentence do you get, and is it more probable than *it rains*?
+# probable next piece, what sentence do you get? Is it more probable than *it rains*?
 
 # %%
 ids = [START]
@@ -166,10 +167,10 @@ assert log_probability(greedy) < log_probability(ranking[0])
 # below there is a function for each:
 #
 # - **Grow**: append every piece to every live sentence, and keep the best 2·W of these
-#   *candidates*. Each of the W live sentences can end in only one way, with `</s>`, so at most W of
-#   the 2·W candidates end, and W are left to go on with.
-# - **Finish**: a candidate that ends is finished if it is among the best W; its score never
-#   changes again. A candidate that ends but ranks only W + 1 to 2·W is dropped.
+#   *candidates*. Each of the W live sentences can end in only one way, with `</s>`. So at most W of
+#   the 2·W candidates end, and at least W are left to go on with.
+# - **Finish**: a candidate that ends is finished if it is among the best W, and its score never
+#   changes again. If it ends but is only in places W + 1 to 2·W, it is dropped.
 # - **Go on**: the best W of those that do not end are the live sentences of the next step.
 #
 # For B source sentences at once, the log-probabilities of a step have these shapes:
@@ -178,7 +179,7 @@ assert log_probability(greedy) < log_probability(ranking[0])
 draw_shapes("live (B, W)", "+ (B, W, V)", "(B, W·V)", "grow", "(B, 2·W)", "go on", "live (B, W)")
 
 # %% [markdown]
-# For one source sentence, by hand:
+# We write these functions for one source sentence:
 
 
 # %%
@@ -209,10 +210,10 @@ assert [text_of(ids) for ids, _ in live] == ["the", "it"]
 # %% [markdown]
 # Log-probabilities are negative and only fall as pieces are added, so a long sentence is at a
 # disadvantage. The **length penalty** divides the log-probability by $((5 + |y|) / 6)^\alpha$,
-# where |y| counts the pieces and the end. In spite of its name it favours long sentences: the
-# longer a sentence, the larger the number that its negative log-probability is divided by, and the
-# closer the result is to 0. With α = 0 nothing is divided: the search looks for the most probable
-# sentence, and so prefers short ones. The paper uses 0.6.
+# where |y| counts the pieces and the end. In spite of its name it favours long sentences. The
+# longer a sentence, the larger the number by which its negative log-probability is divided, and the
+# closer the result comes to 0. With α = 0 nothing is divided: the search looks for the most
+# probable sentence, and so prefers short ones. The paper uses 0.6.
 
 
 # %%
@@ -260,13 +261,14 @@ assert text_of(beam_search(2, 0.0)[0][0]) == "it rains"
 assert text_of(beam_search(2, 0.6)[0][0]) == "it rains now"
 
 # %% [markdown]
-# With α = 0 *it rains* wins, with 0.6 *it rains now*. No α is right in itself: it is chosen on
-# validation data. [Notebook 11](11_real_sentences.ipynb) shows what it does to BLEU.
+# With α = 0 *it rains* wins, with 0.6 *it rains now*. No α is right for all models and texts: it is
+# chosen by trying several on validation data. [Notebook 11](11_real_sentences.ipynb) shows what it
+# does to BLEU.
 #
 # ## One beam is not always greedy
 #
-# Greedy search stops at its first end. A beam search goes on: beside the finished sentence, a live
-# one is left. Can that one still win? A second table shows it:
+# Greedy search stops at its first end. A beam search goes on, because it still has a live sentence
+# beside the finished one. Can the live one still win? A second table shows it:
 
 # %%
 close = {
@@ -287,15 +289,15 @@ for alpha in (0.0, 0.6):
     assert text_of(best[0]) == {0.0: "rain", 0.6: "rain now"}[alpha]
 
 # %% [markdown]
-# With α = 0 it cannot: the live sentence is already less probable than the finished one, and can
-# only fall further. With a length penalty it can: the log-probability of *rain now*, −0.713, is a
-# little below that of *rain*, −0.693, but it is divided by more. So greedy search is a beam of one
-# **with α = 0**.
+# With α = 0 it cannot: the live sentence is already less probable than the finished one, and its
+# probability can only fall further. With a length penalty it can: the log-probability of *rain
+# now*, −0.713, is a little below that of *rain*, −0.693, but it is divided by more. So greedy
+# search is a beam of one **with α = 0**.
 #
 # ## A wider beam can lose
 #
 # Above, two beams found a more probable sentence than one. That is usual, but not a law. A third
-# table:
+# table shows an exception:
 
 # %%
 crowded = {
@@ -321,9 +323,10 @@ for W in (1, 2, 3):
 # %% [markdown]
 # Two beams end with a **less** probable sentence than one. They keep *it* alive, and at the next
 # step *it rains* (0.250) and *it falls* (0.230) are both ahead of *the rain* (0.208), which is cut.
-# The cost appears only one step later: *it rains* and *it falls* end with probability 0.60, which
-# leaves 0.150 and 0.138, while *the rain* would have ended with probability 1. A search knows what
-# a sentence has cost so far, not what it is going to cost.
+# The cost appears only one step later. *it rains* and *it falls* end with probability 0.60, so
+# 0.150 and 0.138 are left of their probabilities, while *the rain* would have ended with
+# probability 1 and kept its 0.208. A search knows what a sentence has cost so far, not what it is
+# going to cost.
 #
 # And a more probable sentence need not be a better translation: in [notebook
 # 11](11_real_sentences.ipynb) sixteen beams with α = 0 reach a *lower* BLEU than four, because the
@@ -332,8 +335,8 @@ for W in (1, 2, 3):
 # ## The package's search on the same tables
 #
 # The package's search asks any function for the logits of the next piece, given the pieces so far.
-# Ours looks them up in the table, and keeps nothing from step to step (`cache`, notebook 09).
-# (`min_length=0` allows empty sentences, as our own search does.)
+# Our function looks them up in the table. It stores nothing from step to step; models do, in the
+# `cache` (notebook 09). (`min_length=0` allows empty sentences, as our own search does.)
 
 
 # %%
@@ -420,8 +423,8 @@ np.testing.assert_allclose(read[0], best.score, atol=1e-3)
 
 # %% [markdown]
 # You can play such a search step by step. Choose the number of beams and α, and watch which beams
-# live, finish and die. (It is a page with its own script: you see it where the notebook runs and in
-# the book, not in GitHub's preview.)
+# live, finish and die. (It is a page with its own script: you see it where the notebook runs, and
+# in the web site that `make book` builds, but not in GitHub's preview.)
 
 # %%
 from aiayn_keras.plotting import decoding_steps
@@ -448,7 +451,8 @@ for temperature in (0.5, 1.0, 1.5):
         np.testing.assert_allclose(drawn["rain"], 0.2**2 / (0.45**2 + 0.35**2 + 0.2**2), rtol=1e-5)
 
 # %% [markdown]
-# Now the real model: first the translation that the search finds, with its log-probability.
+# Now we use the real model. First comes the translation that the search finds, with its
+# log-probability.
 
 # %%
 english, scores = "My sister is a doctor and she is tired.", {}
@@ -456,10 +460,10 @@ english, scores = "My sister is a doctor and she is tired.", {}
 print(f"{found.score:.2f}  {found.text}")
 
 # %% [markdown]
-# Next, the same sentence four times at each temperature. `generate` is KerasHub's way to write
-# text, and its samplers draw. What they draw depends on the machine, so these draws are kept in a
-# file; set `DRAW_AGAIN` to `True` for draws of your own. The number before each text is its
-# log-probability, computed here.
+# Next we translate the same sentence four times at each temperature. `generate` is the way to write
+# text in KerasHub, the library of models that this package builds on, and KerasHub's samplers draw.
+# What they draw depends on the machine, so these draws are kept in a file; set `DRAW_AGAIN` to
+# `True` for draws of your own. The number before each text is its log-probability, computed here.
 
 # %%
 import json
@@ -494,11 +498,11 @@ for temperature in (0.5, 1.0, 1.5):
 assert found.score + 1e-3 > scores[0.5].mean() > scores[1.0].mean() > scores[1.5].mean()
 
 # %% [markdown]
-# Not reliably. At τ = 0.5 all four are as good as what the search found: *doctora* and *médica*,
-# too, are doctors, and women besides. At τ = 1 two are good, and two have a piece that makes no
-# sense. At τ = 1.5 all are nonsense: one wrong piece leads to the next. Label smoothing
-# explains how this can happen: it teaches the model to leave 0.1 to all the other pieces
-# *together*.
+# Not reliably. At τ = 0.5 all four are as good as what the search found: *doctora* and *médica* are
+# words for doctors too, and for women. At τ = 1 two are good, and two have a piece that makes no
+# sense. At τ = 1.5 all are nonsense: one wrong piece leads to the next. Label smoothing (notebook
+# 07) explains how this can happen: it teaches the model to leave a probability of 0.1 to all the
+# other pieces *together*. A temperature above 1 makes that share larger.
 
 # %%
 pieces, temperature = model.backbone.vocabulary_size, 1.5
@@ -507,10 +511,10 @@ print(f"{pieces:,} pieces; the others have {others / (others + best):.0%} at τ 
 assert others / (others + best) > 0.75
 
 # %% [markdown]
-# Two ways to keep them out: draw from the k most probable pieces only (**top-k**, [Fan et al.
-# 2018](https://aclanthology.org/P18-1082)), or from the fewest that together hold a share p of the
-# probability (**top-p**, [Holtzman et al. 2020](https://arxiv.org/abs/1904.09751)). What is kept is
-# divided by its sum, and one of it is drawn.
+# There are two ways to keep them out: draw from the k most probable pieces only (**top-k**, [Fan et
+# al. 2018](https://aclanthology.org/P18-1082)), or from the fewest that together hold a share p of
+# the probability (**top-p**, [Holtzman et al. 2020](https://arxiv.org/abs/1904.09751)). The
+# probabilities that are kept are divided by their sum, and a piece is drawn from them.
 #
 # **Predict:** After `<s>` our table has *the* 0.45, *it* 0.35, *rain* 0.20. Which words does top-k
 # keep with k = 2, and which does top-p keep with p = 0.4 and with p = 0.9?
@@ -527,8 +531,8 @@ for name, ids in kept.items():
 assert [len(ids) for ids in kept.values()] == [2, 1, 3]
 
 # %% [markdown]
-# Top-k always keeps the same number; with top-p the number depends on how sure the model is.
-# KerasHub's samplers do the same, as 5,000 draws show.
+# Top-k always keeps the same number of pieces; with top-p the number depends on how sure the model
+# is. KerasHub's samplers do the same, as 5,000 draws show.
 
 # %%
 from keras_hub.samplers import TopPSampler
@@ -554,8 +558,9 @@ assert scores["top-k"].mean() > scores[1.5].mean()
 
 # %% [markdown]
 # All four consist of Spanish words, and three are good; *e que* in the first makes no sense: even
-# the second or third most probable piece may be wrong. Where many answers are good, as in a story,
-# chance makes text livelier. A translation has few good answers, so the paper searches.
+# the second or third most probable piece may be wrong. If many answers are good, as in a story,
+# chance makes the text livelier. For a sentence there are few good translations, so the paper
+# searches.
 #
 # ## The tree
 #
@@ -575,9 +580,10 @@ for level in levels:
     print([f"{words[ids[-1]]} {score:.2f}" for ids, score, *_ in level])
 
 # %% [markdown]
-# Solid lines and filled boxes go on. A thick frame is a finished sentence; its last line is the
-# log-probability over the length penalty, for α = 0.6. Dotted lines and a ✗ mark what is cut: it is
-# never looked at again. Under each piece is the log-probability of the sentence so far.
+# In the tree, the number under each piece is the log-probability of the sentence so far. Filled
+# boxes are live sentences. A thick frame marks a finished sentence; its last line is the
+# log-probability divided by the length penalty, for α = 0.6. Dotted lines and a ✗ mark candidates
+# that are cut and never looked at again.
 
 # %%
 from matplotlib.figure import Figure
@@ -661,4 +667,4 @@ figure
 # Your code here
 
 # %% [markdown]
-# Next: [09 · Not computing twice](09_not_computing_twice.ipynb), where decoding becomes fast.
+# Next: [09 · Not computing twice](09_not_computing_twice.ipynb), where writing becomes fast.

@@ -19,8 +19,11 @@
 # whole prefix for every piece does more and more work. We find out what it computes twice, keep
 # that in a cache, and check that the numbers stay the same: first by hand for one attention layer,
 # then for the package's decoder. Then we count and measure what a piece still costs. The paper does
-# not mention this; it follows from the causal mask in its section 3.1. You need notebooks 05 and
-# 06b, and for one section the beams of 08.
+# not mention this; it follows from the causal mask in its section 3.1.
+#
+# *45 minutes · you need notebooks 05 and 06b, and for one section the beams of 08.* Afterwards you
+# can write a cache for attention, say why it changes no result, and count what a piece costs with
+# it and without.
 
 # %% tags=["colab"]
 import os
@@ -36,8 +39,9 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks what keeps keys and values from one piece to the next: the decoder's self-attention
-# keeps those of the pieces already written, the cross-attention those of the source.
+# Blue marks the parts whose keys and values can be kept from one piece to the next. In the
+# decoder's self-attention they are those of the pieces already written; in the cross-attention,
+# those of the source.
 
 # %%
 # %matplotlib inline
@@ -97,8 +101,8 @@ slow = [ops.convert_to_numpy(slow_logits(target[:, : t + 1])) for t in range(T)]
 print([tokenizer.id_to_token(int(logits.argmax())) for logits in slow])
 
 # %% [markdown]
-# **Predict:** The decoder has written 7 pieces, and for each it recomputed every position of the
-# prefix. How many positions were computed in all?
+# **Predict:** The decoder has written 7 pieces, and for each of them it computed every position of
+# the prefix again. How many positions were computed in all?
 
 # %%
 positions = sum(t + 1 for t in range(T))
@@ -123,16 +127,16 @@ for t in range(1, T):
     np.testing.assert_allclose(prefix, whole[:, :t], atol=1e-4)
 
 # %% [markdown]
-# Here not at all, and on other machines at most by rounding. A longer prefix changes nothing at the
-# earlier positions, in any layer.
+# Here they do not change at all, and on other machines at most by rounding. A longer prefix changes
+# nothing at the earlier positions, in any layer.
 #
-# What does the new position need of the earlier ones? In equation 1 it brings its own **query**;
+# What does the new position need from the earlier ones? In equation 1 it has its own **query**;
 # from the others it needs their **keys** and **values**. These no longer change, so they can be
 # kept.
 #
 # ## A cache by hand
 #
-# One attention layer over T positions, all at once with a causal mask:
+# We take one attention layer over T positions, first all at once with a causal mask:
 
 # %%
 from aiayn_keras.layers import MultiHeadAttention, make_causal_mask
@@ -145,8 +149,9 @@ at_once = attention(x, x, make_causal_mask(np.ones((1, T), "int32")))
 print("at once:", tuple(at_once.shape))
 
 # %% [markdown]
-# And position by position. Each step projects one position, appends its key and value, and lets
-# one query attend to all of them. No mask is needed: the future is not there yet.
+# Now the same, position by position. Each step projects one position, appends its key and value,
+# and lets one query attend to all keys and values so far. No mask is needed, since the future does
+# not exist yet.
 
 # %%
 keys, values = (np.zeros((1, H, 0, K), "float32") for _ in range(2))
@@ -162,7 +167,7 @@ assert keys.shape == values.shape == (1, H, T, K)
 
 # %% [markdown]
 # The numbers are the same as all at once, and the third axis of the keys grows by one in each step.
-# As a drawing, for the step that writes position t:
+# The drawing shows the step that writes position t:
 
 # %%
 from drawings import draw_shapes
@@ -193,8 +198,8 @@ for t in range(T):
     print(f"step {t}: largest difference {np.abs(np.array(logits) - slow[t]).max():.1e}")
 
 # %% [markdown]
-# The same logits at each of the T steps. The keys of the source are (B, H, S, K) for each layer:
-# they are shared by all steps, and by all beams of a sentence.
+# The logits are the same at each of the T steps. The keys of the source are (B, H, S, K) for each
+# layer: they are shared by all steps, and by all beams of a sentence.
 
 # %%
 H, K = backbone.num_heads, backbone.key_dim
@@ -206,11 +211,12 @@ assert all(key.shape == value.shape == (1, H, S, K) for key, value in cache.memo
 # ## Beams share the cache
 #
 # In a beam search, sentences branch and die at each step, and a naive cache reorders all keys and
-# values each time. Here each stays in the *slot* of the beam that wrote it, and only a small table
-# is reordered: it says which slots a beam's sentence has come through. The page below shows them in
-# its grid "Keys and values in the cache", a column for each step and a row for each beam. Choose a
-# step, then a hypothesis: its slots are dark, and they change rows wherever it came from the other
-# beam. (GitHub's preview does not show the page; the book does.)
+# values each time. Here each key and value stays in the *slot* of the beam that wrote it. Only a
+# small table is reordered, which says through which slots a beam's sentence has come. The page
+# below shows them in its grid "Keys and values in the cache", a column for each step and a row for
+# each beam. Choose a step, then a hypothesis. Its slots are dark; they change rows wherever the
+# hypothesis came from the other beam. (The page is shown where the notebook runs, and in the web
+# site that `make book` builds, but not in GitHub's preview.)
 
 # %%
 from aiayn_keras.plotting import decoding_steps
@@ -224,7 +230,7 @@ decoding_steps(model.record_search("The girl is happy.", beam_counts=(2,)))
 # work for every piece. But its query meets t keys and t values, so the attention of step t costs
 # 2·t·D multiply-adds for each layer, and over all T steps this grows with T². (Without the cache
 # each step runs the attention of t positions anew, and the sum grows with T³.) For this model,
-# multiply-adds of step t:
+# these are the multiply-adds of step t:
 
 
 # %%
@@ -248,16 +254,17 @@ assert grows == backbone.num_layers * backbone.hidden_dim * 100 * 101  # quadrat
 assert grows < 0.1 * fixed
 
 # %% [markdown]
-# So the hundredth piece is a tenth more work than the first, and in a text of ten thousand pieces
-# attention over the cache would be most of the work. The cache takes the decoder from computing
-# T²/2 positions to T, and its attention from growing with T³ to growing with T², not T.
+# So the hundredth piece takes a tenth more work than the first, and in a text of ten thousand
+# pieces attention over the cache would be most of the work. With the cache, the decoder computes T
+# positions instead of T²/2. The work of its attention grows with T² instead of T³, but still faster
+# than T.
 #
 # ## Time for each piece, measured
 #
-# Both ways now go through the same greedy search, so that nothing else differs: `forced_searches`,
-# in `lesson_tools.py` beside this notebook, makes the two. The slow one runs the decoder over the
-# whole prefix in each step; both are compiled into one graph. The length is forced: the end token
-# is forbidden until the limit.
+# To measure both ways, we use the same greedy search for them, so that nothing else differs:
+# `forced_searches`, in `lesson_tools.py` beside this notebook, makes the two. The slow one runs the
+# decoder over the whole prefix in each step; both are compiled into one graph. The length is
+# forced: the end token is forbidden until the limit.
 #
 # Before we time anything: do both write the same? We take a batch of 4 sentences, 32 pieces each.
 
@@ -274,8 +281,9 @@ assert ids["cache"].shape == (B, 33)  # B sentences of <s> and 32 pieces
 np.testing.assert_array_equal(ids["cache"], ids["whole prefix"])
 
 # %% [markdown]
-# They write the same. Now the times on one core. `process_time` counts the time that the processor
-# works for us, not for other programs. The two take turns, and we keep the fastest time of each.
+# They write the same. Next we measure the times, on one core. `process_time` counts the time that
+# the processor works for us, not for other programs. The two take turns, and we keep the fastest
+# time of each.
 
 # %%
 from time import process_time
@@ -295,8 +303,8 @@ for name, times in measured.items():
     print(f"{name:>12}", *(f"{time:7.3f}" for time in times), "s")
 
 # %% [markdown]
-# Divided by the number of pieces in all B sentences, this is the mean time of a piece in a text of
-# that length.
+# We divide these times by the number of pieces in all B sentences, which gives the mean time of a
+# piece in a text of that length.
 #
 # **Predict:** How many times as long does each way take for a piece in a text of 192 pieces as in
 # one of 32?
@@ -319,7 +327,8 @@ print("cache, an added piece from one length to the next:", added.round(3), "ms"
 # mean hides what a late piece costs; the last line removes the fixed cost by subtracting the times
 # of neighbouring lengths. These differences are noisy, but they do not keep growing: at these
 # lengths attention over the cache is a small part of the work. For short translations the cache may
-# not pay off: a short prefix is one cheap product, and the cache has costs of its own in each step.
+# not save time: running the decoder over a short prefix is cheap, and the cache has costs of its
+# own in each step.
 #
 # ## Seconds against length
 #
@@ -404,4 +413,5 @@ figure
 # Your code here
 
 # %% [markdown]
-# Next: [10 · Why self-attention](10_why_self_attention.ipynb), where three kinds of layer race.
+# Next: [10 · Why self-attention](10_why_self_attention.ipynb), where three kinds of layer are
+# compared.

@@ -18,8 +18,11 @@
 # **What does self-attention cost, and what does it buy?** The paper's section 4 compares it with
 # recurrent and convolutional layers in Table 1: work per layer, steps that must wait for each
 # other, and how far a signal has to travel. On real layers we test how far signals travel, count
-# the work, measure the time, compare the results with the table, and say where they disagree with
-# it.
+# the work and measure the time. Then we compare the results with the table, and say where they
+# disagree with it.
+#
+# *45 minutes · you need notebook 05.* Afterwards you can count the work of a layer, read the
+# paper's Table 1, and say what it leaves out.
 
 # %% tags=["colab"]
 import os
@@ -52,8 +55,9 @@ draw_architecture("encoder_self_attention", "decoder_self_attention")
 # %% [markdown]
 # ## Table 1
 #
-# As the paper prints it. n is the length of the sequence, d the width, k the kernel size of the
-# convolution, r the reach of a restricted self-attention. O(·) leaves out constant factors.
+# This is the table as the paper prints it. n is the length of the sequence, d the width, k the
+# kernel size of the convolution (how many neighbouring positions it looks at), and r the reach of a
+# restricted self-attention. O(·) leaves out constant factors.
 #
 # | layer | work per layer | sequential steps | longest path |
 # |---|---|---|---|
@@ -65,8 +69,10 @@ draw_architecture("encoder_self_attention", "decoder_self_attention")
 # The path O(logₖ n) is that of *dilated* convolutions, whose kernels have gaps. For ordinary ones
 # the paper's text says O(n / k). We measure both.
 #
-# We take the package's attention, and Keras' GRU and convolution, all of the same width. The
-# queries and the memory of the attention are the same sequence: that makes it *self*-attention.
+# We take the package's attention, and from Keras a convolution and a GRU, all of the same width. (A
+# GRU is a recurrent layer: it goes through the sequence position by position and keeps a state;
+# notebook 19 builds one.) The queries and the memory of the attention are the same sequence: that
+# makes it *self*-attention.
 
 # %%
 import keras
@@ -88,12 +94,12 @@ print({name: tuple(layer(x).shape) for name, layer in layers.items()})
 assert all(layer(x).shape == (2, 7, D) for layer in layers.values())
 
 # %% [markdown]
-# All three map (B, n, D) to (B, n, D). What differs is which positions can influence which.
+# All three map (B, n, D) to (B, n, D). They differ in which positions can influence which.
 #
 # ## Longest path, measured
 #
-# We change the input at one position and see which outputs move. With one copy of the sequence for
-# each changed position, one call answers the question for all pairs.
+# We change the input at one position and see which outputs move. A batch with one copy of the
+# sequence for each changed position tests all pairs in one call.
 
 
 # %%
@@ -120,8 +126,9 @@ distance = np.abs(np.arange(n)[:, None] - np.arange(n))
 np.testing.assert_array_equal(reach["convolutional"], distance <= k // 2)  # only neighbours
 
 # %% [markdown]
-# All 144, the 78 that do not look ahead, and 34 between neighbours. As a picture, with outputs as
-# rows and inputs as columns:
+# Self-attention connects all 144 pairs, the GRU the 78 pairs in which the output does not look
+# ahead, and the convolution the 34 pairs of a position with itself or a neighbour. In the picture,
+# outputs are rows and inputs are columns; dark squares are connected pairs.
 
 # %%
 from aiayn_keras.plotting import plot_masks
@@ -132,9 +139,9 @@ for panel in figure.axes:
 figure
 
 # %% [markdown]
-# The recurrent layer reaches far back too, but whatever position 0 says passes through every state
-# on the way: n steps, each of which can lose it. A convolution reaches one position to either side,
-# so many have to be stacked.
+# The recurrent layer reaches far back too, but what comes from position 0 must pass through every
+# state on the way. These are n steps, and each of them can lose it. A convolution with kernel 3
+# reaches only one position to either side, so many of them have to be stacked.
 
 
 # %%
@@ -172,7 +179,7 @@ for n in (3, 9, 27, 81):
 #
 # ## Work per layer, counted
 #
-# A matrix product of (a, b) by (b, c) takes a·b·c multiply-adds. For one sequence:
+# A matrix product of (a, b) by (b, c) takes a·b·c multiply-adds. We count them for one sequence:
 
 
 # %%
@@ -199,17 +206,17 @@ for n in range(1, 200):
     assert work["convolutional"] < work["self-attention"]
 
 # %% [markdown]
-# Compared with the recurrent layer, it is as the paper says: self-attention does less work as long
-# as n is smaller than d, which is true of most sentences cut into pieces (the paper's d is 512).
+# Compared with the recurrent layer, the paper is right: self-attention does less work as long as n
+# is smaller than d. Most sentences have fewer pieces than that (the paper's d is 512).
 #
 # Compared with this convolution, it does more work at **every** length. Table 1 leaves out the four
-# projections, 4·n·d²; they alone are more than the convolution's 3·n·d². By the table's own terms,
-# n²·d against k·n·d², self-attention is cheaper below n = k·d; with everything counted it is not.
-# The convolution is cheap because it looks at three positions; to reach further it needs more
-# layers.
+# projections, 4·n·d²; they alone are more than the convolution's 3·n·d². If only the table's terms
+# are counted, n²·d against k·n·d², self-attention is cheaper below n = k·d. If everything is
+# counted, it never is. The convolution is cheap because it looks at three positions; to reach
+# further it needs more layers.
 #
 # While n is small compared with d, the projections are most of the work, and self-attention, too,
-# grows in a straight line. Only beyond n = 2·d is the n² part the larger one:
+# grows in a straight line. Only when n is larger than 2·d is most of the work in the n² part:
 
 
 # %%
@@ -226,11 +233,12 @@ assert share_of_square(2 * D) == 0.5
 #
 # We time forward passes of one sequence on one core, compiled once for all lengths. `process_time`
 # counts the time that the processor works for us, not for other programs. The layers take turns,
-# and we keep the fastest time of each. Only the ratios mean something: your machine will differ.
+# and we keep the fastest time of each. Your machine will show different times; only their ratios
+# can be compared.
 #
-# Besides the whole layers we time separately the part of self-attention that the table counts: QKᵀ,
-# and its product with V. The convolution is so fast that it gets sequences sixteen times as long:
-# at n = 256 the fixed cost of a call would be most of its time.
+# Besides the whole layers, we time the part of self-attention that the table counts: QKᵀ, and its
+# product with V. The convolution is very fast, and at n = 256 the fixed cost of a call would be
+# most of its time. So it gets sequences that are sixteen times as long.
 
 
 # %%
@@ -286,11 +294,11 @@ for name, slope in slopes.items():
     print(f"{name:>21}: slope {slope:.2f}, Table 1 says {predicted[name]}")
 
 # %% [markdown]
-# At these lengths the law is visible: near 2 for self-attention, near 1 for the other two. At
-# smaller n the curves of attention are flatter: the projections, whose work grows with n only, are
-# still a part of the whole layer (a tenth at n = 1024), and every call has a fixed cost. That is
-# why we have not measured sentences of everyday length, a few dozen pieces: their times would say
-# more about TensorFlow than about the layers.
+# At these lengths the law is visible: the slope is near 2 for self-attention and near 1 for the
+# other two. At smaller n the curves of attention are flatter: the projections, whose work grows
+# with n only, are still a part of the whole layer (a tenth at n = 1024), and every call has a fixed
+# cost. That is why we have not measured everyday sentences with their few dozen pieces: the times
+# would say more about TensorFlow than about the layers.
 #
 # The recurrent layer is slow although it has little work to do. That reflects the third column of
 # the table: its work comes in n small portions, each of which must wait for the one before.
@@ -299,8 +307,9 @@ for name, slope in slopes.items():
 #
 # ## What the count leaves out
 #
-# By the count the two products are 97 % of the layer's work at n = 4096, but alone they take less
-# than half of its time. We timed them with one head of width 64; the layer has H = 4 heads of width
+# By our count the two products are 97 % of the layer's work at n = 4096, but measured alone they
+# take less than half of its time. We timed them with one head of width 64; the layer has H = 4
+# heads of width
 # 16. These need the same number of multiply-adds, but produce H · n² scores rather than n², and
 # then the softmax goes through all of them.
 #
@@ -322,10 +331,10 @@ print(f"scores {tuple(scores.shape)}: {4 * np.prod(scores.shape) / 1e6:.0f} MB")
 
 # %% [markdown]
 # The products of four heads take longer than those of one, with the same multiply-adds: there are
-# four times as many scores, each a sum of 16 products rather than 64, to be written and read again.
+# four times as many scores to be written and read again, each a sum of 16 products rather than 64.
 # The softmax is not a matrix product, so the count leaves it out; here it takes two thirds of the
-# time of these products. Together, the two take about as long as the whole layer. All of it grows
-# with n², so the slope does not show it: a law of growth leaves out constant factors.
+# time of these products. Together, the two take about as long as the whole layer. All of this grows
+# with n², so it changes the time but not the slope: a law of growth leaves out constant factors.
 #
 # ## Time against length
 #

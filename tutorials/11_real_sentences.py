@@ -19,7 +19,10 @@
 # model translates everyday English into Spanish. We look at twenty of its translations, ten good
 # and ten bad, and explain them; then you give it a sentence of your own. After that come the
 # numbers of the paper's sections 5.4 and 6: the training curves, BLEU, and how beam size and length
-# penalty affect it. You need notebooks 07 and 08.
+# penalty affect it.
+#
+# *50 minutes · you need notebooks 07 and 08.* Afterwards you can sort a translator's errors,
+# compute BLEU by hand, and read training curves.
 
 # %% tags=["colab"]
 import os
@@ -35,8 +38,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## The model
 #
-# Every part of the drawing is at work. The model has three layers on either side where the paper
-# has six, and half its width.
+# Every part of the drawing takes part. The model has three layers on either side and a width of
+# 256, where the paper's base model has six and 512.
 
 # %%
 # %matplotlib inline
@@ -115,20 +118,21 @@ assert "banco" in translated["He sat on the bank of the river."].text
 assert translated["The nurse said he was tired."].text.endswith("cansada.")
 
 # %% [markdown]
-# Four kinds of mistakes:
+# There are four kinds of mistakes:
 #
 # - **Unknown words**: *photosynthesis*, *wireless*, *keyboard*, *hiring*. The model has no piece
 #   for them, so it reads small pieces that it has seldom seen together.
 # - **The wrong one of two meanings**, or an idiom taken literally: *bank*, *went out*, *dismissed*,
-#   *kicked the bucket*. Every word is known; what is missing is the rest of the sentence, or of the
-#   world. The nurse is a special case: Spanish must choose a gender, and the model takes the one
-#   that nurses mostly have in its training text, even against *he*.
+#   *kicked the bucket*. The model knows every word, but does not use the rest of the sentence, or
+#   knows too little of the world, to choose the meaning. The nurse is a special case: Spanish must
+#   choose a gender, and the model takes the one that nurses mostly have in its training text, even
+#   though the sentence says *he*.
 # - **Lost structure**: the nested clause. The model has learned from short sentences: those in its
 #   test set have seven words and punctuation marks on average.
 # - **A different kind of text**: the beginning of a letter, a chat, a shop. The training text has
 #   some of these, and *Dear Mr. Lopez,* or *c u tmrw* come out right, but the model has not learned
-#   enough from them for others. (See `augmentation` and `mix` below; capitals, typing errors and
-#   telephone numbers, too, came with those.)
+#   enough from them for others. (The recipe below adds such text, and also capitals, typing errors
+#   and numbers.)
 #
 # ## Unknown words fall into small pieces
 
@@ -186,11 +190,11 @@ axes.spines[["top", "right", "left"]].set_visible(False)
 figure
 
 # %% [markdown]
-# Partly. Four scores are clearly below those of all good translations: those of the texts of a
-# different kind, and of photosynthesis. But the lights and the judge are hardly less probable than
-# *se quedó sin*, and *banco*, the bucket and the nurse are as probable as most good
-# translations. A score warns of text unlike the training text; it does not warn of a meaning that
-# was missed.
+# It knows only in part. Four scores are clearly below those of all good translations: those of the
+# three texts of a different kind, and that of photosynthesis. But the translations about the lights
+# and the judge are hardly less probable than *se quedó sin*, and those about the bank, the bucket
+# and the nurse are as probable as most good translations. A score warns of text unlike the training
+# text; it does not warn of a meaning that was missed.
 #
 # ## Your sentence
 #
@@ -224,9 +228,10 @@ assert round(evaluation["bleu"], 2) == 50.39
 # %% [markdown]
 # How do sentences become such a number? An *n-gram* is n words in a row. BLEU counts which of a
 # translation's n-grams its reference also has, for n from 1 to 4, over all sentences together.
-# These four shares, the *precisions*, are multiplied, and the fourth root is taken. This would
-# favour translations that are shorter than their references, so the result is multiplied by $e^{1 -
-# r/c}$ (c words written, r in the references) if c is less than r.
+# These four shares, the *precisions*, are multiplied, and the fourth root is taken. This alone
+# would favour translations that are shorter than their references. So if c, the number of words
+# written, is smaller than r, the number of words in the references, the result is multiplied by
+# $e^{1 - r/c}$.
 
 
 # %%
@@ -281,13 +286,13 @@ print(f"{by_hand:.2f} by hand, {package:.2f} by the package, which asks sacreBLE
 np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 
 # %% [markdown]
-# An extra *ella*, which no reader would mind, costs points; so does every word that the person
-# happened not to choose. BLEU is an average over many sentences and says little about a single one.
-# It differs by a point or more between ways to split text into words: hence the *signature* that
-# sacreBLEU writes beside it (`tok:13a` is the way to split, `case:mixed` means that capitals
-# count). A figure without its signature says little.
+# An extra *ella*, which no reader would mind, costs points, and so does every other word that
+# differs from the reference, even if it is just as good. BLEU is an average over many sentences and
+# says little about a single one. Different ways to split text into words change it by a point or
+# more. That is why sacreBLEU writes a *signature* beside it (`tok:13a` is the way to split,
+# `case:mixed` means that capitals count). A figure without its signature says little.
 #
-# And it compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
+# BLEU compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
 # for the base model and 28.4 for the big one on English to German news of 2014; 50.39 on short
 # everyday sentences does not mean that this model is better. Its recipe is the paper's on a small
 # scale; the paper's other experiments, sections 6.2 and 6.3, are repeated on a small scale in
@@ -296,10 +301,10 @@ np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 # ## The recipe
 #
 # Everything that determines a training is in a recipe. Preset `transformer_base_d256` is the
-# paper's base model with half the width; the recipe names the further differences: among others,
-# fewer layers and heads, a narrower feed-forward network, and a warm-up of 1,000 updates in place
-# of 4,000. Its `augmentation` makes five variants of the training text, with the kind of things
-# that people type and paste.
+# paper's base model with half the width; the recipe names what else is different, such as fewer
+# layers and heads, a narrower feed-forward network, and a warm-up of 1,000 updates instead of
+# 4,000. Its `augmentation` makes five variants of the training text, which contain what people
+# really type and paste: capitals, typing errors, numbers.
 
 # %%
 from aiayn_keras.training import load_recipe
@@ -321,7 +326,7 @@ assert recipe.augmentation.variants == 5
 #
 # ## The curves
 #
-# A record after every 500 updates.
+# The training wrote a record after every 500 updates.
 
 # %%
 path = Path("../saved_models/tatoeba_en_es_keras/history.json")
@@ -350,21 +355,21 @@ assert history["loss"][0] > history["val_loss"][0]
 assert history["loss"][-1] < history["val_loss"][-1]
 
 # %% [markdown]
-# Four things to see:
+# The curves show four things:
 #
-# - The validation loss falls by less than half of that, and now and then it rises a little: the
-#   mean of the last eight checkpoints is better than any of them.
+# - The validation loss falls by less than half as much as the training loss, and now and then it
+#   rises a little. (The mean of the last eight checkpoints is better than any of them.)
 # - The training loss ends below the validation loss, although it is measured with dropout: the
 #   model fits its own sentences better than those it has not seen. (Many of its own were joined or
 #   mistyped for the training, so the two texts are not quite comparable.)
-# - At first the training loss is the higher one: there dropout counts for more, and it is a mean
-#   over the 500 updates before.
+# - At first the training loss is higher than the validation loss: dropout makes more difference
+#   then, and the training loss is a mean over the 500 updates before.
 # - The learning rate, on the right, rises for 1,000 updates and then falls with the root of their
 #   number; the losses fall fastest while it is high.
 #
 # The **perplexity** is $e$ to the mean negative log-probability of the right pieces, without label
-# smoothing. A model that always gave P pieces, the right one among them, the same probability, and
-# all others none, would have perplexity P.
+# smoothing. Suppose that a model always shares its probability equally among P pieces, one of which
+# is the right one: its perplexity is P.
 
 # %%
 perplexity = history["val_perplexity"]
@@ -408,7 +413,7 @@ assert plain[-1]["bleu"] < divided[-1]["bleu"]
 #
 # With one beam, α made no difference here, although it can: a search goes on after its first
 # finished sentence ([notebook 08](08_choosing_the_words.ipynb)). On these 1,000 sentences no later
-# one seems to have won: BLEU and length are the same to the last digit.
+# sentence seems to have won, since BLEU and length are the same to the last digit.
 
 # %%
 print("words of the translations for 100 of the references:")
@@ -419,9 +424,9 @@ assert plain[-1]["length_ratio"] < divided[-1]["length_ratio"] - 0.02
 # %% [markdown]
 # ## BLEU against beam size
 #
-# A difference of two or three tenths may well be chance; we have not tested it. The fall at α = 0
-# has a visible cause: the translations become too short. The dotted line is the public figure:
-# 41.02 (Wu et al. 2021, the same data and model size, 5 beams, α = 1).
+# Differences of two or three tenths may well be chance; we have not tested them. The fall at α = 0
+# has a visible cause: the translations become too short. The dotted line is a published figure,
+# 41.02 (Wu et al. 2021, with the same data and model size, 5 beams and α = 1).
 
 # %%
 PUBLIC = 41.02

@@ -18,7 +18,9 @@
 # **Does a model give the same answer whichever engine runs it?** Keras 3 runs on TensorFlow, JAX
 # and PyTorch. We load the same weights with each of them, compare the logits and the time of an
 # update, and then share one update among four devices. (The paper trained on eight, section 5.2.)
-# You need notebook 07.
+#
+# *25 minutes · you need notebook 07.* Afterwards you can choose a backend, say how far their
+# numbers agree, and say what data parallelism computes.
 
 # %% tags=["colab"]
 import os
@@ -79,8 +81,8 @@ def run(program, backend, **variables):
 # %% [markdown]
 # ## The program
 #
-# First part: load the shipped model, make one batch of demo pairs, and save the logits `(B, T,
-# V)`. Nothing in it names a backend.
+# The first part loads the included model, makes one batch of demo pairs, and saves the logits `(B,
+# T, V)`. No line of it names a backend.
 
 # %%
 MODEL = """
@@ -104,9 +106,9 @@ np.save(f"{os.environ['OUT']}/{keras.config.backend()}.npy", learner.predict(x, 
 """
 
 # %% [markdown]
-# Second part: translate a sentence, and time updates on the batch. The first three are not counted:
-# they compile. We take the fastest of the others. `process_time` is the time that the processor
-# works for this process alone, all its threads together.
+# The second part translates a sentence and times six updates on the batch. The first three are not
+# counted, since they include compiling. We take the fastest of the other three. `process_time` is
+# the time that the processor works for this process alone, all its threads together.
 
 # %%
 STEPS = """
@@ -136,8 +138,8 @@ assert len({answer["text"] for answer in answers.values()}) == 1
 # %% [markdown]
 # ## The same numbers
 #
-# The backends add numbers in different orders, so the last digits of float32 differ. First the size
-# of the logits themselves:
+# The backends add numbers in different orders, so the last digits of float32 differ. First we look
+# at how large the logits themselves are:
 
 # %%
 logits = {backend: np.load(f"{folder}/{backend}.npy") for backend in installed}
@@ -157,7 +159,7 @@ for one in installed:
     assert max(differences) < 1e-3
 
 # %% [markdown]
-# So small a difference changes no word here, and the scores only in their last digits:
+# Such small differences change no word here, and they change the scores only in their last digits:
 
 # %%
 scores = [answer["score"] for answer in answers.values()]
@@ -172,8 +174,8 @@ assert share > 0.999
 #
 # With *data parallelism*, each device has all the weights and a part of the batch, and the
 # gradients are summed over the devices. The result must be that of one device with the whole batch.
-# JAX can pretend that the processor is four devices: that is slow, but shows whether the numbers
-# agree.
+# JAX can treat the processor as if it were four devices. That is slow, but shows whether the
+# numbers agree.
 #
 # The program makes three updates of a model with one block on either side, once on one device and
 # once on all four, starting from the same weights.
@@ -266,8 +268,8 @@ axes.spines[["top", "right"]].set_visible(False)
 figure
 
 # %% [markdown]
-# The bars show the fastest of three updates. On your machine they will differ, and so may their
-# ranking; the logits will not.
+# The bars show the fastest of three updates. On your machine the times will be different, and
+# perhaps their order too; the logits will be the same up to rounding.
 
 # %% [markdown]
 # ## In three lines
@@ -299,4 +301,5 @@ figure
 # Your code here
 
 # %% [markdown]
-# Next: [13 · Out of the notebook](13_out_of_the_notebook.ipynb), where the model leaves Python.
+# Next: [13 · Out of the notebook](13_out_of_the_notebook.ipynb), where the model runs without
+# Python.

@@ -18,8 +18,10 @@
 # **How does a model leave Python, and what must travel with it?** We write the trained model as a
 # SavedModel for TensorFlow Serving: text in, text out, with the tokenizer and the search of the
 # paper's section 6.1 inside. Then we use it without this package's model code, query it over the
-# network as a client would, and measure what batches gain. You need notebook 08, and have seen JSON
-# and HTTP.
+# network as a client would, and measure how much time batches save.
+#
+# *35 minutes · you need notebook 08, and to have seen JSON and HTTP.* Afterwards you can export a
+# model, ask a server for translations, and say why it collects requests into batches.
 
 # %% tags=["colab"]
 import os
@@ -35,8 +37,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Everything leaves together: both stacks, the output layer and the search, and around them the
-# tokenizer, which is not in the drawing.
+# Everything is exported together: both stacks, the output layer, the search, and the tokenizer,
+# which is not in the drawing.
 
 # %%
 # %matplotlib inline
@@ -85,16 +87,17 @@ assert {"models.config", "batching.config", "docker-compose.yml", "README.md"} <
 
 # %% [markdown]
 # - `1/saved_model.pb` is the graph: tokenizer, encoder, the loop of the beam search, detokenizer.
-#   The weights are under `variables`. Numbered folders are versions; a newer one can be rolled out,
-#   and rolled back.
+#   The weights are under `variables`. Numbered folders are versions: a server can change to a newer
+#   one, and back again.
 # - `tf_serving_warmup_requests` are run when the server loads the model, so that the first user
 #   does not have to wait.
-# - `models.config` gives versions their labels; `batching.config` says how requests are batched.
+# - `models.config` gives names (labels) to versions; `batching.config` says how requests are
+#   collected into batches.
 # - `SHA256SUMS` shows whether a copy is complete.
 #
 # ## Use it without the model's code
 #
-# Only TensorFlow is needed, and TensorFlow Text, whose operations the tokenizer uses. A
+# This takes only TensorFlow, and TensorFlow Text, whose operations the tokenizer uses. A
 # **signature** is a function of the SavedModel with named inputs and outputs.
 
 # %%
@@ -145,8 +148,8 @@ for source, score in zip(sources, answer["score"].numpy(), strict=True):
     assert alone["translation"][0].numpy().decode() in served
 
 # %% [markdown]
-# By rounding at most. Otherwise two users whose requests meet in a batch would change each other's
-# translations.
+# It changes by rounding at most. Otherwise two users whose requests meet in a batch would change
+# each other's translations.
 #
 # ## The server
 #
@@ -166,9 +169,10 @@ for source, score in zip(sources, answer["score"].numpy(), strict=True):
 # ```
 #
 # **What answers below is this server of the package, not TensorFlow Serving.** Paths, errors,
-# labels and batches are the same; its speed says nothing about the real server's. It offers both of
-# the real server's ways in: REST, which is JSON over HTTP, and gRPC, which is binary and uses
-# TensorFlow Serving's official messages. In a notebook it can run in the same process:
+# labels and batches are the same; its speed says nothing about the real server's. Like the real
+# server, it can be asked in two ways: by REST, which is JSON over HTTP, and by gRPC, which is
+# binary and uses TensorFlow Serving's official messages. In a notebook the server can run in the
+# same process:
 
 # %%
 from aiayn_keras.serving.model_server import ModelServer, ServedKit, read_batching_config
@@ -180,9 +184,10 @@ for number, (state, _) in kit.states("demo_en_de").items():
     print(f"version {number}: {state}, labels {[*kit.labels]}")
 
 # %% [markdown]
-# ## Ask it
+# ## Ask the server
 #
-# The package's clients are made for the real server. Both have the same methods.
+# The package has two clients, which are made for the real server: one for REST and one for gRPC.
+# Both have the same methods.
 
 # %%
 from aiayn_keras.serving import GrpcClient, RestClient
@@ -196,7 +201,7 @@ for client in (rest_client, grpc_client):
     assert texts == served
 
 # %% [markdown]
-# The same request without any client, as `curl` would send it:
+# We send the same request without any client, as `curl` would:
 
 # %%
 import json
@@ -210,8 +215,8 @@ print(json.dumps(outputs, indent=1, ensure_ascii=False))
 assert outputs["translation"] == served[:1]
 
 # %% [markdown]
-# Other signatures answer different questions: what the runners-up are, where each piece looked, or
-# how probable a given translation is.
+# Other signatures answer different questions: what the next best translations are, where each piece
+# looked, or how probable a given translation is.
 
 # %%
 for hypothesis in grpc_client.translate_nbest(sources[:1])[0]:
@@ -223,7 +228,7 @@ assert alignment.weights.shape == (T, S)
 np.testing.assert_allclose(alignment.weights.sum(axis=1), 1, atol=1e-3)
 
 # %% [markdown]
-# ## Trouble
+# ## A server that does not answer
 #
 # A server that is being restarted does not answer for a while. The clients try again, waiting a
 # little longer each time, until their deadline. We close the server, and let it come back after two
@@ -255,14 +260,14 @@ server = later.result()
 assert text == served[0]
 
 # %% [markdown]
-# Only by the time it takes.
+# The caller notices only that the answer takes longer.
 
 # %% [markdown]
 # ## Latency against batch size
 #
 # Many texts in one request share the matrix products and the steps of the loop. We measure the
-# SavedModel directly and through gRPC, with sentences from the demo's test set. Both take turns for
-# five rounds, the first of which also warms up, and we keep the fastest time of each.
+# SavedModel directly and through gRPC, with sentences from the demo's test set. The two take turns
+# for five rounds, of which the first also warms them up, and we keep the fastest time of each.
 
 # %%
 from aiayn_keras.data import load_corpus
@@ -299,7 +304,7 @@ print(f"{'one by one':>26}:", *(f"{time:6.0f}" for time in one_by_one), "ms")
 assert latency["SavedModel"][-1] < one_by_one[-1] / 2
 
 # %% [markdown]
-# We close all connections and draw the picture.
+# We close all connections and draw the times. Both axes are logarithmic.
 
 # %%
 rest_client.close()
@@ -331,18 +336,17 @@ figure
 
 # %% [markdown]
 # A large batch costs far less than its texts one by one. Two texts together may take longer than
-# one after the other: a single text has its own graph, without what a batch needs, and a batch
-# waits for its longest text. With many requests it pays for a busy server to wait: it collects
-# requests for a few milliseconds and answers them together; `batching.config` says for how long. So
-# a single request waits, too, which is part of the
-# distance between the two lines.
+# one after the other. There is a separate, simpler graph for a single text, and a batch waits for
+# its longest text. So a busy server gains by waiting: it collects requests for a few milliseconds,
+# as `batching.config` says, and answers them together. A single request then waits, too, which
+# explains part of the distance between the two lines.
 
 # %% [markdown]
 # ## In three lines
 #
 # 1. The SavedModel takes text and returns text: tokenizer, model and search travel as one graph.
 # 2. It gives the same texts and scores as the model in Python, alone and in any batch.
-# 3. Clients speak REST or gRPC; batches make a server fast.
+# 3. Clients use REST or gRPC; a server is faster if it answers requests in batches.
 
 # %% [markdown]
 # ## Exercises
@@ -370,4 +374,5 @@ figure
 # Your code here
 
 # %% [markdown]
-# Next: [14 · Somebody else's weights](14_somebody_elses_weights.ipynb), where a model comes in.
+# Next: [14 · Somebody else's weights](14_somebody_elses_weights.ipynb), where we read a model that
+# others have trained.

@@ -15,11 +15,14 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/14_somebody_elses_weights.ipynb)
 #
-# **How does a model that a different toolkit wrote become ours, number by number?** More than a
-# thousand trained translation models are shared in the format of Hugging Face's Marian. We open
+# **How do we take over a model that a different toolkit has trained, number by number?** More than
+# a thousand trained translation models are shared in the format of Hugging Face's Marian. We open
 # such a file by hand, find the place of each matrix, and compute one attention from the file's
-# numbers alone. Then we compare everything with the package's converter, and damage the file. You
-# need notebooks 05 and 06b.
+# numbers alone. Then we compare everything with the package's converter, and see what damage to the
+# file does.
+#
+# *50 minutes · you need notebooks 05 and 06b.* Afterwards you can read a file of weights by hand,
+# convert a layer, and say why names and shapes are not enough of a test.
 
 # %% tags=["colab"]
 import os
@@ -35,8 +38,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# The whole drawing is involved: every box with learned numbers, from the embeddings to the output
-# projection, gets them from somebody else's file.
+# This is about the whole drawing: every box that has learned numbers, from the embeddings to the
+# output projection, gets them from somebody else's file.
 
 # %%
 # %matplotlib inline
@@ -72,8 +75,8 @@ for path in sorted(folder.iterdir()):
     print(f"{path.name:24}{path.stat().st_size / 1000:10,.1f} kB")
 
 # %% [markdown]
-# `source.spm`, `target.spm` and `vocab.json` cut text into numbered pieces. `config.json` describes
-# the architecture, and `model.safetensors` holds the numbers.
+# With `source.spm`, `target.spm` and `vocab.json`, text is cut into numbered pieces. `config.json`
+# describes the architecture, and `model.safetensors` holds the numbers.
 
 # %%
 config = json.loads((folder / "config.json").read_text())
@@ -86,8 +89,8 @@ for name in ("activation_function", "normalize_before", "tie_word_embeddings"):
 # ## The numbers, read by hand
 #
 # A file of the format *safetensors* has three parts: eight bytes with the length of a header; the
-# header, in JSON; then nothing but numbers. For each tensor, the header gives its format, its
-# shape, and the bytes at which it begins and ends.
+# header, in JSON; and then the numbers themselves. For each tensor, the header gives its format,
+# its shape, and the bytes at which it begins and ends.
 #
 # **Predict:** The included model has 7,568,384 numbers. Does the file have the same number, fewer,
 # or more?
@@ -102,9 +105,9 @@ print(f"that is {len(numbers) // 4 - ours.count_params():,} more than ours")
 print("model.shared.weight:", header["model.shared.weight"])
 
 # %% [markdown]
-# More: in this format every dense layer has a bias, and so have the logits. The projections of our
-# attention have none, so the export wrote zeros. We read the tensors, count the zeros, and compare
-# all tensors with what the package reads.
+# The file has more numbers. In this format every dense layer has a bias, and so have the logits.
+# Our attention has no biases, so the export wrote zeros. We read the tensors, count the zeros, and
+# compare all tensors with what the package reads.
 
 
 # %%
@@ -128,8 +131,8 @@ print(zeros[0])
 # ## Why a pickle is never opened
 #
 # Older folders have a `pytorch_model.bin` in place of the safetensors. Its numbers are described by
-# a *pickle*. A pickle is not a table: it is a small program that builds Python objects, and it may
-# name any function to be called along the way. Here is one whose function is harmless.
+# a *pickle*. A pickle is not a table. It is a small program that builds Python objects, and it may
+# call any function on the way. Here is one that calls a harmless function.
 
 
 # %%
@@ -151,9 +154,9 @@ print(f"{len(trap)} bytes; loading them:")
 pickle.loads(trap)
 
 # %% [markdown]
-# In place of `print` it could be a function that deletes your files. So the package never loads a
-# pickle that way. In a child process with limits of memory and time, every function that it names
-# is replaced by one that does nothing, and whatever is not a table of tensors is refused:
+# Instead of `print`, the pickle could name a function that deletes your files. So the package never
+# loads a pickle that way. In a child process with limits of memory and time, every function that it
+# names is replaced by one that does nothing, and whatever is not a table of tensors is refused:
 
 # %%
 from aiayn_keras.convert.tensor_files import read_tensors
@@ -170,7 +173,8 @@ assert "pytorch_model.bin" in refusal
 # %% [markdown]
 # ## A place for each name
 #
-# Both toolkits have the same layers under different names. For the first encoder layer:
+# Both toolkits have the same layers under different names. In the first encoder layer, the names
+# are:
 
 # %%
 DENSE = {
@@ -206,7 +210,7 @@ for path, array in by_hand.items():
 # here begin with `encoder_block_0/`.
 #
 # **Predict:** A query matrix is 256 by 256. If a converter forgot to transpose it, which check
-# would notice: that of the names, that of the shapes, or neither?
+# would notice that: the check of names, the check of shapes, or neither?
 
 # %%
 converted = ak.TransformerSeq2SeqLM.from_preset(folder)
@@ -218,9 +222,9 @@ print(f"{len(by_hand)} arrays of the layer are equal, number by number")
 print(f"transposed once more: shape {query.T.shape}, equal: {np.array_equal(query, query.T)}")
 
 # %% [markdown]
-# Neither: name and shape fit. And a translation may not show it either: with one wrong matrix in
-# nine attentions, easy sentences come out as before (exercise 2). Only the numbers reveal such a
-# mistake. So we do not stop at names and shapes, but compute.
+# Neither, since name and shape fit. A translation may not show the mistake either: if one matrix in
+# nine attentions is wrong, easy sentences are translated as before (exercise 2). Only the numbers
+# reveal it. So we do not stop at names and shapes, but compute.
 #
 # ## The order of the sines
 #
@@ -253,10 +257,10 @@ figure.colorbar(image, ax=panels, label="value")
 figure
 
 # %% [markdown]
-# Both tables hold the same columns in a different order. Nothing else in the network distinguishes
-# one unit from another: if all matrices are reordered in the same way, the function stays the same.
-# So the export reordered the embeddings, and with them the rows or columns of each matrix that
-# reads or writes these D units.
+# Both tables hold the same columns in a different order. Apart from this table, all units are
+# treated alike by the network: if all matrices are reordered in the same way, the function stays
+# the same. So the export reordered the embeddings, and with them the rows or columns of each matrix
+# that reads or writes these D units.
 
 # %%
 np.testing.assert_array_equal(
@@ -268,8 +272,8 @@ print("embeddings in the file: ours, with the units in Marian's order")
 # %% [markdown]
 # ## One attention from the file's numbers
 #
-# Now the first attention of the encoder, with nothing but the folder. First the pieces of a text,
-# and their numbers:
+# Now we compute the first attention of the encoder from nothing but the folder. We begin with the
+# pieces of a text, and their numbers:
 
 # %%
 import sentencepiece
@@ -283,8 +287,8 @@ print(*(f"{piece}={number}" for piece, number in zip(pieces, ids, strict=True)))
 assert ids[:-1] == list(map(int, converted.preprocessor.tokenizer(text)))
 
 # %% [markdown]
-# Then comes equation 1 for the H heads, with $x W^\top + b$ for each projection. The input is the
-# embedding times √D, plus the position.
+# Then we compute equation 1 for the H heads, with $x W^\top + b$ for each projection. The input is
+# the embedding times √D, plus the position.
 
 # %%
 draw_shapes(
@@ -341,9 +345,9 @@ print(f"largest difference to the converted layer: {np.abs(attended - layer_outp
 # a different network. A length penalty is not part of a model at all: `length_penalty_offset=0`
 # makes our search use theirs.
 #
-# [docs/converting.md](../docs/converting.md) says more. We try out two of these. The first is ε,
-# which is added to the variance. It is easy to overlook, and it changes the function only where a
-# vector is tiny, as this one is:
+# [docs/converting.md](../docs/converting.md) says more. We try two of these differences. The first
+# is ε, which is added to the variance. It is easy to overlook, and it changes the function only
+# where a vector is tiny, as this one is:
 
 
 # %%
@@ -371,8 +375,8 @@ for name, penalty in (("((5 + n) / 6)^α", (5 + lengths) / 6), ("n^α", lengths)
     print(f"{name:16} {np.round(scores, 3)}  → {lengths[scores.argmax()]} tokens")
 
 # %% [markdown]
-# They do not. A converted model with a different search is not the same translator, although all
-# its weights are the same. So we compare with one search for both.
+# They do not. With a different search, a converted model gives different translations, although all
+# its weights are the same. So we compare the two models with the same search.
 #
 # ## The whole model
 #
@@ -393,8 +397,8 @@ for before, after in pairs:
 # %% [markdown]
 # ## What a damaged file does
 #
-# We damage three copies of the folder: in one, a byte of the header is changed; in one, the last
-# 1,000 bytes are missing; and in one, the lowest bit of one number is flipped.
+# We damage the file in three ways: we change a byte of the header, remove the last 1,000 bytes, or
+# flip the lowest bit of one number.
 
 
 # %%
@@ -427,9 +431,9 @@ for name, answer in said.items():
 assert [answer.startswith("nothing") for answer in said.values()] == [False, False, True]
 
 # %% [markdown]
-# The header must describe the file exactly, so whatever breaks it is found. But the format has no
-# checksum: a changed number is still a number. Compare the sha256 of a download with the published
-# one; the included model's folder has a `SHA256SUMS` for that.
+# The header must describe the file exactly, so damage to the header is noticed, and so are missing
+# bytes. But the format has no checksum, and a changed number is still a number. Compare the sha256
+# of a download with the published one; the included model's folder has a `SHA256SUMS` for that.
 #
 # How bad is one bit? We flip each of the 32 bits of one number, the first unit of `▁happy`, and see
 # how far the logits of the sentence's first Spanish piece move.
@@ -461,7 +465,7 @@ print("bits that move a logit by more than 0.01:", np.flatnonzero(~(moved <= 0.0
 from aiayn_keras.plotting import COLORS
 
 # %% [markdown]
-# All 32 in one picture:
+# The picture shows all 32 bits, on a logarithmic axis:
 
 # %%
 figure = Figure(figsize=(8.4, 3.6), layout="constrained")
@@ -478,19 +482,18 @@ figure
 
 # %% [markdown]
 # The low bits of the fraction are below the rounding of float32; each higher one moves the logits
-# twice as far. Bits 26 to 29 make the number nearly 0, which has the same effect as leaving it out.
-# Bit 30 makes it −4.9 · 10³⁶. That is a finite number, so the converter accepts it, but the logits
-# are NaN: not a number, so there is no point to draw, only the word.
+# twice as far. Flipping any of the bits 26 to 29 makes the number nearly 0, as if it had been left
+# out. Flipping bit 30 makes it −5.6 · 10³⁶. That is a finite number, so the converter accepts it,
+# but the logits become NaN ("not a number"), and the picture can only show that word.
 
 # %% [markdown]
 # ## In three lines
 #
-# 1. A checkpoint consists of names, shapes and numbers; converting takes a table of names, and
-#    transposing.
+# 1. A checkpoint consists of names, shapes and numbers; to convert it, you need a table of names,
+#    and to transpose matrices.
 # 2. Shapes do not reveal a forgotten transposition or a different order of positions: compute and
 #    compare.
-# 3. Never load somebody else's pickle; a format without a checksum takes a flipped bit for a
-#    number.
+# 3. Never load somebody else's pickle; a format without a checksum does not notice a flipped bit.
 
 # %% [markdown]
 # ## Exercises
@@ -509,8 +512,8 @@ figure
 # %% [markdown]
 # ## Your turn
 #
-# Flip bits of another number: a γ of the last normalization, or the vector of a word that is not in
-# the sentence. Which numbers of the file does this sentence not need at all?
+# Flip bits of a different number: a γ of the last normalization, or the vector of a word that is
+# not in the sentence. Which numbers of the file does this sentence not need at all?
 
 # %% tags=["your-turn"]
 # Your code here

@@ -19,8 +19,10 @@
 # the same Transformer reads English words and writes a tree, as a line of tokens. We make a small
 # treebank, write trees as lines and read them back by hand, and train a parser. We let it write
 # freely, and then under a rule that allows only trees, and score what it writes: on structures that
-# it knows, on new ones, and on longer sentences. At the end is a tree of real text. You need
-# notebooks 07 and 08.
+# it knows, on new ones, and on longer sentences. At the end is a tree of real text.
+#
+# *60 minutes · you need notebooks 07 and 08.* Afterwards you can write a tree as a line and read it
+# back, constrain a search by a rule, and compute labelled F1.
 
 # %% tags=["colab"]
 import os
@@ -37,7 +39,7 @@ if "google.colab" in sys.modules:
 # ## Where we are
 #
 # Blue marks what is new. The target is not a sentence but a tree, written as a line of tokens, and
-# the search can be made to follow a rule. Everything in between is as before.
+# the search can be made to follow a rule. Nothing else has changed.
 
 # %%
 # %matplotlib inline
@@ -96,9 +98,9 @@ WORDS = {
 }
 
 # %% [markdown]
-# What follows a hyphen only helps the grammar: the tree's label is what comes before it. The parser
-# must find out by itself that *chased* takes an object and *said* a sentence, and that *of* belongs
-# to the noun before it, but *near* to the verb.
+# The part of a name after a hyphen only helps the grammar; the label in the tree is the part before
+# it. The parser must find out by itself that *chased* takes an object and *said* a sentence, and
+# that *of* belongs to the noun before it, but *near* to the verb.
 
 
 # %%
@@ -137,9 +139,9 @@ print(short[1])
 #
 # A model that writes tokens one after the other can write a tree in this way: each constituent is
 # an opening bracket with its label, its parts, and a closing bracket with the label; each word is
-# one *leaf*. Here a leaf is the word's part of speech. (The form is that of [Vinyals et
-# al.](https://arxiv.org/abs/1412.7449), since the paper does not print its own; there every leaf is
-# `XX`. Parts of speech make it easier for a small model to keep track of its place.)
+# one *leaf*. Here a leaf is the word's part of speech. (This is the form of [Vinyals et
+# al.](https://arxiv.org/abs/1412.7449), since the paper does not print its own; in theirs every
+# leaf is `XX`. Parts of speech make it easier for a small model to keep track of its place.)
 #
 # **Predict:** How many tokens does the tree of *the old cat slept .* have, whose constituents are
 # S, NP and VP?
@@ -160,8 +162,8 @@ example = Tree("S", (noun_phrase, verb_phrase, Tree(".", (".",))))
 print(len(write_line(example)), "tokens:", *write_line(example))
 
 # %% [markdown]
-# It has two for each constituent and one for each word. The words themselves are not written: they
-# are known. The package's `linearize` gives the same line.
+# The line has two tokens for each constituent and one for each word. The words themselves need not
+# be written, since they are known. The package's `linearize` gives the same line.
 
 # %%
 trees = short + longer
@@ -170,8 +172,8 @@ most = [max(len(write_line(tree)) for tree in part) for part in (short, longer)]
 print(f"{len(trees[::10]):,} lines are equal; the longest have {most[0]} and {most[1]} tokens")
 
 # %% [markdown]
-# Reading a line back takes a *stack*: an opening bracket puts a new constituent on it, a closing
-# one takes it off and gives it to the constituent below.
+# To read a line back we need a *stack*. An opening bracket puts a new constituent on it; a closing
+# bracket takes that constituent off and adds it to the one below.
 
 
 # %%
@@ -199,9 +201,10 @@ print(tree)
 # %% [markdown]
 # ## What is held out
 #
-# New sentences alone would prove little: if the training has hundreds with the same line, only the
-# words are new, and a parser that knows the lines by heart looks perfect. So we keep some of the
-# *structures*, that is, of the different lines, out of the training, with all of their sentences.
+# New sentences alone would prove little: if hundreds of training sentences have the same line, only
+# the words are new, and a parser that knows the lines by heart looks perfect. So we choose some
+# *structures*, that is, different lines, and keep all sentences with these structures out of the
+# training.
 
 # %%
 structures = sorted({linearize(tree, "tags") for tree in short})
@@ -224,9 +227,9 @@ print(f"{len(train):,} trees to train on;", {name: len(trees) for name, trees in
 # %% [markdown]
 # ## A parser is a translator
 #
-# From here on nothing is new: sources are words, and targets are lines. Every word and every token
-# of a tree is one piece of the vocabulary. The model is small: two blocks of width 64 on either
-# side.
+# From here on everything is as in notebook 07: sources are words, and targets are lines. Every word
+# and every token of a tree is one piece of the vocabulary. The model is small: two blocks of width
+# 64 on either side.
 
 # %%
 pieces = {token for tree in trees for token in (*tree.words(), *write_line(tree))}
@@ -255,7 +258,7 @@ model = ak.TransformerSeq2SeqLM(backbone, ak.TransformerSeq2SeqLMPreprocessor(to
 print(f"{model.count_params():,} parameters, {len(train):,} trees to train on")
 
 # %% [markdown]
-# The training sees its trees about twice.
+# In the training, the model sees each tree about twice.
 
 # %%
 import tensorflow as tf
@@ -304,7 +307,7 @@ for name, references in sentences.items():
     print(f"{name:17}: {share:4.0%} are trees, {exact:4.0%} are the right tree")
 
 # %% [markdown]
-# The new structures one by one: in how many of its sentences is each right?
+# We look at the new structures one by one: in how many of its sentences is each written correctly?
 
 # %%
 written = list(zip(lines["new structure"], sentences["new structure"], strict=True))
@@ -313,7 +316,7 @@ for structure in held_out:
     print(f"{sum(right):2} of {len(right):2} right: {structure}")
 
 # %% [markdown]
-# What is wrong with the longer ones? For each line, the package's error says so.
+# What is wrong with the longer ones? The package's error says it for each line.
 
 # %%
 from aiayn_keras.parsing import MalformedTreeError
@@ -329,19 +332,19 @@ for reason, count in reasons.most_common(6):
     print(f"{count:4}  {reason}")
 
 # %% [markdown]
-# It makes no mistake where it knows the structure. Of the new structures, some come out right in
-# every sentence: the model puts phrases together that it has not seen together. Others come out
-# right in none. The share of right trees hides this, since half of these sentences have one easy
-# structure; it is the structures that a test should count. Longer sentences are beyond this model:
+# The model makes no mistake in structures that it knows. Some of the new structures come out right
+# in every sentence: the model combines phrases that it has not seen together. Others come out right
+# in none. The share of right trees hides this, since half of these sentences have one easy
+# structure. A test should count structures, not sentences. Longer sentences are beyond this model:
 # it mostly writes fewer leaves than there are words, and stops where sentences stopped in training.
 # The paper chose sinusoids because they *may* let a model go beyond the lengths of its training
 # (section 3.5); nothing here shows that this small one does.
 #
-# ## Only trees, by hand
+# ## Allowing only trees, by hand
 #
-# We need not hope: at each step the rules of trees say which tokens may follow, and the search
-# takes the best of *those*. This takes the stack again, and the number of words that have no leaf
-# yet.
+# We need not leave this to the model. At each step the rules of trees say which tokens may follow,
+# and the search takes the best of *those*. To know them we need the stack again, and the number of
+# words that have no leaf yet.
 
 # %%
 LEAVES = {leaf.label for tree in train for leaf in tree.leaves()}
@@ -377,8 +380,8 @@ for written in ("", "(S", "(S (NP DT NN )NP", "(S (NP DT NN )NP (VP VBD )VP ."):
 assert ")S" not in may_follow(["(S", "(NP", "DT", "NN", ")NP"], 4)
 
 # %% [markdown]
-# The root may be closed only when every word has its leaf. Now greedy search, with everything that
-# may not follow left out:
+# The root may be closed only when every word has its leaf. Now we make a greedy search that leaves
+# out everything that may not follow:
 
 
 # %%
@@ -413,16 +416,16 @@ assert by_hand == [found.text for found in by_package]
 print(*by_hand, sep="\n\n")
 
 # %% [markdown]
-# The first and the third show what happens: after the tenth word the model wants to stop, may not,
-# and fills the root with meaningless leaves and phrases.
+# The first and the third show what happens: after the tenth word the model would stop, but the rule
+# forbids it, so it fills the root with meaningless leaves and phrases.
 #
 # ## Scoring: labelled brackets
 #
 # How good is a tree that is nearly right? A constituent is compared by its label, the place of its
 # first word, and the place after its last. *Precision* is the share of the model's constituents
 # that the reference has, *recall* the share of the reference's that the model has, and F1 is their
-# harmonic mean. Full stops are left out, whatever part of speech the model gives them, and so is a
-# constituent that holds nothing else.
+# harmonic mean. Full stops are not counted, whatever part of speech the model gives them; neither
+# is a constituent that contains only a full stop.
 
 
 # %%
@@ -478,19 +481,19 @@ gain = {name: scores[name, "only trees"].f1 - scores[name, "free"].f1 for name i
 print({name: f"{points:+.1f} F1" for name, points in gain.items()})
 
 # %% [markdown]
-# The constraint cannot make the model know more. But a line that was not a tree had no constituents
-# at all; now whatever is right in it counts.
+# The constraint cannot make the model know more. But a line that is not a tree has no constituents
+# at all, while in a tree every right constituent counts.
 #
 # ## A tree of real text
 #
-# Real English is ambiguous and has tens of thousands of words; our grammar has neither. The paper's
-# parser has 4 layers of width 1024 and reaches F1 91.3 on section 23 of the Penn Treebank when it
-# is trained on that treebank alone, and 92.7 with 17 million more sentences, parsed by other
-# parsers (Table 4). With this package a smaller one was trained for 2.7 hours on the treebank of
-# CRAFT, biomedical articles whose trees are free, and reaches F1 73.4 on 9,099 test sentences
-# ([docs/parsing.md](../docs/parsing.md)).
+# Real English is ambiguous and has tens of thousands of words; our grammar is not ambiguous and has
+# 39 words. The paper's parser has 4 layers of width 1024 and reaches F1 91.3 on section 23 of the
+# Penn Treebank when it is trained on that treebank alone, and 92.7 with 17 million more sentences,
+# parsed by other parsers (Table 4). With this package a smaller one was trained for 2.7 hours on
+# the treebank of CRAFT, biomedical articles whose trees are free, and reaches F1 73.4 on 9,099 test
+# sentences ([docs/parsing.md](../docs/parsing.md)).
 #
-# Here is a heading from them (article PMID 14675480;
+# Here is a heading from one of these articles (article PMID 14675480;
 # [CRAFT](https://github.com/UCDenver-ccp/CRAFT), CC BY 3.0), with the tree that this parser wrote.
 # Above the words is the reference, and below them the parser's tree. Constituents in both trees are
 # blue; those in only one have broken lines.
@@ -509,13 +512,14 @@ assert round(score.f1) == 82
 plot_tree_pair(reference, written, title=f"F1 {score.f1:.0f}: a heading in CRAFT")
 
 # %% [markdown]
-# To *ERK5 -/-*, as a biologist knows: the sacs of *wild-type* and of *mutant* animals are compared.
-# No rule of grammar says so, and the parser decided otherwise; everything else is right. In real
-# text most mistakes are of this kind: a phrase that could belong in two places.
+# It belongs to *ERK5 -/-*, as a biologist knows: the sacs of *wild-type* and of *mutant* animals
+# are compared. No rule of grammar says so, and the parser decided otherwise; everything else is
+# right. In real text most mistakes are of this kind: a phrase that could belong in two places.
 #
 # ## A tree drawn
 #
-# Now the same for a structure that our small model has never seen, and that it got partly wrong.
+# The last figure shows the same for a structure that our small model has never seen, and that it
+# got partly wrong.
 
 # %%
 trees_of_new = parsed["new structure", "only trees"]
@@ -534,8 +538,8 @@ plot_tree_pair(
 #
 # 1. A tree is a line of tokens: brackets with labels, and a leaf for each word; a stack reads it
 #    back.
-# 2. A constraint leaves out whatever cannot become a tree, so every line is one, whatever the model
-#    knows.
+# 2. A constraint leaves out every token after which the line could not become a tree, so every line
+#    is a tree, however little the model knows.
 # 3. F1 compares labelled constituents; it means something only for structures that were held out.
 
 # %% [markdown]

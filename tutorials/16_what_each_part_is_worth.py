@@ -17,10 +17,14 @@
 #
 # **Which parts of the Transformer matter, and how can you tell from a few trainings?** The paper's
 # Table 3 changes one thing at a time, trains again, and gives one figure for each. We did the same
-# on a small scale, three times each. First we ask how large a difference chance alone makes; only
-# then what the parts are worth. Some models hardly learned: we look at these before their first
-# update, and at small trainings like theirs. You need notebooks 06a to 07, BLEU and perplexity from
-# 05, and an idea of what a standard deviation is.
+# on a small scale, three times each. First we ask how large a difference chance alone makes. Only
+# then do we ask what the parts are worth. Some models hardly learned: we look at these before their
+# first update, and at small trainings with the same changes.
+#
+# *60 minutes · you need notebooks 06a to 07, BLEU and perplexity from 05, and an idea of what a
+# standard deviation is.* Afterwards you can say how large a difference chance alone makes, read a
+# table of ablations, and test a claim with few trainings. (An *ablation* is a training with one
+# part left out or changed.)
 
 # %% tags=["colab"]
 import os
@@ -36,8 +40,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks what is changed somewhere in this notebook: heads and the root of d_k in each
-# attention, widths, positions, the factor of the embeddings, the residual connections.
+# Blue marks the parts that are changed somewhere in this notebook: heads and the root of d_k in
+# each attention, widths, positions, the factor of the embeddings, the residual connections.
 
 # %%
 # %matplotlib inline
@@ -70,11 +74,12 @@ print(f"{len(ROWS)} rows; the base has {ROWS[0].label}")
 # %% [markdown]
 # ## Sixty trainings
 #
-# Twenty models, three *seeds* each: a seed determines the initial weights, the order of the batches
-# and what dropout drops. All were trained on Multi30k, 29,000 English image captions and their
-# German translations, for the same 1,000 updates: two million target tokens, a sixteenth of the
-# training of the recipe `multi30k_en_de_tiny`. So the models are compared *early*. The base model
-# has 4+4 layers of width 128 and 4 heads; the paper's has 6+6 layers of width 512 and 8 heads.
+# There are twenty models, each trained with three *seeds*: a seed determines the initial weights,
+# the order of the batches and what dropout drops. All were trained on Multi30k, 29,000 English
+# image captions and their German translations, for the same 1,000 updates: two million target
+# tokens, a sixteenth of what the recipe `multi30k_en_de_tiny` reads. So the models are compared
+# *early*. The base model has 4+4 layers of width 128 and 4 heads; the paper's has 6+6 layers of
+# width 512 and 8 heads.
 #
 # That took hours; the results are files in this repository, and `python -m experiments.table3`, run
 # in its root, produces them again.
@@ -101,7 +106,7 @@ print("base:", *(f"{score:.2f}" for score in bleu["base"]))
 print(f"from the lowest to the highest: {np.ptp(bleu['base']):.2f}")
 
 # %% [markdown]
-# Now the paper's own differences from its base model, one figure each:
+# These are the paper's own differences from its base model, one figure for each row:
 
 # %%
 paper = {row.name: row.paper.bleu - ROWS[0].paper.bleu for row in ROWS[1:] if row.paper}
@@ -111,21 +116,22 @@ print(f"{len(small)} of {len(paper)} are smaller than what a seed did to our bas
 
 # %% [markdown]
 # That does not mean that the paper's differences are chance: its models were trained for a hundred
-# times as many updates, and their seeds may matter less. But *one* figure each cannot tell. The
-# names are those of our rows: `h1` is one head, `k8` has d_k = 8, `n2` has 2+2 layers, `d64` is 64
-# wide, `f128` has d_ff = 128. Beside each stands the paper's row that changes its own base by the
-# same factor, or the nearest: beside our 8 of 32 its d_k 16 of 64, beside our 2+2 of 4+4 layers its
-# 4+4 of 6+6. (Its own 2+2 layers are 2.1 BLEU worse.)
+# times as many updates, and their seeds may matter less. But one figure for each row cannot tell
+# us. The names are those of our rows: `h1` is one head, `k8` has d_k = 8, `n2` has 2+2 layers,
+# `d64` is 64 wide, `f128` has d_ff = 128. Each is compared with the row in which the paper changes
+# its own base by the same factor, or by the nearest one. Our d_k of 8 instead of 32 is compared
+# with its 16 instead of 64; our 2+2 layers instead of 4+4, with its 4+4 instead of 6+6. (The
+# paper's own row of 2+2 layers is 2.1 BLEU worse.)
 
 # %% [markdown]
 # ## How much is chance?
 #
-# Three numbers do not say well how widely trainings scatter. All rows together do, if we assume
-# that they all scatter equally: subtract each row's mean, and take the root of the mean square of
-# what is left. Each row has used up one number for its mean, so 3 trainings count as 2. Rows with a
-# training below half of the base's BLEU are left out, since they scatter far more than the others.
-# **We chose this rule after seeing such rows, and it matters:** the next cell says what σ, the
-# standard deviation, would be with one of them.
+# Three trainings say little about how widely trainings scatter. All rows together say more, if we
+# assume that they all scatter equally: subtract each row's mean, and take the root of the mean
+# square of what is left. Each row has used up one number for its mean, so 3 trainings count as 2.
+# Rows with a training below half of the base's BLEU are left out, since they scatter far more than
+# the others. **We chose this rule after seeing such rows, and it matters:** the next cell shows
+# what the standard deviation, σ, would be with one of them.
 
 # %%
 failed = [name for name, scores in bleu.items() if scores.min() < bleu["base"].mean() / 2]
@@ -140,7 +146,7 @@ print(f"with the row of 6+6 layers it would be {with_n6:.2f}")
 # %% [markdown]
 # So the mean of three trainings has a standard error of σ/√3, and the *difference* of two such
 # means one of σ·√(1/3 + 1/3), if all trainings are independent. Below we shall see that ours are
-# not entirely.
+# not quite independent.
 
 # %%
 error = sigma * np.sqrt(1 / 3 + 1 / 3)
@@ -167,9 +173,9 @@ print(f"in one table of twenty it is above {np.quantile(greatest, 0.95):.2f}")
 # %% [markdown]
 # If you look at many rows and report the most striking one, you need a stricter test than for a
 # single row. **Dunnett's test** is this experiment: it divides each difference by its standard
-# error, and asks in what share of the tables without any real difference *some* row gets as far as
-# this one did. This share is p; we say that a difference is seen if p < 0.05. SciPy has the test.
-# The picture shows the 20,000 largest differences, with two of our rows marked.
+# error, and imagines many tables without any real difference. In what share of them is *some* row
+# as far from the base as this one? This share is p; we say that a difference is seen if p < 0.05.
+# SciPy has the test. The picture shows the 20,000 largest differences, with two of our rows marked.
 
 # %%
 base, *rows = trained.values()
@@ -198,8 +204,8 @@ figure
 # %% [markdown]
 # ## What the parts are worth
 #
-# **Predict:** Four of the rows: one head in place of four; no dropout; half the layers; half the
-# width. For which of them is a difference seen, and is it for worse or for better?
+# **Predict:** Four of the rows are one head in place of four, no dropout, half the layers, and half
+# the width. For which of them is a difference seen, and is the changed model worse or better?
 
 # %%
 compared = {one.row.name: one for one in compare(results)}  # the report's own comparison
@@ -215,20 +221,20 @@ assert {name for name in p if p[name] < 0.05} == {"d64", "pre_norm"}
 # The last column is the paper's. Two differences are seen. Half the width is worse, as in the
 # paper. Normalizing before the sublayers ([notebook 06a](06a_inside_a_block.ipynb)) is better, in a
 # training as short as this; the paper has no such row. By BLEU, everything else could be chance.
-# Half the layers, with +1.4 BLEU, invite a story: that a shallow model learns sooner, and that our
-# training ends early. It may be true, but a table in which nothing matters shows as much in seven
-# cases out of a hundred. (The 1.42 above treated σ as known; the test also allows for σ having been
-# measured.)
+# Half the layers gave +1.4 BLEU, and it is tempting to explain that: a shallow model learns sooner,
+# and our training ends early. This may be true, but in seven of a hundred tables in which nothing
+# matters, some row differs as much. (The 1.42 above treated σ as known; the test also allows for σ
+# having been measured.)
 
 # %% [markdown]
 # ## What was claimed, and what is seen
 #
-# We chose the paper's sentences before the first training, and a few details of what follows from
-# them afterwards; the [report](../docs/reproduction.md) says which. Differences are the row's
-# figure minus the base's; a lower perplexity is better. "Not seen" does not mean that it is not
-# there: with three seeds only large differences are seen. (In perplexity, which scatters less, more
-# rows differ, among them half the layers; but there we had announced no claim. The report lists
-# them.)
+# We chose the paper's sentences before the first training. A few details of how we test them were
+# chosen afterwards; the [report](../docs/reproduction.md) says which. Differences are the row's
+# figure minus the base's; a lower perplexity is better. "Not seen" does not mean that there is no
+# difference: with three seeds only large differences are seen. (In perplexity, which scatters less,
+# more rows differ, among them half the layers; but there we had announced no claim. The report
+# lists them.)
 
 # %%
 for one in compared.values():
@@ -256,16 +262,18 @@ print(f"standard deviation {sigma:.2f}; without what a seed does to all rows {al
 
 # %% [markdown]
 # Seed 3 is the best nearly everywhere. The order of the batches is the likeliest cause: it is the
-# same for all rows, even for those of a different width, which share little else. (Rows of equal
-# shapes share initial weights, too; we have not tested the two separately.) There are two lessons:
+# same for all rows, even for those of a different width, which have little else in common. (Rows of
+# equal shapes share initial weights, too; we have not tested the two separately.) There are two
+# lessons:
 #
 # - If you train the old model with one seed and the new one with a different seed, you compare
 #   seeds, too.
-# - What a seed does to all rows cancels in a difference, so our test was too strict rather than too
-#   lenient, and a comparison seed by seed would see smaller differences. We did not think of that
-#   before we had the results, and a test chosen afterwards can be chosen to please (exercise 2).
+# - The effect of a seed on all rows cancels in a difference. So our test was too strict rather than
+#   too lenient, and a comparison seed by seed would see smaller differences. But we thought of that
+#   only after we had the results, and a test that is chosen then may be chosen for its result
+#   (exercise 2).
 #
-# ## Those that did not learn
+# ## The models that did not learn
 #
 # Five rows are left out of this comparison: at least one of their models has less than half of the
 # base's BLEU.
@@ -276,9 +284,9 @@ for name in failed:
     print(f"{compared[name].row.label:30}{scores}   {compared[name].failures}")
 
 # %% [markdown]
-# Why? The 6+6 layers lack nothing; with this learning rate and warm-up they learn late, and we
-# leave them aside. For the others we look at the numbers *before the first update*. The classes are
-# those of the sixty trainings; each changes one thing.
+# Why? In the model with 6+6 layers no part is missing; with this learning rate and warm-up it
+# learns late, and we leave it aside. For the others we look at the numbers *before the first
+# update*. The classes are those of the sixty trainings; each changes one thing.
 
 # %%
 from experiments.table3.layers import (
@@ -338,9 +346,9 @@ assert cosines[-1] > 0.99
 
 # %% [markdown]
 # Without them, one layer makes all positions nearly the same, and after four the decoder looks at
-# 20 copies of one vector: whatever its attention chooses, it gets the same. With them, each
-# position keeps something of its own, since x is added to the sublayer's output. ([Notebook
-# 06a](06a_inside_a_block.ipynb) draws the same for blocks built by hand.)
+# 20 copies of one vector: whichever positions its attention chooses, it gets the same vector. With
+# residual connections each position keeps something of its own, since x is added to the sublayer's
+# output. ([Notebook 06a](06a_inside_a_block.ipynb) draws the same for blocks built by hand.)
 #
 # ### The factor √d_model
 #
@@ -418,14 +426,15 @@ for name, schedule_cls in {"with": ak.WarmupSchedule, "without": NoWarmup}.items
 
 # %% [markdown]
 # Without it, ten batches can move a weight by half of its size, and with it by a hundredth; later
-# the two rates are the same. What harm the first updates do, we can see only by training.
+# the two rates are the same. Only a training can show what harm the first updates do.
 #
 # ## Five small trainings
 #
-# So far we have looked at models that have not yet learned, and what we saw makes it plausible at
-# best that they will not. The task is that of [notebook 06c](06c_your_own_model_learns.ipynb) with
-# eight letters rather than six: each is one of nine, and they are to be written backwards. A model
-# that knows nothing of the source has a loss of ln 9 = 2.20 nats per letter.
+# So far we have looked at models before their training. What we saw makes it plausible that some of
+# them will not learn, but does not prove it. The task is that of [notebook
+# 06c](06c_your_own_model_learns.ipynb) with eight letters rather than six: each letter is one of
+# nine, and the eight are to be written backwards. A model that knows nothing of the source has a
+# loss of ln 9 = 2.20 nats per letter.
 
 # %%
 UPDATES, B, L, V = 200, 32, 8, 12
@@ -536,10 +545,10 @@ figure
 # ## In three lines
 #
 # 1. The same model with a different seed has a different BLEU: between single trainings, a
-#    difference of that size means nothing. More seeds reveal smaller ones.
+#    difference of that size means nothing. With more seeds, smaller differences can be seen.
 # 2. The more rows you look at, the larger the largest difference that chance alone produces.
 # 3. With this learning rate, in 1,000 updates, the model hardly learned without residual
-#    connections or without a warm-up, and learned much less without either of the two roots.
+#    connections or without a warm-up, and it learned much less without √d_model or without 1/√d_k.
 
 # %% [markdown]
 # ## Exercises

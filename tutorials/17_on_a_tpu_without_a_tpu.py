@@ -19,7 +19,10 @@
 # publish what their chips can do. We count the operations of a training step by hand, let a
 # compiler count them too, compare with the paper's own estimate, and project a time. Then we read
 # what the compiler for TPUs said. In this notebook, *projected* means that something was only
-# computed, and *measured* that it was run. You need notebook 06b.
+# computed, and *measured* that it was run.
+#
+# *55 minutes · you need notebook 06b.* Afterwards you can count the operations of a training step,
+# say whether memory or arithmetic limits it, and compute an MFU.
 
 # %% tags=["colab"]
 import os
@@ -35,8 +38,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks the boxes that are matrix products or contain them, and inside each attention the steps
-# that are. This notebook counts their work.
+# Blue marks the boxes that are matrix products or contain some, and the steps inside each attention
+# that are matrix products. This notebook counts their work.
 
 # %%
 # %matplotlib inline
@@ -89,8 +92,8 @@ def forward(N, D, F, V, S, T):
 # The paper's base model has N = 6 layers of width D = 512, with F = 2,048 and V = 37,000. We take
 # rows of 256 positions, filled with several sentences each.
 #
-# **Predict:** Which of the four parts is the largest, and how large is the share of the n² part,
-# the scores and weights · V?
+# **Predict:** Which of the four parts is the largest? And how large is the share of the part that
+# grows with the square of the length, the scores and weights · V?
 
 # %%
 BASE = {"N": 6, "D": 512, "F": 2048, "V": 37_000}
@@ -101,14 +104,14 @@ for part, flops in parts.items():
 print(f"{'forward, one row':26}{row / 1e9:6.2f} GFLOPs")
 
 # %% [markdown]
-# And the way back? If Y = X W, the gradient of X is a product of the same size, and so is the
-# gradient of W. So training takes three times the forward work.
+# What does it cost to compute the gradients? If Y = X W, the gradient for X is a product of the
+# same size, and so is the gradient for W. So training takes three times the forward work.
 #
 # ## A compiler counts, too
 #
 # XLA compiles TensorFlow's and JAX's programs, for processors as well as TPUs. We let it translate
 # a whole update of a small model, forward and backward. The sizes are small and all different, so
-# that no wrong count fits by chance.
+# that a wrong count cannot agree by chance.
 
 # %%
 SMALL = {"N": 2, "D": 32, "F": 48, "V": 97}
@@ -136,8 +139,8 @@ print(f"{len(program.splitlines()):,} lines, {len(products)} of them matrix prod
 print(re.sub(r", metadata=.*", "", products[0]).strip())
 
 # %% [markdown]
-# Such a line has the shape of the result, the shapes of both sides, and which dimension of the left
-# side is summed over. That is all we need for counting.
+# Such a line gives the shape of the result, the shapes of both factors, and the dimension of the
+# left factor that is summed over. That is all we need for counting.
 
 
 # %%
@@ -166,8 +169,8 @@ assert by_hand == counted
 assert len({B, S, T, 4, *SMALL.values()}) == 4 + len(SMALL)
 
 # %% [markdown]
-# The same, to the last operation: nothing else in the program is a matrix product. It costs time
-# all the same, as we shall see.
+# They have the same number, to the last operation, because nothing else in the program is a matrix
+# product. The rest of the program takes time nevertheless, as we shall see.
 #
 # ## The paper's count
 #
@@ -186,9 +189,9 @@ assert f"{paper:.1e}" == "3.3e+18"
 
 # %% [markdown]
 # About a third. (Ours is for full rows of 256; the paper's shorter sentences have a little less
-# attention, and had some padding.) So the paper's figure is the capacity that was occupied, and the
-# model needed a third of it. The share of a chip's *peak* that a model's own work makes up has a
-# name: *model FLOPs utilization*, **MFU**.
+# attention, and had some padding.) So the paper's figure says how much the occupied GPUs could have
+# computed, and the model needed a third of that. *Model FLOPs utilization*, **MFU**, is the model's
+# own work as a share of what the chip could do at its *peak* speed.
 #
 # ## Two speeds of a chip
 #
@@ -208,10 +211,10 @@ for name, chip in CHIPS.items():
     print(f": {ridge:4.0f} operations in the time of one byte")
 
 # %% [markdown]
-# An operation with fewer FLOPs for each byte it moves than the number at the end of the line waits
-# for memory. This is the *roofline*: its time is the longer of FLOPs / peak and bytes / bandwidth.
-# We count both for parts of an update with n = 6,144 pieces on a v5e, at two bytes per number
-# (bfloat16).
+# If an operation has fewer FLOPs for each byte that it moves than the number at the end of the
+# line, it waits for memory. This is the *roofline* model: the time of an operation is FLOPs / peak
+# or bytes / bandwidth, whichever is longer. We count FLOPs and bytes for parts of an update with n
+# = 6,144 pieces on a v5e, at two bytes per number (bfloat16).
 
 
 # %%
@@ -234,7 +237,7 @@ work = {
 print(f"{len(work)} operations; feed-forward: {work['feed-forward'][0] / 1e9:.1f} GFLOPs")
 
 # %% [markdown]
-# The last one is from a search for one sentence: one new piece for each of four beams.
+# The last one belongs to a search: one new piece for each of the four beams of one sentence.
 #
 # **Predict:** A v5e does 241 operations in the time of one byte. Which of the six wait for memory?
 
@@ -250,12 +253,11 @@ for name, (flops, moved) in work.items():
 # Only the large products keep the matrix units busy. The scores have heads of only 64 numbers;
 # residual sums, normalization, dropout and Adam do next to nothing with each byte; and a search
 # with few sentences reads all the weights for a handful of pieces. (A compiler *fuses* small
-# operations into one that reads and writes once. That is its main contribution to saving memory
-# traffic.)
+# operations into one that reads and writes only once, which saves memory traffic.)
 #
 # ## Why the batch matters, and padding
 #
-# Take the same product with n pieces: the weights are read once, whatever n is.
+# We take the feed-forward product with n pieces. The weights are read once, whatever n is.
 
 # %%
 ridge = v5e.flops / v5e.bandwidth
@@ -264,9 +266,10 @@ for tokens in (1, 16, 256, 1024, 6144):
     print(f"n = {tokens:5}: at most {min(1, flops / moved / ridge):6.1%} of the peak")
 
 # %% [markdown]
-# So the batch must be large, but not with padding: the chip multiplies padded positions, too. We
-# fill batches with the sentences of the demo corpus in three ways: as they come; sorted by length;
-# and *packed*, several sentences in a row of 256. First their lengths, in words:
+# So the batch must be large. But filling it with padding does not help, since the chip multiplies
+# padded positions, too. We fill batches with the sentences of the demo corpus in three ways: as
+# they come; sorted by length; and *packed*, several sentences in a row of 256. First we look at
+# their lengths, in words:
 
 # %%
 from aiayn_keras.data import load_corpus
@@ -300,10 +303,11 @@ print(f"packed {1 - lengths.sum() / (256 * len(rows)):.1%}")
 # padding in batches of similar lengths and 3.7 % in packed rows
 # ([docs/benchmarks.md](../docs/benchmarks.md)).
 #
-# ## Many chips: the gradients must meet
+# ## Many chips: the gradients must be summed
 #
 # Under data parallelism each chip has its own rows and all the weights, and gradients are summed
-# over the chips, in an *all-reduce*. First the number of weights, checked against the small model:
+# over the chips, in an *all-reduce*. First we count the weights, and check the count against the
+# small model:
 
 
 # %%
@@ -319,11 +323,11 @@ base = parameters(**BASE)
 print({name: f"{count / 1e6:.1f} million" for name, count in base.items()})
 
 # %% [markdown]
-# With bfloat16 products we expect two bytes for each gradient of the layers. The embedding matrix
-# has two gradients, from the lookups and from the projection to logits, and we take float32 for
-# their sums. In a ring, each of m chips sends 2 (m − 1) / m times its bytes. In a grid of 2 × 2, a
-# v5e has two links. Below we shall see whether the compiler's program sums the same number of
-# bytes.
+# If the products are computed in bfloat16, we expect two bytes for each gradient of the layers. The
+# embedding matrix has two gradients, from the lookups and from the projection to logits, and we
+# take float32 for their sums. In a ring, each of m chips sends 2 (m − 1) / m times its bytes. In a
+# grid of 2 × 2, a v5e has two links. Below we shall see whether the compiler's program sums the
+# same number of bytes.
 
 # %%
 sent = 2 * base["layers"] + 2 * 4 * base["embeddings"]
@@ -354,8 +358,8 @@ for one in report["records"]:
 # model of the chip expects. It knows the small operations better, so a real chip is likely to be
 # closer to it.
 #
-# **Predict:** We know the work of an update on a v5e chip (24 rows) and its peak. What MFU do 21
-# and 35 ms amount to?
+# **Predict:** We know the work of an update on a v5e chip (24 rows) and its peak. If an update
+# takes 21 ms, or 35 ms, what is the MFU?
 
 # %%
 step = 24 * 3 * row
@@ -368,9 +372,10 @@ for kind, milliseconds in v5e_base["step_ms"].items():
 assert round(sent / 1e6) == v5e_base["all_reduce_mb"]
 
 # %% [markdown]
-# Our sum of gradients is the compiler's, and its own figure for the exchange is 3.6 ms, too
-# ([docs/devices.md](../docs/devices.md)). Memory is nearly as busy as the products: 9.0 GB at 819
-# GB/s take 11 ms. The paper's updates, 100,000 for base and 300,000 for big, would take:
+# The compiler's program sums the 240 MB that we expected, and the compiler's own figure for the
+# exchange is 3.6 ms, as ours is ([docs/devices.md](../docs/devices.md)). Memory is nearly as busy
+# as the products: 9.0 GB at 819 GB/s take 11 ms. The paper's updates, 100,000 for base and 300,000
+# for big, would take:
 
 # %%
 for one in report["records"]:
@@ -422,8 +427,9 @@ assert 0 < share < 1
 # %% [markdown]
 # ## The roofline, drawn
 #
-# On the left, the roof of a v5e: rising where memory is the limit, flat where the products are. On
-# the right, the projected time of an update, counted both ways.
+# On the left is the roof of a v5e: it rises where memory is the limit, and is flat where the peak
+# speed is. The dots are the six operations. On the right is the projected time of an update, by the
+# roofline and by the compiler.
 
 
 # %%
@@ -474,7 +480,7 @@ figure
 # 1. An update costs 3 · forward in matrix products; our count and the compiler's are equal.
 # 2. Time is the longer of FLOPs / peak and bytes / bandwidth; large batches without padding keep
 #    the matrix units busy.
-# 3. MFU is the share of the peak that the model's own work makes up; a projection is not a
+# 3. MFU is the model's own work as a share of what the chip's peak allows; a projection is not a
 #    measurement.
 
 # %% [markdown]

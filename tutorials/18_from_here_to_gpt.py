@@ -17,8 +17,12 @@
 #
 # **What is left of the Transformer in a GPT?** A GPT writes text without a source, so the encoder
 # and the attention to it can go. We take them out of our own blocks, train what is left on the demo
-# text, and let it write. Then we exchange four of its parts for those of today's large models, and
-# check each against NumPy. You need notebooks 05 to 07; 02 for the rotations.
+# text, and let it write. Then we replace four of its parts by those of today's large models, and
+# check each against NumPy.
+#
+# *50 minutes · you need notebooks 05 to 07, and 02 for the rotations.* Afterwards you can make a
+# GPT from an encoder-decoder, let it write, and say what RMSNorm, rotary positions, grouped queries
+# and gates change.
 
 # %% tags=["colab"]
 import os
@@ -32,7 +36,7 @@ if "google.colab" in sys.modules:
     os.chdir("aiayn_keras/tutorials")
 
 # %% [markdown]
-# ## What stays
+# ## What a GPT keeps
 #
 # Blue marks what a GPT keeps: the right-hand stack without cross-attention.
 
@@ -97,14 +101,15 @@ print(f"{block.count_params():,} parameters of {decoder.count_params():,}")
 np.testing.assert_allclose(left, without_cross_attention(x), atol=1e-5)
 
 # %% [markdown]
-# An *encoder* block with a causal mask. Without its middle, a decoder block is an encoder block:
-# the mask is the only difference.
+# It is an *encoder* block with a causal mask. Without cross-attention, the mask is the only
+# difference between a decoder block and an encoder block.
 #
 # ## Text without a source
 #
-# There are no pairs any more. The English side of the demo corpus becomes one long stream: a start
-# token, a sentence, a start token, the next one. We cut it into rows of L = 32 pieces. At every
-# position the model must say the next piece of the stream, as in notebook 07.
+# There are no pairs of sentences any more. The English side of the demo corpus becomes one long
+# stream: a start token, a sentence, a start token, the next sentence, and so on. We cut it into
+# rows of L = 32 pieces. At every position the model must say the next piece of the stream, as in
+# notebook 07.
 
 # %%
 L, V = 32, 400
@@ -187,10 +192,11 @@ print(f"{model.count_params():,} parameters:", *(f"{loss:.2f}" for loss in curve
 assert curves["GPT-2's parts"][-1] < 3 < np.log(V)
 
 # %% [markdown]
-# What is left is the freedom of the grammar: nobody can know *which* noun comes next.
+# The loss that is left comes from the freedom of the grammar: nobody can know *which* noun comes
+# next.
 #
-# Does the model see the future? The test of notebook 04: change one piece, and see which outputs
-# move.
+# Does the model see the future? We use the test of notebook 04: change one piece, and see which
+# outputs move.
 
 # %%
 changed = reads[:4].copy()
@@ -203,7 +209,7 @@ assert moved[:20].max() < 1e-4 < moved[20:].max()
 # %% [markdown]
 # ## It writes
 #
-# Without a source, no answer is right and nothing is searched for: each piece is drawn at random,
+# Without a source there is not one right answer to search for. So each piece is drawn at random,
 # according to its probability. The *temperature* τ divides the logits first (notebook 08): below 1
 # it favours the probable pieces, above 1 it gives the others a better chance. We fill a row from
 # the left; the zeros after the last piece do no harm, because nothing looks ahead.
@@ -239,8 +245,8 @@ for temperature in (0.7, 1.0, 1.5):
     print(*(f"    {text}" for text in texts[:3]), sep="\n")
 
 # %% [markdown]
-# That is a GPT. The large ones have more parameters and read more text, and since GPT-2 four of the
-# parts have changed. We change them one by one.
+# That is a GPT. Large GPTs have more parameters and have read more text, and four of their parts
+# have changed since GPT-2. We change these one by one.
 #
 # ## Change a part: RMSNorm
 #
@@ -270,10 +276,10 @@ np.testing.assert_allclose(frame(x, sublayer=lambda x: x), by_hand, atol=1e-5)
 # ## Change a part: rotary positions
 #
 # Notebook 02 showed that a shift by some positions *rotates* a sinusoid. But sinusoids are added to
-# the embeddings, and the matrices W_Q and W_K come afterwards and may undo that. RoPE ([Su et al.
+# the embeddings, before the matrices W_Q and W_K, which may destroy this property. RoPE ([Su et al.
 # 2021](https://arxiv.org/abs/2104.09864)) adds nothing to the embeddings. It rotates queries and
-# keys, after the matrices: the numbers of a query are taken in pairs, as points in a plane, and
-# pair i of a query at position t turns by the angle $t / 10000^{2i/d_k}$.
+# keys, after the matrices. The numbers of a query are taken in pairs, as points in a plane, and
+# pair i of a query at position t is turned by the angle $t / 10000^{2i/d_k}$.
 
 
 # %%
@@ -290,8 +296,8 @@ def rotate(x):
 # %% [markdown]
 # To check it, we take each pair as one complex number: multiplying by $e^{i \cdot angle}$ turns it.
 #
-# **Predict:** The same query vector stands at positions 0 to 9, and the same key vector too. On
-# what does their product depend, after the rotation?
+# **Predict:** The same query vector stands at positions 0 to 9, and the same key vector too. What
+# does their product depend on, after the rotation?
 
 # %%
 q, k = np.random.normal(size=(2, 8)).astype("float32")
@@ -306,14 +312,15 @@ for distance in (0, 1, 5):
     np.testing.assert_allclose(np.ptp(np.diagonal(products, distance)), 0, atol=1e-4)
 
 # %% [markdown]
-# On their distance alone, and *after* the matrices. With sinusoids a model can learn this; with
-# RoPE it is built in.
+# It depends on their distance alone, and this is true *after* the matrices. With sinusoids a model
+# can learn this property; with RoPE it is built in.
 #
 # ## Change a part: grouped queries
 #
 # A cache keeps the keys and values of every head (notebook 09). Grouped queries ([Ainslie et al.
-# 2023](https://arxiv.org/abs/2305.13245)) keep fewer: H query heads share G heads of keys and
-# values, here G = 2, and the cache is H / G times smaller. Our subclass rotates, too.
+# 2023](https://arxiv.org/abs/2305.13245)) need fewer: H query heads share G heads of keys and
+# values, here G = 2, so the cache is H / G times smaller. Our subclass also rotates queries and
+# keys.
 
 # %%
 G = 2
@@ -413,8 +420,8 @@ np.testing.assert_allclose(output, by_hand, atol=1e-5)
 # ## All four together
 #
 # A block with these parts is the block of Llama and most of its relatives. We train it on the same
-# rows. So that both have about the same number of parameters, the gated network is two thirds as
-# wide.
+# rows. The gated network has three matrices instead of two, so we make it about two thirds as wide:
+# then both models have about the same number of parameters.
 
 
 # %%
@@ -445,8 +452,9 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# One training each says little (notebook 16): the curves show that both learn, not which is better.
-# The newer parts pay off in large models: less to compute, smaller caches, longer texts.
+# A single training of each says little (notebook 16): the curves show that both learn, not which is
+# better. The newer parts are useful in large models, where they save computing and memory for the
+# cache, and allow longer texts.
 
 # %% [markdown]
 # ## In three lines
@@ -478,5 +486,5 @@ plt.show()
 # Your code here
 
 # %% [markdown]
-# Next: [19 · Before attention](19_before_attention.ipynb), where two recurrent models show what
-# attention was invented for.
+# Next: [19 · Before attention](19_before_attention.ipynb), where two recurrent models show why
+# attention was invented.

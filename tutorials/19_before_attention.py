@@ -38,8 +38,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks what this lesson is about: the way from the source to the target. The Transformer kept
-# it, and made everything else out of attention too.
+# Blue marks what this lesson is about: how the source reaches the target. The Transformer kept this
+# attention, and replaced the recurrent layers by attention as well.
 
 # %%
 # %matplotlib inline
@@ -101,8 +101,8 @@ np.testing.assert_allclose(new, gru_step(x, h, cell), atol=1e-5)
 # %% [markdown]
 # ## A sentence in one vector
 #
-# The naive translator reads the whole sentence in this way. The state after the last word is all
-# that the decoder will ever know about it.
+# The naive translator reads the whole sentence in this way. The decoder gets nothing but the state
+# after the last word.
 #
 # **Predict:** One sentence has 3 words, and one has 20. How many numbers does the decoder get for
 # each?
@@ -119,15 +119,15 @@ for S in (3, 20):
     np.testing.assert_allclose(whole, state, atol=1e-5)
 
 # %% [markdown]
-# The same number for both. That was the complaint of Bahdanau et al.: the encoder must "compress
-# all the necessary information of a source sentence into a fixed-length vector", and a long
-# sentence has more of it.
+# It gets the same number for both. Bahdanau et al. saw this as the weak point: the encoder must
+# "compress all the necessary information of a source sentence into a fixed-length vector", and a
+# long sentence contains more information.
 #
-# ## Attention, the first one
+# ## The first attention
 #
-# Their answer: keep the state after *every* word, the memory. Before each word that it writes, the
-# decoder compares its own state s with every row m of the memory, and takes a weighted mean, the
-# *context*:
+# Their answer was to keep the state after *every* word. All these states are the memory. Before
+# each word that it writes, the decoder compares its own state s with every row m of the memory, and
+# takes a weighted mean, the *context*:
 #
 # $$ \text{score}(s, m) = v^\top \tanh(W_q s + W_k m) $$
 #
@@ -157,8 +157,8 @@ np.testing.assert_allclose(layer(inputs)[0, 0], context, atol=1e-4)
 # %% [markdown]
 # ## The sentences
 #
-# The demo corpus again, English to German. To keep recurrent training short, a *word* is a token
-# here, not a piece, and sentences with numbers or with more than 20 words are left out.
+# We use the demo corpus again, English to German. To keep recurrent training short, a *word* is a
+# token here, not a piece, and sentences with numbers or with more than 20 words are left out.
 
 # %%
 T = 21  # 20 words and the end
@@ -181,7 +181,7 @@ print(" ".join(train[0][0]), "→", " ".join(train[0][1]))
 assert not {tuple(pair[0]) for pair in train} & {tuple(pair[0]) for pair in test}
 
 # %% [markdown]
-# Ids and masks, as in notebooks 01 and 04:
+# We make ids and masks, as in notebooks 01 and 04:
 
 
 # %%
@@ -263,7 +263,7 @@ class Decoder(Parts):
 
 
 # %% [markdown]
-# That is one step. A sentence is as many steps as it has words, one after the other.
+# That is one step. A sentence takes as many steps as it has words, one after the other.
 
 
 # %%
@@ -291,7 +291,8 @@ class Translator(Recurrent):
 draw_shapes("word, context (B, 3D)", "GRU cell", "state (B, D)", "dense", "logits (B, V)")
 
 # %% [markdown]
-# Is it what we did by hand? We follow one sentence through two steps of the decoder in NumPy.
+# Does this compute the same as our functions above? We follow one sentence through two steps of the
+# decoder in NumPy.
 
 # %%
 few = {name: array[:4] for name, array in x.items()}
@@ -356,8 +357,8 @@ def learn(model, updates=400, B=128):
 
 
 # %% [markdown]
-# Greedy search: the model says one word after the other, and reads what it has said. It is slow and
-# simple, and the same for all three models.
+# The translations come from greedy search: the model says one word after the other, and reads what
+# it has said. It is slow and simple, and the same for all three models.
 
 
 # %%
@@ -374,7 +375,7 @@ def translate(model, pairs):
 
 
 # %% [markdown]
-# For the test, 60 sentences of each of six lengths.
+# For the test we take 60 sentences from each of six ranges of length.
 
 # %%
 LENGTHS = [(3, 5), (6, 8), (9, 11), (12, 14), (15, 17), (18, 20)]
@@ -415,15 +416,15 @@ for name, result in results["models"].items():
 assert results["parameters"] == {name: model.count_params() for name, model in named.items()}
 
 # %% [markdown]
-# For 250 updates attention brings nothing: both recurrent models learn the frequent words and their
-# order. Then the model with attention finds out where to look, and passes the other one. The
-# Transformer has found out after 150.
+# For the first 250 updates attention is of no use: both recurrent models learn the frequent words
+# and their order. Then the model with attention learns where to look, and its loss falls below that
+# of the other one. The Transformer has learned this after 150 updates.
 
 # %% [markdown]
 # ## Where the recurrent model looks
 #
-# The weights of one test sentence, stored with the results. Rows are the words that the model
-# writes, columns are those it reads.
+# We look at the weights of one test sentence, which were stored with the results. Rows are the
+# words that the model writes, columns are those it reads, and darker squares are larger weights.
 #
 # **Predict:** German needs the gender of a noun for its article. Where will the model look when it
 # writes *Der*, *eine* and *die*? And where when it writes *fahren*, to drive, at the end?
@@ -441,14 +442,15 @@ figure = plot_attention(
 figure
 
 # %% [markdown]
-# Nobody told the model which word belongs to which; it found this *alignment* because it helps.
-# Most words look at the word that they translate. The verb *fahren*, which German puts last,
-# spreads its weight over *into*, the full stop and *drive*.
+# Nobody told the model which word belongs to which; it found this *alignment* because looking at
+# the right word lowers the loss. Most words look at the word that they translate. The verb
+# *fahren*, which German puts last, spreads its weight over *into*, the full stop and *drive*.
 #
 # Look at the articles. *The* says nothing about gender, so *Der*, *eine* and *die* look at their
-# nouns: *doctor*, *sister*, *kitchen*. But not every weight shows a translation. A row of the
-# memory comes from a network that has read in both directions, so it knows its neighbours, too: the
-# German *will* (wants) looks at *to*, the word after *wants*, and finds enough there.
+# nouns: *doctor*, *sister*, *kitchen*. But not every large weight shows which word was translated.
+# Each row of the memory comes from a network that has read in both directions, so it contains
+# information about its neighbours, too. For the German *will* (wants), the model looks at *to*, the
+# word after *wants*, which contains enough.
 
 # %% [markdown]
 # ## A long sentence, three times
@@ -460,10 +462,10 @@ for name, result in results["models"].items():
     print(f"{name:18} {result['longest']}")
 
 # %% [markdown]
-# The fixed vector keeps the shape of the sentence, a main clause and one with *wenn* and its verb
-# at the end, and fills it with frequent words. With attention, the horse, the morning and the
-# teacher come through. The Transformer gets one word wrong: it writes *mother* again where the
-# sentence has *men*.
+# The model with the fixed vector keeps the shape of the sentence, a main clause and a clause with
+# *wenn* that ends in its verb, but fills it with frequent words. With attention, the horse, the
+# morning and the teacher are translated. The Transformer gets one word wrong: it writes *mother*
+# again where the sentence has *men*.
 
 # %% [markdown]
 # ## Length by length
@@ -485,16 +487,17 @@ panels[1].legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# On the shortest sentences the two recurrent models are equal. With every further word the fixed
-# vector loses: from 86 BLEU to 15, and beyond 14 words no sentence is right. The model with
-# attention loses some twenty points up to 14 words, and hardly any after that. Bahdanau et al. drew
-# the same picture (their Figure 2), with larger models and longer sentences.
+# On the shortest sentences the two recurrent models are equal. As sentences get longer, the fixed
+# vector gets worse and worse: it falls from 86 BLEU to 15, and beyond 14 words not a single
+# sentence is right. The model with attention loses some twenty points up to 14 words, and hardly
+# any after that. Bahdanau et al. drew the same picture (their Figure 2), with larger models and
+# longer sentences.
 #
 # The Transformer is better at every length. That does not show that recurrence is worse: the
 # Transformer has attention in six places, with four heads each, it learned faster from the same 400
 # batches, and none of the three had finished learning. It does show what the paper says: attention
-# can do without the recurrence. (One training each; notebook 16 says how much chance may be in
-# that. Here 15 and 65 BLEU are far apart.)
+# can do without the recurrence. (Each model was trained only once, and notebook 16 shows how much
+# chance can do. But 15 and 65 BLEU are very far apart.)
 
 # %% [markdown]
 # ## In three lines
@@ -502,7 +505,7 @@ plt.show()
 # 1. A recurrent translator that passes on one vector forgets more, the longer the sentence.
 # 2. Additive attention lets each step of the decoder look at the whole source: a weighted mean of
 #    all states.
-# 3. The Transformer kept that idea, and replaced the recurrence by more of it.
+# 3. The Transformer kept that idea, and replaced the recurrence by attention as well.
 
 # %% [markdown]
 # ## Exercises

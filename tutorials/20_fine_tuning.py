@@ -21,8 +21,8 @@
 # two thin matrices beside each of a few large ones (LoRA, *low-rank adaptation*), which we first
 # write out by hand.
 #
-# *50 minutes · you need notebook 07, and BLEU from there.* Afterwards you can fine-tune a model,
-# measure what it forgets, and write LoRA in one line of NumPy.
+# *50 minutes · you need notebook 07, which also explains BLEU.* Afterwards you can fine-tune a
+# model, measure what it forgets, and write LoRA in one line of NumPy.
 
 # %% tags=["colab"]
 import os
@@ -70,9 +70,9 @@ from kitchen import kitchen_pairs
 # %% [markdown]
 # ## Two kinds of text
 #
-# The general text is the demo corpus, on which the model was trained. The new *domain* comes from
-# `kitchen.py`, 60 lines that put instructions together. Its verbs are imperatives, and hardly a
-# word of it occurs in the demo corpus.
+# The general text is the demo corpus, on which the model was trained. The new *domain*, or kind of
+# text, comes from `kitchen.py`, a short program that puts kitchen instructions together. Their
+# verbs are imperatives, and hardly any of their words occur in the demo corpus.
 
 # %%
 general = load_corpus("demo", train_size=5_000, validation_size=1, test_size=100)
@@ -108,8 +108,8 @@ for english, text in list(zip(kitchen_test.sources, before, strict=True))[:3]:
 assert in_general > 95 > 5 > in_kitchen
 
 # %% [markdown]
-# It answers with something like demo sentences, about eggs and villages: it has never learned to
-# say anything else.
+# It answers with what looks like demo sentences, about eggs and villages, because it has never
+# learned to say anything else.
 #
 # ## The naive way: train on
 #
@@ -150,8 +150,8 @@ def fine_tune(model, text, rate):
 # %% [markdown]
 # This is the only slow cell.
 #
-# **Predict:** After 120 updates on nothing but kitchen text: what is left of the 99 BLEU on general
-# text?
+# **Predict:** After 120 updates on nothing but kitchen text: how much is left of the 99 BLEU on
+# general text?
 
 # %%
 model = load()
@@ -164,8 +164,8 @@ assert naive[-1][1] < 80
 # %% [markdown]
 # ## What it forgot
 #
-# This is called *catastrophic forgetting*. There was no general text in any update, so nothing kept
-# the weights as that text needs them.
+# This is called *catastrophic forgetting*. No update had any general text in its batch, so nothing
+# prevented the weights that this text needs from changing.
 
 # %%
 _, after = bleu(model, general.test)
@@ -180,9 +180,10 @@ print(f"{len(wrong)} of {len(after)} general sentences are wrong now")
 #
 # ## The first remedy: mix old text in
 #
-# If old text is in the batches, forgetting it raises the loss. `mix_texts` (in a recipe,
-# `corpus.mix`) makes the old text a share of all pairs. Kitchen pairs are few, so they are repeated
-# while there are old pairs left. By hand, for a share of one half:
+# If the batches also contain old text, forgetting it raises the loss. `mix_texts` (in a recipe,
+# `corpus.mix`) makes the old text a given share of all pairs. There are few kitchen pairs, so they
+# are repeated as long as there are enough old pairs to go with them. For a share of one half, we
+# check the numbers by hand:
 
 # %%
 share = 0.5
@@ -215,7 +216,7 @@ print("W", W.shape, "A", A.shape, "B", B.shape, "and B is", np.abs(B).max())
 np.testing.assert_allclose(dense(x), plain, atol=1e-5)
 
 # %% [markdown]
-# B starts at zero, so an adapted model starts as the model it was. With other numbers in B:
+# B starts at zero, so an adapted model starts as the model it was. We put other numbers into B:
 
 # %%
 B = np.random.normal(size=B.shape).astype("float32")
@@ -225,8 +226,8 @@ np.testing.assert_allclose(dense(x), x @ (W + A @ B), rtol=1e-3, atol=1e-3)
 print(f"W has {W.size:,} numbers, A and B together {A.size + B.size:,}")
 
 # %% [markdown]
-# The second of these checks shows why LoRA costs nothing later: A·B has the shape of W and can be
-# added to it once, after the training.
+# The second of these checks shows why LoRA does not make the trained model slower: A·B has the
+# shape of W, and can be added to it once the training is finished.
 #
 # ## Adapters for the whole model
 #
@@ -274,8 +275,8 @@ for end in ("lora_kernel_a", "lora_kernel_b"):
 #
 # ## All of them
 #
-# The other trainings were saved by the same code. To repeat them, set `TRAIN_ALL` to `True`: each
-# takes as long as the one above.
+# The results of the other trainings were saved by the same code. To repeat these trainings, set
+# `TRAIN_ALL` to `True`; each takes as long as the one above.
 
 # %%
 TRAIN_ALL = False
@@ -297,16 +298,17 @@ for name, scores in results.items():
 assert list(results)[1:] == list(TRAININGS)
 
 # %% [markdown]
-# Mixing old text in costs almost nothing here: at the end 90 BLEU in the kitchen (93 without), and
-# 97.5 on general text.
+# Mixing old text in costs almost nothing here. At the end the model has 90 BLEU in the kitchen (93
+# without mixing), and 97.5 on general text.
 #
 # The adapters are a surprise. They train 2 % or 12 % of the numbers, and yet they learn less *and*
 # forget more than training everything. Few trained numbers do not mean a small change: A·B is added
-# to a whole matrix, and the learning rate is ten times as high. And what the model needs here is
-# new words: these depend on the embeddings, which are frozen, and not only on queries and values.
+# to a whole matrix, and the learning rate is ten times as high. And here the model must learn new
+# words. These depend on the embeddings, which are frozen, and not only on queries and values.
 #
-# Adapters have one advantage for certain: W itself is untouched. Take A·B off, and the general
-# model is back to the last digit; keep one small file for each domain, and one model for all.
+# Adapters have one advantage for certain: W itself is untouched. If you take A·B off, you have the
+# general model again, to the last digit. So you can keep one general model, and a small file for
+# each domain.
 
 # %% [markdown]
 # ## New text against old
@@ -326,13 +328,15 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %% [markdown]
-# At the upper right: good at both. Training all weights leads up and to the left: the model gets
-# better in the kitchen and worse on general text. The paths of the adapters go left almost from the
-# start. Only the path with old text in its batches stays near the right edge.
+# The model that you want is at the upper right, where both are good. Each path begins near the
+# lower right corner, before any training. Training all weights leads up and to the left: the model
+# gets better in the kitchen and worse on general text. The paths of the adapters go left almost
+# from the start. Only the path with old text in its batches stays near the right edge.
 #
-# How general is this? Our domain shares hardly a word with the old text, the model is tiny, each
-# row is one training, and we tried one learning rate for each. With the larger English-Spanish
-# model and real messages of programs, [docs/training.md](../docs/training.md) reports:
+# Is this true of other models and texts? Our domain has hardly a word in common with the old text,
+# the model is tiny, and each row is a single training with a single learning rate. With the larger
+# English-Spanish model and real messages of programs, [docs/training.md](../docs/training.md)
+# reports:
 #
 # | model | messages (new) | everyday (old) |
 # |---|---|---|
@@ -341,8 +345,8 @@ plt.show()
 # | half everyday text | 32.7 | 49.0 |
 # | adapters of rank 8 | 22.8 | 47.6 |
 #
-# There the adapters learned less, as here, but forgot less than training all weights did. Mixing is
-# good in both. So measure on both texts, always.
+# There the adapters learned less, as here, but forgot less than training all weights did. Mixing
+# works well in both cases. Always measure on both texts.
 
 # %% [markdown]
 # ## In three lines
@@ -376,5 +380,5 @@ plt.show()
 # Your code here
 
 # %% [markdown]
-# Next: [21 · Ten minutes of Spanish](21_ten_minutes_of_spanish.ipynb), where a model learns real
-# sentences from nothing.
+# Next: [21 · Ten minutes of Spanish](21_ten_minutes_of_spanish.ipynb), where a model that knows
+# nothing learns from real sentences.

@@ -21,8 +21,8 @@
 # translations.
 #
 # *40 minutes · you need notebook 07; 11 shows what a longer training reaches.* Afterwards you can
-# stop a training by the clock, say what a loss means by comparing it with counting, and read which
-# words come first.
+# stop a training by the clock, say what a loss means by comparing it with counting, and find out
+# which words are learned first.
 
 # %% tags=["colab"]
 import os
@@ -38,8 +38,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# You know all parts of the model by now. Blue marks where we measure: what comes out, and how far
-# it is from the labels.
+# You know all parts of the model by now. Blue marks where we measure: the output, and how far it is
+# from the labels.
 
 # %%
 # %matplotlib inline
@@ -139,8 +139,8 @@ np.testing.assert_allclose(by_fit, by_hand, rtol=1e-3)
 # ## A clock
 #
 # The callback looks at the clock after every 20 updates. `process_time` counts only the seconds in
-# which the processor worked for *this* process: other programs do not make it run faster, and
-# waiting costs nothing. The time of the reports is not counted either.
+# which the processor worked for *this* process, so neither other programs nor waiting are counted.
+# The time of the reports is not counted either.
 
 
 # %%
@@ -183,13 +183,13 @@ learner.fit(batches.to_iter_dataset(), steps_per_epoch=20, epochs=999, verbose=0
 assert len(told) == 2
 
 # %% [markdown]
-# With more time it would get better. Ten minutes, on real text, are below.
+# With more time it would get better. Below is a training of ten minutes, on real text.
 #
 # ## How much of that is counting?
 #
-# A loss says little by itself. What would a model reach that ignores the source, and only knows how
-# often each piece occurs? Or one that only knows which piece follows which? Both need no training:
-# they count.
+# A loss says little by itself. What would be the loss of a model that ignores the source, and only
+# knows how often each piece occurs? And of one that only knows which piece follows which, and how
+# often? Such models need no training, only counting.
 
 
 # %%
@@ -213,7 +213,7 @@ def by_counting(targets, new_targets):
 
 # %% [markdown]
 # (A pair that never occurred would have probability 0, and the loss would be infinite. So a tenth
-# of the probability comes from the single pieces.)
+# of the probability is taken from the counts of single pieces.)
 #
 # Is this the same loss as in training? A model whose logits are always the logarithms of the counts
 # must have exactly this loss:
@@ -229,9 +229,9 @@ np.testing.assert_allclose(loss, one, rtol=1e-4)
 # ## The real corpus
 #
 # `tatoeba-en-es` has 118,964 short English sentences with Spanish translations. It is not part of
-# this repository: `load_corpus` downloads it once, and it takes minutes to train on it. So the
-# results of such a training are read from a file, and `TRAIN = True` repeats it. These five
-# sentences are not in the corpus:
+# this repository: `load_corpus` downloads it once. Training on it takes minutes, so we read the
+# results of such a training from a file; with `TRAIN = True` you repeat it. These five sentences
+# are not in the corpus:
 
 # %%
 own = {
@@ -246,9 +246,9 @@ own = {
 
 # %% [markdown]
 # A report measures the validation loss *without* label smoothing (the logarithm of the perplexity),
-# and BLEU on 300 validation sentences with greedy search. It also asks which words of the
-# references were found: the 50 most frequent words of the training text, the next 450, or rarer
-# ones.
+# and BLEU on 300 validation sentences with greedy search. It also counts what share of the
+# references' words were found, separately for the 50 most frequent words of the training text, the
+# next 450, and rarer ones.
 
 
 # %%
@@ -298,7 +298,7 @@ if TRAIN:
 print(f"{len(results['reports'])} reports; {results['machine']}")
 
 # %% [markdown]
-# The training itself is the rehearsed one.
+# The training itself is the one that we have rehearsed.
 
 # %%
 if TRAIN:
@@ -312,8 +312,8 @@ print("updates", *(f"{row['updates']:6,}" for row in reports))
 assert [row["minutes"] for row in reports] == [0, *MINUTES]
 
 # %% [markdown]
-# The command trains in the same way. It counts updates, not minutes, and needs a recipe. With the
-# repository's root as the working folder:
+# You can do the same training from a shell, with the command `aiayn-keras`. It counts updates, not
+# minutes, and needs a recipe. Start it in the repository's root:
 #
 # ```shell
 # aiayn-keras train ten_minutes.yaml --output runs/ten_minutes
@@ -341,7 +341,7 @@ print(f"{recipe.training.updates} updates of {recipe.batches.tokens_per_batch} t
 assert recipe.training.updates == 3000
 
 # %% [markdown]
-# ## Before your eyes
+# ## Five sentences, report by report
 #
 # **Predict:** At 15 seconds, the model has seen some 4,000 sentences. What will it write for the
 # five: nothing, random pieces, frequent words, or Spanish that means something else?
@@ -360,9 +360,9 @@ for i, (english, spanish) in enumerate(own.items()):
 # *zapatos*, *libro*), but *tu zapatos* still lacks its plural. After four, three of the five are
 # what a person might write.
 #
-# The last sentence resists. Its verb *sold* is rare, so the model builds a past tense from the
-# English word: *soldó* exists, but means that he welded. At ten minutes it finds *vendió*, and puts
-# a *se* before it that should not be there.
+# The last sentence is the hardest. Its verb *sold* is rare, so the model makes a past tense from
+# the English word. The result, *soldó*, exists, but means that somebody welded. At ten minutes it
+# finds *vendió*, and puts a *se* before it that should not be there.
 #
 # ## When is it better than counting?
 #
@@ -383,10 +383,9 @@ print(f"at the end: {reports[-1]['nats']:.2f} nats, {reports[-1]['bleu']:.1f} BL
 assert reports[-1]["nats"] < two < one < reports[0]["nats"]
 
 # %% [markdown]
-# After one minute the model does no better than a table that knows which piece follows which, and
-# its Spanish reads like that: every two neighbouring words fit together, and the whole says
-# something else. A loss below that of the pairs needs more: the source, or longer stretches of the
-# model's own sentence.
+# After one minute the model is no better than a table of pairs, and its Spanish reads like that:
+# neighbouring words fit together, but the whole sentence says something else. To get below the loss
+# of the pairs, a model must use more: the source, or longer parts of its own sentence.
 #
 # ## Which words come first?
 #
@@ -399,14 +398,14 @@ for name, shares in zip(BANDS, zip(*(row["found"] for row in reports), strict=Tr
 assert np.all(np.diff([row["found"] for row in reports[3:]], axis=1) < 0)
 
 # %% [markdown]
-# The frequent words come first. A word must be read a number of times before it is learned, and in
-# any language a few words occur all the time (*de*, *que*, *no*), and most words hardly ever. At
-# ten minutes the model still misses three quarters of the rare words. They make up 28 % of the
-# text, and often carry its meaning.
+# The frequent words come first. A word must be read a number of times before it is learned. In any
+# language a few words occur all the time (*de*, *que*, *no*), and most words hardly ever. At ten
+# minutes the model still misses three quarters of the rare words. They make up 28 % of the text,
+# and often carry its meaning.
 #
-# So more minutes bring little for frequent words, and rare words need more text. For comparison,
-# the included model: it has six times the parameters, and three minutes on a GPU are hours of one
-# core.
+# So more minutes help little with frequent words, and rare words need more text. For comparison, we
+# look at the included model. It has six times as many parameters, and its training of three minutes
+# on a GPU would take hours on one core.
 #
 # **Predict:** In which of the five sentences will the two models differ?
 
@@ -441,9 +440,10 @@ for axes in (top, bottom):
 figure
 
 # %% [markdown]
-# Above, the loss falls most in the first two minutes, while the model is learning what can also be
-# counted. Below, BLEU takes off once the loss is below both lines, and is still rising at the end.
-# Its curve is not smooth: 300 sentences are few, and the learning rate is still high.
+# The upper picture shows that the loss falls most in the first two minutes, while the model is
+# learning what can also be counted. In the lower picture, BLEU begins to rise once the loss is
+# below both lines, and is still rising at the end. Its curve is not smooth: 300 sentences are few,
+# and the learning rate is still high.
 #
 # A second training with other seeds would give slightly different curves, and different sentences
 # at each minute.
@@ -453,8 +453,8 @@ figure
 #
 # 1. A model first learns which pieces are frequent, then which follow which, then what the source
 #    says.
-# 2. Counting gives a loss its meaning: only what is below the table of pairs can come from the
-#    source or from far away.
+# 2. Counting gives a loss its meaning: a loss below that of the table of pairs shows that the model
+#    uses the source, or more than the last piece.
 # 3. Frequent words come first; after ten minutes of one core, three quarters of the rare ones are
 #    still missing.
 
@@ -481,5 +481,5 @@ figure
 # Your code here
 
 # %% [markdown]
-# You have gone from words to pieces, through every part of the model, to one that you have seen
-# learn. All notebooks are in the [list of contents](README.md).
+# You have come from words and pieces, through every part of the model, to watching a model learn.
+# All notebooks are in the [list of contents](README.md).

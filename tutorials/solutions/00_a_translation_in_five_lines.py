@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/00_a_translation_in_five_lines.ipynb)
 #
-# To the exercises of [00 · A translation in five lines](../00_a_translation_in_five_lines.ipynb).
+# These are answers to the exercises of [00 · A translation in five
+# lines](../00_a_translation_in_five_lines.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -48,8 +49,8 @@ print(f"{right:.2f} - {wrong:.2f} = {right - wrong:.2f} nats")
 assert right - wrong > 2.5
 
 # %% [markdown]
-# **2.** How many numbers did the training have to find? What share of them is the table of
-# embeddings, with one vector of D numbers for each of the V pieces?
+# **2.** How many numbers did the training have to find (`model.count_params()`)? What share of them
+# is the table of embeddings, with one vector of D numbers for each of the V pieces?
 
 # %%
 V, D = model.backbone.vocabulary_size, model.backbone.hidden_dim

@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/01_words_into_pieces.ipynb)
 #
-# To the exercises of [01 · Words into pieces](../01_words_into_pieces.ipynb).
+# These are answers to the exercises of [01 · Words into pieces](../01_words_into_pieces.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -55,7 +55,8 @@ print(longest, [tokenizer.id_to_token(i) for i in tokenizer(longest)])
 assert "tausend" in longest
 
 # %% [markdown]
-# A number: German writes numbers as one word, and each of the many is rare.
+# It is a number: German writes a number as one word, and there are so many numbers that each of
+# them is rare.
 
 # %% [markdown]
 # **2.** The paper batches sentences of similar length together (5.1). What share of the decoder's

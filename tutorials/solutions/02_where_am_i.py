@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/02_where_am_i.ipynb)
 #
-# To the exercises of [02 · Where am I?](../02_where_am_i.ipynb).
+# These are answers to the exercises of [02 · Where am I?](../02_where_am_i.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -50,7 +50,7 @@ columns[:3], columns[-3:]
 
 # %% [markdown]
 # These are the same columns in a different order. A sum does not depend on the order of its terms,
-# so every dot product stays.
+# so every dot product stays the same.
 
 # %%
 difference = np.abs(halves @ halves.T - encoding @ encoding.T).max()
@@ -58,9 +58,9 @@ print(f"largest difference of a dot product: {difference:.6f}")
 assert difference < 1e-3
 
 # %% [markdown]
-# **2.** Row E of the paper's Table 3 learns the positions: `kind="learned"`. How many numbers does
-# that add for each side at D = 512 and 1,024 positions? Does the sinusoidal layer have any
-# weights?
+# **2.** In row E of the paper's Table 3 the positions are learned, as by `PositionalEmbedding(1024,
+# kind="learned")`. How many numbers does that add for each side at D = 512 and 1,024 positions?
+# Does the sinusoidal layer have any weights?
 
 
 # %%

@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/03_attention_by_hand.ipynb)
 #
-# To the exercises of [03 · Attention by hand](../03_attention_by_hand.ipynb).
+# These are answers to the exercises of [03 · Attention by hand](../03_attention_by_hand.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -64,8 +64,9 @@ assert both < 1e-12
 assert only_keys > 0.1
 
 # %% [markdown]
-# Shuffled alike, the sums have the same terms in a different order: only rounding changes.
-# Shuffled alone, each weight meets the value of a different key.
+# If both are shuffled in the same way, the sums have the same terms in a different order, and only
+# rounding changes. If only the keys are shuffled, each weight multiplies the value of a different
+# key.
 
 # %% [markdown]
 # **2.** Two of five keys are padding. Set their scores to -∞ before the softmax, and show that
@@ -79,7 +80,8 @@ np.testing.assert_allclose(masked, attention(Q, K[real], V[real]))
 np.round(softmax(np.where(real, Q @ K.T / np.sqrt(4), -np.inf))[0], 2)
 
 # %% [markdown]
-# The weights of padding are exactly 0. The package's function takes the mask as it is.
+# The weights of padding are exactly 0. The package's function takes the mask of shape (S,) as it
+# is.
 
 # %%
 tensors = (ops.convert_to_tensor(array[None, None], "float32") for array in (Q, K, V))

@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/04_what_must_not_be_seen.ipynb)
 #
-# To the exercises of [04 · What must not be seen](../04_what_must_not_be_seen.ipynb).
+# These are answers to the exercises of [04 · What must not be
+# seen](../04_what_must_not_be_seen.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -60,7 +61,8 @@ print("changed after one block", changed[0], "after two", changed[1])
 assert [positions.max() for positions in changed] == [2, 4]
 
 # %% [markdown]
-# Two positions further with each block: a stack of N local blocks reaches 2·N positions back.
+# A change reaches two positions further with each block, so a stack of N local blocks reaches 2·N
+# positions.
 
 # %% [markdown]
 # **2.** The decoder's attention to the source needs a mask too, of shape (B, T, S). Make it for two
@@ -75,5 +77,5 @@ assert memory_mask.shape == (2, 4, 7)
 assert (memory_mask == padding_mask[:, None, :].astype(bool)).all()
 
 # %% [markdown]
-# All rows of a sentence are alike: they hide padding only. The whole source is known before the
-# first word is written, so no part of it is future.
+# All rows of a sentence are equal, because they hide padding only. The whole source is known before
+# the first word is written, so no part of it lies in the future.

@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/05_many_heads.ipynb)
 #
-# To the exercises of [05 · Many heads](../05_many_heads.ipynb).
+# These are answers to the exercises of [05 · Many heads](../05_many_heads.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -74,8 +74,8 @@ assert len(set(costs.argmax(axis=0))) >= 2
 assert (costs.mean(axis=1) > 0.2).all()
 
 # %% [markdown]
-# No: different sentences need different heads most, and each of the four costs something.
-# A mean over four sentences says little about which is the most useful one.
+# No. Different sentences need different heads most, and switching off any of the four costs
+# something. A mean over four sentences says little about which head is the most useful.
 
 # %% [markdown]
 # **2.** Does the order of the heads matter? Put them in a different order, in all four matrices,

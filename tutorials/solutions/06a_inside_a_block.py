@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/06a_inside_a_block.ipynb)
 #
-# To the exercises of [06a · Inside a block](../06a_inside_a_block.ipynb).
+# These are answers to the exercises of [06a · Inside a block](../06a_inside_a_block.ipynb).
 
 # %% tags=["colab"]
 import os

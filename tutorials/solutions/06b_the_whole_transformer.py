@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/06b_the_whole_transformer.ipynb)
 #
-# To the exercises of [06b · The whole Transformer](../06b_the_whole_transformer.ipynb).
+# These are answers to the exercises of [06b · The whole
+# Transformer](../06b_the_whole_transformer.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -58,13 +59,14 @@ assert shared == 63_045_632
 assert untied == 100_933_632
 
 # %% [markdown]
-# **2.** `transformer` names one piece. Call it again and again, each time with the piece that it
-# found best at the end of the target, until that is the end piece. Is the sentence the same as
+# **2.** `transformer` names one piece. Call it again and again, appending the piece that it finds
+# best to the target each time, until it chooses the end piece. Is the sentence the same as
 # `model.translate(text, num_beams=1, length_penalty=0.0)`?
 
 
 # %% [markdown]
-# First the lesson's `transformer`, here with the package's blocks, and then the loop around it.
+# First comes the lesson's `transformer`, here with the package's blocks, and then the loop around
+# it.
 
 # %%
 model = ak.TransformerSeq2SeqLM.from_preset("../../saved_models/tatoeba_en_es_keras")

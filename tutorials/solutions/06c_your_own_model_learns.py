@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/06c_your_own_model_learns.ipynb)
 #
-# To the exercises of [06c · Your own model learns](../06c_your_own_model_learns.ipynb).
+# These are answers to the exercises of [06c · Your own model
+# learns](../06c_your_own_model_learns.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -57,7 +58,7 @@ def train(labels, with_positions):
 
 # %% [markdown]
 # **1.** Leave the positions out of a model of the package and train it on the same task: set the
-# sinusoids to zero, `backbone.get_layer("encoder_embedding").table *= 0`, and so for
+# sinusoids to zero, `backbone.get_layer("encoder_embedding").table *= 0`, and do the same for
 # `"decoder_embedding"`. How low does its loss get, and why not lower?
 
 
@@ -71,9 +72,9 @@ assert losses[1] > 0.5
 # %% [markdown]
 # Without positions the encoder gives every order of the same letters the same vectors, so the
 # decoder knows which letters there are, and which of them it has written, but not which comes next.
-# It must guess among those that are left: of six different letters one of six, then one of five.
-# That costs ln 6! = 6.6 nats for six different letters, 0.94 for each of the seven pieces, and less
-# where a letter occurs twice.
+# It must guess among the letters that are left: first one of six, then one of five, and so on. For
+# six different letters that costs ln 6! = 6.6 nats, or 0.94 for each of the seven pieces, and less
+# if a letter occurs twice.
 
 # %% [markdown]
 # **2.** Now let the model without positions write the letters in *alphabetical* order instead of

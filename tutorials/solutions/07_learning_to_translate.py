@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/07_learning_to_translate.ipynb)
 #
-# To the exercises of [07 · Learning to translate](../07_learning_to_translate.ipynb).
+# These are answers to the exercises of [07 · Learning to
+# translate](../07_learning_to_translate.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -57,15 +58,15 @@ np.testing.assert_allclose(loss[0, 0], floor, rtol=1e-5)
 assert 9.10 < gap < 9.11
 
 # %% [markdown]
-# **2.** With `gradient_accumulation_steps=2` the optimizer collects the gradients of two batches
-# before each update, but the step that it hands the schedule is its count of *batches*. So
-# `WarmupSchedule` has an argument of the same name. Counting both from 0, which update does batch
-# 10 belong to? And how many updates does the warm-up take with `warmup_steps=80` if that argument
-# is left out?
+# **2.** With `gradient_accumulation_steps=2` the optimizer makes one update from two batches, but
+# the step that it passes to the schedule is its count of *batches*. So `WarmupSchedule` has an
+# argument of the same name, which corrects the count. If batches and updates are both counted from
+# 0, which update does batch 10 belong to? And how many updates does the warm-up take with
+# `warmup_steps=80` if that argument is left out?
 
 # %% [markdown]
-# Batches 10 and 11 make update 5. Without the argument the schedule takes each batch for an update:
-# the warm-up ends with the eightieth batch, that is after 40 updates instead of 80.
+# Batches 10 and 11 make update 5. Without the argument the schedule counts each batch as an update,
+# so the warm-up ends with the eightieth batch. That is after 40 updates instead of 80.
 
 # %%
 with_it = ak.WarmupSchedule(hidden_dim=128, warmup_steps=80, gradient_accumulation_steps=2)

@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/08_choosing_the_words.ipynb)
 #
-# To the exercises of [08 · Choosing the words](../08_choosing_the_words.ipynb).
+# These are answers to the exercises of [08 · Choosing the words](../08_choosing_the_words.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -37,7 +37,7 @@ import numpy as np
 import aiayn_keras as ak
 
 # %% [markdown]
-# From the lesson: the table, and the package's search in it.
+# The table, and the package's search in it, are those of the lesson.
 
 # %%
 PAD, START, END = 0, 1, 2
@@ -97,11 +97,11 @@ for near in (alpha - 0.01, alpha + 0.01):
 # sentences of at most two pieces.
 
 # %% [markdown]
-# As wide as there are sentences is certainly enough: then nothing is ever cut. It is a little more
-# than needed. With at most two words no step has more than 6 · 7 = 42 candidates; and with α = 0 at
-# most 36 unfinished candidates can stand before the best sentence's end, so 37 beams always find
-# it. With 36 there is a table that defeats the search. Here we take all 43, so that the search also
-# returns them all.
+# A beam that is as wide as the number of sentences is certainly enough, because then nothing is
+# ever cut. It is a little more than necessary. With at most two words no step has more than 6 · 7 =
+# 42 candidates. With α = 0 at most 36 unfinished candidates can be more probable than the best
+# sentence, so 37 beams always find it; with 36 beams, there is a table on which the search fails.
+# Here we take all 43, so that the search also returns all sentences.
 
 # %%
 sentences = [(START, *ids, END) for n in range(3) for ids in product(range(3, 9), repeat=n)]

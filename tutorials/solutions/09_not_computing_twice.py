@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/09_not_computing_twice.ipynb)
 #
-# To the exercises of [09 · Not computing twice](../09_not_computing_twice.ipynb).
+# These are answers to the exercises of [09 · Not computing twice](../09_not_computing_twice.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -61,9 +61,9 @@ print(f"without a mask: first position moves by {np.abs(shorter[:, 0] - longer[:
 assert np.abs(shorter[:, 0] - longer[:, 0]).max() > 1e-3
 
 # %% [markdown]
-# In this layer, the kept key and value of position 0 are still right: they come from its input
-# alone. But its output has moved, and that is the next layer's input: there the kept keys and
-# values are those of an input that no longer exists. With the mask it stays where it was:
+# In this layer, the stored key and value of position 0 are still right, because they come from its
+# input alone. But its output has changed, and that is the input of the next layer, whose stored
+# keys and values would now be wrong. With the mask the output stays the same:
 
 # %%
 causal = [make_causal_mask(np.ones((1, t), "int32")) for t in (T - 1, T)]

@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/10_why_self_attention.ipynb)
 #
-# To the exercises of [10 · Why self-attention](../10_why_self_attention.ipynb).
+# These are answers to the exercises of [10 · Why self-attention](../10_why_self_attention.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -37,7 +37,7 @@ from aiayn_keras.data import load_corpus
 from aiayn_keras.layers import MultiHeadAttention
 
 # %% [markdown]
-# From the lesson: which outputs move when one input changes.
+# This function of the lesson finds out which outputs move when one input changes.
 
 
 # %%
@@ -73,7 +73,7 @@ assert number == 4 == (n - 1) // r  # the table's n / r
 # pieces, and which layer is cheaper for it at the paper's d = 512?
 
 # %% [markdown]
-# n²·d < n·d² exactly when n < d: from n = d on the recurrent layer has no more work.
+# n²·d < n·d² exactly if n < d. For n larger than d, the recurrent layer needs less work.
 
 # %%
 assert all((n * n * d < n * d * d) == (n < d) for n in range(1, 99) for d in range(1, 99))

@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/11_real_sentences.ipynb)
 #
-# To the exercises of [11 · Real sentences](../11_real_sentences.ipynb).
+# These are answers to the exercises of [11 · Real sentences](../11_real_sentences.ipynb).
 
 # %% tags=["colab"]
 import os

@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/12_any_backend_many_devices.ipynb)
 #
-# To the exercises of [12 · Any backend, many devices](../12_any_backend_many_devices.ipynb).
+# These are answers to the exercises of [12 · Any backend, many
+# devices](../12_any_backend_many_devices.ipynb).
 
 # %% tags=["colab"]
 import os

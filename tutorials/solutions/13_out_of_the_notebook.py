@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/13_out_of_the_notebook.ipynb)
 #
-# To the exercises of [13 · Out of the notebook](../13_out_of_the_notebook.ipynb).
+# These are answers to the exercises of [13 · Out of the notebook](../13_out_of_the_notebook.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -80,9 +80,9 @@ assert answer["score"][:2].numpy().tolist() == [0, 0]
 assert translated[4] == "Das Mädchen ist glücklich."  # the neighbour is not disturbed
 
 # %% [markdown]
-# The long text is cut to 255 pieces, but that is not why so little comes back: the sentence twice,
-# 10 pieces, is not cut, and gets no second sentence either. The demo's training text has one
-# sentence in each text, so the model has learned to end after one.
+# The long text is cut to 255 pieces, but that is not why so little comes back. The sentence written
+# twice has only 10 pieces and is not cut, but its translation has no second sentence either. Every
+# text in the demo's training corpus is one sentence, so the model has learned to end after one.
 
 # %%
 tokenizer = model.preprocessor.tokenizer

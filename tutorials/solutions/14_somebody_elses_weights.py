@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/14_somebody_elses_weights.ipynb)
 #
-# To the exercises of [14 · Somebody else's weights](../14_somebody_elses_weights.ipynb).
+# These are answers to the exercises of [14 · Somebody else's
+# weights](../14_somebody_elses_weights.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -81,6 +82,7 @@ assert right.text == "La niña está muy feliz hoy."
 assert (wrong.text, wrong.score) != (right.text, right.score)
 
 # %% [markdown]
-# Nothing complains: the shape is the same. The translation of this easy sentence is even the same,
-# only its score has moved: eight other attentions and the residual connections carry it. Such a
-# mistake costs quality that nobody can place later. That is why a converter is tested by numbers.
+# Nothing complains, since the shape is the same. Even the translation of this easy sentence is the
+# same; only its score has changed, because eight other attentions and the residual connections
+# still work. Such a mistake makes translations worse, and later nobody can find the cause. That is
+# why a converter is tested by comparing numbers.

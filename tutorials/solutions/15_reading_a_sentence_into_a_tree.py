@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/15_reading_a_sentence_into_a_tree.ipynb)
 #
-# To the exercises of [15 · Reading a sentence into a
+# These are answers to the exercises of [15 · Reading a sentence into a
 # tree](../15_reading_a_sentence_into_a_tree.ipynb).
 
 # %% tags=["colab"]
@@ -94,8 +94,9 @@ score = score_trees(flat_trees, references)
 print(f"precision {score.precision:.0f}, recall {score.recall:.1f}, F1 {score.f1:.1f}")
 
 # %% [markdown]
-# Precision stays the same, for the one constituent is always right; the more a sentence has, the
-# more are missed. Precision alone would call this parser perfect: that is why F1 asks for both.
+# Precision stays the same, because the one constituent is always right. The more constituents a
+# sentence has, the more are missed. By precision alone this parser would be perfect, which is why
+# F1 combines both.
 
 # %% [markdown]
 # **2.** Write at random: always take a random token from `may_follow`. Is every finished line a
@@ -120,7 +121,8 @@ def may_follow(written, num_words):
 
 
 # %% [markdown]
-# A writer that takes leaves and opening brackets with weights of its own, and stops at a limit:
+# This function writes at random. It takes leaves and opening brackets with given weights, and stops
+# at a limit:
 
 
 # %%
@@ -137,7 +139,8 @@ def write_by_chance(num_words, opening_weight, chance, limit=300):
 
 
 # %% [markdown]
-# 200 lines for each weight. `parse_linearized` fails for a line that is not a tree of its sentence.
+# We write 200 lines for each weight. `parse_linearized` fails for a line that is not a tree of its
+# sentence.
 
 # %%
 words, ended = ["a"] * 8, {}
@@ -152,7 +155,7 @@ for weight in (0.2, 1, 3, 10):
 assert ended[0.2] == 200
 
 # %% [markdown]
-# Every line that ends is a tree. The more often a bracket opens, the longer the line: nothing in
-# the rule limits the depth. So the package's constraint also counts the room that is left, and
-# opens nothing that could not be closed any more; without room for it, a search would end in the
-# middle.
+# Every finished line is a tree. The more often brackets are opened, the longer the line gets,
+# because nothing in the rule limits the depth. So the package's constraint also counts how many
+# tokens are left until the limit, and opens no bracket that could not be closed any more. Otherwise
+# a search could end in the middle of a tree.

@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/16_what_each_part_is_worth.ipynb)
 #
-# To the exercises of [16 · What each part is worth](../16_what_each_part_is_worth.ipynb).
+# These are answers to the exercises of [16 · What each part is
+# worth](../16_what_each_part_is_worth.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -57,10 +58,11 @@ for seeds, share in shares.items():
     print(f"{seeds:3} seeds of each: seen in {share:.0%}, {2 * seeds * 11 / 60:.0f} hours")
 
 # %% [markdown]
-# Some 48 seeds of each, eighteen hours for one row. Three seeds see it about once in ten times, and
-# a difference that is not there once in twenty: here "not seen" says next to nothing. The normal
-# distribution gives nearly the same number by hand: n = 2·(1.96 + 1.28)²·σ²/δ² for a difference δ,
-# where 1.96 belongs to p = 0.05 and 1.28 to nine out of ten.
+# It takes some 48 seeds of each, and eighteen hours for one row. With three seeds the test sees the
+# difference in about one of ten cases; if there is no difference, it still sees one in one of
+# twenty. So here "not seen" says next to nothing. The normal distribution gives nearly the same
+# number by hand: n = 2·(1.96 + 1.28)²·σ²/δ² for a difference δ, where 1.96 belongs to p = 0.05 and
+# 1.28 to nine out of ten.
 
 # %%
 by_hand = 2 * (1.96 + 1.28) ** 2 * (0.6 / 0.4) ** 2
@@ -87,10 +89,10 @@ for name, test in {"seed by seed": ttest_rel, "without seeds": ttest_ind}.items(
     print(f"{name:13} p = {test(k8, base).pvalue:.3f}")
 
 # %% [markdown]
-# Seed by seed p is below 0.05, without the seeds it is not. Both are of one row alone, not
-# corrected for fourteen as in the lesson, and where seeds are shared the second test is too strict.
-# Either will do for somebody who chose it *before* looking. With both at hand, for rows that share
-# nothing:
+# Seed by seed, p is below 0.05; without regard to seeds, it is not. Both tests are about one row
+# alone, without the correction for fourteen rows that the lesson makes, and if seeds are shared,
+# the second test is too strict. Either test is right for somebody who chose it *before* looking at
+# the results. Now we compute both, for rows that have nothing in common:
 
 # %%
 draws = chance.normal(size=(2, 20_000, 3))
@@ -102,6 +104,6 @@ assert 0.045 < errs["paired"] < 0.055
 assert errs["the smaller"] > 0.065
 
 # %% [markdown]
-# Each test alone errs in 5 % of cases, as it says; the smaller of the two in more, and nobody who
-# reads the report can see it. That is why the report names its test, which was chosen before, and
-# says what was not.
+# Each test alone errs in 5 % of cases, as it should. The smaller p of the two errs more often, and
+# readers of the report cannot see that. That is why our report names its test, which was chosen
+# before, and says which details were chosen afterwards.

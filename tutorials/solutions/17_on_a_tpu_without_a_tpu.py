@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/17_on_a_tpu_without_a_tpu.ipynb)
 #
-# To the exercises of [17 · On a TPU without a TPU](../17_on_a_tpu_without_a_tpu.ipynb).
+# These are answers to the exercises of [17 · On a TPU without a
+# TPU](../17_on_a_tpu_without_a_tpu.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -72,9 +73,10 @@ for model, D, F in (("base", 512, 2048), ("big", 1024, 4096)):
 assert list(found.values()) == [583, None, 341, 1768]
 
 # %% [markdown]
-# However many tokens there are, each is read and written, and so the FLOPs a byte stay below D · F
-# / (D + F). For base that is 410, and a v6e wants 560: its memory holds up even the largest product
-# of a layer of base, at any batch. The wider model is the better use of that chip.
+# Every token is read and written, however many there are, so the FLOPs for each byte stay below D ·
+# F / (D + F). For base that is 410, and a v6e needs 560. So even the largest product in a layer of
+# base waits for memory there, however large the batch. The wider model makes better use of that
+# chip.
 
 # %% [markdown]
 # **2.** Compute a sum over a ring by hand. Each of m chips has a vector, cut into m parts. In step
@@ -112,7 +114,7 @@ print(f"below {1e3 * 2 * 240e6 / speed:.1f} ms for any m")
 assert times[4] < times[16] < times[256] < 2 * 240e6 / speed
 
 # %% [markdown]
-# After the first m − 1 steps each chip has one part of the sum whole, after m − 1 more it has them
-# all. Each step moves one part of m, so a chip sends 2 (m − 1) / m times its vector: never twice,
-# however many chips there are. What does grow is the number of steps, and with it the waiting
-# between them, which this count leaves out.
+# After the first m − 1 steps each chip has one complete part of the sum; after m − 1 more it has
+# all parts. In each step a chip sends one of its m parts, so in all it sends 2 (m − 1) / m times
+# its vector: always less than twice, however many chips there are. What does grow is the number of
+# steps, and with it the waiting between them, which this count leaves out.

@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/18_from_here_to_gpt.ipynb)
 #
-# The questions are those of [the lesson](../18_from_here_to_gpt.ipynb).
+# These are answers to the exercises of [18 · From here to GPT](../18_from_here_to_gpt.ipynb).
 
 # %% tags=["colab"]
 import os

@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/19_before_attention.ipynb)
 #
-# The questions are those of [the lesson](../19_before_attention.ipynb).
+# These are answers to the exercises of [19 · Before attention](../19_before_attention.ipynb).
 
 # %% tags=["colab"]
 import os

@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/20_fine_tuning.ipynb)
 #
-# The questions are those of [the lesson](../20_fine_tuning.ipynb).
+# These are answers to the exercises of [20 · Fine-tuning](../20_fine_tuning.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -54,7 +54,7 @@ for D in (128, 1024):
     assert rank == D // 2
 
 # %% [markdown]
-# At half the width: D·r + r·D = D². The wider the matrix, the more a small rank saves.
+# It is at half the width, since D·r + r·D = D². The wider the matrix, the more a small rank saves.
 
 # %%
 rng = np.random.default_rng(1)
@@ -86,5 +86,5 @@ print(
 assert (kinds.count("k"), len(drawn), len(set(drawn))) == (1_500, 6_000, 5_000)
 
 # %% [markdown]
-# A share of 0.8 means four general pairs for each of the kitchen: 6,000, but there are only 5,000.
-# So the kitchen's pairs are taken once, and 1,000 of the general ones twice.
+# A share of 0.8 means four general pairs for each kitchen pair. That makes 6,000, but there are
+# only 5,000. So each kitchen pair is taken once, and 1,000 of the general pairs twice.

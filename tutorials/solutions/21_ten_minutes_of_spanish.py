@@ -15,7 +15,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/solutions/21_ten_minutes_of_spanish.ipynb)
 #
-# The questions are those of [the lesson](../21_ten_minutes_of_spanish.ipynb).
+# These are answers to the exercises of [21 · Ten minutes of
+# Spanish](../21_ten_minutes_of_spanish.ipynb).
 
 # %% tags=["colab"]
 import os
@@ -63,5 +64,6 @@ print(f"below 2 after minute {reports[first]['minutes']}")
 assert reports[first]["minutes"] == 6
 
 # %% [markdown]
-# After six minutes; but from eight on, a minute brings more than from six on. BLEU on 300 sentences
-# goes up and down by more than such differences, so this *first time* says little.
+# It is after six minutes. But from eight minutes on, a minute brings more than it does from six on.
+# BLEU on 300 sentences goes up and down by more than such differences, so this *first time* says
+# little.
