@@ -5,7 +5,6 @@ methods of `Engine`; `aiayn_keras.export` adds them to `ENGINES`.
 """
 
 import abc
-import functools
 import threading
 from typing import ClassVar
 
@@ -23,6 +22,10 @@ class EngineError(ValueError):
     """The engine that was asked for cannot do this search; the message says why."""
 
 
+class ModelObstacleError(Exception):
+    """The model has changed, and the engine that was made for it can no longer search with it."""
+
+
 class Engine(abc.ABC):
     """A program that does the search of `translate` for one model.
 
@@ -38,12 +41,14 @@ class Engine(abc.ABC):
 
     @staticmethod
     @abc.abstractmethod
-    def obstacle(models, options):
+    def obstacle(models, options, is_made=False):
         """Says why this engine cannot do a search.
 
         Args:
             models: Tuple of the model and those of its ensemble.
             options: `SearchOptions`.
+            is_made: Whether the engine has been made for the model. Looking at the model can then
+                be left to `find`, which may do it while it searches.
 
         Returns:
             The reason, to follow "the engine cannot be used: "; None if there is none.
@@ -60,16 +65,20 @@ class Engine(abc.ABC):
 
         Returns:
             Token ids `(B, N, L)` and log-probabilities `(B, N)`.
+
+        Raises:
+            ModelObstacleError: If the model has changed so that `obstacle` now finds an obstacle.
         """
 
 
-def choose_engine(engine, models, options):
+def choose_engine(engine, models, options, made=()):
     """Chooses the engine of a search.
 
     Args:
         engine: `"auto"`, `"keras"` or a name in `ENGINES`.
         models: Tuple of the model and those of its ensemble.
         options: `SearchOptions`.
+        made: Names of the engines that have been made for the model, see `Engine.obstacle`.
 
     Returns:
         `"keras"` or a name in `ENGINES`.
@@ -77,10 +86,13 @@ def choose_engine(engine, models, options):
     Raises:
         EngineError: For an unknown engine, or one that cannot do this search.
     """
+
+    def obstacle(name):
+        return ENGINES[name].obstacle(models, options, name in made)
+
     if engine == AUTO:
         automatic = (name for name, each in ENGINES.items() if each.is_automatic)
-        usable = (name for name in automatic if ENGINES[name].obstacle(models, options) is None)
-        return next(usable, KERAS)
+        return next((name for name in automatic if obstacle(name) is None), KERAS)
     if engine == KERAS:
         return KERAS
     if engine not in ENGINES:
@@ -88,7 +100,7 @@ def choose_engine(engine, models, options):
             f"`engine` must be one of {', '.join([AUTO, KERAS, *ENGINES])}. "
             f"Received: engine={engine!r:.60}."
         )
-    reason = ENGINES[engine].obstacle(models, options)
+    reason = obstacle(engine)
     if reason is not None:
         raise EngineError(
             f"The engine {engine} cannot be used: {reason}. With `engine`=auto or keras, our own "
@@ -113,17 +125,30 @@ class ModelEngines:
             own_find: Our own search, compiled.
 
         Returns:
-            A function as `translate_in_batches` takes it.
+            A function as `translate_in_batches` takes it. It raises an `EngineError` too, if the
+            model has changed so that the engine cannot use it any more.
 
         Raises:
             EngineError: As `choose_engine`.
             RuntimeError: In a forked process that cannot compute, see `begin_computing`.
         """
-        name = choose_engine(engine, models, options)
+        name = choose_engine(engine, models, options, self._made)
         if name == KERAS:
             return own_find
         begin_computing()
         with self._lock:
             if name not in self._made:
                 self._made[name] = ENGINES[name](models[0])
-        return functools.partial(self._made[name].find, options, own_find)
+            made = self._made[name]
+
+        def find_batch(*tensors):
+            try:
+                return made.find(options, own_find, *tensors)
+            except ModelObstacleError:
+                with self._lock:
+                    if self._made.get(name) is made:
+                        del self._made[name]
+            # Without what was made, the model is looked at before the search.
+            return self.find(engine, models, options, own_find)(*tensors)
+
+        return find_batch

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from aiayn_keras.backend import WeightsSnapshot, has_accelerator, rounds_products
-from aiayn_keras.decoding.engines import Engine
+from aiayn_keras.decoding.engines import Engine, ModelObstacleError
 from aiayn_keras.decoding.frozen_decoder import own_classes
 from aiayn_keras.export.ctranslate2 import ACTIVATIONS, export_ctranslate2
 from aiayn_keras.export.preparation import are_quantized
@@ -44,18 +44,24 @@ class CTranslate2Engine(Engine):
         self._search = CTranslate2Search(tokenizer, hidden_dim, self._translate_batch)
 
     @classmethod
-    def obstacle(cls, models, options):
+    def obstacle(cls, models, options, is_made=False):
         """See `Engine.obstacle`."""
         if not is_installed():
             return "it is not installed: pip install 'aiayn-keras[fast]'"
-        return _obstacle_in_options(models, options) or _obstacle_in_model(models[0])
+        reason = _obstacle_in_options(models, options) or _obstacle_in_settings()
+        return reason if reason or is_made else _obstacle_in_model(models[0])
 
     def find(self, options, own_find, *tensors):
         """See `Engine.find`."""
-        return self._search.find(options, own_find, *tensors)
+
+        def checked_own_find(*arrays):
+            self._check_model()
+            return own_find(*arrays)
+
+        return self._search.find(options, checked_own_find, *tensors)
 
     def _translate_batch(self, cores_per_batch, num_cores, sources, **options):
-        """Translates with weights as they are now; see `CTranslate2Search`."""
+        """Translates with the model as it is now; see `CTranslate2Search`."""
         while True:
             translator, snapshot = self._translator(cores_per_batch, num_cores)
             # It takes a millisecond or two, in which CTranslate2 needs no Python.
@@ -68,19 +74,30 @@ class CTranslate2Engine(Engine):
                     self._snapshot = None
 
     def _is_current(self, snapshot):
-        return snapshot.is_current(self._model.backbone.variables)
+        """Whether a translator made at the time of a snapshot translates as the model does now."""
+        if _obstacle_in_model(self._model) is not None:
+            return False
+        return snapshot.is_current(self._model.backbone.weights)
+
+    def _check_model(self):
+        if _obstacle_in_model(self._model) is not None:
+            raise ModelObstacleError
 
     def _translator(self, cores_per_batch, num_cores):
         """The `ctranslate2.Translator` that searches for a batch with some of the cores.
 
         Returns:
             The translator, and the `WeightsSnapshot` that it was made from.
+
+        Raises:
+            ModelObstacleError: If CTranslate2 can no longer translate with the model.
         """
         with self._lock:
             if self._snapshot is None:
                 self._translators = {}
-                self._snapshot = WeightsSnapshot(self._model.backbone.variables)
+                self._snapshot = WeightsSnapshot(self._model.backbone.weights)
             if cores_per_batch not in self._translators:
+                self._check_model()
                 with tempfile.TemporaryDirectory(prefix="ctranslate2-") as name:
                     folder = export_ctranslate2(self._model, Path(name) / "model")
                     self._translators[cores_per_batch] = open_translator(
@@ -122,12 +139,16 @@ def _obstacle_in_options(models, options):
     return obstacle(options)
 
 
-def _obstacle_in_model(model):
-    backbone = model.backbone
+def _obstacle_in_settings():
     if has_accelerator():
         return "the model is on an accelerator, where our own search is faster"
     if rounds_products():
         return "matrix products are to be computed in bfloat16"
+    return None
+
+
+def _obstacle_in_model(model):
+    backbone = model.backbone
     layers = backbone._flatten_layers()
     if are_quantized(layers):
         return "the weights are quantized"

@@ -11,7 +11,9 @@ import pytest
 from aiayn_keras.decoding.engines import EngineError, choose_engine
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.export.ctranslate2_engine import CTranslate2Engine
+from aiayn_keras.layers import AddNorm
 from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras_light import ctranslate2_search
 from tests.cli.command import run
 from tests.export.random_model import build_random_model
 from tests.helpers import assert_close
@@ -81,14 +83,73 @@ def test_int8_translates_nearly_the_same(model):
     assert scores[0] != scores[1]
 
 
-def test_changed_weights_are_noticed():
-    model = TransformerSeq2SeqLM.from_preset(str(FOLDER))
-    before = model.translate(TEXTS[:2], engine="ctranslate2")
+def assign_weights(model):
     table = model.backbone.token_embedding.embeddings
     table.assign(np.roll(keras.ops.convert_to_numpy(table), 7, axis=0))
+
+
+def enable_lora(model):
+    model.backbone.enable_lora(2)
+    for weight in model.backbone.trainable_weights:
+        if "lora" in weight.path:
+            weight.assign(weight + 0.1)
+
+
+@pytest.mark.parametrize("change", [assign_weights, enable_lora])
+def test_changed_weights_are_noticed(change):
+    model = TransformerSeq2SeqLM.from_preset(str(FOLDER))
+    before = model.translate(TEXTS[:2], engine="ctranslate2")
+    change(model)
     ours, theirs = (model.translate(TEXTS[:2], engine=e) for e in ("keras", "ctranslate2"))
     assert [each.text for each in theirs] == [each.text for each in ours]
     assert [each.text for each in theirs] != [each.text for each in before]
+
+
+class OwnAddNorm(AddNorm):
+    """A part that CTranslate2 does not know, with the weights of one that it knows."""
+
+
+def quantize(model):
+    model.backbone.decoder_blocks[1].feed_forward.hidden_dense.quantize("int8")
+
+
+def use_own_part(model):
+    model.backbone.decoder_blocks[1].feed_forward_add_norm.__class__ = OwnAddNorm
+
+
+# What is searched for once the model has changed, so that CTranslate2 searches with the copy that
+# it has, has to make one for more cores, or leaves all to our search.
+SEARCHES_AFTER = {
+    "sentence": ("water", {}),
+    "batch": (SENTENCES[:4], {}),
+    "prefix": ("water", {"prefixes": "El"}),
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES_AFTER)
+@pytest.mark.parametrize(
+    ("change", "reason"), [(quantize, "quantized"), (use_own_part, "parts of your own: OwnAddNorm")]
+)
+def test_a_change_that_rules_it_out_is_noticed(change, reason, search, monkeypatch):
+    monkeypatch.setattr(ctranslate2_search, "SMALL_HIDDEN_DIM", 0)  # copies for different cores
+    model = TransformerSeq2SeqLM.from_preset(str(FOLDER))
+    model.translate("water", engine="ctranslate2")
+    change(model)
+    texts, options = SEARCHES_AFTER[search]
+    for _ in range(2):
+        with pytest.raises(
+            EngineError, match=f"^The engine ctranslate2 cannot be used: .*{reason}"
+        ):
+            model.translate(texts, engine="ctranslate2", **options)
+
+
+@pytest.mark.usefixtures("automatic")
+def test_after_a_change_that_rules_it_out_our_search_searches():
+    model = TransformerSeq2SeqLM.from_preset(str(FOLDER))
+    model.translate("water", engine="ctranslate2")
+    quantize(model)
+    found, ours = (model.translate(TEXTS, engine=engine) for engine in ("auto", "keras"))
+    assert found == ours
 
 
 def test_threads_may_translate_at_once(model):
