@@ -23,7 +23,7 @@ _PICTURES = "😀🎉🐶🌸🍕🚗📷🎵🌍🔑🎁"
 
 _SIGN_OF_ONE = re.compile(
     r"[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
-    r"|[a-z][A-Z]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}"
+    r"|[a-z][A-Z]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
 )
 """A part of every placeable. Most lines have none, which is faster to find out."""
 PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
@@ -281,10 +281,13 @@ def _joined(parts, translations):
 
 
 def _mask(text, pattern):
+    spans = _spans(text, pattern)
+    if [text[start:end] for start, end, _ in spans] == ["[", "]"] and text[0] + text[-1] == "[]":
+        return _Masked(text, {"[": "[", "]": "]"})  # a sound of a subtitle, which models may know
     letters = (letter for letter in LETTERS if letter not in text)
     pictures = (picture for picture in _PICTURES if picture not in text)
     pieces, words, done, rest, is_cut = [], {}, 0, [], False
-    for start, end, cuts in _spans(text, pattern):
+    for start, end, cuts in spans:
         rest.append(text[done:start])
         is_emoji = not text.isascii() and not emoji().sub("", text[start:end])
         # Where there are more placeables than letters, the text is cut at them.
