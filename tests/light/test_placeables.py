@@ -275,6 +275,8 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "``x = 1``",
             ":param name:",
         ),
+        *("<@U123>", "<:smile:12>", "@a.b-c", "/help", "/index.html", "HTTP/1.1", "4711/24"),
+        *("40°25'N", "*.txt", "**/*.md", "50\\%", "ab[123]", 'NAME="a b"', "①"),
         *("-v, --verbose", "--name=x/y", "\\item", "\\cite{a}", ".. note::"),
     ],
 )
@@ -355,6 +357,7 @@ def test_other_signs_are_text(text):
         *("we [go] now", "[b]we[/b] [url=x.org]go[/url] now", "| we | go | now |", "we*go\\n now"),
         *("we<br>go&nbsp;now", "we{x}go {y}now", "{n, plural, one {we} other {go}} now"),
         *("we<!-- no -->go 😀now", "\x1b[1mwe\x1b[0mgo {now", "1;we;go;now", "we /* go */ now"),
+        *('1,"we","go","now"', "we ~ go --- now"),
         *("'''we''' go **now", '"""we""" go | now'),
     ],
 )
@@ -363,6 +366,13 @@ def test_a_text_is_cut_at_pairs_and_markup_and_what_stands_beside_a_letter(text)
     (found,) = translate_placeables([text], double)
     assert found.text == text
     assert double.calls == [[""], ["we", "go", "now"]]
+
+
+def test_a_command_behind_a_prompt_stays():
+    double = CapitalsDouble()
+    texts = ["$ ls -la | grep tea > out", "me@host:~$ cd ..", "$5 is a lot"]
+    found = translate_placeables(texts, double)
+    assert [each.text for each in found] == [*texts[:2], "$5 IS A LOT"]
 
 
 def test_roman_numbers_of_a_list_stay():

@@ -70,7 +70,8 @@ _PLURAL = r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d
 _PROTECTED = rf"""(?x)
     (?P<syntax>
         {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
-      | (?<![^\n])[ \t]*{STAMP} | (?<![^\n])[ \t]*\(?[ivx]{{1,5}}[.)](?=[ \t])  # [10:30] ii)
+      | (?<![^\n])[ \t]*{STAMP} | (?<![^\n])[ \t]*\(?(?:[ivx]{{1,5}}[.)]|[①-⒛])(?=[ \t])
+      | (?<![^\n])[ \t]*\*(?=[^\W\d_])(?![^*\n]*\*)                     # *a note
       | (?<![^\n])[ ]{{0,3}}```[^`\n]*\n(?:[^\n]*\n){{0,400}}?[ ]{{0,3}}```[ \t]*(?![^\n])
       | (?<!\S)(?:
           [→←↑↓⇒⇐↔»«›‹▸▶►◄●★☆☐☑☒□■©®™✓✔✗✘♪♫]+ | => | -> | (?P<line>[*=~_\#<>+-])(?P=line){{2,}}
@@ -96,6 +97,7 @@ _PROTECTED = rf"""(?x)
   | (?P<pair>                                                         # **bold** _italic_
         (?P<two>\*\*|~~)(?=[^\s*~][^*~\n]{{0,200}}(?P=two)) | (?<=[^\s*~])(?:\*\*|~~)
       | (?<![\w*])\*(?=[^\s*][^*\n]{{0,200}}(?<=[^\s*])\*(?![\w*])) | (?<=[^\s*])\*(?![\w*])
+      | (?<!\w)__(?=[^\s_][^\n]{{0,200}}?[^\s_]__(?!\w)) | (?<=[^\s_])__(?!\w)
       | (?<!\w)_(?=[^\s_][^_\n]{{0,200}}(?<=[^\s_])_(?!\w)) | (?<=[^\s_])_(?!\w)
     )
   | (?P<bbcode> {BBCODE} )
@@ -117,7 +119,8 @@ _MARKS_WITH_PLURALS = re.compile(rf"{_PROTECTED} | (?P<number> \#(?!\w) )", re.D
 _APOSTROPHE = re.compile(r"(?<=\w)&(?:#0?39|apos|rsquo|\#8217);(?=\w)")
 """Within a word, such as `Don&#39;t`, it is text."""
 _OPENS = re.compile(
-    r"\[|(?<!\w)(?:(\*\*|~~)(?=[^\s*~][^*~\n]{0,200}\1)|_(?=[^\s_][^_\n]{0,200}(?<=[^\s_])_(?!\w))"
+    r"\[|(?<!\w)(?:(\*\*|~~)(?=[^\s*~][^*~\n]{0,200}\1)|__(?=[^\s_][^\n]{0,200}?[^\s_]__(?!\w))"
+    r"|_(?=[^\s_][^_\n]{0,200}(?<=[^\s_])_(?!\w))"
     r"|\*(?=[^\s*][^*\n]{0,200}(?<=[^\s*])\*(?![\w*])))"
 )
 _HAS_PLURALS = re.compile(_PLURAL)
@@ -170,23 +173,26 @@ def protect(text, encode=str, with_tags=True, with_names=True):
             continue
         if (match["name"] or match["bracket"]) and not with_names:
             continue
-        if match["pair"] or match["bracket"]:
+        is_pair = match["pair"] or match["bracket"]
+        if is_pair:
             name = match[0].replace("]", "[")
             is_open = name not in open_marks and match[0] != "]"
-            if is_open and not _OPENS.match(text, match.start()):
-                continue
+            is_pair = not is_open or _OPENS.match(text, match.start())
             if match[0] == "]" and name not in open_marks:
                 continue
-            open_marks ^= {name}
+            if is_pair:
+                open_marks ^= {name}
+            elif match[0] not in ("*", "**", "~~"):
+                continue
         raw = encode(match[0])
         mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)
         if match["bbcode"]:
             mark = Mark(
                 raw, Kind.CLOSE if raw[1] == "/" else Kind.OPEN, _BBCODE_NAME.search(raw)[0]
             )
-        if match["pair"] or match["bracket"]:
+        if is_pair:
             mark = Mark(raw, Kind.OPEN if is_open else Kind.CLOSE, name)
-        if match["syntax"] or match["cut"] or match["brace"]:
+        elif match["syntax"] or match["cut"] or match["brace"] or match["pair"]:
             mark = Mark(raw, Kind.CUT)
         parts += [text[done : match.start()], mark]
         done = match.end()

@@ -148,13 +148,27 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             ["\\cite{knuth}", "``x = 1``", ":param name:"],
         ),
         ("1;Anna;tea for two; yes ;-) tl;dr", [";", ";", ";-)"]),
-        ("a *b c* d, ~~e~~ 5*6*7, f* {g", ["*", "*", "~~", "~~", "{"]),
+        ("a *b c* d, ~~e~~ 5*6*7, f* {g", ["*", "*", "~~", "~~", "*", "{"]),
         ("[b]Hi[/b] [quote=Tom]yes[/quote]", ["[b]", "[/b]", "[quote=Tom]", "[/quote]"]),
         ("[10:30] <anna> hi", ["[10:30] <anna>"]),
         ("12/03/24, 18:05 - Anna: at 10:30 - yes", ["12/03/24, 18:05 -"]),
         ("ii) tea\n== Tea ==\nTea ..... 5\n-tea", ["ii)", "==", "==", "....."]),
         ("so\n```sh\npip install tea\n```\nyes", ["```sh\npip install tea\n```"]),
         ("// tea /* cake */", ["//", "/*", "*/"]),
+        (
+            "ask <@U123>, @a.b or <:smile:12> to /help or see /index.html, and/or so /",
+            ["<@U123>", "@a.b", "<:smile:12>", "/help", "/index.html"],
+        ),
+        (
+            "curl/8.0, no. 4711/24, on 3/6/2024 at 40°25'N, 3/4 or 25° *.txt **/*.md 50\\% ab[123]",
+            ["curl/8.0", "4711/24", "40°25'N", "*.txt", "**/*.md", "50\\%", "ab[123]"],
+        ),
+        (
+            "so\n$ ls -la | grep tea\n$5 off\nme@host:~$ cd ..",
+            ["$ ls -la | grep tea", "$5", "me@host:~$ cd .."],
+        ),
+        ('id 1,Tom,"Tea, hot" of 1,000 ("so," he said), in May,June', [",", ",", ","]),
+        ('① tea ~ cake\n*a note __c d__ NAME="a b"', ["①", "~", "*", "__", "__", 'NAME="a b"']),
     ],
 )
 def test_names_for_machines_are_not_translated(text, kept):
