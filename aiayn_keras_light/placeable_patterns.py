@@ -117,9 +117,9 @@ _INDEX = "²³¹⁰ⁱ⁴-₎ₐ-ₜ¼-¾⅐-⅞↉"
 _CURRENCIES = "AUD|BRL|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|MXN|NOK|PLN|SEK|USD"
 _UNITS = (
     "[µμ]g|mcg|mg|g|[cdm]?[lL]|[µμ]m|mm|m/s|km/h|kph|mph|ft|lbs?|oz|[kM]?W|kWh|m?V|mAh?|[kMG]?Hz|"
-    "[kKMGT]i?B|[kMG]bps|[kMG]b/s|dB|px|dpi|rpm|[°º]F|mmHg|[hk]?Pa|psi|kcal|kJ|min|ms"
+    "[kKMGT]i?B|[kMG]bps|[kMG]b/s|dB|px|dpi|rpm|[°º]F|mmHg|[hk]?Pa|psi|kcal|kJ|ms"
 )
-"""Symbols of units, save those that models of everyday sentences know: kg, m, cm, km and °C."""
+"""Symbols of units, without those of everyday sentences: kg, m, cm, km, min and °C."""
 _TERM = r"(?:[A-Za-z]|\d+(?:\.\d+)?)"
 _KAOMOJI_SIGNS = "°□■◕‿◡⊙◉◔ಠಥ益￣╥﹏⌐ᴥ╹▽∀≧≦•ツ^"
 STAMP = (
@@ -150,6 +150,7 @@ CODES = rf"""
       | (?<![\w.,])\d+(?:\.\d+)?°(?:[ ]?\d+(?:\.\d+)?['’′](?:[ ]?\d+(?:\.\d+)?(?:["”″]|''))?)?
         [ ]?[NSEW]\b                                                 # 40°25'N
       | (?<![\w*])(?:\*\*/)?(?:[\w-]+/)*\*+\.[A-Za-z]\w{{0,9}}(?![\w*])      # *.txt
+      | (?<![\w*])[A-Za-z]\*+[A-Za-z]+(?![\w*])                          # d**n
       | \d*\\[%&$\#] | [①-⒛] | (?<!\w)[A-Za-z_]\w*\[\d{{3,}}\]              # 50\% ① sshd[123]
       | (?<![\w'’.-])(?:[^\W_]+(?:_[^\W_]+)+|[a-z]+[A-Z]\w*)(?:\(\))?(?![\w'’])  # user_name
       | (?<![\w$€£¥-])(?!\d+(?:ST|ND|RD|TH|S|AM|PM)\b)(?=[A-Z\d-]*\d)(?=[\d-]*[A-Z])

@@ -281,13 +281,10 @@ def _joined(parts, translations):
 
 
 def _mask(text, pattern):
-    spans = _spans(text, pattern)
-    if [text[start:end] for start, end, _ in spans] == ["[", "]"] and text[0] + text[-1] == "[]":
-        return _Masked(text, {"[": "[", "]": "]"})  # a sound of a subtitle, which models may know
     letters = (letter for letter in LETTERS if letter not in text)
     pictures = (picture for picture in _PICTURES if picture not in text)
     pieces, words, done, rest, is_cut = [], {}, 0, [], False
-    for start, end, cuts in spans:
+    for start, end, cuts in _spans(text, pattern):
         rest.append(text[done:start])
         is_emoji = not text.isascii() and not emoji().sub("", text[start:end])
         # Where there are more placeables than letters, the text is cut at them.

@@ -182,7 +182,7 @@ def protect(text, encode=str, with_tags=True, with_names=True):
                 continue
             if is_pair:
                 open_marks ^= {name}
-            elif match[0] not in ("*", "**", "~~"):
+            elif match[0][0] == "_" or text[match.end() : match.end() + 1].isalnum():
                 continue
         raw = encode(match[0])
         mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)
