@@ -54,12 +54,15 @@ PATTERN = (
       | (?<![\w@.-])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}/(?=\w)ADDRESS   # bit.ly/abc
       | (?<![\w@.-])localhost(?::\d+)?(?:/ADDRESS)?(?!\w)
       | (?<![\w&\#])\#[A-Z]+(?:-[A-Z\d]+)+                          # #INV-2024-001
-      | (?<![\w@&\#])(?:@[A-Za-z_]|\#\d*[^\W\d])\w*                 # @name #topic
+      | (?<![\w@&\#])(?:@[A-Za-z_]\w*(?:[.-]\w+)*|\#\d*[^\W\d]\w*)       # @name #topic
+      | <[@\#:&][^<>\s]{1,60}>                                       # <@U123> <:smile:12>
       | (?<=")[A-Za-z]:\\[^"\n<>|]+(?=")                             # "C:\a folder\file"
       | (?<![\w\\])(?:[A-Za-z]:|\\\\[\w.-]+)\\ADDRESS                # C:\folder\file
       | (?<!\w)[A-Za-z]:/(?=[\w.])ADDRESS                            # C:/folder/file
       | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})?(?:/[\w.+~*-]*[\w~*-]){2,}/?  # /folder/file
       | (?<![^\s"'`(\[{=:,;«“‘])/[\w.+-]+/(?!\w)                    # /folder/
+      | (?<![^\s"'`(\[{=:,;«“‘])/[\w-]+(?:\.[\w-]+)*\.(?i:FILE_ENDINGS)\b     # /file.txt
+      | (?<![^\s"'`(\[{=:,;«“‘])/[a-z][\w-]+(?![^\s.,;:!?)]|\.\w)          # /help
       | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})/(?:[\w.+~-]*[\w~-])?   # ~/file
       | (?<![\w.@/\\-])(?:[\w-]+/)+[\w-]+(?:\.[\w-]+)*\.(?i:FILE_ENDINGS|[ch]|cc|go|kt|lua|pl|rb)\b
       | (?<![\w.@/\\-])[\w-]+(?:\.[\w-]+)*\.(?i:FILE_ENDINGS)\b(?!\.\w)  # file.txt
@@ -112,39 +115,90 @@ def emoji():
 
 _INDEX = "²³¹⁰ⁱ⁴-₎ₐ-ₜ¼-¾⅐-⅞↉"
 _CURRENCIES = "AUD|BRL|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|MXN|NOK|PLN|SEK|USD"
-_CODES = rf"""
+_UNITS = (
+    "[µμ]g|mcg|mg|g|[cdm]?[lL]|[µμ]m|mm|m/s|km/h|kph|mph|ft|lbs?|oz|[kM]?W|kWh|m?V|mAh?|[kMG]?Hz|"
+    "[kKMGT]i?B|[kMG]bps|[kMG]b/s|dB|px|dpi|rpm|[°º]F|mmHg|[hk]?Pa|psi|kcal|kJ|ms"
+)
+"""Symbols of units, without those of everyday sentences: kg, m, cm, km, min and °C."""
+_TERM = r"(?:[A-Za-z]|\d+(?:\.\d+)?)"
+_KAOMOJI_SIGNS = "°□■◕‿◡⊙◉◔ಠಥ益￣╥﹏⌐ᴥ╹▽∀≧≦•ツ^"
+STAMP = (
+    r"(?:\[(?:DATE,?[ T])?TIME\]|DATE,?[ T]TIME(?:[ ]-(?=[ ]))?)(?:[ ]<[\w.|-]+>)?(?!\S)".replace(
+        "DATE", r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
+    ).replace("TIME", r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:[ \u202f][AaPp]\.?[Mm]\.?)?")
+)
+"""Time at the beginning of a line of a chat or log, with the name of who speaks in brackets."""
+CODES = rf"""
         \x1b\[[0-9;]*[A-Za-z]                                          # a terminal's colours
+      | (?<![\w`])``[^`\n](?:[^\n]{{0,200}}?[^`\n])?``(?![\w`])               # ``code``
+      | (?<![^\n])[ \t]*(?:\$|[\w.-]+@[\w.-]+:\S*[$\#])[ ]+[a-z./][^\n]*    # $ ls -la
       | [A-Za-z(]{{0,2}}\d*[{_INDEX}]+[A-Za-z0-9]{{0,2}}(?![^\W\d_])        # 10⁶ mc² 1½ CO₂
+      | (?<![\w.,$€£–-])(?:\d+[ ]?[x×][ ]?)?\d+(?:[.,]\d+)*(?:[–-]\d+(?:[.,]\d+)*)?
+        [ \xa0]?(?:{_UNITS})(?:/(?:h|s|min|d?[lL]|k?g|m))?(?![\w/^'’]|\.\w)     # 350 ml 2 x 500 mg
       | (?<![\w.,])(?:0[xX][0-9A-Fa-f]+|\d+(?:\.\d+)?[eE][-+]?\d+|\d{{7,}}|\d{{1,3}}(?:'\d{{3}})+)
         (?![\w'])                                                    # 0xFF 1e-5 12345678
       | (?<![\w-])\d{{4}}(?:[ -]\d{{4}}){{3}}(?![\w-])                     # a card
       | (?<!\w)(?:[A-Z]{{1,2}}\$|(?:{_CURRENCIES})\b)[ \xa0]?\d+(?:[.,]\d+)*  # US$3, EUR 5
       | (?<![\w.,])\d+(?:[.,]\d+)*[ \xa0]?(?:{_CURRENCIES})\b
-      | (?<![\w.,])\d+[x×]\d+(?!\w) | (?<!\w)\w++\^\w+                     # 4x4 10^6
+      | (?<![\w.,])\d+(?:[ ]?[x×][ ]?\d+)+(?!\w) | (?<!\w)\w++\^\w+        # 4x4 10^6
       | (?<![\w.,])\d['’′][ ]?\d{{1,2}}(?:["”″]|'')                       # 5'10"
+      | (?<![\w.,'’/-])(?:{_TERM}[ ]?[-+*/×][ ]?){{0,8}}{_TERM}
+        [ ]?(?:<(?!3(?!\d)|[A-Za-z/])|>|[<>=!]=|=(?!>)|[≠≤≥≈])[ ]?-?{_TERM}(?![\w'’]|\.\w)  # x < 5
+      | (?<![^\s"'(\[])[A-Za-z_][\w.-]*=(?:(?=\S*[\d/_])[^\s"',;=]*[\w/]|"[^"\n]*"|'[^'\n]*')  # a=8
+      | (?<![\w/.-])[A-Za-z][\w-]*/\d+(?:\.\d+)+(?!\w)                     # HTTP/1.1
+      | (?<![\w/.,$€£-])(?:\d{{3,}}/\d{{1,4}}|\d{{1,2}}/\d{{3,}})(?![\w/-]|[.,]\d)  # no. 4711/24
+      | (?<![\w.,])\d+(?:\.\d+)?°(?:[ ]?\d+(?:\.\d+)?['’′](?:[ ]?\d+(?:\.\d+)?(?:["”″]|''))?)?
+        [ ]?[NSEW]\b                                                 # 40°25'N
+      | (?<![\w*])(?:\*\*/)?(?:[\w-]+/)*\*+\.[A-Za-z]\w{{0,9}}(?![\w*])      # *.txt
+      | (?<![\w*])[A-Za-z]\*+[A-Za-z]+(?![\w*])                          # d**n
+      | \d*\\[%&$\#] | [①-⒛] | (?<!\w)[A-Za-z_]\w*\[\d{{3,}}\]              # 50\% ① sshd[123]
       | (?<![\w'’.-])(?:[^\W_]+(?:_[^\W_]+)+|[a-z]+[A-Z]\w*)(?:\(\))?(?![\w'’])  # user_name
       | (?<![\w$€£¥-])(?!\d+(?:ST|ND|RD|TH|S|AM|PM)\b)(?=[A-Z\d-]*\d)(?=[\d-]*[A-Z])
         [A-Z\d]+(?:-[A-Z\d]+)*(?![\w-])                               # H2O 3D COVID-19
       | (?<![\w-])(?=\w*[a-z])(?=\w*[A-Z])(?=[A-Za-z]*\d)[A-Za-z\d]{{8,}}=*(?![\w-])  # a key
       | \b(?:(?:Ctrl|Control|Alt|AltGr|Shift|Cmd|Command|Win|Super|Meta)\+)+
         (?:[A-Z][a-z]+|F?\d+|[A-Z]\b) | (?<![^\W_])[^\W_]++[™®℠]        # Ctrl+S Lego™
-      | (?<!\w)\w++(?:\(\)|(?:::\w++)+|->\w+) | (?<![^\s"'(])--?[a-z][\w-]*+(?!['’])  # f() --help
+      | (?<![\w.])(?:\w++\.)*\w++\(\) | (?<!\w)\w++(?:(?:::\w++)+|->\w+)     # f() a.f() a::b a->b
+      | (?<![\w.@/-])[a-z]\w++(?:\.[^\W\d]\w++){{2,}}(?![\w(@/-])           # com.example.App
+      | (?<![^\s"'(\[])(?:--[a-z]|-[a-z](?![\w'’])|(?<=\S[ ])-[a-z])[\w-]*+(?!['’])
+        (?:=[^\s,;"']*[\w/])?(?:(?:,[ ]|/)--?[a-z][\w-]*+(?!['’]))*       # -v, --verbose
       | (?<![^\W_])[^\W_]++&[^\W_]++(?![\w;]) | (?<=\s)[&@](?=\s)              # R&D, Tom & Mary
+      | (?<!\S):[a-z]+[ ]\w+:(?!\S) | (?<!\S)\.\.[ ][\w-]+::(?!\S)           # :param a: .. note::
       | (?<![^\s"'(]):[a-z][a-z0-9_+-]+(?::(?![\w:])|(?![\w:]))            # :smile: :name
+      | (?<![\w/.])/?[ru]/\w{{2,}}(?![\w/])                              # r/news
       | (?<![\w$])\$[^\s$](?:[^$\n]{{0,80}}[^\s$])?\$(?![\w$])               # $x^2$
       | \*\|[^|\s]+\|\* | \{{[A-Za-z\d][\w .:]{{0,40}}\}}    # {{first name}}
-      | \[[A-Z][A-Z0-9]+(?:[ _-][A-Z0-9]+)*\] | \[\d+\]                 # [NAME] [1]
-      | [\[(]\d[\d\s:.,/%-]*(?:[AaPp]\.?[Mm]\.?)?[\])]                   # (10:30 AM) [5/6/24]
+      | \[\d+\] | \[(?=[^\]\s]*\d)\w+(?:[.:/-]\w+)+\]                   # [1] [worker-1]
+      | \(\d{{2,5}}\)[ ]?\d{{2,4}}(?:[ -]\d{{2,5}})+(?![\w-])                  # (555) 123-4567
+      | [\[(][-+−~\#×x]?\d[\d \xa0:.,/%-]*(?:[AaPp]\.?[Mm]\.?)?[\])]     # (10:30 AM) [5/6/24] (-5%)
       | (?<!\S)(?:T_+T|[oO]_+[oO]|-_+-|>_+<|;_+;|u_u|n_n|¯\\_\(ツ\)_/¯|\\o/|</3
-        |:['’]?3|8-?\)|\((?:[:;=])-?)(?=[\s.,!?]|$)                        # T_T (:
-      | \([^()\s\w]{{2,20}}\)                                          # (^o^)
+        |:['’]?3|8-?\)|\((?:[:;=])-?|\^_*\^;+)(?=[\s.,!?]|$)               # T_T (: ^^;
+      | (?<!\S)(?=\S*[{_KAOMOJI_SIGNS}])[^\sA-Za-z0-9()"'“”‘’«»\[\]]{{0,4}}
+        [(ʕ][^\sA-Za-z0-9()]{{2,16}}[)ʔ][^\sA-Za-z0-9()"'“”‘’«».,;:!?…]{{0,4}}
+        (?:[ ]?[┻━┬─]+)?(?=[\s.,!?]|$)                                  # (╯°□°)╯︵ ┻━┻
+      | \((?:[^()\s\w]|_){{2,20}}\)                                    # (^_^)
 """
-"""Kinds of placeables of single lines: codes, emoticons and more placeholders."""
-_CUTS = r"""
-        \{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d+)?\s*=?\w+\s*\{  # ICU
-      | \}\s*=?\w+\s*\{ | \| | \\[nrt](?![a-z]) | \\(?=[^\w\s]) | \*+ | ~~ | (?<!\w)_+ | _+(?!\w)
-      | \[/?(?:b|i|u|s|quote|code|img|url|size|color|list|spoiler)(?:=[^\s\]]*)?\] | [\[\]{}]
-      | <!--(?:(?!-->)[^\n]){0,500}-->
+"""Further kinds of placeables: codes, quantities, emoticons and more placeholders."""
+_BBCODE_NAMES = "b|i|u|s|quote|code|img|url|size|color|list|spoiler"
+BBCODE = rf"\[/?(?:{_BBCODE_NAMES})(?:=[^\s\]]*)?\]"
+CUTS = r"""
+        (?<!\S)(?:/{2,}|/\*+|\*+/|[~^]|-{3,}|={3,}|~{3,}|\#{3,})(?!\S) | '{3} | "{3}
+      | (?<!\S)={2,}(?=[ ][^=\n]+[ ]={2,}[ ]*(?:\n|\Z))                  # == Heading ==
+      | (?<=[^=\s][ ])={2,}(?=[ ]*(?:\n|\Z))
+      | (?<![^\s])`{3,}\w*(?!\S)                                       # ```python
+      | (?<=[\w"'.!?)])(?<!\b[Tt][Ll]);(?=["'\w(])                # 1;Anna;tea
+      | (?<=\d),(?="\w|[A-Za-z]) | (?<="),(?=["A-Za-z\d]) | (?<=[A-Za-z.!?]),(?="\w|[A-Z\d])
+      | \.{4,}(?=[ ]*\d+[ ]*(?:\n|\Z))                                   # Notes ....... 5
+      | \\[nrt](?![a-z])
+"""
+"""Marks between texts, at which lines and documents are cut."""
+COMMAND = r"~?\\(?!u[0-9A-Fa-f]{4})[A-Za-z]{2,}(?:\{[^{}\s]*\})*"
+"""A command of LaTeX: `\\item`, `\\cite{name}`."""
+_MARKUP = rf"""
+        \{{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d+)?\s*=?\w+\s*\{{
+      | \}}\s*=?\w+\s*\{{ | \| | {CUTS} | \\(?=[^\w\s]) | \*+ | ~~ | (?<!\w)_+ | _+(?!\w)
+      | {BBCODE} | [\[\]{{}}]
+      | <!--(?:(?!-->)[^\n]){{0,500}}-->
 """
 """Marks of markup, at which a line is cut: models that read sentences write words for them."""
 
@@ -157,9 +211,10 @@ def placeable_in_line():
             (?<![\w`])`[^`\s][^`\n]*`(?![\w`])
           | </?[A-Za-z][\w:.-]*(?:\s[^<>\n]*)?/?>
           | {PATTERN}
-          | {_CODES}
-          | (?P<cut> {_CUTS} )
-          | \\[A-Za-z]+ | [<>=]=? | (?<![-=])[-=]++> | <[-=]++ | ~(?=\d)
+          | \[[A-Z][A-Z0-9]+(?:[ _-][A-Z0-9]+)*\]                       # [NAME]
+          | {CODES}
+          | (?P<cut> {_MARKUP} )
+          | {COMMAND} | \\[A-Za-z] | [<>=]=? | (?<![-=])[-=]++> | <[-=]++ | ~(?=\d)
           | (?-x:{emoji().pattern})"""
     )
 
@@ -170,6 +225,7 @@ ENTITY = re.compile(
 )
 """An entity of HTML beside a letter."""
 LEAD = re.compile(
-    r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+–—]+|\[[ xX✓]?\]|\(?\d{1,3}[.)]|\([A-Za-z]\)|[a-z]\))\s+)+"
+    r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+–—»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)|[a-z]\)"
+    rf"|\(?[ivx]{{1,5}}[.)]|[①-⒛]|{STAMP})\s+)+"
 )
-"""Marks at the beginning of a line: of a list, a heading, an answered mail."""
+"""Marks at the beginning of a line: of a list, a heading, an answered mail, a chat."""

@@ -23,7 +23,7 @@ _PICTURES = "😀🎉🐶🌸🍕🚗📷🎵🌍🔑🎁"
 
 _SIGN_OF_ONE = re.compile(
     r"[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
-    r"|[a-z][A-Z]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}"
+    r"|[a-z][A-Z]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
 )
 """A part of every placeable. Most lines have none, which is faster to find out."""
 PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))

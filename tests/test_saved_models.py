@@ -134,3 +134,16 @@ def test_the_spanish_model_keeps_numbers_emoji_and_lines_without_letters():
     assert served("translate_nbest", text=["15"])["translations"].tolist() == [["15"] * 4]
     model.preprocessor.tokenizer.copy_without_letters = False
     assert model.translate(["***"])[0].score < 0
+
+
+def test_the_card_counts_the_typed_texts_whose_translations_can_stay():
+    quality = SAVED_MODELS.parent / "benchmarks" / "quality"
+    answers = (quality / "typed_answers.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in answers]
+    texts = (quality / "typed_texts.txt").read_text("utf-8").splitlines()
+    assert [text for text, _, _ in rows] == texts
+    assert {mark for _, _, mark in rows} == {"yes", "no"}
+    count = sum(mark == "yes" for _, _, mark in rows)
+    card = (SAVED_MODELS / "tatoeba_en_es_keras" / "README.md").read_text("utf-8")
+    assert f"[{len(texts)} texts]" in card
+    assert f"{count} [translations]" in card

@@ -71,6 +71,14 @@ def test_placeables_stay_and_the_rest_is_translated():
         ("## (2) title", "title"),
         ("— who is it", "who is it"),
         ("-5 degrees", "-5 degrees"),
+        ("2.) tea", "tea"),
+        ("» tea", "tea"),
+        ("// tea", "tea"),
+        ("[10:30] <ANNA> hi", "hi"),
+        ("12/03/24, 18:05 - tea", "tea"),
+        ("2024-06-03 12:00:01,123 tea", "tea"),
+        ("10:30 is too late", "10:30 is too late"),
+        ("-milk", "-milk"),
         ("tea 😀 and cake", "tea 🎉 and cake"),
         ("tea of Teapot™ and cake", "tea of ヌ and cake"),
         ("tea ❤️👍🏽! and cake", "tea 😀! and cake"),
@@ -238,6 +246,39 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "->",
             "❤️",
         ),
+        *(
+            "(^_^)",
+            "(╯°□°)╯︵ ┻━┻",
+            "(◕‿◕)",
+            "ʕ•ᴥ•ʔ",
+            "^^;",
+            "(555) 123-4567",
+            "(-33%)",
+            "(x2)",
+            "(#123)",
+        ),
+        *(
+            "350 ml",
+            "60 km/h",
+            "2 x 500 mg",
+            "45–50 mph",
+            "x < 5",
+            "a + b >= 3",
+            "port=8080",
+        ),
+        *(
+            "A_B=/opt/x",
+            "com.example.App",
+            "a.b()",
+            "[worker-1]",
+            "r/cats",
+            "``x = 1``",
+            ":param name:",
+        ),
+        *("<@U123>", "<:smile:12>", "@a.b-c", "/help", "/index.html", "HTTP/1.1", "4711/24"),
+        *("d**n", "h*ck"),
+        *("40°25'N", "*.txt", "**/*.md", "50\\%", "ab[123]", 'NAME="a b"', "①"),
+        *("-v, --verbose", "--name=x/y", "\\item", "\\cite{a}", ".. note::"),
     ],
 )
 def test_every_kind_of_placeable_is_found(placeable):
@@ -316,7 +357,9 @@ def test_other_signs_are_text(text):
         *("we <b>go</b> now", "we {{#if x}}go{{/if}} now", "we **go** now", "we _go_, now"),
         *("we [go] now", "[b]we[/b] [url=x.org]go[/url] now", "| we | go | now |", "we*go\\n now"),
         *("we<br>go&nbsp;now", "we{x}go {y}now", "{n, plural, one {we} other {go}} now"),
-        *("we<!-- no -->go 😀now", "\x1b[1mwe\x1b[0mgo {now"),
+        *("we<!-- no -->go 😀now", "\x1b[1mwe\x1b[0mgo {now", "1;we;go;now", "we /* go */ now"),
+        *('1,"we","go","now"', "we ~ go --- now"),
+        *("'''we''' go **now", '"""we""" go | now'),
     ],
 )
 def test_a_text_is_cut_at_pairs_and_markup_and_what_stands_beside_a_letter(text):
@@ -324,6 +367,33 @@ def test_a_text_is_cut_at_pairs_and_markup_and_what_stands_beside_a_letter(text)
     (found,) = translate_placeables([text], double)
     assert found.text == text
     assert double.calls == [[""], ["we", "go", "now"]]
+
+
+def test_a_command_behind_a_prompt_stays():
+    double = CapitalsDouble()
+    texts = ["$ ls -la | grep tea > out", "me@host:~$ cd ..", "$5 is a lot"]
+    found = translate_placeables(texts, double)
+    assert [each.text for each in found] == [*texts[:2], "$5 IS A LOT"]
+
+
+def test_roman_numbers_of_a_list_stay():
+    double = CapitalsDouble()
+    found = translate_placeables(["ii) tea", "(iv) cake", "I. tea", "mix. it"], double)
+    assert [each.text for each in found] == ["ii) TEA", "(iv) CAKE", "I. TEA", "MIX. IT"]
+
+
+def test_leaders_and_headings_stay():
+    double = CapitalsDouble()
+    texts = ["tea ....... 5", "== tea time ==", "tea.... and cake", "```python", "tl;dr tea"]
+    found = translate_placeables(texts, double)
+    assert [each.text for each in found] == [
+        "TEA ....... 5",
+        "== TEA TIME ==",
+        "TEA.... AND CAKE",
+        "```python",
+        "TL;DR TEA",
+    ]
+    assert double.calls == [["", "", "tea.... and cake", "", "tl;dr tea"], ["tea", "tea time"]]
 
 
 def test_placeables_side_by_side_are_one_with_the_digits_around():

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from aiayn_keras_light.placeable_patterns import PATTERN
+from aiayn_keras_light.placeable_patterns import BBCODE, CODES, COMMAND, CUTS, PATTERN, STAMP
 from aiayn_keras_light.placeables import PAIRS
 
 
@@ -70,53 +70,58 @@ _PLURAL = r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d
 _PROTECTED = rf"""(?x)
     (?P<syntax>
         {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
+      | (?<![^\n])[ \t]*{STAMP} | (?<![^\n])[ \t]*\(?(?:[ivx]{{1,5}}[.)]|[①-⒛])(?=[ \t])
+      | (?<![^\n])[ \t]*\*(?=[^\W\d_])(?![^*\n]*\*)                     # *a note
+      | (?<![^\n])[ ]{{0,3}}```[^`\n]*\n(?:[^\n]*\n){{0,400}}?[ ]{{0,3}}```[ \t]*(?![^\n])
       | (?<!\S)(?:
-          [→←↑↓⇒⇐↔»«›‹▸▶►◄●★☆☐☑☒□■©®™✓✔✗♪♫]+ | => | -> | (?P<line>[*=~_\#<>+-])(?P=line){{2,}}
+          [→←↑↓⇒⇐↔»«›‹▸▶►◄●★☆☐☑☒□■©®™✓✔✗✘♪♫]+ | => | -> | (?P<line>[*=~_\#<>+-])(?P=line){{2,}}
         )(?![^\s.,;:!?])
       | \[[ xX✓]?\] | (?<=\S)[ \xa0]{{3,}}(?=\S)                         # [x], columns
-      | \[/[a-z][\w-]*\]                                             # [/caption] of WordPress
-      | \[[a-z][\w-]*+(?:[ ]+[\w-]++=(?:"[^"\[\]]*+"|'[^'\[\]]*+'|[^\s"'\[\]]++)){{1,20}}[ ]*/?\]
     )
   | (?P<word>
-        \#[A-Z]+(?:-[A-Z\d]+)+ |                                     # #INV-2024-001
         \*\|[^|\s]+\|\* | %%[A-Za-z_]\w*%% | \#\#[A-Za-z_]\w*\#\#          # *|NAME|* of newsletters
       | {PATTERN}
       | \{{\s*[\w.]+\s*,[^{{}}\n]*\}}                                # {{n, number}}
-      | \{{[A-Za-z\d][\w .:]{{0,40}}\}}                              # {{first name}}
       | \[\[[A-Za-z_]\w*\]\] | <<[A-Za-z_]\w*>> | «[A-Za-z_]\w*»
       | (?<!\S)<(?!(?:div|img|wbr|span|table|strong|input)\b)(?P<field>[A-Za-z][\w.-]{{2,40}})>
         (?=[\s.,;:!?]|\Z)(?!.{{0,2000}}</(?P=field)>)                     # <name>
-      | \[\d+\]                                                      # [1]
-      | (?<=\s)&(?=\s) | (?<![\w&])[^\W\d]+&[^\W\d]+(?![\w&;])             # Tom & Mary, R&D
-      | (?<![\w'’.-])(?:[a-z]+[A-Z]\w*|[^\W_]+(?:_[^\W_]+)+)(?:\(\))?(?![\w'’])  # iOS user_name
       | (?<![\w-])[A-Z][A-Z\d]*(?:[-/][A-Z\d]+)*(?<=\d)(?:[A-Z]+)?(?![\w-])     # A4 H2O UTF-8
       | (?<![\w-])(?=\w*[a-z])(?=\w*[A-Z])(?=[A-Za-z]*\d)[A-Za-z\d]{{5,}}(?![\w-])  # x7Gh2k
       | (?<![\w`])`[^`\s][^`\n]*`(?![\w`])                              # `code`
-      | (?<![^\s"'(]):[a-z][a-z0-9_+-]+(?::(?![\w:])|(?![\w:]))            # :smile: :attribute
-      | (?<![\w-])(?=\d+[A-Z])[A-Z\d]{{8,}}(?![\w-])                      # 1Z999AA10123
       | (?<![\w-])\d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[ ]?[+-]\d\d:?\d\d)?)?(?![\w-])
       | (?<![\w-])(?=[A-Z]+\d)[A-Z\d]+(?:-[A-Z\d]+)+(?![\w-])             # A1B2-C3D4
       | \$\d(?![\d.,]*\d) | \$t\([^()\n]*\) | @(?:\.\w+)?:[\w.]*\w       # $1 $t(key) @:key
-      | \b(?:(?:Ctrl|Control|Alt|AltGr|Shift|Cmd|Command|Win|Super|Meta)\+)+
-        (?:[A-Z][a-z]+|F?\d+|[A-Z]\b)                               # Ctrl+S
+      | {CODES}
     )
   | (?P<name> \[[A-Z][A-Z0-9]+(?:[ _-][A-Z0-9]+)*\] )                # [NAME]
   | (?P<pair>                                                         # **bold** _italic_
-        \*\*(?=[^\s*][^*\n]{{0,200}}\*\*) | (?<=[^\s*])\*\*
+        (?P<two>\*\*|~~)(?=[^\s*~][^*~\n]{{0,200}}(?P=two)) | (?<=[^\s*~])(?:\*\*|~~)
+      | (?<![\w*])\*(?=[^\s*][^*\n]{{0,200}}(?<=[^\s*])\*(?![\w*])) | (?<=[^\s*])\*(?![\w*])
+      | (?<!\w)__(?=[^\s_][^\n]{{0,200}}?[^\s_]__(?!\w)) | (?<=[^\s_])__(?!\w)
       | (?<!\w)_(?=[^\s_][^_\n]{{0,200}}(?<=[^\s_])_(?!\w)) | (?<=[^\s_])_(?!\w)
+    )
+  | (?P<bbcode> {BBCODE} )
+  | (?P<cut>
+        {CUTS}
+      | \[/[a-z][\w-]*\]                                             # [/caption] of WordPress
+      | \[[a-z][\w-]*+(?:[ ]+[\w-]++=(?:"[^"\[\]]*+"|'[^'\[\]]*+'|[^\s"'\[\]]++)){{1,20}}[ ]*/?\]
     )
   | (?P<bracket> \[(?=[^\[\]\n]{{1,80}}\]) | \] )                     # [first name]
   | (?P<time> <(?:\d+:)?\d\d:\d\d\.\d{{3}}> )
   | (?P<tag>
         </?\d+\s*/?> | </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?-->
     )
+  | (?P<sign> {COMMAND} | (?<=[^\s>|][ ])(?:[<>]=?|==?)(?=[ ]) | (?<=\S[ ])\*(?=[ ]\S) )
+  | (?P<brace> [{{}}] )
 """
 _MARKS = re.compile(_PROTECTED, re.DOTALL)
 _MARKS_WITH_PLURALS = re.compile(rf"{_PROTECTED} | (?P<number> \#(?!\w) )", re.DOTALL)
 _APOSTROPHE = re.compile(r"(?<=\w)&(?:#0?39|apos|rsquo|\#8217);(?=\w)")
 """Within a word, such as `Don&#39;t`, it is text."""
 _OPENS = re.compile(
-    r"\[|(?<!\w)(?:\*\*(?=[^\s*][^*\n]{0,200}\*\*)|_(?=[^\s_][^_\n]{0,200}(?<=[^\s_])_(?!\w)))"
+    r"\[|(?<!\w)(?:(\*\*|~~)(?=[^\s*~][^*~\n]{0,200}\1)|__(?=[^\s_][^\n]{0,200}?[^\s_]__(?!\w))"
+    r"|_(?=[^\s_][^_\n]{0,200}(?<=[^\s_])_(?!\w))"
+    r"|\*(?=[^\s*][^*\n]{0,200}(?<=[^\s*])\*(?![\w*])))"
 )
 _HAS_PLURALS = re.compile(_PLURAL)
 _SYMBOL_BEFORE = re.compile(r"(?:(?<![^\W_])[A-Za-z\d]{1,2})?\Z")
@@ -125,6 +130,7 @@ _SYMBOL_BEHIND = re.compile(r"(?:[A-Za-z\d]{1,2}(?![^\W_]))?")
 _ENDING = re.compile(r"(?<=[\w)%\"'”}>])\s?(?:…|\.\.\.|:)\Z")
 _MAX_INDEX = 4
 """Characters of an index or exponent between tags, such as the 2 of `H<sub>2</sub>O`."""
+_BBCODE_NAME = re.compile(r"[a-z]+")
 _TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*|\d+)")
 BREAKING_TAGS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "tr", "td", "th", "table"})
 VOID_TAGS = frozenset({"img", "input", "wbr", "embed", "source", "track", "area", "col"})
@@ -167,19 +173,26 @@ def protect(text, encode=str, with_tags=True, with_names=True):
             continue
         if (match["name"] or match["bracket"]) and not with_names:
             continue
-        if match["pair"] or match["bracket"]:
+        is_pair = match["pair"] or match["bracket"]
+        if is_pair:
             name = match[0].replace("]", "[")
             is_open = name not in open_marks and match[0] != "]"
-            if is_open and not _OPENS.match(text, match.start()):
-                continue
+            is_pair = not is_open or _OPENS.match(text, match.start())
             if match[0] == "]" and name not in open_marks:
                 continue
-            open_marks ^= {name}
+            if is_pair:
+                open_marks ^= {name}
+            elif match[0][0] == "_" or text[match.end() : match.end() + 1].isalnum():
+                continue
         raw = encode(match[0])
         mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)
-        if match["pair"] or match["bracket"]:
+        if match["bbcode"]:
+            mark = Mark(
+                raw, Kind.CLOSE if raw[1] == "/" else Kind.OPEN, _BBCODE_NAME.search(raw)[0]
+            )
+        if is_pair:
             mark = Mark(raw, Kind.OPEN if is_open else Kind.CLOSE, name)
-        if match["syntax"]:
+        elif match["syntax"] or match["cut"] or match["brace"] or match["pair"]:
             mark = Mark(raw, Kind.CUT)
         parts += [text[done : match.start()], mark]
         done = match.end()
