@@ -249,6 +249,27 @@ def test_closing_answers_what_was_asked_and_refuses_more(start_server, ask, gate
         assert running.result().json() == {"outputs": ANSWER}
 
 
+def test_closing_leaves_clients_that_ask_nothing(start_server, ask, gate):
+    server = start_server({"load": Gated}, batching=BatchingParameters(2, 0, 8, 1))
+    with ThreadPoolExecutor(2) as pool:
+        running = pool.submit(ask, server, "POST", PREDICT, BODY)
+        assert Gated.arrived.acquire(timeout=60)
+        address = ("127.0.0.1", server.rest_port)
+        with socket.create_connection(address) as asked, socket.create_connection(address) as new:
+            asked.settimeout(30)
+            asked.sendall(b"GET /v1/models/small HTTP/1.1\r\n\r\n")
+            assert asked.recv(12) == b"HTTP/1.1 200"
+            closing = pool.submit(server.close, 60)
+            while asked.recv(4096):
+                pass
+            new.settimeout(30)
+            assert new.recv(1) == b""
+            assert not running.done()
+        gate.set()
+        assert closing.result()
+        assert running.result().json() == {"outputs": ANSWER}
+
+
 def test_the_metrics_are_those_of_the_rules_and_the_dashboard(start_server, ask):
     server = start_server(batching=BatchingParameters(64, 0, 64, 1))
     for path, body in ((PREDICT, BODY), (PREDICT, b"{"), ("/v1/models/x:predict", BODY)):
