@@ -59,7 +59,13 @@ class VersionOr(click.IntRange):
         self._word = word
 
     def convert(self, value, param, ctx):
-        return value if value == self._word else super().convert(value, param, ctx)
+        if value == self._word:
+            return value
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{value!r:.100} is neither the number of a version nor {self._word}.")
+        return super().convert(number, param, ctx)
 
 
 BATCH_SIZE = click.option(

@@ -67,12 +67,12 @@ def release(kit, label, version, url, deadline):
         click.echo(f"models.config lists version {version} now.", err=True)
     if url:
         name = f"version {version} of {kit.resolve().name}"
-        _wait(lambda: _state(_ask(server), version), name, deadline)
+        _wait(server, version, name, "not loaded yet", deadline)
         asked.translate([_TEXT])
     before = move_label(kit, label, version)
     if url:
         name = f"{label} as version {version}"
-        _wait(lambda: _state(_ask(labelled), version), name, deadline)
+        _wait(labelled, version, name, "not moved yet", deadline)
     click.echo(f"{label} is version {version} now; it was version {before}.")
     if not url:
         click.echo(
@@ -98,21 +98,28 @@ def _ask(client):
         raise
 
 
-def _state(states, version):
-    return states.get(version, "not loaded yet")
+def _wait(client, version, what, unknown, deadline):
+    """Waits until a version is AVAILABLE, and says on standard error what it is meanwhile.
 
-
-def _wait(state, what, deadline):
-    """Waits until a state is AVAILABLE, and says on standard error what it is meanwhile."""
+    Args:
+        client: Client that asks for the states.
+        version: Number of the version.
+        what: What is waited for.
+        unknown: What to say while the server does not show the version.
+        deadline: Seconds to wait.
+    """
     end, shown = time.monotonic() + deadline, None
-    while (now := state()) != "AVAILABLE":
+    while (now := _ask(client).get(version, unknown)) != "AVAILABLE":
         if now != shown:
             click.echo(f"Waiting for {what}: {now}", err=True)
             shown = now
         if now == "END":
+            reason = client.version_errors().get(version, "").rstrip(".")
+            problem = f": {reason}." if reason else ", or has unloaded it: its log says why."
             raise click.ClickException(
-                f"The server could not load {what}, or has unloaded it: its log says why. No label "
-                "was moved that it does not have."
+                f"The server could not load {what}{problem} No label was moved that it does not "
+                f"have. For another attempt move the version's folder {version} away, and ten "
+                "seconds later a whole one into its place."
             )
         if time.monotonic() > end:
             raise click.ClickException(

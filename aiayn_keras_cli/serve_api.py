@@ -90,6 +90,8 @@ def _require_kit(folder):
             f"models/{shlex.quote(folder.resolve().name)} --api`."
         )
     kit = folder.resolve().parent
+    if folder.is_file():
+        raise click.UsageError(f"--api serves a kit, which is a folder, and {folder} is a file.")
     if (kit / "models.config").is_file():
         raise click.UsageError(
             f"--api serves a kit with all its versions, and {folder} is one of them: give {kit}."

@@ -79,7 +79,7 @@ def check_kit(folder):
     if versions:
         _texts(folder, versions, _following_config(config, versions))
     elif config.exists():
-        _labels(config, {})
+        _check_stable(config, _labels(config, {})["stable"], {})
     elif others := _files_of_others(folder):
         raise FileExistsError(
             f"{folder} holds other files, such as {others[0]}, and no exported model: an export "
@@ -116,6 +116,15 @@ def _read_notes(version):
             "into another folder, or move that version away."
         )
     return read_notes(path)
+
+
+def _is_whole(version):
+    """Whether a version has notes, which the export writes."""
+    try:
+        _read_notes(version)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def write_kit(folder, new=None):
@@ -158,12 +167,15 @@ def list_version(folder, version):
     paths, config = _checked_kit(folder, version)
     if version in config.versions:
         return False
+    _check_stable(folder / _CONFIG, config.labels["stable"], paths)
     _write(folder, paths, _with_versions(config, paths, version))
     return True
 
 
 def move_label(folder, label, version):
     """Moves a label of a kit to a version. What the server has loaded stays loaded.
+
+    Versions that are not whole are left out of the kit's files, so that none of them is in the way.
 
     Args:
         folder: `pathlib.Path` of the kit.
@@ -183,9 +195,10 @@ def move_label(folder, label, version):
     old, before = config.labels[label], {**config.before}
     if version == before.get(label):
         del before[label]  # a step back, after which the next one would go forward
-    elif version != old:
+    elif version != old and old in paths:
         before[label] = old
     moved = ModelsConfig({**config.labels, label: version}, config.versions, before)
+    _check_stable(folder / _CONFIG, moved.labels["stable"], paths)
     _write(folder, paths, _with_versions(moved, paths, old))
     return old
 
@@ -223,7 +236,9 @@ def read_labels(folder):
         FileNotFoundError: If the kit has no `models.config`.
         ValueError: If `models.config` is not what the export writes.
     """
-    return _checked_kit(folder)[1].labels
+    paths, config = _checked_kit(folder)
+    _check_stable(folder / _CONFIG, config.labels["stable"], paths)
+    return config.labels
 
 
 def memory_needed(folder):
@@ -250,7 +265,10 @@ def _check_label(label):
 
 
 def _checked_kit(folder, version=None):
-    """The versions of a kit, and its configuration without versions that are gone."""
+    """The whole versions of a kit, and its configuration without the versions that are gone.
+
+    `stable` may be one of those: the label can then be moved.
+    """
     if not (folder / _CONFIG).is_file():
         raise FileNotFoundError(
             f"{folder} is not a kit of TensorFlow Serving: it has no {_CONFIG}. "
@@ -261,6 +279,8 @@ def _checked_kit(folder, version=None):
         raise ValueError(
             f"{folder} has no version {version}. There are: {', '.join(map(str, paths)) or 'none'}."
         )
+    # A folder that is half copied, or no version at all, must not block the way back.
+    paths = {n: path for n, path in paths.items() if n == version or _is_whole(path)}
     labels = _labels(folder / _CONFIG, paths)
     config = ModelsConfig.read(folder / _CONFIG)
     before = {label: number for label, number in config.before.items() if number in paths}
@@ -271,6 +291,7 @@ def _checked_kit(folder, version=None):
 def _following_config(models_config, paths):
     """The configuration with the newest version and those with a label."""
     labels = _labels(models_config, paths)
+    _check_stable(models_config, labels["stable"], paths)
     before = ModelsConfig.read(models_config).before if models_config.exists() else {}
     before = {label: number for label, number in before.items() if number in paths}
     return _with_versions(ModelsConfig(labels, [], before), paths)
@@ -383,13 +404,16 @@ def _labels(models_config, versions):
         labels["stable"] = written.get("stable", labels["stable"])
         if written.get("canary") in versions:
             labels["canary"] = written["canary"]
-    stable = labels["stable"]
+    return labels
+
+
+def _check_stable(models_config, stable, versions):
     if stable is not None and stable not in versions:
         raise ValueError(
             f"{models_config} says that version {stable} is stable. There are: "
-            f"{', '.join(map(str, versions)) or 'none'}. Correct the label, or delete the file."
+            f"{', '.join(map(str, versions)) or 'none'}. Put its folder back, move the label "
+            "(`aiayn-keras release`), or delete the file."
         )
-    return labels
 
 
 def _memory_limit(paths, versions, loaded):

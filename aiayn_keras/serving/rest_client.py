@@ -76,11 +76,27 @@ class RestClient(TranslationClient):
             ServingError: As for a translation; `RequestRefusedError` for a label or version that
                 the server does not know.
         """
+        return self._of_versions(lambda each: str(each["state"]))
+
+    def version_errors(self):
+        """Asks why versions could not be loaded.
+
+        Returns:
+            Dictionary from a version's number to one line, `""` without an error: of the versions
+            of `version_states`.
+
+        Raises:
+            ServingError: As `version_states`.
+        """
+        return self._of_versions(lambda each: one_line(each["status"]["error_message"]))
+
+    def _of_versions(self, read):
+        """Something that `read` finds in each row of the versions' states."""
         status, encoding, body = self._exchange("GET", self._status_url, None, self.deadline)
         found = self._value(status, encoding, body, "model_version_status")
         try:
-            return {int(each["version"]): str(each["state"]) for each in found}
-        except (TypeError, KeyError, ValueError) as error:
+            return {int(each["version"]): read(each) for each in found}
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise BadAnswerError(f"these are not states of versions: {found!r:.200}") from error
 
     @property

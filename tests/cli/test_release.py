@@ -113,9 +113,52 @@ def test_a_broken_version_gets_no_label(kit, note_version):  # noqa: F811
     with running(kit, broken={2}) as server, asking_all_the_time(server) as (errors, _):
         export_another(kit, note_version)
         result = run("release", kit, "stable", 2, "--url", server.url)
-        assert_one_clear_line_at_the_end(result, "could not load version 2 of small")
+        message = "could not load version 2 of small: broken on purpose. No label was moved"
+        assert_one_clear_line_at_the_end(result, message)
     assert dict(models_config(kit).version_labels) == {"stable": 1, "canary": 1}
     assert errors == []
+
+
+def test_a_failed_version_is_tried_again_once_its_folder_was_away(kit, note_version):  # noqa: F811
+    broken = {2}
+    with running(kit, broken=broken) as server:
+        export_another(kit, note_version)
+        assert run("release", kit, "stable", 2, "--url", server.url).exit_code == 1
+        (kit / "2").rename(kit / "mended")
+        time.sleep(10 * POLL)
+        broken.clear()
+        (kit / "mended").rename(kit / "2")
+        while states(server)[2] == "END":
+            time.sleep(POLL)
+        result = run("release", kit, "stable", 2, "--url", server.url)
+        assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("notes", [None, "{}", "{ half"])
+def test_a_folder_that_is_not_whole_does_not_block_the_way_back(kit, note_version, notes):  # noqa: F811
+    note_version(kit, 2)
+    assert run("release", kit, "stable", 2).exit_code == 0
+    (kit / "3" / "assets.extra").mkdir(parents=True)
+    if notes is not None:
+        (kit / "3" / "assets.extra" / "export.json").write_text(notes)
+    assert run("release", kit).stdout == "1\tcanary\n2\tstable\n3\n"
+    assert_one_clear_line(run("release", kit, "canary", 3), "export.json")
+    result = run("release", kit, "stable", "back")
+    assert result.exit_code == 0, result.output
+    assert labels_and_versions(kit) == ({"stable": 1, "canary": 1}, [1, 2])
+
+
+def test_the_label_of_a_version_that_is_gone_goes_back(kit, note_version):  # noqa: F811
+    note_version(kit, 2)
+    assert run("release", kit, "stable", 2).exit_code == 0
+    shutil.rmtree(kit / "2")
+    message = "says that version 2 is stable. There are: 1. Put its folder back, move the label"
+    for arguments in ((), ("canary", 1)):
+        assert_one_clear_line(run("release", kit, *arguments), message)
+    with running(kit) as server:
+        result = run("release", kit, "stable", "back", "--url", server.url)
+    assert result.exit_code == 0, result.output
+    assert labels_and_versions(kit) == ({"stable": 1, "canary": 1}, [1])
 
 
 class LateKit(ServedKit):
@@ -137,7 +180,7 @@ def test_a_label_that_the_server_does_not_know_yet_is_waited_for(kit):
     with running(kit, served_class=LateKit) as server:
         result = run("release", kit, "canary", 1, "--url", server.url)
     assert result.exit_code == 0, result.output
-    assert "Waiting for canary as version 1: not loaded yet" in result.stderr
+    assert "Waiting for canary as version 1: not moved yet" in result.stderr
 
 
 def test_a_version_that_answers_nothing_gets_no_label(kit, note_version):  # noqa: F811
@@ -210,6 +253,12 @@ def test_what_cannot_be_released_is_named(kit, arguments, message):
     before = (kit / "models.config").read_bytes()
     assert_one_clear_line(run("release", kit, *arguments), message)
     assert (kit / "models.config").read_bytes() == before
+
+
+def test_a_word_that_is_no_version_is_named(kit):
+    result = run("release", kit, "stable", "new")
+    assert result.exit_code == 2
+    assert "'new' is neither the number of a version nor back." in result.stderr
 
 
 def test_a_folder_without_models_config_is_no_kit(tmp_path):

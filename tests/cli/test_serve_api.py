@@ -115,6 +115,12 @@ def test_a_version_is_answered_with_its_kit():
     assert f"give {KIT.resolve()}." in " ".join(result.stderr.split())
 
 
+def test_a_file_is_no_kit():
+    result = run("serve", KIT / "models.config", "--api")
+    assert result.exit_code == 2
+    assert "models.config is a file." in " ".join(result.stderr.split())
+
+
 @pytest.mark.parametrize(("name", "reason"), [("", "has no models.config"), ("x", "not exist")])
 def test_any_other_folder_is_refused(tmp_path, name, reason):
     result = run("serve", tmp_path / name, "--api")

@@ -167,7 +167,7 @@ def test_a_configuration_that_cannot_be_kept_is_named(tmp_path, note_version):
     write_kit(tmp_path)
     config = tmp_path / "models.config"
     config.write_text(config.read_text().replace("value: 1", "value: 8"))
-    with pytest.raises(ValueError, match=r"version 8 is stable\. There are: 1\. Correct"):
+    with pytest.raises(ValueError, match=r"version 8 is stable\. There are: 1\. Put its folder"):
         write_kit(tmp_path)
     config.write_text("model_config_list {")
     with pytest.raises(ValueError, match="is not a TensorFlow Serving configuration"):

@@ -51,7 +51,7 @@ class RestApplication:
 
     def __call__(self, environ, start_response):
         method = environ["REQUEST_METHOD"]
-        path = environ.get("REQUEST_URI", environ["PATH_INFO"]).partition("?")[0]
+        path = environ.get("REQUEST_URI", environ["PATH_INFO"])
         status, content_type, text = self._answer(method, path, environ)
         body = text.encode("utf-8", errors="replace")
         headers = [("Content-Type", content_type), ("Content-Length", str(len(body)))]
@@ -60,7 +60,10 @@ class RestApplication:
 
     def _answer(self, method, path, environ):
         """The status, content type and text of an answer."""
-        if path == METRICS_PATH:
+        # For TensorFlow Serving a query is a part of the path.
+        if path.partition("?")[0] == METRICS_PATH:
+            if path != METRICS_PATH:
+                return 400, _TEXT, f"Unexpected path: {path}. Should be {METRICS_PATH}"
             return 200, _TEXT, self._server.metrics_page()
         if not path.lower().startswith("/v1/"):
             return 404, _HTML, _NOT_FOUND
@@ -77,18 +80,21 @@ class RestApplication:
         return status, _JSON, json.dumps({"error": message}, ensure_ascii=False)
 
     def _value(self, method, path, environ):
+        malformed = invalid(f"Malformed request: {method} {path}")
         if method == "POST" and (found := _PREDICTION.fullmatch(path)):
             spec = _model_spec(found)
             with self._server.recorded(spec[0], "REST"):
-                if found["method"].lower() != "predict":
-                    raise invalid(NO_TABLES[found["method"].lower()])
-                return self._predict(spec, _read_body(environ))
+                if found["method"] == "predict":
+                    return self._predict(spec, _read_body(environ))
+                if found["method"] in NO_TABLES:
+                    raise invalid(NO_TABLES[found["method"]])
+                raise malformed  # the letters' case counts here alone
         if method == "GET" and (found := _STATUS.fullmatch(path)):
             if found["name"] is None:
                 raise invalid("Missing model name in request.")
-            read = self._metadata if found["metadata"] else self._states
+            read = self._metadata if found["metadata"] == "/metadata" else self._states
             return read(_model_spec(found))
-        raise invalid(f"Malformed request: {method} {path}")
+        raise malformed
 
     def _predict(self, spec, body):
         try:
@@ -153,7 +159,7 @@ def _model_spec(found):
 
 def _read_body(environ):
     body = environ["wsgi.input"].read()
-    if environ.get("HTTP_CONTENT_ENCODING", "").lower() != "gzip":
+    if "gzip" not in environ.get("HTTP_CONTENT_ENCODING", ""):
         return body
     try:
         unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)

@@ -5,13 +5,16 @@ value is not read. Where it says at which byte it failed, this says something el
 """
 
 import base64
-import binascii
+import contextlib
 import json
+import math
+import re
 
 import numpy as np
 
 _TYPES = {type(None): "Null", int: "Number", float: "Number", str: "String"}
 _TYPES |= {list: "Array", dict: "Object"}
+_WHITE_SPACE = re.compile(r"[ \t-\r]+")
 
 
 def read_request(body):
@@ -87,69 +90,118 @@ def inputs_of(request, dtypes):
         )
     if not has_rows and "inputs" not in request:
         raise ValueError("Missing 'inputs' or 'instances' key")
-    columns = _columns(request, dtypes) if has_rows else request["inputs"]
-    if not isinstance(columns, dict) or _is_bytes(columns):
+    read = _inputs_of_rows if has_rows else _inputs_of_columns
+    return has_rows, read(request, dtypes)
+
+
+def _inputs_of_columns(request, dtypes):
+    columns = request["inputs"]
+    if not _has_names(columns):
         if len(dtypes) > 1:
-            raise ValueError("'inputs' is a plain value/list, but expecting an object")
+            raise ValueError(
+                "inputs is a plain value/list, but expecting an object as multiple input tensors "
+                "required as per tensorinfo_map"
+            )
         (name,) = dtypes
         columns = {name: columns}
     for name in dtypes:
         if name not in columns:
             raise ValueError(f"Missing named input: {name} in 'inputs' object.")
-    return has_rows, {name: _array(columns[name], dtype) for name, dtype in dtypes.items()}
+    tensors = {name: _tensor(columns[name], dtype) for name, dtype in dtypes.items()}
+    return {name: _array(*tensor, dtypes[name]) for name, tensor in tensors.items()}
 
 
-def _columns(request, dtypes):
+def _inputs_of_rows(request, dtypes):
     rows = request["instances"]
     if not isinstance(rows, list):
         raise ValueError(f"JSON Value: {pretty(request)} Expecting 'instances' to be an list/array")
     if not rows:
         raise ValueError(f"JSON Value: {pretty(request)} No values in 'instances' array")
-    has_names = isinstance(rows[0], dict) and not _is_bytes(rows[0])
+    has_names = _has_names(rows[0])
+    if not has_names and len(dtypes) > 1:
+        raise ValueError(
+            "instances is a plain list, but expecting list of objects as multiple input tensors "
+            "required as per tensorinfo_map"
+        )
+    shapes, elements = {}, {name: [] for name in dtypes}
     for number, row in enumerate(rows):
-        if has_names != (isinstance(row, dict) and not _is_bytes(row)):
-            kinds = ("object", "value/list") if has_names else ("value/list", "object")
+        if has_names != _has_names(row):
+            kinds = ("object", "list") if has_names else ("value/list", "object")
             raise ValueError(
                 f"Expecting {kinds[0]} but got {kinds[1]} at item {number} of input list"
             )
-        for name in (set(row) if has_names else set()) - set(dtypes):
-            raise ValueError(
-                f"Failed to process element: {number} key: {name} of 'instances' list. Error: "
-                f"INVALID_ARGUMENT: JSON object: does not have named input: {name}"
-            )
+        for name, value in row.items() if has_names else [(next(iter(dtypes)), row)]:
+            try:
+                if name not in dtypes:
+                    raise ValueError(f"JSON object: does not have named input: {name}")
+                shape, found = _tensor(value, dtypes[name])
+                _check_shape(shapes.setdefault(name, shape), shape)
+            except ValueError as error:
+                key = f" key: {name}" if has_names else ""
+                raise ValueError(
+                    f"Failed to process element: {number}{key} of 'instances' list. Error: "
+                    f"INVALID_ARGUMENT: {error}"
+                ) from error
+            elements[name] += found
         if has_names and row.keys() != dtypes.keys():
             raise ValueError(
                 f"Failed to process element: {number} of 'instances' list. JSON object: "
-                f"{pretty(row)} keys must be equal to: {','.join(dtypes)}"
+                f"{pretty(row)} keys must be equal to: {','.join(sorted(dtypes))}"
             )
-    if not has_names:
-        return rows
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    return {
+        name: _array([len(rows), *shapes[name]], elements[name], dtype)
+        for name, dtype in dtypes.items()
+    }
+
+
+def _check_shape(first, shape):
+    """Refuses a row's value whose shape is not the first row's."""
+    sizes = math.prod(first), math.prod(shape)
+    if sizes[0] != sizes[1]:
+        raise ValueError(f"Expecting tensor size: {sizes[0]} but got: {sizes[1]}")
+    if first != shape:
+        expected, received = (f"[{','.join(map(str, each))}]" for each in (first, shape))
+        raise ValueError(f"Expecting shape {expected} but got: {received}")
+
+
+def _has_names(value):
+    return isinstance(value, dict) and not _is_bytes(value)
 
 
 def _is_bytes(value):
-    return isinstance(value, dict) and value.keys() == {"b64"}
+    return isinstance(value, dict) and value.keys() == {"b64"} and isinstance(value["b64"], str)
 
 
-def _array(value, dtype):
+def _array(shape, elements, dtype):
+    return np.array(elements, object if dtype == "string" else dtype).reshape(shape)
+
+
+def _tensor(value, dtype):
+    """The shape, from the first element of each list, and the elements of a value."""
     shape, first = [], value
     while isinstance(first, list):
         shape.append(len(first))
         first = first[0] if first else None
     elements = []
     _fill(value, shape, 0, dtype, elements)
-    return np.array(elements, object if dtype == "string" else dtype).reshape(shape)
+    return shape, elements
 
 
 def _fill(value, shape, level, dtype, elements):
     if not isinstance(value, list):
+        if level != len(shape):
+            raise ValueError(
+                f"JSON Value: {pretty(value)} found at incorrect level: {level + 1} in the JSON "
+                f"DOM. Expected at level: {len(shape)}"
+            )
         elements.append(_element(value, dtype))
         return
-    expected = shape[level] if level < len(shape) else 0
-    if len(value) != expected:
+    if level >= len(shape):
+        raise ValueError(f"Encountered list at unexpected level: {level} expected < {len(shape)}")
+    if len(value) != shape[level]:
         raise ValueError(
             f"Encountered list at unexpected size: {len(value)} at level: {level} expected size: "
-            f"{expected}"
+            f"{shape[level]}"
         )
     for each in value:
         _fill(each, shape, level + 1, dtype, elements)
@@ -158,17 +210,27 @@ def _fill(value, shape, level, dtype, elements):
 def _element(value, dtype):
     if dtype == "string" and isinstance(value, str):
         return encoded(value)
-    if dtype == "string" and _is_bytes(value):
-        try:
-            return base64.b64decode(value["b64"], validate=True)
-        except (binascii.Error, TypeError, ValueError):
-            raise ValueError("Unable to base64 decode") from None
+    if dtype == "string" and isinstance(value, dict):
+        if not _is_bytes(value):
+            raise ValueError(f"JSON Value: {pretty(value)} not formatted correctly for base64 data")
+        return _from_base64(value["b64"])
     if dtype == "int32" and type(value) is int and -(1 << 31) <= value < 1 << 31:
         return value
     kind = str(value) if isinstance(value, bool) else _TYPES[type(value)]
     # RapidJSON writes nothing for a number that JSON does not have.
     text = "" if value != value else pretty(value)
     raise ValueError(f"JSON Value: {text} Type: {kind} is not of expected type: {dtype}")
+
+
+def _from_base64(text):
+    """Decodes as the server does: padding may be missing, and white space is skipped."""
+    text = _WHITE_SPACE.sub("", text)
+    data = text.rstrip("=.")
+    padding = -len(data) % 4
+    if len(text) - len(data) in (0, padding):
+        with contextlib.suppress(ValueError):
+            return base64.b64decode(data + padding * "=", validate=True)
+    raise ValueError("Unable to base64 decode")
 
 
 def pretty(value, indent=""):

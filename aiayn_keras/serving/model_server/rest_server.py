@@ -101,6 +101,7 @@ class RestServer:
         self._thread.join()
         end = time.monotonic() + seconds
         while self._is_busy() and time.monotonic() < end:
+            self._leave_idle_clients()
             self._loop()
         is_busy = self._is_busy()
         self._server.task_dispatcher.shutdown(timeout=0.0 if is_busy else 5.0)
@@ -116,6 +117,13 @@ class RestServer:
 
     def _loop(self):
         self._server.asyncore.loop(timeout=0.5, use_poll=True, map=self._connections, count=1)
+
+    def _leave_idle_clients(self):
+        """Lets the next loop close connections without a request, so that none begins on them."""
+        for channel in list(self._server.active_channels.values()):
+            # Only this thread reads requests, and answers are only written while there is one.
+            if not (channel.requests or channel.request or channel.total_outbufs_len):
+                channel.will_close = True
 
     def _is_busy(self):
         channels = list(self._server.active_channels.values())

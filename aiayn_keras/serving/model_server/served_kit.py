@@ -129,6 +129,8 @@ class ServedKit:
             problem = str(error)
         if problem and problem != self.problem:
             LOG.warning("models.config is not used: %s", problem)
+        elif self.problem and not problem:
+            LOG.info("models.config is used again.")
         self.problem = problem
 
     def close(self):

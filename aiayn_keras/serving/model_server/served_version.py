@@ -5,7 +5,7 @@ import threading
 from aiayn_keras.common.kit_files import run_warmup
 from aiayn_keras.common.kit_graphs import check_kit_graph
 from aiayn_keras.serving.model_server.refusals import RefusedError, invalid
-from aiayn_keras_light.files import check_checksums, check_is_utf8
+from aiayn_keras_light.files import check_checksums, check_is_utf8, check_regular_file
 
 _CODES = {
     3: "INVALID_ARGUMENT",
@@ -46,6 +46,7 @@ class ServedVersion:
         from tensorflow.core.protobuf import saved_model_pb2
 
         check_is_utf8(folder)
+        check_regular_file(folder / "saved_model.pb")
         check_checksums(folder)
         if not trust:
             check_kit_graph(folder)

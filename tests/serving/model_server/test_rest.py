@@ -48,6 +48,8 @@ def test_a_packed_request_is_unpacked(start_server, ask):
     packed = gzip.compress(BODY)
     answer = ask(server, "POST", PREDICT, packed, **{"content-encoding": "gzip"})
     assert answer.json() == {"outputs": ANSWER}
+    answer = ask(server, "POST", PREDICT, packed, **{"content-encoding": "x-gzip"})
+    assert answer.json() == {"outputs": ANSWER}
     broken = ask(server, "POST", PREDICT, BODY, **{"content-encoding": "gzip"})
     assert (broken.status, "not packed by gzip" in broken.json()["error"]) == (400, True)
     cut = ask(server, "POST", PREDICT, packed[:-9], **{"content-encoding": "gzip"})
@@ -61,7 +63,10 @@ def test_a_packed_request_is_unpacked(start_server, ask):
     ("method", "path", "status", "error"),
     [
         ("POST", "/v1/models/small/labels/st%61ble:predict", 200, None),
-        ("POST", "/V1/Models/small:Predict?pretty=1", 200, None),
+        ("POST", "/V1/Models/small:predict", 200, None),
+        ("POST", "/v1/models/small:Predict", 400, "Malformed request: POST /v1/models/small:Pred"),
+        ("POST", "/v1/models/small:predict?x=1", 400, "Malformed request: POST /v1/models/small:"),
+        ("GET", "/v1/models/small?x=1", 404, "Could not find any versions of model small?x=1"),
         ("POST", "/v1/models/Small:predict", 404, "Servable not found for request: Latest(Small)"),
         ("POST", "/v1/models/small/versions/x:predict", 400, "Malformed request: POST "),
         ("POST", "/v1/models/small/versions/99999999999999999999:predict", 400, "to numeric."),
@@ -87,16 +92,65 @@ def test_paths_are_read_as_the_server_reads_them(start_server, ask, method, path
         ('{"instances": [{}]}', "element: 0 of 'instances' list"),
         ('{"instances": [{"text": "a"}, {"text": "b", "x": 1}]}', "have named input: x"),
         ('{"inputs": {"text": [' + "9" * 5_000 + "]}}", ""),
-        ('{"inputs": {"text": [{"b64": 5}]}}', "Unable to base64 decode"),
+        ('{"inputs": {"text": [{"b64": 5}]}}', "5\n} not formatted correctly for base64 data"),
+        ('{"instances": [{"b64": 5}]}', "does not have named input: b64"),
+        ('{"inputs": {"text": [{"b64": "YWI=="}]}}', "Unable to base64 decode"),
+        ('{"inputs": {"text": [{"b64": "YWJjZ"}]}}', "Unable to base64 decode"),
         ('{"inputs": {"b64": "ü"}}', "Unable to base64 decode"),
         ('{"inputs": null}', "Type: Null is not of expected type: string"),
         ('{"inputs": [[], ["a"]]}', "Encountered list at unexpected size: 1"),
+        ('{"inputs": ["a", ["b"]]}', "Encountered list at unexpected level: 1 expected < 1"),
+        ('{"inputs": [["a"], "b"]}', 'JSON Value: "b" found at incorrect level: 2 in the JSON DOM'),
+        ('{"instances": [{"text": "a"}, "b"]}', "Expecting object but got list at item 1 of"),
     ],
 )
 def test_odd_requests_are_wrong_requests(start_server, ask, body, error):
     answer = ask(start_server(), "POST", PREDICT, body.encode())
     assert answer.status == 400
     assert error in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "error"),
+    [
+        (["a", 5], "1 of 'instances' list. Error: INVALID_ARGUMENT: JSON Value: 5 Type: Number is"),
+        (
+            [{"text": None}],
+            "0 key: text of 'instances' list. Error: INVALID_ARGUMENT: JSON Value: ",
+        ),
+        ([["a", "b"], ["c"]], "INVALID_ARGUMENT: Expecting tensor size: 2 but got: 1"),
+        ([["a"], "b"], "INVALID_ARGUMENT: Expecting shape [1] but got: []"),
+        ([[["a", "b"]], [["c"], ["d"]]], "Expecting shape [1,2] but got: [2,1]"),
+    ],
+)
+def test_a_wrong_row_is_named(start_server, ask, rows, error):
+    answer = ask(start_server(), "POST", PREDICT, json.dumps({"instances": rows}))
+    message = answer.json()["error"]
+    assert (answer.status, message[:27]) == (400, "Failed to process element: ")
+    assert error in message
+
+
+def test_rows_and_columns_of_several_inputs_need_names():
+    dtypes = {"target": "string", "source": "string"}
+    for request, error in (
+        ({"inputs": ["a"]}, "inputs is a plain value/list, but expecting an object as multiple"),
+        ({"instances": ["a"]}, "instances is a plain list, but expecting list of objects as mult"),
+        ({"instances": [{"source": "a"}]}, "keys must be equal to: source,target"),
+    ):
+        with pytest.raises(ValueError, match=error):
+            inputs_of(request, dtypes)
+
+
+def test_lists_of_token_ids_of_unequal_depth_are_refused():
+    with pytest.raises(ValueError, match="JSON Value: 6 found at incorrect level: 2 in the JSON"):
+        inputs_of({"inputs": {"token_ids": [[5], 6]}}, {"token_ids": "int32"})
+
+
+@pytest.mark.parametrize("packed", ["w7E=", "w7E", "w7E.", " w7\nE\t"])
+def test_base64_needs_no_padding(packed):
+    request = {"instances": [{"b64": packed}, {"b64": ""}]}
+    has_rows, inputs = inputs_of(request, {"text": "string"})
+    assert (has_rows, inputs["text"].tolist()) == (True, ["ñ".encode(), b""])
 
 
 def test_token_ids_that_no_int32_holds_are_refused():
@@ -195,6 +249,27 @@ def test_closing_answers_what_was_asked_and_refuses_more(start_server, ask, gate
         assert running.result().json() == {"outputs": ANSWER}
 
 
+def test_closing_leaves_clients_that_ask_nothing(start_server, ask, gate):
+    server = start_server({"load": Gated}, batching=BatchingParameters(2, 0, 8, 1))
+    with ThreadPoolExecutor(2) as pool:
+        running = pool.submit(ask, server, "POST", PREDICT, BODY)
+        assert Gated.arrived.acquire(timeout=60)
+        address = ("127.0.0.1", server.rest_port)
+        with socket.create_connection(address) as asked, socket.create_connection(address) as new:
+            asked.settimeout(30)
+            asked.sendall(b"GET /v1/models/small HTTP/1.1\r\n\r\n")
+            assert asked.recv(12) == b"HTTP/1.1 200"
+            closing = pool.submit(server.close, 60)
+            while asked.recv(4096):
+                pass
+            new.settimeout(30)
+            assert new.recv(1) == b""
+            assert not running.done()
+        gate.set()
+        assert closing.result()
+        assert running.result().json() == {"outputs": ANSWER}
+
+
 def test_the_metrics_are_those_of_the_rules_and_the_dashboard(start_server, ask):
     server = start_server(batching=BatchingParameters(64, 0, 64, 1))
     for path, body in ((PREDICT, BODY), (PREDICT, b"{"), ("/v1/models/x:predict", BODY)):
@@ -203,6 +278,8 @@ def test_the_metrics_are_those_of_the_rules_and_the_dashboard(start_server, ask)
     text = answer.data.decode()
     assert (answer.status, answer.headers["content-type"]) == (200, "text/plain")
     assert [name for name in sorted(METRICS) if f"\n{name}{{" not in text] == []
+    wrong = ask(server, "GET", "/monitoring/prometheus/metrics?name=x")
+    assert (wrong.status, wrong.data[:17]) == (400, b"Unexpected path: ")
     counts = [line for line in text.splitlines() if "request_count{" in line]
     assert counts == [
         ':tensorflow:serving:request_count{model_name="small",status="INVALID_ARGUMENT"} 1',

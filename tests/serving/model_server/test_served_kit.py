@@ -159,12 +159,16 @@ def test_a_folder_that_comes_later_is_loaded_then(echo_kit, start_kit):
         (None, "There is no file"),
     ],
 )
-def test_a_damaged_configuration_changes_nothing(echo_kit, start_kit, text, problem):
+def test_a_damaged_configuration_changes_nothing(echo_kit, start_kit, caplog, text, problem):
+    caplog.set_level("INFO", "aiayn_keras")
     kit = start_kit()
     path = echo_kit / "models.config"
     path.unlink() if text is None else path.write_text(text)
     wait_for(lambda: problem in kit.problem)
     assert (found(kit, label="stable"), states(kit)) == (1, {1: "AVAILABLE"})
+    write_config(echo_kit, [1], stable=1)
+    wait_for(lambda: not kit.problem)
+    assert caplog.messages[-1] == "models.config is used again."
 
 
 def test_a_kit_without_a_version_that_loads_says_why(echo_kit, start_kit):

@@ -46,6 +46,11 @@ def test_every_recorded_request_runs(kit):
     }
 
 
+def test_an_empty_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"^There is no file .*saved_model\.pb\.$"):
+        ServedVersion(tmp_path)
+
+
 def test_a_kit_without_recorded_requests_is_served_cold(kit, tmp_path):
     folder = shutil.copytree(kit / "1", tmp_path / "1")
     (folder / WARMUP_FILE).unlink()
