@@ -41,6 +41,7 @@ def model_card(name, versions, labels, loaded, flags, batched):
         versions=_versions(versions, labels),
         long_text=long_text.rstrip(),
         source_content="`pieces </s>`" if newest.source_end else "`pieces`",
+        or_document=", or to `translate_document`" if options["documents"] else "",
         documents=f"\n{render('documents.md')}" if options["documents"] else "",
         object=kubernetes_name(name),
         tag=image_tag(labels, loaded),

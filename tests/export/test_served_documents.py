@@ -112,7 +112,8 @@ def test_the_server_is_warmed_up_for_documents(version_folder):
 
 def test_the_model_card_says_so(version_folder):
     card = (version_folder.parent / "README.md").read_text("utf-8")
-    assert card.count("`translate_document`") == 1
+    assert card.count("| `translate_document` |") == 1
+    assert "Send it sentence by sentence, or to `translate_document`.\n" in card
 
 
 def test_without_being_asked_there_is_no_signature(exported):
