@@ -11,6 +11,7 @@ import keras_hub
 import sentencepiece
 
 from aiayn_keras.backend import GraphTokenizer
+from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.models.model_folder import TARGET_VOCAB_FILENAME, VOCAB_FILENAME
 from aiayn_keras.models.text_normalization import (
     NORMALIZATIONS,
@@ -20,6 +21,7 @@ from aiayn_keras.models.text_normalization import (
 )
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.vocabulary_changes import add_byte_pieces, split_digits
+from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.files import read_bytes
 from aiayn_keras_light.piece_tokenizer import SPECIAL_PIECES, PieceTokenizer
 
@@ -74,6 +76,9 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         self.source_end = source_end
         self.copy_without_letters = copy_without_letters
         self.learned_length = learned_length
+        if learned_length is not None:
+            most = INTEGERS["max_sequence_length"][1]
+            self.learned_length = check_integer("learned_length", learned_length, 1, most)
         super().__init__(proto=proto, **kwargs)
         if target_proto is not None:
             self._set_target_proto(target_proto, "`target_proto`")

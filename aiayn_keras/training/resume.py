@@ -118,7 +118,7 @@ class RunInputs(pydantic.BaseModel):
     initial: _Digest | None = None
     initial_config: _Digest | None = None
     copy_without_letters: bool | None = None
-    learned_length: int | None = None
+    learned_length: pydantic.PositiveInt | None = None
 
     def write(self, path):
         """Writes the file, whole or not at all."""

@@ -47,14 +47,14 @@ def make_items(pairs, size, number, seed=0):
     return [tuple(draw.sample(pairs, size)) for _ in range(number)]
 
 
-def measure(model, items):
+def measure(model, items, long_text):
     """The row for items of one size."""
     from aiayn_keras.training import corpus_chrf
 
     sources, references = (
         [" ".join(pair[side] for pair in item) for item in items] for side in (0, 1)
     )
-    translations = [each.text for each in model.translate(sources)]
+    translations = [each.text for each in model.translate(sources, long_text=long_text)]
     alone = [each.text for each in model.translate([s for item in items for s, _ in item])]
     size = len(items[0])
     alone = [" ".join(alone[i : i + size]) for i in range(0, len(alone), size)]
@@ -93,8 +93,15 @@ def table(rows):
 @click.option("--model", "folder", required=True, help="Model folder.")
 @click.option("--corpus", default="tatoeba-en-es", show_default=True)
 @click.option("--items", "number", type=click.IntRange(min=1), default=500, show_default=True)
+@click.option(
+    "--long-text",
+    type=click.Choice(["split", "cut"]),
+    default="split",
+    show_default=True,
+    help="As in translate; with cut, nothing is split that has positions enough.",
+)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON to write.")
-def main(folder, corpus, number, output):
+def main(folder, corpus, number, long_text, output):
     """Count the sentences that a model drops."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from aiayn_keras import TransformerSeq2SeqLM
@@ -102,7 +109,10 @@ def main(folder, corpus, number, output):
 
     pairs = single_sentences(load_corpus(corpus, variant="raw").test)
     model = TransformerSeq2SeqLM.from_preset(folder)
-    rows = [measure(model, make_items(pairs, size, number)) for size in SIZES]
+    rows = [
+        measure(model, make_items(pairs, size, min(number, MAX_SENTENCES // size)), long_text)
+        for size in SIZES
+    ]
     click.echo(f"{machine()}\n\n{table(rows)}")
     if output is not None:
         output.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1), "utf-8")

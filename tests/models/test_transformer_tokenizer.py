@@ -252,6 +252,12 @@ def test_facts_about_the_model_are_kept(tokenizer, name, default, value):
     assert getattr(loaded, name) == getattr(loaded.with_byte_fallback(), name) == value
 
 
+@pytest.mark.parametrize(("length", "error"), [(0, ValueError), (63.0, TypeError)])
+def test_a_learned_length_is_a_number_of_tokens(tokenizer, length, error):
+    with pytest.raises(error, match="`learned_length` must be"):
+        TransformerTokenizer(tokenizer.proto, learned_length=length)
+
+
 def clear(seed):
     keras.utils.clear_session()
 
