@@ -9,6 +9,7 @@ They are split as documents are; the translations of the parts make up that of t
 import functools
 import heapq
 import itertools
+import re
 import warnings
 
 import numpy as np
@@ -31,6 +32,8 @@ from aiayn_keras_light.translating import (
 
 LONG_TEXTS = ("error", "split", "cut")
 """Treatments of a text that is too long."""
+_END_WITHIN = re.compile(r"[.!?…]['\"”’»)\]]*\s+\S|[。！？].")
+"""What may be the end of a sentence within a text."""
 
 
 def translate_any_length(
@@ -109,12 +112,14 @@ def _split_long_texts(texts, tokenizer, max_sequence_length, of_any_length):
     if not rows:
         return {}
     if not of_any_length and not can_split():
-        warnings.warn(
-            f"`texts[{rows[0]}]` has more tokens than the {tokenizer.learned_length} that the "
-            "model has learned to read, so its translation may leave sentences out. TensorFlow "
-            "Text would split it into sentences: pip install tensorflow-text.",
-            stacklevel=2,
-        )
+        rows = [row for row in rows if _END_WITHIN.search(str(texts[row]))]
+        if rows:
+            warnings.warn(
+                f"`texts[{rows[0]}]` has more tokens than the {tokenizer.learned_length} that the "
+                "model has learned to read, so its translation may leave sentences out. TensorFlow "
+                "Text would split it into sentences: pip install tensorflow-text.",
+                stacklevel=2,
+            )
         return {}
     limit = max_sequence_length - len(tokenizer.source_ids)
     splits = split_strings([str(texts[row]) for row in rows], tokenizer.proto, limit)
