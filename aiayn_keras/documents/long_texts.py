@@ -106,7 +106,9 @@ def _split_long_texts(texts, tokenizer, max_sequence_length, of_any_length):
 
     Unless `of_any_length`, only of those for which the model has positions enough.
     """
-    lengths = map(len, tokenize(texts, "texts", tokenizer))
+    if tokenizer.learned_length is None and not of_any_length:
+        return {}
+    lengths = map(len, tokenize(texts, "texts", tokenizer.without_layer()))
     limits = max_sequence_length, tokenizer.learned_length, of_any_length
     rows = [row for row, length in enumerate(lengths) if is_to_split(length, *limits)]
     if not rows:

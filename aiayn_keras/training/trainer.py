@@ -68,7 +68,7 @@ _BATCHES = "batches.", "optimizer.gradient_accumulation_steps"
 """Beginnings of the names of the fields that decide what is in a batch, or in an update."""
 _NUM_SAMPLES = 5
 _LEARNED_SHARE = 0.99
-"""Share of the training text's sources that are no longer than what counts as learned."""
+"""The learned length is one that this share of the training text's sources do not exceed."""
 _SMALL_HIDDEN_DIM = 128
 """Maximum width of a model whose operations are too small to be run in parallel."""
 
