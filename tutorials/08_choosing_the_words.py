@@ -211,7 +211,7 @@ assert [text_of(ids) for ids, _ in live] == ["the", "it"]
 # Log-probabilities are negative and only fall as pieces are added, so a long sentence is at a
 # disadvantage. The **length penalty** divides the log-probability by $((5 + |y|) / 6)^\alpha$,
 # where |y| counts the pieces and the end. In spite of its name it favours long sentences. The
-# longer a sentence, the larger the number by which its negative log-probability is divided, and the
+# longer a sentence is, the larger the divisor of its negative log-probability, and the
 # closer the result comes to 0. With α = 0 nothing is divided: the search looks for the most
 # probable sentence, and so prefers short ones. The paper uses 0.6.
 

@@ -267,7 +267,7 @@ assert text == served[0]
 #
 # Many texts in one request share the matrix products and the steps of the loop. We measure the
 # SavedModel directly and through gRPC, with sentences from the demo's test set. The two take turns
-# for five rounds, of which the first also warms them up, and we keep the fastest time of each.
+# for five rounds. The first one also warms them up; we keep the fastest time of each.
 
 # %%
 from aiayn_keras.data import load_corpus

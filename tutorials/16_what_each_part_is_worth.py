@@ -231,7 +231,7 @@ assert {name for name in p if p[name] < 0.05} == {"d64", "pre_norm"}
 #
 # We chose the paper's sentences before the first training. A few details of how we test them were
 # chosen afterwards; the [report](../docs/reproduction.md) says which. Differences are the row's
-# figure minus the base's; a lower perplexity is better. "Not seen" does not mean that there is no
+# figure minus the base's; a lower perplexity is better. "Not seen" does not rule out a small
 # difference: with three seeds only large differences are seen. (In perplexity, which scatters less,
 # more rows differ, among them half the layers; but there we had announced no claim. The report
 # lists them.)

@@ -106,7 +106,7 @@ np.testing.assert_allclose(left, without_cross_attention(x), atol=1e-5)
 #
 # ## Text without a source
 #
-# There are no pairs of sentences any more. The English side of the demo corpus becomes one long
+# Pairs of sentences are no longer needed. The English side of the demo corpus becomes one long
 # stream: a start token, a sentence, a start token, the next sentence, and so on. We cut it into
 # rows of L = 32 pieces. At every position the model must say the next piece of the stream, as in
 # notebook 07.
@@ -209,7 +209,7 @@ assert moved[:20].max() < 1e-4 < moved[20:].max()
 # %% [markdown]
 # ## It writes
 #
-# Without a source there is not one right answer to search for. So each piece is drawn at random,
+# Without a source, no one answer is the right one to search for. So we draw each piece at random,
 # according to its probability. The *temperature* τ divides the logits first (notebook 08): below 1
 # it favours the probable pieces, above 1 it gives the others a better chance. We fill a row from
 # the left; the zeros after the last piece do no harm, because nothing looks ahead.
