@@ -28,11 +28,12 @@ Mean MergeV2Checkpoints Min Minimum Mul Neg NoOp NotEqual OnesLike Pack Partitio
 Placeholder Pow Prod RaggedGather RaggedRange RaggedTensorToTensor Range ReadVariableOp
 RealDiv Relu Relu6 Reshape RestoreV2 RightShift Roll Round Rsqrt SaveV2 ScatterNd Select
 SelectV2 Selu SentenceFragmentsV2 SentencepieceDetokenizeOp SentencepieceIdToStringOp
-SentencepieceOp SentencepieceTokenizeOp Shape ShardedFilename Sigmoid Size Softmax Softplus
-Softsign Split Sqrt Square SquaredDifference Squeeze StatefulPartitionedCall StatelessIf
-StaticRegexFullMatch StaticRegexReplace StopGradient StridedSlice StringJoin StringLength
-StringSplit Sub Substr Sum Tanh TensorScatterUpdate Tile TopKV2 Transpose
-UnicodeDecodeWithOffsets UnicodeTranscode Unpack UnsortedSegmentJoin UnsortedSegmentMin
+SentencepieceOp SentencepieceTokenizeOp SentencepieceTokenizeWithOffsetsOp Shape
+ShardedFilename Sigmoid Size Softmax Softplus Softsign Split Sqrt Square SquaredDifference
+Squeeze StatefulPartitionedCall StatelessIf StatelessWhile StaticRegexFullMatch
+StaticRegexReplace StopGradient StridedSlice StringJoin StringLength StringSplit Sub Substr
+Sum Tanh TensorScatterUpdate Tile TopKV2 Transpose UnicodeDecodeWithOffsets
+UnicodeTranscode Unpack UnsortedSegmentJoin UnsortedSegmentMax UnsortedSegmentMin
 UnsortedSegmentSum VarHandleOp Where While ZerosLike
 """
 SAVER_OPS = {"MergeV2Checkpoints", "RestoreV2", "SaveV2", "ShardedFilename"}

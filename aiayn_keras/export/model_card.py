@@ -41,13 +41,21 @@ def model_card(name, versions, labels, loaded, flags, batched):
         versions=_versions(versions, labels),
         long_text=long_text.rstrip(),
         source_content="`pieces </s>`" if newest.source_end else "`pieces`",
-        or_document=", or to `translate_document`" if options["documents"] else "",
+        paragraphs=_paragraphs(newest),
         documents=f"\n{render('documents.md')}" if options["documents"] else "",
         object=kubernetes_name(name),
         tag=image_tag(labels, loaded),
         flags=" \\\n".join(f"    {flag}" for flag in flags),
         batching=batching.rstrip(),
     )
+
+
+def _paragraphs(notes):
+    """The sentences on texts of several sentences."""
+    if notes.longest_whole_text is not None:
+        return render("paragraphs_split.md", longest_whole_text=notes.longest_whole_text).rstrip()
+    or_document = ", or to `translate_document`" if notes.options["documents"] else ""
+    return render("paragraphs_whole.md", or_document=or_document).rstrip()
 
 
 def _versions(versions, labels):

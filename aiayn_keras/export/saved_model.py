@@ -22,6 +22,7 @@ from aiayn_keras.export.serving_options import (
     VERSION_FILE,
     ServingOptions,
     VersionNotes,
+    longest_whole_text,
     make_serving_options,
 )
 from aiayn_keras.export.warmup_requests import seconds_to_load, write_warmup
@@ -217,11 +218,13 @@ def export_saved_model(
     version = newest + 1 if version is None else version
     version = check_integer("version", version, 1, MAX_VERSION)
     target = folder / str(version)
+    tokenizer = model.preprocessor.tokenizer
     facts = {
         "options": asdict(options),
         "precision": precision or model.backbone.compute_dtype,
         "weights": weights,
-        "source_end": model.preprocessor.tokenizer.source_end,
+        "source_end": tokenizer.source_end,
+        "longest_whole_text": longest_whole_text(tokenizer, options),
         "tensorflow": importlib.metadata.version("tensorflow"),
         "card": {"parameters": f"{model.count_params():,}", **(card or {})},
     }
@@ -229,7 +232,6 @@ def export_saved_model(
     with new_folder(target) as written:
         write_graph(model, written, options, precision, weights)
         check_graph(written)
-        tokenizer = model.preprocessor.tokenizer
         name = folder.resolve().name
         write_warmup(written, name, tokenizer, warmup_texts, options)
         if measure_load:

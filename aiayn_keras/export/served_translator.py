@@ -10,12 +10,16 @@ from aiayn_keras.decoding.attention_maps import alignments
 from aiayn_keras.decoding.frozen_decoder import own_parts
 from aiayn_keras.decoding.scoring import token_log_probs
 from aiayn_keras.decoding.translation_search import TranslationSearch
-from aiayn_keras.documents.splitting import HAS_LETTER, join_texts, piece_counter, split_texts
+from aiayn_keras.documents.splitting import HAS_LETTER
+from aiayn_keras.export.served_sentences import (
+    Hypotheses,
+    SentenceSplitter,
+    translate_by_sentence,
+    translate_long_rows,
+)
 from aiayn_keras.export.served_weights import PackedDecoder, SharedTables
+from aiayn_keras.export.serving_options import longest_whole_text
 from aiayn_keras_light.length_penalty import length_penalty
-
-BATCH_SIZE = 32
-"""Number of sentences searched together, so that a long text takes no more memory."""
 
 NO_SCORE = -1e30
 """Score of a missing hypothesis, for example under a constraint; JSON has no infinity."""
@@ -87,6 +91,24 @@ class ServedText:
             copies = tf.where(has_words, _as_utf8(text), "")
             has_words = tf.logical_and(has_words, tf.strings.regex_full_match(text, HAS_LETTER))
         return TokenBatch(token_ids, tf.cast(token_ids != self.pad, tf.int32), has_words, copies)
+
+    def cut(self, text, limit, name):
+        """Cuts texts `(B,)` behind their first `limit` wordpieces, or refuses longer ones.
+
+        Returns:
+            The texts and their numbers of tokens with the end token, int64 `(B,)`. Bytes that are
+            not valid UTF-8 become U+FFFD.
+        """
+        import tensorflow as tf
+
+        text = _as_utf8(text)
+        pieces, _, ends = self.op.tokenize_with_offsets(text)
+        lengths = pieces.row_lengths()
+        self._limit(pieces, lengths, limit, name)
+        ends = tf.cast(tf.reduce_max(ends[:, :limit], axis=1), tf.int32)
+        ends = tf.where(lengths > limit, ends, tf.strings.length(text))
+        lengths = tf.minimum(lengths, limit) + int(self.source_end)
+        return tf.strings.substr(text, tf.zeros_like(ends), ends), lengths
 
     def limit_ids(self, token_ids, limit):
         """Limits padded rows `pieces </s>` to so many pieces.
@@ -175,54 +197,6 @@ def _tokenizer_op(proto):
     return tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32, name=name)
 
 
-def _translate_by_sentence(text, translate, tokenizer, max_input_length):
-    """Translates texts `(B,)` as `model.translate_documents` does.
-
-    Args:
-        text: String tensor `(B,)`.
-        translate: Function of sentences `(N,)` that gives their translations and scores `(N,)`.
-        tokenizer: A `tensorflow_text.SentencepieceTokenizer`.
-        max_input_length: Maximum number of wordpieces in a sentence.
-
-    Returns:
-        Dictionary of `translation`, `score` and `sentences`, `(B,)` each.
-    """
-    import tensorflow as tf
-
-    count = piece_counter(tokenizer)
-    separators, sentences = split_texts(text, count, max_input_length)
-    # Longest first, as in `model.translate`: sentences of similar length share a batch.
-    order = tf.argsort(count(sentences.values), direction="DESCENDING", stable=True)
-    texts, scores = _in_batches(translate, tf.gather(sentences.values, order))
-    place = tf.math.invert_permutation(order)
-    texts, scores = tf.gather(texts, place), tf.gather(scores, place)
-    return {
-        "translation": join_texts(separators, sentences.with_values(texts)),
-        "score": tf.reduce_sum(sentences.with_values(scores), axis=1),
-        "sentences": tf.cast(sentences.row_lengths(), tf.int32),
-    }
-
-
-def _in_batches(translate, sentences):
-    import tensorflow as tf
-
-    def translate_batch(start, texts, scores):
-        found = translate(sentences[start : start + BATCH_SIZE])
-        texts = tf.concat([texts, found[0]], axis=0)
-        scores = tf.concat([scores, found[1]], axis=0)
-        return start + BATCH_SIZE, texts, scores
-
-    one_dim = tf.TensorShape([None])
-    _, texts, scores = tf.while_loop(
-        lambda start, texts, scores: start < tf.size(sentences),
-        translate_batch,
-        (0, tf.zeros([0], tf.string), tf.zeros([0])),
-        shape_invariants=(tf.TensorShape([]), one_dim, one_dim),
-        parallel_iterations=1,
-    )
-    return texts, scores
-
-
 def build_served_translator(model, options, weights):
     """Joins tokenizer, search and detokenizer of a model in one `tf.Module`.
 
@@ -270,20 +244,20 @@ def build_served_translator(model, options, weights):
 
     @signature(text=texts)
     def serving_default(text):
-        hypotheses = served.translate(text, 1)
+        found = served.translate(text, 1)
         return {
-            "translation": hypotheses["texts"][:, 0],
-            "score": hypotheses["scores"][:, 0],
-            "normalized_score": hypotheses["normalized_scores"][:, 0],
+            "translation": found.texts[:, 0],
+            "score": found.scores[:, 0],
+            "normalized_score": found.normalized_scores[:, 0],
         }
 
     @signature(text=texts)
     def translate_nbest(text):
-        hypotheses = served.translate(text, options.num_return_sequences)
+        found = served.translate(text, options.num_return_sequences)
         return {
-            "translations": hypotheses["texts"],
-            "scores": hypotheses["scores"],
-            "normalized_scores": hypotheses["normalized_scores"],
+            "translations": found.texts,
+            "scores": found.scores,
+            "normalized_scores": found.normalized_scores,
         }
 
     @signature(text=texts)
@@ -319,8 +293,9 @@ class _ServedSearch:
         self.tokenizer = model.preprocessor.tokenizer
         has_constraint = options.constraint is not None
         self.text = ServedText(self.tokenizer, options.long_text, has_constraint)
+        self.splitter = SentenceSplitter(self.text.op, options.max_input_length)
         self.options = options
-        self._searches = {}
+        self._searches, self._translators = {}, {}
 
     def search(self, token_ids, padding_mask, num_hypotheses):
         """Finds hypotheses: token ids `(B, N, L)` and log-probabilities `(B, N)`."""
@@ -352,7 +327,35 @@ class _ServedSearch:
         return search
 
     def translate(self, text, num_hypotheses):
-        """Finds the N best translations of texts `(B,)`, and their scores, `(B, N)` each."""
+        """Finds the `Hypotheses` of texts `(B,)`, by sentence of those longer than was learned."""
+        translate = functools.partial(self._translate_whole, num_hypotheses=num_hypotheses)
+        longest = longest_whole_text(self.tokenizer, self.options)
+        if longest is None:
+            return translate(text)
+        text, lengths = self.text.cut(text, self.options.max_input_length, "text")
+        of_sentences = self._translator_of_sentences(num_hypotheses)
+        return translate_long_rows(
+            text, lengths > longest, translate, of_sentences, self.splitter, num_hypotheses
+        )
+
+    def _translator_of_sentences(self, num_hypotheses):
+        """`_translate_whole` as a function of its own, which is optimized when it is called.
+
+        Inlined, a second copy of the search would make the first answer of a short text slower.
+        """
+        import tensorflow as tf
+
+        if num_hypotheses not in self._translators:
+            self._translators[num_hypotheses] = tf.function(
+                functools.partial(self._translate_whole, num_hypotheses=num_hypotheses),
+                input_signature=[tf.TensorSpec([None], tf.string)],
+                autograph=False,
+                experimental_attributes={"_noinline": True},
+            )
+        return self._translators[num_hypotheses]
+
+    def _translate_whole(self, text, num_hypotheses):
+        """Finds the `Hypotheses` of texts `(B,)`, each as one piece."""
         import tensorflow as tf
 
         batch = self.text.tokenize(text, self.options.max_input_length, "text")
@@ -360,24 +363,19 @@ class _ServedSearch:
         texts = self.text.detokenize(tf.reshape(token_ids, [-1, tf.shape(token_ids)[2]]))
         has_words = batch.has_words[:, tf.newaxis]
         scores = tf.where(has_words, log_probs, 0.0)
-        return {
-            "texts": tf.where(
+        return Hypotheses(
+            tf.where(
                 has_words,
                 tf.reshape(texts, [-1, num_hypotheses]),
                 batch.copies[:, tf.newaxis],
             ),
-            "scores": scores,
-            "normalized_scores": self._normalize(scores, token_ids[:, :, 1:]),
-        }
+            scores,
+            self._normalize(scores, token_ids[:, :, 1:]),
+        )
 
     def translate_documents(self, text):
         """Translates texts `(B,)` of any length, sentence by sentence."""
-
-        def translate(sentences):
-            found = self.translate(sentences, 1)
-            return found["texts"][:, 0], found["scores"][:, 0]
-
-        return _translate_by_sentence(text, translate, self.text.op, self.options.max_input_length)
+        return translate_by_sentence(text, self._translator_of_sentences(1), self.splitter)
 
     def align(self, text):
         """Finds the best translation in wordpieces, and the attention weights of each."""

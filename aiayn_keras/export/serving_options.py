@@ -86,6 +86,19 @@ def _check_values(options):
         raise TypeError(f"`documents` must be True or False. Received: {options.documents!r:.60}.")
 
 
+def longest_whole_text(tokenizer, options):
+    """Number of tokens up to which a graph translates a text as one piece; None for any number.
+
+    Longer ones than a model has learned to read are translated by sentence, as `translate` does,
+    but not under a constraint, which every sentence would keep and the text would not.
+
+    Args:
+        tokenizer: A `TransformerTokenizer`.
+        options: `ServingOptions`.
+    """
+    return tokenizer.learned_length if options.constraint is None else None
+
+
 MAX_NOTES_BYTES = 1 << 26
 """Maximum size of the notes; the largest automaton of a constraint has 38 MB."""
 
@@ -100,6 +113,8 @@ class VersionNotes(pydantic.BaseModel):
         precision: Number format of the arithmetic.
         weights: Number format of a float32 model's matrices in the files.
         source_end: Whether the encoder reads an end token after a source.
+        longest_whole_text: Number of tokens, the end token included, above which a text is
+            translated sentence by sentence; None if each is translated as one piece.
         tensorflow: Version of TensorFlow that wrote the graph.
         load_seconds: Time in which the machine of the export loaded and warmed up the version; None
             if it was not measured.
@@ -112,6 +127,7 @@ class VersionNotes(pydantic.BaseModel):
     precision: Literal["float32", "bfloat16", "float16"]
     weights: Literal["float32", "float16"] = "float32"
     source_end: bool = True
+    longest_whole_text: int | None = Field(default=None, ge=1, le=MAX_TOKENS)
     tensorflow: Text
     load_seconds: float | None = Field(default=None, ge=0, le=86_400)
     card: dict[Text, Text]

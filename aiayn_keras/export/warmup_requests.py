@@ -4,6 +4,7 @@ import itertools
 import time
 
 from aiayn_keras.common.kit_files import WARMUP_FILE, run_warmup
+from aiayn_keras.export.serving_options import longest_whole_text
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 """Sizes to which TensorFlow Serving pads its batches; `batching.config` has them too."""
@@ -31,9 +32,10 @@ def write_warmup(folder, model_name, tokenizer, texts, options):
     path, texts = folder / WARMUP_FILE, texts or _texts_of(tokenizer)
     if options.long_text == "error":
         texts = _short_enough(texts, tokenizer, options.max_input_length)
+    long_texts = _long_texts(texts, tokenizer, options)
     path.parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:
-        for log in _warmup_logs(model_name, tokenizer, texts, options.documents):
+        for log in _warmup_logs(model_name, tokenizer, texts, long_texts, options.documents):
             writer.write(log.SerializeToString(deterministic=True))
 
 
@@ -60,7 +62,7 @@ def seconds_to_load(folder):
     return time.monotonic() - begin
 
 
-def _warmup_logs(model_name, tokenizer, texts, documents):
+def _warmup_logs(model_name, tokenizer, texts, long_texts, documents):
     """Yields a `PredictionLog` for each signature and batch size, of short texts and of long."""
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2
@@ -94,6 +96,9 @@ def _warmup_logs(model_name, tokenizer, texts, documents):
         yield log_of("generate_ids", token_ids=rows.to_tensor().numpy())
         if documents:
             yield log_of("translate_document", text=["\n".join(batch)])
+    for text in long_texts:
+        yield log_of("serving_default", text=[text])
+        yield log_of("translate_nbest", text=[text])
 
 
 def _short_enough(texts, tokenizer, limit):
@@ -101,6 +106,20 @@ def _short_enough(texts, tokenizer, limit):
     lengths = zip(tokenizer(texts), tokenizer.of_targets()(texts), strict=True)
     kept = zip(texts, (max(map(len, sides)) for sides in lengths), strict=True)
     return [text for text, length in kept if length <= limit] or [""]
+
+
+def _long_texts(texts, tokenizer, options):
+    """A text that is translated by sentence, if one within the limit is: a list of one or none."""
+    longest = longest_whole_text(tokenizer, options)
+    if longest is None:
+        return []
+    joined = ""
+    for text in itertools.islice(itertools.cycle(texts), longest):
+        joined += f"{text.rstrip('.')}. "
+        length = len(tokenizer(joined))
+        if length + len(tokenizer.source_ids) > longest:
+            return [joined] if length <= options.max_input_length else []
+    return []
 
 
 def _texts_of(tokenizer):

@@ -20,6 +20,7 @@ PROGRAM = Path(__file__).parents[2] / "saved_models" / "translate.py"
 HEADER = "# Written by tests/claims/kit_ops.py.\n"
 WORDS = ["cat", "dog", "sat", "the", "(S", "(NP", ")S", ")NP", "XX"]
 SENTENCES = ["The cat sat. The dog sat, too!", "One, two: three?", "Eine Katze saß dort."]
+LEARNED_LENGTH = 20
 SMALL = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
 
 
@@ -31,7 +32,9 @@ def build_tokenizer(kind):
     if kind == "brackets":
         return TransformerTokenizer(build_word_model([None] * 4 + WORDS))
     if kind == "sentences":
-        return TransformerTokenizer.train(SENTENCES, vocabulary_size=90)
+        tokenizer = TransformerTokenizer.train(SENTENCES, vocabulary_size=90)
+        tokenizer.learned_length = LEARNED_LENGTH
+        return tokenizer
     two = TransformerTokenizer.train(
         *(SENTENCES, 340),
         byte_fallback=True,
@@ -39,7 +42,10 @@ def build_tokenizer(kind):
         target_normalization="identity",
     )
     return TransformerTokenizer(
-        two.proto, two.target_proto, source_end=False, copy_without_letters=True
+        *(two.proto, two.target_proto),
+        source_end=False,
+        copy_without_letters=True,
+        learned_length=LEARNED_LENGTH,
     )
 
 

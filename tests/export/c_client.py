@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 SOURCE = Path(__file__).with_name("predict.c")
-OP_LIBRARIES = ("_sentencepiece_tokenizer.so",)
+OP_LIBRARIES = ("_sentencepiece_tokenizer.so", "_state_based_sentence_breaker_op.so")
 
 
 def build_c_client(folder):

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from aiayn_keras.export import served_translator
+from aiayn_keras.export.served_sentences import BATCH_SIZE
+from aiayn_keras.export.serving_kit import write_kit
 from tests.documents.hard_texts import HARD_TEXTS
 from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close
@@ -46,7 +47,7 @@ def test_a_fresh_process_translates_documents_as_the_model_does(version_folder, 
     scores = [document.score for document in expected]
     assert_close(answer["score"], scores, rtol=1e-4, atol=1e-4)
     assert max(answer["sentences"]) > 10
-    assert sum(answer["sentences"]) > 2 * served_translator.BATCH_SIZE
+    assert sum(answer["sentences"]) > 2 * BATCH_SIZE
 
 
 def test_no_texts_have_no_translations(served):
@@ -94,6 +95,7 @@ def test_the_only_other_op_of_tensorflow_text_is_the_sentence_breaker(graph):
         "SentencepieceIdToStringOp",
         "SentencepieceOp",
         "SentencepieceTokenizeOp",
+        "SentencepieceTokenizeWithOffsetsOp",
     }
 
 
@@ -113,6 +115,12 @@ def test_the_server_is_warmed_up_for_documents(version_folder):
 def test_the_model_card_says_so(version_folder):
     card = (version_folder.parent / "README.md").read_text("utf-8")
     assert card.count("| `translate_document` |") == 1
+
+
+def test_a_model_of_no_known_length_is_sent_sentences_or_documents(tmp_path, note_version):
+    note_version(tmp_path / "small", 1, documents=True)
+    write_kit(tmp_path / "small")
+    card = (tmp_path / "small" / "README.md").read_text("utf-8")
     assert "Send it sentence by sentence, or to `translate_document`.\n" in card
 
 

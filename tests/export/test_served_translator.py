@@ -80,10 +80,12 @@ def test_the_graph_has_only_ops_of_tensorflow_and_its_tokenizer(op_names):
     )
     assert "While" in op_names
     assert op_names - set(json.loads(known.stdout)) == {
+        "SentenceFragmentsV2",
         "SentencepieceDetokenizeOp",
         "SentencepieceIdToStringOp",
         "SentencepieceOp",
         "SentencepieceTokenizeOp",
+        "SentencepieceTokenizeWithOffsetsOp",
     }
 
 
