@@ -110,6 +110,9 @@ def stream_lines(
             ) from error
 
 
+_CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f]")
+
+
 def check_is_not_utf16(line, is_first, place):
     """Raises a `CorpusError` for a line that shows a file to be UTF-16 or UTF-32.
 
@@ -123,7 +126,11 @@ def check_is_not_utf16(line, is_first, place):
     text = line.removesuffix(b"\n").removesuffix(b"\r")
     is_marked = is_first and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     has_zero = text.startswith(b"\0") or text.endswith(b"\0")
-    is_odd = len(text) % 2 == 1 or 3 * text.count(0) >= len(text)
+    # Half of the line feed's zero makes it odd. Other zeros, or the upper bytes of other alphabets,
+    # tell it from UTF-8 with a stray zero at its end.
+    inner = text[1:] if text.startswith(b"\0") else text[:-1]
+    is_odd = len(text) % 2 == 1 and _CONTROL.search(inner)
+    is_odd = is_odd or 3 * text.count(0) >= len(text)
     if is_marked or (has_zero and is_odd and text.strip(b"\0\r")):
         raise CorpusError(
             f"{place}: not UTF-8, but UTF-16 or UTF-32 by the look of it. Convert the file, as by "

@@ -34,7 +34,7 @@ def test_utf16_is_refused_with_and_without_its_mark(encoding, text, tmp_path):
 
 
 def test_zeros_in_utf8_are_characters(tmp_path):
-    data = b"\0\n\0\0\na\0b\n\0abc\n"
+    data = b"\0\n\0\0\na\0b\n\0abc\nabcd\0\n\0abcd\n\xe2\x80\x9cab\0\n"
     assert read_lines(write(tmp_path / "a.en", data)) == data.decode().splitlines()
 
 
