@@ -97,7 +97,7 @@ async function open(files) {
     loading = before.loading;
     state.isOwnModel = before.isOwnModel;
     say("");
-    return problem(error);
+    return problem(new Error(`${error.message.replace(/\.?$/, ".")}${numLoaded ? " The model before is still in use." : ""}`));
   }
   return translate();
 }
@@ -165,7 +165,7 @@ async function look() {
     const [number, count] = translation.place;
     const which = count > 1 ? ` Sentence ${number} of ${count}.` : "";
     const { logProb, score } = looked.result;
-    say(`Log-probability ${signed(logProb)} (a probability of ${percent(Math.exp(logProb))}), score ${signed(score)}, ${Math.round(looked.milliseconds)} ms.${which}${looked.isChanged ? " Parts of the model are changed." : ""}`);
+    say(`Probability ${percent(Math.exp(logProb))}, log-probability ${signed(logProb)}, score ${signed(score)}, ${Math.round(looked.milliseconds)} ms.${which}${looked.isChanged ? " Parts of the model are changed." : ""}`);
   } else {
     say("A text without words or letters is its own translation: the model is not asked.");
     for (const view of Object.values(views)) view.clear();
@@ -256,7 +256,7 @@ function keepLink() {
 function readLink() {
   const values = new URLSearchParams(location.hash.slice(1));
   const within = (name, least, most, otherwise, step) => {
-    if (otherwise === null || !values.get(name)) return otherwise;
+    if (otherwise === null || !values.get(name)?.trim()) return otherwise;
     const number = Math.round(Number(values.get(name)) / step) * step;
     return number >= least && number <= most ? Number(number.toFixed(2)) : otherwise;
   };
@@ -287,6 +287,11 @@ function listen() {
     type("");
     translate();
     element("source").focus();
+  });
+  element("show-words").addEventListener("click", () => {
+    element("words").open = true;
+    element("words").querySelector("summary").focus();
+    element("words").scrollIntoView({ block: "start" });
   });
   element("ask").addEventListener("submit", (event) => event.preventDefault());
   for (const name of ["beams", "alpha"]) {
@@ -398,7 +403,13 @@ offerThemes();
 listen();
 start();
 element("not-served").remove(); // it stays where the browser lacks what the lines above need
-new Tour({ type, choose, chooseAttention: (chosen) => views.attention.choose(chosen), currentText: () => state.text, example: EXAMPLES[0] });
+new Tour({
+  type, choose, chooseAttention: (chosen) => views.attention.choose(chosen), currentText: () => state.text, example: EXAMPLES[0],
+  restore(text) {
+    switches.allOn();
+    if ([...document.querySelectorAll("#sentences button")].some(({ textContent }) => textContent === state.text)) type(text);
+  },
+});
 if (facts.engine === "python") element("source").focus();
 else if ("serviceWorker" in navigator) {
   navigator.serviceWorker.register("./service_worker.js").catch((error) => console.info(`Not kept for use without a network: ${error.message}`));
