@@ -213,6 +213,22 @@ def test_what_is_dropped_without_files_is_refused_in_one_line(page):
     assert page.text_of("translation")
 
 
+@pytest.mark.parametrize(
+    ("count", "message"), [(0, "no files that can be read"), (201, "more than 200 files")]
+)
+def test_a_folder_of_none_or_too_many_files_is_refused_when_it_is_dropped(
+    page, tmp_path, count, message
+):
+    for number in range(count):
+        (tmp_path / f"{number}.txt").write_text("hi")
+    page.open()
+    data = {"items": [], "files": [str(tmp_path)], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        event = {"type": kind, "x": 200, "y": 10, "data": data}
+        page.browser.execute_cdp_cmd("Input.dispatchDragEvent", event)
+    page.wait(lambda: f"What was dropped has {message}" in page.text_of("problem"))
+
+
 def test_a_switched_off_part_changes_the_translation_and_comes_back(page, model):
     page.open(text=SENTENCE, view="change", model="float32")
     (expected,) = model.translate([SENTENCE])

@@ -214,7 +214,7 @@ function draw() {
   const word = state.hovered ?? state.chosen;
   const weights = word && weightsAt(mean, word);
   document.body.classList.toggle("incoming", word?.side === "keys");
-  element("threshold-value").value = `of weight ${threshold().toFixed(2)} or more`;
+  element("threshold-value").value = `weight ≥ ${threshold().toFixed(2)}`;
   for (const side of ["queries", "keys"]) {
     const reached = word && side !== word.side;
     const bars = reached ? layers.map(({ matrix, color }) => ({ color, weights: weightsAt(matrix, word) })) : [];

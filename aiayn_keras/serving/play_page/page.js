@@ -4,7 +4,7 @@ import { element, percent, saysProblem, signed } from "./dom.js";
 import { openEngine } from "./engine.js";
 import { facts } from "./facts.js";
 import { FileTranslation } from "./file_translation.js";
-import { readFolder } from "./folder.js";
+import { MAX_FILES, readFolder } from "./folder.js";
 import { Frame } from "./frame.js";
 import { NextPiece } from "./next_piece.js";
 import { OwnTranslation } from "./own_translation.js";
@@ -22,6 +22,7 @@ const EXAMPLES = [
   "She didn't take the train because it was too late.",
 ];
 const WAIT = 250; // milliseconds after the last key
+const OPENING = "Opening your model …";
 const BUSY = 1000; // milliseconds until a busy engine is asked again
 const PLACEABLE = /\w:\/\/|\bwww\.|@\w|#\p{L}|[a-z0-9]\.[a-z]{2,4}\b|\{[^{}]*\}|%[sd]|<\/?\w[^<>]*>/u; // what `aiayn-keras translate` keeps as it is
 const VIEWS = facts.views; // the tabs, in their order
@@ -81,7 +82,8 @@ function setFormat(format) {
 
 async function open(files) {
   problem(null);
-  say("Opening your model …");
+  const said = element("status").textContent;
+  say(OPENING);
   const before = { loading, isOwnModel: state.isOwnModel };
   state.isOwnModel = true;
   loading = engine.ask("open", { files });
@@ -96,7 +98,7 @@ async function open(files) {
   } catch (error) {
     loading = before.loading;
     state.isOwnModel = before.isOwnModel;
-    say("");
+    if (element("status").textContent === OPENING) say(said); // else an answer has come meanwhile
     return problem(new Error(`${error.message.replace(/\.?$/, ".")}${numLoaded ? " The model before is still in use." : ""}`));
   }
   return translate();
@@ -326,8 +328,9 @@ function listen() {
   } else if (VIEWS.includes("folder")) {
     listenForDrops(async ({ items }) => {
       const files = await readFolder(items).catch(() => []); // such as those that the reader may not read
-      if (files.length) return open(files);
-      return problem(new Error("What was dropped has no files that can be read: drop the folder that aiayn-keras export onnx wrote."));
+      if (files.length && files.length <= MAX_FILES) return open(files);
+      const found = files.length ? `more than ${MAX_FILES} files` : "no files that can be read";
+      return problem(new Error(`What was dropped has ${found}: drop the folder that aiayn-keras export onnx wrote.`));
     });
   }
   addEventListener("hashchange", () => { if (location.hash.includes("=")) start(); }); // not for a place on the page
