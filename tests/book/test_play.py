@@ -757,6 +757,31 @@ def test_what_is_cleared_or_refused_leaves_no_old_answer(page):
     page.wait(lambda: "Type a sentence" in page.text_of("nothing"))
 
 
+def test_a_newer_text_ends_the_search_for_the_older_one(page):
+    page.open()
+    older, newer = page.browser.execute_async_script(
+        """
+        const [long, short, done] = arguments;
+        const search = async () => {
+          const engine = await (await import("./engine.js")).openEngine();
+          await engine.ask("load", { format: "int8" });
+          const settings = { numBeams: 5, alpha: 1, replaces: true };
+          const ask = (text, tell) => engine.ask("translate", { text, ...settings }, tell);
+          let newer;
+          const older = await ask(long, ({ growing }) => {
+            if (growing !== undefined) newer ??= ask(short);
+          });
+          return [older, (await newer).text];
+        };
+        search().then(done, (error) => done([String(error), null]));
+        """,
+        " and ".join([SENTENCE] * 8),
+        "The woman sings.",
+    )
+    assert older is None
+    assert newer
+
+
 def test_a_text_that_is_emptied_while_it_is_translated_stays_empty(page):
     page.open()
     page.browser.execute_script(

@@ -70,7 +70,7 @@ function load() {
       if (loadedFormat !== format) return; // another one was chosen meanwhile
       ({ loading, loadedFormat } = before);
       setFormat(before.loadedFormat ?? "int8");
-      throw new Error(`The model cannot be loaded: ${error.message}${before.loadedFormat ? " The one before is used." : ""}`);
+      throw new Error(`The model cannot be loaded: ${error.message}${before.loadedFormat ? " The one before is used." : format === "int8" ? "" : " 8 bits are chosen instead; press Ctrl+Enter to try them."}`);
     });
   return loading;
 }

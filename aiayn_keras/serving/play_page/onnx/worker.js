@@ -18,6 +18,13 @@ const MAX_FILE = 2 ** 31;
 let model = null;
 let newest = 0; // of the requests: a translation ends when a newer request has come
 let queue = Promise.resolve();
+const channel = new MessageChannel();
+
+/** Lets newer requests come in, which waiting for the graphs does not: they compute without a break. */
+const breathe = () => new Promise((resolve) => {
+  channel.port1.onmessage = resolve;
+  channel.port2.postMessage(null);
+});
 
 // ---- The model ----
 
@@ -198,6 +205,7 @@ const requests = {
     const search = beamSearch(new Decoder(model.graphs, source.memory), searchOptions(source.limit, numBeams, [alpha], numResults));
     let step = await search.next();
     while (!step.done) {
+      await breathe();
       if (isOld()) return null;
       const [{ ids }] = step.value.live;
       tell({ growing: model.target.decode(ids) });
@@ -235,6 +243,7 @@ const requests = {
       const steps = [];
       let step = await search.next();
       for (; !step.done; step = await search.next()) {
+        await breathe();
         if (isOld()) return null;
         steps.push(step.value);
       }
@@ -294,6 +303,7 @@ function needAttention() {
 async function answer({ id, request, ...values }) {
   try {
     const isOld = () => newest > id;
+    await breathe();
     if (!["load", "open", "cancel"].includes(request)) {
       if (!model) throw new Error("No model is loaded yet.");
       if (isOld()) return postMessage({ id, answer: null });
