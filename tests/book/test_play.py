@@ -692,6 +692,14 @@ def test_the_search_opens_with_the_beams_and_the_penalty_of_the_translation(page
     page.browser.switch_to.default_content()
 
 
+def test_the_search_of_a_long_text_is_not_shown_but_explained(page):
+    page.open(text=" and ".join([SENTENCE] * 8), view="search", beams=1)
+    page.wait(lambda: "this view takes at most 300" in page.text_of("nothing"))
+    assert page.find("nothing").is_displayed()
+    assert not page.frames("steps")
+    assert page.text_of("translation")
+
+
 def test_what_is_off_stays_off_with_other_weights(page):
     page.open(text=SENTENCE, view="change")
     page.wait(lambda: page.find("switches").is_displayed())
