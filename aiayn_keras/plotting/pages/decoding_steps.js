@@ -265,7 +265,7 @@ function drawCache(place) {
   grid("written", steps, S, beams, (column, row) =>
     column > state.step || row >= rows()[column].length ? "" : own[column] === row ? "own" : "kept",
   `Keys and values of ${positions} of ${steps} positions, ${plural(beams, "slot")} each; those of the chosen hypothesis are marked.`);
-  element("written-title").textContent = "Target: one column per step, one row per beam; the slots that the chosen hypothesis has come through are dark";
+  element("written-title").textContent = "Target: one column per step, one row per beam; the slots that the chosen hypothesis has come through are marked";
   const slots = positions * beams;
   const numbers = layers * record.cacheWidth * (S + slots);
   element("size").textContent =
