@@ -74,7 +74,7 @@ class PlayPage:
 
         def is_there():
             return self.text_of("translation") == text and self.text_of("status").startswith(
-                ("Log-probability", "A text without")
+                ("Probability", "A text without")
             )
 
         self.wait(is_there)

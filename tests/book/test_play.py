@@ -92,8 +92,8 @@ def test_what_is_typed_is_translated_as_translate_does(page, model):
     page.find("source").send_keys(SENTENCE)
     (expected,) = model.translate([SENTENCE])
     page.wait_for_translation(expected.text)
-    score = f"Log-probability {expected.score:.3f}".replace(" -", " −")
-    assert page.text_of("status").startswith(score)
+    score = f"log-probability {expected.score:.3f}".replace(" -", " −")
+    assert score in page.text_of("status")
     ids = list(map(int, texts_of(page, "#source-pieces small")))
     assert ids[:-1] == list(model.preprocessor.tokenizer(SENTENCE))
     assert "model=float32" in page.browser.current_url
@@ -163,7 +163,7 @@ def test_addresses_and_placeholders_are_said_to_be_garbled(page, text):
     page.wait(page.find("bare").is_displayed)
     page.find("clear").click()
     page.find("source").send_keys(SENTENCE)
-    page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
     assert not page.find("bare").is_displayed()
 
 
@@ -201,7 +201,7 @@ def test_a_browser_that_is_too_old_is_told_what_the_page_needs(page, before_the_
 
 def test_what_is_dropped_without_files_is_refused_in_one_line(page):
     page.open(text=SENTENCE)
-    page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
     page.browser.execute_script(
         """
         const dataTransfer = new DataTransfer();
@@ -211,6 +211,22 @@ def test_what_is_dropped_without_files_is_refused_in_one_line(page):
     )
     page.wait(lambda: "What was dropped has no files" in page.text_of("problem"))
     assert page.text_of("translation")
+
+
+@pytest.mark.parametrize(
+    ("count", "message"), [(0, "no files that can be read"), (201, "more than 200 files")]
+)
+def test_a_folder_of_none_or_too_many_files_is_refused_when_it_is_dropped(
+    page, tmp_path, count, message
+):
+    for number in range(count):
+        (tmp_path / f"{number}.txt").write_text("hi")
+    page.open()
+    data = {"items": [], "files": [str(tmp_path)], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        event = {"type": kind, "x": 200, "y": 10, "data": data}
+        page.browser.execute_cdp_cmd("Input.dispatchDragEvent", event)
+    page.wait(lambda: f"What was dropped has {message}" in page.text_of("problem"))
 
 
 def test_a_switched_off_part_changes_the_translation_and_comes_back(page, model):
@@ -254,7 +270,7 @@ def test_views_show_the_sentence_and_are_reached_by_keyboard(page):
     page.browser.execute_script("document.querySelector('#next-pieces button').click()")
     page.wait(lambda: page.text_of("next-written") == first.removeprefix("▁"))
     page.browser.execute_script("document.getElementById('tab-own').click()")
-    page.wait(lambda: page.text_of("own-score").startswith("Log-probability"))
+    page.wait(lambda: page.text_of("own-score").startswith("Yours"))
     assert page.find("own").get_property("value") == page.text_of("translation")
     assert "view=own" in page.browser.current_url
 
@@ -298,7 +314,7 @@ def test_the_recorded_search_is_that_of_record_search(page, model):
 )
 def test_hostile_text_is_text(page, text):
     page.open(text=text)
-    page.wait(lambda: page.text_of("status").startswith(("Log-probability", "A text without")))
+    page.wait(lambda: page.text_of("status").startswith(("Probability", "A text without")))
     page.wait(lambda: page.frames("explorer"))
     assert page.find("source").get_property("value") == text
     assert page.browser.find_elements("css selector", "img") == []
@@ -326,11 +342,32 @@ def test_a_folder_that_is_none_is_refused_in_one_line_and_the_model_stays(page):
     assert page.ask("translate", text=SENTENCE, numBeams=1, alpha=0)["text"] == before
 
 
+def test_files_that_do_not_belong_together_are_refused_and_the_model_stays(page, model, tmp_path):
+    folder = model.export(tmp_path / "mine", format="onnx", attention=True)
+    page.open(text=SENTENCE, view="folder")
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    before = page.text_of("translation")
+    for name, changes, message in (
+        ("generation_config.json", {"eos_token_id": 10**9}, "but the graphs know 1000 pieces"),
+        ("generation_config.json", {"decoder_start_token_id": 10**9}, "do not belong together"),
+        ("generation_config.json", {"suppress_tokens": {"a": 1}}, "must be a list"),
+        ("tokenizer.json", {"post_processor": {"single": 5}}, "tokenizer.json cannot be read"),
+    ):
+        path = folder / name
+        text = path.read_text("utf-8")
+        path.write_text(json.dumps({**json.loads(text), **changes}), encoding="utf-8")
+        page.find("folder").send_keys(str(folder))
+        page.wait(lambda message=message: message in page.text_of("problem"))
+        path.write_text(text, encoding="utf-8")
+        assert page.text_of("problem").endswith(". The model before is still in use.")
+        assert page.text_of("translation") == before
+
+
 def test_a_folder_of_ones_own_is_chosen_and_translates(page, model, tmp_path):
     folder = model.export(tmp_path / "mine", format="onnx", attention=True)
     (expected,) = model.translate([SENTENCE])
     page.open(text=SENTENCE, view="folder")
-    page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
     page.find("folder").send_keys(str(folder))
     page.wait(lambda: "1,000 pieces" in page.text_of("own-model-facts"))
     page.wait_for_translation(expected.text)
@@ -362,7 +399,7 @@ def test_a_folder_that_is_chosen_while_weights_change_is_the_model_that_answers(
     config = {**json.loads(path.read_text("utf-8")), "max_position_embeddings": 6}
     path.write_text(json.dumps(config), encoding="utf-8")
     page.open(text=SENTENCE, view="folder")
-    page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
     link = urlencode({"text": SENTENCE, "model": "float32", "view": "folder"})
     page.browser.execute_script(  # asks for other weights while the folder is being opened
         """
@@ -425,7 +462,7 @@ def test_once_loaded_it_works_without_the_server(browser, folder, model):
     with serving(folder.parent) as address:
         page = PlayPage(browser, f"{address}play/")
         page.open(text="It is one o'clock.", model="float32")
-        page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+        page.wait(lambda: page.text_of("status").startswith("Probability"))
         kept = "return navigator.serviceWorker.controller !== null"
         page.wait(lambda: browser.execute_script(kept))
         files = len(play_files_of(folder))
@@ -484,6 +521,49 @@ def test_the_tour_has_eight_steps(page):
     assert len(titles) == 8
     assert titles[0].startswith("1 of 8")
     assert page.find("tab-search").get_attribute("aria-selected") == "true"
+
+
+def test_the_tour_puts_back_what_a_step_asks_to_try(page):
+    page.open(text=SENTENCE)
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    before = page.text_of("translation")
+    page.find("start-tour").click()
+    while "Word order" not in page.text_of("tour-title"):
+        page.find("tour-next").click()
+    page.browser.execute_script("document.querySelector('#sentences button').click()")
+    page.find("positions").click()
+    page.wait(lambda: "Parts of the model are changed" in page.text_of("status"))
+    page.find("tour-next").click()
+    page.wait_for_translation(before)
+    assert page.find("source").get_property("value") == SENTENCE
+    assert page.find("positions").is_selected()
+
+
+def test_the_buttons_of_the_tour_are_seen_on_a_phone(page):
+    set_width(page.browser, 320)
+    page.open(text=SENTENCE)
+    page.find("start-tour").click()
+    room = "return tour.getBoundingClientRect().bottom - tour_next.getBoundingClientRect().bottom"
+    room = room.replace("tour_next", "document.getElementById('tour-next')")
+    while page.find("tour").is_displayed():
+        assert page.browser.execute_script(room) > 0, page.text_of("tour-title")
+        page.find("tour-next").click()
+
+
+def test_the_words_are_explained_at_the_press_of_a_button(page):
+    page.open()
+    page.find("show-words").click()
+    assert page.find("words").get_property("open")
+    assert page.browser.switch_to.active_element.text == "Words on this page"
+    assert "The two halves of the model" in page.find("words").text
+
+
+def test_settings_of_a_link_that_cannot_be_are_the_page_s_own(page):
+    page.open(beams="999", alpha="\n", view="__proto__", model="../../x")
+    values = [page.find(name).get_property("value") for name in ("beams-value", "alpha-value")]
+    assert values == ["4", "0.6"]
+    assert page.find("tab-attention").get_attribute("aria-selected") == "true"
+    page.wait(lambda: page.browser.current_url.endswith("alpha=0.6&model=int8&view=attention"))
 
 
 def test_shaped_distributions_keep_what_they_are_told(page):
@@ -557,7 +637,7 @@ def test_a_double_click_writes_one_piece_and_the_end_stays_the_end(page):
     page.wait(lambda: page.text_of("next-written") == written)
     move(page, "alpha", 1.0)
     page.wait(lambda: "alpha=1" in page.browser.current_url)
-    page.wait(lambda: page.text_of("status").startswith("Log-probability"))
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
     assert page.text_of("next-written") == written
 
 
@@ -610,6 +690,14 @@ def test_the_search_opens_with_the_beams_and_the_penalty_of_the_translation(page
     page.browser.switch_to.frame(page.frames("steps")[0])
     page.wait(lambda: "recorded with 2 beams and α = 1.3" in page.text_of("recorded"))
     page.browser.switch_to.default_content()
+
+
+def test_the_search_of_a_long_text_is_not_shown_but_explained(page):
+    page.open(text=" and ".join([SENTENCE] * 8), view="search", beams=1)
+    page.wait(lambda: "this view takes at most 300" in page.text_of("nothing"))
+    assert page.find("nothing").is_displayed()
+    assert not page.frames("steps")
+    assert page.text_of("translation")
 
 
 def test_what_is_off_stays_off_with_other_weights(page):
@@ -675,6 +763,31 @@ def test_what_is_cleared_or_refused_leaves_no_old_answer(page):
         page.wait(lambda problem=problem: problem in page.text_of("problem"))
         assert texts_of(page, "#target-pieces li") == []
     page.wait(lambda: "Type a sentence" in page.text_of("nothing"))
+
+
+def test_a_newer_text_ends_the_search_for_the_older_one(page):
+    page.open()
+    older, newer = page.browser.execute_async_script(
+        """
+        const [long, short, done] = arguments;
+        const search = async () => {
+          const engine = await (await import("./engine.js")).openEngine();
+          await engine.ask("load", { format: "int8" });
+          const settings = { numBeams: 5, alpha: 1, replaces: true };
+          const ask = (text, tell) => engine.ask("translate", { text, ...settings }, tell);
+          let newer;
+          const older = await ask(long, ({ growing }) => {
+            if (growing !== undefined) newer ??= ask(short);
+          });
+          return [older, (await newer).text];
+        };
+        search().then(done, (error) => done([String(error), null]));
+        """,
+        " and ".join([SENTENCE] * 8),
+        "The woman sings.",
+    )
+    assert older is None
+    assert newer
 
 
 def test_a_text_that_is_emptied_while_it_is_translated_stays_empty(page):

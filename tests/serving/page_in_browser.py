@@ -72,7 +72,7 @@ class PageInBrowser:
 
     def wait_until_answered(self):
         """Waits until the text is translated, or there is nothing to ask the model for."""
-        begins = ("Log-probability", "A text without")
+        begins = ("Probability", "A text without")
         self.wait(lambda: self.text_of("#status").startswith(begins) and not self.is_busy())
 
     def choose(self, view):

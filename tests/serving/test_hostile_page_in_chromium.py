@@ -226,7 +226,7 @@ def test_pieces_of_a_vocabulary_are_text_on_the_page_and_in_its_frames(open_page
         page.choose("next")
         assert any(map(shows_markup, page.wait(lambda: page.texts_of("#next-pieces bdi"))))
         page.choose("own")
-        page.wait(lambda: page.text_of("#own-score").startswith("Log-probability"))
+        page.wait(lambda: page.text_of("#own-score").startswith("Yours"))
         assert any(map(shows_markup, page.texts_of("#own-pieces bdi")))
         assert any(map(shows_markup, page.texts_of("#source-pieces bdi, #target-pieces bdi")))
         assert_inert(page)

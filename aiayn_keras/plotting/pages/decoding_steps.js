@@ -253,7 +253,7 @@ function drawAttention(place) {
   const value = `${divisor().toFixed(2)}${Number(element("divisor").value) === MIDDLE && !record.divisor ? ` = √${record.keyDim}` : ""}`;
   element("divisor-value").value = value;
   element("divisor").setAttribute("aria-valuetext", value);
-  element("entropy").textContent = `Entropy of these weights: ${entropyOf(weights).toFixed(3)} nats; evenly spread it would be ln ${S} = ${Math.log(S).toFixed(3)}.`;
+  element("entropy").textContent = `Entropy of these weights, which measures how evenly they are spread: ${entropyOf(weights).toFixed(3)} nats, between 0 (all on one piece) and ln ${S} = ${Math.log(S).toFixed(3)} (the same everywhere).`;
 }
 
 function drawCache(place) {
@@ -265,7 +265,7 @@ function drawCache(place) {
   grid("written", steps, S, beams, (column, row) =>
     column > state.step || row >= rows()[column].length ? "" : own[column] === row ? "own" : "kept",
   `Keys and values of ${positions} of ${steps} positions, ${plural(beams, "slot")} each; those of the chosen hypothesis are marked.`);
-  element("written-title").textContent = `Target: a column a step, a row a beam; marked are the slots that the chosen hypothesis has come through`;
+  element("written-title").textContent = "Target: one column per step, one row per beam; the slots that the chosen hypothesis has come through are marked";
   const slots = positions * beams;
   const numbers = layers * record.cacheWidth * (S + slots);
   element("size").textContent =
@@ -322,6 +322,7 @@ function drawLayersAndHeads() {
 
 function begin() {
   document.title = element("title").textContent = record.title;
+  element("title").classList.toggle("unseen", record.isTitled === false);
   element("offset").textContent = offset;
   element("offset-and-one").textContent = offset + 1;
   const { beams: wantedBeams = 4, alpha: wantedAlpha = 0.6 } = record.chosen ?? {}; // else the paper's

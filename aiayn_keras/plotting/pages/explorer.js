@@ -6,7 +6,7 @@ const COLORS = 7; // then they begin anew, and lines are dashed
 const APART = 0.12; // rows between the lines of two heads
 const UNITS = ["pieces", "words"];
 
-const { title, words: pieces, kinds, chosen = {} } = readData("maps");
+const { title, isTitled = true, words: pieces, kinds, chosen = {} } = readData("maps");
 for (const kind of kinds) kind.weights = decode(kind.weights);
 const groups = Object.fromEntries(Object.entries(pieces).map(([side, texts]) => [side, wordsOf(texts)]));
 
@@ -214,7 +214,7 @@ function draw() {
   const word = state.hovered ?? state.chosen;
   const weights = word && weightsAt(mean, word);
   document.body.classList.toggle("incoming", word?.side === "keys");
-  element("threshold-value").value = `from ${threshold().toFixed(2)}`;
+  element("threshold-value").value = `weight ≥ ${threshold().toFixed(2)}`;
   for (const side of ["queries", "keys"]) {
     const reached = word && side !== word.side;
     const bars = reached ? layers.map(({ matrix, color }) => ({ color, weights: weightsAt(matrix, word) })) : [];
@@ -277,5 +277,6 @@ document.addEventListener("keydown", ({ key }) => {
 element("threshold").addEventListener("input", draw);
 element("overview").open = chosen.overview ?? true;
 document.title = element("title").textContent = title;
+element("title").classList.toggle("unseen", !isTitled);
 build();
 tellHeight();

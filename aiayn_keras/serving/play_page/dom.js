@@ -18,9 +18,10 @@ export function saysProblem(place, error) {
   place.textContent = error ? error.message : "";
 }
 
+/** A probability that is not broken over two lines. */
 export function percent(probability) {
-  if (probability > 0 && probability < 0.00005) return "< 0.01 %";
-  return `${(100 * probability).toFixed(probability < 0.0995 ? 2 : 1)} %`;
+  if (probability > 0 && probability < 0.00005) return "<\u00a00.01\u00a0%";
+  return `${(100 * probability).toFixed(probability < 0.0995 ? 2 : 1)}\u00a0%`;
 }
 
 /** A number with three digits and a minus sign that is as wide as a plus. */

@@ -23,6 +23,12 @@
 
 import { facts } from "./facts.js";
 
+/** Refuses texts that are too long for a view. */
+export function checkLength(maximum, ...texts) {
+  const length = Math.max(...texts.map((text) => [...text].length));
+  if (length > maximum) throw new Error(`The text has ${length.toLocaleString("en")} characters; this view takes at most ${maximum.toLocaleString("en")}.`);
+}
+
 /** Opens the engine that the page was made for. */
 export async function openEngine() {
   const { Engine } = await import(facts.engine === "python" ? "./python_engine.js" : "./onnx/onnx_engine.js");

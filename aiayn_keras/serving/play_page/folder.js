@@ -1,13 +1,13 @@
 /** Files of a folder that was dropped on the page. */
 
-const MAX_FILES = 200;
+export const MAX_FILES = 200;
 
-/** Pairs of a path and a `File` for all files of what was dropped. */
+/** Pairs of a path and a `File` for all files of what was dropped; if they are too many, for one more than `MAX_FILES`. */
 export async function readFolder(items) {
   const found = [];
   const entries = [...items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   const visit = async (entry, path) => {
-    if (found.length >= MAX_FILES) return;
+    if (found.length > MAX_FILES) return;
     if (entry.isFile) {
       found.push([`${path}${entry.name}`, await new Promise((resolve, reject) => { entry.file(resolve, reject); })]);
       return;

@@ -56,7 +56,7 @@ export class Frame {
 
   /** Puts a new frame in place of the old one: a new document in the same frame would be a step of the history. */
   #fill() {
-    const data = this.#chosen ? { ...this.#data, chosen: this.#chosen } : this.#data;
+    const data = { ...this.#data, isTitled: false, ...(this.#chosen && { chosen: this.#chosen }) }; // the page around it has the text
     // Only "<" could begin a comment or a tag that ends the element with the data.
     const json = JSON.stringify(data).replaceAll("<", "\\u003c");
     const frame = node("iframe", { title: this.#title, srcdoc: this.#template.replace(DATA, () => json) });

@@ -67,7 +67,11 @@ export class NextPiece {
     const asked = this.#asked;
     this.#found = null; // what was shown belongs to other ids: nothing can be taken until the answer is here
     const found = await this.#ask(ids, NUM_SHOWN);
-    if (found === null || asked !== this.#asked) return false;
+    if (asked !== this.#asked) return false;
+    if (found === null) {
+      this.#key = null; // a newer translation has ended this: what it shows begins anew
+      return false;
+    }
     const hadFocus = element("next-pieces").contains(document.activeElement) || document.activeElement === document.body;
     [this.#ids, this.#found, this.#isOver] = [ids, found, false];
     this.#draw();

@@ -5,6 +5,9 @@ import { element, node, percent, signed } from "./dom.js";
 const WAIT = 250; // milliseconds after the last key
 const SURPRISING = 0.01;
 
+const described = ({ logProb, score }) =>
+  `probability ${percent(Math.exp(logProb))}, log-probability ${signed(logProb)}, score ${signed(score)}`;
+
 export class OwnTranslation {
   #ask; #looked = null; #timer = 0; #asked = 0; #isReaders = false;
 
@@ -39,6 +42,7 @@ export class OwnTranslation {
 
   async show(looked) {
     if (this.#looked === looked) return;
+    if (this.#looked?.source !== looked.source) this.#say(""); // until the answer is there
     this.#looked = looked;
     if (!this.#isReaders) element("own").value = looked.text; // the model's own, until the reader has written one
     await this.#update();
@@ -64,7 +68,7 @@ export class OwnTranslation {
     const { result: best, switches } = this.#looked;
     element("own-table").hidden = false;
     element("own-score").textContent =
-      `Log-probability ${signed(found.logProb)}, score ${signed(found.score)}; the model's own: ${signed(best.logProb)}, score ${signed(best.score)}.` +
+      `Yours: ${described(found)}. The model's: ${described(best)}.` +
       (switches && !switches.causal ? " The causal mask is off: here every piece sees those behind it, which the model has never learned to use; its own translation was written piece by piece." : "");
     const rows = element("own-pieces").tBodies[0];
     rows.replaceChildren(...found.pieces.map(({ piece, logProb, rank, best: first, bestLogProb }) => {

@@ -4,7 +4,7 @@ import { element, percent, saysProblem, signed } from "./dom.js";
 import { openEngine } from "./engine.js";
 import { facts } from "./facts.js";
 import { FileTranslation } from "./file_translation.js";
-import { readFolder } from "./folder.js";
+import { MAX_FILES, readFolder } from "./folder.js";
 import { Frame } from "./frame.js";
 import { NextPiece } from "./next_piece.js";
 import { OwnTranslation } from "./own_translation.js";
@@ -22,6 +22,7 @@ const EXAMPLES = [
   "She didn't take the train because it was too late.",
 ];
 const WAIT = 250; // milliseconds after the last key
+const OPENING = "Opening your model …";
 const BUSY = 1000; // milliseconds until a busy engine is asked again
 const PLACEABLE = /\w:\/\/|\bwww\.|@\w|#\p{L}|[a-z0-9]\.[a-z]{2,4}\b|\{[^{}]*\}|%[sd]|<\/?\w[^<>]*>/u; // what `aiayn-keras translate` keeps as it is
 const VIEWS = facts.views; // the tabs, in their order
@@ -69,7 +70,7 @@ function load() {
       if (loadedFormat !== format) return; // another one was chosen meanwhile
       ({ loading, loadedFormat } = before);
       setFormat(before.loadedFormat ?? "int8");
-      throw new Error(`The model cannot be loaded: ${error.message}${before.loadedFormat ? " The one before is used." : ""}`);
+      throw new Error(`The model cannot be loaded: ${error.message}${before.loadedFormat ? " The one before is used." : format === "int8" ? "" : " 8 bits are chosen instead; press Ctrl+Enter to try them."}`);
     });
   return loading;
 }
@@ -81,7 +82,8 @@ function setFormat(format) {
 
 async function open(files) {
   problem(null);
-  say("Opening your model …");
+  const said = element("status").textContent;
+  say(OPENING);
   const before = { loading, isOwnModel: state.isOwnModel };
   state.isOwnModel = true;
   loading = engine.ask("open", { files });
@@ -96,8 +98,8 @@ async function open(files) {
   } catch (error) {
     loading = before.loading;
     state.isOwnModel = before.isOwnModel;
-    say("");
-    return problem(error);
+    if (element("status").textContent === OPENING) say(said); // else an answer has come meanwhile
+    return problem(new Error(`${error.message.replace(/\.?$/, ".")}${numLoaded ? " The model before is still in use." : ""}`));
   }
   return translate();
 }
@@ -165,7 +167,7 @@ async function look() {
     const [number, count] = translation.place;
     const which = count > 1 ? ` Sentence ${number} of ${count}.` : "";
     const { logProb, score } = looked.result;
-    say(`Log-probability ${signed(logProb)} (a probability of ${percent(Math.exp(logProb))}), score ${signed(score)}, ${Math.round(looked.milliseconds)} ms.${which}${looked.isChanged ? " Parts of the model are changed." : ""}`);
+    say(`Probability ${percent(Math.exp(logProb))}, log-probability ${signed(logProb)}, score ${signed(score)}, ${Math.round(looked.milliseconds)} ms.${which}${looked.isChanged ? " Parts of the model are changed." : ""}`);
   } else {
     say("A text without words or letters is its own translation: the model is not asked.");
     for (const view of Object.values(views)) view.clear();
@@ -256,7 +258,7 @@ function keepLink() {
 function readLink() {
   const values = new URLSearchParams(location.hash.slice(1));
   const within = (name, least, most, otherwise, step) => {
-    if (otherwise === null || !values.get(name)) return otherwise;
+    if (otherwise === null || !values.get(name)?.trim()) return otherwise;
     const number = Math.round(Number(values.get(name)) / step) * step;
     return number >= least && number <= most ? Number(number.toFixed(2)) : otherwise;
   };
@@ -287,6 +289,11 @@ function listen() {
     type("");
     translate();
     element("source").focus();
+  });
+  element("show-words").addEventListener("click", () => {
+    element("words").open = true;
+    element("words").querySelector("summary").focus();
+    element("words").scrollIntoView({ block: "start" });
   });
   element("ask").addEventListener("submit", (event) => event.preventDefault());
   for (const name of ["beams", "alpha"]) {
@@ -321,8 +328,9 @@ function listen() {
   } else if (VIEWS.includes("folder")) {
     listenForDrops(async ({ items }) => {
       const files = await readFolder(items).catch(() => []); // such as those that the reader may not read
-      if (files.length) return open(files);
-      return problem(new Error("What was dropped has no files that can be read: drop the folder that aiayn-keras export onnx wrote."));
+      if (files.length && files.length <= MAX_FILES) return open(files);
+      const found = files.length ? `more than ${MAX_FILES} files` : "no files that can be read";
+      return problem(new Error(`What was dropped has ${found}: drop the folder that aiayn-keras export onnx wrote.`));
     });
   }
   addEventListener("hashchange", () => { if (location.hash.includes("=")) start(); }); // not for a place on the page
@@ -398,7 +406,13 @@ offerThemes();
 listen();
 start();
 element("not-served").remove(); // it stays where the browser lacks what the lines above need
-new Tour({ type, choose, chooseAttention: (chosen) => views.attention.choose(chosen), currentText: () => state.text, example: EXAMPLES[0] });
+new Tour({
+  type, choose, chooseAttention: (chosen) => views.attention.choose(chosen), currentText: () => state.text, example: EXAMPLES[0],
+  restore(text) {
+    switches.allOn();
+    if ([...document.querySelectorAll("#sentences button")].some(({ textContent }) => textContent === state.text)) type(text);
+  },
+});
 if (facts.engine === "python") element("source").focus();
 else if ("serviceWorker" in navigator) {
   navigator.serviceWorker.register("./service_worker.js").catch((error) => console.info(`Not kept for use without a network: ${error.message}`));

@@ -1,5 +1,6 @@
 /** The model in the Python program that has sent this page, asked over HTTP; see `engine.js` for the interface. */
 
+import { checkLength } from "./engine.js";
 import { facts } from "./facts.js";
 
 const [UNAVAILABLE, ALTERNATIVES] = [503, 10];
@@ -50,11 +51,6 @@ export class Engine {
 }
 
 /** Refuses texts as the server would. */
-function checkLength(maximum, ...texts) {
-  const length = Math.max(...texts.map((text) => [...text].length));
-  if (length > maximum) throw new Problem(`The text has ${length.toLocaleString("en")} characters; this view takes at most ${maximum.toLocaleString("en")}.`);
-}
-
 /** Numbers that Python sends as base64, lowest byte first. */
 function decoded(base64, type) {
   return new type(Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)).buffer);

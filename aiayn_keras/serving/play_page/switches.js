@@ -15,7 +15,7 @@ export class Switches {
   constructor(change) {
     this.#change = change;
     for (const id of ["score-scale", "positions", "causal"]) element(id).addEventListener("input", () => this.#later());
-    element("all-on").addEventListener("click", () => this.#allOn());
+    element("all-on").addEventListener("click", () => this.allOn());
   }
 
   /** Offers the switches of a model that has been loaded; all are on unless the model before had the same ones. */
@@ -41,7 +41,9 @@ export class Switches {
     return boxes.every(({ checked }) => checked) && Number(element("score-scale").value) === 0;
   }
 
-  #allOn() {
+  /** Puts everything on again. */
+  allOn() {
+    if (this.areAllOn) return;
     for (const box of this.#boxes.values()) box.checked = true;
     for (const id of ["positions", "causal"]) element(id).checked = true;
     element("score-scale").value = 0;
@@ -81,10 +83,7 @@ export class Switches {
   #describe() {
     const divisor = Math.sqrt(this.#keyDim) / this.#scoreScale();
     const place = Number(element("score-scale").value);
-    element("score-scale-value").value = place === -20 ? "1: none" : place === 0 ? `${divisor.toFixed(1)} = √${this.#keyDim}` : divisor.toFixed(1);
-    element("score-scale-note").textContent =
-      "A score says how well a piece fits what another one looks for. Softmax turns scores into weights that sum to 1; before that they are divided by √d_k, " +
-      "the root of the length of the vectors. Without it nearly all weight falls on one piece; with a larger divisor the weights even out.";
+    element("score-scale-value").value = place === -20 ? "1 (none)" : place === 0 ? `${divisor.toFixed(1)} = √${this.#keyDim}` : divisor.toFixed(1);
   }
 
   /** The switches' values, see `Graphs.set`; null for a model that has none. */

@@ -1,5 +1,7 @@
 /** Encoder and decoder of a folder of `aiayn-keras export onnx`, run by ONNX Runtime Web. */
 
+const QUIET = { logSeverityLevel: 4 }; // errors are thrown, and told to the reader
+
 const int64 = (ort, numbers, dims) => new ort.Tensor("int64", BigInt64Array.from(numbers, BigInt), dims);
 
 export class Graphs {
@@ -15,9 +17,9 @@ export class Graphs {
     graphs.#ort = ort;
     const open = async (bytes, name) => {
       try {
-        return await ort.InferenceSession.create(bytes, { executionProviders: ["wasm"] });
+        return await ort.InferenceSession.create(bytes, { executionProviders: ["wasm"], ...QUIET });
       } catch (error) {
-        throw new Error(`The ${name} is not an ONNX graph that this page can run: ${firstLine(error)}`);
+        throw new Error(`The ${name} is not an ONNX graph that this page can run, or not a whole file: ${firstLine(error)}`);
       }
     };
     graphs.#encoder = await open(encoder, "encoder");
@@ -106,6 +108,8 @@ export class Graphs {
     return all.filter(([layer, head]) => !this.#factor("cross", layer, head));
   }
 
+  get numHeads() { return this.#pastShapes[0].heads; }
+
   /** Widths of keys in the decoder's cache, d_k. */
   get keyDim() { return this.#pastShapes[0].width; }
 
@@ -128,7 +132,7 @@ export class Graphs {
   async encode(ids) {
     const dims = [1, ids.length];
     const feeds = { input_ids: int64(this.#ort, ids, dims), attention_mask: int64(this.#ort, ids.map(() => 1), dims), ...this.#switches.encoder };
-    const results = await this.#encoder.run(feeds);
+    const results = await this.#encoder.run(feeds, QUIET);
     return {
       states: results.last_hidden_state,
       length: ids.length,
@@ -159,7 +163,7 @@ export class Graphs {
     for (const { name, heads, width } of this.#pastShapes) {
       feeds[name] = past?.get(name) ?? new this.#ort.Tensor("float32", new Float32Array(0), [count, heads, 0, width]);
     }
-    return this.#decoder.run(feeds);
+    return this.#decoder.run(feeds, QUIET);
   }
 
   /** The cache that a step leaves, with the hypotheses `rows` of it. */

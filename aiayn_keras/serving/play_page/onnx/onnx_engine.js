@@ -1,5 +1,8 @@
 /** The model in a worker of the browser, by ONNX Runtime Web; see `engine.js` for the interface. */
 
+import { checkLength } from "../engine.js";
+import { facts } from "../facts.js";
+
 const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]; // a program of it
 
 /** What this browser lacks to run the model; null if it has everything. */
@@ -35,8 +38,9 @@ export class Engine {
    * @param {object} values - Its values; with `replaces`, older searches are given up and answer null.
    * @param {Function} tell - Called with what comes before the answer.
    */
-  ask(request, values = {}, tell = null) {
-    if (this.#missing && request !== "cancel") return Promise.reject(new Error(`this browser lacks ${this.#missing}.`));
+  async ask(request, values = {}, tell = null) {
+    if (request === "record") checkLength(facts.max_watched, values.text); // or its searches take a minute
+    if (this.#missing && request !== "cancel") throw new Error(`this browser lacks ${this.#missing}.`);
     this.#last += 1;
     const id = this.#last;
     return new Promise((resolve, reject) => {

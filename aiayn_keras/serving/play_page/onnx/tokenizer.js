@@ -28,7 +28,10 @@ export class Tokenizer {
     this.#unknown = isBpe ? this.#ids.get(model.unk_token) : model.unk_id;
     this.#special = new Set((json.added_tokens ?? []).map(({ id }) => id));
     const ends = json.post_processor?.single?.filter((each) => each.SpecialToken) ?? [];
-    this.#ends = ends.map(({ SpecialToken: { id } }) => this.#ids.get(id));
+    this.#ends = ends.map(({ SpecialToken: { id } }) => {
+      if (!this.#ids.has(id)) throw new Error(`tokenizer.json: the vocabulary lacks ${id}, with which texts end.`);
+      return this.#ids.get(id);
+    });
   }
 
   /** Number of tokens that follow the pieces of every source. */

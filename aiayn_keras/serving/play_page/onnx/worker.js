@@ -18,6 +18,13 @@ const MAX_FILE = 2 ** 31;
 let model = null;
 let newest = 0; // of the requests: a translation ends when a newer request has come
 let queue = Promise.resolve();
+const channel = new MessageChannel();
+
+/** Lets newer requests come in, which waiting for the graphs does not: they compute without a break. */
+const breathe = () => new Promise((resolve) => {
+  channel.port1.onmessage = resolve;
+  channel.port2.postMessage(null);
+});
 
 // ---- The model ----
 
@@ -37,21 +44,52 @@ async function openFolder(read, quantized) {
     }
     throw new Error(`The folder has no ${names[0]}.`);
   }));
-  const source = new Tokenizer(tokenizer);
+  const source = opened("tokenizer.json", tokenizer);
   const graphs = await Graphs.open(ort, encoder, decoder);
+  let found;
+  try {
+    if (graphs.switches) graphs.set(allOn(graphs.switches));
+    found = {
+      graphs, source, target: target ? opened("target_tokenizer.json", target) : source,
+      maxLength: integer(config, "max_position_embeddings"),
+      startId: integer(generation, "decoder_start_token_id"), endId: integer(generation, "eos_token_id"),
+      forbiddenIds: wholeNumbers(generation, "suppress_tokens"),
+      copiesWithoutLetters: Boolean(play.copy_without_letters),
+    };
+    await tryOut(found);
+  } catch (error) {
+    await graphs.release();
+    throw error;
+  }
   await model?.graphs.release();
-  if (graphs.switches) graphs.set(allOn(graphs.switches));
-  model = {
-    graphs, source, target: target ? new Tokenizer(target) : source,
-    maxLength: integer(config, "max_position_embeddings"), numHeads: integer(config, "decoder_attention_heads"),
-    startId: integer(generation, "decoder_start_token_id"), endId: integer(generation, "eos_token_id"),
-    forbiddenIds: generation.suppress_tokens ?? [],
-    copiesWithoutLetters: Boolean(play.copy_without_letters),
-  };
+  model = found;
   return {
     hasAttention: graphs.hasAttention, vocabularySize: source.size, maxLength: model.maxLength,
     switches: graphs.switches, keyDim: graphs.keyDim,
   };
+}
+
+/** Runs a step, so that files that do not belong together are refused before a model is replaced. */
+async function tryOut({ graphs, source, startId, endId }) {
+  const fails = (reason) => new Error(`The files of the folder do not belong together: ${reason}`);
+  let logits;
+  try {
+    const memory = await graphs.encode([0]);
+    ({ logits: [logits] } = await graphs.teacherForced(memory, [startId]));
+  } catch (error) {
+    throw fails(firstLine(error));
+  }
+  if (endId >= logits.length) throw fails(`eos_token_id is ${endId}, but the graphs know ${logits.length} pieces.`);
+  if (source.size > logits.length) throw fails(`the vocabulary has ${source.size} pieces, but the graphs know ${logits.length}.`);
+}
+
+function opened(name, json) {
+  try {
+    return new Tokenizer(json);
+  } catch (error) {
+    if (error.message.startsWith("tokenizer.json")) throw error;
+    throw new Error(`${name} cannot be read: ${firstLine(error)}`);
+  }
 }
 
 const allOn = ({ encoderLayers, decoderLayers, heads }) => ({
@@ -72,6 +110,12 @@ function parsed(name, bytes) {
 function integer(config, name) {
   if (!Number.isSafeInteger(config[name]) || config[name] < 0) throw new Error(`${name} must be a whole number. Received: ${JSON.stringify(config[name]) ?? "nothing"}.`);
   return config[name];
+}
+
+function wholeNumbers(config, name) {
+  const numbers = config[name] ?? [];
+  if (!Array.isArray(numbers) || !numbers.every(Number.isSafeInteger)) throw new Error(`${name} must be a list of whole numbers.`);
+  return numbers;
 }
 
 /** Reads the files of the site's own model, and reports how much of them has come. */
@@ -143,8 +187,9 @@ const requests = {
 
   /** Opens the reader's own folder; its files come from a list. */
   async open({ files }) {
-    const roots = [...files].map(([path]) => path).filter((path) => path.endsWith("generation_config.json"));
-    const root = roots.length ? roots.sort((a, b) => a.length - b.length)[0].slice(0, -"generation_config.json".length) : "";
+    const depth = (folder) => folder.split("/").length;
+    const [root = ""] = [...files].map(([path]) => /^(.*\/|)(generation_config|config|tokenizer)\.json$/.exec(path)?.[1])
+      .filter((folder) => folder !== undefined).sort((a, b) => depth(a) - depth(b));
     return openFolder(droppedReader(new Map([...files].map(([path, file]) => [path.slice(root.length), file]))), true);
   },
 
@@ -160,6 +205,7 @@ const requests = {
     const search = beamSearch(new Decoder(model.graphs, source.memory), searchOptions(source.limit, numBeams, [alpha], numResults));
     let step = await search.next();
     while (!step.done) {
+      await breathe();
       if (isOld()) return null;
       const [{ ids }] = step.value.live;
       tell({ growing: model.target.decode(ids) });
@@ -197,13 +243,14 @@ const requests = {
       const steps = [];
       let step = await search.next();
       for (; !step.done; step = await search.next()) {
+        await breathe();
         if (isOld()) return null;
         steps.push(step.value);
       }
       searches.push({ numBeams: count, steps, result: step.value });
     }
     const described = {
-      piece: (id) => visible(model.target.piece(id)), decode: (ids) => model.target.decode(ids), numHeads: model.numHeads,
+      piece: (id) => visible(model.target.piece(id)), decode: (ids) => model.target.decode(ids), numHeads: model.graphs.numHeads,
       keyDim: model.graphs.keyDim, scoreScale: model.graphs.scoreScale, off: model.graphs.crossHeadsOff, cacheWidth: model.graphs.cacheWidth, limit: source.limit, offset: OFFSET,
     };
     return { ...stepsData(text, source.pieces.map(({ piece }) => piece), described, searches), chosen: { beams: numBeams, alpha } };
@@ -256,6 +303,7 @@ function needAttention() {
 async function answer({ id, request, ...values }) {
   try {
     const isOld = () => newest > id;
+    await breathe();
     if (!["load", "open", "cancel"].includes(request)) {
       if (!model) throw new Error("No model is loaded yet.");
       if (isOld()) return postMessage({ id, answer: null });
