@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from aiayn_keras_light.placeable_patterns import BBCODE, CODES, COMMAND, CUTS, PATTERN, STAMP
-from aiayn_keras_light.placeables import PAIRS
+from aiayn_keras_light.placeables import PAIRS, with_letters_of_entities, with_space
 
 
 class Kind(Enum):
@@ -70,7 +70,8 @@ _PLURAL = r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d
 _PROTECTED = rf"""(?x)
     (?P<syntax>
         {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
-      | (?<![^\n])[ \t]*{STAMP} | (?<![^\n])[ \t]*\(?(?:[ivx]{{1,5}}[.)]|[①-⒛])(?=[ \t])
+      | (?<![^\n])[ \t]*{STAMP}
+      | (?<![^\n])[ \t]*(?:\(?[ivx]{{1,5}}[.)]|[①-⒛]|[A-Z]:|[a-z]\.(?=[ \t]+[A-Z]))(?=[ \t])
       | (?<![^\n])[ \t]*\*(?=[^\W\d_])(?![^*\n]*\*)                     # *a note
       | (?<![^\n])[ ]{{0,3}}```[^`\n]*\n(?:[^\n]*\n){{0,400}}?[ ]{{0,3}}```[ \t]*(?![^\n])
       | (?<!\S)(?:
@@ -116,8 +117,6 @@ _PROTECTED = rf"""(?x)
 """
 _MARKS = re.compile(_PROTECTED, re.DOTALL)
 _MARKS_WITH_PLURALS = re.compile(rf"{_PROTECTED} | (?P<number> \#(?!\w) )", re.DOTALL)
-_APOSTROPHE = re.compile(r"(?<=\w)&(?:#0?39|apos|rsquo|\#8217);(?=\w)")
-"""Within a word, such as `Don&#39;t`, it is text."""
 _OPENS = re.compile(
     r"\[|(?<!\w)(?:(\*\*|~~)(?=[^\s*~][^*~\n]{0,200}\1)|__(?=[^\s_][^\n]{0,200}?[^\s_]__(?!\w))"
     r"|_(?=[^\s_][^_\n]{0,200}(?<=[^\s_])_(?!\w))"
@@ -165,8 +164,8 @@ def protect(text, encode=str, with_tags=True, with_names=True):
     Returns:
         List of non-empty strings and `Mark`s.
     """
-    text = _APOSTROPHE.sub("'", text)
-    parts, done, open_marks = [], 0, set()
+    text = with_letters_of_entities(text)
+    parts, done, before, open_marks = [], 0, "", set()
     marks = _MARKS_WITH_PLURALS if _HAS_PLURALS.search(text) else _MARKS
     for match in marks.finditer(text):
         if (match["tag"] or match["time"]) and not with_tags:
@@ -184,8 +183,16 @@ def protect(text, encode=str, with_tags=True, with_names=True):
                 open_marks ^= {name}
             elif match[0][0] == "_" or text[match.end() : match.end() + 1].isalnum():
                 continue
+        if match["unit"]:
+            before += text[done : match.start()] + with_space(match[0])
+            done = match.end()
+            continue
         raw = encode(match[0])
-        mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)
+        mark = (
+            tag_mark(raw)
+            if match["tag"]
+            else Mark(raw, Kind.WORD, "clock" if match["clock"] else "")
+        )
         if match["bbcode"]:
             mark = Mark(
                 raw, Kind.CLOSE if raw[1] == "/" else Kind.OPEN, _BBCODE_NAME.search(raw)[0]
@@ -194,9 +201,9 @@ def protect(text, encode=str, with_tags=True, with_names=True):
             mark = Mark(raw, Kind.OPEN if is_open else Kind.CLOSE, name)
         elif match["syntax"] or match["cut"] or match["brace"] or match["pair"]:
             mark = Mark(raw, Kind.CUT)
-        parts += [text[done : match.start()], mark]
-        done = match.end()
-    parts.append(text[done:])
+        parts += [before + text[done : match.start()], mark]
+        done, before = match.end(), ""
+    parts.append(before + text[done:])
     return [part for part in parts if part != ""]
 
 
