@@ -27,11 +27,13 @@ CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
 
 _SIGN_OF_ONE = re.compile(
     r"[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
-    r"|[a-z][A-Z]|[IVXLCDM]{2}|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
+    r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd)-|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
 )
 """A part of every placeable. Most lines have none, which is faster to find out."""
 PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
 """Brackets and quotation marks, which stay with what is alone between them."""
+_BRACKETED = re.compile(r"\(([^()]*[^\W\d_]{2}[^()]*)\)|「([^「」]+)」")
+"""Words in brackets that are a text of their own."""
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
 _LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
@@ -247,6 +249,9 @@ def _framed(text):
                 break
             end = _skip(text, first, -1, str.isspace)
     start = _skip(text, start, 1, str.isspace)
+    inside = _BRACKETED.fullmatch(text, start, end)
+    if inside:
+        start, end = inside.span(inside.lastindex)
     first, words, last = text[:start], text[start:end], text[end:]
     if not words or not (first + last).strip():
         return "", text, ""

@@ -71,7 +71,9 @@ _PROTECTED = rf"""(?x)
     (?P<syntax>
         {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
       | (?<![^\n])[ \t]*{STAMP}
-      | (?<![^\n])[ \t]*(?:\(?[ivx]{{1,5}}[.)]|[①-⒛]|[A-Z]:|[a-z]\.(?=[ \t]+[A-Z]))(?=[ \t])
+      | (?<![^\n])[ \t]*(?:
+          \(?[ivx]{{1,5}}[.)]|[①-⒛]|[A-Z]:|%+|;+|[A-Za-z](?:\)|\.(?=[ \t]+[A-Z](?!\.)))
+        )(?=[ \t])
       | (?<![^\n])[ \t]*\*(?=[^\W\d_])(?![^*\n]*\*)                     # *a note
       | (?<![^\n])[ ]{{0,3}}```[^`\n]*\n(?:[^\n]*\n){{0,400}}?[ ]{{0,3}}```[ \t]*(?![^\n])
       | (?<!\S)(?:
@@ -123,7 +125,7 @@ _OPENS = re.compile(
     r"|\*(?=[^\s*][^*\n]{0,200}(?<=[^\s*])\*(?![\w*])))"
 )
 _HAS_PLURALS = re.compile(_PLURAL)
-_SYMBOL_BEFORE = re.compile(r"(?:(?<![^\W_])[A-Za-z\d]{1,2})?\Z")
+_SYMBOL_BEFORE = re.compile(r"(?:(?<![^\W_])(?:[A-Za-z]=)?[A-Za-z\d]{1,2})?\Z")
 _SYMBOL_BEHIND = re.compile(r"(?:[A-Za-z\d]{1,2}(?![^\W_]))?")
 """Beside an index: the H and O of `H<sub>2</sub>O`."""
 _ENDING = re.compile(r"(?<=[\w)%\"'”}>])\s?(?:…|\.\.\.|:)\Z")

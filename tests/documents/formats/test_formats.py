@@ -94,7 +94,7 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             "3f2a9c1e-1234-4abc-9def-0123456789ab, 3f2a9c1 or sha256:deadbeef12",
             ["3f2a9c1e-1234-4abc-9def-0123456789ab", "3f2a9c1", "sha256:deadbeef12"],
         ),
-        ("$1,299.99 at 10:30 or 10:30:45, 5 pm, €20, 50 %, 1.5, 31.12.2024, 1.000.000", []),
+        ("$1,299.99 at 10:30 or 10:30:45, €20, 50 %, 1.5, 31.12.2024, 1.000.000", []),
         ("+5 to +10, 010-9999, 123456, defaced, 24-7", []),
         ("the end.the next", []),
         (
@@ -169,6 +169,15 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             ["$ ls -la | grep tea", "$5", "me@host:~$ cd .."],
         ),
         ('id 1,Tom,"Tea, hot" of 1,000 ("so," he said), in May,June', [",", ",", ","]),
+        (
+            "at 5pm on 6–8 May for 12 €, 1 000 000, Henry VIII, 10 x 20 cm car¹",
+            ["5pm", "1 000 000", "VIII", "10 x 20 cm", "¹"],
+        ),
+        (
+            "A: tea\n% tea\nb. Tea\nC) tea\n\\emph{so hot} ---so--- ~hot~ Tea / Cake Tea > Cake",
+            [*("A:", "%", "b.", "C)", "\\emph{", "}", "---", "---", "~", "~", "/", ">")],
+        ),
+        ("Jun  3 12:00:01 host sshd[1]: so\n3 12:00:01 so", ["Jun  3 12:00:01 host sshd[1]:"]),
         ('① tea ~ cake\n*a note __c d__ NAME="a b"', ["①", "~", "*", "__", "__", 'NAME="a b"']),
     ],
 )
@@ -176,6 +185,25 @@ def test_names_for_machines_are_not_translated(text, kept):
     marks = [part.raw for part in protect(text) if isinstance(part, Mark)]
     assert marks == kept
     assert "".join(getattr(part, "raw", part) for part in protect(text)) == text
+
+
+def test_a_time_is_one_of_24_hours_then_a_number():
+    double = CapitalsDouble()
+    assert in_capitals("come at 5pm, 6 AM", "text", translate=double) == "COME AT 5pm, 6 AM"
+    assert double.sentences == ["come at 17:45, 18:35"]
+    double = CapitalsDouble(change=lambda word: word.upper().replace(":", "."))
+    assert in_capitals("come at 5pm", "text", translate=double) == "COME AT 5pm"
+    assert double.sentences == ["come at 17:45", "come at 7001"]
+
+
+def test_numbers_have_a_space_before_their_units():
+    double = CapitalsDouble()
+    assert in_capitals("(5km) for 12€ {a}", "text", translate=double) == "(5 KM) FOR 12 € {a}"
+    assert in_capitals("<p>5&euro; only</p>", "html") == "<p>5 &euro; ONLY</p>"
+
+
+def test_entities_of_letters_in_a_word_are_letters():
+    assert in_capitals("Caf&eacute; isn&#39;t &amp;", "text") == "CAFÉ ISN'T &amp;"
 
 
 def test_a_letter_of_the_text_stands_for_nothing():
