@@ -72,8 +72,9 @@ _PROTECTED = rf"""(?x)
         {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
       | (?<![^\n])[ \t]*{STAMP}
       | (?<![^\n])[ \t]*(?:
-          \(?[ivx]{{1,5}}[.)]|[①-⒛]|[A-Z]:|%+|;+|[A-Za-z](?:\)|\.(?=[ \t]+[A-Z](?!\.)))
+          \(?[ivx]{{1,5}}[.)]|[A-Z]:|%+|;+|[A-Za-z](?:\)|\.(?=[ \t]+[A-Z](?!\.)))
         )(?=[ \t])
+      | (?<![^\n])[ \t]*[①-⒛]
       | (?<![^\n])[ \t]*\*(?=[^\W\d_])(?![^*\n]*\*)                     # *a note
       | (?<![^\n])[ ]{{0,3}}```[^`\n]*\n(?:[^\n]*\n){{0,400}}?[ ]{{0,3}}```[ \t]*(?![^\n])
       | (?<!\S)(?:
@@ -114,7 +115,10 @@ _PROTECTED = rf"""(?x)
   | (?P<tag>
         </?\d+\s*/?> | </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?-->
     )
-  | (?P<sign> {COMMAND} | (?<=[^\s>|][ ])(?:[<>]=?|==?)(?=[ ]) | (?<=\S[ ])\*(?=[ ]\S) )
+  | (?P<sign>
+        {COMMAND} | (?<!\S)[~<>]\d+(?:[.,]\d+)*(?![\w.,]*\w)
+      | (?<=[^\s>|][ ])(?:[<>]=?|==?)(?=[ ]) | (?<=\S[ ])\*(?=[ ]\S)
+    )
   | (?P<brace> [{{}}] )
 """
 _MARKS = re.compile(_PROTECTED, re.DOTALL)
@@ -213,7 +217,7 @@ def joined(parts, encode):
     """Parts in which marks that belong together are one.
 
     These are words in brackets or quotation marks, tags around nothing but words, and formulas such
-    as `H<sub>2</sub>O`.
+    as `H<sub>2</sub>O`. A word of marks directly beside a letter is a cut.
 
     Args:
         parts: Strings and `Mark`s.
@@ -249,7 +253,19 @@ def joined(parts, encode):
                 raw = f"{encode(before[0])}{part.raw}{encode(after[0])}"
                 around = around[0][: before.start()], Mark(raw, Kind.WORD), around[1][after.end() :]
                 found[max(place - 1, 0) : place + 2] = around[0 if place else 1 :]
-    return [part for part in found if part != ""]
+    found = [part for part in found if part != ""]
+    return [_cut_beside_letters(part, found, place) for place, part in enumerate(found)]
+
+
+def _cut_beside_letters(part, parts, place):
+    """A part, which is a cut if it is a word of marks directly beside a letter, as in lines."""
+    if not isinstance(part, Mark) or part.kind != Kind.WORD:
+        return part
+    before, after = (parts[n] if 0 <= n < len(parts) else "" for n in (place - 1, place + 1))
+    is_beside = (isinstance(before, str) and before[-1:].isalpha()) or (
+        isinstance(after, str) and after[:1].isalpha()
+    )
+    return replace(part, kind=Kind.CUT) if is_beside else part
 
 
 def _join_brackets(parts, encode):

@@ -542,10 +542,25 @@ def test_signs_around_words_that_stay_are_not_lost():
 
 def test_indices_belong_to_their_symbols():
     double = CapitalsDouble()
-    source = "<p>the H<sub>2</sub>O of x<sup>n</sup> and tea<sup>1</sup> <a id=x></a>is</p>"
-    expected = "<p>THE H<sub>2</sub>O OF x<sup>n</sup> AND TEA<sup>1</sup> <a id=x></a>IS</p>"
+    source = "<p>the H<sub>2</sub>O of x<sup>n</sup> and E=mc<sup>2</sup> <a id=x></a> is</p>"
+    expected = "<p>THE H<sub>2</sub>O OF x<sup>n</sup> AND E=mc<sup>2</sup> <a id=x></a> IS</p>"
     assert in_capitals(source, "html", translate=double) == expected
-    assert double.sentences[0] == "the ヌ of メ and teaソ is"
+    assert double.sentences[0] == "the ヌ of メ and ソ  is"
+
+
+@pytest.mark.parametrize(
+    "source", ["we{x}go {y}now", "①we &amp;go ==now==", "we&nbsp;go &quot;now"]
+)
+def test_a_text_is_cut_at_words_of_marks_beside_letters(source):
+    double = CapitalsDouble()
+    assert in_capitals(source, "text", translate=double).lower() == source
+    assert double.sentences[-3:] == ["we", "go", "now"]
+
+
+def test_signs_before_a_number_stay():
+    double = CapitalsDouble()
+    assert in_capitals("so ~5 be <18 a", "text", translate=double) == "SO ~5 BE <18 A"
+    assert double.sentences == ["so ヌ be メ a"]
 
 
 def test_brackets_around_words_are_a_pair_of_marks():
