@@ -137,17 +137,19 @@ STAMP = (
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _LENGTH = r"[ ]?(?:[cmk]?m|ft|px)"
 _HOUR = r"\d{1,2}(?:[:.]\d\d)?"
+_BEHIND_AM = r"(?:to|until|and|or|on|every|sharp|today|tomorrow)\b"
+"""Words behind `9 am`, which is not the `am` of German before them."""
 _ROMAN = r"(?:X{0,3}(?:IX|IV|V?I{0,3})|M{1,3}(?:CM|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3}))"
 _AMOUNTS = rf"""
         (?<![\w.,:/$€£–—-])(?P<clock>                                    # 5pm 9:30-11 AM
           (?:{_HOUR}(?:[ ]?[AaPp][Mm])?[ ]?[–—-][ ]?)?{_HOUR}
-          (?:[AaPp][Mm]|[ \xa0\u202f](?:[AP]M|pm|am(?=\s*(?:[^\s\w]|\Z))))(?!\w))
+          (?:[AaPp][Mm]|[ \xa0\u202f](?:[AP]M|pm|am(?=\s*(?:[^\s\w]|\Z|{_BEHIND_AM}))))(?!\w))
       | (?<![\w.,:/$€£–—-])(?:\d+[ ]?[dh][ ]?\d+(?:[ ]?(?:min|[hm]))?(?:[ ]?\d+[ ]?s)?
           |\d+[ ]?m(?:in)?[ ]?\d+[ ]?s|\d*[1-9]s|\d{{1,2}}(?::\d\d)?h(?:\d\d)?)(?!\w)  # 3h 20m 15s
       | (?<![\w.,]){_NUMBER}(?:{_LENGTH})?(?:[ ]?[x×][ ]?{_NUMBER}(?:{_LENGTH})?)+(?!\w)  # 4x4 cm
       | (?<![\w.,:/$€£–—-])(?P<unit>{_NUMBER}                            # 5km 12€
           (?:[ck]?m|kg|mins?|hrs?|hours|[€£¥₽₹₺₩₪])(?![\w/^'’]|\.\w))
-      | (?<![\w.,:/$€£–—-])\d+(?:\.\d+)?[xX](?!\w)                        # 2x
+      | (?<![\w.,:/$€£–—-])(?:\d+(?:\.\d+)?[xXk]|\d{{3,4}}[pi]|\d+cc)(?!\w)  # 2x 1080p
       | (?<!\w)[$€£¥]{_NUMBER}(?:[kKMBT]|[bt]n|mn?)\b                      # $3.5M
       | (?<![\w.,])\d{{1,3}}(?:\.\d{{3}})+,\d+(?!\w|[.,]\d)(?:[ \xa0]?[€$£])?  # 1.299,99 €
       | (?<![\w.,])\d{{1,3}}(?:(?:[ ]\d{{3}}){{2,}}|(?:[\xa0\u2009\u202f]\d{{3}})+)(?!\w|[.,]\d)
@@ -278,7 +280,7 @@ ENTITY = re.compile(
 """An entity of HTML beside a letter."""
 LEAD = re.compile(
     r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+–—»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)|[A-Za-z]\)"
-    r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[A-Z]:|%+|;+|\d{1,3}[ ][–-]"
+    r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[A-Z]:|%+|;+|\d{1,3}[ ][–-](?=\s+[^\s\d])"
     rf"|\(?[ivx]{{1,5}}[.)]|[①-⒛]|{STAMP})\s+)+"
 )
 """Marks at the beginning of a line: of a list, a heading, an answered mail, a chat."""
