@@ -153,6 +153,7 @@ def _translate_around(texts, translate, progress, pattern):
 
 
 _NUMBER = re.compile(r"\d+(?:[.,'’ \xa0\u2009\u202f]\d{3}(?!\d))*")
+_CLOCK_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
 _NUMBER_WORD = re.compile(
     r"(?<!\w)[$€£¥]?\d(?:[\w.,:/%€£¥°'+–—-]*[\w%€£¥°+])?(?:[ \xa0\u2009\u202f]\d{3}(?!\d))*"
 )
@@ -163,9 +164,9 @@ def lost_numbers(source, translation):
     """Set of the numbers of two and more digits in a text that its translation lacks.
 
     Their digits are compared, in whatever script and however they are grouped. Numbers of one digit
-    may be words in a translation.
+    and times may be words in a translation.
     """
-    wanted = _NUMBER.findall(source)
+    wanted = _NUMBER.findall(_CLOCK_TIME.sub("", source))
     if not any(len(number) > 1 for number in wanted):
         return frozenset()
     groups = set(_digits(" ".join(_NUMBER.findall(translation))).split(" "))

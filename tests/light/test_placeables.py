@@ -495,7 +495,7 @@ def test_a_number_has_a_space_before_its_unit():
         ("10 200 g packs", "10 paquetes de 200 g", set()),
         ("at 10:30 on 12/05", "12-05, 10.30", set()),
         ("room 12", "اتاق ۱۲", set()),
-        ("5 dogs", "cinco perros", set()),
+        ("5 dogs at 2:30", "cinco perros a las dos y media", set()),
         ("no number", "ninguno", set()),
     ],
 )
