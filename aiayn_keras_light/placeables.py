@@ -147,12 +147,13 @@ def _translate_around(texts, translate, progress, pattern):
         for row, parts in zip(failed, cut, strict=True):
             found[row] = _joined(parts, [next(remaining) for _ in parts[1::2]])
     return [
-        each if each is None else _between(first, _with_dashes(text, each), last)
+        each if each is None else _between(first, _with_signs_of_numbers(text, each), last)
         for (first, text, last), each in zip(framed, found, strict=True)
     ]
 
 
 _NUMBER = re.compile(r"\d+(?:[.,'’ \xa0\u2009\u202f]\d{3}(?!\d))*")
+_COMMA = re.compile(r"(?<![\d.,])(\d*)(, ?)(?=(\d+))")
 _CLOCK_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
 _NUMBER_WORD = re.compile(
     r"(?<!\w)[$€£¥]?\d(?:[\w.,:/%€£¥°'+–—-]*[\w%€£¥°+])?(?:[ \xa0\u2009\u202f]\d{3}(?!\d))*"
@@ -204,21 +205,26 @@ def with_space(quantity):
 _NUMBER_BEFORE_UNIT = re.compile(r"\d(?=[ckmh€£¥₽₹₺₩₪])")
 
 
-def _with_dashes(source, translation):
-    """A translation with the dashes of the source in ranges such as `6–8`, read as hyphens."""
+def _with_signs_of_numbers(source, translation):
+    """A translation with what its source has between numbers: dashes, and spaces behind commas.
+
+    Models read the dash of `6–8` as a hyphen, and write a number behind a comma as its decimals.
+    """
     dashes = {}
     if not source.isascii():
         dashes = {match.groups(): match[0] for match in _RANGE.finditer(source)}
-    if not dashes:
+    commas = {(before, after) for before, comma, after in _COMMA.findall(source) if comma[1:]}
+    if not dashes and not commas:
         return translation
+
+    def written(text):
+        text = _RANGE.sub(lambda match: dashes.get(match.groups(), match[0]), text)
+        return _COMMA.sub(
+            lambda match: f"{match[1]}, " if (match[1], match[3]) in commas else match[0], text
+        )
+
     return as_translation(
-        [
-            dataclasses.replace(
-                each,
-                text=_RANGE.sub(lambda match: dashes.get(match.groups(), match[0]), each.text),
-            )
-            for each in translation.hypotheses
-        ]
+        [dataclasses.replace(each, text=written(each.text)) for each in translation.hypotheses]
     )
 
 

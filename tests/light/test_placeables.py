@@ -301,6 +301,7 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "CHF 20.-",
             "2x",
             "1080p",
+            "5€/kg",
             "E=mc²",
         ),
         *("10 x 20 x 30 cm", "1.5m x 80cm", "1 1/2", "1/2 tsp", "3h 20m", "20:00h", "15s"),
@@ -529,6 +530,18 @@ def test_ranges_keep_their_dashes():
     assert [each.text for each in found.hypotheses] == ["6–8 HOURS, 1890—1950, 5-7 - YES", "1-2"]
 
 
+def test_numbers_behind_commas_keep_their_spaces():
+    double = CapitalsDouble(lambda text: [text.upper().replace(", ", ",")])
+    found = translate_placeables(["in 2019, 25 so, 30 and 1,5", "a, b"], double)
+    assert [each.text for each in found] == ["IN 2019, 25 SO, 30 AND 1,5", "A,B"]
+
+
+def test_words_of_servers_are_words_unless_an_address_is_behind_them():
+    double = CapitalsDouble()
+    (found,) = translate_placeables(['"GET out," he said'], double)
+    assert found.text == '"GET OUT," HE SAID'
+
+
 def test_a_note_behind_a_word_is_not_of_its_letters():
     double = CapitalsDouble()
     (found,) = translate_placeables(["the car¹ is"], double)
@@ -622,7 +635,7 @@ def test_a_long_line_of_beginnings_is_read_once(part):
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("part", ["99 ", "12–99 ", "1'000 ", "1 000 "])
+@pytest.mark.parametrize("part", ["99 ", "99, ", "12–99 ", "1'000 ", "1 000 "])
 def test_numbers_of_a_long_line_are_compared_once(part):
     line = part * (150_000 // len(part))
     double = CapitalsDouble(lambda text: [re.sub(r"\d", "", text)])
