@@ -117,30 +117,75 @@ _INDEX = "²³¹⁰ⁱ⁴-₎ₐ-ₜ¼-¾⅐-⅞↉"
 _CURRENCIES = "AUD|BRL|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|MXN|NOK|PLN|SEK|USD"
 _UNITS = (
     "[µμ]g|mcg|mg|g|[cdm]?[lL]|[µμ]m|mm|m/s|km/h|kph|mph|ft|lbs?|oz|[kM]?W|kWh|m?V|mAh?|[kMG]?Hz|"
-    "[kKMGT]i?B|[kMG]bps|[kMG]b/s|dB|px|dpi|rpm|[°º]F|mmHg|[hk]?Pa|psi|kcal|kJ|ms"
+    "[kKMGT]i?B|[kMG]bps|[kMG]b/s|dB|px|dpi|rpm|[°º]F|mmHg|[hk]?Pa|psi|kcal|kJ|ms|tsp|[Tt]bsp"
 )
 """Symbols of units, without those of everyday sentences: kg, m, cm, km, min and °C."""
 _TERM = r"(?:[A-Za-z]|\d+(?:\.\d+)?)"
 _KAOMOJI_SIGNS = "°□■◕‿◡⊙◉◔ಠಥ益￣╥﹏⌐ᴥ╹▽∀≧≦•ツ^"
 STAMP = (
-    r"(?:\[(?:DATE,?[ T])?TIME\]|DATE,?[ T]TIME(?:[ ]-(?=[ ]))?)(?:[ ]<[\w.|-]+>)?(?!\S)".replace(
+    r"(?:(?:\[(?:DATE,?[ T])?TIME\]|DATE,?[ T]TIME(?:[ ]-(?=[ ]))?)(?:[ ]<[\w.|-]+>)?"
+    r"|[A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ](?:\d\d:){2}\d\d"
+    r"(?:[ ][\w.-]+[ ][\w./-]+(?:\[\d+\])?:)?)(?!\S)".replace(
         "DATE", r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
-    ).replace("TIME", r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:[ \u202f][AaPp]\.?[Mm]\.?)?")
+    ).replace(
+        "TIME",
+        r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?Z?"
+        r"(?:[ \u202f][AaPp]\.?[Mm]\.?|(?![ \u202f][AaPp]\.?[Mm]))",
+    )
 )
-"""Time at the beginning of a line of a chat or log, with the name of who speaks in brackets."""
+"""Time at the beginning of a line of a chat or log, with who speaks, or the program of a log."""
+_NUMBER = r"\d+(?:[.,]\d+)*"
+_LENGTH = r"[ ]?(?:[cmk]?m|ft|px)"
+_HOUR = r"\d{1,2}(?:[:.]\d\d)?"
+_BEHIND_AM = r"(?:to|until|and|or|on|every|sharp|today|tomorrow)\b"
+"""Words behind `9 am`, which is not the `am` of German before them."""
+_ROMAN = r"(?:X{0,3}(?:IX|IV|V?I{0,3})|M{1,3}(?:CM|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3}))"
+_AMOUNTS = rf"""
+        (?<![\w.,:/$€£–—-])(?P<clock>                                    # 5pm 9:30-11 AM
+          (?:{_HOUR}(?:[ ]?[AaPp][Mm])?[ ]?[–—-][ ]?)?{_HOUR}
+          (?:[AaPp][Mm]|[ \xa0\u202f](?:[AP]M|pm|am(?=\s*(?:[^\s\w]|\Z|{_BEHIND_AM}))))(?!\w))
+      | (?<![\w.,:/$€£–—-])(?:\d+[ ]?[dh][ ]?\d+(?:[ ]?(?:min|[hm]))?(?:[ ]?\d+[ ]?s)?
+          |\d+[ ]?m(?:in)?[ ]?\d+[ ]?s|\d*[1-9]s|\d{{1,2}}(?::\d\d)?h(?:\d\d)?)(?!\w)  # 3h 20m 15s
+      | (?<![\w.,]){_NUMBER}(?:{_LENGTH})?(?:[ ]?[x×][ ]?{_NUMBER}(?:{_LENGTH})?)+(?!\w)  # 4x4 cm
+      | (?<![\w.,:/$€£–—-])(?P<unit>{_NUMBER}                            # 5km 12€
+          (?:[ck]?m|kg|mins?|hrs?|hours|[€£¥₽₹₺₩₪])(?![\w/^'’]|\.\w))
+      | (?<![\w.,:/$€£–—-])(?:\d+(?:\.\d+)?[xXk]|\d{{3,4}}[pi]|\d+cc)(?!\w)  # 2x 1080p
+      | (?<!\w)[$€£¥]{_NUMBER}(?:[kKMBT]|[bt]n|mn?)\b                      # $3.5M
+      | (?<![\w.,:/–—-])(?:{_NUMBER}[ ]?[€£$]|[€£$]{_NUMBER})/[a-z]{{1,2}}(?![\w/])   # 5€/kg
+      | (?<![\w.,])\d{{1,3}}(?:\.\d{{3}})+,\d+(?!\w|[.,]\d)(?:[ \xa0]?[€$£])?  # 1.299,99 €
+      | (?<![\w.,])\d{{1,3}}(?:(?:[ ]\d{{3}}){{2,}}|(?:[\xa0\u2009\u202f]\d{{3}})+)(?!\w|[.,]\d)
+      | (?<![\w.,/])\d{{1,3}}[ ]\d{{1,2}}/\d{{1,2}}(?!\w|/|[.,]\d)             # 1 1/2
+      | (?<![\w.'’-])(?<!War[ ])(?!MIX)(?=[IVXLCDM]{{2,}}(?![\w'’]|-\w)){_ROMAN}(?!\w)  # Henry VIII
+      | (?<![\w-])[A-Za-z][a-z]+\d{{2,}}(?![\w'’])                         # host01
+      | (?<![\w/'’-])(?:X{{1,4}}[SL]|[A-Z]{{1,2}}\d*(?:/[A-Z]{{1,2}}\d*)+)(?![\w/'’-])  # XXL S/M/L
+      | (?<!\w)(?:O\([^()\n]{{1,30}}\)|[A-Za-z]\([^()\s]{{1,20}}\))           # f(x)
+      | (?<![\w%])[^\W\d_]\w{{0,60}}(?:(?:%[0-9A-F]{{2}})+\w{{0,60}}){{1,60}}(?!\w) # caf%C3%A9
+      | (?:[A-Z][a-z]{{2}},[ ])?(?<!\w)\d{{1,2}}[ ][A-Z][a-z]{{2}}[ ]\d{{4}}[ ]\d\d:\d\d(?::\d\d)?
+        [ ](?:[+-]\d{{4}}|GMT|UTC)(?!\w)                                  # of a mail's head
+      | \[\d{{1,2}}/[A-Z][a-z]{{2}}/\d{{4}}:[\d:]+[ ][+-]\d{{4}}\]           # of a server's log
+      | "(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)[ ](?:/|\*|https?:)[^"\n]{{0,2000}}"
+"""
+"""Amounts, times and numbers that small models change.
+
+They read a `unit` with a space before it, and a time of 24 hours in the place of a `clock`.
+"""
 CODES = rf"""
         \x1b\[[0-9;]*[A-Za-z]                                          # a terminal's colours
       | (?<![\w`])``[^`\n](?:[^\n]{{0,200}}?[^`\n])?``(?![\w`])               # ``code``
       | (?<![^\n])[ \t]*(?:\$|[\w.-]+@[\w.-]+:\S*[$\#])[ ]+[a-z./][^\n]*    # $ ls -la
-      | [A-Za-z(]{{0,2}}\d*[{_INDEX}]+[A-Za-z0-9]{{0,2}}(?![^\W\d_])        # 10⁶ mc² 1½ CO₂
-      | (?<![\w.,$€£–-])(?:\d+[ ]?[x×][ ]?)?\d+(?:[.,]\d+)*(?:[–-]\d+(?:[.,]\d+)*)?
+      | (?<=[^\W\d_][^\W\d_][^\W\d_])[{_INDEX}]+                          # a note¹
+      | (?:(?<![^\W\d_])(?:[A-Za-z]=)?[A-Za-z(]{{0,2}}|[A-Z(][A-Za-z(]?|(?<=[A-Z]))
+        \d*[{_INDEX}]+[A-Za-z0-9]{{0,2}}(?![^\W\d_])                        # 10⁶ E=mc² 1½ CO₂
+      | (?<![\w.,$€£–-])(?:\d+[ ]?[x×][ ]?|\d+[ ](?=\d+/))?\d+(?:[.,]\d+)*(?:[–/-]\d+(?:[.,]\d+)*)?
         [ \xa0]?(?:{_UNITS})(?:/(?:h|s|min|d?[lL]|k?g|m))?(?![\w/^'’]|\.\w)     # 350 ml 2 x 500 mg
+      | {_AMOUNTS}
       | (?<![\w.,])(?:0[xX][0-9A-Fa-f]+|\d+(?:\.\d+)?[eE][-+]?\d+|\d{{7,}}|\d{{1,3}}(?:'\d{{3}})+)
         (?![\w'])                                                    # 0xFF 1e-5 12345678
       | (?<![\w-])\d{{4}}(?:[ -]\d{{4}}){{3}}(?![\w-])                     # a card
-      | (?<!\w)(?:[A-Z]{{1,2}}\$|(?:{_CURRENCIES})\b)[ \xa0]?\d+(?:[.,]\d+)*  # US$3, EUR 5
+      | (?<!\w)(?:[A-Z]{{1,2}}\$|(?:{_CURRENCIES})\b)[ \xa0]?\d+(?:[.,]\d+)*
+        (?:[.,][–—-]+(?!\w))?                                          # US$3, EUR 5, CHF 20.-
       | (?<![\w.,])\d+(?:[.,]\d+)*[ \xa0]?(?:{_CURRENCIES})\b
-      | (?<![\w.,])\d+(?:[ ]?[x×][ ]?\d+)+(?!\w) | (?<!\w)\w++\^\w+        # 4x4 10^6
+      | (?<!\w)\w++\^\w+                                               # 10^6
       | (?<![\w.,])\d['’′][ ]?\d{{1,2}}(?:["”″]|'')                       # 5'10"
       | (?<![\w.,'’/-])(?:{_TERM}[ ]?[-+*/×][ ]?){{0,8}}{_TERM}
         [ ]?(?:<(?!3(?!\d)|[A-Za-z/])|>|[<>=!]=|=(?!>)|[≠≤≥≈])[ ]?-?{_TERM}(?![\w'’]|\.\w)  # x < 5
@@ -157,7 +202,7 @@ CODES = rf"""
       | (?<![\w$€£¥-])(?!\d+(?:ST|ND|RD|TH|S|AM|PM)\b)(?=[A-Z\d-]*\d)(?=[\d-]*[A-Z])
         [A-Z\d]+(?:-[A-Z\d]+)*(?![\w-])                               # H2O 3D COVID-19
       | (?<![\w-])(?=\w*[a-z])(?=\w*[A-Z])(?=[A-Za-z]*\d)[A-Za-z\d]{{8,}}=*(?![\w-])  # a key
-      | \b(?:(?:Ctrl|Control|Alt|AltGr|Shift|Cmd|Command|Win|Super|Meta)\+)+
+      | \b(?:(?:Ctrl|Control|Alt|AltGr|Shift|Cmd|Command|Win|Super|Meta)[+-])+
         (?:[A-Z][a-z]+|F?\d+|[A-Z]\b) | (?<![^\W_])[^\W_]++[™®℠]        # Ctrl+S Lego™
       | (?<![\w.])(?:\w++\.)*\w++\(\) | (?<!\w)\w++(?:(?:::\w++)+|->\w+)     # f() a.f() a::b a->b
       | (?<![\w.@/-])[a-z]\w++(?:\.[^\W\d]\w++){{2,}}(?![\w(@/-])           # com.example.App
@@ -180,18 +225,27 @@ CODES = rf"""
       | \((?:[^()\s\w]|_){{2,20}}\)                                    # (^_^)
 """
 """Further kinds of placeables: codes, quantities, emoticons and more placeholders."""
+_TEXT_COMMANDS = (
+    "text(?:bf|it|sc|sf|up|md|rm|sl)|emph|underline|(?:sub){0,2}section|(?:sub)?paragraph|chapter|part|"
+    "title|caption|footnote|textquote|enquote|mbox"
+)
+"""Commands of LaTeX whose argument is text."""
 _BBCODE_NAMES = "b|i|u|s|quote|code|img|url|size|color|list|spoiler"
 BBCODE = rf"\[/?(?:{_BBCODE_NAMES})(?:=[^\s\]]*)?\]"
 CUTS = r"""
-        (?<!\S)(?:/{2,}|/\*+|\*+/|[~^]|-{3,}|={3,}|~{3,}|\#{3,})(?!\S) | '{3,}+ | "{3,}+
+        (?<!\S)(?:[-=~]{3,}|==)(?=[^\W_]) | (?<=[\w.!?])(?:[-=~]{3,}|==)(?!\S)   # ---a---
+      | (?<!\S)(?:/{2,}|/\*+|\*+/|[~^]|-{3,}|={3,}|~{3,}|\#{3,})(?!\S) | '{3,}+ | "{3,}+
       | (?<!\S)={2,}(?=[ ][^=\n]+[ ]={2,}[ ]*(?:\n|\Z))                  # == Heading ==
       | (?<=[^=\s][ ])={2,}(?=[ ]*(?:\n|\Z))
       | (?<![^\s])`{3,}\w*(?!\S)                                       # ```python
       | (?<=[\w"'.!?)])(?<!\b[Tt][Ll]);(?=["'\w(])                # 1;Anna;tea
       | (?<=\d),(?="\w|[A-Za-z]) | (?<="),(?=["A-Za-z\d]) | (?<=[A-Za-z.!?]),(?="\w|[A-Z\d])
       | (?<!\.)\.{4,}+(?=[ ]*\d+[ ]*(?:\n|\Z))                                   # Notes ....... 5
-      | \\[nrt](?![a-z])
-"""
+      | \\[nrt](?![a-z]) | \\(?:LATEX)\*?(?:\[[^\[\]\n]{0,80}\])?\{           # \textbf{
+      | (?<=\S[ ])/(?=[ ]\S) | (?<=[^\W\d_]{2}[ ])>(?=[ ][^\W\d_]{2})       # 8 / XL, File > Open
+      | (?<=[.,:;!?][ ])\(?\d{1,2}\)(?=[ ]\S)                             # 2) second
+      | (?<![\w~])~(?=[^\s~\d/\\]) | (?<=[^\s~/])~(?![\w~])                   # ~a~
+""".replace("LATEX", _TEXT_COMMANDS)
 """Marks between texts, at which lines and documents are cut."""
 COMMAND = r"~?\\(?!u[0-9A-Fa-f]{4})[A-Za-z]{2,}(?:\{[^{}\s]*\})*"
 """A command of LaTeX: `\\item`, `\\cite{name}`."""
@@ -226,7 +280,8 @@ ENTITY = re.compile(
 )
 """An entity of HTML beside a letter."""
 LEAD = re.compile(
-    r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+–—»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)|[a-z]\)"
+    r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+–—»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)|[A-Za-z]\)"
+    r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[A-Z]:|%+|;+|\d{1,3}[ ][–-](?=\s+[^\s\d])"
     rf"|\(?[ivx]{{1,5}}[.)]|[①-⒛]|{STAMP})\s+)+"
 )
 """Marks at the beginning of a line: of a list, a heading, an answered mail, a chat."""

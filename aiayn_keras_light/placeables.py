@@ -5,6 +5,7 @@ which models of this package learn to copy, and then put back.
 """
 
 import dataclasses
+import heapq
 import html
 import re
 
@@ -21,13 +22,18 @@ LETTERS = "ヌメソラワチホユケトムイ"
 _PICTURES = "😀🎉🐶🌸🍕🚗📷🎵🌍🔑🎁"
 """Those that stand for emoji, around which models write no word, as around a name."""
 
+CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
+"""Times that stand for those such as `5pm`, which small models move to the morning."""
+
 _SIGN_OF_ONE = re.compile(
     r"[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
-    r"|[a-z][A-Z]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
+    r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd)-|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
 )
 """A part of every placeable. Most lines have none, which is faster to find out."""
 PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
 """Brackets and quotation marks, which stay with what is alone between them."""
+_BRACKETED = re.compile(r"\(([^()]*[^\W\d_]{2}[^()]*)\)|「([^「」]+)」")
+"""Words in brackets that are a text of their own."""
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
 _LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
@@ -42,8 +48,8 @@ class _Masked:
     Attributes:
         text: The text for the model; empty if nothing but placeables has letters, or if it must be
             cut.
-        words: Dictionary from a letter to its placeable; from a zero byte, which no translation
-            has, where there are more than letters.
+        words: Dictionary from a letter or time to its placeable; from a zero byte, which no
+            translation has, where there are more than letters.
         own: The text itself if it is its own translation; else None.
     """
 
@@ -68,7 +74,8 @@ class _Masked:
         return as_translation(kept) if kept else None
 
     def _fill(self, text):
-        return "".join(self.words.get(character, character) for character in text)
+        stand_ins = "|".join(map(re.escape, self.words))
+        return re.sub(stand_ins, lambda match: self.words[match[0]], text)
 
 
 def translate_placeables(texts, translate, progress=None):
@@ -89,12 +96,12 @@ def translate_placeables(texts, translate, progress=None):
     Raises:
         TextError: As `translate`, with the place of the text in `texts`.
     """
-    texts = [ENTITY.sub(_letter_of_entity, text) for text in check_texts("texts", texts)]
+    texts = [with_letters_of_entities(text) for text in check_texts("texts", texts)]
     return _translate_around(texts, translate, progress, placeable_in_line())
 
 
 def translate_emoji(texts, translate):
-    """Translates texts, and keeps their emoji; see `translate_placeables`.
+    """Translates texts, and keeps their emoji and numbers; see `translate_placeables`.
 
     Args:
         texts: List of strings.
@@ -103,21 +110,32 @@ def translate_emoji(texts, translate):
     Returns:
         List of `Translation`.
     """
-    if all(map(str.isascii, texts)):
-        return translate(texts)
     return _translate_around(texts, lambda texts, _: translate(texts), None, emoji())
 
 
 def _translate_around(texts, translate, progress, pattern):
     framed = [_framed(text) for text in texts]
-    texts = [text for _, text, _ in framed]
+    texts = [_with_spaces(text, pattern) for _, text, _ in framed]
     masked = [_mask(text, pattern) for text in texts]
     found = translate([each.text for each in masked], progress)
-    failed = []
+    failed, again = [], {}
     for row, each in enumerate(masked):
-        if each.words and found[row] is not None:
+        if found[row] is None:
+            continue
+        if each.words:
             found[row] = each.restore(found[row])
-            failed += [row] * (found[row] is None)
+        if found[row] is None:
+            failed.append(row)
+        numbers = lost_numbers(texts[row], found[row].text) if found[row] else frozenset()
+        if numbers or (found[row] is None and not each.words.keys().isdisjoint(CLOCK_TIMES)):
+            again[row] = _mask(texts[row], pattern, numbers, clocks=())
+    again = {row: each for row, each in again.items() if each.text and each.words}
+    translated = translate([each.text for each in again.values()], None) if again else []
+    for (row, each), translation in zip(again.items(), translated, strict=True):
+        translation = translation and each.restore(translation)
+        if translation and not lost_numbers(texts[row], translation.text):
+            found[row] = translation
+    failed = [row for row in failed if found[row] is None]
     if failed:
         cut = [_cut(texts[row], pattern) for row in failed]
         rows = [row for row, parts in zip(failed, cut, strict=True) for _ in parts[1::2]]
@@ -129,13 +147,93 @@ def _translate_around(texts, translate, progress, pattern):
         for row, parts in zip(failed, cut, strict=True):
             found[row] = _joined(parts, [next(remaining) for _ in parts[1::2]])
     return [
-        each if each is None else _between(first, each, last)
-        for (first, _, last), each in zip(framed, found, strict=True)
+        each if each is None else _between(first, _with_signs_of_numbers(text, each), last)
+        for (first, text, last), each in zip(framed, found, strict=True)
     ]
 
 
+_NUMBER = re.compile(r"\d+(?:[.,'’ \xa0\u2009\u202f]\d{3}(?!\d))*")
+_COMMA = re.compile(r"(?<![\d.,])(\d*)(, ?)(?=(\d+))")
+_CLOCK_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
+_NUMBER_WORD = re.compile(
+    r"(?<!\w)[$€£¥]?\d(?:[\w.,:/%€£¥°'+–—-]*[\w%€£¥°+])?(?:[ \xa0\u2009\u202f]\d{3}(?!\d))*"
+)
+_RANGE = re.compile(r"(?<![\w.,–—-])(\d+(?:[.,:]\d+)*)[–—-](\d+(?:[.,:]\d+)*)(?![\w–—-])")
+
+
+def lost_numbers(source, translation):
+    """Set of the numbers of two and more digits in a text that its translation lacks.
+
+    Their digits are compared, in whatever script and however they are grouped. Numbers of one digit
+    and times may be words in a translation.
+    """
+    wanted = _NUMBER.findall(_CLOCK_TIME.sub("", source))
+    if not any(len(number) > 1 for number in wanted):
+        return frozenset()
+    groups = set(_digits(" ".join(_NUMBER.findall(translation))).split(" "))
+    whole = {_digits(number).replace(" ", "") for number in _NUMBER.findall(translation)}
+    lost = set()
+    for number in wanted:
+        parts = _digits(number).split(" ")
+        if len(number) > 1 and "".join(parts) not in whole and not groups.issuperset(parts):
+            lost.add(number)
+    return frozenset(lost)
+
+
+def _digits(number):
+    """A number with digits of ASCII, and a space between groups."""
+    return "".join(str(int(each)) if each.isdecimal() else " " for each in number)
+
+
+def _with_spaces(text, pattern):
+    """A text with a space between a number and its unit, as models have read them: `5 km`."""
+    if not _NUMBER_BEFORE_UNIT.search(text):
+        return text
+    pieces, done = [], 0
+    for match in pattern.finditer(text):
+        if match.lastgroup == "unit":
+            pieces += [text[done : match.start()], with_space(match[0])]
+            done = match.end()
+    return "".join([*pieces, text[done:]])
+
+
+def with_space(quantity):
+    """A quantity with a space before its unit."""
+    return _NUMBER_BEFORE_UNIT.sub(r"\g<0> ", quantity)
+
+
+_NUMBER_BEFORE_UNIT = re.compile(r"\d(?=[ckmh€£¥₽₹₺₩₪])")
+
+
+def _with_signs_of_numbers(source, translation):
+    """A translation with what its source has between numbers: dashes, and spaces behind commas.
+
+    Models read the dash of `6–8` as a hyphen, and write a number behind a comma as its decimals.
+    """
+    dashes = {}
+    if not source.isascii():
+        dashes = {match.groups(): match[0] for match in _RANGE.finditer(source)}
+    commas = {(before, after) for before, comma, after in _COMMA.findall(source) if comma[1:]}
+    if not dashes and not commas:
+        return translation
+
+    def written(text):
+        text = _RANGE.sub(lambda match: dashes.get(match.groups(), match[0]), text)
+        return _COMMA.sub(
+            lambda match: f"{match[1]}, " if (match[1], match[3]) in commas else match[0], text
+        )
+
+    return as_translation(
+        [dataclasses.replace(each, text=written(each.text)) for each in translation.hypotheses]
+    )
+
+
+def with_letters_of_entities(text):
+    """A text with the letters and apostrophes that entities of HTML within words stand for."""
+    return ENTITY.sub(_letter_of_entity, text)
+
+
 def _letter_of_entity(match):
-    """The letter or apostrophe that an entity of HTML within a word stands for; others stay."""
     character = html.unescape(match[0])
     return character if character.isalpha() or character in "'’" else match[0]
 
@@ -158,6 +256,9 @@ def _framed(text):
                 break
             end = _skip(text, first, -1, str.isspace)
     start = _skip(text, start, 1, str.isspace)
+    inside = _BRACKETED.fullmatch(text, start, end)
+    if inside:
+        start, end = inside.span(inside.lastindex)
     first, words, last = text[:start], text[start:end], text[end:]
     if not words or not (first + last).strip():
         return "", text, ""
@@ -198,27 +299,40 @@ def check_placeables(placeables, **others):
             )
 
 
-def _spans(text, pattern):
+def _spans(text, pattern, numbers=frozenset()):
     """Finds placeables, with brackets, quotation marks and digits around them.
 
+    Args:
+        text: A string.
+        pattern: Compiled pattern of a placeable.
+        numbers: Set of numbers that are placeables, too, with what is written together with them.
+
     Returns:
-        List of tuples of where one begins and ends, and whether a text must be cut at it. Those
-        side by side are one, in which marks of markup do no harm unless letters are beside it.
+        List of tuples of where one begins and ends, whether a text must be cut at it, and whether
+        it is a time. Those side by side are one, in which marks of markup do no harm unless letters
+        are beside it.
     """
     spans = []
-    for match in pattern.finditer(text) if _SIGN_OF_ONE.search(text) else ():
+    matches = pattern.finditer(text) if _SIGN_OF_ONE.search(text) else ()
+    if numbers:
+        words = _NUMBER_WORD.finditer(text)
+        words = [word for word in words if not numbers.isdisjoint(_NUMBER.findall(word[0]))]
+        matches = heapq.merge(matches, words, key=re.Match.start)
+    for match in matches:
         start, end = match.span()
         is_mark, is_second = match.lastgroup == "cut", match[0].startswith(_SECONDS)
         while start and end < len(text) and PAIRS.get(text[start - 1]) == text[end]:
             start, end = start - 1, end + 1
+        is_time = match.lastgroup == "clock"
         if spans and start <= spans[-1][1]:
-            start, _, was_mark, was_second = spans.pop()
-            is_mark, is_second = is_mark and was_mark, is_second or was_second
+            start, last, was_mark, was_second, _ = spans.pop()
+            is_mark, is_second, is_time = is_mark and was_mark, is_second or was_second, False
+            end = max(end, last)
         start, end = _skip(text, start, -1, str.isdecimal), _skip(text, end, 1, str.isdecimal)
-        spans.append((start, end, is_mark, is_second))
+        spans.append((start, end, is_mark, is_second, is_time))
     return [
-        (start, end, is_mark or is_second or _is_beside_letter(text, start, end))
-        for start, end, is_mark, is_second in spans
+        (start, end, is_mark or is_second or _is_beside_letter(text, start, end), is_time)
+        for start, end, is_mark, is_second, is_time in spans
     ]
 
 
@@ -244,7 +358,7 @@ def without_signs(text):
 def _cut(text, pattern):
     """Parts of a text that are kept and translated, in turn; signs beside words are kept."""
     parts, done = [""], 0
-    for start, end, _ in [*_spans(text, pattern), (len(text), len(text), True)]:
+    for start, end, *_ in [*_spans(text, pattern), (len(text), len(text))]:
         between = text[done:start]
         if any(map(str.isalpha, between)):
             first, words, last = without_signs(between)
@@ -280,15 +394,17 @@ def _joined(parts, translations):
     )
 
 
-def _mask(text, pattern):
+def _mask(text, pattern, numbers=frozenset(), clocks=CLOCK_TIMES):
     letters = (letter for letter in LETTERS if letter not in text)
+    times = (time for time in clocks if time not in text)
     pictures = (picture for picture in _PICTURES if picture not in text)
     pieces, words, done, rest, is_cut = [], {}, 0, [], False
-    for start, end, cuts in _spans(text, pattern):
+    for start, end, cuts, is_time in _spans(text, pattern, numbers):
         rest.append(text[done:start])
         is_emoji = not text.isascii() and not emoji().sub("", text[start:end])
         # Where there are more placeables than letters, the text is cut at them.
-        letter = next(pictures if is_emoji else letters, "\0")
+        letter = next(times, "") if is_time else ""
+        letter = letter or next(pictures if is_emoji else letters, "\0")
         words[letter] = text[start:end]
         pieces += [rest[-1], letter]
         done = end

@@ -60,6 +60,31 @@ def parse_yaml(text, origin):
         raise ValueError(f"{origin} holds an impossible value: {error}.") from None
 
 
+def line_of_key(text, path):
+    r"""Finds a key in YAML that `parse_yaml` reads.
+
+    Args:
+        text: A string, or bytes in UTF-8.
+        path: The key, behind those that it is nested in.
+
+    Returns:
+        Its line, counted from 1, or None if it is not there.
+
+    Example:
+    >>> line_of_key("model:\n  num_layers: 2", ["model", "num_layers"])
+    2
+    """
+    text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+    node, line = yaml.compose(text, _Loader), None
+    for name in path:
+        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+        key, node = next((pair for pair in pairs if pair[0].value == name), (None, None))
+        if key is None:
+            return None
+        line = key.start_mark.line + 1
+    return line
+
+
 class _RefusedError(yaml.MarkedYAMLError):
     """YAML that is not allowed here."""
 

@@ -12,7 +12,7 @@ import pydantic
 import yaml
 
 from aiayn_keras.backend import DevicesError, compiles_by_default, open_devices
-from aiayn_keras.common.untrusted_yaml import MAX_YAML_BYTES, parse_yaml
+from aiayn_keras.common.untrusted_yaml import MAX_YAML_BYTES, line_of_key, parse_yaml
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
 from aiayn_keras.training.model_section import DEFAULT_PRESET, ModelSection
@@ -240,7 +240,8 @@ def load_recipe(name_or_path, overrides=()):
             wrong; the message lists what is allowed.
         FileNotFoundError: If the file does not exist.
     """
-    fields = _parse(_read(name_or_path), name_or_path)
+    text = _read(name_or_path)
+    fields = _parse(text, name_or_path)
     if not isinstance(fields, dict):
         raise RecipeError(
             f"{name_or_path} must hold the sections {', '.join(Recipe.model_fields)}."
@@ -250,7 +251,8 @@ def load_recipe(name_or_path, overrides=()):
     try:
         return Recipe.model_validate(fields)
     except pydantic.ValidationError as error:
-        raise RecipeError(_explain(error, name_or_path)) from None
+        set_elsewhere = {override.partition("=")[0] for override in overrides}
+        raise RecipeError(_explain(error, name_or_path, text, set_elsewhere)) from None
 
 
 def _read(name_or_path):
@@ -289,9 +291,22 @@ def _apply(fields, override):
     fields[section][field] = value
 
 
-def _explain(error, origin):
-    """Explains a `pydantic.ValidationError` in one line, with the names of a recipe's fields."""
-    problems = [_explain_one(problem) for problem in error.errors()[:_MAX_PROBLEMS]]
+def _explain(error, origin, text, set_elsewhere):
+    """Explains a `pydantic.ValidationError` in one line, with the names of a recipe's fields.
+
+    Args:
+        error: The error.
+        origin: Name of the recipe.
+        text: Its YAML, in which the lines of the fields are looked up.
+        set_elsewhere: Set of the fields whose values are not those of the text.
+    """
+    problems = []
+    for problem in error.errors()[:_MAX_PROBLEMS]:
+        path = [part for part in problem["loc"] if isinstance(part, str)]
+        line = None
+        if path and ".".join(path) not in set_elsewhere:
+            line = line_of_key(text, path)
+        problems.append(f"line {line}: {_explain_one(problem)}" if line else _explain_one(problem))
     more = error.error_count() - len(problems)
     problems += [f"And {more} more."] if more else []
     return f"Recipe {origin}: {' '.join(problems)}"
@@ -305,6 +320,8 @@ def _explain_one(problem):
         allowed = _allowed_names(path[:-1])
         close = difflib.get_close_matches(path[-1][:100], allowed, n=1)
         hint = f" Did you mean `{close[0]}`?" if close else ""
+        if places := _places(path[-1]):
+            hint = f" Did you mean `{places[0]}`?"
         return f"unknown field `{where[:100]}`.{hint} Allowed: {', '.join(allowed)}."
     if problem["type"] == "missing":
         return f"field `{where}` is missing."
@@ -320,6 +337,12 @@ def _shown(value):
         return _SHORT.repr(value)
     except ValueError:  # Python refuses to write thousands of digits.
         return "a huge number"
+
+
+def _places(name):
+    """Lists the fields of sections that have a name."""
+    sections = {section: _allowed_names([section]) for section in Recipe.model_fields}
+    return [f"{section}.{name}" for section, names in sections.items() if name in names]
 
 
 def _allowed_names(path):

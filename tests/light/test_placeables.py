@@ -7,6 +7,7 @@ import pytest
 from aiayn_keras_light.placeables import (
     LETTERS,
     check_placeables,
+    lost_numbers,
     translate_emoji,
     translate_placeables,
 )
@@ -73,6 +74,18 @@ def test_placeables_stay_and_the_rest_is_translated():
         ("-5 degrees", "-5 degrees"),
         ("2.) tea", "tea"),
         ("» tea", "tea"),
+        ("A. Tea", "Tea"),
+        ("Q: tea", "tea"),
+        ("B) tea", "tea"),
+        ("% tea", "tea"),
+        ("1 - tea", "tea"),
+        ("10 – 20 tea", "10 – 20 tea"),
+        ("J. R. Tea", "J. R. Tea"),
+        ("(so hot)", "so hot"),
+        ("「so hot」", "so hot"),
+        ("(so) hot", "(so) hot"),
+        ("2024-06-03T12:00:01.123Z tea", "tea"),
+        ("12/24/23 8:00 PM", ""),
         ("// tea", "tea"),
         ("[10:30] <ANNA> hi", "hi"),
         ("12/03/24, 18:05 - tea", "tea"),
@@ -279,6 +292,22 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
         *("d**n", "h*ck"),
         *("40°25'N", "*.txt", "**/*.md", "50\\%", "ab[123]", 'NAME="a b"', "①"),
         *("-v, --verbose", "--name=x/y", "\\item", "\\cite{a}", ".. note::"),
+        *(
+            "1 000 000",
+            "1\u202f000",
+            "1.299,99 €",
+            "$3.5M",
+            "£2bn",
+            "CHF 20.-",
+            "2x",
+            "1080p",
+            "5€/kg",
+            "E=mc²",
+        ),
+        *("10 x 20 x 30 cm", "1.5m x 80cm", "1 1/2", "1/2 tsp", "3h 20m", "20:00h", "15s"),
+        *("VIII", "MMXXIV", "XXL", "S/M/L", "N/A", "f(x)", "O(n log n)", "Ctrl-C", "host01"),
+        *('"GET /a b HTTP/1.1"', "[12/May/2024:10:32:11 +0000]", "caf%C3%A9"),
+        "Fri, 3 May 2024 10:15:00 +0200",
     ],
 )
 def test_every_kind_of_placeable_is_found(placeable):
@@ -359,6 +388,8 @@ def test_other_signs_are_text(text):
         *("we<br>go&nbsp;now", "we{x}go {y}now", "{n, plural, one {we} other {go}} now"),
         *("we<!-- no -->go 😀now", "\x1b[1mwe\x1b[0mgo {now", "1;we;go;now", "we /* go */ now"),
         *('1,"we","go","now"', "we ~ go --- now"),
+        *("\\textbf{we} \\emph{go} now", "\\section*{we} go ~now~", "we / go > now"),
+        "---we--- go ===now===",
         *("'''we''' go **now", '"""we""" go | now'),
     ],
 )
@@ -421,7 +452,114 @@ def test_emoji_alone_are_kept_for_documents():
     found = translate_emoji(["a 😀", "{b} ❤️ c", "d"], lambda texts: double(texts, None))
     assert [each.text for each in found] == ["A 😀", "{B} ❤️ C", "D"]
     assert double.calls == [["a", "{b} 😀 c", "d"]]
-    assert translate_emoji(["{a}"], lambda texts: texts) == ["{a}"]
+
+
+def test_times_with_the_half_of_the_day_are_times_of_24_hours_to_the_model():
+    double = CapitalsDouble()
+    texts = ["at 5pm", "from 9 am to 5:30 pm.", "open 9am–5pm", "um 5 am Markt", "10:30"]
+    found = translate_placeables(texts, double)
+    assert double.calls == [
+        ["at 17:45", "from 17:45 to 18:35.", "open 17:45", "um 5 am Markt", "10:30"]
+    ]
+    assert [each.text for each in found] == [
+        "AT 5pm",
+        "FROM 9 am TO 5:30 pm.",
+        "OPEN 9am–5pm",
+        "UM 5 AM MARKT",
+        "10:30",
+    ]
+
+
+def test_where_a_time_is_written_differently_a_letter_stands_for_it():
+    double = CapitalsDouble(lambda text: [text.upper().replace(":", ".")])
+    (found,) = translate_placeables(["at 5pm"], double)
+    assert double.calls == [["at 17:45"], ["at ヌ"]]
+    assert found.text == "AT 5pm"
+
+
+def test_a_number_has_a_space_before_its_unit():
+    double = CapitalsDouble()
+    texts = ["5km in 25min for 12€", "`sleep 5min` and https://x.org/5km", "5kg", "the 5me"]
+    found = translate_placeables(texts, double)
+    assert double.calls == [["5 km in 25 min for 12 €", "ヌ and メ", "5 kg", "the 5me"]]
+    assert found[1].text == "`sleep 5min` AND https://x.org/5km"
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "lost"),
+    [
+        ("order 4711", "pedido", {"4711"}),
+        ("order 4711", "pedido 471", {"4711"}),
+        ("1,000,000 and 12.50", "1.000.000 y 12,50", set()),
+        ("1 000 000", "1000000", set()),
+        ("1 000 000", "1000", {"1 000 000"}),
+        ("10 200 g packs", "10 paquetes de 200 g", set()),
+        ("at 10:30 on 12/05", "12-05, 10.30", set()),
+        ("room 12", "اتاق ۱۲", set()),
+        ("5 dogs at 2:30", "cinco perros a las dos y media", set()),
+        ("no number", "ninguno", set()),
+    ],
+)
+def test_a_number_is_lost_where_its_digits_are(source, translation, lost):
+    assert lost_numbers(source, translation) == lost
+
+
+def test_a_lost_number_is_translated_again_as_a_letter():
+    double = CapitalsDouble(lambda text: [re.sub(r"\d", "", text).upper()])
+    found = translate_placeables(["the 21st of 5, $12.50!", "of 5"], double)
+    assert double.calls == [["the 21st of 5, $12.50!", "of 5"], ["the ヌ of 5, メ!"]]
+    assert [each.text for each in found] == ["THE 21st OF , $12.50!", "OF "]
+
+
+def test_where_the_letter_is_lost_too_the_first_translation_stays():
+    double = CapitalsDouble(lambda text: [re.sub(rf"[\d{LETTERS}]", "", text).upper()])
+    (found,) = translate_placeables(["order 4711"], double)
+    assert double.calls == [["order 4711"], ["order ヌ"]]
+    assert found.text == "ORDER "
+
+
+def test_numbers_within_words_are_not_looked_for_again():
+    double = CapitalsDouble(lambda text: [re.sub(r"\d", "", text).upper()])
+    (found,) = translate_placeables(["a é12 b"], double)
+    assert (found.text, double.calls) == ("A É B", [["a é12 b"]])
+
+
+def test_ranges_keep_their_dashes():
+    double = CapitalsDouble(lambda text: [re.sub("[–—]", "-", text.upper()), "1-2"])
+    (found,) = translate_placeables(["6–8 hours, 1890—1950, 5-7 – yes"], double)
+    assert [each.text for each in found.hypotheses] == ["6–8 HOURS, 1890—1950, 5-7 - YES", "1-2"]
+
+
+def test_numbers_behind_commas_keep_their_spaces():
+    double = CapitalsDouble(lambda text: [text.upper().replace(", ", ",")])
+    found = translate_placeables(["in 2019, 25 so, 30 and 1,5", "a, b"], double)
+    assert [each.text for each in found] == ["IN 2019, 25 SO, 30 AND 1,5", "A,B"]
+
+
+def test_words_of_servers_are_words_unless_an_address_is_behind_them():
+    double = CapitalsDouble()
+    (found,) = translate_placeables(['"GET out," he said'], double)
+    assert found.text == '"GET OUT," HE SAID'
+
+
+def test_a_note_behind_a_word_is_not_of_its_letters():
+    double = CapitalsDouble()
+    (found,) = translate_placeables(["the car¹ is"], double)
+    assert (found.text, double.calls) == ("THE CAR¹ IS", [[""], ["the car", "is"]])
+
+
+def test_a_second_point_in_a_line_stays():
+    double = CapitalsDouble()
+    (found,) = translate_placeables(["1) go. 2) stay (see 3) now"], double)
+    assert found.text == "1) GO. 2) STAY (SEE 3) NOW"
+    assert double.calls == [[""], ["go.", "stay (see 3) now"]]
+
+
+def test_a_sentence_of_a_document_does_not_depend_on_those_beside_it():
+    alone, beside = CapitalsDouble(), CapitalsDouble()
+    translate_emoji(["(so hot)"], lambda texts: alone(texts, None))
+    translate_emoji(["(so hot)", "é"], lambda texts: beside(texts, None))
+    assert alone.calls[0][0] == beside.calls[0][0] == "so hot"
 
 
 def test_an_error_names_the_place_of_its_text():
@@ -468,6 +606,13 @@ REPEATED = (
     "(°",
     "'",
     '"',
+    "9am - ",
+    "1 x ",
+    "\\emph{",
+    "[1/Jan/2024:",
+    "a%41",
+    "S/",
+    "(ab",
 )
 """Of beginnings of placeables, those that a pattern could try again at each place."""
 
@@ -481,3 +626,12 @@ def test_a_long_line_of_beginnings_is_read_once(part):
         lambda texts, _: [as_translation([Hypothesis(text, -1.0, -0.5, ("x",))]) for text in texts],
     )
     assert found.text.split() == line.split()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("part", ["99, ", "1 000 "])
+def test_numbers_of_a_long_line_are_compared_once(part):
+    line = part * (150_000 // len(part))
+    double = CapitalsDouble(lambda text: [re.sub(r"\d", "", text)])
+    (found,) = translate_placeables([f"see {line}"], double)
+    assert found.text

@@ -161,6 +161,23 @@ def test_a_typo_gets_the_allowed_names():
     assert "checkpoint_every" in str(caught.value)
 
 
+def test_wrong_fields_are_named_with_their_lines(tmp_path):
+    path = tmp_path / "mine.yaml"
+    demo = load_recipe("demo").to_yaml().splitlines()
+    place = demo.index("augmentation:")
+    demo[place + 1 : place + 1] = ["  numbers: often"]
+    demo = [line for n, line in enumerate(demo) if "  numbers: 0" not in line or n <= place]
+    path.write_bytes("\ufeff".encode() + "\r\n".join([*demo, "normalization: nfc"]).encode())
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(path)
+    assert f"line {place + 2}: `augmentation.numbers`: Input should be" in str(caught.value)
+    assert f"line {len(demo) + 1}: unknown field `normalization`." in str(caught.value)
+    assert "Did you mean `tokenizer.normalization`?" in str(caught.value)
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(path, ["augmentation.numbers=2"])
+    assert "yaml: `augmentation.numbers`: Input should be less than 1" in str(caught.value)
+
+
 def test_an_unknown_section_gets_the_sections():
     with pytest.raises(RecipeError, match=r"`modle`.*Did you mean `model`.*tokenizer"):
         load_recipe("demo", ["modle.dropout=0.1"])

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
 from aiayn_keras.documents.formats.units import Kind, Mark, joined
-from aiayn_keras_light.placeables import LETTERS, begin_alike, without_signs
+from aiayn_keras_light.placeables import CLOCK_TIMES, LETTERS, begin_alike, without_signs
 from aiayn_keras_light.text_files import without_breaks
 
 _FIRST_NUMBER = 7001
@@ -50,13 +50,17 @@ class _Sentence:
         return [each for each in self.marks if each.mark.kind == Kind.WORD]
 
     def with_letters(self):
-        """The sentence with letters in the place of numbers that stand for words, if not of all."""
+        """The sentence with letters or times in the place of numbers that stand for words.
+
+        Where there are more words than letters, numbers stay.
+        """
         letters = (letter for letter in LETTERS if letter not in self.text)
+        times = (time for time in CLOCK_TIMES if time not in self.text)
         pieces, marks, done, shift = [], [], 0, 0
         for each in self.marks:
             stand_in = number = self.text[each.start : each.end]
             if each.mark.kind == Kind.WORD:
-                stand_in = next(letters, number)
+                stand_in = next(times if each.mark.name == "clock" else letters, number)
             pieces += [self.text[done : each.start], stand_in]
             start = each.start + shift
             marks.append(_Placed(start, start + len(stand_in), each.mark))

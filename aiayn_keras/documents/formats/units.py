@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from aiayn_keras_light.placeable_patterns import BBCODE, CODES, COMMAND, CUTS, PATTERN, STAMP
-from aiayn_keras_light.placeables import PAIRS
+from aiayn_keras_light.placeables import PAIRS, with_letters_of_entities, with_space
 
 
 class Kind(Enum):
@@ -70,7 +70,11 @@ _PLURAL = r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d
 _PROTECTED = rf"""(?x)
     (?P<syntax>
         {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
-      | (?<![^\n])[ \t]*{STAMP} | (?<![^\n])[ \t]*\(?(?:[ivx]{{1,5}}[.)]|[①-⒛])(?=[ \t])
+      | (?<![^\n])[ \t]*{STAMP}
+      | (?<![^\n])[ \t]*(?:
+          \(?[ivx]{{1,5}}[.)]|[A-Z]:|%+|;+|[A-Za-z](?:\)|\.(?=[ \t]+[A-Z](?!\.)))
+        )(?=[ \t])
+      | (?<![^\n])[ \t]*[①-⒛]
       | (?<![^\n])[ \t]*\*(?=[^\W\d_])(?![^*\n]*\*)                     # *a note
       | (?<![^\n])[ ]{{0,3}}```[^`\n]*\n(?:[^\n]*\n){{0,400}}?[ ]{{0,3}}```[ \t]*(?![^\n])
       | (?<!\S)(?:
@@ -85,7 +89,7 @@ _PROTECTED = rf"""(?x)
       | \[\[[A-Za-z_]\w*\]\] | <<[A-Za-z_]\w*>> | «[A-Za-z_]\w*»
       | (?<!\S)<(?!(?:div|img|wbr|span|table|strong|input)\b)(?P<field>[A-Za-z][\w.-]{{2,40}})>
         (?=[\s.,;:!?]|\Z)(?!.{{0,2000}}</(?P=field)>)                     # <name>
-      | (?<![\w-])[A-Z][A-Z\d]*(?:[-/][A-Z\d]+)*(?<=\d)(?:[A-Z]+)?(?![\w-])     # A4 H2O UTF-8
+      | (?<![\w/-])[A-Z][A-Z\d]*(?:[-/][A-Z\d]+)*(?<=\d)(?:[A-Z]+)?(?![\w-])     # A4 H2O UTF-8
       | (?<![\w-])(?=\w*[a-z])(?=\w*[A-Z])(?=[A-Za-z]*\d)[A-Za-z\d]{{5,}}(?![\w-])  # x7Gh2k
       | (?<![\w`])`[^`\s][^`\n]*`(?![\w`])                              # `code`
       | (?<![\w-])\d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[ ]?[+-]\d\d:?\d\d)?)?(?![\w-])
@@ -111,20 +115,21 @@ _PROTECTED = rf"""(?x)
   | (?P<tag>
         </?\d+\s*/?> | </?[A-Za-z][A-Za-z0-9:._-]*(?:\s[^<>]*|/)?/?> | <!--(?:(?!<!--).)*?-->
     )
-  | (?P<sign> {COMMAND} | (?<=[^\s>|][ ])(?:[<>]=?|==?)(?=[ ]) | (?<=\S[ ])\*(?=[ ]\S) )
+  | (?P<sign>
+        {COMMAND} | (?<!\S)[~<>]\d+(?:[.,]\d+)*(?![\w.,]*\w)
+      | (?<=[^\s>|][ ])(?:[<>]=?|==?)(?=[ ]) | (?<=\S[ ])\*(?=[ ]\S)
+    )
   | (?P<brace> [{{}}] )
 """
 _MARKS = re.compile(_PROTECTED, re.DOTALL)
 _MARKS_WITH_PLURALS = re.compile(rf"{_PROTECTED} | (?P<number> \#(?!\w) )", re.DOTALL)
-_APOSTROPHE = re.compile(r"(?<=\w)&(?:#0?39|apos|rsquo|\#8217);(?=\w)")
-"""Within a word, such as `Don&#39;t`, it is text."""
 _OPENS = re.compile(
     r"\[|(?<!\w)(?:(\*\*|~~)(?=[^\s*~][^*~\n]{0,200}\1)|__(?=[^\s_][^\n]{0,200}?[^\s_]__(?!\w))"
     r"|_(?=[^\s_][^_\n]{0,200}(?<=[^\s_])_(?!\w))"
     r"|\*(?=[^\s*][^*\n]{0,200}(?<=[^\s*])\*(?![\w*])))"
 )
 _HAS_PLURALS = re.compile(_PLURAL)
-_SYMBOL_BEFORE = re.compile(r"(?:(?<![^\W_])[A-Za-z\d]{1,2})?\Z")
+_SYMBOL_BEFORE = re.compile(r"(?:(?<![^\W_])(?:[A-Za-z]=)?[A-Za-z\d]{1,2})?\Z")
 _SYMBOL_BEHIND = re.compile(r"(?:[A-Za-z\d]{1,2}(?![^\W_]))?")
 """Beside an index: the H and O of `H<sub>2</sub>O`."""
 _ENDING = re.compile(r"(?<=[\w)%\"'”}>])\s?(?:…|\.\.\.|:)\Z")
@@ -165,8 +170,8 @@ def protect(text, encode=str, with_tags=True, with_names=True):
     Returns:
         List of non-empty strings and `Mark`s.
     """
-    text = _APOSTROPHE.sub("'", text)
-    parts, done, open_marks = [], 0, set()
+    text = with_letters_of_entities(text)
+    parts, done, before, open_marks = [], 0, "", set()
     marks = _MARKS_WITH_PLURALS if _HAS_PLURALS.search(text) else _MARKS
     for match in marks.finditer(text):
         if (match["tag"] or match["time"]) and not with_tags:
@@ -184,8 +189,16 @@ def protect(text, encode=str, with_tags=True, with_names=True):
                 open_marks ^= {name}
             elif match[0][0] == "_" or text[match.end() : match.end() + 1].isalnum():
                 continue
+        if match["unit"]:
+            before += text[done : match.start()] + with_space(match[0])
+            done = match.end()
+            continue
         raw = encode(match[0])
-        mark = tag_mark(raw) if match["tag"] else Mark(raw, Kind.WORD)
+        mark = (
+            tag_mark(raw)
+            if match["tag"]
+            else Mark(raw, Kind.WORD, "clock" if match["clock"] else "")
+        )
         if match["bbcode"]:
             mark = Mark(
                 raw, Kind.CLOSE if raw[1] == "/" else Kind.OPEN, _BBCODE_NAME.search(raw)[0]
@@ -194,9 +207,9 @@ def protect(text, encode=str, with_tags=True, with_names=True):
             mark = Mark(raw, Kind.OPEN if is_open else Kind.CLOSE, name)
         elif match["syntax"] or match["cut"] or match["brace"] or match["pair"]:
             mark = Mark(raw, Kind.CUT)
-        parts += [text[done : match.start()], mark]
-        done = match.end()
-    parts.append(text[done:])
+        parts += [before + text[done : match.start()], mark]
+        done, before = match.end(), ""
+    parts.append(before + text[done:])
     return [part for part in parts if part != ""]
 
 
@@ -204,7 +217,7 @@ def joined(parts, encode):
     """Parts in which marks that belong together are one.
 
     These are words in brackets or quotation marks, tags around nothing but words, and formulas such
-    as `H<sub>2</sub>O`.
+    as `H<sub>2</sub>O`. A word of marks directly beside a letter is a cut.
 
     Args:
         parts: Strings and `Mark`s.
@@ -240,7 +253,19 @@ def joined(parts, encode):
                 raw = f"{encode(before[0])}{part.raw}{encode(after[0])}"
                 around = around[0][: before.start()], Mark(raw, Kind.WORD), around[1][after.end() :]
                 found[max(place - 1, 0) : place + 2] = around[0 if place else 1 :]
-    return [part for part in found if part != ""]
+    found = [part for part in found if part != ""]
+    return [_cut_beside_letters(part, found, place) for place, part in enumerate(found)]
+
+
+def _cut_beside_letters(part, parts, place):
+    """A part, which is a cut if it is a word of marks directly beside a letter, as in lines."""
+    if not isinstance(part, Mark) or part.kind != Kind.WORD:
+        return part
+    before, after = (parts[n] if 0 <= n < len(parts) else "" for n in (place - 1, place + 1))
+    is_beside = (isinstance(before, str) and before[-1:].isalpha()) or (
+        isinstance(after, str) and after[:1].isalpha()
+    )
+    return replace(part, kind=Kind.CUT) if is_beside else part
 
 
 def _join_brackets(parts, encode):

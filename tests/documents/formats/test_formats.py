@@ -94,7 +94,7 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             "3f2a9c1e-1234-4abc-9def-0123456789ab, 3f2a9c1 or sha256:deadbeef12",
             ["3f2a9c1e-1234-4abc-9def-0123456789ab", "3f2a9c1", "sha256:deadbeef12"],
         ),
-        ("$1,299.99 at 10:30 or 10:30:45, 5 pm, €20, 50 %, 1.5, 31.12.2024, 1.000.000", []),
+        ("$1,299.99 at 10:30 or 10:30:45, €20, 50 %, 1.5, 31.12.2024, 1.000.000", []),
         ("+5 to +10, 010-9999, 123456, defaced, 24-7", []),
         ("the end.the next", []),
         (
@@ -169,6 +169,15 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             ["$ ls -la | grep tea", "$5", "me@host:~$ cd .."],
         ),
         ('id 1,Tom,"Tea, hot" of 1,000 ("so," he said), in May,June', [",", ",", ","]),
+        (
+            "at 5pm on 6–8 May for 12 €, 1 000 000, Henry VIII, 10 x 20 cm car¹",
+            ["5pm", "1 000 000", "VIII", "10 x 20 cm", "¹"],
+        ),
+        (
+            "A: tea\n% tea\nb. Tea\nC) tea\n\\emph{so hot} ---so--- ~hot~ Tea / Cake Tea > Cake",
+            [*("A:", "%", "b.", "C)", "\\emph{", "}", "---", "---", "~", "~", "/", ">")],
+        ),
+        ("Jun  3 12:00:01 host sshd[1]: so\n3 12:00:01 so", ["Jun  3 12:00:01 host sshd[1]:"]),
         ('① tea ~ cake\n*a note __c d__ NAME="a b"', ["①", "~", "*", "__", "__", 'NAME="a b"']),
     ],
 )
@@ -176,6 +185,25 @@ def test_names_for_machines_are_not_translated(text, kept):
     marks = [part.raw for part in protect(text) if isinstance(part, Mark)]
     assert marks == kept
     assert "".join(getattr(part, "raw", part) for part in protect(text)) == text
+
+
+def test_a_time_is_one_of_24_hours_then_a_number():
+    double = CapitalsDouble()
+    assert in_capitals("come at 5pm, 6 AM", "text", translate=double) == "COME AT 5pm, 6 AM"
+    assert double.sentences == ["come at 17:45, 18:35"]
+    double = CapitalsDouble(change=lambda word: word.upper().replace(":", "."))
+    assert in_capitals("come at 5pm", "text", translate=double) == "COME AT 5pm"
+    assert double.sentences == ["come at 17:45", "come at 7001"]
+
+
+def test_numbers_have_a_space_before_their_units():
+    double = CapitalsDouble()
+    assert in_capitals("(5km) for 12€ {a}", "text", translate=double) == "(5 KM) FOR 12 € {a}"
+    assert in_capitals("<p>5&euro; only</p>", "html") == "<p>5 &euro; ONLY</p>"
+
+
+def test_entities_of_letters_in_a_word_are_letters():
+    assert in_capitals("Caf&eacute; isn&#39;t &amp;", "text") == "CAFÉ ISN'T &amp;"
 
 
 def test_a_letter_of_the_text_stands_for_nothing():
@@ -514,10 +542,25 @@ def test_signs_around_words_that_stay_are_not_lost():
 
 def test_indices_belong_to_their_symbols():
     double = CapitalsDouble()
-    source = "<p>the H<sub>2</sub>O of x<sup>n</sup> and tea<sup>1</sup> <a id=x></a>is</p>"
-    expected = "<p>THE H<sub>2</sub>O OF x<sup>n</sup> AND TEA<sup>1</sup> <a id=x></a>IS</p>"
+    source = "<p>the H<sub>2</sub>O of x<sup>n</sup> and E=mc<sup>2</sup> <a id=x></a> is</p>"
+    expected = "<p>THE H<sub>2</sub>O OF x<sup>n</sup> AND E=mc<sup>2</sup> <a id=x></a> IS</p>"
     assert in_capitals(source, "html", translate=double) == expected
-    assert double.sentences[0] == "the ヌ of メ and teaソ is"
+    assert double.sentences[0] == "the ヌ of メ and ソ  is"
+
+
+@pytest.mark.parametrize(
+    "source", ["we{x}go {y}now", "①we &amp;go ==now==", "we&nbsp;go &quot;now"]
+)
+def test_a_text_is_cut_at_words_of_marks_beside_letters(source):
+    double = CapitalsDouble()
+    assert in_capitals(source, "text", translate=double).lower() == source
+    assert double.sentences[-3:] == ["we", "go", "now"]
+
+
+def test_signs_before_a_number_stay():
+    double = CapitalsDouble()
+    assert in_capitals("so ~5 be <18 a", "text", translate=double) == "SO ~5 BE <18 A"
+    assert double.sentences == ["so ヌ be メ a"]
 
 
 def test_brackets_around_words_are_a_pair_of_marks():

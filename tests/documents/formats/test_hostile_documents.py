@@ -78,6 +78,7 @@ def test_what_cannot_be_read_is_refused_in_one_line(format, data, message):
         ("md", "`" * 3_000 + "a " + "``b` " * 500),
         ("text", "{" * DEEP + "tea" + "<!--" * DEEP + "a." * DEEP),
         ("json", '["' + "<a " * DEEP + '"]'),
+        ("text", "XL/" * 5 * DEEP + "tea ~a \\emph{" * 2_000),
         ("srt", "1\n00:00:01,000 --> 00:00:02,000\ntea\n\n" * 2_000),
     ],
     ids=lambda value: str(value)[:20],

@@ -55,7 +55,7 @@ def test_footnotes_and_boxes_of_tasks_stay_where_they_are(change):
         ("Tea\nCoffee\n: Hot\n: Dark\n", "TEA\nCOFFEE\n: HOT\n: DARK\n"),
         ("{% hint %}\nTea\nis\n{% end %}\n", "{% hint %}\nTEA IS\n{% end %}\n"),
         ("import A from 'b';\n\ntea (*is*) hot\n", "import A from 'b';\n\nTEA (*IS*) HOT\n"),
-        ("a ==hot *tea*== now ^name-1\n", "A ==HOT *TEA*== NOW ^name-1\n"),
+        ("a ==hot *tea*== now ^name-1\n", "a ==HOT *TEA*== NOW ^name-1\n"),
         ("\\* a\n1986\\. Tea. See www.x.org.\n", "\\* A 1986. TEA. SEE www.x.org.\n"),
         ("tea\\! or \\! not\n", "TEA\\! OR \\! NOT\n"),
         ("Date: tea\nTitle: Tea\n\nTea\n", "Date: tea\nTitle: Tea\n\nTEA\n"),
