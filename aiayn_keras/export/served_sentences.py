@@ -68,7 +68,11 @@ def translate_by_sentence(text, translate, splitter):
     import tensorflow as tf
 
     separators, sentences = splitter.split(text)
-    found = _translate_sentences(sentences.values, translate, splitter.count, 1)
+    # Longest first, as in `model.translate`: sentences of similar length share a batch.
+    order = tf.argsort(splitter.count(sentences.values), direction="DESCENDING", stable=True)
+    found = _in_batches(translate, tf.gather(sentences.values, order), 1, BATCH_SIZE)
+    place = tf.math.invert_permutation(order)
+    found = Hypotheses(*(tf.gather(each, place) for each in found))
     return {
         "translation": join_texts(separators, sentences.with_values(found.texts[:, 0])),
         "score": tf.reduce_sum(sentences.with_values(found.scores[:, 0]), axis=1),
@@ -76,7 +80,7 @@ def translate_by_sentence(text, translate, splitter):
     }
 
 
-def translate_long_rows(text, is_long, translate, of_sentences, splitter, num_hypotheses):
+def translate_long_rows(text, is_long, translate, splitter, num_hypotheses):
     """Translates texts `(B,)`, some of them sentence by sentence.
 
     The hypotheses of a text of several sentences are the best combinations of theirs, by the sum of
@@ -85,8 +89,7 @@ def translate_long_rows(text, is_long, translate, of_sentences, splitter, num_hy
     Args:
         text: String tensor `(B,)`.
         is_long: Boolean tensor `(B,)`, True for a text that is to be split.
-        translate: Function of texts `(B,)` that gives their `Hypotheses`, if none is to be split.
-        of_sentences: The same of sentences `(M,)`, if one is.
+        translate: Function of sentences `(M,)` that gives their `Hypotheses`.
         splitter: A `SentenceSplitter`.
         num_hypotheses: N.
 
@@ -95,12 +98,21 @@ def translate_long_rows(text, is_long, translate, of_sentences, splitter, num_hy
     """
     import tensorflow as tf
 
-    def by_sentence():
-        separators, sentences = _split_rows(text, is_long, splitter.split)
-        found = _translate_sentences(sentences.values, of_sentences, splitter.count, num_hypotheses)
-        return _best_combinations(separators, sentences, found, num_hypotheses)
-
-    return tf.cond(tf.reduce_any(is_long), by_sentence, lambda: translate(text))
+    # The search stands here once, in a loop that usually has one round: in both branches of a
+    # condition it would make loading slower.
+    any_long = tf.reduce_any(is_long)
+    separators, sentences = tf.cond(
+        any_long,
+        lambda: _split_rows(text, is_long, splitter.split),
+        lambda: _one_sentence_each(text),
+    )
+    batch_size = tf.maximum(tf.size(text), BATCH_SIZE)
+    found = _in_batches(translate, sentences.values, num_hypotheses, batch_size)
+    return tf.cond(
+        any_long,
+        lambda: _best_combinations(separators, sentences, found, num_hypotheses),
+        lambda: found,
+    )
 
 
 def _split_rows(text, is_long, split):
@@ -109,8 +121,7 @@ def _split_rows(text, is_long, split):
 
     is_short = tf.logical_not(is_long)
     of_long = split(tf.boolean_mask(text, is_long))
-    short = tf.boolean_mask(text, is_short)[:, tf.newaxis]
-    whole = tf.RaggedTensor.from_tensor(tf.fill([tf.size(short), 2], "")), short
+    whole = _one_sentence_each(tf.boolean_mask(text, is_short))
     rows = tf.concat([tf.where(is_long), tf.where(is_short)], axis=0)[:, 0]
     order = tf.math.invert_permutation(rows)
     return SplitTexts(
@@ -118,24 +129,23 @@ def _split_rows(text, is_long, split):
     )
 
 
-def _translate_sentences(sentences, translate, count, num_hypotheses):
-    """`Hypotheses` of sentences `(M,)`, which are translated in batches."""
+def _one_sentence_each(text):
+    """`SplitTexts` of texts that are one sentence, between empty separators."""
     import tensorflow as tf
 
-    # Longest first, as in `model.translate`: sentences of similar length share a batch.
-    order = tf.argsort(count(sentences), direction="DESCENDING", stable=True)
-    found = _in_batches(translate, tf.gather(sentences, order), num_hypotheses)
-    place = tf.math.invert_permutation(order)
-    return Hypotheses(*(tf.gather(each, place) for each in found))
+    nothing = tf.fill([tf.size(text), 2], "")
+    return SplitTexts(
+        tf.RaggedTensor.from_tensor(nothing), tf.RaggedTensor.from_tensor(text[:, tf.newaxis])
+    )
 
 
-def _in_batches(translate, sentences, num_hypotheses):
+def _in_batches(translate, sentences, num_hypotheses, batch_size):
     import tensorflow as tf
 
     def translate_batch(start, found):
-        of_batch = translate(sentences[start : start + BATCH_SIZE])
+        of_batch = translate(sentences[start : start + batch_size])
         joined = (tf.concat(both, axis=0) for both in zip(found, of_batch, strict=True))
-        return start + BATCH_SIZE, Hypotheses(*joined)
+        return start + batch_size, Hypotheses(*joined)
 
     nothing = [tf.zeros([0, num_hypotheses], dtype) for dtype in (tf.string, *[tf.float32] * 2)]
     growing = tf.TensorShape([None, num_hypotheses])

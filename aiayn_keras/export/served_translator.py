@@ -295,7 +295,7 @@ class _ServedSearch:
         self.text = ServedText(self.tokenizer, options.long_text, has_constraint)
         self.splitter = SentenceSplitter(self.text.op, options.max_input_length)
         self.options = options
-        self._searches, self._translators = {}, {}
+        self._searches = {}
 
     def search(self, token_ids, padding_mask, num_hypotheses):
         """Finds hypotheses: token ids `(B, N, L)` and log-probabilities `(B, N)`."""
@@ -333,26 +333,9 @@ class _ServedSearch:
         if longest is None:
             return translate(text)
         text, lengths = self.text.cut(text, self.options.max_input_length, "text")
-        of_sentences = self._translator_of_sentences(num_hypotheses)
         return translate_long_rows(
-            text, lengths > longest, translate, of_sentences, self.splitter, num_hypotheses
+            text, lengths > longest, translate, self.splitter, num_hypotheses
         )
-
-    def _translator_of_sentences(self, num_hypotheses):
-        """`_translate_whole` as a function of its own, which is optimized when it is called.
-
-        Inlined, a second copy of the search would make the first answer of a short text slower.
-        """
-        import tensorflow as tf
-
-        if num_hypotheses not in self._translators:
-            self._translators[num_hypotheses] = tf.function(
-                functools.partial(self._translate_whole, num_hypotheses=num_hypotheses),
-                input_signature=[tf.TensorSpec([None], tf.string)],
-                autograph=False,
-                experimental_attributes={"_noinline": True},
-            )
-        return self._translators[num_hypotheses]
 
     def _translate_whole(self, text, num_hypotheses):
         """Finds the `Hypotheses` of texts `(B,)`, each as one piece."""
@@ -375,7 +358,8 @@ class _ServedSearch:
 
     def translate_documents(self, text):
         """Translates texts `(B,)` of any length, sentence by sentence."""
-        return translate_by_sentence(text, self._translator_of_sentences(1), self.splitter)
+        translate = functools.partial(self._translate_whole, num_hypotheses=1)
+        return translate_by_sentence(text, translate, self.splitter)
 
     def align(self, text):
         """Finds the best translation in wordpieces, and the attention weights of each."""
