@@ -6,6 +6,7 @@ of them; `load_recipe` reports wrong fields in one line.
 
 import difflib
 import reprlib
+import typing
 from importlib import resources
 
 import pydantic
@@ -349,5 +350,7 @@ def _allowed_names(path):
     """Lists the fields of a section, or the sections."""
     model = Recipe
     for part in path:
-        model = model.model_fields[part].annotation
+        annotation = model.model_fields[part].annotation
+        kinds = annotation, *typing.get_args(annotation)  # a section may be left out: `| None`
+        model = next(kind for kind in kinds if hasattr(kind, "model_fields"))
     return list(model.model_fields)

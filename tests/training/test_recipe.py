@@ -209,6 +209,7 @@ def test_an_unknown_recipe_gets_the_names():
         ),
         ("evaluation.num_beams=0", "`evaluation.num_beams`: .*greater than or equal to 1.*0"),
         ("evaluation.max_length=0", "`evaluation.max_length`: .*greater than or equal to 1.*0"),
+        ("corpus.mix={name: demo, shares: 0.5}", "unknown field `corpus.mix.shares`. Did you mean"),
         ("evaluation.num_return_sequences=2", "unknown field `evaluation.num_return_sequences`"),
         ("training.precision=float8", "float32.*mixed_bfloat16"),
         ("model.preset=transformer_huge", "transformer_tiny.*transformer_base"),
