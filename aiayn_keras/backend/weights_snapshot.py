@@ -42,12 +42,18 @@ class WeightsSnapshot:
 def _of_tensorflow(variables):
     import tensorflow as tf
 
+    def of_one_device(variable):
+        value = variable.value
+        return value.values[0] if isinstance(value, tf.distribute.DistributedValues) else value
+
+    resources = [of_one_device(variable) for variable in variables]
+
     # Compiled, they are read in a sixth of the time.
     @functools.partial(tf.function, autograph=False)
     def read():
         return [
-            tf.raw_ops.ReadVariableOp(resource=variable.value.handle, dtype=variable.value.dtype)
-            for variable in variables
+            tf.raw_ops.ReadVariableOp(resource=resource.handle, dtype=resource.dtype)
+            for resource in resources
         ]
 
     read = read.get_concrete_function()

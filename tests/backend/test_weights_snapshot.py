@@ -1,10 +1,13 @@
 """Changed weights are told from unchanged ones, however they change."""
 
+import textwrap
+
 import keras
 import numpy as np
 import pytest
 
 from aiayn_keras.backend import WeightsSnapshot
+from tests.cli.command import run_in_fresh_process
 
 CHANGES = {
     "assign": lambda variable: variable.assign(np.full((2, 3), 2.0, "float32")),
@@ -39,6 +42,29 @@ def test_other_variables_are_not_current(variables):
     copies = [keras.Variable(variable.numpy()) for variable in variables]
     assert not snapshot.is_current(copies)
     assert not snapshot.is_current(variables[:1])
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="a strategy of TensorFlow")
+def test_variables_on_several_devices_are_watched_too():
+    script = """
+        import keras
+        import numpy as np
+        import tensorflow as tf
+
+        from aiayn_keras.backend import WeightsSnapshot
+        from tests.training.many_devices import make_virtual_devices
+
+        make_virtual_devices(2)
+        with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+            variables = [keras.Variable(np.ones((2, 3), "float32"))]
+            snapshot = WeightsSnapshot(variables)
+            assert snapshot.is_current(variables)
+            variables[0].assign(np.zeros((2, 3), "float32"))
+            assert not snapshot.is_current(variables)
+        assert not snapshot.is_current(variables)
+    """
+    result = run_in_fresh_process("-c", textwrap.dedent(script))
+    assert result.returncode == 0, result.stderr
 
 
 def test_steps_of_an_optimizer_are_seen():
