@@ -30,9 +30,8 @@ def run(row, seed, base, folder, result_path):
         result_path: Path of the result file.
 
     Raises:
-        ValueError: If the training diverges, or the folder holds a finished one with a different
-            recipe.
-        FileExistsError: If the folder holds an unfinished one with a different recipe.
+        ValueError: If the training diverges, or the folder holds one with a different recipe.
+        FileExistsError: If the folder holds files that are not a training's.
     """
     start, cpu_start = time.monotonic(), time.process_time()
     code = commit()  # now, since another may be checked out during the training
@@ -40,10 +39,11 @@ def run(row, seed, base, folder, result_path):
     resumed_from = 0
     if files.checkpoints.is_dir():
         resumed_from = max((update for update, _ in list_checkpoints(files.checkpoints)), default=0)
+    # `train` itself would go on with the new recipe, and the result would be neither's.
+    if files.recipe.is_file() and files.recipe.read_text("utf-8") != recipe.to_yaml():
+        raise ValueError(f"{folder} holds a training with a different recipe: delete it.")
     if not files.evaluation.is_file():
         train(recipe, folder)
-    elif files.recipe.read_text("utf-8") != recipe.to_yaml():
-        raise ValueError(f"{folder} holds a training with a different recipe: delete it.")
     model, corpus = _load(recipe, files), read_corpus(recipe)
     validation, bleu, chrf = _measure(model, corpus.validation, recipe.evaluation)
     test, *_ = _measure(model, corpus.test, recipe.evaluation)
