@@ -111,7 +111,7 @@ def _standard_inputs(folder, model):
         "giant line": (b"x" * (30 * MEGABYTE), "refusal", "line 1: .*1,000,000 bytes"),
         "giant second line": (b"\n" + bytes(5 * MEGABYTE), "refusal", "line 2: .*1,000,000 bytes"),
         "latin-1": (b"\n\ncaf\xe9\n", "refusal", "line 3 is not UTF-8"),
-        "UTF-16": ("\ufeffone\n".encode("utf-16"), "refusal", "line 1 is not UTF-8"),
+        "UTF-16": ("\ufeffone\n".encode("utf-16"), "refusal", "line 1: not UTF-8, but UTF-16"),
         "too many tokens": (b"bus " * 100_000, "refusal", "line 1"),
         "nothing": (b"", "answer", ""),
         "empty lines": (b"\n" * 5_000, "answer", ""),
@@ -121,7 +121,7 @@ def _standard_inputs(folder, model):
         path.write_bytes(data)
         lines = data.count(b"\n")
         check = lambda output, lines=lines: output == "\n" * lines  # noqa: E731
-        run = ("translate", model)
+        run = ("translate", model, "--long-text", "error")
         yield Case("standard input", name, run, expected, message, check, stdin=path)
     yield Case("standard input", "request", ("request", "http://127.0.0.1:1", "demo"), "answer")
     path = folder / "stream giant line"

@@ -109,7 +109,7 @@ def _wrong_indexes(index):
     """Texts of wrong indexes, by name."""
     for text in ("", "{", "[]", "null", "3", "{}", '"x"', "[" * 100_000, '{"a":' * 100_000):
         yield f"index {text[:10]!r}", text
-    yield "giant index", json.dumps(index) + " " * (40 * MEGABYTE)
+    yield "giant index", json.dumps(index) + " " * (70 * MEGABYTE)
     for path in _places(index):
         if path[:1] != ["origin"]:
             for value in WRONG_VALUES:
