@@ -96,12 +96,10 @@ class ServedText:
         """Cuts texts `(B,)` behind their first `limit` wordpieces, or refuses longer ones.
 
         Returns:
-            The texts and their numbers of tokens with the end token, int64 `(B,)`. Bytes that are
-            not valid UTF-8 become U+FFFD.
+            The texts and their numbers of tokens with the end token, int64 `(B,)`.
         """
         import tensorflow as tf
 
-        text = _as_utf8(text)
         pieces, _, ends = self.op.tokenize_with_offsets(text)
         lengths = pieces.row_lengths()
         self._limit(pieces, lengths, limit, name)
@@ -333,9 +331,10 @@ class _ServedSearch:
         if longest is None:
             return translate(text)
         text, lengths = self.text.cut(text, self.options.max_input_length, "text")
-        return translate_long_rows(
+        found = translate_long_rows(
             text, lengths > longest, translate, self.splitter, num_hypotheses
         )
+        return found._replace(texts=_as_utf8(found.texts))  # what is between sentences is copied
 
     def _translate_whole(self, text, num_hypotheses):
         """Finds the `Hypotheses` of texts `(B,)`, each as one piece."""

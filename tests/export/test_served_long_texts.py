@@ -103,9 +103,9 @@ def test_of_a_text_beyond_the_limit_the_beginning_is_translated(served, model):
 def test_bytes_that_are_not_utf8_become_replacement_characters(served):
     import tensorflow as tf
 
-    texts = tf.constant([b"\xff 1. " * 20, TEXTS[0]])
+    texts = tf.constant([b"\xff 1. " * 10, TEXTS[0]])
     answer = served.loaded.signatures["serving_default"](text=texts)
-    assert answer["translation"].numpy()[0].decode() == "\ufffd 1. " * 20
+    assert answer["translation"].numpy()[0].decode() == "\ufffd 1. " * 10
 
 
 def test_the_readme_names_the_length(version_folder):
