@@ -172,9 +172,10 @@ def docx_sample():
 
 
 def archive(**files):
-    """Bytes of a ZIP archive of files by name, with `__` for `/`."""
+    """Bytes of a ZIP archive of files by name, with `__` for `/`; the same at any time of day."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in files.items():
-            file.writestr(f"{name.replace('__', '/')}.xml", content)
+            entry = zipfile.ZipInfo(f"{name.replace('__', '/')}.xml")
+            file.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return written.getvalue()
