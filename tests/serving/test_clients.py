@@ -278,8 +278,6 @@ def test_the_curl_lines_of_the_model_card_work(kit, server, model):
         text=True,
         check=True,
     )
-    best = model.translate(["Good morning."])[0]
     greedy = model.translate(["Good morning."], num_beams=1)[0]
     assert ran.stdout.count('"outputs"') == 2
-    assert best.text in ran.stdout
-    assert greedy.text in ran.stdout  # the second asks for the stable version
+    assert ran.stdout.count(f'"{greedy.text}"') == 2  # both ask for the stable version
