@@ -30,8 +30,11 @@ const breathe = () => new Promise((resolve) => {
 
 /** Opens a folder: `read(path)` gives the bytes of one of its files, null if it has none. */
 async function openFolder(read, quantized) {
-  const [config, generation, tokenizer, target] = await Promise.all(
-    ["config.json", "generation_config.json", "tokenizer.json", "target_tokenizer.json"].map(async (name) => parsed(name, await read(name))));
+  const contents = []; // one after another, so that of several bad files the first is named
+  for (const name of ["config.json", "generation_config.json", "tokenizer.json", "target_tokenizer.json"]) {
+    contents.push(parsed(name, await read(name)));
+  }
+  const [config, generation, tokenizer, target] = contents;
   const play = parsed("play.json", await read("play.json")) ?? {};
   for (const [name, content] of Object.entries({ "config.json": config, "generation_config.json": generation, "tokenizer.json": tokenizer })) {
     if (!content) throw new Error(`The folder has no ${name}: choose one that aiayn-keras export onnx --attention wrote.`);
