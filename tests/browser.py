@@ -84,6 +84,26 @@ def prefer_scheme(browser, scheme):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
+def save_picture(browser, path):
+    """Writes what the window shows as a PNG.
+
+    `get` may return while Chromium still exchanges the old page for the new one, and a picture
+    taken in that moment is refused ("Not attached to an active page"). Two frames that the new page
+    has drawn mean that the exchange is over; a picture refused even so is taken again.
+    """
+    errors = pytest.importorskip("selenium.common.exceptions", reason="Selenium is not installed.")
+    for attempt in range(3):
+        browser.execute_async_script(
+            "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        )
+        try:
+            browser.save_screenshot(str(path))
+            return
+        except errors.TimeoutException as error:
+            if attempt == 2 or "aborted by navigation" not in str(error):
+                raise
+
+
 def contrast(first, second):
     """Contrast of two colours `rgb(r, g, b)` as WCAG 2 defines it, 1 to 21."""
     darker, lighter = sorted(map(luminance, (first, second)))

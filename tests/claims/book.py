@@ -12,7 +12,14 @@ import sys
 from pathlib import Path
 
 from book.links import html_pages
-from tests.browser import headless_browser, prefer_scheme, requested_urls, serving, set_width
+from tests.browser import (
+    headless_browser,
+    prefer_scheme,
+    requested_urls,
+    save_picture,
+    serving,
+    set_width,
+)
 
 BUILT = Path(__file__).parents[2] / "build/book/html"
 WIDTHS = {"wide": 1280, "phone": 390}  # pixels
@@ -75,7 +82,7 @@ def take_pictures(browser, address, folder):
                 set_width(browser, width)
                 prefer_scheme(browser, scheme)
                 browser.get(f"{address}{page}")
-                browser.save_screenshot(str(folder / f"{name}-{size}-{scheme}.png"))
+                save_picture(browser, folder / f"{name}-{size}-{scheme}.png")
 
 
 def main(arguments=None):
