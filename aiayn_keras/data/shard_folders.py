@@ -49,12 +49,20 @@ def split_into_shards(pairs: Iterable, max_pairs_per_shard=MAX_PAIRS_PER_SHARD):
         yield itertools.chain([first], itertools.islice(pairs, max_pairs_per_shard - 1))
 
 
-def write_shard(pairs: Iterable, processor, dtype, records_path, lengths_path) -> int:
+def processors_of(proto, target_proto=None):
+    """Returns the `SentencePieceProcessor`s of both sides; by default the targets' is the same."""
+    source = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    if target_proto is None:
+        return source, source
+    return source, sentencepiece.SentencePieceProcessor(model_proto=target_proto)
+
+
+def write_shard(pairs: Iterable, processors, dtype, records_path, lengths_path) -> int:
     """Tokenizes pairs and writes the two files of a shard.
 
     Args:
         pairs: Iterable of tuples of source and target sentence.
-        processor: A `sentencepiece.SentencePieceProcessor`.
+        processors: A `sentencepiece.SentencePieceProcessor` for each side.
         dtype: NumPy name of the type of the ids.
         records_path: ArrayRecord file to write, with one record per pair: the source ids followed
             by the target ids.
@@ -67,7 +75,10 @@ def write_shard(pairs: Iterable, processor, dtype, records_path, lengths_path) -
     # With one record per group, each record can be read alone.
     writer = ArrayRecordWriter(str(records_path), "group_size:1")
     while chunk := list(itertools.islice(pairs, _CHUNK)):
-        sides = [processor.encode(list(side)) for side in zip(*chunk, strict=True)]
+        sides = [
+            processor.encode(list(side))
+            for processor, side in zip(processors, zip(*chunk, strict=True), strict=True)
+        ]
         for source, target in zip(*sides, strict=True):
             writer.write(np.array(source + target, dtype=dtype).tobytes())
             lengths.extend((len(source), len(target)))
@@ -90,6 +101,7 @@ def write_shards(
     vocabulary_size,
     origin,
     max_pairs_per_shard=MAX_PAIRS_PER_SHARD,
+    target_proto: bytes | None = None,
 ) -> int:
     """Tokenizes pairs into a new folder for `TokenShards`, which appears complete or not at all.
 
@@ -100,6 +112,8 @@ def write_shards(
         vocabulary_size: Number of its tokens.
         origin: Description of the corpus and the tokenizer, any JSON value; stored in the index.
         max_pairs_per_shard: Maximum number of pairs per shard.
+        target_proto: Bytes of the model that tokenizes the targets, if it is another one; it must
+            have the same pieces, and is not stored.
 
     Returns:
         Number of pairs.
@@ -107,16 +121,16 @@ def write_shards(
     Raises:
         FileExistsError: If the folder already exists.
         ValueError: If there are no pairs.
-        RuntimeError: If `tokenizer_proto` is not a SentencePiece model.
+        RuntimeError: If `tokenizer_proto` or `target_proto` is not a SentencePiece model.
     """
     dtype, shards = dtype_of(vocabulary_size), []
-    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer_proto)
+    processors = processors_of(tokenizer_proto, target_proto)
     with new_folder(folder) as written:
         (written / TOKENIZER).write_bytes(tokenizer_proto)
         for number, some in enumerate(split_into_shards(pairs, max_pairs_per_shard)):
             name = f"train-{number:05d}"
             paths = [written / f"{name}.{ending}" for ending in ENDINGS]
-            count = write_shard(some, processor, dtype, *paths)
+            count = write_shard(some, processors, dtype, *paths)
             files = dict(zip(ENDINGS, map(facts_of, paths), strict=True))
             shards.append(Shard(name=name, pairs=count, files=files))
         if not shards:

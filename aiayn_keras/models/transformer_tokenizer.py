@@ -244,7 +244,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         model_type="bpe",
         normalization="nmt_nfkc",
         whole_words=(),
-        target_texts=(),
+        target_texts=None,
         target_normalization=None,
         byte_fallback=False,
         split_digits=True,
@@ -263,7 +263,9 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 without spaces. A longer word that begins with one of them is split after it.
             target_texts: Iterable of sentences of the target language, if they have a
                 normalization of their own. Both sides still share one vocabulary.
-            target_normalization: Name of their normalization; by default that of `texts`.
+            target_normalization: Name of their normalization; by default `"nfc"`, which writes
+                them as they are. Without `target_texts`, by default that of `texts`, which hold
+                both languages: `"nmt_nfkc"` then rewrites targets too (！ becomes !).
             byte_fallback: Whether characters that are not in the vocabulary are spelled with 256
                 tokens, the bytes of UTF-8. Without them, they are one unknown token each.
             split_digits: Whether every digit is a token of its own.
@@ -275,14 +277,18 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             ValueError: For an unknown `model_type` or normalization, for no text, or for too little
                 or too varied text for the size.
         """
-        target_normalization = target_normalization or normalization
+        if target_normalization is None:
+            target_normalization = normalization if target_texts is None else "nfc"
         for name in (normalization, target_normalization):
             if name not in NORMALIZATIONS:
                 raise ValueError(
                     f"A normalization must be one of {', '.join(NORMALIZATIONS)}. "
                     f"Received: {name!r}."
                 )
-        sides = (normalization, _sentences(texts)), (target_normalization, target_texts)
+        sides = (
+            (normalization, _sentences(texts)),
+            (target_normalization, [] if target_texts is None else target_texts),
+        )
         rules = normalization
         if target_normalization != normalization or normalization in OWN_NORMALIZATIONS:
             # Each side by its own rules, and then as it is.

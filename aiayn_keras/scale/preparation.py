@@ -6,8 +6,6 @@ import logging
 import operator
 from pathlib import Path
 
-import sentencepiece
-
 from aiayn_keras.common.bad_lines import BadLine, bad_lines_as_json
 from aiayn_keras.common.file_addresses import (
     absolute,
@@ -23,6 +21,7 @@ from aiayn_keras.data.shard_folders import (
     MAX_PAIRS_PER_SHARD,
     dtype_of,
     index_text,
+    processors_of,
     split_into_shards,
     write_shard,
 )
@@ -37,6 +36,7 @@ from aiayn_keras.training.training_data import (
     load_named,
     origin_of,
     read_training_files,
+    tokenizer_of_shards,
     train_tokenizer,
 )
 from aiayn_keras_light.files import check_is_new, write_text
@@ -110,10 +110,9 @@ def prepare(
 
 def _prepare_parts(job, recipe, engine, max_pairs_per_shard):
     section = recipe.corpus
-    proto = _tokenizer_of(job, recipe.tokenizer, engine)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-    dtype = dtype_of(processor.vocab_size())
-    arguments = (proto, dtype, max_pairs_per_shard)
+    tokenizer = _tokenizer_of(job, recipe.tokenizer, engine)
+    dtype = dtype_of(tokenizer.vocabulary_size())
+    arguments = (tokenizer.proto, tokenizer.target_proto, dtype, max_pairs_per_shard)
     manifests = finish_job(job, engine, _TokenizingWork, arguments, description="tokenizing ")
     shards = [shard for manifest in manifests for shard in _shards_of(manifest)]
     if not shards:
@@ -141,7 +140,14 @@ def _prepare_in_memory(recipe, output, engine):
     tokenizer = train_tokenizer(recipe.tokenizer, sides, len(text))
     pairs = open_progress(SECONDS_BETWEEN_LINES, iterable=text, unit=" pairs", desc="tokenizing ")
     size = tokenizer.vocabulary_size()
-    written = write_shards(output, pairs, tokenizer.proto, size, origin_of(recipe))
+    written = write_shards(
+        output,
+        pairs,
+        tokenizer.proto,
+        size,
+        origin_of(recipe),
+        target_proto=tokenizer.target_proto,
+    )
     if bad:
         write_text(Path(output) / "bad_lines.jsonl", bad_lines_as_json(bad))
     return Totals(written + len(bad), len(bad))
@@ -151,10 +157,10 @@ def _prepare_in_memory(recipe, output, engine):
 
 
 def _tokenizer_of(job, section, engine):
-    """The SentencePiece model of a job, which is learned if it does not exist yet."""
+    """The `TransformerTokenizer` of a job, which is learned if it does not exist yet."""
     address = join(job.output, TOKENIZER)
     if TOKENIZER in sizes_in(job.output):
-        return read_file(address, MAX_TOKENIZER_BYTES)
+        return tokenizer_of_shards(read_file(address, MAX_TOKENIZER_BYTES), section)
     logger.info("Learning the vocabulary from a sample of the pairs.")
     wanted = -(-MAX_VOCABULARY_PAIRS // len(job.parts))
     results = engine.run(_SampleWork, (wanted,), job.parts)
@@ -180,7 +186,7 @@ def _tokenizer_of(job, section, engine):
     tokenizer = train_tokenizer(section, sides, len(pairs))
     with whole_file(address) as path:
         path.write_bytes(tokenizer.proto)
-    return tokenizer.proto
+    return tokenizer
 
 
 class _SampleWork:
@@ -247,12 +253,13 @@ class _TokenizingWork(PartWork):
     Args:
         output: As in `Job`.
         proto: A SentencePiece model.
+        target_proto: That of the targets, if they have their own.
         dtype: NumPy's name of the type of the ids.
         max_pairs_per_shard: As in `write_shards`.
     """
 
-    def __init__(self, output, proto, dtype, max_pairs_per_shard):
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    def __init__(self, output, proto, target_proto, dtype, max_pairs_per_shard):
+        self._processors = processors_of(proto, target_proto)
         self._output, self._dtype, self._max_pairs_per_shard = output, dtype, max_pairs_per_shard
 
     def write(self, part):
@@ -268,7 +275,7 @@ class _TokenizingWork(PartWork):
     def _write_shard(self, name, pairs, files):
         addresses = [join(self._output, f"{name}.{ending}") for ending in ENDINGS]
         with whole_file(addresses[0]) as records, whole_file(addresses[1]) as lengths:
-            count = write_shard(pairs, self._processor, self._dtype, records, lengths)
+            count = write_shard(pairs, self._processors, self._dtype, records, lengths)
             for path in (records, lengths):
                 files[path.name] = facts_of(path)
         return count

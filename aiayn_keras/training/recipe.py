@@ -32,6 +32,8 @@ from aiayn_keras_light.files import read_bytes
 
 _LEARNED = ("vocabulary_size", "model_type", "whole_target_words")
 """Fields of `tokenizer` that are only for a vocabulary that is learned."""
+_FOR_SOURCES = "clean_nfkc"
+"""The normalization that is never meant for targets."""
 _MAX_PROBLEMS = 3
 """Maximum number of wrong fields in a message."""
 _SHORT = reprlib.Repr()
@@ -77,7 +79,6 @@ class Recipe(Section):
         """Names the given fields that prepared shards, which hold no text, cannot follow."""
         fields = {
             "`tokenizer.sampling_alpha`": self.tokenizer.sampling_alpha is not None,
-            "`tokenizer.target_normalization`": self.tokenizer.target_normalization is not None,
             "`corpus.mix`": self.corpus.mix is not None,
             "`augmentation`": self.augmentation != AugmentationSection(),
         }
@@ -91,6 +92,20 @@ class Recipe(Section):
         if isinstance(model, dict) and model.get("initial") is not None:
             return {"tokenizer": {}, **fields}
         return fields
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _targets_as_they_are(cls, fields):
+        """Fills in `tokenizer.target_normalization` where a vocabulary is learned."""
+        sections = fields if isinstance(fields, dict) else {}
+        model, tokenizer = sections.get("model"), sections.get("tokenizer")
+        if isinstance(model, dict) and model.get("initial") is not None:
+            return fields
+        if not isinstance(tokenizer, dict) or tokenizer.get("target_normalization") is not None:
+            return fields
+        if tokenizer.get("normalization", _FOR_SOURCES) != _FOR_SOURCES:
+            return fields
+        return {**fields, "tokenizer": {**tokenizer, "target_normalization": "nfc"}}
 
     @pydantic.model_validator(mode="after")
     def _vocabulary_or_initial(self):

@@ -116,8 +116,9 @@ class TokenizerSection(Section):
         model_type: `"bpe"` or `"unigram"`.
         normalization: Name of a normalization, see `TransformerTokenizer.train`. `"clean_nfkc"` is
             for sources as people type and paste them.
-        target_normalization: Name of the targets' normalization, if they have their own. `"nfc"`
-            writes targets as they are; `"nmt_nfkc"` turns ！ into !, and ½ into 1⁄2.
+        target_normalization: Name of the targets' normalization. By default `"nfc"`, which writes
+            targets as they are; but if `normalization` is given and is not `"clean_nfkc"`, it holds
+            for both sides (`"nmt_nfkc"` turns ！ into !, and ½ into 1⁄2).
         byte_fallback: Whether characters that the vocabulary lacks, such as emoji, are spelled with
             256 more tokens, the bytes of UTF-8, and not read as one unknown token.
         split_digits: Whether every digit is a token of its own, so that numbers are copied as they

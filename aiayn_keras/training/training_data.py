@@ -113,7 +113,7 @@ class TrainingShards:
                 f"The shards in {self._folder} were made from {shards.origin}, but the recipe says "
                 f"{wanted}. Prepare them again, or change the recipe."
             )
-        return TransformerTokenizer(proto=shards.tokenizer_proto)
+        return tokenizer_of_shards(shards.tokenizer_proto, self._recipe.tokenizer)
 
     def copies_without_letters(self):
         """Returns None: shards hold no text."""
@@ -242,13 +242,24 @@ def origin_of(recipe):
         include={"name", "variant", "train_size", "train", "tree_leaves"},
         exclude_none=True,
     )
-    tokenizer = recipe.tokenizer.model_dump(
-        mode="json", exclude={"sampling_alpha", "target_normalization"}
-    )
-    for name in ("whole_target_words", "byte_fallback", "split_digits"):
+    tokenizer = recipe.tokenizer.model_dump(mode="json", exclude={"sampling_alpha"})
+    if tokenizer["target_normalization"] == tokenizer["normalization"]:
+        tokenizer["target_normalization"] = None
+    for name in ("whole_target_words", "byte_fallback", "split_digits", "target_normalization"):
         if not tokenizer[name]:  # Older shards lack these fields.
             del tokenizer[name]
     return {"corpus": corpus, "tokenizer": tokenizer}
+
+
+def tokenizer_of_shards(proto, section):
+    """Returns the `TransformerTokenizer` of shards.
+
+    Args:
+        proto: The SentencePiece model in their folder, that of the sources.
+        section: The recipe's `TokenizerSection`, which says what is done with targets.
+    """
+    tokenizer, rules = TransformerTokenizer(proto=proto), section.target_normalization
+    return tokenizer if rules is None else tokenizer.with_target_normalization(rules)
 
 
 def copies_without_letters(text):
@@ -303,7 +314,7 @@ def train_tokenizer(section, sides, num_pairs):
         normalization=section.normalization,
         whole_words=sorted(words),
         target_texts=targets,
-        target_normalization=section.target_normalization,
+        target_normalization=section.target_normalization or section.normalization,
         byte_fallback=section.byte_fallback,
         split_digits=section.split_digits,
     )

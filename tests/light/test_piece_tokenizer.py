@@ -22,7 +22,7 @@ def trained(kind):
     return TransformerTokenizer.train(
         words,
         sizes.get(kind, 42),
-        target_texts=["one, two"] if kind == "two models" else (),
+        target_texts=["one, two"] if kind == "two models" else None,
         **KINDS[kind],
     )
 

@@ -91,7 +91,6 @@ def test_each_side_has_its_own_rules_and_both_one_vocabulary():
         vocabulary_size=80,
         normalization="clean_nfkc",
         target_texts=TARGETS,
-        target_normalization="nfc",
     )
     targets = tokenizer.of_targets()
     assert targets.detokenize(targets(TARGETS[:4])) == TARGETS[:4]

@@ -4,8 +4,10 @@ import pytest
 from click.testing import CliRunner
 
 from aiayn_keras.data import generate_demo_pairs
+from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training import RecipeError, train
+from aiayn_keras.training.training_data import read_corpus
 from aiayn_keras_cli import main
 from tests.runs import SETTINGS, small_recipe
 
@@ -27,6 +29,40 @@ def test_training_from_shards_is_training_from_text(trained_run, shards, tmp_pat
         np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
 
 
+def test_shards_hold_targets_as_they_are(tmp_path):
+    rows = [(f"“{a}” ½", f"„{b}“ ½！") for a, b in generate_demo_pairs(300, 0, "train")]
+    (tmp_path / "a.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows), "utf-8")
+    settings = (
+        "corpus.name=null",
+        f"corpus.train=[{tmp_path}/a.tsv]",
+        f"corpus.validation=[{tmp_path}/a.tsv]",
+        "tokenizer.normalization=clean_nfkc",
+    )
+    text = small_recipe(*settings)
+    assert text.tokenizer.target_normalization == "nfc"
+    for name, workers in (("one", 1), ("two", 2)):
+        prepare(text, tmp_path / name, Engine(workers), part_bytes=5_000)
+    prepared = small_recipe(*settings, f"corpus.shards={tmp_path}/one")
+    shards = read_corpus(prepared).train
+    tokenizer, expected = shards.make_tokenizer(), read_corpus(text).train.make_tokenizer()
+    assert tokenizer.proto == expected.proto
+    assert tokenizer.target_proto == expected.target_proto
+    sources, targets = shards.pairs(tokenizer, 256).read(np.arange(300), 0)
+    for side, tokenize, written in (
+        (sources, tokenizer, [f'"{a[1:-3]}" ½' for a, _ in rows]),
+        (targets, tokenizer.of_targets(), [b for _, b in rows]),
+    ):
+        parts = np.split(side.ids, np.cumsum(side.lengths)[:-1])
+        assert [tokenize.detokenize(ids.tolist()) for ids in parts] == written
+    index = (tmp_path / "one/index.json").read_bytes()
+    assert index == (tmp_path / "two/index.json").read_bytes()
+    other = prepared.model_copy(
+        update={"tokenizer": prepared.tokenizer.model_copy(update={"target_normalization": "nfkc"})}
+    )
+    with pytest.raises(ValueError, match=r"'target_normalization': 'nfc'.*'nfkc'.*Prepare"):
+        read_corpus(other).train.make_tokenizer()
+
+
 def test_shards_of_another_tokenizer_are_refused(shards, tmp_path):
     recipe = small_recipe(f"corpus.shards={shards}", "tokenizer.vocabulary_size=150")
     with pytest.raises(ValueError, match=r"made from .*200.*the recipe says .*150.*Prepare"):
@@ -37,8 +73,6 @@ def test_shards_of_another_tokenizer_are_refused(shards, tmp_path):
 def test_sampling_needs_text(shards):
     with pytest.raises(RecipeError, match=r"sampling_alpha` needs text, which `corpus.shards`"):
         small_recipe(f"corpus.shards={shards}", "tokenizer.sampling_alpha=0.1")
-    with pytest.raises(RecipeError, match=r"target_normalization` needs text, which `corpus"):
-        small_recipe(f"corpus.shards={shards}", "tokenizer.target_normalization=nfc")
 
 
 def test_augmentation_needs_text(shards):

@@ -153,6 +153,32 @@ def test_yaml_round_trip(tmp_path, name):
     assert load_recipe(path) == recipe
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (("tokenizer.normalization=null",), "nfc"),
+        (("tokenizer.normalization=clean_nfkc",), "nfc"),
+        (("tokenizer.normalization=clean_nfkc", "tokenizer.target_normalization=null"), "nfc"),
+        (("tokenizer.normalization=nmt_nfkc_cf",), None),
+        (("tokenizer.normalization=identity",), None),
+        (("tokenizer.normalization=nmt_nfkc", "tokenizer.target_normalization=nfc"), "nfc"),
+        (("tokenizer.target_normalization=identity",), "identity"),
+    ],
+)
+def test_targets_are_written_as_they_are_unless_both_sides_are_given_other_rules(
+    tmp_path, settings, expected
+):
+    path = tmp_path / "mine.yaml"
+    fields = yaml.safe_load(load_recipe("wmt14_en_de_base").to_yaml())
+    fields["tokenizer"] = {"vocabulary_size": 37000}
+    path.write_text(yaml.safe_dump(fields))
+    settings = [one for one in settings if one != "tokenizer.normalization=null"]
+    recipe = load_recipe(path, settings)
+    assert recipe.tokenizer.target_normalization == expected
+    path.write_text(recipe.to_yaml())
+    assert load_recipe(path) == recipe
+
+
 def test_a_typo_gets_the_allowed_names():
     with pytest.raises(RecipeError) as caught:
         load_recipe("demo", ["training.update=300"])
