@@ -131,6 +131,7 @@ class SampledPairs:
         alpha: Dropout probability or smoothing parameter (see above), in (0, 1).
         seed: Non-negative seed of the segmentations.
         max_length: Maximum room of a side, in tokens; no plain segmentation may be longer.
+        target_proto: Bytes of the SentencePiece model of the targets, if they have their own.
 
     Attributes:
         source_lengths: Integer array `(pairs,)`: the rooms of the sources.
@@ -140,16 +141,31 @@ class SampledPairs:
         ValueError: If `alpha` is not in (0, 1) or `seed` is negative.
     """
 
-    def __init__(self, sources: Sequence, targets: Sequence, proto, alpha, seed, max_length):
+    def __init__(
+        self,
+        sources: Sequence,
+        targets: Sequence,
+        proto,
+        alpha,
+        seed,
+        max_length,
+        target_proto: bytes | None = None,
+    ):
         if not 0 < alpha < 1 or seed < 0:
             raise ValueError(
                 "`alpha` must be in (0, 1) and `seed` must not be negative. "
                 f"Received: alpha={alpha}, seed={seed}."
             )
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+        self._processors = [
+            sentencepiece.SentencePieceProcessor(model_proto=each)
+            for each in (proto, target_proto or proto)
+        ]
         self._sides = (sources, targets)
         self.alpha, self.seed = alpha, seed
-        self._rooms = [self._measure(side, max_length) for side in self._sides]
+        self._rooms = [
+            self._measure(processor, side, max_length)
+            for processor, side in zip(self._processors, self._sides, strict=True)
+        ]
         self.source_lengths, self.target_lengths = self._rooms
         self._seeds = functools.lru_cache(maxsize=1)(self._draw_seeds)
 
@@ -159,8 +175,10 @@ class SampledPairs:
     def read(self, numbers: np.ndarray, epoch: int) -> tuple[Tokens, Tokens]:
         """Draws the source and target ids of the pairs with the given numbers for an epoch."""
         sides = []
-        for texts, rooms, seeds in zip(self._sides, self._rooms, self._seeds(epoch), strict=True):
-            drawn = [self._draw(texts[n], rooms[n], int(seeds[n])) for n in numbers]
+        for processor, texts, rooms, seeds in zip(
+            self._processors, self._sides, self._rooms, self._seeds(epoch), strict=True
+        ):
+            drawn = [self._draw(processor, texts[n], rooms[n], int(seeds[n])) for n in numbers]
             ids = np.concatenate([np.zeros(0, np.int32), *drawn]).astype(np.int32)
             sides.append(Tokens(ids, np.array([len(ids) for ids in drawn], dtype=np.int64)))
         return tuple(sides)
@@ -170,23 +188,24 @@ class SampledPairs:
         random = np.random.default_rng([self.seed, epoch])
         return random.integers(0, 2**31 - _TRIES, (2, len(self)), dtype=np.int64)
 
-    def _draw(self, text, room, seed):
+    def _draw(self, processor, text, room, seed):
         """Draws a segmentation that fits its room."""
         for attempt in range(_TRIES):
-            ids = self._sample(text, seed + attempt)
+            ids = self._sample(processor, text, seed + attempt)
             if len(ids) <= room:
                 return ids
-        return self._processor.encode(text)
+        return processor.encode(text)
 
-    def _sample(self, text, seed):
+    def _sample(self, processor, text, seed):
         sentencepiece.set_random_generator_seed(seed)
-        return self._processor.encode(text, enable_sampling=True, alpha=self.alpha, nbest_size=-1)
+        return processor.encode(text, enable_sampling=True, alpha=self.alpha, nbest_size=-1)
 
-    def _measure(self, texts, max_length):
+    def _measure(self, processor, texts, max_length):
         """Computes the room of each sentence on one side."""
         rooms = []
         for number, text in enumerate(texts):
             seeds = range(_ROOM_DRAWS * number, _ROOM_DRAWS * (number + 1))
-            drawn = [self._processor.encode(text), *(self._sample(text, seed) for seed in seeds)]
+            drawn = [self._sample(processor, text, seed) for seed in seeds]
+            drawn.append(processor.encode(text))
             rooms.append(max(map(len, drawn)))
         return np.minimum(rooms, max_length).astype(np.int32)

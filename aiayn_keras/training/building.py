@@ -111,12 +111,6 @@ def read_initial(recipe):
             f"`model.initial`: {folder} is quantized: begin with the model that it was made from."
         )
     model = _with_changed_tokenizer(model, recipe.tokenizer)
-    tokenizer = model.preprocessor.tokenizer
-    if recipe.tokenizer.sampling_alpha is not None and tokenizer.of_targets() is not tokenizer:
-        raise RecipeError(
-            f"Leave out `tokenizer.sampling_alpha`={recipe.tokenizer.sampling_alpha}: {folder} "
-            "(`model.initial`) splits sources and translations differently."
-        )
     return InitialModel(
         model, digest_of_file(folder / WEIGHTS), _digest_of_config(folder / _CONFIG)
     )

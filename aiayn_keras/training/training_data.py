@@ -415,7 +415,14 @@ def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
     if not sampled or alpha is None:
         return TokenPairs(*(list(itertools.compress(side, kept)) for side in sides))
     texts = (list(itertools.compress(side, kept)) for side in (text.sources, text.targets))
-    return SampledPairs(*texts, tokenizer.proto, alpha, recipe.training.seed, limits["max_length"])
+    return SampledPairs(
+        *texts,
+        tokenizer.proto,
+        alpha,
+        recipe.training.seed,
+        limits["max_length"],
+        target_proto=tokenizer.of_targets().proto,
+    )
 
 
 def check_known(name, sides, tokenizer):

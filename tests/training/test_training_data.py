@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from aiayn_keras.data import (
@@ -81,6 +82,25 @@ def test_sampling_is_for_training_only():
     plain = tokenize_pairs(text, tokenizer, recipe, 256)
     assert isinstance(plain, TokenPairs)
     assert (pairs.source_lengths >= plain.source_lengths).all()
+
+
+def test_each_side_is_sampled_by_its_own_rules():
+    recipe = small_recipe(
+        "tokenizer.sampling_alpha=0.3",
+        "tokenizer.normalization=clean_nfkc",
+        "tokenizer.target_normalization=nfc",
+    )
+    pairs = [(f"“{a}” ½", f"„{b}“ ½！") for a, b in generate_demo_pairs(100, 0, "train")]
+    text = ParallelText(*map(tuple, zip(*pairs, strict=True)))
+    training = TrainingText(recipe, text)
+    tokenizer = training.make_tokenizer()
+    sides = training.pairs(tokenizer, 256).read(np.arange(100), 0)
+    for side, decode, written in (
+        (sides[0], tokenizer.detokenize, [f'"{a[1:-3]}" ½' for a in text.sources]),
+        (sides[1], tokenizer.of_targets().detokenize, list(text.targets)),
+    ):
+        parts = np.split(side.ids, np.cumsum(side.lengths)[:-1])
+        assert [decode(ids.tolist()) for ids in parts] == written
 
 
 def test_augmentation_is_for_training_only():
