@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 
 B, S, T, H, K = 2, 5, 7, 3, 4
 """Batch, source length, target length, heads, key_dim: no swapped axis goes unseen."""
@@ -23,3 +24,21 @@ def assert_close(actual, expected, rtol=1e-5, atol=1e-6):
 
 def _as_float64(value):
     return np.asarray(keras.ops.convert_to_numpy(value)).astype("float64")
+
+
+def slow_but(quick, cases):
+    """Parameters of a test of which most are slow, as they go the same way through the code.
+
+    Args:
+        quick: Names of the cases that always run.
+        cases: All names, or a dictionary from names to values.
+    """
+    assert set(quick) <= set(cases), f"There is no case {set(quick) - set(cases)}."
+    return [
+        pytest.param(
+            cases[name] if isinstance(cases, dict) else name,
+            id=name,
+            marks=[] if name in quick else pytest.mark.slow,
+        )
+        for name in cases
+    ]

@@ -171,7 +171,7 @@ def address_of():
 
         @functools.cache
         def start(kit):
-            return stack.enter_context(LoopbackServer(kit, warm_up=True))
+            return stack.enter_context(LoopbackServer(kit))
 
         def address_of(text):
             kits = [path.parent for path in SAVED_MODELS.glob("*/models.config")]

@@ -104,6 +104,7 @@ def test_the_spanish_model_reads_what_is_pasted_as_what_is_typed():
     assert served("serving_default", text=words)["translation"].tolist() == found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="One backend is enough.")
 def test_the_spanish_model_keeps_numbers_emoji_and_lines_without_letters():
     kept = {

@@ -284,6 +284,7 @@ def test_the_readers_translation_has_the_score_of_the_search(page, model):
     assert [each["id"] for each in found["pieces"]][:-1] == best["ids"]
 
 
+@pytest.mark.slow
 def test_the_recorded_search_is_that_of_record_search(page, model):
     page.open()
     page.ask("load", format="float32")

@@ -106,6 +106,7 @@ def test_the_page_is_escaped_and_loads_nothing(files, tmp_path):
     assert "https://" not in written
 
 
+@pytest.mark.slow
 def test_a_training_is_compared_with_its_kit_and_a_file(trained_run, model, kit, tmp_path):
     source = write_lines(tmp_path / "source", SOURCES)
     reference = write_lines(tmp_path / "reference", ["Das Mädchen lacht.", "Paul arbeitet."])

@@ -20,6 +20,7 @@ def test_the_command_knows_the_formats():
     assert set(_FORMATS) == {"lines", *FORMATS}
 
 
+@pytest.mark.slow
 def test_a_page_is_translated_by_its_ending_or_by_format(trained_run, model, tmp_path):
     path = tmp_path / "page.html"
     path.write_bytes(PAGE)

@@ -12,6 +12,7 @@ def test_info_prints_the_papers_parameters():
     assert "63,045,632" in result.stdout
 
 
+@pytest.mark.slow
 def test_info_lists_every_preset(monkeypatch):
     deep = {"config": {"num_decoder_layers": 2}, "label_smoothing": 0.1}
     monkeypatch.setitem(TRANSFORMER_PRESETS, "transformer_deep", deep)

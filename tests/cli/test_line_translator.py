@@ -15,6 +15,7 @@ from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras_light.converted_model import ConvertedModel
 from aiayn_keras_light.model_cache import cache_folder, cache_key, find_entry
 from tests.cli.command import fresh_environment, run, run_in_fresh_process, write_lines
+from tests.helpers import slow_but
 
 pytest.importorskip("ctranslate2")
 
@@ -139,10 +140,7 @@ def test_auto_is_ctranslate2_without_keras_too(quick):
     assert quick[0]["auto"] == quick[0]["defaults"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name == "cut" else name for name in SEARCHES],
-)
+@pytest.mark.parametrize("name", slow_but(["defaults", "scores", "n-best"], list(SEARCHES)))
 def test_translations_are_those_of_keras(name, quick):
     text = "".join(f"{line}\n" for line in [*LINES, PARAGRAPH, LONG])
     assert_same(
@@ -195,6 +193,7 @@ def test_a_folder_that_differs_from_its_checksums_is_refused_as_ever(folder):
     assert_same(translate(folder, input="water\n"), expected)
 
 
+@pytest.mark.slow
 def test_new_weights_and_vocabularies_are_noticed(folder):
     before = translate(folder, "--json", input="water\n").stdout
     model = TransformerSeq2SeqLM.from_preset(str(folder))
@@ -214,6 +213,7 @@ def test_new_weights_and_vocabularies_are_noticed(folder):
     assert [json.loads(each)["hypotheses"] for each in folded] == [lower["hypotheses"]] * 2
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_healed(folder):
     first = translate(folder, "--json", input="water\n")
     weights = entry_of(folder) / "model" / "model.bin"

@@ -16,6 +16,7 @@ def corpus(tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.slow
 def test_a_text_alone_is_cleaned_and_divided_without_leaks(corpus, tmp_path):
     result = run("recipe", corpus.name, "--no-timing")
     assert result.exit_code == 0, result.output

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from tests.cli.command import assert_one_clear_line, run
-from tests.helpers import assert_close
+from tests.helpers import assert_close, slow_but
 from tests.serving.conftest import kit, running_server, server  # noqa: F401 - fixtures
 from tests.serving.lies import Case
 from tests.serving.lying_servers import LyingServers
@@ -25,7 +25,7 @@ def urls(server):  # noqa: F811
     }
 
 
-@pytest.mark.parametrize("kind", ["rest", "grpc"])
+@pytest.mark.parametrize("kind", slow_but(["grpc"], ["rest", "grpc"]))
 def test_request_translates_lines(kind, urls, model):
     url = urls[kind]
     lines = ["The old bus arrived yesterday.", "", "Half past three."]
@@ -50,7 +50,7 @@ def test_request_translates_lines(kind, urls, model):
         assert_close(scores, wanted, rtol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["rest", "grpc"])
+@pytest.mark.parametrize("kind", slow_but(["rest"], ["rest", "grpc"]))
 def test_request_translates_a_document(kind, urls, model, tmp_path):
     path = tmp_path / "document.en"
     path.write_bytes(b"A title\r\n\r\n  The girl is happy. She works.\n\n")

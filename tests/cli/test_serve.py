@@ -89,6 +89,7 @@ def test_an_engine_that_cannot_search_is_refused_before_there_is_a_page():
     assert result.stdout == ""
 
 
+@pytest.mark.slow
 def test_the_engine_is_said():
     pytest.importorskip("ctranslate2")
     _, _, errors, _ = serve_once(FOLDER.name, FOLDER)

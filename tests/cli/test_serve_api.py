@@ -93,6 +93,7 @@ def test_no_request_fails_while_versions_are_released_and_taken_back(tmp_path):
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_process_that_still_loads_ends_when_it_is_interrupted():
     with start("serve", KIT, "--api", "--port", 0, "--grpc-port", 0) as process:
         assert process.stderr.readline() == f"Loading {KIT} ...\n"

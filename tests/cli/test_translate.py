@@ -46,6 +46,7 @@ def test_more_translations_than_beams_are_refused(trained_run):
 PLACEABLES = ["https://x.org/a?b=c", "The girl is happy.", "  me@x.org, notes.txt :)", ""]
 
 
+@pytest.mark.slow
 def test_placeables_stay_in_lines_and_in_jobs_unless_told_otherwise(trained_run, model, tmp_path):
     path = write_lines(tmp_path / "lines.en", PLACEABLES)
     kept = [PLACEABLES[0], model.translate(PLACEABLES[1]).text, *PLACEABLES[2:]]
@@ -76,6 +77,7 @@ def test_a_line_too_long_is_named(trained_run, tmp_path):
     assert_one_clear_line(result, "standard input, line 2", "--document")
 
 
+@pytest.mark.slow
 def test_a_line_too_long_is_split_or_cut(trained_run, model, tmp_path):
     long = "The girl is happy. " * 80
     path = write_lines(tmp_path / "long.en", [SOURCES[1], long])

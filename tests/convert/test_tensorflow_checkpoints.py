@@ -14,7 +14,7 @@ from aiayn_keras.convert.tensor_files import find_checkpoint, read_checkpoint
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras_cli import main
 from tests.convert import tensorflow_models as toolkits
-from tests.helpers import assert_close
+from tests.helpers import assert_close, slow_but
 from tests.models import conftest as toy
 
 tf = pytest.importorskip("tensorflow")
@@ -57,7 +57,7 @@ def logits_of(model, source, target):
     return keras.ops.convert_to_numpy(model(inputs))[0]
 
 
-@pytest.mark.parametrize("options", OPENNMT_TF.values(), ids=OPENNMT_TF)
+@pytest.mark.parametrize("options", slow_but(["shared"], OPENNMT_TF))
 def test_logits_and_greedy_translations_are_opennmt_tf_s(options, tmp_path):
     theirs, source_end = toolkits.OpenNMTTF(**options), not options
     model = convert_opennmt_tf(*theirs.write(tmp_path), num_heads=3, source_end=source_end)
@@ -102,7 +102,7 @@ def test_a_checkpoint_without_the_layers_of_a_side_is_refused(kind, tmp_path):
         convert(kind, arguments)
 
 
-@pytest.mark.parametrize("options", TENSOR2TENSOR.values(), ids=TENSOR2TENSOR)
+@pytest.mark.parametrize("options", slow_but(["post-norm, padded"], TENSOR2TENSOR))
 def test_logits_and_greedy_translations_are_tensor2tensor_s(options, tmp_path):
     theirs = toolkits.Tensor2Tensor(**options)
     model = convert_tensor2tensor(*theirs.write(tmp_path), target_space=0)

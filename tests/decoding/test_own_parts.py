@@ -7,7 +7,7 @@ from keras import ops
 from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM, TransformerSeq2SeqLMPreprocessor
 from aiayn_keras.decoding.frozen_decoder import own_parts
 from aiayn_keras.layers import AddNorm, DecoderBlock, MultiHeadAttention
-from tests.helpers import assert_close
+from tests.helpers import assert_close, slow_but
 
 SOURCES = ["drei sieben", "eins null vier neun", "zwei"]
 
@@ -66,9 +66,9 @@ BLOCKS = {
 }
 
 
-@pytest.fixture(scope="module", params=BLOCKS)
+@pytest.fixture(scope="module", params=slow_but(["rms", "gated"], BLOCKS))
 def block(request):
-    return BLOCKS[request.param]
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +125,7 @@ def test_what_needs_the_usual_decoder_is_refused_by_name(own_model, block, tmp_p
         assert not (tmp_path / form).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="One backend is enough.")
 def test_a_saved_model_computes_it_too(own_model, block, tmp_path):
     if block is not BLOCKS["near"]:

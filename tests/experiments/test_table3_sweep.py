@@ -125,6 +125,7 @@ def test_beside_a_damaged_result_no_training_is_deleted(tmp_path):
     assert (runs / "base-1").is_dir()
 
 
+@pytest.mark.slow
 def test_hours_follow_from_the_updates_of_now_where_nothing_was_measured(tmp_path):
     base = write_small_recipe(tmp_path)
     hours, origin = expected_hours([(BASE, 1), (BASE, 2)], base, {})

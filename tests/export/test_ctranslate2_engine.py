@@ -16,7 +16,7 @@ from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras_light import ctranslate2_search
 from tests.cli.command import run
 from tests.export.random_model import build_random_model
-from tests.helpers import assert_close
+from tests.helpers import assert_close, slow_but
 
 pytest.importorskip("ctranslate2")
 
@@ -61,7 +61,10 @@ def automatic(monkeypatch):
     monkeypatch.setattr(CTranslate2Engine, "is_automatic", True)
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+QUICK = ("defaults", "n-best without penalty", "prefixes", "alignments")
+
+
+@pytest.mark.parametrize("name", slow_but(QUICK, list(SEARCHES)))
 def test_translations_and_scores_are_those_of_our_search(model, name):
     options = SEARCHES[name]
     ours = model.translate(TEXTS, engine="keras", **options)
@@ -237,6 +240,7 @@ def test_an_unknown_engine_is_refused(model):
         model.translate("water", engine="marian")
 
 
+@pytest.mark.slow
 def test_the_command_says_which_engine_searches(tmp_path):
     source = tmp_path / "source.txt"
     source.write_text("water\nThe girl is happy.\n", encoding="utf-8")

@@ -23,6 +23,7 @@ def test_hostile_text_is_answered_row_by_row(predict):
     assert result["inputs"] == 200
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_characters_are_answered(predict):
     texts = [b"a" * 100_000, b"The bus. " * 11_112, b" " * 100_000, "👍🏽".encode() * 50_000]
     answer = predict("serving_default", [*texts, b"Half past three."])["translation"]
@@ -63,6 +64,7 @@ def test_a_row_does_not_depend_on_the_others(predict):
     assert invariance(predict, texts, num_batchings=2)["differing"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_is_flat(predict):
     result = soak(predict, [line.encode() for line in SENTENCES], num_requests=80)

@@ -40,6 +40,7 @@ def test_a_fresh_process_translates_as_the_model_does(model, exported):
     assert_close(answer["score"], [translation.score for translation in expected], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_test_set_is_translated_and_scored_as_the_model_does(model, served):
     pairs = generate_demo_pairs(100, split="test")
     sources, targets = list(pairs.sources), list(pairs.targets)
@@ -224,6 +225,7 @@ def _text_of(tokenizer, length):
     return text
 
 
+@pytest.mark.slow
 def test_versions_count_up_and_are_never_overwritten(model, tmp_path):
     first = export_saved_model(model, tmp_path / "small", num_beams=1)
     second = export_saved_model(model, tmp_path / "small", num_beams=1)
@@ -231,6 +233,13 @@ def test_versions_count_up_and_are_never_overwritten(model, tmp_path):
     with pytest.raises(FileExistsError, match="2 exists already"):
         export_saved_model(model, tmp_path / "small", version=2)
     assert sorted(path.name for path in (tmp_path / "small").glob("[0-9]*")) == ["1", "2"]
+
+
+def test_an_existing_version_is_not_overwritten(model, tmp_path, note_version):
+    note_version(tmp_path / "small", 2)
+    with pytest.raises(FileExistsError, match="2 exists already"):
+        export_saved_model(model, tmp_path / "small", version=2)
+    assert [path.name for path in (tmp_path / "small").iterdir()] == ["2"]
 
 
 @pytest.mark.parametrize("name", ["a b", "-a", "a\n    privileged: true", "ä", "a" * 101])
@@ -290,6 +299,7 @@ def test_an_unknown_format_is_refused(model, tmp_path):
         model.export(tmp_path / "small", format="onxx")
 
 
+@pytest.mark.slow
 def test_the_committed_demo_model_translates():
     path = Path(__file__).parents[2] / "saved_models" / "demo_en_de" / "1"
     answer = call_in_fresh_process(

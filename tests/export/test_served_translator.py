@@ -13,7 +13,7 @@ from aiayn_keras.serving.local_page import KitTranslator
 from tests.export.c_client import build_c_client, run_c_client
 from tests.export.random_model import build_random_model
 from tests.export.served import Served
-from tests.helpers import assert_close
+from tests.helpers import assert_close, slow_but
 from tests.number_words import train_tokenizer
 
 TEXTS = np.array(["The old bus arrived yesterday.", "", "Half past three.", "日本 \n🙂"], object)
@@ -52,7 +52,7 @@ def test_every_signature_is_tried(graph):
     assert {name for name in graph.signature_def if name[0] != "_"} == SIGNATURES.keys()
 
 
-@pytest.mark.parametrize("signature", SIGNATURES)
+@pytest.mark.parametrize("signature", slow_but(["serving_default"], list(SIGNATURES)))
 def test_a_c_program_gives_what_python_gives(client, exported, served, signature):
     inputs = SIGNATURES[signature]
     answer = run_c_client(client, exported, signature, inputs)
@@ -116,6 +116,7 @@ def test_inputs_have_no_fixed_size(graph):
             assert {dim.size for dim in tensor.tensor_shape.dim} == {-1}
 
 
+@pytest.mark.slow
 def test_its_readme_asks_for_the_ids_that_the_model_reads(seed, tmp_path):
     pytest.importorskip("tensorflow_serving")
     tokenizer = TransformerTokenizer(train_tokenizer().proto, source_end=False)

@@ -15,6 +15,11 @@ def warmup_requests(version_folder):
         yield log.predict_log.request
 
 
+@pytest.mark.parametrize(
+    "version_folder",
+    ["a new kit", pytest.param("the committed kit", marks=pytest.mark.slow)],
+    indirect=True,
+)
 def test_warm_up_requests_replay(version_folder):
     requests = list(warmup_requests(version_folder))
     served = Served(version_folder)
@@ -66,6 +71,7 @@ def test_no_warm_up_text_is_too_long_where_that_is_an_error(model, tmp_path):
         assert folder.name == str(version)
 
 
+@pytest.mark.slow
 def test_warm_up_texts_can_be_given(model, tmp_path):
     version = model.export(tmp_path / "small", num_beams=1, warmup_texts=["Ja.", "Nein, danke."])
     texts = {

@@ -4,6 +4,7 @@ import keras
 import pytest
 
 from tests.cli.command import run_in_fresh_process
+from tests.helpers import slow_but
 
 pytestmark = pytest.mark.skipif(
     keras.config.backend() != "tensorflow", reason="The command is the same on all backends."
@@ -21,7 +22,7 @@ QUICK = {
 }
 
 
-@pytest.mark.parametrize("program", QUICK)
+@pytest.mark.parametrize("program", slow_but(["folders"], list(QUICK)))
 def test_what_is_damaged_or_impossible_is_refused_in_one_clear_line(program):
     groups = (word for group in QUICK[program] for word in ("--group", group))
     arguments = ("-m", f"tests.claims.{program}", "--cases", 20, "--seed", 1, *groups)

@@ -110,6 +110,7 @@ def test_translations_and_scores_are_those_of_trained_adapters(adapted, texts):
     assert_close([t.score for t in adapted.model.translate(sources)], scores, 1e-4, 1e-4)
 
 
+@pytest.mark.slow
 def test_adapters_alone_are_saved_and_put_onto_the_model_they_were_trained_for(
     adapted, model, texts, tmp_path
 ):

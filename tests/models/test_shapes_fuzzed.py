@@ -171,6 +171,7 @@ def test_every_layer_s_output_is_as_promised_and_finite(data, name):
 # === What one position owes to another ===
 
 
+@pytest.mark.slow
 @few
 @hypothesis.given(st.data(), exact_names, st.integers(0, 1), st.integers(1, MAX_PADDING))
 def test_more_padding_changes_nothing(data, name, more_rows, more_positions):

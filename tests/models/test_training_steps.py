@@ -12,7 +12,7 @@ from aiayn_keras.models import (
 )
 from aiayn_keras.models.batch_sources import TextBatches
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, TokenStatistics
-from tests.helpers import assert_close
+from tests.helpers import assert_close, slow_but
 
 BACKEND = keras.config.backend()
 only_jax = pytest.mark.skipif(BACKEND != "jax", reason="Only JAX projects in the loss.")
@@ -163,7 +163,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("make_source", SOURCES.values(), ids=SOURCES)
+@pytest.mark.parametrize("make_source", slow_but(["generator"], SOURCES))
 def test_batches_of_token_ids_train_as_arrays_do(make_source):
     batch = make_batch()
     history = (
@@ -200,7 +200,7 @@ def make_text_model():
     return model
 
 
-@pytest.mark.parametrize("make_source", SOURCES.values(), ids=SOURCES)
+@pytest.mark.parametrize("make_source", slow_but(["PyDataset"], SOURCES))
 def test_batches_of_strings_are_those_of_a_dictionary_of_strings(make_source):
     expected = make_text_model().fit(
         TEXT, batch_size=2, epochs=2, shuffle=False, validation_data=TEXT, verbose=0
@@ -240,7 +240,7 @@ def loss_of(*data, **options):
     return make_text_model().evaluate(*data, batch_size=2, verbose=0, **options)[0]
 
 
-@pytest.mark.parametrize("data", IN_MEMORY.values(), ids=IN_MEMORY)
+@pytest.mark.parametrize("data", slow_but(["arrays"], IN_MEMORY))
 def test_texts_in_memory_may_be_lists_and_arrays(data):
     assert_close(loss_of(*data), loss_of(TEXT), rtol=1e-5)
     history = make_text_model().fit(*data, batch_size=1, validation_split=0.5, verbose=0).history

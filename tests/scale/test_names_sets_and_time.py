@@ -4,13 +4,14 @@ import keras
 import pytest
 
 from tests.cli.command import run_in_fresh_process
+from tests.helpers import slow_but
 
 pytestmark = pytest.mark.skipif(
     keras.config.backend() != "tensorflow", reason="One backend is enough."
 )
 
 
-@pytest.mark.parametrize("program", ["names", "sets", "time"])
+@pytest.mark.parametrize("program", slow_but(["names"], ["names", "sets", "time"]))
 def test_names_sets_and_changes_are_answered_right_or_refused_in_one_clear_line(program):
     arguments = ("-m", f"tests.claims.{program}", "--cases", 48, "--seed", 1)
     result = run_in_fresh_process(*arguments)

@@ -13,7 +13,7 @@ from aiayn_keras.serving.document_parts import (
     document_parts,
     request_sizes,
 )
-from tests.helpers import assert_close
+from tests.helpers import assert_close, slow_but
 
 BREAKS = ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"]
 LINES = st.text(alphabet="ab \t|\n\r\x0b\x0c\x1c\x85\u2028\u2029", max_size=40)
@@ -65,7 +65,7 @@ def test_requests_hold_as_much_as_fits():
     assert list(request_sizes([], 2)) == []
 
 
-@pytest.fixture(params=["rest", "grpc"])
+@pytest.fixture(params=slow_but(["grpc"], ["rest", "grpc"]))
 def client(request, server):
     from aiayn_keras.serving import GrpcClient
 

@@ -17,6 +17,7 @@ from aiayn_keras.serving.local_page import FolderTranslator
 from aiayn_keras.serving.local_page.server import MAX_WAITING
 from tests.browser import requested_urls
 from tests.claims.hostile_text import BROKEN_UTF8, EMOJI, RIGHT_TO_LEFT, SPACES, SYMBOLS
+from tests.helpers import slow_but
 from tests.serving.page_in_browser import PageInBrowser
 from tests.serving.page_server import (
     FACTS,
@@ -92,7 +93,7 @@ def test_any_text_is_shown_as_it_is(open_page, echo, text):
     assert_inert(page)
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("text", slow_but(["markup", "NUL"], TEXTS))
 def test_a_model_answers_any_text(open_page, server, text):
     page = open_page(server)
     page.paste(text)
@@ -211,6 +212,7 @@ def assert_frame_is_inert(browser, frame):
     assert found == [True, 0]
 
 
+@pytest.mark.slow
 def test_pieces_of_a_vocabulary_are_text_on_the_page_and_in_its_frames(open_page, markup_model):
     translator = FolderTranslator(markup_model, max_length=6)
     with PageServer(translator, FACTS) as server:

@@ -46,6 +46,7 @@ def test_the_table_and_the_plot_hold_every_system():
     assert [len(axes.get_lines()) for axes in panels] == [4, 2, 4, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rest", "grpc"])
 def test_eight_clients_get_their_own_answers(server, kind):
     from aiayn_keras.serving import GrpcClient, RestClient

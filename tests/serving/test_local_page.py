@@ -147,6 +147,7 @@ def test_attention_is_answered_for_a_text_and_for_its_pieces(page, demo_model):
     assert written == [*"▁Das", "</s>"]
 
 
+@pytest.mark.slow
 def test_the_search_is_answered_with_its_steps(page, demo_model):
     asked = {"source": GIRL, "num_beams": 2, "length_penalty": 1.5}
     found = page.ask("/steps", asked).json()

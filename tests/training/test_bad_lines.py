@@ -47,6 +47,7 @@ def test_all_bad_lines_are_named_at_once(files, tmp_path):
     assert "`corpus.bad_lines: skip`" in message
 
 
+@pytest.mark.slow
 def test_skipped_lines_are_listed_and_counted_and_the_others_are_trained_on(
     files, tmp_path, caplog
 ):

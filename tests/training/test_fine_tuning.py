@@ -205,6 +205,7 @@ def mixed_run(tmp_path_factory):
     return folder / "run", printed
 
 
+@pytest.mark.slow
 def test_old_text_is_mixed_in_and_both_domains_are_compared(mixed_run):
     folder, printed = mixed_run
     evaluation = json.loads((folder / "evaluation.json").read_text())

@@ -68,6 +68,7 @@ def test_a_head_is_trained_again_after_an_error():
         np.testing.assert_array_equal(weight, other)
 
 
+@pytest.mark.slow
 def test_both_forced_searches_write_the_most_probable_pieces_and_end_at_the_given_length():
     model = TransformerSeq2SeqLM.from_preset(str(DEMO))
     tokenizer = model.preprocessor.tokenizer

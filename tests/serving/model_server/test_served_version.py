@@ -25,6 +25,7 @@ class NotingVersion(ServedVersion):
         return outputs
 
 
+@pytest.mark.slow
 def test_every_recorded_request_runs(kit):
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2
