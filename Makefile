@@ -26,6 +26,8 @@ MUTANTS ?= 100
 PYTEST := python -m pytest -p no:nbmake --timeout 600 --timeout-method thread --numprocesses 2 --max-worker-restart 0 \
 	--dist loadfile --no-loadscope-reorder
 ALL := -m ""  # the slow tests, too
+# Lessons that train for a minute or more, and one that starts processes on every backend.
+LONG_LESSONS := 07 12 15 16 18 19 20 21
 # A process of the tests grows by gigabytes, as TensorFlow keeps what was traced: these run first, and
 # the others in new processes.
 LARGE := tests/test_readme.py tests/training tests/scale tests/export
@@ -61,7 +63,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo release-demo release-tatoeba test test-all test-backends test-jax test-torch test-engines environment test-without-tensorflow tpu-environment tutorials notebooks book play play-runtime mutants lint format clean
+.PHONY: help install demo release-demo release-tatoeba test test-all test-backends test-jax test-torch test-engines environment test-without-tensorflow tpu-environment tutorials tutorials-quick notebooks book play play-runtime mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,7 +138,11 @@ tpu-environment: $(INSTALLED_TPU) ## Make an environment with the compilers for 
 
 # Two notebooks at a time, so one thread for each operation: more would wait for each other.
 tutorials: $(INSTALLED_NOTEBOOKS) ## Run the notebooks of all lessons and change nothing (make test runs the solutions)
-	KERAS_BACKEND=tensorflow TF_NUM_INTRAOP_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --nbmake --nbmake-timeout=600 --durations=0 tutorials --ignore=tutorials/solutions
+	KERAS_BACKEND=tensorflow TF_NUM_INTRAOP_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --nbmake --nbmake-timeout=600 --durations=0 tutorials --ignore=tutorials/solutions \
+		$(foreach lesson,$(LEFT_OUT),--ignore-glob='tutorials/$(lesson)_*')
+
+tutorials-quick: ## Run the notebooks that take less than a minute, as CI does; the others are in make test-all
+	$(MAKE) tutorials LEFT_OUT="$(LONG_LESSONS)"
 
 notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs
 	KERAS_BACKEND=tensorflow $(BIN)/python tutorials/execute.py
