@@ -20,6 +20,7 @@ from aiayn_keras.models.batch_sources import (
     preprocessed_batches,
     split_texts,
 )
+from aiayn_keras.models.fixed_parts import FixedParts
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
@@ -31,7 +32,7 @@ _REDUCTIONS = ("mean_with_sample_weight", "sum")
 """Reductions of the loss that are sums of weighted losses."""
 
 
-class TrainingSteps(keras_hub.models.Seq2SeqLM):
+class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
     """Steps of `fit` and `evaluate`.
 
     The logits of all positions take most of a step's memory, and passes over them much of its time.
@@ -39,6 +40,7 @@ class TrainingSteps(keras_hub.models.Seq2SeqLM):
     `TokenStatistics` replace the logits. Otherwise the steps are Keras' own.
     """
 
+    parts = ("backbone",)
     _compiled_metrics = SimpleNamespace(of_tokens=None)
 
     def compile(self, *args, metrics=None, weighted_metrics=None, **kwargs):

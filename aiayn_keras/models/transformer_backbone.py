@@ -27,6 +27,7 @@ from aiayn_keras.models.architecture import (
     check_architecture,
     with_changes,
 )
+from aiayn_keras.models.fixed_parts import FixedParts
 from aiayn_keras.models.model_folder import (
     BACKBONE_CLASS,
     OF_BACKBONE,
@@ -37,7 +38,7 @@ from aiayn_keras.models.model_folder import (
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class TransformerBackbone(Backbone):
+class TransformerBackbone(FixedParts, Backbone):
     """The encoder-decoder Transformer (paper 3), a functional `keras.Model`.
 
     Takes a dictionary of four integer tensors: `encoder_token_ids (B, S)`,
@@ -93,6 +94,11 @@ class TransformerBackbone(Backbone):
     """
 
     presets: ClassVar[dict] = TRANSFORMER_PRESETS
+    parts: ClassVar[tuple] = (
+        *("token_embedding", "encoder_embedding", "decoder_embedding"),
+        *("encoder_blocks", "decoder_blocks", "encoder_norm", "decoder_norm"),
+        *("encoder_mask", "decoder_mask", "cross_mask"),
+    )
     # A subclass may use other parts, see `experiments/table3/layers.py`.
     embedding_cls, encoder_block_cls, decoder_block_cls = (
         ReversibleEmbedding,
@@ -171,14 +177,14 @@ class TransformerBackbone(Backbone):
         self.decoder_embedding = PositionalEmbedding(name="decoder_embedding", **position_options)
         block_options = {name: options[name] for name in BLOCK_OPTIONS}
         block_options.update(activation=activation, dtype=dtype)
-        self.encoder_blocks = [
+        self.encoder_blocks = tuple(
             self.encoder_block_cls(name=f"encoder_block_{i}", **block_options)
             for i in range(options["num_encoder_layers"])
-        ]
-        self.decoder_blocks = [
+        )
+        self.decoder_blocks = tuple(
             self.decoder_block_cls(name=f"decoder_block_{i}", **block_options)
             for i in range(options["num_decoder_layers"])
-        ]
+        )
         self.encoder_mask = AttentionMask(name="encoder_self_attention_mask")
         self.decoder_mask = AttentionMask(causal=True, name="decoder_self_attention_mask")
         self.cross_mask = AttentionMask(name="cross_attention_mask")

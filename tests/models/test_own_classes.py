@@ -82,6 +82,29 @@ def test_from_preset_gives_the_registered_classes(own_model, folder):
     assert type(TransformerBackbone.from_preset(folder)) is OwnBackbone
 
 
+def test_parts_of_the_graph_cannot_be_replaced(own_model):
+    backbone = own_model.backbone
+    for name in backbone.parts:
+        with pytest.raises(AttributeError, match=rf"`{name}` cannot be replaced: .*OwnBackbone"):
+            setattr(backbone, name, keras.layers.Dense(1))
+    with pytest.raises(AttributeError, match="`backbone` cannot be replaced"):
+        own_model.backbone = backbone
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        backbone.decoder_blocks[0] = backbone.decoder_blocks[0]
+    own_model.preprocessor = own_model.preprocessor  # it is no part of the graph
+
+
+def test_every_layer_of_the_graph_is_a_part(own_model):
+    held = [getattr(own_model.backbone, name) for name in own_model.backbone.parts]
+    found = {id(each) for part in held for each in (part if isinstance(part, tuple) else [part])}
+    graph = {id(each) for each in own_model.backbone.layers if not is_input(each)}
+    assert graph <= found
+
+
+def is_input(layer):
+    return isinstance(layer, keras.layers.InputLayer)
+
+
 def test_a_class_that_is_not_registered_is_named(tokenizer, tmp_path):
     backbone = Unregistered(tokenizer.vocabulary_size(), 1, 2, 8, 12, max_sequence_length=16)
     preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)

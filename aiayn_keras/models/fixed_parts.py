@@ -1,0 +1,31 @@
+"""Refuses to replace the layers of a model whose graph is made of them: one rule of two models."""
+
+from typing import ClassVar
+
+
+class FixedParts:
+    """Base of functional models that also call their layers by name.
+
+    `fit` and `__call__` follow the graph, which is made of the layers that a model is built with; a
+    search calls those that its attributes name. A layer that is put in the place of another one, or
+    a stack that is cut, would change the one and not the other, without a word.
+
+    Attributes:
+        parts: Names of the attributes that hold layers, or tuples of layers, of the graph.
+    """
+
+    parts: ClassVar[tuple] = ()
+
+    def __setattr__(self, name, value):
+        """Sets an attribute.
+
+        Raises:
+            AttributeError: If it is one of `parts`, and the graph is there.
+        """
+        if name in type(self).parts and getattr(self, "built", False):
+            raise AttributeError(
+                f"`{name}` cannot be replaced: the graph of this {type(self).__name__} is made of "
+                "it. Build a model of a subclass with other parts (docs/change_a_part.md), or of "
+                "another depth, and take over the weights that fit."
+            )
+        super().__setattr__(name, value)
