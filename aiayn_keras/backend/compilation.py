@@ -9,6 +9,7 @@ import threading
 import keras
 from keras import ops, tree
 
+from aiayn_keras.backend.computations import computation_of
 from aiayn_keras.backend.forking import begin_computing
 from aiayn_keras_light.translating import map_in_threads
 
@@ -51,8 +52,8 @@ class CompiledFunctions:
         """Returns a function compiled by `compile_inference`, compiling it if it is not cached.
 
         Args:
-            key: Hashable identity of the function. The models' variables are part of the key,
-                since `quantize` and `enable_lora` replace them.
+            key: Hashable identity of the function. That of the models is part of it, see
+                `identity_of`.
             function: See `compile_inference`.
             *models: See `compile_inference`.
 
@@ -60,7 +61,7 @@ class CompiledFunctions:
             RuntimeError: In a forked process that cannot compute, see `begin_computing`.
         """
         begin_computing()
-        key = (key, *map(variable_ids, models))
+        key = (key, *map(identity_of, models))
         functions = self._functions
         with self._lock:  # Batches are searched in threads.
             functions[key] = functions.pop(key, None) or compile_inference(function, *models)
@@ -69,9 +70,12 @@ class CompiledFunctions:
             return functions[key]
 
 
-def variable_ids(model):
-    """Identities of a model's variables; `quantize` and `enable_lora` replace variables."""
-    return tuple(map(id, model.variables))
+def identity_of(model):
+    """A hashable value that differs once a function compiled for a model is out of date.
+
+    `quantize` and `enable_lora` replace variables; for layers, see `computation_of`.
+    """
+    return *map(id, model.variables), *map(computation_of, model._flatten_layers())
 
 
 def _compile_tensorflow(function, models):

@@ -11,10 +11,16 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from aiayn_keras.backend import float32_matmul, layer_norm, lean_ops, pack_kernel, swap_heads, take
-
-_PACKAGES = ("aiayn_keras", "keras", "keras_hub")
-"""Those whose layers are known here."""
+from aiayn_keras.backend import (
+    changes_of,
+    float32_matmul,
+    is_known,
+    layer_norm,
+    lean_ops,
+    pack_kernel,
+    swap_heads,
+    take,
+)
 
 
 class _FrozenDense(NamedTuple):
@@ -141,7 +147,7 @@ class FrozenDecoder(NamedTuple):
 
 
 def own_parts(backbone):
-    """Names the classes from outside this package and Keras that a decoder is made of.
+    """Names what a decoder is made of that is not known here, as `own_classes` does.
 
     Args:
         backbone: A `TransformerBackbone`, or of a subclass.
@@ -156,9 +162,20 @@ def own_parts(backbone):
 
 
 def own_classes(layers):
-    """Names the classes of layers that are from outside this package and Keras, sorted."""
-    classes = {type(layer) for layer in layers}
-    return sorted(c.__name__ for c in classes if c.__module__.split(".")[0] not in _PACKAGES)
+    """Names classes of layers from outside this package and Keras, and changes of other layers.
+
+    Returns:
+        Sorted list of names such as `"MyBlock"`, and `"DecoderBlock.call"` for a layer whose `call`
+        was replaced.
+    """
+    names = set()
+    for layer in layers:
+        cls = type(layer)
+        if is_known(cls):
+            names.update(f"{cls.__name__}.{change}" for change in changes_of(layer))
+        else:
+            names.add(cls.__name__)
+    return sorted(names)
 
 
 def freeze_decoder(backbone):

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras_hub.models import Backbone
 
-from aiayn_keras.backend import note_model
+from aiayn_keras.backend import note_model, note_settings
 from aiayn_keras.common.weight_files import check_weight_file
 from aiayn_keras.layers import (
     AttentionMask,
@@ -224,6 +224,7 @@ class TransformerBackbone(FixedParts, Backbone):
         self.activation = activation
         for name, value in options.items():
             setattr(self, name, value)
+        note_settings(self._flatten_layers())
 
     def load_weights(self, filepath, **kwargs):
         """Loads a file of weights that has been checked, see `keras.Model.load_weights`.

@@ -11,8 +11,8 @@ from aiayn_keras.backend import (
     CompiledFunctions,
     begin_computing,
     compiles_by_default,
+    identity_of,
     in_parallel,
-    variable_ids,
 )
 from aiayn_keras.common.weight_files import (
     check_number_format,
@@ -98,7 +98,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         self.preprocessor = preprocessor
         self._compiled_functions = CompiledFunctions()
         self._engines = ModelEngines()
-        self._generate_variables = None
+        self._generated_by = None
 
         # === Functional Model ===
         inputs = backbone.input
@@ -179,14 +179,14 @@ class TransformerSeq2SeqLM(TrainingSteps):
         }
 
     def make_generate_function(self):
-        """Returns the compiled function behind `generate`, rebuilt when variables are replaced.
+        """Returns the compiled function behind `generate`, rebuilt when the model has changed.
 
         See `keras_hub.models.CausalLM.make_generate_function`.
         """
         begin_computing()
-        variables = variable_ids(self)
-        if self._generate_variables != variables:
-            self.generate_function, self._generate_variables = None, variables
+        identity = identity_of(self)
+        if self._generated_by != identity:
+            self.generate_function, self._generated_by = None, identity
         return super().make_generate_function()
 
     def translate(
@@ -451,7 +451,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         Raises:
             OSError: If there is not enough room; existing files stay.
-            ValueError: If `weights` is unknown, or a weight is too large for float16.
+            ValueError: If `weights` is unknown, a weight too large for it, or a layer was changed.
         """
         check_number_format(weights)
         if max_shard_size is not None:
@@ -466,7 +466,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             if weights == "float16":
                 halve_weight_file(Path(folder) / WEIGHTS)
 
-        write_model_folder(preset_dir, save_files, self.variables, last=TASK)
+        write_model_folder(preset_dir, save_files, self, last=TASK)
 
     def _run_through_graph(self, inputs, operation_fn=lambda layer: layer, call_fn=None):
         """Runs the graph, in `keras.models.clone_model` with copies of its layers.

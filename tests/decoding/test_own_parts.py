@@ -76,9 +76,13 @@ def own_model(block, tokenizer):
     class OwnBackbone(TransformerBackbone):
         decoder_block_cls = block[0]
 
+    return random_model(OwnBackbone, tokenizer)
+
+
+def random_model(backbone_cls, tokenizer):
     keras.utils.set_random_seed(3)
     size = tokenizer.vocabulary_size()
-    backbone = OwnBackbone(size, 2, 2, 16, 32, max_sequence_length=24, dropout=0.0)
+    backbone = backbone_cls(size, 2, 2, 16, 32, max_sequence_length=24, dropout=0.0)
     for weight in backbone.trainable_variables:  # so that outputs differ from word to word
         weight.assign(2.5 * weight)
     return TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 24, 24))
@@ -137,3 +141,52 @@ def test_a_saved_model_computes_it_too(own_model, block, tmp_path):
     expected = own_model.translate([*SOURCES, ""])
     assert answer["translation"].tolist() == [each.text for each in expected]
     assert_close(answer["score"], [each.score for each in expected], 1e-4, 1e-4)
+
+
+# === Known parts that are changed ===
+
+
+def change_activation(model, _):
+    for block in model.backbone.decoder_blocks:
+        block.feed_forward.activation = keras.activations.gelu
+
+
+def change_epsilon(model, _):
+    model.backbone.decoder_blocks[0].feed_forward_add_norm.layer_norm.epsilon = 50.0
+
+
+def replace_call(model, _):
+    block = model.backbone.decoder_blocks[0]
+    usual = block.call
+    block.call = lambda x, *args, **options: 1.5 * usual(x, *args, **options)
+
+
+def replace_call_of_class(model, monkeypatch):
+    usual = MultiHeadAttention.call
+    monkeypatch.setattr(
+        MultiHeadAttention, "call", lambda *args, **options: -usual(*args, **options)
+    )
+
+
+CHANGES = {
+    "PositionwiseFeedForward.activation": change_activation,
+    "LayerNormalization.epsilon": change_epsilon,
+    "DecoderBlock.call": replace_call,
+    "MultiHeadAttention.call": replace_call_of_class,
+}
+
+
+@pytest.mark.parametrize("name", slow_but(["DecoderBlock.call"], list(CHANGES)))
+def test_a_changed_part_is_searched_as_it_is_now(name, tokenizer, monkeypatch, tmp_path):
+    model = random_model(TransformerBackbone, tokenizer)
+    before = model.translate(SOURCES, 2, max_length=8)
+    assert own_parts(model.backbone) == []
+    CHANGES[name](model, monkeypatch)
+    assert own_parts(model.backbone) == [name]
+    after = model.translate(SOURCES, 2, max_length=8)
+    for source, was, now in zip(SOURCES, before, after, strict=True):
+        assert abs(was.score - now.score) > 1e-3
+        assert_close(now.score, score_of(model, source, now), 1e-4, 1e-4)
+    with pytest.raises(ValueError, match=f"not hold what was changed .*{name.split('.')[1]}"):
+        model.save_to_preset(tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()
