@@ -1,4 +1,4 @@
-"""What layers compute besides their weights: their classes, their `call` and their settings.
+"""The computations of layers besides their weights: their classes, their `call` and settings.
 
 Keras lets all three be changed once a layer is built (`feed_forward.activation = gelu`,
 `block.call = mine`), and the layer follows. Whatever repeats its computation does not: a compiled
