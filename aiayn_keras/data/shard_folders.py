@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-import sentencepiece
 from array_record.python.array_record_module import ArrayRecordWriter
 
 from aiayn_keras.common.file_addresses import copy_file, join, read_file
+from aiayn_keras.data.token_pairs import processors_of
 from aiayn_keras.data.token_shards import (
     INDEX,
     MAX_INDEX_BYTES,
@@ -47,14 +47,6 @@ def split_into_shards(pairs: Iterable, max_pairs_per_shard=MAX_PAIRS_PER_SHARD):
     pairs = iter(pairs)
     for first in pairs:
         yield itertools.chain([first], itertools.islice(pairs, max_pairs_per_shard - 1))
-
-
-def processors_of(proto, target_proto=None):
-    """Returns the `SentencePieceProcessor`s of both sides; by default the targets' is the same."""
-    source = sentencepiece.SentencePieceProcessor(model_proto=proto)
-    if target_proto is None:
-        return source, source
-    return source, sentencepiece.SentencePieceProcessor(model_proto=target_proto)
 
 
 def write_shard(pairs: Iterable, processors, dtype, records_path, lengths_path) -> int:

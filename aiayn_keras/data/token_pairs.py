@@ -107,6 +107,14 @@ def _flatten(sequences):
     return Tokens(np.concatenate(parts), np.array([len(part) for part in parts], dtype=np.int32))
 
 
+def processors_of(proto, target_proto=None):
+    """Returns the `SentencePieceProcessor`s of both sides; by default the targets' is the same."""
+    source = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    if target_proto is None:
+        return source, source
+    return source, sentencepiece.SentencePieceProcessor(model_proto=target_proto)
+
+
 class SampledPairs:
     """Pairs with a new random segmentation into wordpieces in each epoch.
 
@@ -156,10 +164,7 @@ class SampledPairs:
                 "`alpha` must be in (0, 1) and `seed` must not be negative. "
                 f"Received: alpha={alpha}, seed={seed}."
             )
-        self._processors = [
-            sentencepiece.SentencePieceProcessor(model_proto=each)
-            for each in (proto, target_proto or proto)
-        ]
+        self._processors = processors_of(proto, target_proto)
         self._sides = (sources, targets)
         self.alpha, self.seed = alpha, seed
         self._rooms = [

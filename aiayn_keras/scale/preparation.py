@@ -21,10 +21,10 @@ from aiayn_keras.data.shard_folders import (
     MAX_PAIRS_PER_SHARD,
     dtype_of,
     index_text,
-    processors_of,
     split_into_shards,
     write_shard,
 )
+from aiayn_keras.data.token_pairs import processors_of
 from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard, facts_of
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, first_of, stem_of
