@@ -246,6 +246,7 @@ def test_pieces_of_a_vocabulary_are_text_in_a_notebook_and_a_book(browser, marku
     ]
     cells = "".join(each._repr_html_() for each in shown)
     (tmp_path / "book.html").write_text(f"<!DOCTYPE html><title>book</title>{cells}", "utf-8")
+    browser.get_log("browser")  # of the tests before, which provoke refusals
     browser.get((tmp_path / "book.html").as_uri())
     frames = browser.find_elements("css selector", "iframe")
     assert len(frames) == 2
