@@ -26,8 +26,8 @@ MUTANTS ?= 100
 PYTEST := python -m pytest -p no:nbmake --timeout 600 --timeout-method thread --numprocesses 2 --max-worker-restart 0 \
 	--dist loadfile --no-loadscope-reorder
 ALL := -m ""  # the slow tests, too
-# Lessons that train for a minute or more, and one that starts processes on every backend.
-LONG_LESSONS := 07 12 15 16 18 19 20 21
+# The longest lessons, of about a minute or more each on two cores.
+LONG_LESSONS := 07 12 15 18 20 21
 # A process of the tests grows by gigabytes, as TensorFlow keeps what was traced: these run first, and
 # the others in new processes.
 LARGE := tests/test_readme.py tests/training tests/scale tests/export
@@ -141,7 +141,7 @@ tutorials: $(INSTALLED_NOTEBOOKS) ## Run the notebooks of all lessons and change
 	KERAS_BACKEND=tensorflow TF_NUM_INTRAOP_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --nbmake --nbmake-timeout=600 --durations=0 tutorials --ignore=tutorials/solutions \
 		$(foreach lesson,$(LEFT_OUT),--ignore-glob='tutorials/$(lesson)_*')
 
-tutorials-quick: ## Run the notebooks that take less than a minute, as CI does; the others are in make test-all
+tutorials-quick: ## Run the notebooks of all lessons but the six longest, as CI does; make test-all runs those too
 	$(MAKE) tutorials LEFT_OUT="$(LONG_LESSONS)"
 
 notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs

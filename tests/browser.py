@@ -87,9 +87,9 @@ def prefer_scheme(browser, scheme):
 def save_picture(browser, path):
     """Writes what the window shows as a PNG.
 
-    `get` may return while Chromium still exchanges the old page for the new one, and a picture
-    taken in that moment is refused ("Not attached to an active page"). Two frames that the new page
-    has drawn mean that the exchange is over; a picture refused even so is taken again.
+    `get` may return while Chromium is still swapping the old page for the new one, and a picture
+    taken at that moment is refused ("Not attached to an active page"). Once the new page has drawn
+    two frames, the swap is over; a picture that is refused even so is taken again.
     """
     errors = pytest.importorskip("selenium.common.exceptions", reason="Selenium is not installed.")
     for attempt in range(3):

@@ -27,13 +27,13 @@ def _as_float64(value):
 
 
 def slow_but(quick, cases):
-    """Parameters of a test of which most are slow, as they go the same way through the code.
+    """Parameters of a test: a few always run, the rest, which exercise the same code, are slow.
 
     Args:
         quick: Names of the cases that always run.
         cases: All names, or a dictionary from names to values.
     """
-    assert set(quick) <= set(cases), f"There is no case {set(quick) - set(cases)}."
+    assert set(quick) <= set(cases), f"unknown cases: {sorted(set(quick) - set(cases))}"
     return [
         pytest.param(
             cases[name] if isinstance(cases, dict) else name,

@@ -2,10 +2,13 @@
 
 Keras lets all three be changed once a layer is built (`feed_forward.activation = gelu`,
 `block.call = mine`), and the layer follows. Whatever repeats its computation does not: a compiled
-function, the decoder of a search, another program's format, a config. Here they learn of it.
+function, the decoder of a search, another program's format, a config. Here they all find out, so
+this is apart from each of them.
 """
 
-PACKAGES = ("aiayn_keras", "keras", "keras_hub")
+import functools
+
+_PACKAGES = ("aiayn_keras", "keras", "keras_hub")
 """Those whose layers are known to this package."""
 
 _SETTINGS = (
@@ -19,35 +22,40 @@ _AS_BUILT = "_settings_as_built"
 def note_settings(layers):
     """Notes the settings that layers are built with, for `changes_of`."""
     for layer in layers:
-        vars(layer)[_AS_BUILT] = _settings_of(layer)
+        settings = vars(layer)
+        settings[_AS_BUILT] = [(name, settings[name]) for name in _SETTINGS if name in settings]
 
 
 def computation_of(layer):
     """A hashable value that differs once a layer computes something else with the same weights."""
-    return type(layer), _call_of(layer), *map(_hashable, _settings_of(layer))
+    settings = map(vars(layer).get, _SETTINGS)
+    return type(layer), _call_of(layer), *map(_hashable, settings)
 
 
 def changes_of(layer):
     """Names what has been changed of a layer since `note_settings`: `call`, or settings."""
     changes = [] if is_known(_call_of(layer)) else ["call"]
-    as_built = vars(layer).get(_AS_BUILT)
-    if as_built is not None:
-        pairs = zip(_SETTINGS, as_built, _settings_of(layer), strict=True)
-        changes += [name for name, old, new in pairs if _hashable(old) != _hashable(new)]
+    settings = vars(layer)
+    for name, old in settings.get(_AS_BUILT, ()):
+        new = settings.get(name)
+        # Usually it is the same object, which is quick: an engine asks for every sentence.
+        if new is not old and _hashable(new) != _hashable(old):
+            changes.append(name)
     return changes
 
 
 def is_known(thing):
     """Whether a class or a function is from this package or Keras."""
-    return (getattr(thing, "__module__", None) or "").split(".")[0] in PACKAGES
+    return _is_known_module(getattr(thing, "__module__", None) or "")
+
+
+@functools.cache
+def _is_known_module(name):
+    return name.split(".")[0] in _PACKAGES
 
 
 def _call_of(layer):
     return getattr(layer.call, "__func__", layer.call)
-
-
-def _settings_of(layer):
-    return tuple(map(vars(layer).get, _SETTINGS))
 
 
 def _hashable(value):

@@ -91,7 +91,7 @@ def test_parts_of_the_graph_cannot_be_replaced(own_model):
         own_model.backbone = backbone
     with pytest.raises(TypeError, match="does not support item assignment"):
         backbone.decoder_blocks[0] = backbone.decoder_blocks[0]
-    own_model.preprocessor = own_model.preprocessor  # it is no part of the graph
+    own_model.preprocessor = own_model.preprocessor  # not part of the graph
 
 
 def test_every_layer_of_the_graph_is_a_part(own_model):
