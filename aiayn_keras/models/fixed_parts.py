@@ -1,4 +1,4 @@
-"""Refuses to replace the layers of a model whose graph is made of them: one rule of two models."""
+"""Refuses to replace what a model's graph is made of and by: one rule of two models."""
 
 from typing import ClassVar
 
@@ -10,22 +10,34 @@ class FixedParts:
     search calls those that its attributes name. A layer that is put in the place of another one, or
     a stack that is cut, would change the one and not the other, without a word.
 
+    So would a setting: the layers keep the number that they were built with, and a saved model would
+    say the new one.
+
     Attributes:
         parts: Names of the attributes that hold layers, or tuples of layers, of the graph.
+        settings: Names of the arguments that its layers were built with.
     """
 
     parts: ClassVar[tuple] = ()
+    settings: ClassVar[frozenset] = frozenset()
 
     def __setattr__(self, name, value):
         """Sets an attribute.
 
         Raises:
-            AttributeError: If it is one of `parts`, and the graph is there.
+            AttributeError: If it is one of `parts`, and the graph is there, or one of `settings`
+                that has another value.
         """
         if name in type(self).parts and getattr(self, "built", False):
             raise AttributeError(
                 f"`{name}` cannot be replaced: the graph of this {type(self).__name__} is made of "
                 "it. Build a model of a subclass with other parts (docs/change_a_part.md), or of "
                 "another depth, and take over the weights that fit."
+            )
+        if name in type(self).settings and value != getattr(self, name, value):
+            raise AttributeError(
+                f"`{name}` cannot be changed: the layers of this {type(self).__name__} were built "
+                f"with {getattr(self, name)!r}. Build or load it with another value, such as "
+                f"`from_preset(..., {name}={value!r})`."
             )
         super().__setattr__(name, value)

@@ -99,6 +99,7 @@ class TransformerBackbone(FixedParts, Backbone):
         *("encoder_blocks", "decoder_blocks", "encoder_norm", "decoder_norm"),
         *("encoder_mask", "decoder_mask", "cross_mask"),
     )
+    settings: ClassVar[frozenset] = frozenset(OPTIONS)
     # A subclass may use other parts, see `experiments/table3/layers.py`.
     embedding_cls, encoder_block_cls, decoder_block_cls = (
         ReversibleEmbedding,

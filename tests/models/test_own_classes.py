@@ -94,6 +94,15 @@ def test_parts_of_the_graph_cannot_be_replaced(own_model):
     own_model.preprocessor = own_model.preprocessor  # not part of the graph
 
 
+def test_settings_that_layers_were_built_with_cannot_be_changed(own_model):
+    backbone = own_model.backbone
+    for name, value in {"dropout": 0.3, "num_heads": 4, "activation": "gelu"}.items():
+        with pytest.raises(AttributeError, match=rf"`{name}` cannot be changed: .*OwnBackbone"):
+            setattr(backbone, name, value)
+        setattr(backbone, name, getattr(backbone, name))
+    backbone.sharpness = backbone.sharpness  # a subclass sees to its own settings
+
+
 def test_every_layer_of_the_graph_is_a_part(own_model):
     held = [getattr(own_model.backbone, name) for name in own_model.backbone.parts]
     found = {id(each) for part in held for each in (part if isinstance(part, tuple) else [part])}
