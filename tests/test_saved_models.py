@@ -43,6 +43,7 @@ def test_what_is_no_saved_model_is_named_in_one_line(path):
     assert_one_line(result, 1, f"{path} is no SavedModel", "saved_model.pb")
 
 
+@pytest.mark.slow
 def test_a_damaged_saved_model_is_named_in_one_line(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"damaged")
     result = run_in_fresh_process(PROGRAM, tmp_path, input="")

@@ -155,6 +155,7 @@ def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
             assert text == tokenizer.detokenize(ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["Write to me@example.org.", "See https://a.org.", "Hi {name}!", "Open notes.txt."]
 )
@@ -199,6 +200,7 @@ def test_a_browser_that_is_too_old_is_told_what_the_page_needs(page, before_the_
     assert "Firefox from 128" in page.text_of("not-served")
 
 
+@pytest.mark.slow
 def test_what_is_dropped_without_files_is_refused_in_one_line(page):
     page.open(text=SENTENCE)
     page.wait(lambda: page.text_of("status").startswith("Probability"))
@@ -240,6 +242,7 @@ def test_a_switched_off_part_changes_the_translation_and_comes_back(page, model)
     page.wait_for_translation(expected.text)
 
 
+@pytest.mark.slow
 def test_the_readers_choice_among_the_translations_is_looked_into(page, model):
     page.open(text=SENTENCE, model="float32")
     first, second, *_ = model.translate(SENTENCE, num_return_sequences=4).hypotheses
@@ -321,6 +324,7 @@ def test_hostile_text_is_text(page, text):
     assert page.browser.find_elements("css selector", "img") == []
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_none_is_refused_in_one_line_and_the_model_stays(page):
     page.open()
     page.ask("load", format="int8")
@@ -343,6 +347,7 @@ def test_a_folder_that_is_none_is_refused_in_one_line_and_the_model_stays(page):
     assert page.ask("translate", text=SENTENCE, numBeams=1, alpha=0)["text"] == before
 
 
+@pytest.mark.slow
 def test_files_that_do_not_belong_together_are_refused_and_the_model_stays(page, model, tmp_path):
     folder = model.export(tmp_path / "mine", format="onnx", attention=True)
     page.open(text=SENTENCE, view="folder")
@@ -392,6 +397,7 @@ def test_a_folder_that_was_refused_can_be_chosen_again(page, tmp_path):
     assert page.text_of("problem")  # it stays until there is an answer
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_chosen_while_weights_change_is_the_model_that_answers(
     page, model, tmp_path
 ):
@@ -415,6 +421,7 @@ def test_a_folder_that_is_chosen_while_weights_change_is_the_model_that_answers(
     assert "texts of up to 6 pieces" in page.text_of("own-model-facts")
 
 
+@pytest.mark.slow
 def test_pieces_of_a_foreign_vocabulary_are_text_in_every_view(page, model, tmp_path):
     folder = model.export(tmp_path / "mine", format="onnx", attention=True)
     path = folder / "tokenizer.json"
@@ -446,6 +453,7 @@ def page_ids(model, text):
     return sorted(set(map(int, model.preprocessor.tokenizer(text))))
 
 
+@pytest.mark.slow
 def test_with_other_weights_the_next_piece_begins_anew(page):
     page.open(text=SENTENCE, view="next")
     page.wait(lambda: shown_next(page))
@@ -524,6 +532,7 @@ def test_the_tour_has_eight_steps(page):
     assert page.find("tab-search").get_attribute("aria-selected") == "true"
 
 
+@pytest.mark.slow
 def test_the_tour_puts_back_what_a_step_asks_to_try(page):
     page.open(text=SENTENCE)
     page.wait(lambda: page.text_of("status").startswith("Probability"))
@@ -540,6 +549,7 @@ def test_the_tour_puts_back_what_a_step_asks_to_try(page):
     assert page.find("positions").is_selected()
 
 
+@pytest.mark.slow
 def test_the_buttons_of_the_tour_are_seen_on_a_phone(page):
     set_width(page.browser, 320)
     page.open(text=SENTENCE)
@@ -613,6 +623,7 @@ def test_the_next_piece_has_the_probability_that_it_has_in_a_translation(page):
     assert cells[:2] == [first, percentage]
 
 
+@pytest.mark.slow
 def test_a_double_click_writes_one_piece_and_the_end_stays_the_end(page):
     page.open(text=SENTENCE, view="next")
     page.wait(lambda: shown_next(page))
@@ -648,6 +659,7 @@ def move(page, name, value):
     page.browser.execute_script(f"{script}; e.dispatchEvent(new Event('input'))", name, value)
 
 
+@pytest.mark.slow
 def test_at_the_limit_only_the_end_is_left(page):
     page.open()
     page.ask("load", format="int8")
@@ -659,6 +671,7 @@ def test_at_the_limit_only_the_end_is_left(page):
     assert found["limit"] == limit
 
 
+@pytest.mark.slow
 def test_sentence_after_sentence_is_shown_and_leaves_no_trace_in_the_history(page):
     page.open(text=SENTENCE)
     page.wait(lambda: page.frames("explorer"))
@@ -685,6 +698,7 @@ def is_about(page, name, text):
     )
 
 
+@pytest.mark.slow
 def test_the_search_opens_with_the_beams_and_the_penalty_of_the_translation(page):
     page.open(text=SENTENCE, view="search", beams=2, alpha=1.3)
     page.wait(lambda: page.frames("steps"))
@@ -693,6 +707,7 @@ def test_the_search_opens_with_the_beams_and_the_penalty_of_the_translation(page
     page.browser.switch_to.default_content()
 
 
+@pytest.mark.slow
 def test_the_search_of_a_long_text_is_not_shown_but_explained(page):
     page.open(text=" and ".join([SENTENCE] * 8), view="search", beams=1)
     page.wait(lambda: "this view takes at most 300" in page.text_of("nothing"))
@@ -701,6 +716,7 @@ def test_the_search_of_a_long_text_is_not_shown_but_explained(page):
     assert page.text_of("translation")
 
 
+@pytest.mark.slow
 def test_what_is_off_stays_off_with_other_weights(page):
     page.open(text=SENTENCE, view="change")
     page.wait(lambda: page.find("switches").is_displayed())
@@ -714,6 +730,7 @@ def test_what_is_off_stays_off_with_other_weights(page):
     assert page.text_of("translation")[:10] == changed[:10]
 
 
+@pytest.mark.slow
 def test_heads_and_layers_that_are_off_have_no_weights_in_the_views(page):
     page.open()
     page.ask("load", format="int8")
@@ -746,6 +763,7 @@ def weights_of(kind):
     return np.frombuffer(base64.b64decode(kind["weights"]), "<u2")
 
 
+@pytest.mark.slow
 def test_what_is_cleared_or_refused_leaves_no_old_answer(page):
     page.open(text=SENTENCE)
     page.wait(lambda: page.frames("explorer"))
@@ -791,6 +809,7 @@ def test_a_newer_text_ends_the_search_for_the_older_one(page):
     assert newer
 
 
+@pytest.mark.slow
 def test_a_text_that_is_emptied_while_it_is_translated_stays_empty(page):
     page.open()
     page.browser.execute_script(
@@ -814,6 +833,7 @@ def test_a_text_that_is_emptied_while_it_is_translated_stays_empty(page):
     assert page.text_of("translation") == ""
 
 
+@pytest.mark.slow
 def test_the_readers_translation_is_kept_and_the_models_own_follows_the_sentence(page, model):
     page.open(text=SENTENCE, view="own")
     page.wait(lambda: page.find("own").get_property("value"))

@@ -25,6 +25,7 @@ def expected(model):
     return model.translate_documents([DOCUMENT])[0]
 
 
+@pytest.mark.slow
 def test_a_file_is_a_document(trained_run, document_file, expected):
     result = run("translate", trained_run, "--document", "--input", document_file)
     assert result.exit_code == 0, result.output
@@ -36,6 +37,7 @@ def test_standard_input_is_a_document(trained_run, expected):
     assert result.stdout_bytes == expected.text.encode()
 
 
+@pytest.mark.slow
 def test_reading_in_pieces_changes_nothing(trained_run, document_file, expected, monkeypatch):
     pieces = []
 

@@ -202,6 +202,7 @@ def test_export_writes_a_folder_for_openvino(tmp_path):
 # ---- litert ----
 
 
+@pytest.mark.slow
 def test_export_writes_a_folder_for_litert(trained_run, tmp_path):
     arguments = ("export", "litert", trained_run, "--output", tmp_path, "--name", "small")
     result = run(*arguments, "--max-input-length", 5, "--max-length", 9, "--weights", "int8")

@@ -39,6 +39,7 @@ def test_info_describes_a_model_folder(trained_run):
     assert "hidden_dim            32" in result.stdout
 
 
+@pytest.mark.slow
 def test_info_prints_the_depth_of_each_stack(tmp_path):
     assert "num_layers            6\n" in run("info", "transformer_base").stdout
     tokenizer = train_tokenizer()

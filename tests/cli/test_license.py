@@ -118,6 +118,7 @@ def test_without_a_readme_there_is_no_license(tmp_path):
     assert find_license(tmp_path / "checkpoint.pt") is None
 
 
+@pytest.mark.slow
 def test_a_model_folder_passes_its_license_on(trained_run, tmp_path):
     pytest.importorskip("safetensors")
     model = tmp_path / "model"

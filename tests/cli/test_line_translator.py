@@ -127,7 +127,7 @@ def test_a_process_that_translates_imports_no_keras_and_no_backend(quick):
         assert out.count("\n") == len(LINES)
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", slow_but(["defaults", "small batches"], list(QUICK)))
 def test_a_process_without_keras_says_what_one_with_it_says(name, quick, source):
     code, out, err = quick[0][name]
     slow = translate_with_keras(FOLDER, "--input", source, *QUICK[name])
@@ -140,7 +140,7 @@ def test_auto_is_ctranslate2_without_keras_too(quick):
     assert quick[0]["auto"] == quick[0]["defaults"]
 
 
-@pytest.mark.parametrize("name", slow_but(["defaults", "scores", "n-best"], list(SEARCHES)))
+@pytest.mark.parametrize("name", slow_but(["defaults", "scores"], list(SEARCHES)))
 def test_translations_are_those_of_keras(name, quick):
     text = "".join(f"{line}\n" for line in [*LINES, PARAGRAPH, LONG])
     assert_same(
@@ -165,7 +165,14 @@ def test_errors_are_those_of_keras(options, exit_code, quick):
 
 @pytest.mark.parametrize(
     "options",
-    [("--engine", "keras"), ("--verbose",), ("--min-length", "2", "--engine", "auto")],
+    slow_but(
+        ["an engine"],
+        {
+            "an engine": ("--engine", "keras"),
+            "details": ("--verbose",),
+            "an option": ("--min-length", "2", "--engine", "auto"),
+        },
+    ),
 )
 def test_what_keras_does_leaves_no_converted_model(options, folder):
     assert translate(folder, *options, input="water\n").exit_code == 0
@@ -181,6 +188,7 @@ def test_the_first_run_converts_the_model_and_later_ones_use_it(folder):
     assert entry_of(folder) is not None
 
 
+@pytest.mark.slow
 def test_a_folder_that_differs_from_its_checksums_is_refused_as_ever(folder):
     expected = translate(folder, input="water\n")
     for name in ("model.weights.h5", "assets/tokenizer/vocabulary.spm"):
@@ -226,6 +234,7 @@ def test_a_damaged_cache_is_healed(folder):
         assert entry_of(folder) is not None
 
 
+@pytest.mark.slow
 def test_without_a_place_for_the_cache_keras_translates(folder, tmp_path, monkeypatch):
     expected = translate(folder, input="water\n")
     (tmp_path / "file").write_text("no folder")
@@ -243,6 +252,7 @@ def test_a_cache_that_is_deleted_meanwhile_is_not_needed(folder):
     assert f"{found.text}\n" == expected
 
 
+@pytest.mark.slow
 def test_a_folder_that_changes_meanwhile_is_not_mixed_with_what_it_was(folder):
     translate(folder, input="water\n")
     read, write = os.pipe()

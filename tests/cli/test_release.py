@@ -119,6 +119,7 @@ def test_a_broken_version_gets_no_label(kit, note_version):  # noqa: F811
     assert errors == []
 
 
+@pytest.mark.slow
 def test_a_failed_version_is_tried_again_once_its_folder_was_away(kit, note_version):  # noqa: F811
     broken = {2}
     with running(kit, broken=broken) as server:

@@ -53,7 +53,9 @@ def serve_once(name, folder, *options):
             "demo_en_de_keras",
             f"aiayn-keras export saved-model {FOLDER} --output models",
         ),
-        (KIT, [], "demo_en_de/1", f"see {KIT / 'README.md'}"),
+        pytest.param(
+            *(KIT, [], "demo_en_de/1", f"see {KIT / 'README.md'}"), marks=pytest.mark.slow
+        ),
     ],
     ids=["a model folder", "a kit"],
 )

@@ -11,6 +11,7 @@ from aiayn_keras_cli.streams import (
 )
 
 
+@pytest.mark.slow
 def test_lines_are_those_of_the_stream():
     text = "eins\r\nzwei\u2028drei\n\nfünf\n" * 100_000
     lists = list(read_available_lines(io.BytesIO(text.encode())))

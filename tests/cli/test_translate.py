@@ -20,6 +20,7 @@ def expected(model):
     return [translation.text for translation in model.translate(SOURCES)]
 
 
+@pytest.mark.slow
 def test_translate_a_file(trained_run, source_file, expected):
     result = run("translate", trained_run, "--input", source_file)
     assert result.exit_code == 0, result.output
@@ -31,6 +32,7 @@ def test_translate_standard_input(trained_run, source_file, expected):
     assert result.stdout.splitlines() == expected
 
 
+@pytest.mark.slow
 def test_translate_keeps_empty_lines(trained_run):
     result = run("translate", trained_run, input="\n\nThe girl is happy.\n")
     assert result.stdout.split("\n")[:2] == ["", ""]
@@ -242,6 +244,7 @@ def test_a_prefix_that_cannot_be_used_is_named(trained_run, source_file, tmp_pat
     assert_one_clear_line(result, f"{prefixes}, line 2: {message}")
 
 
+@pytest.mark.slow
 def test_a_line_is_translated_when_it_arrives(trained_run, model, monkeypatch):
     """The second line is sent after the first's translation has been read."""
     (read_in, write_in), (read_out, write_out) = os.pipe(), os.pipe()

@@ -22,7 +22,7 @@ from tests.convert.ctranslate2_models import (
     write_model_bin,
     write_spec,
 )
-from tests.helpers import assert_close
+from tests.helpers import assert_close, slow_but
 from tests.models import conftest as toy
 from tests.number_words import number_words
 
@@ -100,7 +100,16 @@ def assert_same_log_probs(folder, model, pairs):
         assert_close(row, expected, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize(
+    "options",
+    slow_but(
+        [
+            *("pre-norm", "another scale, epsilon", "starts from zeros, no start token"),
+            *("shared words", "shared matrix"),
+        ],
+        VARIANTS,
+    ),
+)
 def test_every_kind_of_model_scores_as_the_engine_does(options, tmp_path):
     num_layers = options.get("num_layers", 1)
     folder = write_spec(random_spec(**{**options, "num_layers": num_layers}), tmp_path / "model")
@@ -113,12 +122,15 @@ def test_every_kind_of_model_scores_as_the_engine_does(options, tmp_path):
     assert_same_log_probs(folder, model, pairs)
 
 
-@pytest.mark.parametrize("quantization", ["int8", "int16", "float16", "int8_float16"])
+@pytest.mark.parametrize(
+    "quantization", slow_but(["int8", "float16"], ["int8", "int16", "float16", "int8_float16"])
+)
 def test_quantized_weights_are_what_the_engine_reads(quantization, tmp_path):
     folder = write_spec(random_spec(num_layers=1, positions=17), tmp_path / "model", quantization)
     assert_same_log_probs(folder, convert_ctranslate2(folder), PAIRS)
 
 
+@pytest.mark.slow
 def test_bfloat16_weights_are_read(tmp_path):
     pytest.importorskip("torch")
     folder = write_spec(random_spec(), tmp_path / "model", "bfloat16")
@@ -148,6 +160,7 @@ def test_it_translates_as_the_engine_does(tmp_path):
         assert_close(answer.scores, [h.score for h in hypotheses], rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_word_of_both_vocabularies_is_the_source_s_or_the_target_s(tmp_path):
     model = convert_ctranslate2(write_spec(random_spec(), tmp_path / "model"))
     tokenizer = model.preprocessor.tokenizer
@@ -245,6 +258,7 @@ def test_a_model_whose_callers_add_the_end_is_refused(tmp_path):
         convert_ctranslate2(folder)
 
 
+@pytest.mark.slow
 def test_a_model_that_starts_from_zeros_reads_an_end_whoever_adds_it(tmp_path):
     """CTranslate2's converter of Hugging Face's Marian leaves it to the caller."""
     options = {"decoder_start_token": "</s>", "starts_from_zeros": True}
@@ -325,6 +339,7 @@ def test_sources_without_end_stay_so_in_folders_and_batches(without_end, tmp_pat
     assert ((keras.ops.convert_to_numpy(labels) == 3).sum(axis=1) == 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="a TensorFlow graph")
 def test_a_served_graph_ends_no_sources_either(without_end):
     import tensorflow as tf
@@ -363,6 +378,7 @@ def test_two_vocabularies_that_are_wordpieces_want_their_model(tmp_path):
         convert_ctranslate2(folder)
 
 
+@pytest.mark.slow
 def test_a_sentencepiece_model_in_another_order_is_used(tokenizer, tmp_path):
     words = tokenizer.get_vocabulary()
     words = [*words[:3:-1], "</s>", "<unk>", "<s>"]

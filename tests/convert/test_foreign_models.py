@@ -59,8 +59,8 @@ def test_the_command_writes_a_model_folder(folder, tmp_path):
     ("field", "option", "stated"),
     [
         ("cc-by-4.0", ["--license", "mit"], ('"mit"', "mit")),
-        ("[mit, gpl]", [], ('["mit", "gpl"]', "mit, gpl")),
-        ("{a: 1}", ["--license", "mit"], ('"mit"', "mit")),
+        pytest.param("[mit, gpl]", [], ('["mit", "gpl"]', "mit, gpl"), marks=pytest.mark.slow),
+        pytest.param("{a: 1}", ["--license", "mit"], ('"mit"', "mit"), marks=pytest.mark.slow),
     ],
 )
 def test_the_license_is_that_of_the_option_else_those_of_the_readme(

@@ -84,7 +84,7 @@ def hostile_models_of(toolkit):
     [
         ("CTranslate2", "an alias of nothing", 70),
         ("fairseq", "a command as a weight", 12),
-        ("Marian", "NaN", 30),
+        pytest.param("Marian", "NaN", 30, marks=pytest.mark.slow),
         ("TensorFlow", "a shape of 2^62 by 2^62 numbers", 50),  # ends TensorFlow's own process
     ],
 )

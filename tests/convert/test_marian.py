@@ -115,7 +115,7 @@ def test_logits_are_equal(folder, ours, theirs, their_tokenizer):
     assert actual[:, others].max() < -80
 
 
-@pytest.mark.parametrize("num_beams", [1, 4])
+@pytest.mark.parametrize("num_beams", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_hypotheses_are_equal(folder, ours, theirs, their_tokenizer, num_beams):
     table = their_table(folder)
     with torch.no_grad():

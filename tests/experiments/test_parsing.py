@@ -46,6 +46,7 @@ def model_folder(tmp_path_factory):
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_scores_of_both_searches_and_the_baselines_are_written_with_pictures(
     model_folder, tmp_path
 ):

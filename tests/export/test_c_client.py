@@ -77,6 +77,7 @@ def test_no_lines_give_no_lines(client, stand_in):
     assert translate(client, stand_in, [])["translation"].shape == (0,)
 
 
+@pytest.mark.slow
 def test_a_missing_op_library_is_named(client, stand_in):
     with pytest.raises(RuntimeError, match="SentencepieceOp"):
         translate(client, stand_in, SENTENCES, op_libraries=())

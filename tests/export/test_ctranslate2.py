@@ -116,6 +116,7 @@ def test_every_supported_model_scores_as_we_do(random_model, options, pairs, tmp
     assert_same_log_probs(folder, model, pairs[:3])
 
 
+@pytest.mark.slow
 def test_the_trained_model_translates_as_we_do(model, exported, pairs):
     translator, pieces = load(exported)
     texts = [*(source for source, _ in pairs), ""]
@@ -129,6 +130,7 @@ def test_the_trained_model_translates_as_we_do(model, exported, pairs):
     assert max(gains) < 0.5
 
 
+@pytest.mark.slow
 def test_with_its_length_penalty_the_n_best_are_equal(model, exported, pairs):
     translator, pieces = load(exported)
     texts = [source for source, _ in pairs]

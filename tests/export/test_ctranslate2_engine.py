@@ -61,7 +61,7 @@ def automatic(monkeypatch):
     monkeypatch.setattr(CTranslate2Engine, "is_automatic", True)
 
 
-QUICK = ("defaults", "n-best without penalty", "prefixes", "alignments")
+QUICK = ("defaults", "prefixes")
 
 
 @pytest.mark.parametrize("name", slow_but(QUICK, list(SEARCHES)))
@@ -129,7 +129,7 @@ SEARCHES_AFTER = {
 }
 
 
-@pytest.mark.parametrize("search", SEARCHES_AFTER)
+@pytest.mark.parametrize("search", slow_but(["sentence", "prefix"], list(SEARCHES_AFTER)))
 @pytest.mark.parametrize(
     ("change", "reason"), [(quantize, "quantized"), (use_own_part, "parts of your own: OwnAddNorm")]
 )
@@ -146,6 +146,7 @@ def test_a_change_that_rules_it_out_is_noticed(change, reason, search, monkeypat
             model.translate(texts, engine="ctranslate2", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("automatic")
 def test_after_a_change_that_rules_it_out_our_search_searches():
     model = TransformerSeq2SeqLM.from_preset(str(FOLDER))

@@ -30,6 +30,7 @@ def test_the_served_graph_translates_and_scores_as_the_model_does(depths, seed, 
     assert_close(scores, model.score(TEXTS, TEXTS[::-1]), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depths", DEPTHS)
 def test_openvino_translates_as_the_model_does(depths, seed, tmp_path, monkeypatch, capsys):
     for package in ("openvino", "onnx", "tokenizers"):

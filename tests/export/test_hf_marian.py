@@ -165,6 +165,7 @@ def test_a_smaller_epsilon_is_met_by_larger_numbers(random_model, tmp_path):
     assert_same_logits(model, theirs, 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interleaved", [True, False])
 def test_a_given_table_may_have_sines_and_cosines_in_either_order(
     random_model, interleaved, tmp_path
@@ -179,6 +180,7 @@ def test_a_given_table_may_have_sines_and_cosines_in_either_order(
     assert_same_logits(model, theirs)
 
 
+@pytest.mark.slow
 def test_lora_is_merged(random_model, tmp_path):
     model = random_model()
     model.backbone.enable_lora(2)
@@ -188,6 +190,7 @@ def test_lora_is_merged(random_model, tmp_path):
     assert_same_logits(model, theirs, 2e-4)
 
 
+@pytest.mark.slow
 def test_converted_again_it_is_the_same_model(model, exported):
     again = convert_marian(exported)
     assert_close(our_logits(again), our_logits(model), 0, 1e-4)
@@ -237,7 +240,7 @@ def test_translations_may_have_pieces_of_their_own(random_model, tmp_path):
 # === The same translations ===
 
 
-@pytest.mark.parametrize("num_beams", [1, 4])
+@pytest.mark.parametrize("num_beams", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_translations_are_equal(theirs, their_tokenizer, pairs, translations, num_beams):
     texts = [source for source, _ in pairs]
     found = generate(theirs, their_tokenizer, texts, num_beams=num_beams)
@@ -245,6 +248,7 @@ def test_translations_are_equal(theirs, their_tokenizer, pairs, translations, nu
     assert actual == translations(num_beams)
 
 
+@pytest.mark.slow
 def test_with_their_length_penalty_the_n_best_and_their_scores_are_equal(
     model, theirs, their_tokenizer, pairs
 ):
@@ -276,6 +280,7 @@ def test_with_their_length_penalty_the_n_best_and_their_scores_are_equal(
     assert len(ended) > 40
 
 
+@pytest.mark.slow
 def test_tokens_that_our_search_never_writes_are_not_written(random_model, tmp_path):
     model = random_model(logits_bias=True)
     model.backbone.token_embedding.logits_bias.assign_add([99.0] * 3 + [-99.0] + [0.0] * 92)

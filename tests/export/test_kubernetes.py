@@ -64,6 +64,7 @@ def test_a_broken_manifest_does_not(batched_kit, kind, path, value):
         validate(manifest, OLDEST)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
 def test_kubectl_builds_the_kustomization_and_one_on_it(batched_kit):
     def build(folder):
@@ -154,6 +155,7 @@ def test_the_documentation_has_the_limits_of_the_committed_kits(name):
     assert resources["limits"]["memory"] == f"{limit}Mi"
 
 
+@pytest.mark.slow
 @given(st.from_regex(NAME, fullmatch=True))
 def test_every_name_of_a_model_has_a_name_in_kubernetes(name):
     assert re.fullmatch("[a-z]([-a-z0-9]{0,61}[a-z0-9])?", kubernetes_name(name))

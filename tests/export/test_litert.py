@@ -221,6 +221,7 @@ def test_another_backend_writes_the_same_model(model, tmp_path):
     assert_same_logits(tmp_path / "small", model)
 
 
+@pytest.mark.slow
 def test_lengths_may_be_numpy_s_integers(random_model, tmp_path):
     lengths = {"max_input_length": np.int64(SOURCE - 1), "max_length": np.int64(TARGET)}
     folder = export_litert(random_model(), tmp_path / "model", **lengths)

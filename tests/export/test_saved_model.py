@@ -60,6 +60,7 @@ def test_nbest_is_the_models(model, served):
     assert_close(answer["scores"], scores, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_normalized_scores_are_divided_by_the_length_penalty_and_rank(model, served):
     expected = model.translate(TEXTS, num_return_sequences=4)
     normalized = [[h.score / gnmt(len(h.tokens) + 1, 0.6) for h in t.hypotheses] for t in expected]
@@ -145,6 +146,7 @@ def test_no_texts_have_no_translations(served):
     assert ids.shape[0] == 0
 
 
+@pytest.mark.slow
 def test_a_text_longer_than_the_model_is_cut(model, served):
     limit = model.backbone.max_sequence_length
     tokenizer = model.preprocessor.tokenizer
@@ -175,6 +177,7 @@ def with_options(model, tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 def test_options_are_fixed_in_the_graph(model, with_options):
     texts = ["Half past three.", "Ja."]
     options = {"length_penalty_offset": 0, "num_return_sequences": 2, "max_length": 6}

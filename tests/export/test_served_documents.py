@@ -65,6 +65,7 @@ def test_a_row_does_not_depend_on_the_others(served):
     assert together["translation"].tolist() == alone
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_utf8_spoil_no_other_row(served):
     import tensorflow as tf
 
@@ -124,6 +125,7 @@ def test_a_model_of_no_known_length_is_sent_sentences_or_documents(tmp_path, not
     assert "Send it sentence by sentence, or to `translate_document`.\n" in card
 
 
+@pytest.mark.slow
 def test_without_being_asked_there_is_no_signature(exported):
     assert "translate_document" not in (exported.parent / "README.md").read_text("utf-8")
     assert "translate_document" not in Served(exported).loaded.signatures

@@ -60,6 +60,7 @@ def test_the_best_translations_are_those_of_translate(served, expected):
     assert_close(answer["normalized_score"], normalized, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_n_best_are_the_best_combinations(served, expected):
     answer = served("translate_nbest", text=TEXTS)
     for row, translation in enumerate(expected):
@@ -70,6 +71,7 @@ def test_the_n_best_are_the_best_combinations(served, expected):
     assert len(set(answer["translations"][0])) == 3
 
 
+@pytest.mark.slow
 def test_some_of_the_texts_are_split(model, expected):
     of_one_piece = model.translate(TEXTS, num_beams=3, long_text="cut")
     changed = [one.text != best.text for one, best in zip(of_one_piece, expected, strict=True)]

@@ -52,6 +52,7 @@ def test_every_signature_is_tried(graph):
     assert {name for name in graph.signature_def if name[0] != "_"} == SIGNATURES.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signature", slow_but(["serving_default"], list(SIGNATURES)))
 def test_a_c_program_gives_what_python_gives(client, exported, served, signature):
     inputs = SIGNATURES[signature]

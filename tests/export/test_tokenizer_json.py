@@ -127,6 +127,7 @@ def test_unknown_characters_are_bytes(lines, tmp_path, model_type):
     assert_same(proto, read(proto, tmp_path), lines + emoji)
 
 
+@pytest.mark.slow
 def test_digits_and_bytes_of_a_changed_vocabulary(lines, tmp_path):
     changed = TransformerTokenizer(SPANISH.read_bytes()).with_byte_fallback().with_split_digits()
     numbers = ["It costs 1,442.50 dollars at 12:30 on 4/5/2019.", "2nd 10% 3x 000 🚀 7"]

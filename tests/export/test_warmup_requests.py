@@ -36,6 +36,7 @@ def test_warm_up_requests_replay(version_folder):
             assert value.dtype == object or np.isfinite(value).all()
 
 
+@pytest.mark.slow
 def test_warm_up_asks_every_signature_and_batch_size_with_short_and_long_text(exported, served):
     import tensorflow as tf
 

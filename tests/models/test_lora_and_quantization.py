@@ -102,6 +102,7 @@ def test_training_changes_every_adapter_and_nothing_else(adapted):
     assert len(changed) >= len(adapters) - 2
 
 
+@pytest.mark.slow
 def test_translations_and_scores_are_those_of_trained_adapters(adapted, texts):
     sources, _ = texts
     assert best_texts(adapted.model, sources) == [ANSWER] * len(sources)
@@ -122,6 +123,7 @@ def test_adapters_alone_are_saved_and_put_onto_the_model_they_were_trained_for(
     assert_close(other.score(*texts), adapted.model.score(*texts))
 
 
+@pytest.mark.slow
 def test_a_preset_holds_adapters_merged_into_the_matrices_beside_them(adapted, texts, tmp_path):
     adapted.model.save_to_preset(tmp_path)
     other = TransformerSeq2SeqLM.from_preset(str(tmp_path))
@@ -197,6 +199,7 @@ def test_8_bit_translations_are_mostly_the_same(quantized, model, texts):
     assert generate(quantized.model, sources) == best_texts(quantized.model, sources)
 
 
+@pytest.mark.slow
 def test_8_bit_translations_have_the_scores_of_scoring_them(quantized, texts):
     sources, _ = texts
     translations = quantized.model.translate(sources)

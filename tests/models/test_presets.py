@@ -184,6 +184,7 @@ def test_an_unknown_preset_is_refused(tmp_path):
         TransformerBackbone.from_preset(str(tmp_path / "transformer_huge"), load_weights=False)
 
 
+@pytest.mark.slow
 def test_weights_that_were_saved_before_are_found():
     """The shipped model's file names weights by the classes of their layers."""
     folder = Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras"

@@ -19,6 +19,7 @@ def results_of(engine, folder, parts=PARTS, **options):
     return sorted(engine.run(CountingWorkDouble, (str(folder), *options.values()), parts))
 
 
+@pytest.mark.slow
 def test_processes_work_on_every_part_and_load_once(tmp_path):
     assert results_of(Engine(2), tmp_path) == [10 * part for part in PARTS]
     assert len(list(tmp_path.glob("started.*"))) == 2

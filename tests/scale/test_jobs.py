@@ -67,6 +67,7 @@ def test_a_line_without_a_tree_is_reported_and_the_others_have_theirs(tmp_path):
     assert json.loads(bad)["reason"] == "no translation satisfies the constraint"
 
 
+@pytest.mark.slow
 def test_translations_are_those_of_the_model(tmp_path):
     lines = [*TEXT.sources[:40], "", "The " * 300, "Paul works."]
     (tmp_path / "in.txt").write_bytes("\n".join(lines).encode() + b"\n\xff bad\n")

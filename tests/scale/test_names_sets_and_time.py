@@ -11,6 +11,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", slow_but(["names"], ["names", "sets", "time"]))
 def test_names_sets_and_changes_are_answered_right_or_refused_in_one_clear_line(program):
     arguments = ("-m", f"tests.claims.{program}", "--cases", 48, "--seed", 1)

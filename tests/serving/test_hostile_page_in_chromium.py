@@ -238,6 +238,7 @@ def shows_markup(text):
     return any(piece in text for piece in PIECES)
 
 
+@pytest.mark.slow
 def test_pieces_of_a_vocabulary_are_text_in_a_notebook_and_a_book(browser, markup_model, tmp_path):
     source, target = " ".join(PIECES), " ".join(PIECES[::-1])
     shown = [

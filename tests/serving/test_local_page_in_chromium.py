@@ -100,6 +100,7 @@ def test_a_file_that_is_dropped_is_translated(page):
     page.wait(lambda: page.find("#document-status").text.endswith("letter.de.txt"))
 
 
+@pytest.mark.slow
 def test_the_mouse_chooses_a_translation_and_explores_it(page):
     page.press(GIRL)
     page.wait_for_translation(MÄDCHEN)
@@ -178,6 +179,7 @@ def test_the_translation_is_copied(page, server):
         page.browser.execute_cdp_cmd("Browser.resetPermissions", {})
 
 
+@pytest.mark.slow
 def test_text_and_theme_survive_a_reload_and_can_be_cleared(page):
     page.press(GIRL)
     page.wait_for_translation(MÄDCHEN)
@@ -195,6 +197,7 @@ def test_text_and_theme_survive_a_reload_and_can_be_cleared(page):
     assert page.find("#source").get_property("value") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_ink_and_paper_follow_the_reader_or_the_button(page, scheme):
     other = {"light": "dark", "dark": "light"}[scheme]
@@ -254,6 +257,7 @@ def test_nothing_is_cut_off_at_the_side(page, width):
         page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@pytest.mark.slow
 def test_the_views_show_what_the_model_says(page, demo_model):
     page.paste(GIRL)
     page.wait_for_translation(MÄDCHEN)

@@ -130,6 +130,7 @@ def test_brackets_in_texts_are_no_lists(ask, server, texts):
         assert len(json.loads(answer)["outputs"]["log_probability"]) == len(texts)
 
 
+@pytest.mark.slow
 def test_large_requests_are_read_and_larger_ones_refused(ask, server):
     def request(num_bytes):
         frame = json.dumps({"inputs": {"text": ["The girl is happy.", ""]}})

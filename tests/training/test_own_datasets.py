@@ -27,6 +27,7 @@ def small_model(text):
     return model
 
 
+@pytest.mark.slow
 def test_a_tf_data_set_of_strings(model, text):
     tf = pytest.importorskip("tensorflow")
     columns = {"encoder_text": list(text.sources), "decoder_text": list(text.targets)}
@@ -35,6 +36,7 @@ def test_a_tf_data_set_of_strings(model, text):
     assert np.isfinite(history.history["loss"]).all()
 
 
+@pytest.mark.slow
 def test_rows_of_any_table(model, text):
     rows = [{"en": source, "de": target} for source, target in text]
     tokenizer = model.preprocessor.tokenizer

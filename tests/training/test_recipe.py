@@ -114,6 +114,7 @@ def test_a_num_layers_that_decides_nothing_is_refused():
     assert load_recipe("wmt14_en_de_base", settings[:2]).model.num_layers is None
 
 
+@pytest.mark.slow
 def test_a_recipe_builds_the_preset_it_names():
     recipe = load_recipe("wmt14_en_de_base", ["model.preset=transformer_tiny"])
     ours = recipe.build_model(31).backbone.get_config()

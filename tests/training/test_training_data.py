@@ -41,6 +41,7 @@ def test_without_test_files_the_validation_text_is_the_test(tmp_path):
     assert corpus.test == corpus.validation
 
 
+@pytest.mark.slow
 def test_text_and_shards_give_the_same_tokenizer_and_lengths(tmp_path):
     recipe = files_of(tmp_path)
     prepare(recipe, tmp_path / "shards")
@@ -84,6 +85,7 @@ def test_sampling_is_for_training_only():
     assert (pairs.source_lengths >= plain.source_lengths).all()
 
 
+@pytest.mark.slow
 def test_each_side_is_sampled_by_its_own_rules():
     recipe = small_recipe(
         "tokenizer.sampling_alpha=0.3",
@@ -103,6 +105,7 @@ def test_each_side_is_sampled_by_its_own_rules():
         assert [decode(ids.tolist()) for ids in parts] == written
 
 
+@pytest.mark.slow
 def test_augmentation_is_for_training_only():
     plain, joined = (
         read_corpus(small_recipe(*settings)) for settings in ((), ("augmentation.joined=0.9",))
