@@ -116,12 +116,12 @@ def _check_length(line, number, max_line_bytes):
 
 
 def _decode(lines, lines_before, max_line_bytes):
-    from aiayn_keras_light.text_files import check_is_not_utf16
+    from aiayn_keras_light.text_files import check_is_text
 
     texts = []
     for number, line in enumerate(lines, start=lines_before + 1):
         _check_length(line, number, max_line_bytes)
-        check_is_not_utf16(line, number == 1, f"standard input, line {number}")
+        check_is_text(line, number == 1, "standard input", f"standard input, line {number}")
         try:
             # Without a byte order mark, as files are read.
             texts.append(line.decode("utf-8-sig" if number == 1 else "utf-8"))

@@ -96,7 +96,7 @@ def stream_lines(
                     raise CorpusError(_too_long(f"{path}, line {number}", max_line_bytes))
                 if number == 1 and line == codecs.BOM_UTF8:
                     return  # an empty file
-                check_is_not_utf16(line, number == 1, f"{path}, line {number}")
+                check_is_text(line, number == 1, path, f"{path}, line {number}")
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -113,16 +113,31 @@ def stream_lines(
 _CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f]")
 
 
-def check_is_not_utf16(line, is_first, place):
-    """Raises a `CorpusError` for a line that shows a file to be UTF-16 or UTF-32.
+_PACKERS = {
+    b"\x1f\x8b": ("gzip", "unpack it, as by `gunzip`, or give it a name that ends in .gz"),
+    b"BZh91AY&SY": ("bzip2", "unpack it, as by `bunzip2`"),
+    b"\xfd7zXZ\0": ("xz", "unpack it, as by `unxz`"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "unpack it, as by `unzstd`"),
+    b"PK\x03\x04": ("zip, as tables and documents of office programs are", "export it as text"),
+}
+"""How a file begins that a program has packed: the program's name, and what to do."""
 
-    Without a byte order mark, its bytes may be valid UTF-8 of other letters with U+0000 among them.
+
+def check_is_text(line, is_first, path, place):
+    """Raises a `CorpusError` for a line that shows a file to be packed, UTF-16 or UTF-32.
+
+    Without a byte order mark, the bytes of the latter may be valid UTF-8 of other letters with
+    U+0000 among them.
 
     Args:
-        line: Bytes up to a line feed, which in these encodings has a zero before or after it.
+        line: Bytes up to a line feed, which in UTF-16 and UTF-32 has a zero before or after it.
         is_first: Whether it is the first line of its file, which may have a byte order mark.
+        path: The file, for the error.
         place: File and line, for the error.
     """
+    for beginning, (packer, remedy) in _PACKERS.items() if is_first else ():
+        if line.startswith(beginning):
+            raise CorpusError(f"{path}: not text, but packed by {packer}: {remedy}.")
     text = line.removesuffix(b"\n").removesuffix(b"\r")
     is_marked = is_first and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     has_zero = text.startswith(b"\0") or text.endswith(b"\0")

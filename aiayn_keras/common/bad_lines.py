@@ -13,7 +13,7 @@ from aiayn_keras_light.text_files import (
     MAX_LINE_BYTES,
     CorpusError,
     Unpacked,
-    check_is_not_utf16,
+    check_is_text,
 )
 
 BOM = b"\xef\xbb\xbf"
@@ -106,7 +106,7 @@ def decoded_lines(file, name, position=0, stop=None, max_line_bytes=MAX_LINE_BYT
         Strings and `BadLine`s.
 
     Raises:
-        CorpusError: If the file is UTF-16 or UTF-32.
+        CorpusError: If the file is packed, UTF-16 or UTF-32.
     """
     is_counted = position == 0
     line_number = 0
@@ -116,7 +116,7 @@ def decoded_lines(file, name, position=0, stop=None, max_line_bytes=MAX_LINE_BYT
             return
         line_number += 1
         place = f"line {line_number}" if is_counted else f"byte {position:,}"
-        check_is_not_utf16(line, position == 0, f"{name}, {place}")
+        check_is_text(line, position == 0, name, f"{name}, {place}")
         size = len(line)
         if size > max_line_bytes and not line.endswith(b"\n"):
             size += skip_line(file)
@@ -138,7 +138,7 @@ def stream_lines_and_bad(path, max_line_bytes=MAX_LINE_BYTES) -> Iterator:
     Raises:
         FileNotFoundError: If the file does not exist.
         OSError: If it is not a regular file.
-        CorpusError: If it is a damaged gzip file, a gzip bomb, UTF-16 or UTF-32.
+        CorpusError: If it is a damaged gzip file, a gzip bomb, packed otherwise, UTF-16 or UTF-32.
     """
     try:
         check_regular_file(path)

@@ -195,7 +195,22 @@ def read_pairs_and_bad_lines(
     if not number:
         raise CorpusError(f"{source_path}: the corpus is empty.")
     text = ParallelText(sources, targets, name=pathlib.Path(source_path).name)
+    if number == 1:
+        _check_line_ends(paths, text)
     return ReadPairs(text, tuple(lines), bad, number)
+
+
+def _check_line_ends(paths, text):
+    """Refuses a file of one line whose carriage returns are meant to end lines, as on old Macs.
+
+    Excel writes such files as "Text (Macintosh)".
+    """
+    for path, side in itertools.product(paths, (*text.sources, *text.targets)):
+        if "\r" in side:
+            raise CorpusError(
+                f"{path}: only a line feed ends a line, and this file has carriage returns. "
+                r"Convert it, as by `tr '\r' '\n'`."
+            )
 
 
 def _check_normalization(normalization):

@@ -11,8 +11,13 @@ import keras
 import numpy as np
 from keras import ops, tree
 
+from aiayn_keras_light.checks import check_integer
+from aiayn_keras_light.text_batches import MAX_TEXTS
+
 AUTOTUNE = -1
 """`tf.data.AUTOTUNE`, for which TensorFlow need not be imported."""
+_KINDS_OF_TEXT = "OSTU"
+"""NumPy's letters for objects, bytes and the two types of strings."""
 
 
 def gives_batches(x):
@@ -22,33 +27,36 @@ def gives_batches(x):
 
 def is_iterated(x):
     """Whether data is a `PyDataset`, a generator or a `DataLoader`."""
-    is_loader = any(
-        (cls.__module__.partition(".")[0], cls.__name__) == ("torch", "DataLoader")
-        for cls in type(x).__mro__
-    )
+    is_loader = ("torch", "DataLoader") in _packages_and_names(x)
     return is_loader or isinstance(x, (keras.utils.PyDataset, Iterator))
 
 
 def is_grain(x):
     """Whether data is a data set of Grain, whose steps KerasHub counts."""
-    return _is_mapped(x) and not hasattr(x, "element_spec")
+    return any(
+        package == "grain" and name in ("MapDataset", "IterDataset")
+        for package, name in _packages_and_names(x)
+    )
 
 
-def preprocessed_batches(data, preprocess, batch_size=None, shuffle=False):
+def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=False):
     """Returns batches as `keras.Model.fit` takes them.
 
     Args:
         data: A `PyDataset`, an iterator, a `DataLoader`, a `tf.data.Dataset` or a Grain data set,
             of `x`, `(x, y)` or `(x, y, sample_weight)`; or such a tuple of texts in memory.
         preprocess: Function of these three that returns such a tuple.
+        steps: Number of batches that make an epoch, if it is not all.
         batch_size: Number of texts in a batch, if they are in memory. Defaults to 32.
         shuffle: Whether texts in memory come in a new order each epoch.
 
     Returns:
-        The batches. The second value is the number of batches if Keras cannot know it, else None.
+        The batches. The second value is `steps`, or if Keras cannot know it the number of batches.
 
     Raises:
-        ValueError: For texts in memory of unequal numbers, and `batch_size` beside batches.
+        ValueError: For texts in memory of unequal numbers, what is not text, batches of single
+            texts, `batch_size` beside batches, a `batch_size` out of range, and a `DataLoader`
+            without a length if `steps` is None.
     """
     if gives_batches(data):
         if batch_size is not None:
@@ -57,17 +65,21 @@ def preprocessed_batches(data, preprocess, batch_size=None, shuffle=False):
                 f"batches. Received: batch_size={batch_size}."
             )
     else:
-        data = TextBatches(data, batch_size or 32, shuffle)
+        size = 32 if batch_size is None else check_integer("batch_size", batch_size, 1, MAX_TEXTS)
+        data = TextBatches(data, size, shuffle)
     if is_grain(data):
-        return data.map(lambda batch: _apply(preprocess, batch)), None
+        return data.map(lambda batch: _apply(preprocess, batch)), steps
     if _is_mapped(data):
+        _refuse_single_texts(data.element_spec)
         data = data.map(lambda *batch: preprocess(*_unpack(batch)), num_parallel_calls=AUTOTUNE)
-        return data.prefetch(AUTOTUNE), None
+        return data.prefetch(AUTOTUNE), steps
     if isinstance(data, keras.utils.PyDataset):
-        return _PreprocessedDataset(data, preprocess), None
+        return _PreprocessedDataset(data, preprocess), steps
     if isinstance(data, Iterator):
-        return _generate(data, preprocess), None
-    return _generate(_repeat(data), preprocess), len(data)
+        return _generate(data, preprocess), steps
+    return _generate(_repeat(data), preprocess), _number_of_batches(
+        data
+    ) if steps is None else steps
 
 
 def split_texts(data, validation_split):
@@ -114,8 +126,8 @@ class TextBatches(keras.utils.PyDataset):
 
     def __getitem__(self, index):
         start = index * self._batch_size
-        batch = _rows(self._data, self._order[start : start + self._batch_size])
-        return tree.map_structure(_as_strings, batch)
+        x, y, sample_weight = _rows(self._data, self._order[start : start + self._batch_size])
+        return *tree.map_structure(_as_strings, (x, y)), sample_weight
 
     def on_epoch_end(self):
         self._reorder()
@@ -147,6 +159,17 @@ class _PreprocessedDataset(keras.utils.PyDataset):
         self._batches.on_epoch_end()
 
 
+def _number_of_batches(loader):
+    try:
+        return len(loader)
+    except TypeError as error:  # of an `IterableDataset`
+        raise ValueError(
+            f"A {type(loader).__name__} without a length does not tell when an epoch ends: give "
+            "`steps_per_epoch` (`validation_steps`, `steps`), the number of its batches. "
+            f"Received: {type(getattr(loader, 'dataset', loader)).__name__}."
+        ) from error
+
+
 def _repeat(loader):
     while True:
         yield from loader
@@ -160,21 +183,39 @@ def _generate(batches, preprocess):
 def _apply(preprocess, batch):
     is_list_of_texts = isinstance(batch, list) and isinstance(batch[0], (str, bytes))
     parts = (batch,) if is_list_of_texts or not isinstance(batch, (list, tuple)) else tuple(batch)
-    return tree.map_structure(_as_array, preprocess(*map(_texts, _unpack(parts))))
+    x, y, sample_weight = _unpack(parts)
+    x, y = _texts(x), _texts(y)
+    sides = *(x.values() if isinstance(x, dict) else [x]), y
+    _check_lengths({len(side) for side in sides if isinstance(side, list)})
+    return tree.map_structure(_as_array, preprocess(x, y, _as_weights(sample_weight)))
 
 
 def _texts(part):
     """Returns a part of a batch with lists of strings, which preprocessors take, in it."""
     if isinstance(part, dict):
         return {name: _texts(values) for name, values in part.items()}
-    if isinstance(part, tuple):
-        return list(part)
-    return _as_strings(part) if isinstance(part, np.ndarray) else part
+    is_list = isinstance(part, (str, bytes, list, tuple, np.ndarray)) or hasattr(part, "to_numpy")
+    return _as_strings(_as_rows(part)) if is_list else part
+
+
+def _refuse_single_texts(element_spec):
+    """Raises a ValueError for a `tf.data.Dataset` whose elements are not batches of texts."""
+    for spec in tree.flatten(element_spec):
+        shape = getattr(spec, "shape", None)
+        if getattr(spec, "dtype", None) == "string" and shape.rank not in (None, 1):
+            raise ValueError(
+                "A data set must give batches of texts, shape `(B,)`: call its `batch(64)`, and "
+                f"leave out further axes. Received: texts of shape {tuple(shape)}."
+            )
 
 
 def _is_mapped(data):
-    """Whether data is of `tf.data` or Grain."""
-    return hasattr(data, "map") and hasattr(data, "batch")
+    """Whether data is of `tf.data` or Grain; a `datasets.Dataset` of Hugging Face is rows."""
+    return is_grain(data) or (hasattr(data, "element_spec") and hasattr(data, "map"))
+
+
+def _packages_and_names(x):
+    return {(cls.__module__.partition(".")[0], cls.__name__) for cls in type(x).__mro__}
 
 
 def _unpack(parts):
@@ -183,40 +224,75 @@ def _unpack(parts):
 
 
 def _as_array(values):
-    return values if isinstance(values, np.ndarray) else ops.convert_to_numpy(values)
+    return ops.convert_to_numpy(values) if ops.is_tensor(values) else np.asarray(values)
 
 
 def _as_arrays(data):
-    """Makes arrays of lists, and returns them with their common length."""
-    data = tuple(
+    """Makes arrays of `x`, `y` and `sample_weight`; returns them with their common length."""
+    *sides, sample_weight = data
+    sides = [
         {name: _as_rows(values) for name, values in part.items()}
         if isinstance(part, dict)
         else None
         if part is None
         else _as_rows(part)
-        for part in data
-    )
+        for part in sides
+    ]
+    data = (*sides, _as_weights(sample_weight))
     sizes = {len(values) for values in tree.flatten(data) if values is not None}
-    if len(sizes) != 1:
+    _check_lengths(sizes)
+    size = sizes.pop()
+    if not size:
+        raise ValueError("There must be at least one pair of texts. Received: none.")
+    return data, size
+
+
+def _check_lengths(sizes):
+    if len(sizes) > 1:
         raise ValueError(
             "Sources, targets and `sample_weight` must be of equal length. "
             f"Received: lengths {sorted(sizes)}."
         )
-    return data, sizes.pop()
 
 
 def _as_rows(values):
-    if isinstance(values, (str, bytes)):
-        raise ValueError(
-            f"Texts must be lists or arrays of strings. Received: {values!r}. "
-            "Give a list of one text."
-        )
+    """Makes an array of texts, in which every text is a string.
+
+    Pandas writes None or NaN for a missing text, which would be trained on as the word "None".
+    """
     if hasattr(values, "numpy"):  # a tensor of TensorFlow, on every backend
         values = values.numpy()
     is_text = isinstance(values, (list, tuple)) and values and isinstance(values[0], (str, bytes))
     # No array of strings of a fixed width, which would lose U+0000 at their ends and take the
     # longest text's memory for each.
-    return np.array(values, dtype=object) if is_text else np.asarray(values)
+    rows = np.array(values, dtype=object) if is_text else np.asarray(values)
+    if not rows.ndim or (rows.ndim > 1 and rows.dtype.kind in _KINDS_OF_TEXT):
+        raise ValueError(
+            "Texts must be lists or arrays of strings. Received: "
+            + (f"shape {rows.shape}, of {rows.flat[0]!r:.60}" if rows.ndim else f"{values!r:.60}")
+            + ". Give one list of sources and one of targets, even of one text."
+        )
+    if rows.dtype.kind == "O":
+        for i, text in enumerate(rows):
+            if not isinstance(text, (str, bytes)):
+                raise ValueError(
+                    "Texts must be strings. "
+                    f"Received: text {i} is {text!r:.60}, of type {type(text).__name__}. "
+                    "Leave out pairs without a text, and write numbers as strings."
+                )
+    return rows
+
+
+def _as_weights(sample_weight):
+    """Makes an array of the weights of pairs."""
+    if sample_weight is None:
+        return None
+    try:
+        return _as_array(sample_weight).astype("float32")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`sample_weight` must be numbers. Received: {sample_weight!r:.100}."
+        ) from error
 
 
 def _rows(data, index):
@@ -225,6 +301,6 @@ def _rows(data, index):
 
 def _as_strings(values):
     """Returns a list of strings in place of an array of them."""
-    if values is None or values.dtype.kind not in "OSU":
+    if values is None or values.dtype.kind not in _KINDS_OF_TEXT:
         return values
     return [text.decode() if isinstance(text, bytes) else str(text) for text in values.tolist()]

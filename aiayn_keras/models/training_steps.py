@@ -132,8 +132,10 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
                     (x, y, sample_weight), validation_split
                 )
             if validation_data is not None:
+                if validation_batch_size is None and not gives_batches(validation_data):
+                    validation_batch_size = batch_size
                 validation_data, validation_steps = self._preprocessed(
-                    validation_data, validation_steps, validation_batch_size or batch_size
+                    validation_data, validation_steps, validation_batch_size
                 )
             x, steps_per_epoch = self._preprocessed(
                 (x, y, sample_weight), steps_per_epoch, batch_size, shuffle
@@ -184,7 +186,8 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         if is_grain(x):
             return super().predict(x, batch_size, steps=steps, **options)
         if self.preprocessor is not None:
-            x, steps = self._preprocessed(x, steps, batch_size)
+            data = x if isinstance(x, tuple) else (x, None, None)
+            x, steps = self._preprocessed(data, steps, batch_size)
             batch_size = None
         return keras.Model.predict(self, x, batch_size, steps=steps, **options)
 
@@ -204,16 +207,13 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         return super().predict_on_batch(*args, **kwargs)
 
     def _preprocessed(self, data, steps, batch_size, shuffle=False):
-        """Returns preprocessed batches, and how many of them make an epoch if that is known."""
+        """Returns preprocessed batches, and how many of them make an epoch if Keras needs that."""
         if not gives_batches(data):
             data = keras.utils.unpack_x_y_sample_weight(data)
             if gives_batches(data[0]):
                 _refuse_beside_batches(*data)
                 data = data[0]
-        batches, num_batches = preprocessed_batches(
-            data, self.preprocess_samples, batch_size, shuffle
-        )
-        return batches, num_batches if steps is None else steps
+        return preprocessed_batches(data, self.preprocess_samples, steps, batch_size, shuffle)
 
     def make_train_function(self, force=False):
         """Compiles the step, see `keras.Model.make_train_function`."""

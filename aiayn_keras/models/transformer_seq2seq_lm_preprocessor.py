@@ -193,6 +193,12 @@ def _multiply_rows(token_weights, sample_weight):
             "`sample_weight` beside texts must have one weight for each pair, shape `(B,)`. "
             f"Received: shape {tuple(sample_weight.shape)}."
         )
+    sizes = sample_weight.shape[0], token_weights.shape[0]
+    if None not in sizes and sizes[0] != sizes[1]:
+        raise ValueError(
+            "`sample_weight` must have one weight for each pair. "
+            f"Received: {sizes[0]} weights, {sizes[1]} pairs."
+        )
     if ops.is_tensor(token_weights):
         sample_weight = ops.convert_to_tensor(sample_weight)
     return token_weights * cast_preprocessed(sample_weight, "float32")[:, None]

@@ -34,6 +34,16 @@ def test_only_line_feeds_end_a_line(tmp_path):
     assert read_lines(path) == ["one\u2028still\u0085one\x0b\x0cone", "two\rtwo"]
 
 
+def test_a_file_whose_lines_end_in_carriage_returns_is_refused(tmp_path):
+    """It was one pair: the first source, and the first target with the second source."""
+    table = write(tmp_path / "a.tsv", "one\teins\rtwo\tzwei\r")
+    sides = [write(tmp_path / f"a.{side}", f"one {side}\rtwo {side}\r") for side in ("en", "de")]
+    for paths in ([table], sides):
+        with pytest.raises(CorpusError, match=rf"{paths[0]}: only a line feed .*`tr '\\r' '\\n'`"):
+            read_parallel(*paths)
+    assert read_parallel(write(tmp_path / "b.tsv", "one\teins\r\n"))[0] == ("one", "eins")
+
+
 def test_last_line_may_lack_its_line_end_and_empty_lines_stay(tmp_path):
     assert read_lines(write(tmp_path / "a", "one\n\nthree")) == ["one", "", "three"]
     assert read_lines(write(tmp_path / "b", "one\n\n")) == ["one", ""]

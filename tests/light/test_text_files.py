@@ -1,8 +1,11 @@
+import bz2
 import gzip
+import lzma
 import os
 
 import pytest
 
+from aiayn_keras.common.bad_lines import stream_lines_and_bad
 from aiayn_keras.data import CorpusError, read_lines, stream_lines
 from aiayn_keras_light.text_files import FREE_BYTES, MAX_LINE_BYTES, chunk_rows, without_breaks
 from tests.data.text_bytes import write
@@ -23,6 +26,25 @@ def test_the_lines_before_a_giant_one_are_given_without_it(tmp_path):
     assert next(lines) == "one"
     with pytest.raises(CorpusError, match=r"a\.en, line 2: .*at most 1,000,000 bytes"):
         next(lines)
+
+
+@pytest.mark.parametrize(
+    ("packer", "packed"),
+    [
+        ("gzip: unpack it, as by `gunzip`, or", gzip.compress(b"a\tb\n")),
+        ("bzip2: unpack it", bz2.compress(b"a\tb\n")),
+        ("xz: unpack it", lzma.compress(b"a\tb\n")),
+        ("zstd: unpack it", b"\x28\xb5\x2f\xfd\x24\0\n"),
+        ("zip, as tables .* export it as text", b"PK\x03\x04\x14\0\n"),
+    ],
+    ids=["gzip", "bzip2", "xz", "zstd", "zip"],  # gzip's bytes have the time in them
+)
+def test_what_another_program_packed_is_told_from_text(packer, packed, tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_bytes(packed)
+    for read in (stream_lines, stream_lines_and_bad):
+        with pytest.raises(CorpusError, match=rf"a\.tsv: not text, but packed by {packer}"):
+            list(read(path))
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
