@@ -484,6 +484,34 @@ def play_files_of(folder):
     return [path for path in kept if path.parts[:2] != ("model", "float32")]
 
 
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ("ort.wasm.min.mjs", "The model's program cannot be started: its files cannot be fetched"),
+        ("ort-wasm-simd-threaded.wasm", "ONNX Runtime cannot be started; is the network there"),
+    ],
+)
+def test_a_program_that_could_not_be_started_is_started_when_its_files_are_there(
+    browser, folder, model, tmp_path, missing, message
+):
+    (expected,) = model.translate([SENTENCE])
+    shutil.copytree(folder, tmp_path / "play")
+    file = (tmp_path / "play/ort" / missing).rename(tmp_path / missing)
+    with serving(tmp_path) as address:
+        page = PlayPage(browser, f"{address}play/")
+        page.open()
+        if missing.endswith(".mjs"):  # the page has failed by the time that a second engine does
+            with pytest.raises(RuntimeError, match=message):
+                page.ask("cancel")
+        page.find("source").send_keys("One")
+        page.wait(lambda: message in page.text_of("problem"))
+        file.rename(tmp_path / "play/ort" / missing)
+        page.find("source").clear()
+        page.find("source").send_keys(SENTENCE)
+        page.wait_for_translation(expected.text)
+    assert not [each for each in browser.get_log("browser") if "Uncaught" in each["message"]]
+
+
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_a_phone_shows_all_views_without_scrolling_sideways(page, scheme):
     set_width(page.browser, 360)

@@ -176,7 +176,7 @@ async function look() {
 }
 
 function clear() {
-  engine.ask("cancel", { replaces: true });
+  engine.ask("cancel", { replaces: true }).catch(() => {}); // nothing to end in an engine that cannot be started
   looked = null;
   translation.clear();
   element("change-translation").textContent = "";
