@@ -512,6 +512,21 @@ def test_a_program_that_could_not_be_started_is_started_when_its_files_are_there
     assert not [each for each in browser.get_log("browser") if "Uncaught" in each["message"]]
 
 
+def test_a_browser_without_room_for_files_translates(browser, folder, model):
+    (expected,) = model.translate([SENTENCE])
+    with serving(folder.parent) as address:
+        browser.get(address)
+        quota = {"origin": address.rstrip("/"), "quotaSize": 100_000}
+        browser.execute_cdp_cmd("Storage.overrideQuotaForOrigin", quota)
+        page = PlayPage(browser, f"{address}play/")
+        page.open()
+        kept = "return navigator.serviceWorker.controller !== null"
+        page.wait(lambda: browser.execute_script(kept))
+        page.find("source").send_keys(SENTENCE)
+        page.wait_for_translation(expected.text)
+    browser.get_log("browser")
+
+
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_a_phone_shows_all_views_without_scrolling_sideways(page, scheme):
     set_width(page.browser, 360)
