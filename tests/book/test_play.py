@@ -567,6 +567,87 @@ def test_the_tour_has_eight_steps(page):
     assert page.find("tab-search").get_attribute("aria-selected") == "true"
 
 
+def test_the_tour_is_taken_with_the_keyboard_alone(page):
+    page.open()
+    tab_to(page, "start-tour")
+    press(page, "ENTER")
+    page.wait(lambda: page.frames("explorer"))
+    for number, subject in enumerate(
+        ("ask", "explorer", "explorer", "switches", "explorer", "explorer", "next-content", "steps")
+    ):
+        assert page.text_of("tour-title").startswith(f"{number + 1} of 8")
+        page.wait(lambda subject=subject: is_filled(page, subject))
+        tab_to(page, "tour-go", most=3)
+        press(page, "ENTER")
+        for _ in range(4):
+            press(page, "TAB")
+            page.wait(lambda: not is_under_the_tour(page))
+            script = "return arguments[0].contains(document.activeElement)"
+            assert page.browser.execute_script(script, page.find(subject)), (number, subject)
+        while focused(page) != "tour-next":
+            press(page, "SHIFT", "TAB")
+            page.wait(lambda: not is_under_the_tour(page))
+        press(page, "ENTER")
+    assert not page.find("tour").is_displayed()
+    assert focused(page) == "start-tour"
+
+
+def is_filled(page, name):
+    """Whether an element is shown, and the frame in it if it takes one."""
+    takes_frame = name in ("explorer", "steps")
+    return page.frames(name) if takes_frame else page.find(name).size["height"] > 0
+
+
+def press(page, *names):
+    """Presses keys together, by their names in Selenium."""
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    *held, last = (getattr(Keys, name) for name in names)
+    chain = ActionChains(page.browser)
+    for key in held:
+        chain.key_down(key)
+    chain.send_keys(last)
+    for key in held:
+        chain.key_up(key)
+    chain.perform()
+
+
+def tab_to(page, name, most=20):
+    """Goes on with Tab until an element has the focus."""
+    for _ in range(most):
+        press(page, "TAB")
+        if focused(page) == name:
+            return
+    raise AssertionError(f"{name} is more than {most} steps away.")
+
+
+def focused(page):
+    """Id of the element that has the focus."""
+    return page.browser.execute_script("return document.activeElement.id")
+
+
+def is_under_the_tour(page):
+    """Whether the tour hides a part of what has the focus, in a frame as well."""
+    script = """
+    const [active, tour] = [document.activeElement, document.getElementById("tour")];
+    const isLarge = active.matches("[role=tabpanel]"); // larger than the window
+    if (tour.contains(active) || isLarge) return null;
+    return [active, active.getBoundingClientRect().top, tour.getBoundingClientRect().bottom];
+    """
+    found = page.browser.execute_script(script)
+    if found is None:
+        return False
+    active, top, bottom = found
+    if active.tag_name == "iframe":
+        page.browser.switch_to.frame(active)
+        top += page.browser.execute_script(
+            "return document.activeElement.getBoundingClientRect().top"
+        )
+        page.browser.switch_to.default_content()
+    return top < bottom
+
+
 def test_the_tour_puts_back_what_a_step_asks_to_try(page):
     page.open(text=SENTENCE)
     page.wait(lambda: page.text_of("status").startswith("Probability"))
