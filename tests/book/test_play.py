@@ -683,6 +683,18 @@ def test_the_words_are_explained_at_the_press_of_a_button(page):
     assert "The two halves of the model" in page.find("words").text
 
 
+def test_the_link_to_the_views_keeps_the_address_of_what_is_seen(page):
+    page.open(text=SENTENCE, view="next")
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    press(page, "TAB")
+    assert page.browser.switch_to.active_element.text == "Skip to the views"
+    press(page, "ENTER")
+    assert focused(page) == "tab-next"
+    page.browser.refresh()
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    assert page.find("source").get_property("value") == SENTENCE
+
+
 def test_settings_of_a_link_that_cannot_be_are_the_page_s_own(page):
     page.open(beams="999", alpha="\n", view="__proto__", model="../../x")
     values = [page.find(name).get_property("value") for name in ("beams-value", "alpha-value")]

@@ -295,6 +295,10 @@ function listen() {
     element("words").querySelector("summary").focus();
     element("words").scrollIntoView({ block: "start" });
   });
+  element("skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address stays a link to what is seen
+    element(`tab-${state.view}`).focus();
+  });
   element("ask").addEventListener("submit", (event) => event.preventDefault());
   for (const name of ["beams", "alpha"]) {
     element(name).addEventListener("input", () => {
