@@ -664,14 +664,18 @@ def test_the_tour_puts_back_what_a_step_asks_to_try(page):
     assert page.find("positions").is_selected()
 
 
-def test_the_buttons_of_the_tour_are_seen_on_a_phone(page):
-    set_width(page.browser, 320)
+@pytest.mark.parametrize("height", [700, 256])  # 256: a window of 1280 by 1024 at 400 %
+def test_the_buttons_of_the_tour_are_seen_on_a_small_screen(page, height):
+    metrics = {"width": 320, "height": height, "deviceScaleFactor": 1, "mobile": True}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     page.open(text=SENTENCE)
     page.find("start-tour").click()
-    room = "return tour.getBoundingClientRect().bottom - tour_next.getBoundingClientRect().bottom"
-    room = room.replace("tour_next", "document.getElementById('tour-next')")
+    room = """
+    const [tour, buttons] = [arguments[0], arguments[0].querySelector(".buttons")];
+    return tour.getBoundingClientRect().bottom - buttons.getBoundingClientRect().bottom;
+    """
     while page.find("tour").is_displayed():
-        assert page.browser.execute_script(room) > 0, page.text_of("tour-title")
+        assert page.browser.execute_script(room, page.find("tour")) > 0, page.text_of("tour-title")
         page.find("tour-next").click()
 
 
@@ -693,6 +697,21 @@ def test_the_link_to_the_views_keeps_the_address_of_what_is_seen(page):
     page.browser.refresh()
     page.wait(lambda: page.text_of("status").startswith("Probability"))
     assert page.find("source").get_property("value") == SENTENCE
+
+
+def test_a_word_without_end_is_broken_on_a_phone(page):
+    set_width(page.browser, 360)
+    page.open(text="W" * 60, view="change", model="float32")
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    word = (
+        "const e = document.getElementById(arguments[0]); e.textContent = 'W'.repeat(300); return e"
+    )
+    for view, name in (("change", "change-translation"), ("next", "next-written")):
+        page.browser.execute_script(f"document.getElementById('tab-{view}').click()")
+        page.wait(page.find(name).is_displayed)
+        page.browser.execute_script(word, name)
+        wider = "const page = document.documentElement; return page.scrollWidth - page.clientWidth"
+        assert page.browser.execute_script(wider) <= 0, name
 
 
 def test_settings_of_a_link_that_cannot_be_are_the_page_s_own(page):
