@@ -17,7 +17,14 @@ from aiayn_keras.models import (
     TransformerTokenizer,
 )
 from book import play
-from tests.browser import headless_browser, prefer_scheme, serving, set_width
+from tests.browser import (
+    forced_colors,
+    headless_browser,
+    prefer_scheme,
+    serving,
+    set_width,
+    style_of,
+)
 from tests.play_in_browser import PlayPage
 
 pytest.importorskip("onnx")
@@ -766,6 +773,18 @@ def test_the_next_piece_has_the_probability_that_it_has_in_a_translation(page):
     page.browser.execute_script("document.getElementById('tab-own').click()")
     cells = page.wait(lambda: texts_of(page, "#own-pieces td"))
     assert cells[:2] == [first, percentage]
+
+
+def test_bars_and_chosen_tab_are_seen_with_forced_colors(page):
+    with forced_colors(page.browser):
+        page.open(text=SENTENCE, view="next")
+        page.wait(lambda: shown_next(page))
+        paper = style_of(page.browser, "body", "backgroundColor")
+        assert style_of(page.browser, "#next-pieces .bar", "backgroundColor") != paper
+        colors = [
+            style_of(page.browser, f"#tab-{view}", "borderTopColor") for view in ("next", "own")
+        ]
+        assert colors[0] != colors[1]
 
 
 def test_a_double_click_writes_one_piece_and_the_end_stays_the_end(page):
