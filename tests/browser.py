@@ -84,6 +84,23 @@ def prefer_scheme(browser, scheme):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
+@contextlib.contextmanager
+def forced_colors(browser):
+    """Gives pages the few colours of a reader who needs strong contrast, during the block."""
+    features = [{"name": "forced-colors", "value": "active"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def style_of(browser, selector, name):
+    """A property's value in use, of the first element that a selector finds."""
+    script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
+    return browser.execute_script(script, selector, name)
+
+
 def save_picture(browser, path):
     """Writes what the window shows as a PNG.
 

@@ -17,7 +17,14 @@ from aiayn_keras.models import (
     TransformerTokenizer,
 )
 from book import play
-from tests.browser import headless_browser, prefer_scheme, serving, set_width
+from tests.browser import (
+    forced_colors,
+    headless_browser,
+    prefer_scheme,
+    serving,
+    set_width,
+    style_of,
+)
 from tests.play_in_browser import PlayPage
 
 pytest.importorskip("onnx")
@@ -492,6 +499,49 @@ def play_files_of(folder):
     return [path for path in kept if path.parts[:2] != ("model", "float32")]
 
 
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ("ort.wasm.min.mjs", "The model's program cannot be started: its files cannot be fetched"),
+        ("ort-wasm-simd-threaded.wasm", "ONNX Runtime cannot be started; is the network there"),
+    ],
+)
+def test_a_program_that_could_not_be_started_is_started_when_its_files_are_there(
+    browser, folder, model, tmp_path, missing, message
+):
+    (expected,) = model.translate([SENTENCE])
+    shutil.copytree(folder, tmp_path / "play")
+    file = (tmp_path / "play/ort" / missing).rename(tmp_path / missing)
+    with serving(tmp_path) as address:
+        page = PlayPage(browser, f"{address}play/")
+        page.open()
+        if missing.endswith(".mjs"):  # the page has failed by the time that a second engine does
+            with pytest.raises(RuntimeError, match=message):
+                page.ask("cancel")
+        page.find("source").send_keys("One")
+        page.wait(lambda: message in page.text_of("problem"))
+        file.rename(tmp_path / "play/ort" / missing)
+        page.find("source").clear()
+        page.find("source").send_keys(SENTENCE)
+        page.wait_for_translation(expected.text)
+    assert not [each for each in browser.get_log("browser") if "Uncaught" in each["message"]]
+
+
+def test_a_browser_without_room_for_files_translates(browser, folder, model):
+    (expected,) = model.translate([SENTENCE])
+    with serving(folder.parent) as address:
+        browser.get(address)
+        quota = {"origin": address.rstrip("/"), "quotaSize": 100_000}
+        browser.execute_cdp_cmd("Storage.overrideQuotaForOrigin", quota)
+        page = PlayPage(browser, f"{address}play/")
+        page.open()
+        kept = "return navigator.serviceWorker.controller !== null"
+        page.wait(lambda: browser.execute_script(kept))
+        page.find("source").send_keys(SENTENCE)
+        page.wait_for_translation(expected.text)
+    browser.get_log("browser")
+
+
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_a_phone_shows_all_views_without_scrolling_sideways(page, scheme):
     set_width(page.browser, 360)
@@ -532,6 +582,87 @@ def test_the_tour_has_eight_steps(page):
     assert page.find("tab-search").get_attribute("aria-selected") == "true"
 
 
+def test_the_tour_is_taken_with_the_keyboard_alone(page):
+    page.open()
+    tab_to(page, "start-tour")
+    press(page, "ENTER")
+    page.wait(lambda: page.frames("explorer"))
+    for number, subject in enumerate(
+        ("ask", "explorer", "explorer", "switches", "explorer", "explorer", "next-content", "steps")
+    ):
+        assert page.text_of("tour-title").startswith(f"{number + 1} of 8")
+        page.wait(lambda subject=subject: is_filled(page, subject))
+        tab_to(page, "tour-go", most=3)
+        press(page, "ENTER")
+        for _ in range(4):
+            press(page, "TAB")
+            page.wait(lambda: not is_under_the_tour(page))
+            script = "return arguments[0].contains(document.activeElement)"
+            assert page.browser.execute_script(script, page.find(subject)), (number, subject)
+        while focused(page) != "tour-next":
+            press(page, "SHIFT", "TAB")
+            page.wait(lambda: not is_under_the_tour(page))
+        press(page, "ENTER")
+    assert not page.find("tour").is_displayed()
+    assert focused(page) == "start-tour"
+
+
+def is_filled(page, name):
+    """Whether an element is shown, and the frame in it if it takes one."""
+    takes_frame = name in ("explorer", "steps")
+    return page.frames(name) if takes_frame else page.find(name).size["height"] > 0
+
+
+def press(page, *names):
+    """Presses keys together, by their names in Selenium."""
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    *held, last = (getattr(Keys, name) for name in names)
+    chain = ActionChains(page.browser)
+    for key in held:
+        chain.key_down(key)
+    chain.send_keys(last)
+    for key in held:
+        chain.key_up(key)
+    chain.perform()
+
+
+def tab_to(page, name, most=20):
+    """Goes on with Tab until an element has the focus."""
+    for _ in range(most):
+        press(page, "TAB")
+        if focused(page) == name:
+            return
+    raise AssertionError(f"{name} is more than {most} steps away.")
+
+
+def focused(page):
+    """Id of the element that has the focus."""
+    return page.browser.execute_script("return document.activeElement.id")
+
+
+def is_under_the_tour(page):
+    """Whether the tour hides a part of what has the focus, in a frame as well."""
+    script = """
+    const [active, tour] = [document.activeElement, document.getElementById("tour")];
+    const isLarge = active.matches("[role=tabpanel]"); // larger than the window
+    if (tour.contains(active) || isLarge) return null;
+    return [active, active.getBoundingClientRect().top, tour.getBoundingClientRect().bottom];
+    """
+    found = page.browser.execute_script(script)
+    if found is None:
+        return False
+    active, top, bottom = found
+    if active.tag_name == "iframe":
+        page.browser.switch_to.frame(active)
+        top += page.browser.execute_script(
+            "return document.activeElement.getBoundingClientRect().top"
+        )
+        page.browser.switch_to.default_content()
+    return top < bottom
+
+
 @pytest.mark.slow
 def test_the_tour_puts_back_what_a_step_asks_to_try(page):
     page.open(text=SENTENCE)
@@ -550,14 +681,18 @@ def test_the_tour_puts_back_what_a_step_asks_to_try(page):
 
 
 @pytest.mark.slow
-def test_the_buttons_of_the_tour_are_seen_on_a_phone(page):
-    set_width(page.browser, 320)
+@pytest.mark.parametrize("height", [700, 256])  # 256: a window of 1280 by 1024 at 400 %
+def test_the_buttons_of_the_tour_are_seen_on_a_small_screen(page, height):
+    metrics = {"width": 320, "height": height, "deviceScaleFactor": 1, "mobile": True}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     page.open(text=SENTENCE)
     page.find("start-tour").click()
-    room = "return tour.getBoundingClientRect().bottom - tour_next.getBoundingClientRect().bottom"
-    room = room.replace("tour_next", "document.getElementById('tour-next')")
+    room = """
+    const [tour, buttons] = [arguments[0], arguments[0].querySelector(".buttons")];
+    return tour.getBoundingClientRect().bottom - buttons.getBoundingClientRect().bottom;
+    """
     while page.find("tour").is_displayed():
-        assert page.browser.execute_script(room) > 0, page.text_of("tour-title")
+        assert page.browser.execute_script(room, page.find("tour")) > 0, page.text_of("tour-title")
         page.find("tour-next").click()
 
 
@@ -567,6 +702,33 @@ def test_the_words_are_explained_at_the_press_of_a_button(page):
     assert page.find("words").get_property("open")
     assert page.browser.switch_to.active_element.text == "Words on this page"
     assert "The two halves of the model" in page.find("words").text
+
+
+def test_the_link_to_the_views_keeps_the_address_of_what_is_seen(page):
+    page.open(text=SENTENCE, view="next")
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    press(page, "TAB")
+    assert page.browser.switch_to.active_element.text == "Skip to the views"
+    press(page, "ENTER")
+    assert focused(page) == "tab-next"
+    page.browser.refresh()
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    assert page.find("source").get_property("value") == SENTENCE
+
+
+def test_a_word_without_end_is_broken_on_a_phone(page):
+    set_width(page.browser, 360)
+    page.open(text="W" * 60, view="change", model="float32")
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    word = (
+        "const e = document.getElementById(arguments[0]); e.textContent = 'W'.repeat(300); return e"
+    )
+    for view, name in (("change", "change-translation"), ("next", "next-written")):
+        page.browser.execute_script(f"document.getElementById('tab-{view}').click()")
+        page.wait(page.find(name).is_displayed)
+        page.browser.execute_script(word, name)
+        wider = "const page = document.documentElement; return page.scrollWidth - page.clientWidth"
+        assert page.browser.execute_script(wider) <= 0, name
 
 
 def test_settings_of_a_link_that_cannot_be_are_the_page_s_own(page):
@@ -621,6 +783,18 @@ def test_the_next_piece_has_the_probability_that_it_has_in_a_translation(page):
     page.browser.execute_script("document.getElementById('tab-own').click()")
     cells = page.wait(lambda: texts_of(page, "#own-pieces td"))
     assert cells[:2] == [first, percentage]
+
+
+def test_bars_and_chosen_tab_are_seen_with_forced_colors(page):
+    with forced_colors(page.browser):
+        page.open(text=SENTENCE, view="next")
+        page.wait(lambda: shown_next(page))
+        paper = style_of(page.browser, "body", "backgroundColor")
+        assert style_of(page.browser, "#next-pieces .bar", "backgroundColor") != paper
+        colors = [
+            style_of(page.browser, f"#tab-{view}", "borderTopColor") for view in ("next", "own")
+        ]
+        assert colors[0] != colors[1]
 
 
 @pytest.mark.slow

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from aiayn_keras.plotting import decoding_steps
-from tests.browser import contrast, luminance, prefer_scheme, requested_urls, set_width
+from tests.browser import (
+    contrast,
+    forced_colors,
+    luminance,
+    prefer_scheme,
+    requested_urls,
+    set_width,
+    style_of,
+)
 from tests.helpers import S, assert_close
 from tests.plotting.random_record import KEY_DIM, H, N, random_record, score
 
@@ -398,3 +406,14 @@ def test_a_page_around_the_steps_is_told_the_height_that_they_need(open_page, re
     page.browser.get((tmp_path / "around.html").as_uri())
     WebDriverWait(page.browser, 30).until(lambda browser: browser.title.isdecimal())
     assert int(page.browser.title) > 500
+
+
+def test_the_chosen_way_and_the_weights_are_seen_with_forced_colors(page, browser):
+    with forced_colors(browser):
+        page.click("#forward")
+        colors = [
+            style_of(browser, each, "borderTopColor") for each in (".cell.path", ".cell:not(.path)")
+        ]
+        assert colors[0] != colors[1]
+        assert "gradient" in style_of(browser, "#weights .bar", "backgroundImage")
+        assert style_of(browser, "#weights .bar", "forcedColorAdjust") == "none"

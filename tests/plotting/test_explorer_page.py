@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from aiayn_keras.plotting import attention_explorer
-from tests.browser import contrast, luminance, prefer_scheme, requested_urls, set_width
+from tests.browser import (
+    contrast,
+    forced_colors,
+    luminance,
+    prefer_scheme,
+    requested_urls,
+    set_width,
+    style_of,
+)
 from tests.helpers import H, S, T, assert_close
 
 ATTACK = "</script><img src=x onerror=document.title='hurt'>"
@@ -466,3 +474,20 @@ def test_a_page_around_the_explorer_is_told_the_height_that_it_needs(open_page, 
     page.browser.switch_to.frame(0)
     needed = page.browser.execute_script("return document.documentElement.scrollHeight")
     assert needed <= height <= needed + 3
+
+
+def test_what_is_chosen_and_the_colours_of_heads_are_seen_with_forced_colors(page, browser):
+    with forced_colors(browser):
+        page.choose("heads", 0)
+        page.choose("heads", 1)
+        page.button("queries", 0).click()
+        paper = style_of(browser, "body", "backgroundColor")
+        for selector in ("#heads .sample", "#keys .bars span"):
+            assert style_of(browser, selector, "backgroundColor") not in (paper, "rgba(0, 0, 0, 0)")
+        for chosen, other in (
+            ("#maps-of-heads [aria-pressed=true]", "#maps-of-heads [aria-pressed=false]"),
+            ("#layers :checked + span", "#layers :not(:checked) + span"),
+        ):
+            colors = [style_of(browser, each, "borderTopColor") for each in (chosen, other)]
+            assert colors[0] != colors[1]
+        assert style_of(browser, "#queries .chosen", "borderTopWidth") == "2px"

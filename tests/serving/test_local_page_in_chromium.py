@@ -284,6 +284,30 @@ def test_the_views_show_what_the_model_says(page, demo_model):
     assert page.find("#steps iframe").get_attribute("sandbox") == "allow-scripts"
 
 
+def test_a_next_piece_that_the_server_cannot_give_is_explained_and_can_be_taken_again(
+    browser, folder_translator
+):
+    with PageServer(folder_translator, FACTS) as server:
+        page = PageInBrowser(browser, server.url)
+        page.press(GIRL)
+        page.wait_for_translation(MÄDCHEN)
+        page.find("#tab-next").click()
+        page.wait(lambda: page.all("#next-pieces button"))
+    take = "document.querySelector('#next-pieces button').click()"
+    browser.execute_script(take)
+    page.wait(lambda: "server does not answer" in page.text_of("#next-limit"))
+    assert page.text_of("#next-written") == "nothing yet"
+    answers = """
+    const answer = { written: "Das", limit: null, logits: "", may_be_chosen: "", best: [] };
+    const headers = { "Content-Type": "application/json" };
+    fetch = async () => new Response(JSON.stringify(answer), { headers });
+    """
+    browser.execute_script(answers + take)
+    page.wait(lambda: page.text_of("#next-written") == "Das")
+    assert page.text_of("#next-limit") == ""
+    assert not [each for each in browser.get_log("browser") if "Uncaught" in each["message"]]
+
+
 def test_the_sliders_search_with_other_beams_and_penalties(page, demo_model):
     page.paste(GIRL)
     page.wait_for_translation(MÄDCHEN)

@@ -33,21 +33,22 @@ export function shaped(logits, mayBeChosen, temperature, topK, topP) {
 }
 
 export class NextPiece {
-  #ask; #ids = []; #found = null; #key = null; #isOver = false; #asked = 0;
+  #ask; #ids = []; #found = null; #key = null; #isOver = false; #asked = 0; #isWaiting = false;
 
   /** @param {Function} ask - Promise of the next pieces after a list of ids, see `engine.js`. */
   constructor(ask) {
     this.#ask = ask;
     Object.assign(element("top-k"), { min: 1, max: ALL, value: ALL });
     for (const name of ["temperature", "top-k", "top-p"]) element(name).addEventListener("input", () => this.#draw());
-    element("next-restart").addEventListener("click", () => this.#write([]));
-    element("next-back").addEventListener("click", () => this.#write(this.#isOver ? this.#ids : this.#ids.slice(0, -1)));
+    element("next-restart").addEventListener("click", () => this.#choose([]));
+    element("next-back").addEventListener("click", () => this.#choose(this.#isOver ? this.#ids : this.#ids.slice(0, -1)));
     element("next-draw").addEventListener("click", () => { if (this.#found) this.#take(this.#drawn()); });
     this.#draw();
   }
 
   clear() {
     this.#asked += 1;
+    this.#isWaiting = false;
     this.#found = this.#key = null;
     this.#ids = [];
     this.#isOver = false;
@@ -65,11 +66,18 @@ export class NextPiece {
   async #write(ids) {
     this.#asked += 1;
     const asked = this.#asked;
-    this.#found = null; // what was shown belongs to other ids: nothing can be taken until the answer is here
-    const found = await this.#ask(ids, NUM_SHOWN);
+    this.#isWaiting = true; // what is shown belongs to other ids: nothing can be taken until the answer is here
+    let found;
+    try {
+      found = await this.#ask(ids, NUM_SHOWN);
+    } catch (error) {
+      if (asked === this.#asked) throw error;
+    } finally {
+      if (asked === this.#asked) this.#isWaiting = false;
+    }
     if (asked !== this.#asked) return false;
     if (found === null) {
-      this.#key = null; // a newer translation has ended this: what it shows begins anew
+      this.#found = this.#key = null; // a newer translation has ended this: what it shows begins anew
       return false;
     }
     const hadFocus = element("next-pieces").contains(document.activeElement) || document.activeElement === document.body;
@@ -79,10 +87,19 @@ export class NextPiece {
     return true;
   }
 
+  /** Writes what the reader has chosen; says why if the engine cannot. */
+  async #choose(ids) {
+    try {
+      await this.#write(ids);
+    } catch (error) {
+      element("next-limit").textContent = error.message;
+    }
+  }
+
   #take(id) {
-    if (!this.#found || this.#isOver) return;
+    if (!this.#found || this.#isOver || this.#isWaiting) return;
     if (id !== this.#found.endId) {
-      this.#write([...this.#ids, id]);
+      this.#choose([...this.#ids, id]);
       return;
     }
     this.#isOver = true;

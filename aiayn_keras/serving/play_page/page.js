@@ -176,7 +176,7 @@ async function look() {
 }
 
 function clear() {
-  engine.ask("cancel", { replaces: true });
+  engine.ask("cancel", { replaces: true }).catch(() => {}); // nothing to end in an engine that cannot be started
   looked = null;
   translation.clear();
   element("change-translation").textContent = "";
@@ -294,6 +294,10 @@ function listen() {
     element("words").open = true;
     element("words").querySelector("summary").focus();
     element("words").scrollIntoView({ block: "start" });
+  });
+  element("skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address stays a link to what is seen
+    element(`tab-${state.view}`).focus();
   });
   element("ask").addEventListener("submit", (event) => event.preventDefault());
   for (const name of ["beams", "alpha"]) {

@@ -18,6 +18,12 @@ const STEPS = [
 
 const PLACES = { attention: "explorer", search: "steps", next: "next-content", change: "switches" }; // by view
 
+/** Has the browser scroll what is shown or has the focus to below the tour, which stays at the top. */
+function keepClear() {
+  const { offsetHeight } = element("tour");
+  document.documentElement.style.scrollPaddingTop = offsetHeight ? `${offsetHeight + 12}px` : "";
+}
+
 export class Tour {
   #page; #place = 0; #tried = null;
 
@@ -31,6 +37,8 @@ export class Tour {
     element("tour-next").addEventListener("click", () => this.#go(this.#place + 1));
     element("tour-back").addEventListener("click", () => this.#go(this.#place - 1));
     element("tour-close").addEventListener("click", () => this.#end());
+    element("tour-go").addEventListener("click", () => this.#enter());
+    new ResizeObserver(keepClear).observe(element("tour"));
   }
 
   #go(place) {
@@ -52,12 +60,21 @@ export class Tour {
     element("tour-next").focus({ preventScroll: true });
     if (chosen) this.#page.chooseAttention(chosen);
     this.#page.choose(view);
-    // What the step is about comes just below the tour, which stays at the top.
-    const subject = element(place ? PLACES[view] : "ask");
-    subject.style.scrollMarginTop = `${tour.offsetHeight + 12}px`;
+    keepClear();
+    const subject = this.#subject;
     subject.scrollIntoView({ block: "start" });
     if (!subject.offsetHeight) this.#scrollLater(subject);
     return undefined;
+  }
+
+  /** The element that the step is about. */
+  get #subject() { return element(this.#place ? PLACES[STEPS[this.#place].view] : "ask"); }
+
+  /** Moves the focus to what the step is about: with Tab alone it is far. */
+  #enter() {
+    const subject = this.#subject;
+    subject.tabIndex = -1;
+    (subject.querySelector("iframe") ?? subject).focus();
   }
 
   /** Scrolls to what the model has not made yet, unless the reader has left the step by then. */

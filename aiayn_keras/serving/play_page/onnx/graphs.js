@@ -1,8 +1,12 @@
 /** Encoder and decoder of a folder of `aiayn-keras export onnx`, run by ONNX Runtime Web. */
 
+const UNSTARTED = "no available backend found"; // how the runtime's errors begin that are not about a graph
 const QUIET = { logSeverityLevel: 4 }; // errors are thrown, and told to the reader
 
 const int64 = (ort, numbers, dims) => new ort.Tensor("int64", BigInt64Array.from(numbers, BigInt), dims);
+
+/** The runtime could not be started, and will not try again. */
+export class RuntimeProblem extends Error {}
 
 export class Graphs {
   #ort; #encoder; #decoder; #pastShapes; #switches = {}; #values = null;
@@ -19,6 +23,9 @@ export class Graphs {
       try {
         return await ort.InferenceSession.create(bytes, { executionProviders: ["wasm"], ...QUIET });
       } catch (error) {
+        if (firstLine(error).startsWith(UNSTARTED)) {
+          throw new RuntimeProblem(`ONNX Runtime cannot be started; is the network there, and the server of this page? It says: ${firstLine(error)}`);
+        }
         throw new Error(`The ${name} is not an ONNX graph that this page can run, or not a whole file: ${firstLine(error)}`);
       }
     };

@@ -13,12 +13,16 @@ function missing() {
 
 export class Engine {
   #missing = missing();
-  #worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+  #worker = null; // null if it could not be started: the next request starts another one
   #waiting = new Map();
   #last = 0;
 
-  constructor() {
-    this.#worker.addEventListener("message", ({ data: { id, news, answer, error } }) => {
+  constructor() { this.#start(); } // so that its program is there when the reader types
+
+  #start() {
+    this.#worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+    this.#worker.addEventListener("message", ({ data: { id, news, answer, error, isLast } }) => {
+      if (isLast) return this.#end(error);
       const { resolve, reject, tell } = this.#waiting.get(id);
       if (news !== undefined) return tell?.(news);
       this.#waiting.delete(id);
@@ -26,10 +30,16 @@ export class Engine {
     });
     this.#worker.addEventListener("error", (event) => {
       event.preventDefault();
-      const error = new Error(`The model's program could not be started: ${event.message ?? "its files are missing"}.`);
-      for (const { reject } of this.#waiting.values()) reject(error);
-      this.#waiting.clear();
+      this.#end(`The model's program cannot be started: ${event.message ?? "its files cannot be fetched; is the network there, and the server of this page?"}`);
     });
+  }
+
+  /** Gives up a worker that will answer nothing else. */
+  #end(message) {
+    this.#worker.terminate();
+    this.#worker = null;
+    for (const { reject } of this.#waiting.values()) reject(new Error(message));
+    this.#waiting.clear();
   }
 
   /**
@@ -41,6 +51,7 @@ export class Engine {
   async ask(request, values = {}, tell = null) {
     if (request === "record") checkLength(facts.max_watched, values.text); // or its searches take a minute
     if (this.#missing && request !== "cancel") throw new Error(`this browser lacks ${this.#missing}.`);
+    if (!this.#worker) this.#start();
     this.#last += 1;
     const id = this.#last;
     return new Promise((resolve, reject) => {

@@ -32,6 +32,6 @@ async function fromCache(request) {
   const kept = await cache.match(isHome ? "index.html" : request, { ignoreSearch: true });
   if (kept) return kept;
   const response = await fetch(request);
-  if (response.ok) await cache.put(request, response.clone());
+  if (response.ok) await cache.put(request, response.clone()).catch(() => {}); // no room: the page works without
   return response;
 }

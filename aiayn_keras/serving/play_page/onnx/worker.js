@@ -1,7 +1,7 @@
-/** The model of the page, in a thread of its own: answers `{ id, request, ... }` with `{ id, answer }` or `{ id, error }`. */
+/** The model of the page, in a thread of its own: answers `{ id, request, ... }` with `{ id, answer }` or `{ id, error }`; `isLast` if none follows. */
 
 import * as ort from "../ort/ort.wasm.min.mjs";
-import { Decoder, Graphs, firstLine } from "./graphs.js";
+import { Decoder, Graphs, RuntimeProblem, firstLine } from "./graphs.js";
 import { explorerData, stepsData } from "./pictures.js";
 import { EXTRA_LENGTH, beamSearch, bestTokens, lengthPenalty, logNormalizer } from "./search.js";
 import { Tokenizer } from "./tokenizer.js";
@@ -315,7 +315,7 @@ async function answer({ id, request, ...values }) {
     const found = await requests[request](values, (news) => postMessage({ id, news }), isOld);
     return postMessage({ id, answer: found });
   } catch (error) {
-    return postMessage({ id, error: firstLine(error) });
+    return postMessage({ id, error: firstLine(error), isLast: error instanceof RuntimeProblem });
   }
 }
 
