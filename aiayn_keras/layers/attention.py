@@ -218,13 +218,12 @@ class MultiHeadAttention(keras.layers.Layer):
         return float32_matmul_transposed(query, key)
 
     def _split_heads(self, x, head_dim):
-        # -1 stands for the batch, not the length: ONNX converters require it.
-        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
+        x = ops.reshape(x, (*_batch_and_length(x), self.num_heads, head_dim))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, H, T, K)
 
     def _join_heads(self, x):
         x = ops.transpose(x, (0, 2, 1, 3))
-        return ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads * self.value_dim))
+        return ops.reshape(x, (*_batch_and_length(x), self.num_heads * self.value_dim))
 
     def compute_output_shape(self, query_shape, memory_shape):
         return query_shape
@@ -255,6 +254,13 @@ class MultiHeadAttention(keras.layers.Layer):
 def _add_head_axis(mask):
     """Broadcasts a mask `(B, T, S)` over heads."""
     return None if mask is None else ops.expand_dims(mask, axis=1)
+
+
+def _batch_and_length(x):
+    """The first two sizes of `x`, for `reshape`."""
+    # -1 stands for the batch, not the length: ONNX converters require it. Without positions it
+    # could be anything.
+    return ops.shape(x)[0] if x.shape[1] == 0 else -1, ops.shape(x)[1]
 
 
 def _check_ranks(**shapes):
