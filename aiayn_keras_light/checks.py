@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+MAX_SIZE = 1 << 20
+"""Generous bound on a layer's widths, and on its number of positions."""
+
 
 def check_integer(name, value, minimum, maximum):
     """Returns an argument as an `int` if it is an integer within bounds.

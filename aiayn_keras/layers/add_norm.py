@@ -20,7 +20,7 @@ class Dropout(keras.layers.Dropout):
     """
 
     def call(self, inputs, training=False):
-        if training and self.rate > 0 and self.noise_shape is None:
+        if training and 0 < self.rate < 1 and self.noise_shape is None:
             return drop(inputs, self.rate, self.seed_generator)
         return super().call(inputs, training=training)
 

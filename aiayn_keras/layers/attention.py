@@ -8,7 +8,7 @@ from keras import ops
 from aiayn_keras.backend import float32_matmul_transposed, lean_ops, project_together
 from aiayn_keras.layers.add_norm import Dropout
 from aiayn_keras.layers.masks import check_attention_mask, check_padding_mask, join_masks
-from aiayn_keras_light.checks import check_integer
+from aiayn_keras_light.checks import MAX_SIZE, check_integer
 
 # Finite, so that a fully masked row stays finite, in float16 too.
 MASKED_SCORE = -3e4
@@ -16,7 +16,6 @@ MASKED_SCORE = -3e4
 # Half of Glorot's variance for queries, keys and values, as if the three were one matrix. The
 # paper names no initialization; fairseq and PyTorch start the same way, and with the full variance
 # deep post-norm encoders tend to give every position the same output.
-_MAX_SIZE = 1 << 20
 _PROJECTION_SCALE = 0.5
 
 
@@ -108,18 +107,18 @@ class MultiHeadAttention(keras.layers.Layer):
     def __init__(self, num_heads, key_dim, value_dim=None, use_bias=False, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.num_heads = check_integer("num_heads", num_heads, 1, _MAX_SIZE)
-        self.key_dim = check_integer("key_dim", key_dim, 1, _MAX_SIZE)
+        self.num_heads = check_integer("num_heads", num_heads, 1, MAX_SIZE)
+        self.key_dim = check_integer("key_dim", key_dim, 1, MAX_SIZE)
         self.value_dim = self.key_dim
         if value_dim is not None:
-            self.value_dim = check_integer("value_dim", value_dim, 1, _MAX_SIZE)
+            self.value_dim = check_integer("value_dim", value_dim, 1, MAX_SIZE)
         self.use_bias = use_bias
         self.dropout = dropout
 
         # === Layers ===
-        self.query_dense = self._dense(num_heads * self.key_dim, "query", _PROJECTION_SCALE)
-        self.key_dense = self._dense(num_heads * self.key_dim, "key", _PROJECTION_SCALE)
-        self.value_dense = self._dense(num_heads * self.value_dim, "value", _PROJECTION_SCALE)
+        self.query_dense = self._dense(self.num_heads * self.key_dim, "query", _PROJECTION_SCALE)
+        self.key_dense = self._dense(self.num_heads * self.key_dim, "key", _PROJECTION_SCALE)
+        self.value_dense = self._dense(self.num_heads * self.value_dim, "value", _PROJECTION_SCALE)
         self.dropout_layer = Dropout(dropout, dtype="float32", name="dropout")
 
     def _dense(self, units, name, scale=1.0):
@@ -218,13 +217,12 @@ class MultiHeadAttention(keras.layers.Layer):
         return float32_matmul_transposed(query, key)
 
     def _split_heads(self, x, head_dim):
-        # -1 stands for the batch, not the length: ONNX converters require it.
-        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
+        x = ops.reshape(x, (*_batch_and_length(x), self.num_heads, head_dim))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, H, T, K)
 
     def _join_heads(self, x):
         x = ops.transpose(x, (0, 2, 1, 3))
-        return ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads * self.value_dim))
+        return ops.reshape(x, (*_batch_and_length(x), self.num_heads * self.value_dim))
 
     def compute_output_shape(self, query_shape, memory_shape):
         return query_shape
@@ -255,6 +253,13 @@ class MultiHeadAttention(keras.layers.Layer):
 def _add_head_axis(mask):
     """Broadcasts a mask `(B, T, S)` over heads."""
     return None if mask is None else ops.expand_dims(mask, axis=1)
+
+
+def _batch_and_length(x):
+    """The first two sizes of `x`, for `reshape`."""
+    # -1 stands for the batch, not the length: ONNX converters require it. Without positions it
+    # could be anything.
+    return ops.shape(x)[0] if x.shape[1] == 0 else -1, ops.shape(x)[1]
 
 
 def _check_ranks(**shapes):

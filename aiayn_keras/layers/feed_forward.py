@@ -3,6 +3,7 @@
 import keras
 
 from aiayn_keras.layers.add_norm import Dropout
+from aiayn_keras_light.checks import MAX_SIZE, check_integer
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -20,6 +21,10 @@ class PositionwiseFeedForward(keras.layers.Layer):
     Returns:
         Float tensor `(B, T, D)`.
 
+    Raises:
+        TypeError: For an `intermediate_dim` that is not an integer.
+        ValueError: For one that is not positive.
+
     Example:
         >>> tuple(PositionwiseFeedForward(intermediate_dim=48)(keras.ops.ones((2, 7, 12))).shape)
         (2, 7, 12)
@@ -28,13 +33,13 @@ class PositionwiseFeedForward(keras.layers.Layer):
     def __init__(self, intermediate_dim, activation="relu", dropout=0.0, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.intermediate_dim = intermediate_dim
+        self.intermediate_dim = check_integer("intermediate_dim", intermediate_dim, 1, MAX_SIZE)
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
 
         # === Layers ===
         self.hidden_dense = keras.layers.Dense(
-            intermediate_dim, dtype=self.dtype_policy, name="hidden"
+            self.intermediate_dim, dtype=self.dtype_policy, name="hidden"
         )
         self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 

@@ -150,6 +150,7 @@ def check_attention_mask(name, mask, query, memory_length):
         "`mask` alone; one of pairs of positions, alike for all rows, needs an axis in front.",
         4: "All heads share one mask: leave their axis out.",
     }
+    mask = _as_array(mask)
     _check_shape(name, mask, "(B, T, S)", sizes, advice, may_be_one=(0, 1))
     return mask if _dtype(mask) == "bool" else ops.not_equal(mask, 0)
 
@@ -170,6 +171,7 @@ def check_padding_mask(name, mask, x):
             first axis may be 1.
     """
     if mask is not None:
+        mask = _as_array(mask)
         advice = {3: "A mask of pairs of positions goes into an argument `..attention_mask`."}
         _check_shape(name, mask, "(B, T)", tuple(x.shape[:2]), advice, may_be_one=(0,))
     return mask
@@ -195,6 +197,11 @@ def _check_shape(name, mask, letters, sizes, advice, may_be_one):
                 f"`{name}` must have rank {len(sizes)} and shape {letters} = {tuple(sizes)}. "
                 f"Received: rank {len(shape)}, shape={shape}."
             )
+
+
+def _as_array(mask):
+    """The mask itself, or the tensor that lists of lists are."""
+    return mask if hasattr(mask, "dtype") else ops.convert_to_tensor(mask)
 
 
 def _dtype(mask):

@@ -8,6 +8,7 @@ from keras import ops
 
 from aiayn_keras.layers.add_norm import Dropout
 from aiayn_keras.layers.masks import check_padding_mask, sentence_positions
+from aiayn_keras_light.checks import MAX_SIZE, check_integer
 
 
 def sinusoidal_encoding(length, hidden_dim):
@@ -57,9 +58,10 @@ class PositionalEmbedding(keras.layers.Layer):
         Float tensor `(B, T, D)`.
 
     Raises:
-        ValueError: At construction for an unknown `kind`; at build for an odd D or an `x` that has
-            not three axes; for a `padding_mask` of floats or of another shape; for more positions
-            than `max_sequence_length`, without a `padding_mask`.
+        TypeError: For a `max_sequence_length` that is not an integer.
+        ValueError: For one that is not positive; at construction for an unknown `kind`; at build
+            for an odd D or an `x` that has not three axes; for a `padding_mask` of floats or of
+            another shape; for more positions than `max_sequence_length`, without a `padding_mask`.
 
     Example:
         >>> tuple(PositionalEmbedding(max_sequence_length=9)(keras.ops.ones((2, 7, 12))).shape)
@@ -73,7 +75,9 @@ class PositionalEmbedding(keras.layers.Layer):
             raise ValueError(
                 f'`kind` must be "sinusoidal", "learned" or "given". Received: kind={kind!r}.'
             )
-        self.max_sequence_length = max_sequence_length
+        self.max_sequence_length = check_integer(
+            "max_sequence_length", max_sequence_length, 1, MAX_SIZE
+        )
         self.kind = kind
         self.dropout = dropout
 

@@ -10,8 +10,8 @@ class FixedParts:
     search calls those that its attributes name. A layer that is put in the place of another one, or
     a stack that is cut, would change the one and not the other, without a word.
 
-    So would a setting: the layers keep the number that they were built with, and a saved model would
-    say the new one.
+    So would a setting: the layers keep the number that they were built with, and a saved model
+    would say the new one.
 
     Attributes:
         parts: Names of the attributes that hold layers, or tuples of layers, of the graph.
@@ -38,6 +38,6 @@ class FixedParts:
             raise AttributeError(
                 f"`{name}` cannot be changed: the layers of this {type(self).__name__} were built "
                 f"with {getattr(self, name)!r}. Build or load it with another value, such as "
-                f"`from_preset(..., {name}={value!r})`."
+                f"`{type(self).__name__}.from_preset(..., {name}={value!r})`."
             )
         super().__setattr__(name, value)

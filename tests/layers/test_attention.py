@@ -196,6 +196,12 @@ def test_lengths_may_be_unknown():
     assert_close(model([x, y]), layer(x, y))
 
 
+@pytest.mark.parametrize(("T", "S"), [(0, S), (T, 0), (0, 0)])
+def test_there_may_be_no_positions(T, S):
+    layer = attention_layer()
+    assert layer(normal(B, T, D), normal(B, S, D)).shape == (B, T, D)
+
+
 def test_config_round_trip():
     layer = attention_layer(value_dim=VALUE_DIM, use_bias=True, dropout=0.25)
     config = clone(layer).get_config()

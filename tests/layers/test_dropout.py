@@ -63,6 +63,10 @@ def test_nothing_is_dropped_at_inference_or_at_rate_0():
         np.testing.assert_array_equal(to_numpy(layer(x, training=training)), to_numpy(x))
 
 
+def test_everything_is_dropped_at_rate_1():
+    assert not kept(Dropout(1.0)).any()
+
+
 def test_the_gradient_is_dropped_with_the_units():
     layer = Dropout(RATE, seed=1)
     layer.build((2, 7, 12))

@@ -109,6 +109,12 @@ def test_dtype_reaches_the_sublayers():
     assert {weight.dtype for weight in block.weights} == {"float32"}
 
 
+def test_sizes_may_be_numpy_s_integers():
+    block = EncoderBlock(np.int64(H), np.int32(K), np.int16(7), value_dim=np.uint8(5))
+    for each in (block, clone(block)):
+        assert each(normal(B, S, D)).shape == (B, S, D)
+
+
 def test_config_round_trip():
     block = encoder_block(**OPTIONS)
     config = clone(block).get_config()

@@ -56,6 +56,13 @@ def test_dropout_drops_hidden_units_in_training_only():
     assert_close(counts, np.repeat(counts[..., :1], D, axis=-1))
 
 
+def test_a_width_that_makes_no_layer_is_refused_by_name():
+    with pytest.raises(ValueError, match="`intermediate_dim` must be at least 1"):
+        PositionwiseFeedForward(0)
+    with pytest.raises(TypeError, match="`intermediate_dim` must be an integer"):
+        PositionwiseFeedForward(8.0)
+
+
 @pytest.mark.parametrize("activation", ["relu", "gelu", keras.activations.silu])
 def test_config_round_trip(activation):
     layer = feed_forward(activation=activation, dropout=0.25)

@@ -308,6 +308,18 @@ PAIRS = ("attention_mask", "self_attention_mask", "cross_attention_mask")
 PADDING = ("query_mask", "memory_mask", "mask", "x_mask", "padding_mask")
 
 
+def test_masks_may_be_lists_of_lists():
+    x = normal(B, T, D)
+    encoder, positions = EncoderBlock(H, K, F), PositionalEmbedding()
+    pairs, padding = np.tri(T, dtype=bool)[None], np.arange(T) < [[T - 2], [T]]
+    for call, mask in (
+        (lambda mask: encoder(x, attention_mask=mask), pairs),
+        (lambda mask: encoder(x, mask=mask), padding),
+        (lambda mask: positions(x, padding_mask=mask), padding),
+    ):
+        assert_close(call(mask.tolist()), call(mask))
+
+
 def test_masks_that_are_added_to_scores_are_refused(calls):
     refused(calls, np.zeros((B, T, T), "float32"), PAIRS, r"boolean.*dtype=float32.*mask == 0")
     refused(calls, np.zeros((B, T), "float32"), PADDING, r"boolean.*dtype=float32.*mask != 0")

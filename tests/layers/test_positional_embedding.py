@@ -101,6 +101,13 @@ def test_odd_width_is_refused():
         PositionalEmbedding().build((B, T, 5), (B, T))
 
 
+def test_a_number_of_positions_that_makes_no_layer_is_refused_by_name():
+    with pytest.raises(ValueError, match="`max_sequence_length` must be at least 1"):
+        PositionalEmbedding(0)
+    with pytest.raises(TypeError, match="`max_sequence_length` must be an integer"):
+        PositionalEmbedding(8.0)
+
+
 def test_unknown_kind_is_refused():
     with pytest.raises(ValueError, match=r"`kind` must be .*kind='rotary'"):
         PositionalEmbedding(kind="rotary")

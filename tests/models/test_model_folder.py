@@ -185,6 +185,40 @@ def test_a_wrong_field_is_refused_by_its_name(folder, name, value, message):
         load(folder)
 
 
+def test_layers_that_the_model_has_not_are_not_left_out_in_silence(tmp_path):
+    sizes = {"num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
+    deep = TransformerBackbone(19, num_encoder_layers=1, num_decoder_layers=2, **sizes)
+    deep.save_to_preset(tmp_path)
+    with pytest.raises(ValueError, match=r"holds the weights of 4 layers.* this one has 3\."):
+        TransformerBackbone.from_preset(tmp_path, num_layers=1)
+    cut = TransformerBackbone.from_preset(tmp_path, num_layers=1, load_weights=False)
+    cut.load_weights(tmp_path / "model.weights.h5", skip_mismatch=True)
+    ours, theirs = (each.decoder_blocks[0].get_weights() for each in (cut, deep))
+    for array, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(array, expected)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ({"dropout": 0.3}, r"`dropout` is an option of the backbone.* dropout=0\.3"),
+        ({"num_beams": 2}, "has no argument `num_beams`"),
+    ],
+)
+def test_arguments_that_keras_would_ignore_are_refused(written, argument, message):
+    with pytest.raises(ValueError, match=f"model cannot be loaded: .*{message}"):
+        TransformerSeq2SeqLM.from_preset(written, **argument)
+    model = load(written)
+    with pytest.raises(TypeError, match=message):
+        TransformerSeq2SeqLM(model.backbone, model.preprocessor, **argument)
+
+
+def test_a_model_is_loaded_with_a_backbone_of_other_options(written):
+    backbone = TransformerBackbone.from_preset(written, dropout=0.3)
+    model = TransformerSeq2SeqLM.from_preset(written, backbone=backbone, name="mine")
+    assert (model.backbone.dropout, model.name) == (0.3, "mine")
+
+
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # h5py's
 def test_layers_of_other_shapes_are_skipped_if_that_is_asked_for(folder):
     model = load(folder)
