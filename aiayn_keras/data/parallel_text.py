@@ -209,7 +209,7 @@ def _check_line_ends(paths, text):
         if "\r" in side:
             raise CorpusError(
                 f"{path}: only a line feed ends a line, and this file has carriage returns. "
-                r"Convert it, as by `tr '\r' '\n'`."
+                r"Convert it, for example with `tr '\r' '\n'`."
             )
 
 
