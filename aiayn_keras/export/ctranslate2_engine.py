@@ -112,7 +112,7 @@ class CTranslate2Engine(Engine):
 
 
 class _Snapshot:
-    """What a copy of a backbone depends on, at the time when this is made."""
+    """State of a backbone at one moment, which a copy of it depends on."""
 
     def __init__(self, backbone):
         self._weights = WeightsSnapshot(backbone.weights)
