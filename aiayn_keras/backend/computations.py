@@ -13,9 +13,10 @@ _PACKAGES = ("aiayn_keras", "keras", "keras_hub")
 
 _SETTINGS = (
     *("activation", "epsilon", "normalize_first", "center", "scale", "use_bias"),
-    *("num_heads", "key_dim", "value_dim"),
+    *("num_heads", "key_dim", "value_dim", "causal", "table", "logit_soft_cap"),
+    *("join", "_attend"),
 )
-"""Attributes of layers that change what they compute, where a layer has them."""
+"""Attributes of layers that change what they compute, where a layer has them; methods too."""
 _AS_BUILT = "_settings_as_built"
 
 
@@ -23,13 +24,16 @@ def note_settings(layers):
     """Notes the settings that layers are built with, for `changes_of`."""
     for layer in layers:
         settings = vars(layer)
-        settings[_AS_BUILT] = [(name, settings[name]) for name in _SETTINGS if name in settings]
+        names = (name for name in _SETTINGS if name in settings or hasattr(type(layer), name))
+        settings[_AS_BUILT] = [(name, settings.get(name)) for name in names]
 
 
 def computation_of(layer):
     """A hashable value that differs once a layer computes something else with the same weights."""
-    settings = map(vars(layer).get, _SETTINGS)
-    return type(layer), _call_of(layer), *map(_hashable, settings)
+    settings = vars(layer)
+    # Adapters are no change that others do not know: their weights are merged, times this.
+    lora_alpha = settings.get("lora_alpha")
+    return type(layer), _call_of(layer), lora_alpha, *map(_hashable, map(settings.get, _SETTINGS))
 
 
 def changes_of(layer):
@@ -60,4 +64,17 @@ def _call_of(layer):
 
 def _hashable(value):
     is_plain = value is None or isinstance(value, (bool, int, float, str)) or callable(value)
-    return value if is_plain else id(value)
+    return value if is_plain else _Same(value)
+
+
+class _Same:
+    """A value that is equal to itself alone. It is kept, so that no other can take its place."""
+
+    def __init__(self, value):
+        self._value = value
+
+    def __eq__(self, other):
+        return isinstance(other, _Same) and self._value is other._value
+
+    def __hash__(self):
+        return id(self._value)

@@ -6,7 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
-from aiayn_keras.backend import WeightsSnapshot, has_accelerator, rounds_products
+from aiayn_keras.backend import (
+    WeightsSnapshot,
+    has_accelerator,
+    identity_of,
+    rounds_products,
+)
 from aiayn_keras.decoding.engines import Engine, ModelObstacleError
 from aiayn_keras.decoding.frozen_decoder import own_classes
 from aiayn_keras.export.ctranslate2 import ACTIVATIONS, export_ctranslate2
@@ -77,7 +82,7 @@ class CTranslate2Engine(Engine):
         """Whether a translator made at the time of a snapshot translates as the model does now."""
         if _obstacle_in_model(self._model) is not None:
             return False
-        return snapshot.is_current(self._model.backbone.weights)
+        return snapshot.is_current(self._model.backbone)
 
     def _check_model(self):
         if _obstacle_in_model(self._model) is not None:
@@ -87,7 +92,7 @@ class CTranslate2Engine(Engine):
         """The `ctranslate2.Translator` that searches for a batch with some of the cores.
 
         Returns:
-            The translator, and the `WeightsSnapshot` that it was made from.
+            The translator, and the `_Snapshot` that it was made from.
 
         Raises:
             ModelObstacleError: If CTranslate2 can no longer translate with the model.
@@ -95,7 +100,7 @@ class CTranslate2Engine(Engine):
         with self._lock:
             if self._snapshot is None:
                 self._translators = {}
-                self._snapshot = WeightsSnapshot(self._model.backbone.weights)
+                self._snapshot = _Snapshot(self._model.backbone)
             if cores_per_batch not in self._translators:
                 self._check_model()
                 with tempfile.TemporaryDirectory(prefix="ctranslate2-") as name:
@@ -104,6 +109,19 @@ class CTranslate2Engine(Engine):
                         folder, COMPUTE_TYPES[self.name], cores_per_batch, num_cores
                     )
             return self._translators[cores_per_batch], self._snapshot
+
+
+class _Snapshot:
+    """The state of a backbone that a copy of it depends on, at the time when this is made."""
+
+    def __init__(self, backbone):
+        self._weights = WeightsSnapshot(backbone.weights)
+        self._identity = identity_of(backbone)  # also the factor of LoRA adapters
+
+    def is_current(self, backbone):
+        return self._identity == identity_of(backbone) and self._weights.is_current(
+            backbone.weights
+        )
 
 
 def write_converted_model(model, folder):

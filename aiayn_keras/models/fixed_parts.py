@@ -10,8 +10,8 @@ class FixedParts:
     search calls those that its attributes name. A layer that is put in the place of another one, or
     a stack that is cut, would change the one and not the other, without a word.
 
-    So would a setting: the layers keep the number that they were built with, and a saved model would
-    say the new one.
+    So would a setting: the layers keep the number that they were built with, and a saved model
+    would say the new one.
 
     Attributes:
         parts: Names of the attributes that hold layers, or tuples of layers, of the graph.

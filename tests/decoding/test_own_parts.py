@@ -155,6 +155,20 @@ def change_epsilon(model, _):
     model.backbone.decoder_blocks[0].feed_forward_add_norm.layer_norm.epsilon = 50.0
 
 
+def replace_positions(model, _):
+    for layer in (model.backbone.encoder_embedding, model.backbone.decoder_embedding):
+        layer.table = layer.table * 0.5
+
+
+def cap_logits(model, _):
+    model.backbone.token_embedding.logit_soft_cap = 1.5
+
+
+def join_otherwise(model, _):
+    for block in model.backbone.decoder_blocks:
+        block.feed_forward_add_norm.join = lambda x, *_: 0.7 * x
+
+
 def replace_call(model, _):
     block = model.backbone.decoder_blocks[0]
     usual = block.call
@@ -171,12 +185,17 @@ def replace_call_of_class(model, monkeypatch):
 CHANGES = {
     "PositionwiseFeedForward.activation": change_activation,
     "LayerNormalization.epsilon": change_epsilon,
+    "PositionalEmbedding.table": replace_positions,
+    "ReversibleEmbedding.logit_soft_cap": cap_logits,
+    "AddNorm.join": join_otherwise,
     "DecoderBlock.call": replace_call,
     "MultiHeadAttention.call": replace_call_of_class,
 }
 
 
-@pytest.mark.parametrize("name", slow_but(["DecoderBlock.call"], list(CHANGES)))
+@pytest.mark.parametrize(
+    "name", slow_but(["DecoderBlock.call", "PositionalEmbedding.table"], list(CHANGES))
+)
 def test_a_changed_part_is_searched_as_it_is_now(name, tokenizer, monkeypatch, tmp_path):
     model = random_model(TransformerBackbone, tokenizer)
     before = model.translate(SOURCES, 2, max_length=8)
@@ -190,3 +209,13 @@ def test_a_changed_part_is_searched_as_it_is_now(name, tokenizer, monkeypatch, t
     with pytest.raises(ValueError, match=f"not hold what was changed .*{name.split('.')[1]}"):
         model.save_to_preset(tmp_path / "folder")
     assert not (tmp_path / "folder").exists()
+
+
+def test_a_changed_encoder_is_run_as_it_is_now(tokenizer):
+    model = random_model(TransformerBackbone, tokenizer)
+    before = model.translate(SOURCES, 2, max_length=8)
+    model.backbone.encoder_mask.causal = True
+    after = model.translate(SOURCES, 2, max_length=8)
+    for source, was, now in zip(SOURCES, before, after, strict=True):
+        assert abs(was.score - now.score) > 1e-3
+        assert_close(now.score, score_of(model, source, now), 1e-4, 1e-4)

@@ -108,6 +108,26 @@ def test_changed_weights_are_noticed(change):
     assert [each.text for each in theirs] != [each.text for each in before]
 
 
+def test_another_strength_of_adapters_is_noticed():
+    model = TransformerSeq2SeqLM.from_preset(str(FOLDER))
+    enable_lora(model)
+    for engine in ("keras", "ctranslate2"):
+        model.translate(TEXTS[:2], engine=engine)
+    model.score(TEXTS[:2], TEXTS[:2])
+    for layer in model.backbone._flatten_layers():
+        if getattr(layer, "lora_enabled", False):
+            layer.lora_alpha = 6
+    ours, theirs = (model.translate(TEXTS[:2], engine=e) for e in ("keras", "ctranslate2"))
+    assert [each.text for each in theirs] == [each.text for each in ours]
+    # A model that has never searched before translates and scores with the new strength.
+    fresh = TransformerSeq2SeqLM(model.backbone, model.preprocessor)
+    assert [each.score for each in ours] == [
+        each.score for each in fresh.translate(TEXTS[:2], engine="keras")
+    ]
+    expected = fresh.score(TEXTS[:2], TEXTS[:2])
+    assert model.score(TEXTS[:2], TEXTS[:2]).tolist() == expected.tolist()
+
+
 class OwnAddNorm(AddNorm):
     """A part that CTranslate2 does not know, with the weights of one that it knows."""
 
