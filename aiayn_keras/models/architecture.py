@@ -42,6 +42,8 @@ BLOCK_OPTIONS = (
 OPTIONS = (*INTEGERS, *RATES, "activation", *_FLAGS, "position_embedding", "layer_norm_epsilon")
 """Options that `get_config` writes."""
 
+_MODEL_ARGUMENTS = {"backbone", "preprocessor", "name", "trainable", "dtype", "compile"}
+
 LATER_OPTIONS = {"tie_weights": True, "logits_bias": False, **dict.fromkeys(DEPTHS)}
 """Options missing from configurations of earlier versions, with the values they had."""
 
@@ -248,3 +250,25 @@ TRANSFORMER_PRESETS = {
 }
 """By name: arguments of `TransformerBackbone` that differ from those of base, a description, and
 the label smoothing of the training."""
+
+
+def check_model_arguments(options):
+    """Checks the further arguments of a `TransformerSeq2SeqLM`, which Keras would ignore.
+
+    Args:
+        options: Dictionary of the arguments.
+
+    Raises:
+        TypeError: For one that does not exist, or belongs to the backbone.
+    """
+    unknown = sorted(options.keys() - _MODEL_ARGUMENTS)
+    if not unknown:
+        return
+    name = unknown[0]
+    if name not in OPTIONS:
+        raise TypeError(f"TransformerSeq2SeqLM has no argument `{name}`.")
+    value = f"{name}={options[name]!r:.60}"
+    raise TypeError(
+        f"`{name}` is an option of the backbone, not of the model. Give the model a backbone with "
+        f"it: `backbone=TransformerBackbone.from_preset(preset, {value})`."
+    )

@@ -38,6 +38,6 @@ class FixedParts:
             raise AttributeError(
                 f"`{name}` cannot be changed: the layers of this {type(self).__name__} were built "
                 f"with {getattr(self, name)!r}. Build or load it with another value, such as "
-                f"`from_preset(..., {name}={value!r})`."
+                f"`{type(self).__name__}.from_preset(..., {name}={value!r})`."
             )
         super().__setattr__(name, value)

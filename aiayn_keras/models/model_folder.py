@@ -24,6 +24,7 @@ from aiayn_keras.models.architecture import (
     LATER_OPTIONS,
     OPTIONS,
     check_architecture,
+    check_model_arguments,
     count_weights,
 )
 from aiayn_keras_light.checks import parse
@@ -442,7 +443,7 @@ def _check_unchanged(model):
 
 
 def load_preset(cls, from_preset, preset, load_weights, **kwargs):
-    """Loads a model from a folder that has been checked.
+    """Loads a model from a folder, which is checked unless the class is derived from ours.
 
     Args:
         cls: The model's class.
@@ -452,11 +453,19 @@ def load_preset(cls, from_preset, preset, load_weights, **kwargs):
         **kwargs: As in KerasHub.
 
     Raises:
-        ValueError: If Keras cannot build the model, with the folder's name.
+        OSError: As `check_model_folder`.
+        ValueError: As `check_model_folder` and `check_dtype`; if Keras cannot build the model, or
+            would ignore one of the arguments, with the folder's name.
     """
+    is_ours = keras.saving.get_registered_name(cls) == TASK_CLASS
+    if is_ours:
+        check_model_folder(preset)
+        check_dtype(preset, kwargs.get("dtype"))
     try:
         name = json.loads(read_bytes(Path(preset) / CONFIG, MAX_JSON_BYTES))["registered_name"]
         if name == keras.saving.get_registered_name(cls.backbone_cls):
+            if is_ours:
+                check_model_arguments(kwargs)
             model = from_preset(str(preset), load_weights=load_weights, **kwargs)
         else:
             model = _load_derived(cls, str(preset), load_weights, **kwargs)

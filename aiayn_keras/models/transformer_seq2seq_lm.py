@@ -28,13 +28,12 @@ from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translation_search import TranslationSearch
 from aiayn_keras.documents.long_texts import translate_any_length
 from aiayn_keras.documents.translation import translate_by_sentence
+from aiayn_keras.models.architecture import check_model_arguments
 from aiayn_keras.models.model_folder import (
     OF_TASK,
     TASK,
     TASK_CLASS,
     WEIGHTS,
-    check_dtype,
-    check_model_folder,
     checking_checksums,
     find_preset,
     load_preset,
@@ -66,6 +65,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
     Args:
         backbone: A `TransformerBackbone`.
         preprocessor: A `TransformerSeq2SeqLMPreprocessor`, or `None`.
+        **kwargs: As in KerasHub: `name`, `trainable`, `dtype` and `compile`.
 
     Example:
         >>> model = TransformerSeq2SeqLM.from_preset("runs/demo")  # doctest: +SKIP
@@ -82,6 +82,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
     converters: ClassVar[list] = []
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
+        check_model_arguments(kwargs)
         if preprocessor is not None:
             longest = max(
                 preprocessor.encoder_sequence_length, preprocessor.decoder_sequence_length
@@ -400,7 +401,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         Raises:
             OSError: If a file of the folder is missing.
             ValueError: If a file of the folder is damaged or foreign, with its name; or if
-                `dtype` is given for a quantized model.
+                `dtype` is given for a quantized model, or an option that belongs to the backbone.
         """
         for is_foreign, convert in cls.converters if cls._is_ours() else ():
             if is_foreign(preset):
@@ -412,9 +413,6 @@ class TransformerSeq2SeqLM(TrainingSteps):
         if not Path(preset).is_dir():
             return super().from_preset(str(preset), load_weights=load_weights, **kwargs)
         with checking_checksums(preset):
-            if cls._is_ours():
-                check_model_folder(preset)
-                check_dtype(preset, kwargs.get("dtype"))
             return load_preset(cls, super().from_preset, preset, load_weights, **kwargs)
 
     @classmethod

@@ -185,6 +185,27 @@ def test_a_wrong_field_is_refused_by_its_name(folder, name, value, message):
         load(folder)
 
 
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ({"dropout": 0.3}, r"`dropout` is an option of the backbone.* dropout=0\.3"),
+        ({"num_beams": 2}, "has no argument `num_beams`"),
+    ],
+)
+def test_arguments_that_keras_would_ignore_are_refused(written, argument, message):
+    with pytest.raises(ValueError, match=f"model cannot be loaded: .*{message}"):
+        TransformerSeq2SeqLM.from_preset(written, **argument)
+    model = load(written)
+    with pytest.raises(TypeError, match=message):
+        TransformerSeq2SeqLM(model.backbone, model.preprocessor, **argument)
+
+
+def test_a_model_is_loaded_with_a_backbone_of_other_options(written):
+    backbone = TransformerBackbone.from_preset(written, dropout=0.3)
+    model = TransformerSeq2SeqLM.from_preset(written, backbone=backbone, name="mine")
+    assert (model.backbone.dropout, model.name) == (0.3, "mine")
+
+
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # h5py's
 def test_layers_of_other_shapes_are_skipped_if_that_is_asked_for(folder):
     model = load(folder)
