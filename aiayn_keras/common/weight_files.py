@@ -108,6 +108,24 @@ def _sizes(file, path):
                 yield item.size * item.dtype.itemsize
 
 
+def stored_layers(path):
+    """Names of the layers of a functional model whose numbers a checked weight file holds.
+
+    Args:
+        path: The file, as Keras writes it.
+
+    Returns:
+        List of names such as `"encoder_block_1"`.
+    """
+    with h5py.File(path) as file:
+        layers = file.get("layers", {})
+        return [name for name in layers if layers[name].visititems(_is_array)]
+
+
+def _is_array(_, item):
+    return isinstance(item, h5py.Dataset) or None  # None goes on
+
+
 def check_number_format(weights):
     """Raises a `ValueError` unless the argument `weights` is one of `NUMBER_FORMATS`."""
     if weights not in NUMBER_FORMATS:

@@ -185,6 +185,19 @@ def test_a_wrong_field_is_refused_by_its_name(folder, name, value, message):
         load(folder)
 
 
+def test_layers_that_the_model_has_not_are_not_left_out_in_silence(tmp_path):
+    sizes = {"num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
+    deep = TransformerBackbone(19, num_encoder_layers=1, num_decoder_layers=2, **sizes)
+    deep.save_to_preset(tmp_path)
+    with pytest.raises(ValueError, match=r"holds the weights of 4 layers.* this one has 3\."):
+        TransformerBackbone.from_preset(tmp_path, num_layers=1)
+    cut = TransformerBackbone.from_preset(tmp_path, num_layers=1, load_weights=False)
+    cut.load_weights(tmp_path / "model.weights.h5", skip_mismatch=True)
+    ours, theirs = (each.decoder_blocks[0].get_weights() for each in (cut, deep))
+    for array, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(array, expected)
+
+
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
