@@ -35,6 +35,28 @@ def headless_browser():
         browser.quit()
 
 
+@contextlib.contextmanager
+def headless_firefox():
+    """A headless Firefox, and the list of what its pages write into their console."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
+    program = next(filter(None, map(shutil.which, ("firefox", "firefox-esr"))), None)
+    driver = shutil.which("geckodriver")
+    if program is None or driver is None:
+        pytest.skip(f"No Firefox to try the page in: {program=}, {driver=}.")
+    options = webdriver.FirefoxOptions()
+    options.binary_location = program
+    options.add_argument("-headless")
+    options.set_capability("webSocketUrl", True)
+    browser = webdriver.Firefox(options=options, service=webdriver.FirefoxService(driver))
+    messages = []
+    browser.script.add_console_message_handler(messages.append)
+    browser.script.add_javascript_error_handler(messages.append)
+    try:
+        yield browser, messages
+    finally:
+        browser.quit()
+
+
 class _Handler(http.server.SimpleHTTPRequestHandler):
     """Serves files with the types that browsers want, and writes no log."""
 

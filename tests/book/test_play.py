@@ -12,7 +12,6 @@ import pytest
 from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.export.hugging_face_files import write_tokenizer_json
 from aiayn_keras.models import (
-    TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
     TransformerTokenizer,
 )
@@ -49,28 +48,6 @@ TEXTS = (
     "   ",
     "\x00null",
 )
-
-
-@pytest.fixture(scope="module")
-def package():
-    found = play.PACKAGES / f"{play.RUNTIME.replace('@', '-')}.tgz"
-    if not found.is_file():
-        pytest.skip("ONNX Runtime Web is not there: `python -m book.play` downloads it.")
-    return play.runtime_package()
-
-
-@pytest.fixture(scope="module")
-def model():
-    return TransformerSeq2SeqLM.from_preset(str(SAVED / "demo_en_de_keras"))
-
-
-@pytest.fixture(scope="module")
-def folder(package, model, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site") / "play"
-    for path, content in play.play_files(model, package).items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
-    return folder
 
 
 @pytest.fixture(scope="module")
