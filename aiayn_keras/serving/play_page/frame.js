@@ -5,6 +5,12 @@ import { element, node } from "./dom.js";
 const DATA = '"@data@"'; // where the page's data goes
 const [MIN_HEIGHT, MAX_HEIGHT] = [100, 4000]; // pixels; a frame that is being drawn may say 0
 
+async function templateOf(file) {
+  const response = await fetch(file);
+  if (!response.ok) throw new Error(`${file} cannot be fetched: the server answers ${response.status}.`);
+  return response.text();
+}
+
 export class Frame {
   #place; #title; #file; #getData; #keyOf; #template = null; #shown = null; #asked = 0; #data = null; #chosen = null;
 
@@ -47,7 +53,7 @@ export class Frame {
     this.#asked += 1;
     const asked = this.#asked;
     const data = await this.#getData(); // first, as it says why if the server is gone
-    this.#template ??= await (await fetch(this.#file)).text();
+    this.#template ??= await templateOf(this.#file);
     if (data === null || asked !== this.#asked) return;
     this.#data = data;
     this.#shown = key;

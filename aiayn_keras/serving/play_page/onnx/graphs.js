@@ -30,7 +30,10 @@ export class Graphs {
       }
     };
     graphs.#encoder = await open(encoder, "encoder");
-    graphs.#decoder = await open(decoder, "decoder");
+    graphs.#decoder = await open(decoder, "decoder").catch(async (error) => {
+      await graphs.#encoder.release(); // megabytes, at every folder that is refused
+      throw error;
+    });
     const needs = [
       [graphs.#encoder.inputNames, "attention_mask"],
       [graphs.#encoder.outputNames, "last_hidden_state"],
