@@ -66,6 +66,10 @@ logger = logging.getLogger(__name__)
 
 _BATCHES = "batches.", "optimizer.gradient_accumulation_steps"
 """Beginnings of the names of the fields that decide what is in a batch, or in an update."""
+_CALLBACKS_THAT_REPLACE_WEIGHTS = (
+    keras.callbacks.BackupAndRestore,
+    keras.callbacks.SwapEMAWeights,
+)
 _NUM_SAMPLES = 5
 _LEARNED_SHARE = 0.99
 """The learned length is one that this share of the training text's sources do not exceed."""
@@ -245,6 +249,12 @@ def _make_callbacks(training):
             raise ValueError(
                 f"`training.callbacks`: {name} must make a `keras.callbacks.Callback`. "
                 f"Received: {callback!r:.100}."
+            )
+        if isinstance(callback, _CALLBACKS_THAT_REPLACE_WEIGHTS):
+            raise ValueError(
+                f"`training.callbacks`: {name} is a {type(callback).__name__}, which replaces the "
+                "weights that the training keeps itself: it goes on after an interruption, and "
+                "measures and saves the average of `optimizer.ema_momentum`. Leave it out."
             )
         callbacks.append(callback)
     return tuple(callbacks)

@@ -95,6 +95,12 @@ def shortness(hypotheses, references, sources):
 def list_of_none():
     return []
 
+def back_up():
+    return keras.callbacks.BackupAndRestore("backup")
+
+def swap():
+    return keras.callbacks.SwapEMAWeights(swap_on_epoch=True)
+
 class Count(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         BEGINNINGS.append((epoch, sorted(logs)))
@@ -114,6 +120,9 @@ def test_own_figures_choose_the_weights_and_own_callbacks_are_called(tmp_path, m
             train(short_recipe(f"training.monitor={name}"), tmp_path / "none")
     with pytest.raises(ValueError, match=r"list_of_none must make a `keras.callbacks.Callback`"):
         train(short_recipe("training.callbacks=[own_figures:list_of_none]"), tmp_path / "none")
+    for name in ("back_up", "swap"):
+        with pytest.raises(ValueError, match=rf"{name} is a \w+, which replaces the weights"):
+            train(short_recipe(f"training.callbacks=[own_figures:{name}]"), tmp_path / "none")
     assert not (tmp_path / "none").exists()
     result = train(short_recipe(*settings), tmp_path / "run")
     figures = {each.name: each.figure for each in result.delivery.candidates}
