@@ -336,6 +336,17 @@ def check_dtype(folder, dtype):
         )
 
 
+def with_dtype(folder, options):
+    """Returns options of `from_preset`, with Keras' dtype for a folder in mixed precision.
+
+    KerasHub gives it to all models that are not quantized, but fails at `"mixed_bfloat16"`.
+    """
+    own = json.loads(read_bytes(Path(folder) / CONFIG, MAX_JSON_BYTES))["config"].get("dtype")
+    is_mixed = own is not None and str(own["config"].get("name")).startswith("mixed_")
+    needs_dtype = is_mixed and options.get("dtype") is None
+    return options | {"dtype": keras.config.dtype_policy()} if needs_dtype else options
+
+
 def _check_is_finished(folder):
     """Raises a `ValueError` for the folder of an unfinished training."""
     if (folder / "checkpoints").is_dir() and not (folder / "evaluation.json").is_file():
@@ -462,6 +473,7 @@ def load_preset(cls, from_preset, preset, load_weights, **kwargs):
         check_model_folder(preset)
         check_dtype(preset, kwargs.get("dtype"))
     try:
+        kwargs = with_dtype(preset, kwargs)
         name = json.loads(read_bytes(Path(preset) / CONFIG, MAX_JSON_BYTES))["registered_name"]
         if name == keras.saving.get_registered_name(cls.backbone_cls):
             if is_ours:

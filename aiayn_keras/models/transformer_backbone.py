@@ -34,6 +34,7 @@ from aiayn_keras.models.model_folder import (
     check_backbone_folder,
     checking_checksums,
     find_preset,
+    with_dtype,
 )
 
 
@@ -320,13 +321,13 @@ class TransformerBackbone(FixedParts, Backbone):
     def _load_preset(cls, preset, load_weights, **kwargs):
         folder = find_preset(preset, OF_BACKBONE)
         changes = with_changes({}, kwargs)
-        load = functools.partial(super().from_preset, folder, load_weights, **changes)
+        load = functools.partial(super().from_preset, folder, load_weights)
         if not Path(folder).is_dir():
-            return load()
+            return load(**changes)
         with checking_checksums(folder):
             if keras.saving.get_registered_name(cls) == BACKBONE_CLASS:
                 check_backbone_folder(folder, load_weights)
-            return load()
+            return load(**with_dtype(folder, changes))
 
     def get_config(self):
         config = super().get_config()

@@ -141,6 +141,25 @@ def test_half_weights_are_float32_again_when_loaded(written, tmp_path):
         np.testing.assert_array_equal(keras.ops.convert_to_numpy(ours), expected)
 
 
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_a_model_in_mixed_precision_is_loaded_in_that_of_keras(written, tmp_path, dtype):
+    mixed = TransformerSeq2SeqLM.from_preset(str(written), dtype=dtype)
+    assert mixed.backbone.dtype_policy.name == dtype
+    mixed.save_to_preset(tmp_path / "model")
+    loaded = load(tmp_path / "model"), TransformerBackbone.from_preset(tmp_path / "model")
+    for model in loaded:
+        for ours, theirs in zip(model.weights, mixed.weights, strict=True):
+            assert ours.dtype == theirs.dtype == "float32"
+            np.testing.assert_array_equal(*map(keras.ops.convert_to_numpy, (ours, theirs)))
+    assert [each.dtype_policy.name for each in (loaded[0].backbone, loaded[1])] == ["float32"] * 2
+    keras.config.set_dtype_policy(dtype)
+    try:
+        assert load(tmp_path / "model").backbone.dtype_policy.name == dtype
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert load(tmp_path / "model").translate("eins zwei").text is not None
+
+
 def test_weights_of_another_format_are_refused(written, tmp_path):
     with pytest.raises(ValueError, match=r'`weights` must be "float32" or "float16"'):
         load(written).save_to_preset(tmp_path / "model", weights="int8")
