@@ -470,6 +470,19 @@ def test_once_loaded_it_works_without_the_server(browser, folder, model):
     browser.get_log("browser")
 
 
+def test_a_link_is_followed_although_an_answer_puts_the_old_one_back(page):
+    page.open(text="It is one o'clock.", beams=2)
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    follow_late = """
+    const old = location.hash;
+    location.hash = arguments[0]; // the event comes later
+    history.replaceState(null, "", old);
+    """
+    page.browser.execute_script(follow_late, "#text=The+girl+is+happy.&beams=3")
+    page.wait(lambda: page.find("source").get_property("value") == "The girl is happy.")
+    assert page.find("beams-value").get_property("value") == "3"
+
+
 def play_files_of(folder):
     """Files that the page keeps as soon as it is opened: all but those of the larger model."""
     kept = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

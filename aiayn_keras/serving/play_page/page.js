@@ -255,8 +255,9 @@ function keepLink() {
   history.replaceState(null, "", `#${new URLSearchParams(kept)}`);
 }
 
-function readLink() {
-  const values = new URLSearchParams(location.hash.slice(1));
+/** @param {string} hash - The end of an address, from `#` on. */
+function readLink(hash) {
+  const values = new URLSearchParams(hash.slice(1));
   const within = (name, least, most, otherwise, step) => {
     if (otherwise === null || !values.get(name)?.trim()) return otherwise;
     const number = Math.round(Number(values.get(name)) / step) * step;
@@ -337,7 +338,10 @@ function listen() {
       return problem(new Error(`What was dropped has ${found}: drop the folder that aiayn-keras export onnx wrote.`));
     });
   }
-  addEventListener("hashchange", () => { if (location.hash.includes("=")) start(); }); // not for a place on the page
+  addEventListener("hashchange", ({ newURL }) => {
+    const { hash } = new URL(newURL); // an answer that came meanwhile has put the old one back into the page's address
+    if (hash.includes("=")) start(hash); // not for a place on the page
+  });
 }
 
 /** @param {Function} take - Called with the files that are dropped, a `DataTransfer`. */
@@ -392,8 +396,8 @@ function describe(from, to) {
   if (facts.languages) element("languages").textContent = `${named(from)} → ${named(to)}.`;
 }
 
-function start() {
-  readLink();
+function start(hash) {
+  readLink(hash);
   element("source").value = state.text;
   for (const name of ["beams", "alpha"]) {
     if (state[name] === null) continue;
@@ -408,7 +412,7 @@ function start() {
 arrange();
 offerThemes();
 listen();
-start();
+start(location.hash);
 element("not-served").remove(); // it stays where the browser lacks what the lines above need
 new Tour({
   type, choose, chooseAttention: (chosen) => views.attention.choose(chosen), currentText: () => state.text, example: EXAMPLES[0],
