@@ -16,9 +16,7 @@ from pydantic import Field
 
 from aiayn_keras.backend import changes_of
 from aiayn_keras.common.hub import download, is_hub_address
-from aiayn_keras.common.weight_files import (
-    check_room_for,
-)
+from aiayn_keras.common.weight_files import check_room_for
 from aiayn_keras.models.architecture import (
     INTEGERS,
     LATER_OPTIONS,
@@ -40,21 +38,13 @@ from aiayn_keras_light.files import (
 )
 
 CONFIG = "config.json"
-
 TASK = "task.json"
-
 _PREPROCESSOR = "preprocessor.json"
-
 TOKENIZER = "tokenizer.json"
-
 METADATA = "metadata.json"
-
 WEIGHTS = "model.weights.h5"
-
 TASK_WEIGHTS = "task.weights.h5"  # KerasHub's
-
 VOCAB_FILENAME = "vocabulary.spm"  # KerasHub's
-
 TARGET_VOCAB_FILENAME = "target_vocabulary.spm"
 
 _NO_MODEL = "It is not a file of a model."
