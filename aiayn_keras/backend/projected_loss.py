@@ -42,7 +42,7 @@ def projected_cross_entropy(hidden_states, matrix, labels, weights, label_smooth
         sums, by_token = _on_devices(hidden_states, matrix, labels, weights, label_smoothing)
         value, of_matrix = sums
         of_states, *statistics = by_token
-        return (value, *statistics), (of_states, of_matrix)
+        return (value, *statistics), (of_states, of_matrix.astype(matrix.dtype))
 
     def backward(gradients, upstream):
         return tuple(gradient * upstream[0].astype(gradient.dtype) for gradient in gradients)

@@ -76,6 +76,7 @@ def logits_metric():
         {"loss": LabelSmoothedCrossEntropy(0.2, reduction="sum")},
         {"tie_weights": False, "dtype": "mixed_bfloat16"},
         {"dtype": "mixed_float16"},
+        {"dtype": "bfloat16"},
     ],
 )
 def test_steps_are_those_of_keras(options):
