@@ -42,6 +42,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
 
     parts = ("backbone",)
     _compiled_metrics = SimpleNamespace(of_tokens=None)
+    _trained = ()
 
     def compile(self, *args, metrics=None, weighted_metrics=None, **kwargs):
         """Compiles the model, see `keras.Model.compile`."""
@@ -216,8 +217,20 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         return preprocessed_batches(data, self.preprocess_samples, steps, batch_size, shuffle)
 
     def make_train_function(self, force=False):
-        """Compiles the step, see `keras.Model.make_train_function`."""
+        """Compiles the step, see `keras.Model.make_train_function`.
+
+        Raises:
+            RuntimeError: If other variables are to be trained than in the compiled step.
+        """
         begin_computing()
+        trained = tuple(map(id, self.trainable_variables))
+        if self.train_function is not None and not force and trained != self._trained:
+            raise RuntimeError(
+                "Other variables are to be trained than before, such as after `enable_lora` or "
+                "`layer.trainable = False`, and the compiled step would go on with those from "
+                "before: call `model.compile(...)` first, with a new optimizer."
+            )
+        self._trained = trained
         build_optimizer(self)
         return super().make_train_function(force)
 

@@ -331,6 +331,32 @@ def test_a_step_is_traced_once():
 
 
 @only_jax
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda backbone: setattr(backbone.encoder_blocks[0], "trainable", False),
+        lambda backbone: backbone.decoder_blocks[0].feed_forward.hidden_dense.enable_lora(2),
+    ],
+    ids=["frozen", "adapted"],
+)
+def test_other_variables_are_trained_once_the_model_is_compiled_anew(change):
+    model = make_model()
+    x, y, weights = make_batch()
+    model.train_on_batch(x, y, weights)
+    change(model.backbone)
+    with pytest.raises(RuntimeError, match=r"Other variables .*call `model\.compile"):
+        model.train_on_batch(x, y, weights)
+    model.compile(optimizer=keras.optimizers.SGD(0.1))
+    weights_of = model.backbone.weights
+    before = [keras.ops.convert_to_numpy(variable) for variable in weights_of]
+    for _ in range(2):  # the first one leaves the one half of an adapter as it is
+        model.train_on_batch(x, y, weights)
+    after = [keras.ops.convert_to_numpy(variable) for variable in weights_of]
+    changed = [np.any(now != then) for now, then in zip(after, before, strict=True)]
+    assert changed == [variable.trainable for variable in weights_of]
+    assert not all(changed)
+
+
 def test_gradients_of_float16_are_scaled_before_they_are_rounded():
     """Here every token has so small a weight that float16 rounds its gradient to nothing."""
     x, y, weights = make_batch()
