@@ -261,7 +261,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 one of `aiayn_keras.models.text_normalization.NORMALIZATIONS`.
             whole_words: Words that are one token each and are never split, a sequence of strings
                 without spaces. A longer word that begins with one of them is split after it.
-            target_texts: Iterable of sentences of the target language, if they have a
+            target_texts: Those of the target language, given like `texts`, if they have a
                 normalization of their own. Both sides still share one vocabulary.
             target_normalization: Name of their normalization; by default `"nfc"`, which writes
                 them as they are. Without `target_texts`, by default that of `texts`, which hold
@@ -274,8 +274,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             A `TransformerTokenizer`.
 
         Raises:
-            ValueError: For an unknown `model_type` or normalization, for no text, or for too little
-                or too varied text for the size.
+            ValueError: For an unknown `model_type` or normalization, for no text, for one that is
+                not a string, such as None, or for too little or too varied text for the size.
         """
         if target_normalization is None:
             target_normalization = normalization if target_texts is None else "nfc"
@@ -287,7 +287,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 )
         sides = (
             (normalization, _sentences(texts)),
-            (target_normalization, [] if target_texts is None else target_texts),
+            (target_normalization, () if target_texts is None else _sentences(target_texts)),
         )
         rules = normalization
         if target_normalization != normalization or normalization in OWN_NORMALIZATIONS:
@@ -320,7 +320,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 minloglevel=2,
             )
         except (RuntimeError, OSError) as error:
-            reason = " ".join(str(error).split())
+            reason = " ".join(str(error).split()).partition(" At: ")[0]  # without Python's frames
             raise ValueError(
                 f"No vocabulary of `vocabulary_size`={vocabulary_size} could be learned from "
                 f"`texts`. SentencePiece says: {reason}"
@@ -378,12 +378,14 @@ def _holds_text(inputs):
 def _sentences(texts):
     if isinstance(texts, (str, Path)):
         texts = [Path(texts)]
-    for text in texts:
+    for number, text in enumerate(texts):
         if isinstance(text, Path):
             with text.open(encoding="utf-8", newline="\n") as file:
                 yield from (line.rstrip("\r\n") for line in file)
-        else:
+        elif isinstance(text, (str, bytes)):
             yield text
+        else:
+            raise ValueError(f"Texts must be strings. Received: text {number} is {text!r:.60}.")
 
 
 def _check_proto(proto, origin):

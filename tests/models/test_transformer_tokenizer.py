@@ -105,6 +105,22 @@ def test_no_text_is_refused():
         TransformerTokenizer.train([], 80)
 
 
+def test_targets_are_given_like_sources(tmp_path):
+    path = tmp_path / "targets.txt"
+    path.write_text("ein rotes Haus！\n", "utf-8")
+    of_list = TransformerTokenizer.train(["a red house"], 32, target_texts=["ein rotes Haus！"])
+    for given in (path, str(path), [path]):
+        of_file = TransformerTokenizer.train(["a red house"], 32, target_texts=given)
+        assert of_file.get_vocabulary() == of_list.get_vocabulary()
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_missing_text_is_refused(missing):
+    for texts in ({"texts": ["a", missing]}, {"texts": ["a"], "target_texts": ["b", missing]}):
+        with pytest.raises(ValueError, match=rf"Texts must be strings.*text 1 is {missing}\.$"):
+            TransformerTokenizer.train(**texts, vocabulary_size=32)
+
+
 def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises((ValueError, FileNotFoundError), match=r"none\.txt"):
         TransformerTokenizer.train(tmp_path / "none.txt", 80)
