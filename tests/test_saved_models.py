@@ -50,6 +50,7 @@ def test_a_damaged_saved_model_is_named_in_one_line(tmp_path):
     assert_one_line(result, 1, f"{tmp_path} cannot be loaded: ")
 
 
+@pytest.mark.slow
 def test_a_saved_model_that_may_do_more_is_refused_unless_it_is_trusted(tmp_path):
     import tensorflow as tf
 

@@ -108,6 +108,7 @@ def test_changed_weights_are_noticed(change):
     assert [each.text for each in theirs] != [each.text for each in before]
 
 
+@pytest.mark.slow
 def test_another_strength_of_adapters_is_noticed():
     model = TransformerSeq2SeqLM.from_preset(str(FOLDER))
     enable_lora(model)

@@ -179,7 +179,10 @@ def test_the_readme_says_what_the_file_takes(exported):
             assert shape in text, name
 
 
-@pytest.mark.parametrize(("weights", "most", "atol"), [("float16", 0.7, 0.05), ("int8", 0.6, 0.5)])
+@pytest.mark.parametrize(
+    ("weights", "most", "atol"),
+    [("float16", 0.7, 0.05), pytest.param("int8", 0.6, 0.5, marks=pytest.mark.slow)],
+)
 def test_smaller_weights_have_nearly_the_same_logits(
     model, exported, weights, most, atol, tmp_path
 ):
