@@ -344,13 +344,14 @@ for reason, count in reasons.most_common(6):
 #
 # We need not leave this to the model. At each step the rules of trees say which tokens may follow,
 # and the search takes the best of *those*. To know them we need the stack again, and the number of
-# words that have no leaf yet.
+# words that have no leaf yet. A leaf is any token that is not a bracket. The vocabulary also holds
+# the words of the sentences; the model has never seen them as leaves, but the rules allow them.
 
 # %%
-LEAVES = {leaf.label for tree in train for leaf in tree.leaves()}
 OPENING = {token for token in pieces if token.startswith("(")}
+LEAVES = {token for token in pieces if token[0] not in "()"}
 print(len(OPENING), "opening brackets:", *sorted(OPENING))
-print(len(LEAVES), "leaves:", *sorted(LEAVES))
+print(len(LEAVES), "leaves:", *sorted(LEAVES)[:12], "...")
 
 
 # %%
