@@ -330,7 +330,6 @@ def test_a_step_is_traced_once():
     assert len(traced) == 1
 
 
-@only_jax
 @pytest.mark.parametrize(
     "change",
     [
@@ -357,6 +356,7 @@ def test_other_variables_are_trained_once_the_model_is_compiled_anew(change):
     assert not all(changed)
 
 
+@only_jax
 def test_gradients_of_float16_are_scaled_before_they_are_rounded():
     """Here every token has so small a weight that float16 rounds its gradient to nothing."""
     x, y, weights = make_batch()
