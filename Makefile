@@ -75,7 +75,7 @@ help: ## List the targets
 install: $(INSTALLED) ## Make a virtual environment in .venv with the package and what it needs
 	@echo "Ready. Now: source $(VENV)/bin/activate"
 
-# Two installations instead of six. pip installs PyTorch, as TORCH is in pip's words.
+# Two installations instead of six. pip installs PyTorch, since TORCH holds pip's options.
 environment: pyproject.toml constraints.txt | $(BIN)/python ## Install what every target needs that runs in .venv
 	$(BIN)/python -m pip install --constraint constraints.txt $(TORCH)
 	$(INSTALL) $(VENV) --editable ".[dev,documents,notebooks,book,jax,torch,interop,scale]" $(S3_SERVER)

@@ -114,10 +114,13 @@ _CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f]")
 
 
 _PACKERS = {
-    b"\x1f\x8b": ("gzip", "unpack it, as by `gunzip`, or give it a name that ends in .gz"),
-    b"BZh91AY&SY": ("bzip2", "unpack it, as by `bunzip2`"),
-    b"\xfd7zXZ\0": ("xz", "unpack it, as by `unxz`"),
-    b"\x28\xb5\x2f\xfd": ("zstd", "unpack it, as by `unzstd`"),
+    b"\x1f\x8b": (
+        "gzip",
+        "unpack it, for example with `gunzip`, or give it a name that ends in .gz",
+    ),
+    b"BZh91AY&SY": ("bzip2", "unpack it, for example with `bunzip2`"),
+    b"\xfd7zXZ\0": ("xz", "unpack it, for example with `unxz`"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "unpack it, for example with `unzstd`"),
     b"PK\x03\x04": ("zip, as tables and documents of office programs are", "export it as text"),
 }
 """How a file begins that a program has packed: the program's name, and what to do."""

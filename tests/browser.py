@@ -12,15 +12,20 @@ import numpy as np
 import pytest
 
 
+def _installed(names, driver):
+    """Selenium's `webdriver` and the paths of a browser and its driver; skips without them."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
+    program, driver = next(filter(None, map(shutil.which, names)), None), shutil.which(driver)
+    if program is None or driver is None:
+        pytest.skip(f"No browser to try the page in: {program=}, {driver=}.")
+    return webdriver, program, driver
+
+
 @contextlib.contextmanager
 def headless_browser():
     """A headless Chromium or Chrome that writes down its console and its requests."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    program = next(filter(None, map(shutil.which, names)), None)
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip(f"No browser to try the page in: {program=}, {driver=}.")
+    webdriver, program, driver = _installed(names, "chromedriver")
     options = webdriver.ChromeOptions()
     options.binary_location = program
     options.add_argument("--headless=new")
@@ -38,11 +43,7 @@ def headless_browser():
 @contextlib.contextmanager
 def headless_firefox():
     """A headless Firefox, and the list of what its pages write into their console."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
-    program = next(filter(None, map(shutil.which, ("firefox", "firefox-esr"))), None)
-    driver = shutil.which("geckodriver")
-    if program is None or driver is None:
-        pytest.skip(f"No Firefox to try the page in: {program=}, {driver=}.")
+    webdriver, program, driver = _installed(("firefox", "firefox-esr"), "geckodriver")
     options = webdriver.FirefoxOptions()
     options.binary_location = program
     options.add_argument("-headless")

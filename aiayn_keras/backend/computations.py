@@ -31,7 +31,7 @@ def note_settings(layers):
 def computation_of(layer):
     """A hashable value that differs once a layer computes something else with the same weights."""
     settings = vars(layer)
-    # Adapters are no change that others do not know: their weights are merged, times this.
+    # Not a setting, as others do know adapters: they merge their weights, multiplied by this.
     lora_alpha = settings.get("lora_alpha")
     return type(layer), _call_of(layer), lora_alpha, *map(_hashable, map(settings.get, _SETTINGS))
 
@@ -68,7 +68,7 @@ def _hashable(value):
 
 
 class _Same:
-    """A value that is equal to itself alone. It is kept, so that no other can take its place."""
+    """A value that equals only itself. It is kept alive, so that no other can get its id."""
 
     def __init__(self, value):
         self._value = value

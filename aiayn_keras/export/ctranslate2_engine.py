@@ -6,12 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
-from aiayn_keras.backend import (
-    WeightsSnapshot,
-    has_accelerator,
-    identity_of,
-    rounds_products,
-)
+from aiayn_keras.backend import WeightsSnapshot, has_accelerator, rounds_products
 from aiayn_keras.decoding.engines import Engine, ModelObstacleError
 from aiayn_keras.decoding.frozen_decoder import own_classes
 from aiayn_keras.export.ctranslate2 import ACTIVATIONS, export_ctranslate2
@@ -116,12 +111,15 @@ class _Snapshot:
 
     def __init__(self, backbone):
         self._weights = WeightsSnapshot(backbone.weights)
-        self._identity = identity_of(backbone)  # also the factor of LoRA adapters
+        self._strengths = _strengths_of_adapters(backbone)
 
     def is_current(self, backbone):
-        return self._identity == identity_of(backbone) and self._weights.is_current(
-            backbone.weights
-        )
+        is_as_strong = self._strengths == _strengths_of_adapters(backbone)
+        return is_as_strong and self._weights.is_current(backbone.weights)
+
+
+def _strengths_of_adapters(backbone):
+    return [vars(layer).get("lora_alpha") for layer in backbone._flatten_layers()]
 
 
 def write_converted_model(model, folder):

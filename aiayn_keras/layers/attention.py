@@ -257,8 +257,8 @@ def _add_head_axis(mask):
 
 def _batch_and_length(x):
     """The first two sizes of `x`, for `reshape`."""
-    # -1 stands for the batch, not the length: ONNX converters require it. Without positions it
-    # could be anything.
+    # -1 stands for the batch, not the length: ONNX converters require it. With no positions, any
+    # batch size would fit.
     return ops.shape(x)[0] if x.shape[1] == 0 else -1, ops.shape(x)[1]
 
 

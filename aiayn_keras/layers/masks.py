@@ -200,7 +200,7 @@ def _check_shape(name, mask, letters, sizes, advice, may_be_one):
 
 
 def _as_array(mask):
-    """The mask itself, or the tensor that lists of lists are."""
+    """The mask itself, or as a tensor if it is a list of lists."""
     return mask if hasattr(mask, "dtype") else ops.convert_to_tensor(mask)
 
 

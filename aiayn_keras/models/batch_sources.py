@@ -77,9 +77,9 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
         return _PreprocessedDataset(data, preprocess), steps
     if isinstance(data, Iterator):
         return _generate(data, preprocess), steps
-    return _generate(_repeat(data), preprocess), _number_of_batches(
-        data
-    ) if steps is None else steps
+    if steps is None:
+        steps = _number_of_batches(data)
+    return _generate(_repeat(data), preprocess), steps
 
 
 def split_texts(data, validation_split):

@@ -1,4 +1,4 @@
-"""Refuses to replace what a model's graph is made of and by: one rule of two models."""
+"""Refuses to replace a built model's layers and settings: one rule of two models."""
 
 from typing import ClassVar
 

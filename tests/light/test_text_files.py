@@ -31,7 +31,7 @@ def test_the_lines_before_a_giant_one_are_given_without_it(tmp_path):
 @pytest.mark.parametrize(
     ("packer", "packed"),
     [
-        ("gzip: unpack it, as by `gunzip`, or", gzip.compress(b"a\tb\n")),
+        ("gzip: unpack it, for example with `gunzip`, or", gzip.compress(b"a\tb\n")),
         ("bzip2: unpack it", bz2.compress(b"a\tb\n")),
         ("xz: unpack it", lzma.compress(b"a\tb\n")),
         ("zstd: unpack it", b"\x28\xb5\x2f\xfd\x24\0\n"),

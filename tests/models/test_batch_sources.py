@@ -1,4 +1,4 @@
-"""What is no text is refused before it is trained on, and rows of other libraries are read."""
+"""Values that are not text are refused before training, and rows of other libraries are read."""
 
 import keras
 import numpy as np
