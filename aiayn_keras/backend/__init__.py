@@ -28,12 +28,14 @@ from aiayn_keras.backend.devices import (
 from aiayn_keras.backend.forking import begin_computing, note_model
 from aiayn_keras.backend.graph_tokenizer import GraphTokenizer
 from aiayn_keras.backend.kernels import (
+    append_keys,
     append_position,
     bfloat16_products,
     cast_preprocessed,
     float32_matmul,
     float32_matmul_transposed,
     initial_length,
+    lay_out_keys,
     layer_norm,
     lean_ops,
     pack_kernel,
@@ -42,6 +44,7 @@ from aiayn_keras.backend.kernels import (
     swap_heads,
     take,
     take_in_rows,
+    top_k,
 )
 from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
 from aiayn_keras.backend.randomness import drop, seed_torch_dropout
@@ -53,6 +56,7 @@ __all__ = [
     "DevicesError",
     "GraphTokenizer",
     "WeightsSnapshot",
+    "append_keys",
     "append_position",
     "backend_name",
     "begin_computing",
@@ -72,6 +76,7 @@ __all__ = [
     "in_parallel",
     "initial_length",
     "is_known",
+    "lay_out_keys",
     "layer_norm",
     "lean_ops",
     "loop_counter",
@@ -90,6 +95,7 @@ __all__ = [
     "swap_heads",
     "take",
     "take_in_rows",
+    "top_k",
     "use_one_core_per_batch",
     "while_loop",
     "with_free_shapes",

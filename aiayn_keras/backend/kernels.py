@@ -201,6 +201,22 @@ def take_in_rows(x, indices):
     return ops.reshape(picked, (*indices.shape, *x.shape[2:]))
 
 
+def top_k(x, k):
+    """The k largest values of the last axis, best first, and their int32 positions.
+
+    Args:
+        x: Tensor `(..., M)`.
+        k: Integer, at most M.
+    """
+    values, positions = lean_ops.top_k(x, k)
+    if keras.config.backend() == "jax":
+        import jax
+
+        # Where only a part of the k values is used, XLA would sort all of `x` for it.
+        values, positions = jax.lax.optimization_barrier((values, positions))
+    return values, lean_ops.cast(positions, "int32")
+
+
 def initial_length(length, token_ids):
     """The length of an empty cache: 0 if it grows, otherwise `length`.
 
@@ -240,6 +256,27 @@ def _append_by_update(cached, new, index):
     start[2] = index * new.shape[2]
     cached = ops.slice_update(cached, start, new)
     return cached, cached
+
+
+def lay_out_keys(cached):
+    """A cache of keys `(B, H, M, K)` in the order in which products with queries read it fastest.
+
+    On JAX it is `(B, H, K, M)`, which XLA multiplies up to four times as fast on CPUs.
+    """
+    return ops.swapaxes(cached, 2, 3) if keras.config.backend() == "jax" else cached
+
+
+def append_keys(cached, new, index):
+    """`append_position` of keys `(B, H, W, K)` to a cache from `lay_out_keys`.
+
+    Returns:
+        Two tensors: the cache to keep, laid out, and the keys `(B, H, M, K)` to attend to.
+    """
+    if keras.config.backend() != "jax":
+        return append_position(cached, new, index)
+    start = [0, 0, 0, index * new.shape[2]]
+    cached = ops.slice_update(cached, start, ops.swapaxes(new, 2, 3))
+    return cached, ops.swapaxes(cached, 2, 3)
 
 
 def cast_preprocessed(x, dtype):

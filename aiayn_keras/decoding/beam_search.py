@@ -15,12 +15,16 @@ from aiayn_keras.backend import (
     shapes_may_change,
     take,
     take_in_rows,
+    top_k,
     while_loop,
 )
 from aiayn_keras.backend import lean_ops as ops
 from aiayn_keras.decoding.candidates import NEVER, TokenLimits
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras_light.length_penalty import length_penalty
+
+MIN_SENTENCES = 16
+"""The smallest batch that is searched in groups where shapes are fixed."""
 
 
 @dataclass(frozen=True)
@@ -86,22 +90,86 @@ def beam_search(inputs):
     """
     search, state = start_search(inputs)
     is_single = inputs.prompt.shape[0] == 1
-    may_drop = inputs.cache.sentences_may_leave and shapes_may_change() and not is_single
-
-    def is_unfinished(*loop_vars):
-        return search.is_unfinished(BeamState(*loop_vars))
-
-    def step(*loop_vars):
-        state = search.grow(*search.draw(BeamState(*loop_vars)))
-        return tuple(_drop_finished(state) if may_drop else state)
-
-    if may_drop:  # A no-op that makes TensorFlow's batch dimension variable.
-        state = _drop_done_sentences(state)
-    state = BeamState(*while_loop(is_unfinished, step, tuple(state), is_single))
-    token_ids, log_probs = _store_results(state)
+    if not inputs.cache.sentences_may_leave or is_single:
+        state = _search_on(search, state, search.is_unfinished, is_single=is_single)
+        token_ids, log_probs = _store_results(state)
+    elif shapes_may_change():
+        state = _drop_done_sentences(state)  # makes TensorFlow's batch dimension variable
+        state = _search_on(search, state, search.is_unfinished, _drop_finished)
+        token_ids, log_probs = _store_results(state)
+    else:
+        token_ids, log_probs = _search_in_groups(search, state)
     # Hypotheses that do not exist are all equal, and top_k may return any of them.
     exists = ops.expand_dims(log_probs > NEVER, axis=2)
     return ops.where(exists, token_ids, ops.zeros_like(token_ids)), log_probs
+
+
+def _search_on(search, state, is_unfinished, finish_step=None, is_single=False):
+    """Repeats the step of a search.
+
+    Args:
+        search: A `BeamSearch`.
+        state: The `BeamState` before the first step.
+        is_unfinished: Function of a `BeamState` that returns whether there is a next step.
+        finish_step: Function of a `BeamState` that is called after each step, if any.
+        is_single: Whether there is one sentence, see `while_loop`.
+    """
+
+    def step(*loop_vars):
+        state = search.grow(*search.draw(BeamState(*loop_vars)))
+        return tuple(state if finish_step is None else finish_step(state))
+
+    def goes_on(*loop_vars):
+        return is_unfinished(BeamState(*loop_vars))
+
+    return BeamState(*while_loop(goes_on, step, tuple(state), is_single))
+
+
+def _search_in_groups(search, state):
+    """A search where shapes are fixed, so that no sentence can leave in the middle.
+
+    All sentences are searched together until a quarter of them is left, in a cache that is long
+    enough for most. Those that are left are searched to the end in groups of a quarter. Batches
+    that are too small for that to be worth its compilation are searched as a whole.
+
+    Args:
+        search: A `BeamSearch`.
+        state: The `BeamState` before the first step; its shapes are known.
+
+    Returns:
+        The results of all sentences, see `_store_results`.
+    """
+    num_sentences, length = state.sentences.prompt.shape
+    if num_sentences < MIN_SENTENCES:
+        return _store_results(_search_on(search, state, search.is_unfinished))
+    group_size = num_sentences // 4
+    first_length = min(state.cache.usual_length, length)
+
+    def are_many(state):
+        num_left = ops.sum(ops.cast(state.can_improve, "int32"))
+        # A step writes the position before its index into the cache.
+        has_room = state.index < min(first_length + 1, length)
+        return ops.logical_and(num_left > group_size, has_room)
+
+    state = state._replace(cache=state.cache.with_room(first_length))
+    state = _search_on(search, state, are_many)
+
+    def search_group(is_left, results):
+        rows = ops.cast(ops.argsort(ops.logical_not(is_left))[:group_size], "int32")
+        group = _keep(state._replace(results=results), rows)
+        group = group._replace(cache=group.cache.with_room(length))
+        group = _search_on(search, group, search.is_unfinished)
+        is_left = ops.scatter_update(
+            is_left, ops.expand_dims(rows, axis=1), ops.zeros_like(group.can_improve)
+        )
+        return is_left, _store_results(group)
+
+    _, results = while_loop(
+        lambda is_left, results: ops.any(is_left),
+        search_group,
+        (state.can_improve, _store_results(state)),
+    )
+    return results
 
 
 def start_search(inputs):
@@ -204,8 +272,7 @@ def _best_candidates(state, tokens, log_probs, end_token_id):
     log_probs = ops.reshape(log_probs, (-1, num_beams * num_candidates))
     # At most W of 2W candidates end, one a live hypothesis, so W are left to live on.
     num_kept = min(2 * num_beams, num_beams * num_candidates)
-    log_probs, flat = ops.top_k(log_probs, num_kept)  # --> (B, 2W)
-    flat = ops.cast(flat, "int32")
+    log_probs, flat = top_k(log_probs, num_kept)  # --> (B, 2W)
     beams = flat // num_candidates
     tokens = ops.reshape(tokens, (-1, num_beams * num_candidates))
     tokens = take_in_rows(tokens, flat)
@@ -224,10 +291,9 @@ def _grow_finished(state, candidates, options):
     if options.coverage_penalty:
         bonus = state.cache.coverage_bonus(options.coverage_penalty)
         scores = scores + take_in_rows(bonus, candidates.beams[:, :num_beams])
-    scores, best = ops.top_k(
+    scores, best = top_k(
         ops.concatenate([state.finished_scores, scores], axis=1), options.num_return_sequences
     )
-    best = ops.cast(best, "int32")
     log_probs = ops.concatenate([state.finished_log_probs, ending], axis=1)
     ids = ops.concatenate([state.finished_ids, candidates.ids[:, :num_beams]], axis=1)
     return state._replace(
@@ -240,8 +306,7 @@ def _grow_finished(state, candidates, options):
 def _grow_live(state, candidates, options, rules):
     """Lets the best W candidates that do not end live on."""
     going_on = ops.where(candidates.is_end, NEVER, candidates.log_probs)
-    log_probs, best = ops.top_k(going_on, options.num_beams)
-    best = ops.cast(best, "int32")
+    log_probs, best = top_k(going_on, options.num_beams)
     best_possible = log_probs[:, 0] / state.sentences.limit_penalty
     live_ids = take_in_rows(candidates.ids, best)
     beams = take_in_rows(candidates.beams, best)
@@ -371,8 +436,12 @@ def _drop_finished(state):
 
 def _drop_done_sentences(state):
     """Leaves out the sentences that are done."""
-    results = _store_results(state)
     sentences = ops.cast(ops.nonzero(state.can_improve)[0], "int32")
+    return _keep(state._replace(results=_store_results(state)), sentences)
+
+
+def _keep(state, sentences):
+    """The state of some sentences, given by their rows: integer tensor `(M,)`."""
 
     def keep(x):
         return take(x, sentences)
@@ -385,7 +454,6 @@ def _drop_done_sentences(state):
         finished_scores=keep(state.finished_scores),
         can_improve=keep(state.can_improve),
         sentences=tree.map_structure(keep, state.sentences),
-        results=results,
         cache=state.cache.keep(sentences),
         rule_state=tree.map_structure(keep, state.rule_state),
     )

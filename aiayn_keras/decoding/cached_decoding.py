@@ -5,8 +5,8 @@ hypotheses branch and die, keys and values stay where they are: `visible` says w
 hypothesis has come through, and that is all that is reordered. Attention then is one product of W
 queries with W·L keys for a sentence and head.
 
-A search needs four things of a cache: `reorder`, `keep`, `coverage_bonus`, and
-`sentences_may_leave`, whether `keep` can be called at all.
+A search needs of a cache: `reorder`, `coverage_bonus`, and `sentences_may_leave`, whether it may
+also call `keep`, `with_room` and `usual_length`.
 """
 
 import functools
@@ -16,7 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from keras import tree
 
-from aiayn_keras.backend import append_position, initial_length, take, take_in_rows
+from aiayn_keras.backend import (
+    append_keys,
+    append_position,
+    initial_length,
+    lay_out_keys,
+    take,
+    take_in_rows,
+)
 from aiayn_keras.backend import lean_ops as ops
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder, own_parts
 from aiayn_keras.layers import attention_weights, decoder_layer, scaled_dot_product_attention
@@ -28,8 +35,8 @@ class DecoderCache(NamedTuple):
     Attributes:
         memory: Every layer's keys and values of the encoder's output, `(B, H, S, K)` each.
         memory_mask: Boolean tensor `(B, 1, S)`, True on real source tokens.
-        blocks: Every layer's self-attention keys and values, `(B, H, L·W, K)` each; the slot of a
-            hypothesis changes fastest.
+        blocks: Every layer's self-attention keys and values, `(B, H, L·W, K)` each, the keys as
+            `lay_out_keys` orders them; the slot of a hypothesis changes fastest.
         visible: Boolean tensor `(B, W, L·W)`, True at the slots that a hypothesis has come
             through, one at each position.
         coverage: Float32 tensor `(B, W, S)`, the attention that each source token has had from
@@ -44,6 +51,8 @@ class DecoderCache(NamedTuple):
 
     sentences_may_leave = True
     _initial_length = staticmethod(initial_length)
+    _lay_out_keys = staticmethod(lay_out_keys)
+    _write_keys = staticmethod(append_keys)
     _write = staticmethod(append_position)
 
     @classmethod
@@ -70,7 +79,7 @@ class DecoderCache(NamedTuple):
         return cls(
             memory=memory,
             memory_mask=memory_mask,
-            blocks=[(room_for(key), room_for(value)) for key, value in memory],
+            blocks=[(cls._lay_out_keys(room_for(key)), room_for(value)) for key, value in memory],
             visible=ops.zeros((batch_size, num_beams, length * num_beams), dtype="bool"),
             coverage=coverage,
         )
@@ -94,7 +103,7 @@ class DecoderCache(NamedTuple):
             The cache, and the layer's keys and values of all positions.
         """
         old_keys, old_values = self.blocks[layer]
-        old_keys, keys = self._write(old_keys, key, index)
+        old_keys, keys = self._write_keys(old_keys, key, index)
         old_values, values = self._write(old_values, value, index)
         blocks = [*self.blocks]
         blocks[layer] = (old_keys, old_values)
@@ -119,6 +128,31 @@ class DecoderCache(NamedTuple):
         """The cache of some sentences: integer tensor `(M,)`."""
         return tree.map_structure(lambda leaf: take(leaf, sentences), self)
 
+    def with_room(self, length):
+        """The cache with room for `length` positions, where shapes are fixed.
+
+        Positions behind those must not have been written yet.
+        """
+        num_slots = length * self.visible.shape[1]
+
+        def with_slots(x):
+            x = x[:, :, :num_slots]
+            padding = [(0, 0)] * x.ndim
+            padding[2] = (0, num_slots - x.shape[2])
+            return ops.pad(x, padding)
+
+        blocks = [
+            (self._lay_out_keys(with_slots(self._lay_out_keys(keys))), with_slots(values))
+            for keys, values in self.blocks
+        ]
+        return self._replace(blocks=blocks, visible=with_slots(self.visible))
+
+    @property
+    def usual_length(self):
+        """Number of positions that most translations need, an integer."""
+        num_tokens = self.memory_mask.shape[2]
+        return num_tokens + num_tokens // 4 + 8
+
     def coverage_bonus(self, beta):
         """`β · Σ_s log(min(coverage_s, 1))` over real source tokens (GNMT, equation 14).
 
@@ -141,12 +175,18 @@ class RowCache(DecoderCache):
     __slots__ = ()
 
     @staticmethod
+    def _lay_out_keys(cached):
+        return cached
+
+    @staticmethod
     def _write(cached, new, index):
         """Writes one slot at position `index` of axis 2, on every backend."""
         is_new = ops.equal(ops.arange(ops.shape(cached)[2]), index)
         is_new = ops.reshape(is_new, (1, 1, -1, *[1] * (cached.ndim - 3)))
         cached = ops.where(is_new, new, cached)
         return cached, cached
+
+    _write_keys = _write
 
     @staticmethod
     def _initial_length(length, tensor):
@@ -165,6 +205,13 @@ class EnsembleCache(NamedTuple):
 
     def keep(self, sentences):
         return EnsembleCache(tuple(cache.keep(sentences) for cache in self.members))
+
+    def with_room(self, length):
+        return EnsembleCache(tuple(cache.with_room(length) for cache in self.members))
+
+    @property
+    def usual_length(self):
+        return max(cache.usual_length for cache in self.members)
 
     def coverage_bonus(self, beta):
         """The mean over the models, `(B, W)`."""

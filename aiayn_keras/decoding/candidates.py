@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from aiayn_keras.backend import lean_ops as ops
-from aiayn_keras.backend import take, take_in_rows
+from aiayn_keras.backend import take, take_in_rows, top_k
 
 NEVER = float("-inf")
 """Log-probability of what may not be chosen, and of a hypothesis that does not exist."""
@@ -109,11 +109,9 @@ def top_candidates(logits, k, block_sizes=_BLOCK_SIZES):
     block_size = _near_divisor(vocabulary_size, block_sizes[0]) if block_sizes else vocabulary_size
     num_blocks = vocabulary_size // block_size
     if num_blocks <= k:
-        values, tokens = ops.top_k(logits, k)
-        return values, ops.cast(tokens, "int32")
+        return top_k(logits, k)
     blocks = ops.reshape(logits[:, : num_blocks * block_size], (-1, num_blocks, block_size))
-    _, best = ops.top_k(ops.max(blocks, axis=-1), k)
-    best = ops.cast(best, "int32")  # --> (N, k)
+    _, best = top_k(ops.max(blocks, axis=-1), k)  # --> (N, k)
     values = ops.reshape(take_in_rows(blocks, best), (-1, k * block_size))
     if num_blocks * block_size < vocabulary_size:  # and those behind the last whole block
         values = ops.concatenate([values, logits[:, num_blocks * block_size :]], axis=1)

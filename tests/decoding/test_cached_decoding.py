@@ -3,7 +3,13 @@ import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.decoding.cached_decoding import DecoderCache, start_decoding
+from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
+from aiayn_keras.decoding.cached_decoding import (
+    DecoderCache,
+    start_decoding,
+    start_decoding_together,
+)
+from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TransformerBackbone
 from tests.helpers import B, S, T, assert_close
 from tests.layers.helpers import randomize, to_numpy
@@ -30,14 +36,15 @@ SOURCE_MASK = np.array([[1] * S, [1] * 3 + [0] * (S - 3)], "int32")
 
 
 def backbone(**options):
-    return randomize(TransformerBackbone(**TINY, **options))
+    return randomize(TransformerBackbone(**{**TINY, **options}))
 
 
-def step_by_step(model, sources, targets, num_beams, picks=None):
+def step_by_step(model, sources, targets, num_beams, picks=None, rooms=()):
     """Logits `(B·W, T, V)` of targets `(B·W, T)`, one position after the other.
 
     Args:
         picks: Integer array `(T, B, W)`: after each position, the hypotheses that live on.
+        rooms: Dictionary of positions, before which the cache gets room for so many.
     """
     length = targets.shape[1] + 1
     next_token, cache = start_decoding(
@@ -46,6 +53,8 @@ def step_by_step(model, sources, targets, num_beams, picks=None):
     logits = []
     for t in range(targets.shape[1]):
         index = ops.convert_to_tensor(t + 1, dtype="int32")
+        if t in rooms:
+            cache = cache.with_room(rooms[t])
         y, _, cache = next_token(ops.convert_to_tensor(targets), cache, index)
         logits.append(to_numpy(y))
         if picks is not None:
@@ -95,6 +104,44 @@ def test_hypotheses_that_branch_and_die_keep_their_own_past():
     # Tokens to come are those of the row that a hypothesis has moved to.
     logits, survivors = step_by_step(model, sources, targets, W, picks)
     assert largest_difference(logits, at_once(model, sources, survivors)) < 1e-5
+
+
+@pytest.mark.skipif(keras.config.backend() != "jax", reason="Caches grow by themselves.")
+def test_a_cache_that_was_too_short_goes_on_with_more_room():
+    model = backbone()
+    sources, targets = tokens(W)
+    logits, _ = step_by_step(model, sources, targets, W, rooms={0: 2, 2: T + 1})
+    assert largest_difference(logits, at_once(model, sources, targets)) < 1e-5
+
+
+@pytest.mark.parametrize("num_models", [1, 2])
+def test_many_sentences_have_the_translations_of_a_few(num_models):
+    """Random models go on to the limit, so most sentences need more than the usual length."""
+    num_sentences, length = 18, 30
+    models = [backbone(max_sequence_length=length) for _ in range(num_models)]
+    sources = np.random.randint(4, V, (num_sentences, S)).astype("int32")
+    limits = np.random.randint(2, length - 1, num_sentences).astype("int32")
+    prompt = np.eye(1, length, dtype="int32")
+    options = SearchOptions(W, 0.6, num_return_sequences=2, coverage_penalty=0.2)
+
+    def search(sources, limits):
+        inputs = tuple(map(ops.convert_to_tensor, (sources, np.ones_like(sources))))
+        next_token, cache = start_decoding_together(models, *inputs, length, W, track_coverage=True)
+        assert cache.usual_length < length - 2
+        prompts = ops.convert_to_tensor(np.repeat(prompt, len(sources), axis=0))
+        limits = ops.convert_to_tensor(limits)
+        found = beam_search(
+            SearchInputs(next_token, cache, prompts, prompts == 1, options, 2, limits)
+        )
+        return map(to_numpy, found)
+
+    token_ids, log_probs = search(sources, limits)
+    assert ((token_ids[:, 0] != 0).sum(axis=1) > S + S // 4 + 8).sum() > num_sentences // 4
+    for first in range(0, num_sentences, 6):
+        few = slice(first, first + 6)
+        expected_ids, expected = search(sources[few], limits[few])
+        np.testing.assert_array_equal(token_ids[few], expected_ids)
+        assert_close(log_probs[few], expected, 1e-5, 1e-5)
 
 
 def test_lora_weights_are_merged():
