@@ -108,18 +108,30 @@ def _sizes(file, path):
                 yield item.size * item.dtype.itemsize
 
 
-def stored_layers(path):
-    """Names of the layers of a functional model whose numbers a checked weight file holds.
+def check_depth(path, backbone, is_inner=False):
+    """Checks that a checked weight file is not that of a deeper model, whose rest Keras would drop.
 
     Args:
         path: The file, as Keras writes it.
+        backbone: The functional model whose numbers are in the file.
+        is_inner: Whether it is the one functional model within the model that the file is of.
 
-    Returns:
-        List of names such as `"encoder_block_1"`.
+    Raises:
+        ValueError: If the file holds the numbers of more layers than the backbone has.
     """
     with h5py.File(path) as file:
         layers = file.get("layers", {})
-        return [name for name in layers if layers[name].visititems(_is_array)]
+        if is_inner:
+            inner = [layer["layers"] for layer in layers.values() if "layers" in layer]
+            layers = inner[0] if inner else {}
+        num_stored = sum(bool(layer.visititems(_is_array)) for layer in layers.values())
+    num_layers = sum(bool(layer.weights) for layer in backbone.layers)
+    if num_stored > num_layers:
+        raise ValueError(
+            f"{path} holds the weights of {num_stored} layers, of a deeper model: this one has "
+            f"{num_layers}. Build it as deep as that one. To cut a trained model, copy its blocks, "
+            "see docs/change_a_part.md."
+        )
 
 
 def _is_array(_, item):

@@ -11,7 +11,7 @@ import numpy as np
 from keras_hub.models import Backbone
 
 from aiayn_keras.backend import note_model, note_settings
-from aiayn_keras.common.weight_files import check_weight_file, stored_layers
+from aiayn_keras.common.weight_files import check_depth, check_weight_file
 from aiayn_keras.layers import (
     AttentionMask,
     DecoderBlock,
@@ -246,13 +246,8 @@ class TransformerBackbone(FixedParts, Backbone):
         except (OSError, KeyError, ValueError, RuntimeError, UserWarning) as error:
             reason = " ".join(str(error).split())[:200]
             raise ValueError(f"{filepath} holds no weights of this model: {reason}") from error
-        stored, own = stored_layers(filepath), [layer for layer in self.layers if layer.weights]
-        if len(stored) > len(own) and not kwargs.get("skip_mismatch"):  # Keras would drop the rest
-            raise ValueError(
-                f"{filepath} holds the weights of {len(stored)} layers, of a deeper model: this "
-                f"one has {len(own)}. Build it as deep as that one. To cut a trained model, copy "
-                "its blocks, see docs/change_a_part.md."
-            )
+        if not kwargs.get("skip_mismatch"):
+            check_depth(filepath, self)
         for variable in self.weights:
             if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
                 raise ValueError(

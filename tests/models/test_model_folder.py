@@ -217,6 +217,23 @@ def test_layers_that_the_model_has_not_are_not_left_out_in_silence(tmp_path):
         np.testing.assert_array_equal(array, expected)
 
 
+def test_a_file_of_a_deeper_models_weights_is_refused_by_a_translation_model_too(tmp_path):
+    sizes = {"num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
+    deep, flat, other = (
+        TransformerSeq2SeqLM(TransformerBackbone(19, num_layers=depth, **sizes))
+        for depth in (2, 1, 2)
+    )
+    deep.save_weights(tmp_path / "deep.weights.h5")
+    before = flat.get_weights()
+    with pytest.raises(ValueError, match=r"deep\.weights\.h5 holds the weights of 5 layers"):
+        flat.load_weights(tmp_path / "deep.weights.h5")
+    for after, weights in zip(flat.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(after, weights)
+    other.load_weights(tmp_path / "deep.weights.h5")
+    for after, weights in zip(other.get_weights(), deep.get_weights(), strict=True):
+        np.testing.assert_array_equal(after, weights)
+
+
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
