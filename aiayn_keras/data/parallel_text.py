@@ -168,7 +168,8 @@ def read_pairs_and_bad_lines(
 
     Raises:
         CorpusError: If the corpus is empty or has more than `max_lines` lines, if the two files
-            have different numbers of lines, or for a damaged gzip file.
+            have different numbers of lines or every line of one has a tab, or for a damaged gzip
+            file.
         OSError: If a file is missing or not a regular file.
         ValueError: If `normalization` is unknown.
     """
@@ -195,9 +196,30 @@ def read_pairs_and_bad_lines(
     if not number:
         raise CorpusError(f"{source_path}: the corpus is empty.")
     text = ParallelText(sources, targets, name=pathlib.Path(source_path).name)
+    if target_path is not None:
+        check_one_column(paths, (text.sources, text.targets))
     if number == 1:
         _check_line_ends(paths, text)
     return ReadPairs(text, tuple(lines), bad, number)
+
+
+def check_one_column(paths, sides):
+    """Refuses tab-separated files that are given as the two sides of one text.
+
+    Args:
+        paths: Paths or addresses of two files.
+        sides: Their lines, each a sequence of strings.
+
+    Raises:
+        CorpusError: If every line of a file has a tab.
+    """
+    for path, lines in zip(paths, sides, strict=True):
+        if lines and all("\t" in line for line in lines):
+            raise CorpusError(
+                f"{path}: every line has a tab, as in a file of `source<TAB>target`, but of two "
+                "files each must hold one language. Give such a file alone (join several with "
+                "`cat`), or take out a column, for example with `cut -f1`."
+            )
 
 
 def _check_line_ends(paths, text):

@@ -16,6 +16,7 @@ from aiayn_keras.common.file_addresses import (
     whole_file,
 )
 from aiayn_keras.data import CorpusError, write_shards
+from aiayn_keras.data.parallel_text import check_one_column
 from aiayn_keras.data.shard_folders import (
     ENDINGS,
     MAX_PAIRS_PER_SHARD,
@@ -182,6 +183,9 @@ def _tokenizer_of(job, section, engine):
     pairs = list(itertools.chain.from_iterable(samples))
     if not pairs:
         raise CorpusError(f"{job.parts[0].pieces[0].address}: there is no pair to prepare.")
+    pieces = job.parts[0].pieces
+    if len(pieces) == 2:
+        check_one_column([piece.address for piece in pieces], list(zip(*pairs, strict=True)))
     sides = [lambda side=side: (pair[side] for pair in pairs) for side in (0, 1)]
     tokenizer = train_tokenizer(section, sides, len(pairs))
     with whole_file(address) as path:

@@ -7,10 +7,16 @@ from urllib.error import URLError
 
 import sacrebleu
 
+from aiayn_keras.common.scripts import UNSPACED_LETTER
 from aiayn_keras_light.checks import check_sides
 from aiayn_keras_light.translating import NoTranslationError
 
 logger = logging.getLogger(__name__)
+
+_TOKENIZERS_BY_SPACES = ("13a", "intl")
+_MAX_LETTERS_OF_A_WORD = 3
+"""Mean number of letters between spaces from which on a text of `UNSPACED_LETTER`s is not divided
+into words."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +161,27 @@ def try_bleu_tokenizer(name):
         ValueError: If it is unknown or cannot be used; the message says why.
     """
     corpus_bleu(["a"], ["a"], tokenizer=name)
+
+
+def warn_of_missing_spaces(references, tokenizer):
+    """Warns if BLEU would take whole sentences as words, as those of Chinese or Thai by `"13a"`.
+
+    Args:
+        references: Sequence of strings.
+        tokenizer: Name of the sacreBLEU tokenizer.
+    """
+    if tokenizer not in _TOKENIZERS_BY_SPACES:
+        return
+    letters = sum(sum(map(str.isalpha, text)) for text in references)
+    unspaced = sum(len(UNSPACED_LETTER.findall(text)) for text in references)
+    words = sum(len(text.split()) for text in references)
+    if 2 * unspaced > letters and unspaced >= _MAX_LETTERS_OF_A_WORD * words:
+        logger.warning(
+            "The references have no spaces between words, so BLEU with the tokenizer %s takes "
+            "sentences as words, and is near 0 whatever the model writes: choose zh for Chinese, "
+            "or char (`evaluation.bleu_tokenizer` in a recipe, `--tokenize` in a command).",
+            tokenizer,
+        )
 
 
 def open_bleu(tokenizer, lowercase):

@@ -83,6 +83,17 @@ def test_unequal_line_counts_are_both_named(tmp_path, first, second, read):
         read(source, target)
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_file_of_pairs_is_no_side_of_a_text(tmp_path, place):
+    """Two such files were read as sentences that hold both languages."""
+    table = write(tmp_path / "0.tsv", "one\teins\ntwo\tzwei\n")
+    side = write(tmp_path / "a.de", "eins\nzwei\n")
+    with pytest.raises(CorpusError, match=r"0\.tsv: every line has a tab.*`cat`.*`cut -f1`"):
+        read_parallel(*((table, side) if place == 0 else (side, table)))
+    write(table, "one\tand\ntwo\n")
+    assert read_parallel(table, side)[0] == ("one\tand", "eins")
+
+
 def test_invalid_utf8_is_named_with_its_line(tmp_path):
     path = write(tmp_path / "a.en", b"one\ntwo\nL\xf6we\n")
     with pytest.raises(CorpusError, match=r"a\.en, line 3: not valid UTF-8 \(byte 0xf6\)"):

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from aiayn_keras.data import generate_demo_pairs
+from aiayn_keras.data import CorpusError, generate_demo_pairs
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training import RecipeError, train
@@ -61,6 +61,15 @@ def test_shards_hold_targets_as_they_are(tmp_path):
     )
     with pytest.raises(ValueError, match=r"'target_normalization': 'nfc'.*'nfkc'.*Prepare"):
         read_corpus(other).train.make_tokenizer()
+
+
+def test_files_of_pairs_are_no_sides(tmp_path):
+    for name in ("a.tsv", "b.tsv"):
+        (tmp_path / name).write_text("one\teins\ntwo\tzwei\n", "utf-8")
+    files = f"[{tmp_path}/a.tsv, {tmp_path}/b.tsv]"
+    settings = "corpus.name=null", f"corpus.train={files}", f"corpus.validation={files}"
+    with pytest.raises(CorpusError, match=r"a\.tsv: every line has a tab"):
+        prepare(small_recipe(*settings), tmp_path / "out", Engine(1))
 
 
 def test_shards_of_another_tokenizer_are_refused(shards, tmp_path):
