@@ -23,6 +23,7 @@ from aiayn_keras_light.text_files import (
     stream_lines,
 )
 
+_LINES_TO_LOOK_AT = 100
 _NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
@@ -168,8 +169,8 @@ def read_pairs_and_bad_lines(
 
     Raises:
         CorpusError: If the corpus is empty or has more than `max_lines` lines, if the two files
-            have different numbers of lines or every line of one has a tab, or for a damaged gzip
-            file.
+            have different numbers of lines or every line of one has a tab, if the first column of
+            three has no letters, or for a damaged gzip file.
         OSError: If a file is missing or not a regular file.
         ValueError: If `normalization` is unknown.
     """
@@ -196,11 +197,26 @@ def read_pairs_and_bad_lines(
     if not number:
         raise CorpusError(f"{source_path}: the corpus is empty.")
     text = ParallelText(sources, targets, name=pathlib.Path(source_path).name)
-    if target_path is not None:
+    if target_path is None:
+        _check_columns(source_path, text)
+    else:
         check_one_column(paths, (text.sources, text.targets))
     if number == 1:
         _check_line_ends(paths, text)
     return ReadPairs(text, tuple(lines), bad, number)
+
+
+def _check_columns(path, text):
+    """Refuses a tab-separated file whose pairs stand behind a column of numbers."""
+    if any(any(map(str.isalpha, source)) for source in text.sources):
+        return
+    lines = itertools.islice(stream_lines_and_bad(path), _LINES_TO_LOOK_AT)
+    rows = [line.split("\t") for line in lines if not isinstance(line, BadLine)]
+    if rows and all(len(row) > 2 and any(map(str.isalpha, row[2])) for row in rows):
+        raise CorpusError(
+            f"{path}: expected `source<TAB>target`, but the first column has no letters, and the "
+            "third has. Take out the others, for example with `cut -f2,3`."
+        )
 
 
 def check_one_column(paths, sides):
