@@ -198,20 +198,30 @@ def read_pairs_and_bad_lines(
         raise CorpusError(f"{source_path}: the corpus is empty.")
     text = ParallelText(sources, targets, name=pathlib.Path(source_path).name)
     if target_path is None:
-        _check_columns(source_path, text)
+        check_columns(source_path, text.sources, stream_lines_and_bad(source_path, max_line_bytes))
     else:
         check_one_column(paths, (text.sources, text.targets))
     if number == 1:
-        _check_line_ends(paths, text)
+        check_line_ends(paths, text)
     return ReadPairs(text, tuple(lines), bad, number)
 
 
-def _check_columns(path, text):
-    """Refuses a tab-separated file whose pairs stand behind a column of numbers."""
-    if any(any(map(str.isalpha, source)) for source in text.sources):
+def check_columns(path, sources, lines):
+    """Refuses a tab-separated file whose pairs stand behind a column of numbers.
+
+    Args:
+        path: Its path or address.
+        sources: Sequence of what its first column holds.
+        lines: Iterator over its lines, strings and `BadLine`s, which is read as far as it is
+            needed.
+
+    Raises:
+        CorpusError: If the first column has no letters, and the third has.
+    """
+    if any(any(map(str.isalpha, source)) for source in sources):
         return
-    lines = itertools.islice(stream_lines_and_bad(path), _LINES_TO_LOOK_AT)
-    rows = [line.split("\t") for line in lines if not isinstance(line, BadLine)]
+    first = itertools.islice(lines, _LINES_TO_LOOK_AT)
+    rows = [line.split("\t") for line in first if not isinstance(line, BadLine)]
     if rows and all(len(row) > 2 and any(map(str.isalpha, row[2])) for row in rows):
         raise CorpusError(
             f"{path}: expected `source<TAB>target`, but the first column has no letters, and the "
@@ -238,13 +248,22 @@ def check_one_column(paths, sides):
             )
 
 
-def _check_line_ends(paths, text):
-    """Refuses a file of one line whose carriage returns are meant to end lines, as on old Macs.
+def check_line_ends(paths, pairs):
+    """Refuses files of one line whose carriage returns are meant to end lines, as on old Macs.
 
     Excel writes such files as "Text (Macintosh)".
+
+    Args:
+        paths: Paths or addresses of one file of pairs, or of two files.
+        pairs: The only pair of each such file, or of several ones.
+
+    Raises:
+        CorpusError: If there are carriage returns in every pair.
     """
-    for path, side in itertools.product(paths, (*text.sources, *text.targets)):
-        if "\r" in side:
+    if not all(any("\r" in side for side in pair) for pair in pairs):
+        return
+    for path, sides in zip(paths, zip(*pairs, strict=True), strict=False):
+        if len(paths) == 1 or any("\r" in side for side in sides):
             raise CorpusError(
                 f"{path}: only a line feed ends a line, and this file has carriage returns. "
                 r"Convert it, for example with `tr '\r' '\n'`."

@@ -63,13 +63,25 @@ def test_shards_hold_targets_as_they_are(tmp_path):
         read_corpus(other).train.make_tokenizer()
 
 
-def test_files_of_pairs_are_no_sides(tmp_path):
-    for name in ("a.tsv", "b.tsv"):
-        (tmp_path / name).write_text("one\teins\ntwo\tzwei\n", "utf-8")
-    files = f"[{tmp_path}/a.tsv, {tmp_path}/b.tsv]"
-    settings = "corpus.name=null", f"corpus.train={files}", f"corpus.validation={files}"
-    with pytest.raises(CorpusError, match=r"a\.tsv: every line has a tab"):
-        prepare(small_recipe(*settings), tmp_path / "out", Engine(1))
+@pytest.mark.parametrize(
+    ("names", "content", "message"),
+    [
+        ("a.tsv, b.tsv", "one\teins\ntwo\tzwei\n", r"a\.tsv: every line has a tab"),
+        ("a.tsv", "1\tone\teins\n2\ttwo\tzwei\n", r"a\.tsv: .*first column has no letters"),
+        ("a.tsv", "one\teins\rtwo\tzwei\r", r"a\.tsv: .*carriage returns"),
+        ("a.en, a.de", "one\rtwo\r", r"a\.en: .*carriage returns"),
+    ],
+)
+def test_files_that_are_not_as_they_should_be_are_not_prepared(names, content, message, tmp_path):
+    files = [tmp_path / name for name in names.split(", ")]
+    for file in files:
+        file.write_text(content, "utf-8", newline="")
+    setting = f"[{', '.join(map(str, files))}]"
+    recipe = small_recipe(
+        *("corpus.name=null", f"corpus.train={setting}", f"corpus.validation={setting}")
+    )
+    with pytest.raises(CorpusError, match=message):
+        prepare(recipe, tmp_path / "out", Engine(1))
 
 
 def test_shards_of_another_tokenizer_are_refused(shards, tmp_path):

@@ -217,3 +217,10 @@ def test_mended_pairs_are_found_to_repeat_others():
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="Received: 'typos'"):
         check_pairs(as_read(GOOD), ignored=["typos"])
+
+
+def test_hebrew_may_have_points():
+    pointed = ["הוּא הוֹלֵךְ הַבַּיְתָה.", "הִיא קוֹרֵאת סֵפֶר.", "אֲנִי אוֹכֵל לֶחֶם."]
+    profile = SideProfile([*pointed, "אני הולך הביתה."])
+    assert profile.margin_of_other("אני הולך הביתה.")[1] < 5
+    assert SideProfile(pointed, "he").margin_of_other(pointed[0])[1] < 5
