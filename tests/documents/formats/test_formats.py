@@ -604,3 +604,15 @@ def test_formats_are_known_by_their_endings():
     with pytest.raises(ValueError, match="`format` must be one of text, srt"):
         Document(b"", "pdf")
     assert {*SAMPLES, "docx"} == set(FORMATS)
+
+
+def test_chinese_sentences_come_apart_in_other_languages():
+    def split(texts):
+        return [
+            (["", "", ""], ["一。", "二。"]) if text == "一。二。" else ([text], [])
+            for text in texts
+        ]
+
+    double = CapitalsDouble(change={"一。": "One.", "二。": "Two."}.get)
+    document = Document("<p>一。二。</p>".encode(), "html")
+    assert document.translated(split, double) == b"<p>One. Two.</p>"
