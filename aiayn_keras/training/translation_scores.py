@@ -7,8 +7,8 @@ from urllib.error import URLError
 
 import sacrebleu
 
-from aiayn_keras.common.scripts import UNSPACED_LETTER
 from aiayn_keras_light.checks import check_sides
+from aiayn_keras_light.scripts import UNSPACED_LETTER
 from aiayn_keras_light.translating import NoTranslationError
 
 logger = logging.getLogger(__name__)

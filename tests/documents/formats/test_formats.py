@@ -16,6 +16,7 @@ from aiayn_keras_light.document_formats import FORMATS, format_of
 from tests.documents.formats.double import (
     CapitalsDouble,
     in_capitals,
+    split_double,
     unchanged,
     without_foreign_letters,
     without_stand_ins,
@@ -604,6 +605,14 @@ def test_formats_are_known_by_their_endings():
     with pytest.raises(ValueError, match="`format` must be one of text, srt"):
         Document(b"", "pdf")
     assert {*SAMPLES, "docx"} == set(FORMATS)
+
+
+def test_placeables_end_where_chinese_begins():
+    double = CapitalsDouble()
+    document = Document("<p>见https://a.com/x。好，{x}的</p>".encode(), "html")
+    document.translated(split_double, double)
+    assert not any("a.com" in each or "{" in each for each in double.sentences)
+    assert all(sign in "".join(double.sentences) for sign in "见好的")
 
 
 def test_chinese_sentences_come_apart_in_other_languages():
