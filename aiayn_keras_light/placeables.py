@@ -11,7 +11,7 @@ import re
 
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
-from aiayn_keras_light.scripts import UNSPACED_LETTER, spaced_from_latin
+from aiayn_keras_light.scripts import UNSPACED_LETTER, is_spaced_letter, spaced_from_latin
 from aiayn_keras_light.text_batches import TextError
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
@@ -347,7 +347,7 @@ def _skip(text, place, step, is_skipped):
 
 def _is_beside_letter(text, start, end):
     beside = text[max(start - 1, 0) : start], text[end : end + 1]
-    return any(each.isalpha() and not UNSPACED_LETTER.match(each) for each in beside)
+    return any(map(is_spaced_letter, beside))
 
 
 def without_signs(text):

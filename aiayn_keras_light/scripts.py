@@ -8,6 +8,7 @@ UNSPACED_LETTERS = (
 """Letters of Thai, Lao, Tibetan, Burmese, Khmer, Japanese and Chinese, as ranges in a class of a
 regular expression."""
 UNSPACED_LETTER = re.compile(f"[{UNSPACED_LETTERS}]")
+_UNSPACED = re.compile(rf"[{UNSPACED_LETTERS}\u3001-\u303f\uff01-\uff65]")
 _APART = re.compile(
     rf"(?<![!-~{UNSPACED_LETTERS}])[{UNSPACED_LETTERS}]++(?=[A-Za-z0-9])"
     rf"|(?<=[A-Za-z0-9])[{UNSPACED_LETTERS}]+"
@@ -15,6 +16,11 @@ _APART = re.compile(
 )
 _APART_AS = "\x1f"
 """A space to regular expressions, and in no pattern of a number or a name."""
+
+
+def is_spaced_letter(character):
+    """Returns whether a character, or nothing, is a letter of a script with spaces."""
+    return character.isalpha() and not UNSPACED_LETTER.match(character)
 
 
 def spaced_from_latin(text):
@@ -32,3 +38,14 @@ def spaced_from_latin(text):
     if text.isascii():
         return text
     return _APART.sub(lambda match: _APART_AS * len(match[0]), text)
+
+
+def space_of_break(left, right):
+    """What a line break within a sentence is: a space, or nothing where words have none.
+
+    Args:
+        left: The text before it.
+        right: The text behind it.
+    """
+    sides = left[-1:], right[:1]
+    return "" if all(map(_UNSPACED.match, sides)) else " "

@@ -16,6 +16,7 @@ import textwrap
 
 from aiayn_keras.documents.formats.html import encoder
 from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
+from aiayn_keras_light.scripts import space_of_break
 
 _SPOKEN = re.compile(r"^(?:<[^<>]*>|\{\\[^{}]*\})*\s*(?:[-–—♪]|>>|&gt;&gt;)")
 _SIGNS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
@@ -193,7 +194,7 @@ def _unit(document, lines):
     encode = encoder(texts) if has_references else str
     parts = []
     for number, text in enumerate(texts):
-        parts += [" "] if number else []
+        parts += [space_of_break(texts[number - 1].rstrip(), text.lstrip())] if number else []
         parts += _parts(text, encode, has_references)
     if not has_letters(parts):
         return []

@@ -11,7 +11,7 @@ from enum import Enum
 
 from aiayn_keras_light.placeable_patterns import BBCODE, CODES, COMMAND, CUTS, PATTERN, STAMP
 from aiayn_keras_light.placeables import PAIRS, with_letters_of_entities, with_space
-from aiayn_keras_light.scripts import spaced_from_latin
+from aiayn_keras_light.scripts import is_spaced_letter, spaced_from_latin
 
 
 class Kind(Enum):
@@ -264,8 +264,8 @@ def _cut_beside_letters(part, parts, place):
     if not isinstance(part, Mark) or part.kind != Kind.WORD:
         return part
     before, after = (parts[n] if 0 <= n < len(parts) else "" for n in (place - 1, place + 1))
-    is_beside = (isinstance(before, str) and before[-1:].isalpha()) or (
-        isinstance(after, str) and after[:1].isalpha()
+    is_beside = (isinstance(before, str) and is_spaced_letter(before[-1:])) or (
+        isinstance(after, str) and is_spaced_letter(after[:1])
     )
     return replace(part, kind=Kind.CUT) if is_beside else part
 
