@@ -142,7 +142,7 @@ def compare_translations(
     """
     _check(systems, references, sources)
     bleu = open_bleu(check_bleu_tokenizer(tokenizer), lowercase)
-    warn_of_missing_spaces(references[0], tokenizer)
+    warn_of_missing_spaces(references[0], tokenizer, has_ter=True)
     metrics = {
         "BLEU": bleu,
         "chrF2": sacrebleu.CHRF(lowercase=lowercase),

@@ -163,24 +163,30 @@ def try_bleu_tokenizer(name):
     corpus_bleu(["a"], ["a"], tokenizer=name)
 
 
-def warn_of_missing_spaces(references, tokenizer):
-    """Warns if BLEU would take whole sentences as words, as those of Chinese or Thai by `"13a"`.
+def warn_of_missing_spaces(references, tokenizer=None, has_ter=False):
+    """Warns of scores that would take whole sentences as words, as those of Chinese or Thai.
 
     Args:
         references: Sequence of strings.
-        tokenizer: Name of the sacreBLEU tokenizer.
+        tokenizer: Name of sacreBLEU's tokenizer, such as `"13a"`; None if there is no BLEU.
+        has_ter: Whether there is a TER, which always divides at spaces.
     """
-    if tokenizer not in _TOKENIZERS_BY_SPACES:
-        return
     letters = sum(sum(map(str.isalpha, text)) for text in references)
     unspaced = sum(len(UNSPACED_LETTER.findall(text)) for text in references)
     words = sum(len(text.split()) for text in references)
-    if 2 * unspaced > letters and unspaced >= _MAX_LETTERS_OF_A_WORD * words:
+    if 2 * unspaced <= letters or unspaced < _MAX_LETTERS_OF_A_WORD * words:
+        return
+    if tokenizer in _TOKENIZERS_BY_SPACES:
         logger.warning(
             "The references have no spaces between words, so BLEU with the tokenizer %s takes "
             "sentences as words, and is near 0 whatever the model writes: choose zh for Chinese, "
             "or char (`evaluation.bleu_tokenizer` in a recipe, `--tokenize` in a command).",
             tokenizer,
+        )
+    if has_ter:
+        logger.warning(
+            "The references have no spaces between words, so TER takes sentences as words: look at "
+            "chrF2, or at BLEU by characters."
         )
 
 

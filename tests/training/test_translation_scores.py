@@ -72,6 +72,14 @@ def test_bleu_of_whole_sentences_as_words_is_warned_of(texts, tokenizer, is_warn
     assert ("takes sentences as words" in caplog.text) is is_warned
 
 
+def test_ter_of_whole_sentences_as_words_is_warned_of(caplog):
+    warn_of_missing_spaces(["I like apples."], has_ter=True)
+    assert not caplog.text
+    warn_of_missing_spaces(["我喜欢苹果。"], "zh", has_ter=True)
+    assert "TER takes sentences as words" in caplog.text
+    assert "BLEU with" not in caplog.text
+
+
 # === chrF ===
 
 
