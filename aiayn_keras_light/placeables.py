@@ -317,7 +317,7 @@ def _spans(text, pattern, numbers=frozenset()):
     spaced = spaced_from_latin(text)
     matches = pattern.finditer(spaced) if _SIGN_OF_ONE.search(text) else ()
     if numbers:
-        words = _NUMBER_WORD.finditer(spaced)
+        words = _NUMBER_WORD.finditer(text)  # those of 12月 and 15万 may be other numbers, or words
         words = [word for word in words if not numbers.isdisjoint(_NUMBER.findall(word[0]))]
         matches = heapq.merge(matches, words, key=re.Match.start)
     for match in matches:

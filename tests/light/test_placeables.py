@@ -585,6 +585,13 @@ def test_placeables_end_where_chinese_begins(text, asked):
     assert double.calls[0] == [asked]
 
 
+@pytest.mark.parametrize("text", ["2024年12月31日", "有15万人"])
+def test_numbers_beside_chinese_are_not_looked_for_again(text):
+    double = CapitalsDouble(lambda text: ["December 31, 2024"])
+    translate_placeables([text], double)
+    assert double.calls == [[text]]
+
+
 def test_parts_of_a_chinese_line_come_apart_in_other_languages():
     names = {"请看": ["see"], "谢谢": ["thanks"]}
     double = CapitalsDouble(lambda text: names.get(text, ["?"]))
