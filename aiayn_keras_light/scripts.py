@@ -10,7 +10,7 @@ regular expression."""
 UNSPACED_LETTER = re.compile(f"[{UNSPACED_LETTERS}]")
 _UNSPACED = re.compile(rf"[{UNSPACED_LETTERS}\u3001-\u303f\uff01-\uff65]")
 _APART = re.compile(
-    rf"(?<![!-~{UNSPACED_LETTERS}])[{UNSPACED_LETTERS}]++(?=[A-Za-z0-9])"
+    rf"(?<![!-~{UNSPACED_LETTERS}])[{UNSPACED_LETTERS}]++(?=[A-Za-z0-9$€£¥@])"
     rf"|(?<=[A-Za-z0-9])[{UNSPACED_LETTERS}]+"
     "|[。，、；：！？「」『』【】《》〈〉（）]+"
 )
@@ -24,7 +24,7 @@ def is_spaced_letter(character):
 
 
 def spaced_from_latin(text):
-    """Replaces letters that stand directly beside Latin ones or digits, and full-width marks.
+    """Replaces letters that stand directly beside Latin ones, digits or prices, and wide marks.
 
     In `请看a.com谢谢。`, the host's name ends before `谢谢`; patterns that are made for texts with
     spaces take it as a part of the name.

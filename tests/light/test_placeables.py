@@ -575,6 +575,8 @@ def test_a_sentence_of_a_document_does_not_depend_on_those_beside_it():
         ("ดูhttps://a.comครับ", "ดูヌครับ"),
         ("请输入{name}的名字", "请输入ヌ的名字"),
         ("看3点300米", "看3点300米"),
+        ("价格$3.5M左右", "价格ヌ左右"),
+        ("谢谢@anna_b提醒", "谢谢ヌ提醒"),
         ("http://例え.jp/パス と", "ヌ と"),
     ],
 )
