@@ -403,7 +403,7 @@ def _joined(parts, translations):
 
 
 def _need_space(left, right):
-    """Whether two strings, one of which is a translation, end and begin with letters or digits."""
+    """Whether a string ends, and the next begins, with a letter or digit of a spaced script."""
     sides = left[-1:], right[:1]
     return all(each.isalnum() and not UNSPACED_LETTER.match(each) for each in sides)
 

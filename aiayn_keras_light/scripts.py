@@ -41,7 +41,7 @@ def spaced_from_latin(text):
 
 
 def space_of_break(left, right):
-    """What a line break within a sentence is: a space, or nothing where words have none.
+    """Returns a space for a line break within a sentence, or nothing where words have none.
 
     Args:
         left: The text before it.

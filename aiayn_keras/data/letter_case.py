@@ -20,7 +20,7 @@ class LetterCase:
     Georgian word never begins with a capital, though whole words may be in capitals.
 
     Args:
-        texts: Sequence of the side's texts, by which such a language is recognized.
+        texts: Sequence of the side's texts, which show whether it is such a language.
 
     Example:
     >>> LetterCase(["ılık su"]).upper("istanbul"), LetterCase(["warm"]).upper("istanbul")

@@ -107,7 +107,7 @@ _RULES = (
     (rf"([.!?…]\)*)  »{_NO_WORD}", r"\1))))\2"),
     (rf"([.!?…]\)*)   »{_NO_WORD}", r"\1)))))\2"),
     (r"([.!?…]\)*)«", r"\1))"),
-    # “我走。”他说 : three bytes, of which no part begins the next sentence.
+    # “我走。”他说 : the quotation mark has three bytes, and none begins the next sentence.
     (r"([。！？｡]\)*)[”’]", r"\1)))"),
     # Abbreviations of two words: "p. ej.", "z. B.".
     (r"(?i)\b([eipzdu])\.( (?:g|e|ej|B|h|a))\.", rf"\1{_NO_END}\2{_NO_END}"),

@@ -106,7 +106,7 @@ def test_no_text_is_refused():
 
 
 def test_empty_texts_are_named():
-    with pytest.raises(ValueError, match="there is no text in them"):
+    with pytest.raises(ValueError, match="they are empty"):
         TransformerTokenizer.train(["", " "], 20)
 
 

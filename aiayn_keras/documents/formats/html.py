@@ -250,7 +250,7 @@ def _is_invisible(document, token):
 
 
 def _as_one_space(spaces):
-    """What spaces, a `re.Match`, stand for: a line break in Chinese is no space."""
+    """Makes one space of several, a `re.Match`, or nothing of a line break in Chinese."""
     if "\n" not in spaces[0]:
         return " "
     first, last = spaces.span()
