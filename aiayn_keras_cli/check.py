@@ -98,6 +98,7 @@ def check(
     characters could be mended.
     """
     from aiayn_keras.data.checking import check_pairs
+    from aiayn_keras_light.text_files import as_json_line
 
     check_standard_output()
     texts = read_texts(corpus, validation, test)
@@ -109,8 +110,8 @@ def check(
     checked = check_pairs(texts.train, texts.held_out, languages, ignore, progress_of_pairs)
     texts_of = dict(zip(texts.train.lines, texts.train.text, strict=True))
     if listed is not None:
-        rows = (_as_row(finding, texts_of) for finding in checked.findings)
-        write_file(listed, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+        rows = (as_json_line(_as_row(finding, texts_of)) for finding in checked.findings)
+        write_file(listed, "".join(f"{row}\n" for row in rows))
     if cleaned:
         _write_cleaned(cleaned, checked.cleaned)
     if as_json:

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import unicodedata
 from pathlib import Path
 
 import click
@@ -85,7 +86,6 @@ def compare(
     """
     from aiayn_keras.training.comparison import as_plain, compare_translations
     from aiayn_keras.training.translation_scores import try_bleu_tokenizer
-    from aiayn_keras_light.text_files import read_lines
 
     check_standard_output()
     readers = _find_readers(systems, source, trust, options)
@@ -93,9 +93,9 @@ def compare(
         raise click.UsageError(f"--page must end in .html. Received: {page}.")
     try_bleu_tokenizer(bleu_tokenizer)
     files = [*reference_files, *([] if source is None else [source])]
-    texts = {file: read_lines(file) for file in files}
+    texts = {file: _read_composed(file) for file in files}
     translations = {  # files first: they are refused before a model works for minutes
-        path: read_lines(path) for path in systems if path not in readers
+        path: _read_composed(path) for path in systems if path not in readers
     }
     _check_lengths({**texts, **translations}, reference_files[0])
     for path, read in readers.items():
@@ -112,6 +112,13 @@ def compare(
     if page is not None:
         _write_page(page, plain, files, systems)
     click.echo(json.dumps(plain, ensure_ascii=False) if as_json else _as_text(plain))
+
+
+def _read_composed(path):
+    """The lines of a file in NFC, as models write: é is one letter, however the file writes it."""
+    from aiayn_keras_light.text_files import read_lines
+
+    return [unicodedata.normalize("NFC", line) for line in read_lines(path)]
 
 
 # ---- Systems ----

@@ -68,12 +68,15 @@ def evaluate(
         corpus_chrf,
         corpus_ter,
         try_bleu_tokenizer,
+        warn_of_missing_spaces,
     )
     from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 
     check_standard_output()
     try_bleu_tokenizer(bleu_tokenizer)
     pairs, *others = [read_parallel(source, reference) for reference in reference_files]
+    tokenizer = bleu_tokenizer if "bleu" in metrics else None
+    warn_of_missing_spaces(pairs.targets, tokenizer, "ter" in metrics)
     model = load_model(model_folder, many_batches=len(pairs) > options["batch_size"])
     engine = report_engine(model, [], **options)
     with open_progress(SECONDS_BETWEEN_LINES, total=len(pairs), unit=" sentences") as bar:

@@ -1,6 +1,5 @@
 """`aiayn-keras request`: translations by a server."""
 
-import json
 from dataclasses import asdict
 
 import click
@@ -109,8 +108,10 @@ def _input_lines(input_file):
 
 
 def _as_json(source, hypotheses):
+    from aiayn_keras_light.text_files import as_json_line
+
     fields = {"source": source, "hypotheses": [asdict(each) for each in hypotheses]}
-    return json.dumps(fields, ensure_ascii=False)
+    return as_json_line(fields)
 
 
 def _as_line(hypotheses):

@@ -1,6 +1,5 @@
 """`aiayn-keras translate`: standard input, a file, a document, a conversation or a job."""
 
-import json
 from pathlib import Path
 
 import click
@@ -349,13 +348,15 @@ def _print_texts(_sources, translations):
 
 
 def _print_json(sources, translations):
+    from aiayn_keras_light.text_files import as_json_line
+
     for source, translation in zip(sources, translations, strict=True):
         hypotheses = [_as_dictionary(each) for each in translation.hypotheses]
         fields = {"source": source}
         if translation.source_tokens is not None:
             fields["source_tokens"] = translation.source_tokens
         fields["hypotheses"] = hypotheses
-        click.echo(json.dumps(fields, ensure_ascii=False))
+        click.echo(as_json_line(fields))
 
 
 def _as_dictionary(hypothesis):

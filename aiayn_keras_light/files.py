@@ -126,12 +126,19 @@ def writing_folder(parent):
     """Provides a temporary folder inside `parent`, which is deleted after the block.
 
     Raises:
-        OSError: If the disk is full; it names `parent`, unlike the errors of many libraries.
+        OSError: If the disk is full, or allows no file of this size; it names `parent`, unlike the
+            errors of many libraries.
     """
     with tempfile.TemporaryDirectory(prefix=WRITING, dir=parent) as folder:
         try:
             yield Path(folder)
         except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EFBIG:
+                raise OSError(
+                    errno.EFBIG,
+                    f"A file would be larger than the disk of {parent} or `ulimit -f` allows, and "
+                    "nothing was written. Raise the limit, or choose a folder on a different disk",
+                ) from error
             if not _is_about_a_full_disk(error, folder):
                 raise
             raise OSError(

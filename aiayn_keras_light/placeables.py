@@ -11,6 +11,7 @@ import re
 
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
+from aiayn_keras_light.scripts import UNSPACED_LETTER, is_spaced_letter, spaced_from_latin
 from aiayn_keras_light.text_batches import TextError
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
@@ -313,9 +314,10 @@ def _spans(text, pattern, numbers=frozenset()):
         are beside it.
     """
     spans = []
-    matches = pattern.finditer(text) if _SIGN_OF_ONE.search(text) else ()
+    spaced = spaced_from_latin(text)
+    matches = pattern.finditer(spaced) if _SIGN_OF_ONE.search(text) else ()
     if numbers:
-        words = _NUMBER_WORD.finditer(text)
+        words = _NUMBER_WORD.finditer(text)  # those of 12月 and 15万 may be other numbers, or words
         words = [word for word in words if not numbers.isdisjoint(_NUMBER.findall(word[0]))]
         matches = heapq.merge(matches, words, key=re.Match.start)
     for match in matches:
@@ -344,7 +346,8 @@ def _skip(text, place, step, is_skipped):
 
 
 def _is_beside_letter(text, start, end):
-    return text[max(start - 1, 0) : start].isalpha() or text[end : end + 1].isalpha()
+    beside = text[max(start - 1, 0) : start], text[end : end + 1]
+    return any(map(is_spaced_letter, beside))
 
 
 def without_signs(text):
@@ -380,18 +383,29 @@ def begin_alike(source, text):
 
 def _joined(parts, translations):
     """The `Translation` of a text in parts: one hypothesis, with the best of each part."""
-    found = [each.text for each in translations]
-    texts = [*map(begin_alike, parts[1::2], found), ""]
+    whole = parts[0]
+    for words, kept, each in zip(parts[1::2], parts[2::2], translations, strict=True):
+        text = begin_alike(words, each.text)
+        # Beside Chinese words there was nothing; other words need a space.
+        before = UNSPACED_LETTER.match(words[0]) and _need_space(whole, text)
+        after = UNSPACED_LETTER.match(words[-1]) and _need_space(text, kept)
+        whole += f"{' ' * bool(before)}{text}{' ' * bool(after)}{kept}"
     return as_translation(
         [
             Hypothesis(
-                "".join(kept + text for kept, text in zip(parts[::2], texts, strict=True)),
+                whole,
                 sum(each.score for each in translations),
                 sum(each.normalized_score for each in translations),
                 tuple(token for each in translations for token in each.tokens),
             )
         ]
     )
+
+
+def _need_space(left, right):
+    """Whether a string ends, and the next begins, with a letter or digit of a spaced script."""
+    sides = left[-1:], right[:1]
+    return all(each.isalnum() and not UNSPACED_LETTER.match(each) for each in sides)
 
 
 def _mask(text, pattern, numbers=frozenset(), clocks=CLOCK_TIMES):

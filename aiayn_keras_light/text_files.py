@@ -4,6 +4,7 @@ import codecs
 import gzip
 import io
 import itertools
+import json
 import pathlib
 import re
 import zlib
@@ -225,3 +226,15 @@ def chunk_rows(rows, max_rows=MAX_ROWS, max_characters=_MAX_CHARACTERS):
 def without_breaks(text):
     """Replaces each tab and line break by a space, so that the text is one field of one line."""
     return re.sub(r"[\t\n\v\f\r]", " ", text)
+
+
+def as_json_line(value):
+    """Writes a value as JSON in one line, also to readers for whom U+2028 and others end lines.
+
+    These are Python's `str.splitlines` and Node's `readline`.
+
+    Args:
+        value: Anything that `json.dumps` takes.
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub("[\x85\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)

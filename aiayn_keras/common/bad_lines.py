@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from aiayn_keras_light.text_files import (
     MAX_LINE_BYTES,
     CorpusError,
     Unpacked,
+    as_json_line,
     check_is_text,
 )
 
@@ -201,4 +201,4 @@ def _ranges(numbers):
 def bad_lines_as_json(bad):
     """Writes `FoundBadLine`s as JSON lines of `file`, `line` and `reason`."""
     rows = ({"file": each.file, "line": each.line, "reason": each.reason} for each in bad)
-    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    return "".join(f"{as_json_line(row)}\n" for row in rows)

@@ -4,6 +4,8 @@ PyYAML's safe loader executes nothing, but it expands aliases without limit, let
 several equal keys win, and fails with all kinds of errors where a tag does not fit its value.
 """
 
+import re
+
 import yaml
 
 MAX_YAML_BYTES = 100_000
@@ -100,6 +102,13 @@ class _Loader(yaml.SafeLoader):
             _refuse(event, "tags are not allowed; write the value without")
         return super().compose_node(parent, index)
 
+    def construct_yaml_int(self, node):
+        """Refuses what only YAML takes as octal or in sixties: `010` is 8, and `1:30` is 90."""
+        if re.search(r"^[+-]?0[0-9_]|:", node.value):
+            value = self.construct_scalar(node)
+            _refuse(node, f"write {value[:40]} without a leading zero, or as text in quotes")
+        return super().construct_yaml_int(node)
+
     def compose_mapping_node(self, anchor):
         node = super().compose_mapping_node(anchor)
         seen = set()
@@ -110,6 +119,9 @@ class _Loader(yaml.SafeLoader):
                 _refuse(key, f"the key {key.value[:80]!r} appears twice")
             seen.add(key.value)
         return node
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 
 
 def _refuse(place, problem):

@@ -1,20 +1,28 @@
 """Variants of training text: kinds of text that people type and that a corpus has too little of."""
 
+import functools
 import itertools
+import logging
 import re
-import string
 
 import numpy as np
 
 from aiayn_keras.data.copied_text import draw_copied_text, draw_name
+from aiayn_keras.data.letter_case import LetterCase, has_case
 from aiayn_keras.data.parallel_text import ParallelText
 from aiayn_keras.data.phrase_pairs import extract_phrases
 from aiayn_keras.data.shorthand import in_shorthand
 from aiayn_keras_light.checks import check_integer, check_number
 
+logger = logging.getLogger(__name__)
+
 _MIN_SENTENCES, _MAX_SENTENCES = 2, 4
-_CLOSING_MARKS = "\"'»”’)]"
-_FINAL_MARKS = ".!?…"
+_CLOSING_MARKS = "\"'»”’)]」』）】》"
+_FULL_STOPS = tuple(".。｡।॥۔։።။។")
+_CALLS_AND_QUESTIONS = "!?！？؟፧"
+_FINAL_MARKS = (*_FULL_STOPS, *_CALLS_AND_QUESTIONS, "…")
+_MARKS_WITHOUT_SPACE = tuple("。｡！？")
+"""Marks that no space follows, in Chinese and Japanese."""
 _NAME = re.compile(r"\b[^\W\d_a-z][^\W\d_A-Z]+\b")
 _NUMBER = re.compile(r"[0-9]+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -61,13 +69,15 @@ def augment(
     - Words and short phrases are added with their translations, which are found by aligning the
       words of all pairs (`extract_phrases`).
     - Some sentences are joined with spaces into texts of 2, 3 or 4, and then no longer occur alone.
-      Pairs are joined only if both sides end with a final mark: `.`, `!`, `?` or `…`, optionally
-      followed by closing quotes.
+      Pairs are joined only if both sides end with a final mark, `.`, `!`, `?`, `…` or that of
+      another script (`。`, `।`, `؟`), optionally followed by closing quotes. No space follows those
+      of Chinese and Japanese.
     - Some texts lose the final mark of their source. A full stop is removed from both sides: people
       who omit it do not expect it in the translation.
     - Sources are written as in an English chat (`in_shorthand`).
     - Sources are lower-cased, or their words capitalized, while targets stay as they are; or both
-      sides are written in capitals.
+      sides are written in capitals, if the source's script has them. See `LetterCase` for Turkish,
+      Greek and Georgian.
     - Texts are put into quotation marks: those of a typewriter in the target, those of a typewriter
       or of print in the source.
     - Emoji, signs, addresses, or words in another script are added to both sides, to be copied.
@@ -128,21 +138,38 @@ def augment(
         return text
     pairs = list(text)
     tables = [table for _, table in sorted(extract_phrases(pairs).items())] if phrases else []
+    if phrases and not tables:
+        logger.warning(
+            "%s: `phrases` adds nothing, since no words that occur twice could be aligned; text "
+            "without spaces between words has none.",
+            text.name,
+        )
+    cases = tuple(map(LetterCase, (text.sources, text.targets)))
     changed = []
     for variant in range(variants):
-        changed += _changed(pairs, tables, shares, seed, variant)
+        changed += _changed(pairs, tables, cases, shares, seed, variant)
     sides = zip(*changed, strict=True) if changed else ((), ())
     return ParallelText(*sides, text.name)
 
 
-def _changed(pairs, tables, shares, seed, variant):
-    """Makes one variant of the pairs; `tables` holds phrases of 1, 2 … words."""
+def _changed(pairs, tables, cases, shares, seed, variant):
+    """Makes one variant of the pairs.
+
+    Args:
+        pairs: List of tuples of two sentences.
+        tables: Lists of pairs of phrases, those of 1, 2 … words.
+        cases: The `LetterCase` of each side.
+        shares: Dictionary from the names of the changes to their shares.
+        seed: As in `augment`.
+        variant: Number of the variant.
+    """
     # A generator for each kind, so that a share does not change what another kind draws.
     generators = {name: np.random.default_rng((seed, i, variant)) for i, name in enumerate(shares)}
     random = np.random.default_rng((seed, 0, variant))
+    num_phrases = round(shares["phrases"] * len(pairs))
     pairs = [
         *pairs,
-        *_draw_phrases(tables, round(shares["phrases"] * len(pairs)), generators["phrases"]),
+        *_draw_phrases(tables, num_phrases, cases, generators["phrases"]),
         *_vary(pairs, shares["numbers"], _with_other_numbers, generators["numbers"]),
         *_vary(pairs, shares["names"], _with_other_name, generators["names"]),
     ]
@@ -152,21 +179,21 @@ def _changed(pairs, tables, shares, seed, variant):
         if drop_mark:
             pairs[number] = _without_final_mark(*pairs[number])
         if to_lower:
-            pairs[number] = (pairs[number][0].lower(), pairs[number][1])
-    for name, change in _CHANGES.items():
+            pairs[number] = (cases[0].lower(pairs[number][0]), pairs[number][1])
+    for name, change in _changes(cases).items():
         generator = generators[name]
         for number in np.nonzero(generator.random(len(pairs)) < shares[name])[0]:
             pairs[number] = change(*pairs[number], generator)
     return pairs
 
 
-def _draw_phrases(tables, number, random):
+def _draw_phrases(tables, number, cases, random):
     """Draws phrases with replacement, of all lengths equally often, some with initial capitals."""
     drawn = []
     for i in random.integers(len(tables), size=number if tables else 0):
         pair = tables[i][random.integers(len(tables[i]))]
         if random.random() < _CAPITALIZED_PHRASES:
-            pair = tuple(phrase[:1].upper() + phrase[1:] for phrase in pair)
+            pair = tuple(case.capitalized(phrase) for case, phrase in zip(cases, pair, strict=True))
         drawn.append(pair)
     return drawn
 
@@ -245,29 +272,43 @@ def _join(pairs, share, random):
         return int(random.integers(_MIN_SENTENCES, _MAX_SENTENCES + 1))
 
     while group := list(itertools.islice(order, draw_size())):
-        alone.append(tuple(map(" ".join, zip(*group, strict=True))))
+        alone.append(tuple(map(_as_one_text, zip(*group, strict=True))))
     return alone
 
 
+def _as_one_text(sentences):
+    text = sentences[0]
+    for sentence in sentences[1:]:
+        space = "" if text.rstrip(_CLOSING_MARKS).endswith(_MARKS_WITHOUT_SPACE) else " "
+        text += space + sentence
+    return text
+
+
 def _ends_with_a_mark(sentence):
-    return sentence.rstrip(_CLOSING_MARKS)[-1:] in tuple(_FINAL_MARKS)
+    return sentence.rstrip(_CLOSING_MARKS).endswith(_FINAL_MARKS)
 
 
 def _without_final_mark(source, target):
     """Removes the source's final mark; a full stop is removed from both sides or from neither."""
-    if source.endswith("."):
-        if target.endswith(".") and not source.endswith("..") and not target.endswith(".."):
+    if source.endswith(_FULL_STOPS):
+        if _ends_with_one_stop(source) and _ends_with_one_stop(target):
             return source[:-1], target[:-1]
         return source, target
-    return source.rstrip("!?"), target
+    return source.rstrip(_CALLS_AND_QUESTIONS), target
 
 
-def _in_capitals(source, target, random):
-    return source.upper(), target.upper()
+def _ends_with_one_stop(sentence):
+    return sentence.endswith(_FULL_STOPS) and not sentence[:-1].endswith(_FULL_STOPS)
 
 
-def _in_title_case(source, target, random):
-    return string.capwords(source, " "), target
+def _in_capitals(cases, source, target, random):
+    if not has_case(source):  # Nobody could tell that the target is to be in capitals.
+        return source, target
+    return tuple(case.upper(side) for case, side in zip(cases, (source, target), strict=True))
+
+
+def _in_title_case(cases, source, target, random):
+    return cases[0].title(source), target
 
 
 def _in_quotation_marks(source, target, random):
@@ -317,12 +358,13 @@ def _neighbor(letter, random):
     return other.upper() if letter.isupper() else other
 
 
-_CHANGES = {
-    "shorthand": _in_shorthand,
-    "upper_cased": _in_capitals,
-    "title_cased": _in_title_case,
-    "quoted": _in_quotation_marks,
-    "copied": _with_copied_text,
-    "typing_errors": _with_typing_error,
-}
-"""Changes to a text, in their order, by the share that asks for them."""
+def _changes(cases):
+    """Changes to a text, in their order, by the share that asks for them."""
+    return {
+        "shorthand": _in_shorthand,
+        "upper_cased": functools.partial(_in_capitals, cases),
+        "title_cased": functools.partial(_in_title_case, cases),
+        "quoted": _in_quotation_marks,
+        "copied": _with_copied_text,
+        "typing_errors": _with_typing_error,
+    }

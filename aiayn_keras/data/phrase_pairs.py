@@ -1,10 +1,15 @@
 """Words and short phrases with their translations, found in parallel text by word alignment."""
 
 import collections
+import functools
 import itertools
 import re
+import sys
+import unicodedata
 
 import numpy as np
+
+from aiayn_keras_light.scripts import UNSPACED_LETTER
 
 _ITERATIONS = 5
 _MAX_SOURCE_WORDS = 4
@@ -16,7 +21,6 @@ MAX_ALIGNED_PAIRS = 200_000
 """Maximum number of pairs that are aligned; evenly spaced in a larger corpus."""
 _MAX_SENTENCE_WORDS = 40
 """Longer sentences are left out, since tables grow with the product of the lengths."""
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 def extract_phrases(pairs):
@@ -60,8 +64,8 @@ def count_phrases(pairs):
     Words are aligned by IBM Model 1 (Brown et al. 1993, https://aclanthology.org/J93-2003, section
     4.1) in both directions; links that both directions find are kept. A pair of phrases is
     consistent with them (Koehn et al. 2003, https://aclanthology.org/N03-1017), begins and ends
-    with linked words on both sides, and has no punctuation inside. Text without spaces between
-    words yields few phrases.
+    with linked words on both sides, and has no punctuation inside. Text in a script without spaces
+    between words, such as Chinese or Thai, yields none.
 
     Args:
         pairs: List of tuples of two sentences.
@@ -76,7 +80,12 @@ def count_phrases(pairs):
 def _counted(pairs):
     """Counts phrases in lower case, and on both sides the forms that each has inside sentences."""
     pairs = pairs[:: -(-len(pairs) // MAX_ALIGNED_PAIRS) or 1]
-    found = [(pair, tuple([*_WORD.finditer(side)] for side in pair)) for pair in pairs]
+    word = _word()
+    found = [
+        (pair, tuple([*word.finditer(side)] for side in pair))
+        for pair in pairs
+        if not any(map(UNSPACED_LETTER.search, pair))
+    ]
     found = [
         (pair, words)
         for pair, words in found
@@ -99,6 +108,21 @@ def _counted(pairs):
                 if first:  # The first word of a sentence has a capital anyway.
                     form[phrase.lower()][phrase] += 1
     return counts, forms
+
+
+@functools.cache
+def _word():
+    """Pattern of a word: letters with the marks on them, as in Hindi and Hebrew, and joiners.
+
+    (To Python's `re`, neither marks nor joiners, as in Persian, are parts of words.)
+    """
+    marks = "".join(
+        character
+        for character in map(chr, range(sys.maxunicode + 1))
+        if unicodedata.category(character).startswith("M")
+    )
+    letter = rf"[^\W_](?:[{marks}]|[\u200c\u200d](?=[^\W_]))*"
+    return re.compile(rf"(?:{letter})+(?:['’](?:{letter})+)*")
 
 
 def _aligned(sources, targets):

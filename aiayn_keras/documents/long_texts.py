@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 
-from aiayn_keras.documents.splitting import can_split, split_strings
+from aiayn_keras.documents.splitting import can_split, join_strings, split_strings
 from aiayn_keras_light.placeables import check_placeables, translate_placeables
 from aiayn_keras_light.text_batches import (
     TextTooLongError,
@@ -156,7 +156,7 @@ def _translate_parts(texts, splits, translate, prefixes, progress):
         separators, sentences = splits[row]
         of_parts = list(itertools.islice(remaining, len(sentences)))
         has_all = all(each is not None for each in of_parts)
-        translations.append(_combine(separators, of_parts) if has_all else None)
+        translations.append(_combine(separators, sentences, of_parts) if has_all else None)
     if any(each is None for each in translations):
         raise NoTranslationError(translations)
     return translations
@@ -177,7 +177,7 @@ def _count_texts(progress, num_texts, num_parts):
     return count
 
 
-def _combine(separators, translations):
+def _combine(separators, sentences, translations):
     """The `Translation` of a text from those of its parts, none or more."""
     number = max((len(each.hypotheses) for each in translations), default=1)
     chosen = [()]  # combinations of the parts so far, best first
@@ -190,14 +190,13 @@ def _combine(separators, translations):
             ),
             key=lambda parts: sum(part.normalized_score for part in parts),
         )
-    return as_translation([_join(separators, parts) for parts in chosen])
+    return as_translation([_join(separators, sentences, parts) for parts in chosen])
 
 
-def _join(separators, parts):
-    texts = [*(part.text for part in parts), ""]
+def _join(separators, sentences, parts):
     aligned = [part for part in parts if part.alignment is not None]
     return Hypothesis(
-        "".join(itertools.chain.from_iterable(zip(separators, texts, strict=True))),
+        join_strings(separators, sentences, [part.text for part in parts]),
         sum(part.score for part in parts),
         sum(part.normalized_score for part in parts),
         tuple(token for part in parts for token in part.tokens),

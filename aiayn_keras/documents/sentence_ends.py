@@ -107,6 +107,8 @@ _RULES = (
     (rf"([.!?…]\)*)  »{_NO_WORD}", r"\1))))\2"),
     (rf"([.!?…]\)*)   »{_NO_WORD}", r"\1)))))\2"),
     (r"([.!?…]\)*)«", r"\1))"),
+    # “我走。”他说 : the quotation mark has three bytes, and none begins the next sentence.
+    (r"([。！？｡]\)*)[”’]", r"\1)))"),
     # Abbreviations of two words: "p. ej.", "z. B.".
     (r"(?i)\b([eipzdu])\.( (?:g|e|ej|B|h|a))\.", rf"\1{_NO_END}\2{_NO_END}"),
     (rf"{_WORD_BEGINS}({_BEFORE_SOMETHING})\.", rf"\1\2{_NO_END}"),
@@ -128,7 +130,7 @@ _RULES_IF_CAPITALS = (
 _HAS_CAPITAL = r"\C*\p{Lu}\C*"
 
 # A mark, then brackets, then a space; in Chinese and Japanese no space.
-_ENDS_SENTENCE = r"\C*(?:[.!?[:^ascii:]][\s)\]}]*\s|[。！？｡][[:^ascii:]]*)"
+_ENDS_SENTENCE = r"\C*(?:[.!?[:^ascii:]][\s)\]}]*\s|[。！？｡][)[:^ascii:]]*)"
 
 
 def sentences_of_lines(lines):

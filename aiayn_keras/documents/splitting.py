@@ -6,9 +6,11 @@ separators, which are not translated. `join_texts` puts translations in the plac
 """
 
 import importlib.util
+import re
 from typing import Any, NamedTuple
 
 from aiayn_keras.documents.sentence_ends import characters, cut, is_among, sentences_of_lines
+from aiayn_keras_light.scripts import UNSPACED_LETTERS
 
 _JOINER = 0x200D
 
@@ -211,14 +213,63 @@ def split_texts(texts, count, limit):
     return SplitTexts(separators, sentences)
 
 
-def join_texts(separators, sentences):
-    """Texts `(B,)` of separators and sentences, or of their translations; see `SplitTexts`."""
+# Beside these, sentences need no space between them: spaces, and letters and marks of scripts
+# without spaces. The class is the same in RE2 and in Python.
+_BETWEEN_WORDS = (
+    f"[^\\s\u0085\u00a0\u2000-\u200b\u2028-\u202f\u3000-\u303f\uff01-\uff65{UNSPACED_LETTERS}]"
+)
+_IS_BETWEEN_WORDS = re.compile(_BETWEEN_WORDS).fullmatch
+
+
+def join_strings(separators, sentences, translations):
+    """Joins translations of sentences to a text.
+
+    Where nothing is between two sentences, as in Chinese and Japanese, a space comes between their
+    translations into a language that has spaces.
+
+    Args:
+        separators: Strings, one more than sentences; see `SplitTexts`.
+        sentences: Strings.
+        translations: Their translations, strings.
+
+    Example:
+    >>> join_strings(["", "", ""], ["我回家。", "她看书。"], ["I go home.", "She reads."])
+    'I go home. She reads.'
+    """
+    pieces = [separators[0]]
+    for place, separator in enumerate(separators[1:]):
+        pieces += [translations[place], separator]
+        following = place + 1
+        if separator == "" and following < len(sentences):
+            pairs = (each[place : place + 2] for each in (sentences, translations))
+            were_words, are_words = (_are_words_beside(*pair) for pair in pairs)
+            pieces.append(" " if are_words and not were_words else "")
+    return "".join(pieces)
+
+
+def _are_words_beside(left, right):
+    """Whether strings end, and others begin, so that a space belongs between them."""
+    return all(map(_IS_BETWEEN_WORDS, (left[-1:], right[:1])))
+
+
+def are_words_beside(left, right):
+    """As `_are_words_beside`, with tensors."""
     import tensorflow as tf
 
-    nothing = tf.fill([separators.nrows(), 1], "")
-    padded = tf.concat([sentences, tf.RaggedTensor.from_tensor(nothing)], axis=1)
+    ends = tf.strings.regex_full_match(left, rf"\C*{_BETWEEN_WORDS}")
+    return ends & tf.strings.regex_full_match(right, rf"{_BETWEEN_WORDS}\C*")
+
+
+def join_texts(separators, sentences, translations):
+    """Texts `(B,)` of separators, sentences and their translations, as `join_strings`."""
+    import tensorflow as tf
+
+    nothing = tf.RaggedTensor.from_tensor(tf.fill([separators.nrows(), 1], ""))
+    padded = [tf.concat([each, nothing], axis=1).values for each in (sentences, translations)]
+    were_words, are_words = (are_words_beside(tf.roll(each, 1, axis=0), each) for each in padded)
+    need_space = (separators.values == "") & are_words & ~were_words
     return tf.strings.unsorted_segment_join(
-        tf.strings.join([separators.values, padded.values]),
+        tf.strings.join([tf.where(need_space, " ", separators.values), padded[1]]),
         separators.value_rowids(),
         separators.nrows(),
     )

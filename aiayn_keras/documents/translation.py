@@ -2,7 +2,7 @@
 
 import itertools
 
-from aiayn_keras.documents.splitting import split_strings
+from aiayn_keras.documents.splitting import join_strings, split_strings
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.text_batches import TextTooLongError
 from aiayn_keras_light.translating import DocumentTranslation, NoTranslationError
@@ -47,6 +47,5 @@ def _join(separators, sentences, translations):
     """The `DocumentTranslation`; `None` if a sentence has no translation."""
     if any(translation is None for translation in translations):
         return None
-    texts = [*(translation.text for translation in translations), ""]
-    parts = itertools.chain.from_iterable(zip(separators, texts, strict=True))
-    return DocumentTranslation("".join(parts), tuple(sentences), translations)
+    text = join_strings(separators, sentences, [each.text for each in translations])
+    return DocumentTranslation(text, tuple(sentences), translations)

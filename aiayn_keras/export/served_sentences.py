@@ -7,7 +7,13 @@ see `aiayn_keras.documents.long_texts`, whose answers it gives.
 
 from typing import Any, NamedTuple
 
-from aiayn_keras.documents.splitting import SplitTexts, join_texts, piece_counter, split_texts
+from aiayn_keras.documents.splitting import (
+    SplitTexts,
+    are_words_beside,
+    join_texts,
+    piece_counter,
+    split_texts,
+)
 
 BATCH_SIZE = 32
 """Number of sentences searched together, so that a long text takes no more memory."""
@@ -74,7 +80,7 @@ def translate_by_sentence(text, translate, splitter):
     place = tf.math.invert_permutation(order)
     found = Hypotheses(*(tf.gather(each, place) for each in found))
     return {
-        "translation": join_texts(separators, sentences.with_values(found.texts[:, 0])),
+        "translation": join_texts(separators, sentences, sentences.with_values(found.texts[:, 0])),
         "score": tf.reduce_sum(sentences.with_values(found.scores[:, 0]), axis=1),
         "sentences": tf.cast(sentences.row_lengths(), tf.int32),
     }
@@ -170,6 +176,7 @@ def _best_combinations(separators, sentences, found, num_hypotheses):
     scores = tf.concat([found.scores, tf.zeros([1, num_hypotheses])], axis=0)
     normalized_scores = tf.concat([found.normalized_scores, neutral], axis=0)
     last = tf.shape(found.texts, tf.int64)[0]
+    padded = tf.concat([sentences.values, [""]], axis=0)
 
     def columns(strings):
         return tf.tile(strings[:, tf.newaxis], [1, num_hypotheses])
@@ -188,7 +195,12 @@ def _best_combinations(separators, sentences, found, num_hypotheses):
             of_part = tf.gather(of_part, part)
             return of_best, tf.gather(of_part, chosen.indices % num_hypotheses, batch_dims=1)
 
-        joined = tf.strings.join(of_both(best.texts, texts))
+        before = tf.gather(separators.values, tf.where(is_there, after - 1, 0))
+        sides = (tf.gather(padded, each) for each in (tf.maximum(part - 1, 0), part))
+        is_bare = is_there & (index > 0) & (before == "") & ~are_words_beside(*sides)
+        left, right = of_both(best.texts, texts)
+        need_space = is_bare[:, tf.newaxis] & are_words_beside(left, right)
+        joined = tf.strings.join([left, tf.where(need_space, " ", ""), right])
         return index + 1, Hypotheses(
             tf.strings.join([joined, columns(separator)]),
             tf.add(*of_both(best.scores, scores)),

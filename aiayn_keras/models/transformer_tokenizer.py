@@ -321,6 +321,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             )
         except (RuntimeError, OSError) as error:
             reason = " ".join(str(error).split()).partition(" At: ")[0]  # without Python's frames
+            if "sentences_.empty()" in reason or "(all_chars_count) > (0)" in reason:
+                reason = "they are empty"
             raise ValueError(
                 f"No vocabulary of `vocabulary_size`={vocabulary_size} could be learned from "
                 f"`texts`. SentencePiece says: {reason}"

@@ -1,10 +1,16 @@
 """Tools for all figures: a canvas without a display, colors, PNG files, and visible tokens."""
 
+import logging
+import re
 import unicodedata
+import warnings
 from pathlib import Path
 
 from aiayn_keras_light.files import atomic_path
 
+logger = logging.getLogger(__name__)
+
+_MISSING_GLYPH = re.compile(r"Glyph (\d+) .*missing from font")
 _JOINERS = "\u200c\u200d"  # affect the shape of Persian and Hindi letters, and of emoji
 
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
@@ -27,9 +33,29 @@ def finish(figure, path):
     if path is not None:
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_path(path) as temporary:
+        with atomic_path(path) as temporary, warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
             figure.savefig(temporary, format="png")
+        _report(found, path)
     return figure
+
+
+def _report(found, path):
+    """Says in one line which characters the font lacks, and repeats other warnings."""
+    missing = set()
+    for each in found:
+        if match := _MISSING_GLYPH.match(str(each.message)):
+            missing.add(chr(int(match[1])))
+        else:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    letters = sorted(filter(str.isalpha, missing)) or sorted(missing)
+    if letters:
+        logger.warning(
+            "%s has boxes in place of %d characters that Matplotlib's font lacks, such as %s.",
+            path,
+            len(missing),
+            letters[0],
+        )
 
 
 def plain(text):

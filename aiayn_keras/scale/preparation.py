@@ -16,6 +16,7 @@ from aiayn_keras.common.file_addresses import (
     whole_file,
 )
 from aiayn_keras.data import CorpusError, write_shards
+from aiayn_keras.data.parallel_text import check_columns, check_line_ends, check_one_column
 from aiayn_keras.data.shard_folders import (
     ENDINGS,
     MAX_PAIRS_PER_SHARD,
@@ -28,7 +29,7 @@ from aiayn_keras.data.token_pairs import processors_of
 from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard, facts_of
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, first_of, stem_of
-from aiayn_keras.scale.part_lines import read_pairs
+from aiayn_keras.scale.part_lines import is_parquet, read_lines, read_pairs
 from aiayn_keras.scale.parts import plan_parts
 from aiayn_keras.training.recipe import RecipeError
 from aiayn_keras.training.training_data import (
@@ -182,11 +183,24 @@ def _tokenizer_of(job, section, engine):
     pairs = list(itertools.chain.from_iterable(samples))
     if not pairs:
         raise CorpusError(f"{job.parts[0].pieces[0].address}: there is no pair to prepare.")
+    _check_layout(job.parts, pairs)
     sides = [lambda side=side: (pair[side] for pair in pairs) for side in (0, 1)]
     tokenizer = train_tokenizer(section, sides, len(pairs))
     with whole_file(address) as path:
         path.write_bytes(tokenizer.proto)
     return tokenizer
+
+
+def _check_layout(parts, pairs):
+    """Refuses files that are read, but not as they are meant, as `read_parallel` does."""
+    addresses = [piece.address for piece in parts[0].pieces]
+    columns = list(zip(*pairs, strict=True))
+    if len(addresses) == 2:
+        check_one_column(addresses, columns)
+    elif not is_parquet(addresses[0]):
+        check_columns(addresses[0], columns[0], read_lines(parts[0]))
+    if len(pairs) <= len(parts):
+        check_line_ends(addresses, pairs)
 
 
 class _SampleWork:

@@ -7,7 +7,11 @@ import sacrebleu
 from sacrebleu.significance import PairedTest
 
 from aiayn_keras.data.checking.correspondence import different_numbers
-from aiayn_keras.training.translation_scores import check_bleu_tokenizer, open_bleu
+from aiayn_keras.training.translation_scores import (
+    check_bleu_tokenizer,
+    open_bleu,
+    warn_of_missing_spaces,
+)
 
 SIGNIFICANT = 0.05
 """p-value below which a difference is called significant."""
@@ -138,6 +142,7 @@ def compare_translations(
     """
     _check(systems, references, sources)
     bleu = open_bleu(check_bleu_tokenizer(tokenizer), lowercase)
+    warn_of_missing_spaces(references[0], tokenizer, has_ter=True)
     metrics = {
         "BLEU": bleu,
         "chrF2": sacrebleu.CHRF(lowercase=lowercase),

@@ -22,7 +22,10 @@ _MIN_VOCABULARY = 100
 _MEASURED_TOKENS = 2_048
 """Maximum number of positions of a batch whose training is timed."""
 _MEASURED_UPDATES = 3
-_BLEU_TOKENIZERS = {"zh": "zh", "yue": "zh", "ja": "char", "th": "char", "km": "char", "lo": "char"}
+_BLEU_TOKENIZERS = {
+    **dict.fromkeys(("zh", "yue", "wuu"), "zh"),
+    **dict.fromkeys(("ja", "th", "km", "lo", "my", "dz"), "char"),
+}
 """sacreBLEU's tokenizers for languages that do not write spaces, without further packages."""
 
 

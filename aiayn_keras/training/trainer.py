@@ -58,8 +58,9 @@ from aiayn_keras.training.translation_scores import (
     BleuScore,
     ChrfScore,
     try_bleu_tokenizer,
+    warn_of_missing_spaces,
 )
-from aiayn_keras.training.validation import load_monitor, load_own
+from aiayn_keras.training.validation import load_monitor, load_own, warn_of_shared_pairs
 from aiayn_keras_light.files import write_text
 
 logger = logging.getLogger(__name__)
@@ -177,6 +178,9 @@ def _prepare(recipe, folder, devices):
     tokenizer = initial.tokenizer if initial else read_tokenizer(folder)
     devices.wait("every process has looked at the folder")
     corpus = read_corpus(recipe)
+    warn_of_missing_spaces(corpus.validation.targets, recipe.evaluation.bleu_tokenizer)
+    for text in dict.fromkeys((corpus.validation, corpus.test)):
+        warn_of_shared_pairs(corpus.train.unchanged, text)
     if tokenizer is None:
         tokenizer = corpus.train.make_tokenizer()
     verdicts = corpus.train.copies_without_letters(), copies_without_letters(corpus.validation)

@@ -48,16 +48,16 @@ class TrainingText:
 
     Args:
         recipe: The `Recipe`.
-        text: `ParallelText`, not augmented.
+        text: `ParallelText`, not augmented; the attribute `unchanged`.
     """
 
     def __init__(self, recipe, text):
-        self._recipe, self._unchanged = recipe, text
+        self._recipe, self.unchanged = recipe, text
         self._text = self._augmented()
 
     def _augmented(self, **shares):
         augmentation = {**self._recipe.augmentation.model_dump(), **shares}
-        return augment(self._unchanged, seed=self._recipe.training.seed, **augmentation)
+        return augment(self.unchanged, seed=self._recipe.training.seed, **augmentation)
 
     def make_tokenizer(self):
         """Learns the recipe's `TransformerTokenizer` from both sides of the text.
@@ -76,7 +76,7 @@ class TrainingText:
 
         Judged by the text itself: quotation marks that were added may differ between the sides.
         """
-        return copies_without_letters(self._unchanged)
+        return copies_without_letters(self.unchanged)
 
     def digest(self):
         """Computes the SHA-256 of the pairs in order."""
@@ -95,6 +95,8 @@ class TrainingShards:
     Args:
         recipe: A `Recipe` with `corpus.shards`.
     """
+
+    unchanged = ()  # no text
 
     def __init__(self, recipe):
         self._recipe, self._folder = recipe, recipe.corpus.shards

@@ -8,9 +8,15 @@ from urllib.error import URLError
 import sacrebleu
 
 from aiayn_keras_light.checks import check_sides
+from aiayn_keras_light.scripts import UNSPACED_LETTER
 from aiayn_keras_light.translating import NoTranslationError
 
 logger = logging.getLogger(__name__)
+
+_TOKENIZERS_BY_SPACES = ("13a", "intl")
+_MAX_LETTERS_OF_A_WORD = 3
+"""Mean number of letters between spaces from which on a text of `UNSPACED_LETTER`s is not divided
+into words."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +161,33 @@ def try_bleu_tokenizer(name):
         ValueError: If it is unknown or cannot be used; the message says why.
     """
     corpus_bleu(["a"], ["a"], tokenizer=name)
+
+
+def warn_of_missing_spaces(references, tokenizer=None, has_ter=False):
+    """Warns of scores that would take whole sentences as words, as those of Chinese or Thai.
+
+    Args:
+        references: Sequence of strings.
+        tokenizer: Name of sacreBLEU's tokenizer, such as `"13a"`; None without BLEU.
+        has_ter: Whether there is a TER, which always divides at spaces.
+    """
+    letters = sum(sum(map(str.isalpha, text)) for text in references)
+    unspaced = sum(len(UNSPACED_LETTER.findall(text)) for text in references)
+    words = sum(len(text.split()) for text in references)
+    if 2 * unspaced <= letters or unspaced < _MAX_LETTERS_OF_A_WORD * words:
+        return
+    if tokenizer in _TOKENIZERS_BY_SPACES:
+        logger.warning(
+            "The references have no spaces between words, so BLEU with the tokenizer %s takes "
+            "sentences as words, and is near 0 whatever the model writes: choose zh for Chinese, "
+            "or char (`evaluation.bleu_tokenizer` in a recipe, `--tokenize` in a command).",
+            tokenizer,
+        )
+    if has_ter:
+        logger.warning(
+            "The references have no spaces between words, so TER takes sentences as words: look at "
+            "chrF2, or at BLEU by characters."
+        )
 
 
 def open_bleu(tokenizer, lowercase):

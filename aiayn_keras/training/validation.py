@@ -15,6 +15,30 @@ from aiayn_keras.training.translation_scores import corpus_bleu, corpus_chrf, tr
 logger = logging.getLogger(__name__)
 
 
+_MAX_SHARED = 0.01
+"""Maximum share of the pairs to measure with that may be in the training text without a warning."""
+
+
+def warn_of_shared_pairs(training_text, text):
+    """Warns if a text to measure a training with is a part of what it learns from.
+
+    Args:
+        training_text: Iterable over the training pairs.
+        text: `ParallelText`.
+    """
+    pairs = set(text)
+    num_shared = len(pairs.intersection(training_text))
+    if num_shared > _MAX_SHARED * len(pairs):
+        logger.warning(
+            "%s: %s of %s different pairs are in the training text, too, so scores on them say "
+            "little about other text. `aiayn-keras check RECIPE --clean FILE` leaves them out of "
+            "the training text.",
+            text.name,
+            f"{num_shared:,}",
+            f"{len(pairs):,}",
+        )
+
+
 def load_own(field, name):
     """Imports what a recipe names as `"my_module:my_object"`.
 

@@ -1,6 +1,7 @@
 """`aiayn-keras compare`."""
 
 import json
+import unicodedata
 
 import pytest
 import sacrebleu
@@ -159,3 +160,12 @@ def test_wrong_arguments_are_refused_in_one_line(files, tmp_path, trained_run):
         result = run(*compare(files, files["good"], files["bad"]), "--page", copy)
         assert result.exit_code == 2, result.output
         assert "is being compared" in result.stderr
+
+
+def test_letters_and_marks_may_be_written_apart(files, tmp_path):
+    apart = [unicodedata.normalize("NFD", line) for line in GERMAN]
+    assert apart != GERMAN
+    files["reference"] = write_lines(tmp_path / "apart", apart)
+    files["together"] = write_lines(tmp_path / "together", GERMAN)
+    found = json.loads(run(*compare(files, files["together"], files["bad"]), "--json").stdout)
+    assert found["systems"][0]["scores"]["BLEU"]["score"] == pytest.approx(100)

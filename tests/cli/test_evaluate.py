@@ -48,6 +48,22 @@ def test_evaluate_takes_several_references_and_metrics(trained_run, model, sourc
     assert_one_clear_line(run(*arguments), "1.de", "2", "1")
 
 
+def test_evaluate_and_compare_warn_of_references_without_spaces(
+    trained_run, source_file, tmp_path, caplog
+):
+    reference = write_lines(tmp_path / "reference.zh", ["女孩很高兴。", "保罗每天工作。"])
+    other = write_lines(tmp_path / "other.zh", ["女孩很高兴。", "保罗每天都工作。"])
+    for arguments in (
+        ("evaluate", trained_run, "--source", source_file),
+        ("compare", other, reference),
+    ):
+        caplog.clear()
+        run(*arguments, "--reference", reference, "--tokenize", "zh")
+        assert "--tokenize" not in caplog.text
+        run(*arguments, "--reference", reference)
+        assert "--tokenize" in caplog.text
+
+
 def test_evaluate_refuses_unequal_files(trained_run, source_file, tmp_path):
     reference = write_lines(tmp_path / "reference.de", ["Das Mädchen ist glücklich."])
     result = run("evaluate", trained_run, "--source", source_file, "--reference", reference)

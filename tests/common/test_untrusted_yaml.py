@@ -44,3 +44,10 @@ BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n"
 def test_anything_but_plain_yaml_is_refused_with_its_line(text, message):
     with pytest.raises(ValueError, match=rf"^a\.yaml.*{message}"):
         parse_yaml(text, "a.yaml")
+
+
+@pytest.mark.parametrize("value", ["010", "-007", "0_1", "1:30", "+1:30:00"])
+def test_numbers_that_only_yaml_reads_otherwise_are_refused(value):
+    with pytest.raises(ValueError, match=r"mine.yaml, line 2: write \S+ without a leading zero"):
+        parse_yaml(f"a: 1\nb: {value}", "mine.yaml")
+    assert parse_yaml("[0, 10, -5, 1_000, 0x10, '010']", "x") == [0, 10, -5, 1000, 16, "010"]

@@ -51,6 +51,19 @@ def test_a_mark_may_stand_before_closing_quotes():
 
 
 @pytest.mark.parametrize(
+    ("source", "joined"),
+    [
+        ("他说：“我走。”", "他说：“我走。”他说：“我走。”"),
+        ("वह पढ़ती है।", "वह पढ़ती है। वह पढ़ती है।"),
+        ("هل تأتي؟", "هل تأتي؟ هل تأتي؟"),
+    ],
+)
+def test_the_marks_of_other_scripts_end_sentences_too(source, joined):
+    text = ParallelText([source] * 2, ["Yes."] * 2)
+    assert augment(text, joined=1.0)[0] == (joined, "Yes. Yes.")
+
+
+@pytest.mark.parametrize(
     ("pair", "expected"),
     [
         (("I see.", "Ya veo."), ("I see", "Ya veo")),
@@ -58,6 +71,10 @@ def test_a_mark_may_stand_before_closing_quotes():
         (("What?!", "¡¿Qué?!"), ("What", "¡¿Qué?!")),
         (("I see.", "¡Ya veo!"), ("I see.", "¡Ya veo!")),
         (("Well...", "Bueno..."), ("Well...", "Bueno...")),
+        (("我回家。", "I go home."), ("我回家", "I go home")),
+        (("मैं घर जाता हूँ।", "I go home."), ("मैं घर जाता हूँ", "I go home")),
+        (("هل تأتي؟", "Do you come?"), ("هل تأتي", "Do you come?")),
+        (("你来吗？！", "Do you come?!"), ("你来吗", "Do you come?!")),
     ],
 )
 def test_the_final_mark_goes(pair, expected):
@@ -228,3 +245,9 @@ def test_a_new_share_changes_nothing_that_others_draw():
     both = list(augment(text, **shares, upper_cased=0.2, seed=7))
     assert [source.lower() for source, _ in both] == [source.lower() for source, _ in plain]
     assert both != plain
+
+
+def test_phrases_of_a_text_without_spaces_are_missing_aloud(caplog):
+    text = ParallelText(["我爱你"] * 4, ["I love you"] * 4, name="love.tsv")
+    assert list(augment(text, phrases=0.9)) == list(text)
+    assert "love.tsv: `phrases` adds nothing" in caplog.text

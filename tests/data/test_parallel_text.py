@@ -83,6 +83,26 @@ def test_unequal_line_counts_are_both_named(tmp_path, first, second, read):
         read(source, target)
 
 
+def test_numbers_of_lines_are_no_sources(tmp_path):
+    """They were: each number was translated by the sentence behind it."""
+    path = write(tmp_path / "a.tsv", "1\tGo.\tVe.\tCC\n2\tRun!\t¡Corre!\tCC\n")
+    with pytest.raises(CorpusError, match=r"a\.tsv: .*first column has no letters.*`cut -f2,3`"):
+        read_parallel(path)
+    write(path, "1\tuno\t#7\n2\tdos\tCC\n")
+    assert list(read_parallel(path)) == [("1", "uno"), ("2", "dos")]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_file_of_pairs_is_no_side_of_a_text(tmp_path, place):
+    """Two such files were read as sentences that hold both languages."""
+    table = write(tmp_path / "0.tsv", "one\teins\ntwo\tzwei\n")
+    side = write(tmp_path / "a.de", "eins\nzwei\n")
+    with pytest.raises(CorpusError, match=r"0\.tsv: every line has a tab.*`cat`.*`cut -f1`"):
+        read_parallel(*((table, side) if place == 0 else (side, table)))
+    write(table, "one\tand\ntwo\n")
+    assert read_parallel(table, side)[0] == ("one\tand", "eins")
+
+
 def test_invalid_utf8_is_named_with_its_line(tmp_path):
     path = write(tmp_path / "a.en", b"one\ntwo\nL\xf6we\n")
     with pytest.raises(CorpusError, match=r"a\.en, line 3: not valid UTF-8 \(byte 0xf6\)"):

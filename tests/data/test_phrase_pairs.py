@@ -103,6 +103,26 @@ def test_texts_without_words_to_align_have_no_phrases(pairs):
     assert extract_phrases(pairs) == {}
 
 
+@pytest.mark.parametrize(
+    ("sentences", "word"),
+    [
+        (("मैं किताब पढ़ता हूँ।", "वह किताब देखती थी।"), "किताब"),
+        (("من کتاب‌ها را دیدم.", "او کتاب‌ها را خرید."), "کتاب‌ها"),
+        (("קָרָאתִי סֵפֶר.", "מָצָאתִי סֵפֶר."), "סֵפֶר"),
+    ],
+)
+def test_marks_and_joiners_are_parts_of_words(sentences, word):
+    pairs = [*zip(sentences, ("I read books.", "He saw books."), strict=True)] * 2
+    found = extract_phrases(pairs)[1]
+    assert dict(found)[word] == "books"
+    words = {each for sentence in sentences for each in sentence.rstrip(".।").split()}
+    assert {source for source, _ in found} <= words
+
+
+def test_a_sentence_without_spaces_is_not_one_word():
+    assert extract_phrases([("我爱你", "I love you"), ("ฉันรักเธอ", "I love you")] * 3) == {}
+
+
 def test_a_large_corpus_is_sampled_evenly(monkeypatch):
     monkeypatch.setattr(phrase_pairs, "MAX_ALIGNED_PAIRS", 4)
     pairs = [("cat", "chat"), ("never", "jamais")] * 4

@@ -23,7 +23,7 @@ def count_letters(sentences):
 )
 def split_in_graph(texts, limit):
     separators, sentences = splitting.split_texts(texts, count_letters, limit)
-    return separators, sentences, splitting.join_texts(separators, sentences)
+    return separators, sentences, splitting.join_texts(separators, sentences, sentences)
 
 
 def split(texts, limit=NO_LIMIT):
@@ -146,3 +146,35 @@ def test_a_missing_library_is_named(tokenizer, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow_text", None)
     with pytest.raises(ImportError, match=r"`tensorflow_text` .*: pip install tensorflow-text\.$"):
         splitting.split_strings(["One. Two."], tokenizer.proto, 9)
+
+
+ZH = ["我回家。", "她看书！", "（真的？）", "你来吗？"]
+EN = ["I go home.", "She reads!", "(Really?)", "Do you come?"]
+JOINED = [
+    ("我回家。她看书！", ZH[:2], EN[:2], "I go home. She reads!"),
+    ("我回家。她看书！", ZH[:2], ["私は帰る。", "She reads!"], "私は帰る。She reads!"),
+    ("我回家。她看书！", ZH[:2], ["I go.", "彼女は読む！"], "I go.彼女は読む！"),
+    ("我回家。 她看书！", ZH[:2], EN[:2], "I go home. She reads!"),
+    ("我回家。她看书！", ZH[:2], ["", "She reads!"], "She reads!"),
+    ("我回家。她看书！", ZH[:2], ["I go. ", "She reads!"], "I go. She reads!"),
+    ("She", ["Sh", "e"], ["El", "la"], "Ella"),
+    (f"1. {''.join(ZH)}\n", ZH, EN, f"1. {' '.join(EN)}\n"),
+]
+
+
+@pytest.mark.parametrize(("text", "sentences", "translations", "expected"), JOINED)
+def test_a_space_comes_where_the_other_language_needs_one(text, sentences, translations, expected):
+    """Translations from Chinese stood side by side: `I go home.She reads!`."""
+    separators, rest = [], text
+    for sentence in sentences:
+        before, _, rest = rest.partition(sentence)
+        separators.append(before)
+    separators.append(rest)
+    assert splitting.join_strings(separators, sentences, translations) == expected
+    ragged = [
+        tf.ragged.constant([row, each], dtype=tf.string)
+        for row, each in zip(
+            (["", ""], ["x"], ["y"]), (separators, sentences, translations), strict=True
+        )
+    ]
+    assert [each.decode() for each in splitting.join_texts(*ragged).numpy()] == ["y", expected]

@@ -21,6 +21,15 @@ def test_a_document_is_the_translations_of_its_sentences_with_its_layout(model):
     assert document.score == pytest.approx(sum(each.score for each in expected))
 
 
+def test_sentences_without_spaces_become_sentences_with_them(model):
+    (document,) = model.translate_documents(["eins。zwei。"], **OPTIONS)
+    assert document.sources == ("eins。", "zwei。")
+    one, two = (each.text for each in document.translations)
+    assert document.text == f"{one} {two}"
+    (line,) = model.translate(["eins。zwei。" * 60], long_text="split", **OPTIONS)
+    assert f"{one} {two} {one}" in line.text
+
+
 def test_documents_come_in_order(model):
     texts = ["eins. Zwei.", "", "\n\n", "drei"]
     documents = model.translate_documents(texts, batch_size=2, **OPTIONS)

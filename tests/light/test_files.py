@@ -146,6 +146,16 @@ def test_an_error_of_a_full_disk_names_the_folder(error, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_error_of_a_limit_of_sizes_names_the_folder(tmp_path):
+    error = OSError(errno.EFBIG, "File too large")
+    with (
+        pytest.raises(OSError, match=rf"disk of {tmp_path} or `ulimit -f`") as raised,
+        new_folder(tmp_path / "new"),
+    ):
+        raise error
+    assert raised.value.errno == errno.EFBIG
+
+
 @pytest.mark.parametrize(
     "error", [RuntimeError("basic_ios"), OSError(errno.EACCES, "no"), KeyError()]
 )

@@ -563,6 +563,44 @@ def test_a_sentence_of_a_document_does_not_depend_on_those_beside_it():
     assert alone.calls[0][0] == beside.calls[0][0] == "so hot"
 
 
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("请看https://example.com/a。谢谢", "请看ヌ。谢谢"),
+        ("邮箱是a@b.com，请联系", "邮箱是ヌ，请联系"),
+        ("请访问www.example.com查看", "请访问ヌ查看"),
+        ("版本v2.1.3发布了", "版本ヌ发布了"),
+        ("打开C:\\文件\\测试.txt", "打开ヌ"),
+        ("コマンドはCtrl+Sです", "コマンドはヌです"),
+        ("ดูhttps://a.comครับ", "ดูヌครับ"),
+        ("请输入{name}的名字", "请输入ヌ的名字"),
+        ("看3点300米", "看3点300米"),
+        ("价格$3.5M左右", "价格ヌ左右"),
+        ("谢谢@anna_b提醒", "谢谢ヌ提醒"),
+        ("http://例え.jp/パス と", "ヌ と"),
+    ],
+)
+def test_placeables_end_where_chinese_begins(text, asked):
+    """`请看https://example.com/a。谢谢` was `请看https://` with a placeable of the rest."""
+    double = CapitalsDouble()
+    assert translate_placeables([text], double)[0].text == text
+    assert double.calls[0] == [asked]
+
+
+@pytest.mark.parametrize("text", ["2024年12月31日", "有15万人"])
+def test_numbers_beside_chinese_are_not_looked_for_again(text):
+    double = CapitalsDouble(lambda text: ["December 31, 2024"])
+    translate_placeables([text], double)
+    assert double.calls == [[text]]
+
+
+def test_parts_of_a_chinese_line_come_apart_in_other_languages():
+    names = {"请看": ["see"], "谢谢": ["thanks"]}
+    double = CapitalsDouble(lambda text: names.get(text, ["?"]))
+    (found,) = translate_placeables(["请看v2.1.3谢谢"], double)
+    assert found.text == "see v2.1.3 thanks"
+
+
 def test_an_error_names_the_place_of_its_text():
     def refuse(text):
         if text == "ask":

@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import json
 import lzma
 import os
 
@@ -7,7 +8,13 @@ import pytest
 
 from aiayn_keras.common.bad_lines import stream_lines_and_bad
 from aiayn_keras.data import CorpusError, read_lines, stream_lines
-from aiayn_keras_light.text_files import FREE_BYTES, MAX_LINE_BYTES, chunk_rows, without_breaks
+from aiayn_keras_light.text_files import (
+    FREE_BYTES,
+    MAX_LINE_BYTES,
+    as_json_line,
+    chunk_rows,
+    without_breaks,
+)
 from tests.data.text_bytes import write
 
 
@@ -107,3 +114,10 @@ def test_a_chunk_is_given_before_the_next_is_read():
 def test_a_text_is_one_field_of_one_line():
     assert without_breaks("a\tb\r\nc\vd\fe") == "a b  c d e"
     assert without_breaks(" a\u2028b ") == " a\u2028b "
+
+
+def test_json_is_one_line_to_every_reader():
+    texts = ["a\u2028b", "c\u2029d\x85", "é\n\x0b\x1c中"]
+    (line,) = as_json_line(texts).splitlines()
+    assert json.loads(line) == texts
+    assert "é" in line

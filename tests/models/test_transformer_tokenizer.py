@@ -105,6 +105,11 @@ def test_no_text_is_refused():
         TransformerTokenizer.train([], 80)
 
 
+def test_empty_texts_are_named():
+    with pytest.raises(ValueError, match="they are empty"):
+        TransformerTokenizer.train(["", " "], 20)
+
+
 def test_targets_are_given_like_sources(tmp_path):
     path = tmp_path / "targets.txt"
     path.write_text("ein rotes Haus！\n", "utf-8")

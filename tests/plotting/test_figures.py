@@ -228,3 +228,11 @@ def test_no_state_and_no_matplotlib_before_the_first_plot():
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_characters_that_the_font_lacks_are_one_line(tmp_path, caplog, recwarn):
+    weights = np.full((1, 2, 2), 0.5)
+    plotting.plot_attention(weights, ["हिन्दी", "ไทย"], ["a", "b"], path=tmp_path / "a.png")
+    (record,) = caplog.records
+    assert "a.png has boxes in place of" in record.getMessage()
+    assert not [each for each in recwarn if "Glyph" in str(each.message)]

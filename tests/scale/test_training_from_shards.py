@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from aiayn_keras.data import generate_demo_pairs
+from aiayn_keras.data import CorpusError, generate_demo_pairs
 from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training import RecipeError, train
@@ -61,6 +61,27 @@ def test_shards_hold_targets_as_they_are(tmp_path):
     )
     with pytest.raises(ValueError, match=r"'target_normalization': 'nfc'.*'nfkc'.*Prepare"):
         read_corpus(other).train.make_tokenizer()
+
+
+@pytest.mark.parametrize(
+    ("names", "content", "message"),
+    [
+        ("a.tsv, b.tsv", "one\teins\ntwo\tzwei\n", r"a\.tsv: every line has a tab"),
+        ("a.tsv", "1\tone\teins\n2\ttwo\tzwei\n", r"a\.tsv: .*first column has no letters"),
+        ("a.tsv", "one\teins\rtwo\tzwei\r", r"a\.tsv: .*carriage returns"),
+        ("a.en, a.de", "one\rtwo\r", r"a\.en: .*carriage returns"),
+    ],
+)
+def test_files_that_are_not_as_they_should_be_are_not_prepared(names, content, message, tmp_path):
+    files = [tmp_path / name for name in names.split(", ")]
+    for file in files:
+        file.write_text(content, "utf-8", newline="")
+    setting = f"[{', '.join(map(str, files))}]"
+    recipe = small_recipe(
+        *("corpus.name=null", f"corpus.train={setting}", f"corpus.validation={setting}")
+    )
+    with pytest.raises(CorpusError, match=message):
+        prepare(recipe, tmp_path / "out", Engine(1))
 
 
 def test_shards_of_another_tokenizer_are_refused(shards, tmp_path):

@@ -51,10 +51,11 @@ def test_models_and_vocabularies_grow_with_the_text():
     assert len(set(weights)) == len(SIZES)
 
 
-def test_languages_without_spaces_have_their_bleu_tokenizer():
-    facts = TextFacts(1_000, "en", "zh", 1_000, 15.0, 60)
+@pytest.mark.parametrize(("language", "tokenizer"), [("zh", "zh"), ("wuu", "zh"), ("my", "char")])
+def test_languages_without_spaces_have_their_bleu_tokenizer(language, tokenizer):
+    facts = TextFacts(1_000, "en", language, 1_000, 15.0, 60)
     fields = recipe_fields(facts, {"train": ["a"], "validation": ["b"]})
-    assert fields["evaluation"]["bleu_tokenizer"] == "zh"
+    assert fields["evaluation"]["bleu_tokenizer"] == tokenizer
 
 
 def test_a_small_text_gets_the_vocabulary_that_it_yields_and_its_time_is_measured():

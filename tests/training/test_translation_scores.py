@@ -4,7 +4,7 @@ import pytest
 from sacrebleu.tokenizers import tokenizer_ja_mecab, tokenizer_spm
 
 from aiayn_keras.training import corpus_bleu, corpus_chrf, train
-from aiayn_keras.training.translation_scores import try_bleu_tokenizer
+from aiayn_keras.training.translation_scores import try_bleu_tokenizer, warn_of_missing_spaces
 from tests.runs import small_recipe
 
 # === BLEU ===
@@ -53,6 +53,31 @@ def test_a_tokenizer_that_needs_a_package_is_found_before_the_training(monkeypat
 def test_tokenizers_that_are_there_can_be_used():
     for name in ("13a", "zh", "char"):
         try_bleu_tokenizer(name)
+
+
+@pytest.mark.parametrize(
+    ("texts", "tokenizer", "is_warned"),
+    [
+        (["我喜欢苹果。", "你看见书。"], "13a", True),
+        (["彼は新しいPCを買いました。"], "intl", True),
+        (["ฉันกลับบ้าน เธออ่านหนังสือ"], "13a", True),
+        (["我喜欢苹果。"], "zh", False),
+        (["我 喜欢 苹果 。"], "13a", False),
+        (["나는 집에 간다.", "Der Tofu heißt 豆腐."], "13a", False),
+        (["15"], "13a", False),
+    ],
+)
+def test_bleu_of_whole_sentences_as_words_is_warned_of(texts, tokenizer, is_warned, caplog):
+    warn_of_missing_spaces(texts, tokenizer)
+    assert ("takes sentences as words" in caplog.text) is is_warned
+
+
+def test_ter_of_whole_sentences_as_words_is_warned_of(caplog):
+    warn_of_missing_spaces(["I like apples."], has_ter=True)
+    assert not caplog.text
+    warn_of_missing_spaces(["我喜欢苹果。"], "zh", has_ter=True)
+    assert "TER takes sentences as words" in caplog.text
+    assert "BLEU with" not in caplog.text
 
 
 # === chrF ===

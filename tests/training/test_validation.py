@@ -3,8 +3,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from aiayn_keras.data import ParallelText
 from aiayn_keras.training.fitting import Checkpoints, _in_float32
-from aiayn_keras.training.validation import Validation
+from aiayn_keras.training.validation import Validation, warn_of_shared_pairs
 
 
 def validation_with(figure):
@@ -74,3 +75,15 @@ def test_a_perplexity_that_is_worse_than_chance_is_told(caplog, before, perplexi
         assert "At update 20 the perplexity on the validation text" in caplog.text
         assert "above 1,000, that of guessing at random: the training diverges" in caplog.text
         assert "optimizer.peak_learning_rate" in caplog.text
+
+
+def test_a_text_that_is_learned_from_is_warned_of(caplog):
+    learned = [(f"s{n}", f"t{n}") for n in range(300)]
+    some = ParallelText(["s1", "s1", "x"], ["t1", "t1", "t2"], name="valid.tsv")
+    warn_of_shared_pairs(iter(learned), some)
+    assert "valid.tsv: 1 of 2 different pairs are in the training text" in caplog.text
+    caplog.clear()
+    many = ParallelText([f"s{n}" for n in range(299, 500)], [f"t{n}" for n in range(299, 500)])
+    warn_of_shared_pairs(learned, many)
+    warn_of_shared_pairs((), some)
+    assert not caplog.text

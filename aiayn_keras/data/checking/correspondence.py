@@ -6,6 +6,7 @@ import re
 import statistics
 
 from aiayn_keras_light.placeable_patterns import PATTERN
+from aiayn_keras_light.scripts import spaced_from_latin
 
 _NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f ]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?")
 _MAX_SPELLED = 100
@@ -144,5 +145,5 @@ def different_placeables(source, target):
 
 def _placeables_in(text):
     """Counts placeables, except for entities and marks of subtitles, which are other faults."""
-    found = _PLACEABLE.findall(text)
+    found = _PLACEABLE.findall(spaced_from_latin(text))
     return collections.Counter(each for each in found if not each.startswith(("&", "{\\")))

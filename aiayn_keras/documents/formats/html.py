@@ -9,6 +9,7 @@ import re
 from html.parser import HTMLParser
 
 from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
+from aiayn_keras_light.scripts import space_of_break
 
 _INLINE = frozenset(
     (
@@ -230,7 +231,7 @@ def _as_units(document, run):
             parts.append(mark)
             continue
         text = html.unescape(document[max(first, start) : min(last, end)])
-        text = re.sub(f"[{_SPACES}]+", " ", text)
+        text = re.sub(f"[{_SPACES}]+", _as_one_space, text)
         if parts and isinstance(parts[-1], str):
             text = parts.pop() + text
         parts.append(text)
@@ -246,6 +247,14 @@ def _is_invisible(document, token):
     """Whether a token is a text of nothing but spaces, also as character references."""
     start, end, mark = token
     return mark is None and not _INVISIBLE.sub("", html.unescape(document[start:end]))
+
+
+def _as_one_space(spaces):
+    """Makes one space of several, a `re.Match`, or nothing of a line break in Chinese."""
+    if "\n" not in spaces[0]:
+        return " "
+    first, last = spaces.span()
+    return space_of_break(spaces.string[max(first - 1, 0) : first], spaces.string[last : last + 1])
 
 
 def _end_of_spaces(document, start):

@@ -18,6 +18,7 @@ from aiayn_keras.documents.formats.units import (
     protect,
     tag_mark,
 )
+from aiayn_keras_light.scripts import space_of_break
 
 logger = logging.getLogger(__name__)
 
@@ -307,8 +308,10 @@ class _Reader:
             if is_first or is_alone or is_item:
                 self._mark(end, Kind.BREAK)
                 return
+            sides = (slice(each, each + 1) for each in (max(self.place - 1, 0), end))
+            space = space_of_break(*(self._content[side] for side in sides))
             self.place = end
-            self._text(" ")
+            self._text(space)
         elif child.type == "hardbreak":
             found = re.compile(r"(?:\\| {2,})\n[ \t]*").match(self._content, self.place)
             if found is None:

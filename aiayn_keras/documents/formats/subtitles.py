@@ -16,6 +16,7 @@ import textwrap
 
 from aiayn_keras.documents.formats.html import encoder
 from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
+from aiayn_keras_light.scripts import space_of_break
 
 _SPOKEN = re.compile(r"^(?:<[^<>]*>|\{\\[^{}]*\})*\s*(?:[-–—♪]|>>|&gt;&gt;)")
 _SIGNS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
@@ -193,7 +194,7 @@ def _unit(document, lines):
     encode = encoder(texts) if has_references else str
     parts = []
     for number, text in enumerate(texts):
-        parts += [" "] if number else []
+        parts += [space_of_break(texts[number - 1].rstrip(), text.lstrip())] if number else []
         parts += _parts(text, encode, has_references)
     if not has_letters(parts):
         return []
@@ -237,16 +238,28 @@ def _joined(parts):
     return joined
 
 
+_MAY_BREAK = "\x0b"
+_CHARACTER = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_BETWEEN_CHARACTERS = re.compile(
+    rf"(?<=[{_CHARACTER}、。，！？：；」』）…])(?![ぁぃぅぇぉっゃゅょァィゥェォッャュョー々])(?=[{_CHARACTER}「『（])"
+)
+"""Places where a line of Chinese or Japanese may end."""
+
+
 def _wrap(text, num_lines):
     """Lines of about equal length, as many as there were or fewer; tags do not count."""
     if num_lines == 1:
         return [text]
     tags = _SIGNS.findall(text)
     plain = " ".join(_SIGNS.sub("\0", text).split())
-    lines = functools.partial(textwrap.wrap, plain, break_long_words=False)
+    plain = _BETWEEN_CHARACTERS.sub(_MAY_BREAK, plain)
+    lines = functools.partial(
+        textwrap.wrap, plain, break_long_words=False, replace_whitespace=False
+    )
     widths = range(max(1, -(-len(plain) // num_lines)), len(plain) + 1)
     # The smallest width of not too many lines; with the largest there is one.
     place = bisect.bisect_left(widths, True, key=lambda width: len(lines(width)) <= num_lines)
     remaining = iter(tags)
     found = lines(widths[place]) if plain else [""]
+    found = [line.replace(_MAY_BREAK, "") for line in found]
     return [re.sub("\0", lambda _: next(remaining), line) for line in found]

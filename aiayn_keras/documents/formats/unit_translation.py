@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
 from aiayn_keras.documents.formats.units import Kind, Mark, joined
+from aiayn_keras.documents.splitting import join_strings
 from aiayn_keras_light.placeables import CLOCK_TIMES, LETTERS, begin_alike, without_signs
 from aiayn_keras_light.text_files import without_breaks
 
@@ -102,8 +103,11 @@ def translate_units(units, split, translate):
         lambda failed: _translate_in_pieces([sentences[n] for n in failed], split, translate),
     )
     remaining = iter(results)
+    # In a row, what is kept and sentences take turns; the first and the last are kept.
     return [
-        "".join(next(remaining) if isinstance(each, _Sentence) else each for each in row)
+        join_strings(
+            row[::2], [each.text for each in row[1::2]], [next(remaining) for _ in row[1::2]]
+        )
         for row in rows
     ]
 
@@ -248,11 +252,7 @@ def _translate_in_pieces(sentences, split, translate):
     ]
     remaining = iter(translated)
     joined = iter(
-        "".join(
-            itertools.chain.from_iterable(
-                zip(separators, [*itertools.islice(remaining, len(part)), ""], strict=True)
-            )
-        )
+        join_strings(separators, part, list(itertools.islice(remaining, len(part))))
         for separators, part in found
     )
     return [

@@ -11,6 +11,7 @@ from enum import Enum
 
 from aiayn_keras_light.placeable_patterns import BBCODE, CODES, COMMAND, CUTS, PATTERN, STAMP
 from aiayn_keras_light.placeables import PAIRS, with_letters_of_entities, with_space
+from aiayn_keras_light.scripts import is_spaced_letter, spaced_from_latin
 
 
 class Kind(Enum):
@@ -173,27 +174,28 @@ def protect(text, encode=str, with_tags=True, with_names=True):
     text = with_letters_of_entities(text)
     parts, done, before, open_marks = [], 0, "", set()
     marks = _MARKS_WITH_PLURALS if _HAS_PLURALS.search(text) else _MARKS
-    for match in marks.finditer(text):
+    for match in marks.finditer(spaced_from_latin(text)):
+        found = text[match.start() : match.end()]
         if (match["tag"] or match["time"]) and not with_tags:
             continue
         if (match["name"] or match["bracket"]) and not with_names:
             continue
         is_pair = match["pair"] or match["bracket"]
         if is_pair:
-            name = match[0].replace("]", "[")
-            is_open = name not in open_marks and match[0] != "]"
+            name = found.replace("]", "[")
+            is_open = name not in open_marks and found != "]"
             is_pair = not is_open or _OPENS.match(text, match.start())
-            if match[0] == "]" and name not in open_marks:
+            if found == "]" and name not in open_marks:
                 continue
             if is_pair:
                 open_marks ^= {name}
-            elif match[0][0] == "_" or text[match.end() : match.end() + 1].isalnum():
+            elif found[0] == "_" or text[match.end() : match.end() + 1].isalnum():
                 continue
         if match["unit"]:
-            before += text[done : match.start()] + with_space(match[0])
+            before += text[done : match.start()] + with_space(found)
             done = match.end()
             continue
-        raw = encode(match[0])
+        raw = encode(found)
         mark = (
             tag_mark(raw)
             if match["tag"]
@@ -262,8 +264,8 @@ def _cut_beside_letters(part, parts, place):
     if not isinstance(part, Mark) or part.kind != Kind.WORD:
         return part
     before, after = (parts[n] if 0 <= n < len(parts) else "" for n in (place - 1, place + 1))
-    is_beside = (isinstance(before, str) and before[-1:].isalpha()) or (
-        isinstance(after, str) and after[:1].isalpha()
+    is_beside = (isinstance(before, str) and is_spaced_letter(before[-1:])) or (
+        isinstance(after, str) and is_spaced_letter(after[:1])
     )
     return replace(part, kind=Kind.CUT) if is_beside else part
 

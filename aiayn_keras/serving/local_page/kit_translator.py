@@ -1,6 +1,5 @@
 """A serving kit as the page uses it, without a server."""
 
-import itertools
 import unicodedata
 from types import SimpleNamespace
 from typing import Annotated
@@ -9,6 +8,7 @@ import numpy as np
 import pydantic
 
 from aiayn_keras.common.kit_graphs import check_kit_graph
+from aiayn_keras.documents.splitting import join_strings
 from aiayn_keras.serving.answers import check_outputs
 from aiayn_keras.serving.local_page.folder_translator import BATCH_SIZE
 from aiayn_keras.serving.local_page.requests import (
@@ -120,9 +120,8 @@ class KitTranslator:
             hypotheses += self._find_hypotheses(sources[start : start + BATCH_SIZE])
             if report is not None:
                 report()
-        best = [*(each[0].text for each in hypotheses), ""]
-        parts = itertools.chain.from_iterable(zip(separators, best, strict=True))
-        return PageTranslation("".join(parts), tuple(map(PageSentence, sources, hypotheses)))
+        text = join_strings(separators, sources, [each[0].text for each in hypotheses])
+        return PageTranslation(text, tuple(map(PageSentence, sources, hypotheses)))
 
     def translate_lines(self, sources, report=None):
         """Translates lines, each as one text, as a server with this kit does.

@@ -2,7 +2,11 @@ import pytest
 
 from aiayn_keras.data.checking import KINDS, check_pairs
 from aiayn_keras.data.checking.characters import character_faults
-from aiayn_keras.data.checking.correspondence import UsualLengths, different_numbers
+from aiayn_keras.data.checking.correspondence import (
+    UsualLengths,
+    different_numbers,
+    different_placeables,
+)
 from aiayn_keras.data.checking.languages import SideProfile, wrong_language
 from aiayn_keras.data.checking.repeats import essence_of
 from aiayn_keras.data.parallel_text import ParallelText, ReadPairs, read_pairs_and_bad_lines
@@ -217,3 +221,14 @@ def test_mended_pairs_are_found_to_repeat_others():
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="Received: 'typos'"):
         check_pairs(as_read(GOOD), ignored=["typos"])
+
+
+def test_hebrew_may_have_points():
+    pointed = ["הוּא הוֹלֵךְ הַבַּיְתָה.", "הִיא קוֹרֵאת סֵפֶר.", "אֲנִי אוֹכֵל לֶחֶם."]
+    profile = SideProfile([*pointed, "אני הולך הביתה."])
+    assert profile.margin_of_other("אני הולך הביתה.")[1] < 5
+    assert SideProfile(pointed, "he").margin_of_other(pointed[0])[1] < 5
+
+
+def test_addresses_end_where_chinese_begins():
+    assert different_placeables("请看https://a.com/x。谢谢", "See https://a.com/x. Thanks.") is None

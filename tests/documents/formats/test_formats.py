@@ -16,6 +16,7 @@ from aiayn_keras_light.document_formats import FORMATS, format_of
 from tests.documents.formats.double import (
     CapitalsDouble,
     in_capitals,
+    split_double,
     unchanged,
     without_foreign_letters,
     without_stand_ins,
@@ -604,3 +605,37 @@ def test_formats_are_known_by_their_endings():
     with pytest.raises(ValueError, match="`format` must be one of text, srt"):
         Document(b"", "pdf")
     assert {*SAMPLES, "docx"} == set(FORMATS)
+
+
+def test_placeables_end_where_chinese_begins():
+    double = CapitalsDouble()
+    document = Document("<p>见https://a.com/x。好，{x}的</p>".encode(), "html")
+    document.translated(split_double, double)
+    assert double.sentences == ["见ヌ。好，メ的"]
+
+
+def test_chinese_sentences_come_apart_in_other_languages():
+    def split(texts):
+        return [
+            (["", "", ""], ["一。", "二。"]) if text == "一。二。" else ([text], [])
+            for text in texts
+        ]
+
+    double = CapitalsDouble(change={"一。": "One.", "二。": "Two."}.get)
+    document = Document("<p>一。二。</p>".encode(), "html")
+    assert document.translated(split, double) == b"<p>One. Two.</p>"
+
+
+@pytest.mark.parametrize(
+    ("format", "document"),
+    [
+        ("md", "我要回\n家，\n她看 书。See\nit.\n"),
+        ("html", "<p>我要回\n  家，\n她看 书。See\nit.</p>"),
+        ("srt", "1\n00:00:01,000 --> 00:00:02,000\n我要回\n家，\n她看 书。See\nit.\n"),
+        ("vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n我要回\n家，\n她看 书。See\nit.\n"),
+    ],
+)
+def test_a_line_break_in_chinese_is_no_space(format, document):
+    double = CapitalsDouble()
+    Document(document.encode(), format).translated(split_double, double)
+    assert double.sentences == ["我要回家，她看 书。See it."]

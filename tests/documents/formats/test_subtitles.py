@@ -5,7 +5,7 @@ import io
 import pytest
 
 from aiayn_keras.documents.formats.document_files import Document
-from tests.documents.formats.double import CapitalsDouble, in_capitals
+from tests.documents.formats.double import CapitalsDouble, in_capitals, split_double
 from tests.documents.formats.samples import SAMPLES
 
 
@@ -90,3 +90,19 @@ def test_sounds_and_references_of_captions():
     found = in_capitals(source, "vtt", translate=double)
     assert found == expected.replace("&LT;", "&lt;")
     assert {"Don't", "door opens", "loud", "no (or so)"} <= set(double.sentences)
+
+
+@pytest.mark.parametrize(
+    ("translation", "lines"),
+    [
+        ("我要回家了，她在看书。", ["我要回家了，", "她在看书。"]),
+        ("これはコンピューターです。", ["これはコン", "ピューターです。"]),
+        ("See it.", ["See", "it."]),
+        ("ดูหนังสือ", ["ดูหนังสือ"]),
+    ],
+)
+def test_chinese_captions_have_as_many_lines(translation, lines):
+    document = "1\n00:00:01,000 --> 00:00:04,000\nI am going home\nand she reads.\n"
+    double = CapitalsDouble(order=lambda places: list(places)[:1], change=lambda word: translation)
+    found = Document(document.encode(), "srt").translated(split_double, double).decode()
+    assert found.splitlines()[2:] == lines
