@@ -8,7 +8,7 @@ from keras import ops
 
 from aiayn_keras.common.weight_files import as_float16
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
-from aiayn_keras.export.preparation import check_has_tokenizer, check_packages, is_quantized, render
+from aiayn_keras.export.preparation import check_packages, check_tokenizer, is_quantized, render
 from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow
 from aiayn_keras.layers import decoder_layer, scaled_dot_product_attention
 from aiayn_keras.models import TransformerSeq2SeqLM
@@ -217,8 +217,8 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
         RuntimeError: If the TensorFlow process that other backends need fails, with its last line.
         TypeError: For a length that is not an integer.
         ValueError: For a length above the model's positions, unknown `weights` or a weight that
-            float16 does not have, a model without preprocessor, one that Keras has quantized, or
-            an activation that LiteRT does not have.
+            float16 does not have, a model without preprocessor or with a tokenizer of your own, one
+            that Keras has quantized, or an activation that LiteRT does not have.
     """
     _check_model(model, weights)
     limit = model.backbone.max_sequence_length - 1
@@ -246,7 +246,7 @@ def _check_model(model, weights):
     check_packages("tensorflow", install="tensorflow")
     if weights not in WEIGHTS:
         raise ValueError(f"`weights` must be one of {', '.join(WEIGHTS)}. Received: {weights!r}.")
-    check_has_tokenizer(model)
+    check_tokenizer(model)
     if is_quantized(model):
         raise ValueError(
             "LiteRT does not have the operations of a model that Keras has quantized. Export the "

@@ -47,10 +47,25 @@ def check_known_parts(model, format_name):
         )
 
 
-def check_has_tokenizer(model):
-    """Raises a `ValueError` for a model without preprocessor."""
+def check_tokenizer(model):
+    """Raises a `ValueError` for a model whose tokenizer cannot be written.
+
+    That is one without preprocessor, and one whose tokenizer may do more than its SentencePiece
+    models, which are what is written: one of a class of your own, or with options of KerasHub.
+    """
     if model.preprocessor is None:
         raise ValueError("The model has no `preprocessor`, hence no tokenizer to write.")
+    tokenizer = model.preprocessor.tokenizer
+    if not tokenizer.is_plain():
+        options = ("sequence_length", "add_bos", "add_eos")
+        given = [f"{name}={getattr(tokenizer, name)}" for name in options]
+        raise ValueError(
+            "An export holds the SentencePiece model of a tokenizer, and not what a class of your "
+            "own or `sequence_length`, `add_bos` and `add_eos` do beside it: texts would be split "
+            "differently there. If a plain tokenizer splits them rightly, give the preprocessor "
+            "`TransformerTokenizer(tokenizer.proto)`. "
+            f"Received: {type(tokenizer).__name__}({', '.join(given)})."
+        )
 
 
 def float32_array(tensor):

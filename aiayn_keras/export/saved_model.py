@@ -13,7 +13,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.common.weight_files import check_number_format
-from aiayn_keras.export.preparation import check_has_tokenizer, check_packages, is_quantized
+from aiayn_keras.export.preparation import check_packages, check_tokenizer, is_quantized
 from aiayn_keras.export.served_translator import build_served_translator
 from aiayn_keras.export.served_weights import HalfPrecisionWeights, WholeWeights
 from aiayn_keras.export.server_versions import check_graph
@@ -192,14 +192,14 @@ def export_saved_model(
         ImportError: If TensorFlow, TensorFlow Text or TensorFlow Serving's API is not installed.
         ValueError: For an option out of range, a folder whose name is not of letters, digits, `.`,
             `_` and `-`, a kit in it that this package did not write, or a model without
-            preprocessor; nothing is written.
+            preprocessor or with a tokenizer of your own; nothing is written.
         RuntimeError: If the TensorFlow process fails, with its last line.
         UnsupportedGraphError: If the oldest server that the kit names lacks an op of the graph.
     """
     check_packages("tensorflow", install="tensorflow")
     check_packages("tensorflow_text", install="tensorflow-text")
     check_packages("tensorflow_serving", install="tensorflow-serving-api")
-    check_has_tokenizer(model)
+    check_tokenizer(model)
     options = make_serving_options(model.backbone.max_sequence_length, **options)
     if precision not in (None, *_PRECISIONS):
         raise ValueError(

@@ -160,6 +160,14 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         """List of the token ids after a source's wordpieces, the end token's or none."""
         return [self.end_token_id] if self.source_end else []
 
+    def is_plain(self):
+        """True if its SentencePiece models split texts as it does.
+
+        A subclass may do more, and so do options of KerasHub.
+        """
+        options = self.sequence_length, self.add_bos, self.add_eos, self.of_targets().add_eos
+        return type(self) is TransformerTokenizer and not any(options)
+
     def without_layer(self):
         """A tokenizer with the same tokens that is not a layer: a call of one takes a millisecond.
 
@@ -167,8 +175,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             A `PieceTokenizer`; this tokenizer itself where it may do more than one, as a subclass,
             or with options of KerasHub.
         """
-        options = self.sequence_length, self.add_bos, self.add_eos, self.of_targets().add_eos
-        if type(self) is not TransformerTokenizer or self.proto is None or any(options):
+        if self.proto is None or not self.is_plain():
             return self
         key = self.proto, self.target_proto, self.source_end, self.copy_without_letters
         if self._pieces.key != key:
