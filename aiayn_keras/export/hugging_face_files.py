@@ -48,7 +48,8 @@ def write_tokenizer_json(path, proto, end=True):
 
     Raises:
         ValueError: If the model is neither unigram nor BPE, is BPE with pieces that are never
-            split, or writes spaces behind words.
+            split, has user-defined symbols that its own normalization would rewrite, or writes
+            spaces behind words.
     """
     from tokenizers import AddedToken, Tokenizer, pre_tokenizers, processors
 
@@ -84,6 +85,24 @@ def _is_in_texts(piece):
     return piece.type in (Piece.NORMAL, Piece.USER_DEFINED)
 
 
+def _rewritten_symbols(model):
+    """User-defined symbols that a SentencePiece model's rules would rewrite if they were text."""
+    # With a space in them, symbols are looked for in the rewritten text.
+    found = [p.piece for p in model.pieces if p.type == Piece.USER_DEFINED and SPACE not in p.piece]
+    if not found:
+        return []
+    plain = sentencepiece_model_pb2.ModelProto()
+    plain.CopyFrom(model)
+    for piece in plain.pieces:
+        if piece.type == Piece.USER_DEFINED:
+            piece.type = Piece.NORMAL
+    plain.normalizer_spec.add_dummy_prefix = False
+    normalize = sentencepiece.SentencePieceProcessor(
+        model_proto=plain.SerializeToString()
+    ).normalize
+    return [piece for piece in found if normalize(piece) != piece]
+
+
 def _decoder(model):
     """Pieces to text; SentencePiece writes no spaces at the beginning that it would not read."""
     from tokenizers import decoders
@@ -107,6 +126,12 @@ def _model(model):
         raise ValueError(
             "`tokenizer.json` is written for a SentencePiece model with spaces before words. "
             "Received: treat_whitespace_as_suffix=True."
+        )
+    if rewritten := _rewritten_symbols(model):
+        raise ValueError(
+            "`tokenizer.json` is written for user-defined symbols that the normalization "
+            f"{model.normalizer_spec.name} leaves as they are: SentencePiece spares them, and "
+            f"Hugging Face does not. Received: {rewritten[0]!r:.60}."
         )
     if spec.model_type == spec.UNIGRAM:  # the score 0 of words that are never split wins
         vocabulary = [(piece.piece, piece.score) for piece in model.pieces]

@@ -188,3 +188,11 @@ def test_spaces_behind_words_are_refused(lines, tmp_path):
     proto = train_freely(lines[:500], treat_whitespace_as_suffix=True)
     with pytest.raises(ValueError, match=r"spaces before words.*treat_whitespace_as_suffix=True"):
         read(proto, tmp_path)
+
+
+def test_symbols_that_the_normalization_would_rewrite_are_refused(lines, tmp_path):
+    options = {"user_defined_symbols": ["<sep>", "NASA"]}
+    read(train_freely(lines[:500], **options), tmp_path)
+    proto = train_freely(lines[:500], normalization_rule_name="nmt_nfkc_cf", **options)
+    with pytest.raises(ValueError, match=r"nmt_nfkc_cf leaves as they are.* Received: 'NASA'"):
+        read(proto, tmp_path)
