@@ -9,6 +9,7 @@ from aiayn_keras.export.preparation import (
     check_known_parts,
     check_packages,
     check_tokenizer,
+    check_weights,
     float32_array,
     float32_kernel,
 )
@@ -81,7 +82,8 @@ def export_ctranslate2(model, filepath, quantization=None):
         RuntimeError: For bfloat16 where PyTorch, with which CTranslate2 rounds, is not installed.
         ValueError: For an unknown quantization, a model without preprocessor or with a tokenizer of
             your own, or one that CTranslate2 cannot run: heads whose width is not
-            `hidden_dim / num_heads`, or an activation other than ReLU, swish (SiLU) and GELU.
+            `hidden_dim / num_heads`, or an activation other than ReLU, swish (SiLU) and GELU; and
+            for a weight that is not finite, or that float16 does not have.
     """
     check_packages("ctranslate2")
     if quantization is not None and quantization not in _QUANTIZATIONS:
@@ -91,6 +93,7 @@ def export_ctranslate2(model, filepath, quantization=None):
         )
     check_tokenizer(model)
     check_known_parts(model, "CTranslate2")
+    check_weights(model, str(quantization).removeprefix("int8_"))
     return write_ctranslate2(model, filepath, quantization)
 
 

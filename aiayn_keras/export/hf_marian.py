@@ -18,6 +18,7 @@ from aiayn_keras.export.preparation import (
     check_known_parts,
     check_packages,
     check_tokenizer,
+    check_weights,
     float32_array,
     float32_kernel,
     render,
@@ -233,8 +234,8 @@ def export_hf_marian(model, filepath, license=None):
         ValueError: For a model without preprocessor or with a tokenizer of your own, or one that
             Marian cannot be: pre-norm, heads whose width is not `hidden_dim / num_heads`, an
             activation other than ReLU, swish (SiLU) and GELU, an output matrix of its own,
-            positions that are not the paper's sinusoids, a `layer_norm_epsilon` above 1e-5, or
-            sources without an end token.
+            positions that are not the paper's sinusoids, a `layer_norm_epsilon` above 1e-5, sources
+            without an end token, or a weight that is not finite.
     """
     check_packages("safetensors")
     check_tokenizer(model)
@@ -243,6 +244,7 @@ def export_hf_marian(model, filepath, license=None):
 
     backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
     _check_fits(backbone, tokenizer)
+    check_weights(model)
     folder = Path(filepath)
     check_is_new(folder)
     tensors = _marian_tensors(backbone)

@@ -7,6 +7,7 @@ import string
 import numpy as np
 from keras import ops
 
+from aiayn_keras.common.weight_files import as_float16
 from aiayn_keras.decoding.frozen_decoder import own_classes
 
 _INTEROP = "'aiayn-keras[interop]'"
@@ -66,6 +67,26 @@ def check_tokenizer(model):
             "`TransformerTokenizer(tokenizer.proto)`. "
             f"Received: {type(tokenizer).__name__}({', '.join(given)})."
         )
+
+
+def check_weights(model, number_format="float32"):
+    """Raises a `ValueError` for a weight that is not finite, or not in a number format's range.
+
+    `translate` refuses such a model; other programs answer with texts that mean nothing.
+
+    Args:
+        model: A `TransformerSeq2SeqLM`.
+        number_format: `"float16"`, or any other, all of which have float32's range or a scale.
+    """
+    for variable in model.backbone.weights:
+        array = float32_array(variable)
+        if not np.isfinite(array).all():
+            raise ValueError(
+                f"The weights of {variable.path} are not all finite, so the model cannot "
+                "translate: its training has diverged. Export an earlier checkpoint."
+            )
+        if number_format == "float16":
+            as_float16(variable.path, array)
 
 
 def float32_array(tensor):

@@ -1,0 +1,51 @@
+"""Models that no export writes, whatever the format."""
+
+import keras
+import numpy as np
+import pytest
+
+from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer
+from tests.export.random_model import build_random_model
+
+FORMATS = sorted(TransformerSeq2SeqLM.exporters)
+
+
+@pytest.fixture
+def model():
+    for package in ("tensorflow_serving", "ctranslate2", "onnx", "openvino", "safetensors"):
+        pytest.importorskip(package)
+    tokenizer = TransformerTokenizer.train(["a red car", "the car is old", "an old man"], 30)
+    return build_random_model(tokenizer, seed=1)
+
+
+def set_weight(model, value):
+    kernel = model.backbone.decoder_blocks[1].feed_forward.hidden_dense.kernel
+    changed = np.array(keras.ops.convert_to_numpy(kernel))
+    changed[0, 0] = value
+    kernel.assign(changed)
+
+
+@pytest.mark.parametrize("export_format", FORMATS)
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_a_model_that_has_diverged_is_refused(model, export_format, value, tmp_path):
+    set_weight(model, value)
+    with pytest.raises(ValueError, match=r"decoder_block_1/feed_forward/hidden.* not all finite"):
+        model.export(tmp_path / "small", format=export_format)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("export_format", "options"),
+    [
+        ("ctranslate2", {"quantization": "float16"}),
+        ("ctranslate2", {"quantization": "int8_float16"}),
+        ("openvino", {"weights": "float16"}),
+        ("litert", {"weights": "float16"}),
+    ],
+)
+def test_a_weight_that_float16_does_not_have_is_refused(model, export_format, options, tmp_path):
+    set_weight(model, 1e5)
+    with pytest.raises(ValueError, match=r"decoder_block_1/feed_forward/hidden.*range of float16"):
+        model.export(tmp_path / "small", format=export_format, **options)
+    assert list(tmp_path.iterdir()) == []
+    model.export(tmp_path / "ctranslate2", format="ctranslate2", quantization="int8_bfloat16")
