@@ -53,9 +53,13 @@ def read(proto, folder):
     return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
+def pieces_of(proto):
+    return sentencepiece.SentencePieceProcessor(model_proto=proto)
+
+
 def assert_same(proto, tokenizer, lines):
     """Every line becomes the same ids, and those with nothing unknown the same text again."""
-    pieces = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    pieces = pieces_of(proto)
     expected = pieces.encode(lines)
     found = [each.ids for each in tokenizer.encode_batch(lines)]
     others = [pair for pair in zip(found, expected, strict=True) if pair[0] != [*pair[1], 3]]
@@ -93,6 +97,20 @@ def test_words_that_are_never_split_are_found(lines, tmp_path):
     proto = reorder(model, [*pieces, "▁>>fra<<", "▁>>eng<<"], {"▁>>fra<<", "▁>>eng<<"})
     texts = [">>fra<< the model", ">>eng<< the model", "the >>fra<< model", ">>xxx<< the model"]
     assert_same(proto, read(proto, tmp_path), texts)
+
+
+def test_control_symbols_of_a_converted_model_are_neither_read_nor_written(lines, tmp_path):
+    original = train_freely(lines[:500], control_symbols=["<mask>"])
+    pieces = pieces_of(original)
+    names = pieces.id_to_piece(list(range(NUM_SPECIALS, 400)))
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(original)
+    proto = reorder(model, names[::-1])
+    ours = TransformerTokenizer(proto)
+    mask, *ids = map(ours.token_to_id, ["<mask>", *pieces.encode("the model", out_type=str)])
+    assert mask not in ours("the <mask> model")
+    for write in (ours.detokenize, read(proto, tmp_path).decode_batch, pieces_of(proto).decode):
+        assert write([[mask, *ids, mask]]) == ["the model"]
 
 
 def test_translations_of_other_tokens_have_a_file_of_their_own(lines, tmp_path):
@@ -169,7 +187,7 @@ def test_ids_and_texts_are_those_of_models_trained_elsewhere(lines, tmp_path, mo
     tokenizer = read(proto, tmp_path)
     texts = [*lines[:1500], "  two  spaces  ", " one"]
     assert_same(proto, tokenizer, texts)
-    pieces = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    pieces = pieces_of(proto)
     random = np.random.default_rng(0)
     written = [random.integers(4, 400, 6).tolist() for _ in range(300)]
     assert tokenizer.decode_batch(written) == pieces.decode(written)
@@ -178,7 +196,7 @@ def test_ids_and_texts_are_those_of_models_trained_elsewhere(lines, tmp_path, mo
 def test_a_translation_does_not_begin_with_spaces(lines, tmp_path):
     """As one may that has learned from texts such as "☃ a", whose ☃ is unknown and not written."""
     proto = train(lines[:800]).proto
-    pieces = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    pieces = pieces_of(proto)
     space = pieces.piece_to_id("▁")
     ids = [space, space, *pieces.encode("a  model"), space]
     assert read(proto, tmp_path).decode(ids) == pieces.decode(ids) == "a model "
