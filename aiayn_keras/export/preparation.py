@@ -76,7 +76,7 @@ def check_weights(model, number_format="float32"):
 
     Args:
         model: A `TransformerSeq2SeqLM`.
-        number_format: `"float16"`, or any other, all of which have float32's range or a scale.
+        number_format: `"float16"`, or any other: those have float32's range, or a scale.
     """
     for variable in model.backbone.weights:
         array = float32_array(variable)

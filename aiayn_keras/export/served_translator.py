@@ -394,7 +394,7 @@ class _ServedSearch:
     def score(self, source, target):
         """Computes log-probabilities `(B,)` of targets given sources.
 
-        A target for which the model has not enough positions is no translation of it.
+        The model cannot write a target for which it has not enough positions: `NO_SCORE`.
         """
         import tensorflow as tf
 
