@@ -60,8 +60,8 @@ def atomic_path(path):
 
 
 def check_is_new(path):
-    """Raises a `FileExistsError` if `path` already exists."""
-    if Path(path).exists():
+    """Raises a `FileExistsError` if `path` already exists, be it a link to nothing."""
+    if os.path.lexists(path):
         raise FileExistsError(f"{path} exists already: choose a different name, or delete it.")
 
 

@@ -201,7 +201,8 @@ def reorder(model, pieces, words=()):
         model: The other `ModelProto`.
         pieces: List of distinct strings, the tokens from 4 on. A piece of the model that is not
             among them is lost: texts are split into others. A token that is not a piece of the
-            model never results from splitting a text, but can be turned into text.
+            model never results from splitting a text, but can be turned into text; a control
+            symbol of the model is turned into nothing.
         words: The tokens that are never split, whatever else a text could be split into.
 
     Returns:
@@ -217,7 +218,7 @@ def reorder(model, pieces, words=()):
     for piece in pieces:
         if piece in words:
             reordered.pieces.add(piece=piece, score=0.0, type=Piece.USER_DEFINED)
-        elif piece in known and known[piece].type not in (Piece.CONTROL, Piece.UNKNOWN):
+        elif piece in known and known[piece].type != Piece.UNKNOWN:
             reordered.pieces.append(known[piece])
         else:
             reordered.pieces.add(piece=piece, score=_MIN_SCORE, type=Piece.UNUSED)

@@ -6,9 +6,10 @@ import keras
 import numpy as np
 
 from aiayn_keras.export.preparation import (
-    check_has_tokenizer,
     check_known_parts,
     check_packages,
+    check_tokenizer,
+    check_weights,
     float32_array,
     float32_kernel,
 )
@@ -79,9 +80,10 @@ def export_ctranslate2(model, filepath, quantization=None):
         FileExistsError: If the folder exists already.
         ImportError: If `ctranslate2` is not installed.
         RuntimeError: For bfloat16 where PyTorch, with which CTranslate2 rounds, is not installed.
-        ValueError: For an unknown quantization, a model without preprocessor, or one that
-            CTranslate2 cannot run: heads whose width is not `hidden_dim / num_heads`, or an
-            activation other than ReLU, swish (SiLU) and GELU.
+        ValueError: For an unknown quantization, a model without preprocessor or with a tokenizer of
+            your own, or one that CTranslate2 cannot run: heads whose width is not
+            `hidden_dim / num_heads`, or an activation other than ReLU, swish (SiLU) and GELU; and
+            for a weight that is not finite, or that float16 does not have.
     """
     check_packages("ctranslate2")
     if quantization is not None and quantization not in _QUANTIZATIONS:
@@ -89,16 +91,22 @@ def export_ctranslate2(model, filepath, quantization=None):
             f"`quantization` must be one of {', '.join(_QUANTIZATIONS)}. "
             f"Received: {quantization!r}."
         )
-    check_has_tokenizer(model)
+    check_tokenizer(model)
     check_known_parts(model, "CTranslate2")
+    check_weights(model, str(quantization).removeprefix("int8_"))
+    return write_ctranslate2(model, filepath, quantization)
+
+
+def write_ctranslate2(model, filepath, quantization=None):
+    """Writes the folder of `export_ctranslate2`, whatever else may split the model's texts."""
     folder = Path(filepath)
     check_is_new(folder)
-    spec = _build_spec(model.backbone, model.preprocessor.tokenizer)
+    tokenizer = model.preprocessor.tokenizer
+    spec = _build_spec(model.backbone, tokenizer)
     spec.validate()
     spec.optimize(quantization=quantization)
     with new_folder(folder) as written:
         spec.save(str(written))
-        tokenizer = model.preprocessor.tokenizer
         (written / "sentencepiece.model").write_bytes(tokenizer.proto)
         if tokenizer.target_proto is not None:
             (written / "target_sentencepiece.model").write_bytes(tokenizer.target_proto)

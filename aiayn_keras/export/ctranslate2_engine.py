@@ -9,7 +9,7 @@ from typing import ClassVar
 from aiayn_keras.backend import WeightsSnapshot, has_accelerator, rounds_products
 from aiayn_keras.decoding.engines import Engine, ModelObstacleError
 from aiayn_keras.decoding.frozen_decoder import own_classes
-from aiayn_keras.export.ctranslate2 import ACTIVATIONS, export_ctranslate2
+from aiayn_keras.export.ctranslate2 import ACTIVATIONS, write_ctranslate2
 from aiayn_keras.export.preparation import are_quantized
 from aiayn_keras_light.converted_model import MODEL, ConvertedSettings
 from aiayn_keras_light.ctranslate2_search import (
@@ -99,7 +99,7 @@ class CTranslate2Engine(Engine):
             if cores_per_batch not in self._translators:
                 self._check_model()
                 with tempfile.TemporaryDirectory(prefix="ctranslate2-") as name:
-                    folder = export_ctranslate2(self._model, Path(name) / "model")
+                    folder = write_ctranslate2(self._model, Path(name) / "model")
                     self._translators[cores_per_batch] = open_translator(
                         folder, COMPUTE_TYPES[self.name], cores_per_batch, num_cores
                     )
@@ -126,10 +126,11 @@ def write_converted_model(model, folder):
     """Writes a model for `ConvertedModel`, which translates with it without Keras.
 
     Args:
-        model: A `TransformerSeq2SeqLM` for which this engine has no obstacle.
+        model: A `TransformerSeq2SeqLM` for which this engine has no obstacle, and whose tokenizer
+            is plain.
         folder: `pathlib.Path` of an empty folder.
     """
-    export_ctranslate2(model, folder / MODEL)
+    write_ctranslate2(model, folder / MODEL)
     tokenizer, backbone = model.preprocessor.tokenizer, model.backbone
     ConvertedSettings(
         backbone.hidden_dim,

@@ -15,9 +15,10 @@ from aiayn_keras.export.hugging_face_files import (
     write_json,
 )
 from aiayn_keras.export.preparation import (
-    check_has_tokenizer,
     check_known_parts,
     check_packages,
+    check_tokenizer,
+    check_weights,
     float32_array,
     float32_kernel,
     render,
@@ -230,18 +231,20 @@ def export_hf_marian(model, filepath, license=None):
     Raises:
         FileExistsError: If the folder exists already.
         ImportError: If `safetensors` is not installed.
-        ValueError: For a model without preprocessor, or one that Marian cannot be: pre-norm, heads
-            whose width is not `hidden_dim / num_heads`, an activation other than ReLU, swish (SiLU)
-            and GELU, an output matrix of its own, positions that are not the paper's sinusoids, a
-            `layer_norm_epsilon` above 1e-5, or sources without an end token.
+        ValueError: For a model without preprocessor or with a tokenizer of your own, or one that
+            Marian cannot be: pre-norm, heads whose width is not `hidden_dim / num_heads`, an
+            activation other than ReLU, swish (SiLU) and GELU, an output matrix of its own,
+            positions that are not the paper's sinusoids, a `layer_norm_epsilon` above 1e-5, sources
+            without an end token, or a weight that is not finite.
     """
     check_packages("safetensors")
-    check_has_tokenizer(model)
+    check_tokenizer(model)
     check_known_parts(model, "Marian of transformers")
     from safetensors.numpy import save_file
 
     backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
     _check_fits(backbone, tokenizer)
+    check_weights(model)
     folder = Path(filepath)
     check_is_new(folder)
     tensors = _marian_tensors(backbone)

@@ -11,6 +11,8 @@ from aiayn_keras.models.transformer_tokenizer import SPECIAL_PIECES
 
 Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
 SPACE = "▁"
+_ALL = 1 << 16
+"""Most spaces that are left out at the beginning of a text."""
 
 
 def write_tokenizers(folder, tokenizer):
@@ -45,23 +47,29 @@ def write_tokenizer_json(path, proto, end=True):
         end: Whether a text's ids end with that of `</s>`.
 
     Raises:
-        ValueError: If the model is neither unigram nor BPE, or is BPE with pieces that are never
-            split.
+        ValueError: If the model is neither unigram nor BPE, is BPE with pieces that are never
+            split, has user-defined symbols that its own normalization would rewrite, or writes
+            spaces behind words.
     """
-    from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors
+    from tokenizers import AddedToken, Tokenizer, pre_tokenizers, processors
 
     model = sentencepiece_model_pb2.ModelProto()
     model.ParseFromString(proto)
     tokenizer = Tokenizer(_model(model))
     tokenizer.normalizer = _normalizer(model.normalizer_spec, _composes(proto))
-    prepend = "always" if model.normalizer_spec.add_dummy_prefix else "never"
-    split = model.trainer_spec.split_by_whitespace
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(SPACE, prepend, split)
-    tokenizer.decoder = decoders.Metaspace(SPACE, prepend, split)
-    if model.trainer_spec.byte_fallback:
-        tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), tokenizer.decoder])
+    # Metaspace adds no space to a text that begins with one: see `_normalizer`.
+    spec = model.normalizer_spec
+    by_words = spec.add_dummy_prefix and spec.remove_extra_whitespaces
+    # SentencePiece itself splits nothing: a piece may hold several words.
+    split = not any(SPACE in piece.piece[1:] for piece in model.pieces if _is_in_texts(piece))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(
+        SPACE, "always" if by_words else "never", split
+    )
+    tokenizer.decoder = _decoder(model)
+    special = [*SPECIAL_PIECES.values()]
+    special += [p.piece for p in model.pieces if p.type == Piece.CONTROL and p.piece not in special]
     tokenizer.add_special_tokens(
-        [AddedToken(piece, normalized=False, special=True) for piece in SPECIAL_PIECES.values()]
+        [AddedToken(piece, normalized=False, special=True) for piece in special]
     )
     if end:
         last = SPECIAL_PIECES["eos"]
@@ -73,10 +81,58 @@ def write_tokenizer_json(path, proto, end=True):
     tokenizer.save(str(path), pretty=False)
 
 
+def _is_in_texts(piece):
+    return piece.type in (Piece.NORMAL, Piece.USER_DEFINED)
+
+
+def _rewritten_symbols(model):
+    """User-defined symbols that a SentencePiece model's rules would rewrite if they were text."""
+    # With a space in them, symbols are looked for in the rewritten text.
+    found = [p.piece for p in model.pieces if p.type == Piece.USER_DEFINED and SPACE not in p.piece]
+    if not found:
+        return []
+    plain = sentencepiece_model_pb2.ModelProto()
+    plain.CopyFrom(model)
+    for piece in plain.pieces:
+        if piece.type == Piece.USER_DEFINED:
+            piece.type = Piece.NORMAL
+    plain.normalizer_spec.add_dummy_prefix = False
+    normalize = sentencepiece.SentencePieceProcessor(
+        model_proto=plain.SerializeToString()
+    ).normalize
+    return [piece for piece in found if normalize(piece) != piece]
+
+
+def _decoder(model):
+    """Pieces to text; SentencePiece writes no spaces at the beginning that it would not read."""
+    from tokenizers import decoders
+
+    steps = [decoders.Replace(SPACE, " ")]
+    if model.trainer_spec.byte_fallback:
+        steps.append(decoders.ByteFallback())
+    steps.append(decoders.Fuse())
+    if model.normalizer_spec.remove_extra_whitespaces:
+        steps.append(decoders.Strip(" ", _ALL, 0))
+    elif model.normalizer_spec.add_dummy_prefix:
+        steps.append(decoders.Strip(" ", 1, 0))
+    return decoders.Sequence(steps)
+
+
 def _model(model):
     from tokenizers import models
 
     spec = model.trainer_spec
+    if spec.treat_whitespace_as_suffix:
+        raise ValueError(
+            "`tokenizer.json` is written for a SentencePiece model with spaces before words. "
+            "Received: treat_whitespace_as_suffix=True."
+        )
+    if rewritten := _rewritten_symbols(model):
+        raise ValueError(
+            "`tokenizer.json` is written for user-defined symbols that the normalization "
+            f"{model.normalizer_spec.name} leaves as they are: SentencePiece spares them, and "
+            f"Hugging Face does not. Received: {rewritten[0]!r:.60}."
+        )
     if spec.model_type == spec.UNIGRAM:  # the score 0 of words that are never split wins
         vocabulary = [(piece.piece, piece.score) for piece in model.pieces]
         return models.Unigram(vocabulary, unk_id=spec.unk_id, byte_fallback=spec.byte_fallback)
@@ -131,6 +187,8 @@ def _normalizer(spec, composes):
         steps.append(normalizers.Precompiled(spec.precompiled_charsmap))
     if spec.remove_extra_whitespaces:
         steps += [normalizers.Replace(Regex("^ +| +$"), ""), normalizers.Replace(Regex(" +"), " ")]
+    elif spec.add_dummy_prefix:
+        steps.append(normalizers.Prepend(SPACE))
     return normalizers.Sequence(steps)
 
 

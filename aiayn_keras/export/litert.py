@@ -6,9 +6,14 @@ from pathlib import Path
 import keras
 from keras import ops
 
-from aiayn_keras.common.weight_files import as_float16
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
-from aiayn_keras.export.preparation import check_has_tokenizer, check_packages, is_quantized, render
+from aiayn_keras.export.preparation import (
+    check_packages,
+    check_tokenizer,
+    check_weights,
+    is_quantized,
+    render,
+)
 from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow
 from aiayn_keras.layers import decoder_layer, scaled_dot_product_attention
 from aiayn_keras.models import TransformerSeq2SeqLM
@@ -216,9 +221,10 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
         ImportError: If TensorFlow is not installed.
         RuntimeError: If the TensorFlow process that other backends need fails, with its last line.
         TypeError: For a length that is not an integer.
-        ValueError: For a length above the model's positions, unknown `weights` or a weight that
-            float16 does not have, a model without preprocessor, one that Keras has quantized, or
-            an activation that LiteRT does not have.
+        ValueError: For a length above the model's positions, unknown `weights`, a weight that is
+            not finite or that float16 does not have, a model without preprocessor or with a
+            tokenizer of your own, one that Keras has quantized, or an activation that LiteRT does
+            not have.
     """
     _check_model(model, weights)
     limit = model.backbone.max_sequence_length - 1
@@ -246,15 +252,13 @@ def _check_model(model, weights):
     check_packages("tensorflow", install="tensorflow")
     if weights not in WEIGHTS:
         raise ValueError(f"`weights` must be one of {', '.join(WEIGHTS)}. Received: {weights!r}.")
-    check_has_tokenizer(model)
+    check_tokenizer(model)
     if is_quantized(model):
         raise ValueError(
             "LiteRT does not have the operations of a model that Keras has quantized. Export the "
             'model of before, with `weights="int8"`.'
         )
-    if weights == "float16":
-        for variable in model.backbone.weights:
-            as_float16(variable.path, keras.ops.convert_to_numpy(variable))
+    check_weights(model, weights)
 
 
 def _readme(name, model, max_input_length, max_length, weights):

@@ -18,9 +18,10 @@ from aiayn_keras.export.hugging_face_files import (
 from aiayn_keras.export.onnx_author import BOOL, FLOAT, INT64, OnnxAuthor
 from aiayn_keras.export.onnx_switches import Switches
 from aiayn_keras.export.preparation import (
-    check_has_tokenizer,
     check_known_parts,
     check_packages,
+    check_tokenizer,
+    check_weights,
     float32_array,
     float32_kernel,
     render,
@@ -365,9 +366,9 @@ def export_onnx(model, filepath, weights="float32", attention=False):
         FileExistsError: If the folder exists already.
         ImportError: If `onnx` or `tokenizers` is not installed.
         TypeError: If `attention` is not a bool.
-        ValueError: For unknown `weights`, a model without preprocessor, with an activation that is
-            not Keras', with a file above 2 GB, or with a SentencePiece model that `tokenizer.json`
-            cannot describe.
+        ValueError: For unknown `weights`, a model without preprocessor or with a tokenizer of your
+            own, with an activation that is not Keras', with a weight that is not finite, a
+            file above 2 GB, or a SentencePiece model that `tokenizer.json` cannot describe.
     """
     check_packages("onnx", "tokenizers")
     if weights not in SUFFIXES:
@@ -388,11 +389,12 @@ def export_onnx(model, filepath, weights="float32", attention=False):
     return folder
 
 
-def check_model(model):
+def check_model(model, number_format="float32"):
     """Raises a `ValueError` for a model that ONNX graphs or their folder cannot hold."""
-    check_has_tokenizer(model)
+    check_tokenizer(model)
     check_known_parts(model, "A folder of ONNX graphs")
     _check_activation(model.backbone.activation)
+    check_weights(model, number_format)
 
 
 def write_graphs(backbone, folder, weights="float32", attention=False, switches=False):

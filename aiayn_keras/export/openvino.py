@@ -34,14 +34,15 @@ def export_openvino(model, filepath, weights="float32"):
     Raises:
         FileExistsError: If the folder exists already.
         ImportError: If `onnx`, `openvino` or `tokenizers` is not installed.
-        ValueError: For unknown `weights`, or a model that `export_onnx` refuses.
+        ValueError: For unknown `weights`, a weight that float16 does not have, or a model that
+            `export_onnx` refuses.
     """
     check_packages("onnx", "openvino", "tokenizers")
     check_number_format(weights)
     folder = Path(filepath)
     check_is_new(folder)
     check_is_utf8(folder)
-    check_model(model)
+    check_model(model, weights)
     with new_folder(folder) as written:
         write_tokenizers(written, model.preprocessor.tokenizer)
         _convert_graphs(model.backbone, written, weights)

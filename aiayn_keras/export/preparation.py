@@ -7,6 +7,7 @@ import string
 import numpy as np
 from keras import ops
 
+from aiayn_keras.common.weight_files import as_float16
 from aiayn_keras.decoding.frozen_decoder import own_classes
 
 _INTEROP = "'aiayn-keras[interop]'"
@@ -47,10 +48,45 @@ def check_known_parts(model, format_name):
         )
 
 
-def check_has_tokenizer(model):
-    """Raises a `ValueError` for a model without preprocessor."""
+def check_tokenizer(model):
+    """Raises a `ValueError` for a model whose tokenizer cannot be written.
+
+    That is one without preprocessor, and one whose tokenizer may do more than its SentencePiece
+    models, which are what is written: one of a class of your own, or with options of KerasHub.
+    """
     if model.preprocessor is None:
         raise ValueError("The model has no `preprocessor`, hence no tokenizer to write.")
+    tokenizer = model.preprocessor.tokenizer
+    if not tokenizer.is_plain():
+        options = ("sequence_length", "add_bos", "add_eos")
+        given = [f"{name}={getattr(tokenizer, name)}" for name in options]
+        raise ValueError(
+            "An export holds the SentencePiece model of a tokenizer, and not what a class of your "
+            "own or `sequence_length`, `add_bos` and `add_eos` do beside it: texts would be split "
+            "differently there. If a plain tokenizer splits them rightly, give the preprocessor "
+            "`TransformerTokenizer(tokenizer.proto)`. "
+            f"Received: {type(tokenizer).__name__}({', '.join(given)})."
+        )
+
+
+def check_weights(model, number_format="float32"):
+    """Raises a `ValueError` for a weight that is not finite, or not in a number format's range.
+
+    `translate` refuses such a model; other programs answer with texts that mean nothing.
+
+    Args:
+        model: A `TransformerSeq2SeqLM`.
+        number_format: `"float16"`, or any other: those have float32's range, or a scale.
+    """
+    for variable in model.backbone.weights:
+        array = float32_array(variable)
+        if not np.isfinite(array).all():
+            raise ValueError(
+                f"The weights of {variable.path} are not all finite, so the model cannot "
+                "translate: its training has diverged. Export an earlier checkpoint."
+            )
+        if number_format == "float16":
+            as_float16(variable.path, array)
 
 
 def float32_array(tensor):

@@ -13,7 +13,12 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.common.weight_files import check_number_format
-from aiayn_keras.export.preparation import check_has_tokenizer, check_packages, is_quantized
+from aiayn_keras.export.preparation import (
+    check_packages,
+    check_tokenizer,
+    check_weights,
+    is_quantized,
+)
 from aiayn_keras.export.served_translator import build_served_translator
 from aiayn_keras.export.served_weights import HalfPrecisionWeights, WholeWeights
 from aiayn_keras.export.server_versions import check_graph
@@ -192,14 +197,15 @@ def export_saved_model(
         ImportError: If TensorFlow, TensorFlow Text or TensorFlow Serving's API is not installed.
         ValueError: For an option out of range, a folder whose name is not of letters, digits, `.`,
             `_` and `-`, a kit in it that this package did not write, or a model without
-            preprocessor; nothing is written.
+            preprocessor or with a tokenizer of your own, or with a weight that is not finite;
+            nothing is written.
         RuntimeError: If the TensorFlow process fails, with its last line.
         UnsupportedGraphError: If the oldest server that the kit names lacks an op of the graph.
     """
     check_packages("tensorflow", install="tensorflow")
     check_packages("tensorflow_text", install="tensorflow-text")
     check_packages("tensorflow_serving", install="tensorflow-serving-api")
-    check_has_tokenizer(model)
+    check_tokenizer(model)
     options = make_serving_options(model.backbone.max_sequence_length, **options)
     if precision not in (None, *_PRECISIONS):
         raise ValueError(
@@ -210,7 +216,8 @@ def export_saved_model(
             "`precision` must be left out for a quantized model, which keeps its own numbers. "
             f"Received: precision={precision!r}."
         )
-    _check_weights(weights, precision or model.backbone.compute_dtype)
+    _check_number_format(weights, precision or model.backbone.compute_dtype)
+    check_weights(model)
     warmup_texts = check_texts("warmup_texts", warmup_texts)
     folder = Path(filepath)
     check_is_utf8(folder)
@@ -242,7 +249,7 @@ def export_saved_model(
     return target
 
 
-def _check_weights(weights, precision):
+def _check_number_format(weights, precision):
     check_number_format(weights)
     if weights == "float16" and precision != "float32":
         raise ValueError(

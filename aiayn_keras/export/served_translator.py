@@ -35,12 +35,14 @@ class TokenBatch(NamedTuple):
         has_words: Boolean tensor `(B,)`, False for a text that is not searched for: one without
             wordpieces, or without letters if those are copied.
         copies: String tensor `(B,)`, the translations of those.
+        is_cut: Boolean tensor `(B,)`, True for a text that was longer than the limit.
     """
 
     token_ids: Any
     padding_mask: Any
     has_words: Any
     copies: Any
+    is_cut: Any
 
 
 class ServedText:
@@ -79,6 +81,7 @@ class ServedText:
 
         text = tf.strings.regex_replace(text, r"\x00", "")  # as `text_batches.tokenize` does
         pieces = (self.target_op if is_target else self.op).tokenize(text)
+        is_cut = pieces.row_lengths() > limit
         pieces = self._limit(pieces, pieces.row_lengths(), limit, name)
         lengths = tf.cast(pieces.row_lengths(), tf.int32)
         if self.source_end or is_target:
@@ -90,7 +93,8 @@ class ServedText:
         if self.copies:
             copies = tf.where(has_words, _as_utf8(text), "")
             has_words = tf.logical_and(has_words, tf.strings.regex_full_match(text, HAS_LETTER))
-        return TokenBatch(token_ids, tf.cast(token_ids != self.pad, tf.int32), has_words, copies)
+        mask = tf.cast(token_ids != self.pad, tf.int32)
+        return TokenBatch(token_ids, mask, has_words, copies, is_cut)
 
     def cut(self, text, limit, name):
         """Cuts texts `(B,)` behind their first `limit` wordpieces, or refuses longer ones.
@@ -388,7 +392,10 @@ class _ServedSearch:
         }
 
     def score(self, source, target):
-        """Computes log-probabilities `(B,)` of targets given sources."""
+        """Computes log-probabilities `(B,)` of targets given sources.
+
+        The model cannot write a target for which it has not enough positions: `NO_SCORE`.
+        """
         import tensorflow as tf
 
         tf.debugging.assert_equal(
@@ -410,7 +417,7 @@ class _ServedSearch:
             target.padding_mask,
             labels,
         )
-        log_probs = tf.reduce_sum(log_probs, axis=1)
+        log_probs = tf.where(target.is_cut, NO_SCORE, tf.reduce_sum(log_probs, axis=1))
         return {
             "log_probability": log_probs,
             "normalized_score": self._normalize(log_probs, labels),

@@ -14,9 +14,7 @@ import keras
 import pydantic
 from pydantic import Field
 
-from aiayn_keras.backend import changes_of
 from aiayn_keras.common.hub import download, is_hub_address
-from aiayn_keras.common.weight_files import check_room_for
 from aiayn_keras.models.architecture import (
     INTEGERS,
     LATER_OPTIONS,
@@ -29,12 +27,8 @@ from aiayn_keras_light.checks import parse
 from aiayn_keras_light.files import (
     CHECKSUMS,
     check_checksums,
-    check_places,
     check_regular_file,
-    publish,
     read_bytes,
-    write_checksums,
-    writing_folder,
 )
 
 CONFIG = "config.json"
@@ -400,47 +394,6 @@ def _identity(backbone):
     config = backbone.config
     sizes = {name: value for name, value in config.items() if name not in ("name", "dtype")}
     return backbone.registered_name, sizes
-
-
-def write_model_folder(folder, save, model, last):
-    """Writes a preset into a folder; other files there stay.
-
-    Args:
-        folder: The folder; made if missing.
-        save: Function that writes the preset to a path.
-        model: The model that it writes.
-        last: Name of the file that makes the folder a preset: it is removed first and written last.
-
-    Raises:
-        OSError: If there is not enough room, or a pipe, a link to a folder or the like is in the
-            way; the folder stays as it was.
-        ValueError: If a layer was changed after it was built.
-    """
-    _check_unchanged(model)
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    check_room_for(model.variables, folder)
-    with writing_folder(folder) as writing:
-        save(str(writing))
-        write_checksums(writing)
-        written = [path for path in writing.rglob("*") if path.is_file()]
-        check_places(folder, [path.relative_to(writing).as_posix() for path in written])
-        (folder / last).unlink(missing_ok=True)
-        for path in sorted(written, key=lambda path: path.name == last):
-            target = folder / path.relative_to(writing)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            publish(path, target)
-
-
-def _check_unchanged(model):
-    layers = model.backbone._flatten_layers()
-    changed = {f"`{each.path}.{name}`" for each in layers for name in changes_of(each)}
-    if changed:
-        raise ValueError(
-            "A model folder does not hold what was changed after the model was built: "
-            f"{', '.join(sorted(changed))}. Make a subclass of the layer, see "
-            "docs/change_a_part.md."
-        )
 
 
 def load_preset(cls, from_preset, preset, load_weights, **kwargs):

@@ -37,8 +37,8 @@ from aiayn_keras.models.model_folder import (
     checking_checksums,
     find_preset,
     load_preset,
-    write_model_folder,
 )
+from aiayn_keras.models.model_folder_writing import write_model_folder
 from aiayn_keras.models.training_steps import TrainingSteps
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (

@@ -160,6 +160,14 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         """List of the token ids after a source's wordpieces, the end token's or none."""
         return [self.end_token_id] if self.source_end else []
 
+    def is_plain(self):
+        """True if its SentencePiece models split texts as it does.
+
+        A subclass may do more, and so do options of KerasHub.
+        """
+        options = self.sequence_length, self.add_bos, self.add_eos, self.of_targets().add_eos
+        return type(self) is TransformerTokenizer and not any(options)
+
     def without_layer(self):
         """A tokenizer with the same tokens that is not a layer: a call of one takes a millisecond.
 
@@ -167,8 +175,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             A `PieceTokenizer`; this tokenizer itself where it may do more than one, as a subclass,
             or with options of KerasHub.
         """
-        options = self.sequence_length, self.add_bos, self.add_eos, self.of_targets().add_eos
-        if type(self) is not TransformerTokenizer or self.proto is None or any(options):
+        if self.proto is None or not self.is_plain():
             return self
         key = self.proto, self.target_proto, self.source_end, self.copy_without_letters
         if self._pieces.key != key:
@@ -260,7 +267,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             normalization: Name of a normalization of Unicode and spaces, stored in the tokenizer;
                 one of `aiayn_keras.models.text_normalization.NORMALIZATIONS`.
             whole_words: Words that are one token each and are never split, a sequence of strings
-                without spaces. A longer word that begins with one of them is split after it.
+                without spaces that a normalization leaves as they are. A longer word that begins
+                with one of them is split after it.
             target_texts: Those of the target language, given like `texts`, if they have a
                 normalization of their own. Both sides still share one vocabulary.
             target_normalization: Name of their normalization; by default `"nfc"`, which writes
@@ -274,8 +282,9 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             A `TransformerTokenizer`.
 
         Raises:
-            ValueError: For an unknown `model_type` or normalization, for no text, for one that is
-                not a string, such as None, or for too little or too varied text for the size.
+            ValueError: For an unknown `model_type` or normalization, for one of `whole_words` that
+                no text can hold, for no text, for one that is not a string, such as None, or for
+                too little or too varied text for the size.
         """
         if target_normalization is None:
             target_normalization = normalization if target_texts is None else "nfc"
@@ -285,6 +294,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                     f"A normalization must be one of {', '.join(NORMALIZATIONS)}. "
                     f"Received: {name!r}."
                 )
+        _check_whole_words(whole_words, {normalization, target_normalization})
         sides = (
             (normalization, _sentences(texts)),
             (target_normalization, () if target_texts is None else _sentences(target_texts)),
@@ -375,6 +385,23 @@ def _holds_text(inputs):
         return any(map(_holds_text, inputs))
     kind = getattr(getattr(inputs, "dtype", None), "kind", None)
     return isinstance(inputs, str | bytes) or kind in ("U", "S")
+
+
+def _check_whole_words(words, normalizations):
+    """Raises a ValueError for a word that no text has once it is normalized."""
+    if isinstance(words, str):
+        raise ValueError(f"`whole_words` must be a sequence of strings. Received: {words!r:.60}.")
+    normalizers = [normalizer(name) for name in sorted(normalizations)]
+    for word in words:
+        if not isinstance(word, str) or len(word.split()) != 1 or "▁" in word:
+            raise ValueError(f"`whole_words` must be words without spaces. Received: {word!r:.60}.")
+        written = [normalize(word) for normalize in normalizers]
+        if word not in written:
+            raise ValueError(
+                "`whole_words` must be words as the normalization "
+                f"{' or '.join(sorted(normalizations))} writes them, or no text would hold them. "
+                f"Received: {word!r:.60}, which becomes {written[0]!r:.60}."
+            )
 
 
 def _sentences(texts):

@@ -119,24 +119,26 @@ def tokenizer(request, model):
 def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
     write_tokenizer_json(tmp_path / "tokenizer.json", tokenizer.proto)
     texts = [*TEXTS, *HOSTILE, *generate_demo_pairs(20, seed=5).sources]
+    space = tokenizer.token_to_id("▁")
     page.open()
     found = page.browser.execute_async_script(
         """
-        const [json, texts, done] = arguments;
+        const [json, texts, space, done] = arguments;
         import("./onnx/tokenizer.js").then(({ Tokenizer }) => {
           const tokenizer = new Tokenizer(JSON.parse(json));
           const pieces = texts.map((text) => tokenizer.pieces(text));
-          done(pieces.map((ids) => [ids, tokenizer.decode(ids)]));
+          done(pieces.map((ids) => [ids, tokenizer.decode([space, space, ...ids])]));
         }, (error) => done(String(error)));
         """,
         (tmp_path / "tokenizer.json").read_text("utf-8"),
         texts,
+        space,
     )
     expected = [list(map(int, tokenizer(text.replace("\0", "")))) for text in texts]
     assert [ids for ids, _ in found] == expected
     for ids, text in found:
         if tokenizer.unk_token_id not in ids:  # which translations never have
-            assert text == tokenizer.detokenize(ids)
+            assert text == tokenizer.detokenize([space, space, *ids])
 
 
 @pytest.mark.slow

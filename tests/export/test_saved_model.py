@@ -14,6 +14,7 @@ from aiayn_keras.common.kit_files import WARMUP_FILE
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_saved_model
 from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow
+from aiayn_keras.export.served_translator import NO_SCORE
 from aiayn_keras_light.text_batches import tokenize
 from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close
@@ -98,6 +99,15 @@ def test_the_score_signature_scores_as_the_model_does(model, served):
     assert_close(answer["log_probability"], [each.sum() for each in expected], rtol=1e-4)
     normalized = [each.sum() / gnmt(len(each), 0.6) for each in expected]
     assert_close(answer["normalized_score"], normalized, rtol=1e-4)
+
+
+def test_a_target_beyond_the_positions_has_no_score(model, served):
+    tokenizer, most = model.preprocessor.tokenizer, model.backbone.max_sequence_length - 1
+    targets = [_text_of(tokenizer.of_targets(), length) for length in (most, most + 1)]
+    answer = served("score", source=TEXTS[:1] * 2, target=targets)
+    assert_close(answer["log_probability"][:1], model.score(TEXTS[:1], targets[:1]), rtol=1e-4)
+    assert answer["log_probability"][1] == np.float32(NO_SCORE)
+    assert answer["normalized_score"][1] < -1e28
 
 
 def test_generate_ids_takes_and_gives_token_ids(model, served):

@@ -1,13 +1,16 @@
 """`tokenizer.json` beside the SentencePiece model that it is made of."""
 
+import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from aiayn_keras.convert.joint_vocabulary import NUM_SPECIALS
 from aiayn_keras.convert.tokenizers import build_word_model, reorder
 from aiayn_keras.export.hugging_face_files import write_tokenizer_json, write_tokenizers
 from aiayn_keras.models import TransformerTokenizer
+from aiayn_keras.models.transformer_tokenizer import SPECIAL_PIECES
 
 tokenizers = pytest.importorskip("tokenizers")
 sentencepiece = pytest.importorskip("sentencepiece")
@@ -50,9 +53,13 @@ def read(proto, folder):
     return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
+def pieces_of(proto):
+    return sentencepiece.SentencePieceProcessor(model_proto=proto)
+
+
 def assert_same(proto, tokenizer, lines):
     """Every line becomes the same ids, and those with nothing unknown the same text again."""
-    pieces = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    pieces = pieces_of(proto)
     expected = pieces.encode(lines)
     found = [each.ids for each in tokenizer.encode_batch(lines)]
     others = [pair for pair in zip(found, expected, strict=True) if pair[0] != [*pair[1], 3]]
@@ -90,6 +97,20 @@ def test_words_that_are_never_split_are_found(lines, tmp_path):
     proto = reorder(model, [*pieces, "▁>>fra<<", "▁>>eng<<"], {"▁>>fra<<", "▁>>eng<<"})
     texts = [">>fra<< the model", ">>eng<< the model", "the >>fra<< model", ">>xxx<< the model"]
     assert_same(proto, read(proto, tmp_path), texts)
+
+
+def test_control_symbols_of_a_converted_model_are_neither_read_nor_written(lines, tmp_path):
+    original = train_freely(lines[:500], control_symbols=["<mask>"])
+    pieces = pieces_of(original)
+    names = pieces.id_to_piece(list(range(NUM_SPECIALS, 400)))
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(original)
+    proto = reorder(model, names[::-1])
+    ours = TransformerTokenizer(proto)
+    mask, *ids = map(ours.token_to_id, ["<mask>", *pieces.encode("the model", out_type=str)])
+    assert mask not in ours("the <mask> model")
+    for write in (ours.detokenize, read(proto, tmp_path).decode_batch, pieces_of(proto).decode):
+        assert write([[mask, *ids, mask]]) == ["the model"]
 
 
 def test_translations_of_other_tokens_have_a_file_of_their_own(lines, tmp_path):
@@ -132,3 +153,64 @@ def test_digits_and_bytes_of_a_changed_vocabulary(lines, tmp_path):
     changed = TransformerTokenizer(SPANISH.read_bytes()).with_byte_fallback().with_split_digits()
     numbers = ["It costs 1,442.50 dollars at 12:30 on 4/5/2019.", "2nd 10% 3x 000 🚀 7"]
     assert_same(changed.proto, read(changed.proto, tmp_path), lines + numbers)
+
+
+def train_freely(lines, **options):
+    """A SentencePiece model of options that `TransformerTokenizer.train` does not have."""
+    model = io.BytesIO()
+    special = {f"{name}_piece": piece for name, piece in SPECIAL_PIECES.items()}
+    ids = {f"{name}_id": i for i, name in enumerate(SPECIAL_PIECES)}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        vocab_size=400,
+        character_coverage=1.0,
+        minloglevel=2,
+        **{"model_type": "unigram", **special, **ids, **options},
+    )
+    return model.getvalue()
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"add_dummy_prefix": False},
+        {"remove_extra_whitespaces": False},
+        {"split_by_whitespace": False},
+        {"control_symbols": ["[to French]", "<mask>"]},
+    ],
+    ids=str,
+)
+def test_ids_and_texts_are_those_of_models_trained_elsewhere(lines, tmp_path, model_type, options):
+    proto = train_freely(lines[:500], model_type=model_type, **options)
+    tokenizer = read(proto, tmp_path)
+    texts = [*lines[:1500], "  two  spaces  ", " one"]
+    assert_same(proto, tokenizer, texts)
+    pieces = pieces_of(proto)
+    random = np.random.default_rng(0)
+    written = [random.integers(4, 400, 6).tolist() for _ in range(300)]
+    assert tokenizer.decode_batch(written) == pieces.decode(written)
+
+
+def test_a_translation_does_not_begin_with_spaces(lines, tmp_path):
+    """As one may that has learned from texts such as "☃ a", whose ☃ is unknown and not written."""
+    proto = train(lines[:800]).proto
+    pieces = pieces_of(proto)
+    space = pieces.piece_to_id("▁")
+    ids = [space, space, *pieces.encode("a  model"), space]
+    assert read(proto, tmp_path).decode(ids) == pieces.decode(ids) == "a model "
+
+
+def test_spaces_behind_words_are_refused(lines, tmp_path):
+    proto = train_freely(lines[:500], treat_whitespace_as_suffix=True)
+    with pytest.raises(ValueError, match=r"spaces before words.*treat_whitespace_as_suffix=True"):
+        read(proto, tmp_path)
+
+
+def test_symbols_that_the_normalization_would_rewrite_are_refused(lines, tmp_path):
+    options = {"user_defined_symbols": ["<sep>", "NASA"]}
+    read(train_freely(lines[:500], **options), tmp_path)
+    proto = train_freely(lines[:500], normalization_rule_name="nmt_nfkc_cf", **options)
+    with pytest.raises(ValueError, match=r"nmt_nfkc_cf leaves as they are.* Received: 'NASA'"):
+        read(proto, tmp_path)

@@ -19,6 +19,14 @@ from aiayn_keras_light.files import (
 )
 
 
+def test_a_link_to_nothing_is_in_the_way_of_a_new_folder(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("nowhere")
+    with pytest.raises(FileExistsError, match="link exists already: choose"), new_folder(link):
+        raise AssertionError("nothing is to be computed in vain")
+    assert list(tmp_path.iterdir()) == [link]
+
+
 def test_a_file_appears_whole(tmp_path):
     path = tmp_path / "history.json"
     with atomic_path(path) as temporary:

@@ -163,6 +163,30 @@ def test_whole_words_are_one_token_each_and_never_split():
         assert sum(piece.startswith("▁") for piece in pieces) == len(text.split())
 
 
+@pytest.mark.parametrize(
+    ("words", "normalization", "message"),
+    [
+        (["xx", "NASA"], "nmt_nfkc_cf", r"nmt_nfkc_cf writes them.*'NASA', which becomes 'nasa'"),
+        (["½"], "nmt_nfkc", "'½', which becomes '1⁄2'"),
+        (["a b"], "identity", r"without spaces. Received: 'a b'"),
+        ([""], "identity", r"without spaces. Received: ''"),
+        ([5], "identity", r"without spaces. Received: 5"),
+        ("XX", "identity", r"a sequence of strings. Received: 'XX'"),
+    ],
+)
+def test_whole_words_that_no_text_holds_are_refused(words, normalization, message):
+    with pytest.raises(ValueError, match=message):
+        TransformerTokenizer.train(SENTENCES, 90, "bpe", normalization, whole_words=words)
+
+
+def test_a_whole_word_may_be_one_of_translations():
+    tokenizer = TransformerTokenizer.train(
+        SENTENCES, 90, "bpe", "nmt_nfkc", ["½"], target_texts=SENTENCES
+    )
+    targets = tokenizer.of_targets()
+    assert [targets.id_to_token(i) for i in targets("½")] == ["▁½"]
+
+
 def test_a_separate_target_is_a_file_of_its_own_and_an_old_one_is_none(tmp_path):
     sources, targets = (TransformerTokenizer.train(SENTENCES, 44, kind).proto for kind in SIZES)
     both = TransformerTokenizer(sources, target_proto=targets)

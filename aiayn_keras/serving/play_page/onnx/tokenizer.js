@@ -9,7 +9,7 @@ const MAX_LETTERS = 20_000; // of a text; a model's positions end far below
 const UNKNOWN_PENALTY = 10; // an unknown character is so much less likely than the rarest piece
 
 export class Tokenizer {
-  #steps; #ids; #pieces = []; #split; #prepends; #byteFallback; #unknown; #ends; #special; #words = new Map();
+  #steps; #ids; #pieces = []; #split; #prepends; #stripped; #byteFallback; #unknown; #ends; #special; #words = new Map();
 
   /** @param {object} json - The parsed file. */
   constructor(json) {
@@ -20,6 +20,9 @@ export class Tokenizer {
       throw new Error("tokenizer.json: words must be split at spaces (Metaspace).");
     }
     this.#prepends = json.pre_tokenizer.prepend_scheme === "always";
+    // Spaces that are left out at the beginning of a translation, as many as the decoder says.
+    const strip = json.decoder?.decoders?.find(({ type }) => type === "Strip");
+    this.#stripped = new RegExp(`^ {0,${Number(strip?.start ?? (this.#prepends ? 1 : 0))}}`);
     const isBpe = model.type === "BPE";
     this.#ids = new Map(isBpe ? Object.entries(model.vocab) : model.vocab.map(([piece], id) => [piece, id]));
     for (const [piece, id] of this.#ids) this.#pieces[id] = piece;
@@ -69,8 +72,7 @@ export class Tokenizer {
       if (byte) bytes.push(parseInt(byte[1], 16));
       else for (const each of encoder.encode(piece)) bytes.push(each);
     }
-    const text = new TextDecoder().decode(new Uint8Array(bytes)).replaceAll(SPACE, " ");
-    return this.#prepends ? text.replace(/^ /, "") : text;
+    return new TextDecoder().decode(new Uint8Array(bytes)).replaceAll(SPACE, " ").replace(this.#stripped, "");
   }
 
   #idsOfWord(word) {
