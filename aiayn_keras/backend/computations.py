@@ -37,9 +37,13 @@ def computation_of(layer):
 
 
 def changes_of(layer):
-    """Names what has been changed of a layer since `note_settings`: `call`, or settings."""
-    changes = [] if is_known(_call_of(layer)) else ["call"]
+    """Names what has been changed of a layer since `note_settings`: `call`, or settings.
+
+    The `call` of a class from elsewhere is no change: the class has to be there again anyway.
+    """
     settings = vars(layer)
+    is_own_class = not is_known(type(layer)) and "call" not in settings
+    changes = [] if is_own_class or is_known(_call_of(layer)) else ["call"]
     for name, old in settings.get(_AS_BUILT, ()):
         new = settings.get(name)
         # Usually it is the same object, which is quick: an engine asks for every sentence.

@@ -22,16 +22,19 @@ class PlainAddNorm(AddNorm):
     """A part of one's own."""
 
 
-class PlainFeedForward(PositionwiseFeedForward):
-    """A part of one's own."""
+class DoubledFeedForward(PositionwiseFeedForward):
+    """A part of one's own that computes something else."""
+
+    def call(self, x, training=None):
+        return 2 * super().call(x, training=training)
 
 
 class OwnEncoderBlock(EncoderBlock):
-    add_norm_cls, feed_forward_cls = PlainAddNorm, PlainFeedForward
+    add_norm_cls, feed_forward_cls = PlainAddNorm, DoubledFeedForward
 
 
 class OwnDecoderBlock(DecoderBlock):
-    add_norm_cls, feed_forward_cls = PlainAddNorm, PlainFeedForward
+    add_norm_cls, feed_forward_cls = PlainAddNorm, DoubledFeedForward
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -76,7 +79,7 @@ def test_from_preset_gives_the_registered_classes(own_model, folder):
         loaded = cls.from_preset(folder)
         assert (type(loaded), type(loaded.backbone)) == (OwnModel, OwnBackbone)
         assert loaded.backbone.sharpness == 3.0
-        assert type(loaded.backbone.decoder_blocks[0].feed_forward) is PlainFeedForward
+        assert type(loaded.backbone.decoder_blocks[0].feed_forward) is DoubledFeedForward
         for ours, theirs in zip(loaded.weights, own_model.weights, strict=True):
             assert_close(ours, theirs)
     assert type(TransformerBackbone.from_preset(folder)) is OwnBackbone
@@ -116,13 +119,17 @@ def is_input(layer):
 
 def test_a_class_that_is_not_registered_is_named(tokenizer, tmp_path):
     backbone = Unregistered(tokenizer.vocabulary_size(), 1, 2, 8, 12, max_sequence_length=16)
-    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
-    TransformerSeq2SeqLM(backbone, preprocessor).save_to_preset(tmp_path)
-    for cls in (TransformerSeq2SeqLM, TransformerBackbone):
-        with pytest.raises(ValueError, match=r"config\.json.*no class .* 'Unregistered'.*register"):
-            cls.from_preset(tmp_path)
+    model = TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8))
+    named = pytest.raises(ValueError, match=r"config\.json.*no class .* 'Unregistered'.*register")
+    with named:
+        model.save_to_preset(tmp_path)
+    assert not any(tmp_path.iterdir())
     with keras.saving.custom_object_scope({"Unregistered": Unregistered}):
+        model.save_to_preset(tmp_path)
         assert type(TransformerSeq2SeqLM.from_preset(tmp_path).backbone) is Unregistered
+    for cls in (TransformerSeq2SeqLM, TransformerBackbone):
+        with named:
+            cls.from_preset(tmp_path)
 
 
 @pytest.mark.parametrize(
