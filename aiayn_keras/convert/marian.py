@@ -275,6 +275,14 @@ def _check_table(table, path, vocabulary_size):
     missing = [piece for piece in (PAD, UNK, END) if piece not in table]
     if missing:
         raise ValueError(f"{path}: the token {missing[0]} is missing.")
+    names = {}
+    for piece in table:
+        other = names.setdefault(_name(piece), piece)
+        if other != piece:
+            raise ValueError(
+                f"{path}: the tokens {other!r:.60} and {piece!r:.60} are one word in texts here. "
+                "A model with both cannot be converted."
+            )
     if "" in table:
         raise ValueError(f"{path}: the token number {table['']} has no characters.")
 

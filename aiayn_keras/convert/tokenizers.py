@@ -5,6 +5,7 @@ numbers.
 """
 
 import dataclasses
+import warnings
 
 import numpy as np
 import sentencepiece
@@ -92,6 +93,9 @@ def build_tokenizer(vocabulary, source_model, target_model, origin, source_end=T
 
     Raises:
         ValueError: If the tokens are pieces of a SentencePiece model that is missing.
+
+    Warns:
+        UserWarning: For words that hold a space or its sign, which no text of words can hold.
     """
     models = []
     for words, model in (
@@ -158,6 +162,15 @@ def _check_words(words, origin):
                 f"model that splits text into them into the folder, as `{_SOURCE_FILES[0]}`; if "
                 f"translations have a different one, as `{_TARGET_FILES[0]}`."
             )
+    with_space = [word for word in words if word is not None and (" " in word or SPACE in word)]
+    if with_space:
+        warnings.warn(
+            f"{origin}: {len(with_space):,} of its tokens hold a space or {SPACE}, which stands "
+            f"for one, such as {with_space[0]!r:.60}. Texts are tokens with spaces between them: "
+            "in a source these are read as other or unknown tokens, and translations have a space "
+            "where they have either sign. If such tokens matter, translate with the other toolkit.",
+            stacklevel=2,
+        )
 
 
 # === SentencePiece models ===

@@ -148,6 +148,14 @@ def test_a_wrong_dictionary_is_refused_with_its_line(text, message, tmp_path):
         convert_fairseq(*arguments)
 
 
+@pytest.mark.parametrize("word", ["ein mal", "ein▁mal", "▁"])
+def test_a_warning_names_words_that_no_text_can_hold(word, tmp_path):
+    *_, arguments = write(tmp_path, {})
+    fairseq.write_dictionary(arguments[1], [*fairseq.WORDS[:-1], word])
+    with pytest.warns(UserWarning, match=rf"dict\.de\.txt: 1 of its tokens .* such as '{word}'"):
+        convert_fairseq(*arguments[:2])
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

@@ -279,6 +279,17 @@ def test_tables_with_holes_are_refused(copy, name):
         convert_marian(copy)
 
 
+def test_two_tokens_that_are_one_word_here_are_refused(copy):
+    path = copy / "vocab.json"
+    table = json.loads(path.read_text())
+    some = next(piece for piece in table if piece.isalpha())
+    table["▁>>eng<<"] = table.pop(some)
+    path.unlink()
+    path.write_text(json.dumps(table))
+    with pytest.raises(ValueError, match="vocab.json: the tokens .*>>eng<<.* are one word"):
+        convert_marian(copy)
+
+
 @pytest.mark.parametrize("name", ["source.spm", "vocab.json", "config.json", "model.safetensors"])
 def test_a_file_that_is_missing_or_damaged_is_named(copy, name):
     (copy / name).unlink()

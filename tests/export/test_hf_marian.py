@@ -11,8 +11,10 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from aiayn_keras.convert import convert_marian
+from aiayn_keras.convert.tokenizers import reorder
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_hf_marian
 from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer
@@ -340,6 +342,14 @@ def test_sources_without_an_end_are_refused(random_model, tokenizer, tmp_path):
     endless = TransformerTokenizer(tokenizer.proto, source_end=False)
     with pytest.raises(ValueError, match="`source_end` must be True"):
         export_hf_marian(random_model(endless), tmp_path / "random")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_tokens_of_one_name_there_are_refused(random_model, tokenizer, tmp_path):
+    words = ["eins", ">>de<<", "▁>>de<<"]
+    proto = reorder(ModelProto.FromString(tokenizer.proto), words, words)
+    with pytest.raises(ValueError, match="tokens 5 and 6, '>>de<<' and '▁>>de<<'"):
+        export_hf_marian(random_model(TransformerTokenizer(proto)), tmp_path / "random")
     assert list(tmp_path.iterdir()) == []
 
 
