@@ -126,7 +126,7 @@ def build_word_model(words):
     model.normalizer_spec.name = "identity"
     pieces = []
     for i, word in enumerate(words[NUM_SPECIALS:], start=NUM_SPECIALS):
-        pieces.append(_unreachable(i, ()) if word is None else SPACE + word)
+        pieces.append(unreachable(i, ()) if word is None else SPACE + word)
         if word is not None:
             model.pieces.add(piece=pieces[-1], score=0.0)
     return reorder(model, pieces)
@@ -141,12 +141,12 @@ def _distinct(words):
     """Names of the pieces from 4 on; no text contains those that are not the language's words."""
     taken = set(words)
     return [
-        _unreachable(i, taken) if word is None or word in SPECIAL else word
+        unreachable(i, taken) if word is None or word in SPECIAL else word
         for i, word in enumerate(words[NUM_SPECIALS:], start=NUM_SPECIALS)
     ]
 
 
-def _unreachable(i, taken):
+def unreachable(i, taken):
     """A name that is not taken, with a space, which text never has (it has `SPACE`)."""
     name = f"row {i}"
     while name in taken:  # by a model that was converted and exported before

@@ -237,6 +237,10 @@ def test_translations_may_have_pieces_of_their_own(random_model, tmp_path):
     expected = [[*ids, 3] for ids in tokenizer.of_targets()(targets)]
     assert theirs(text_target=targets)["input_ids"] == expected
     assert theirs.batch_decode(expected, skip_special_tokens=True) == targets
+    again = convert_marian(tmp_path / "two").preprocessor.tokenizer
+    assert again(sources) == tokenizer(sources)
+    assert again.of_targets()(targets) == tokenizer.of_targets()(targets)
+    assert again.of_targets().detokenize(tokenizer.of_targets()(targets)) == targets
 
 
 # === The same translations ===
