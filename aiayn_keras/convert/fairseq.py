@@ -101,7 +101,7 @@ def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None, dtype
     )
     models = read_sentencepiece_models(paths[0].parent)
     if models[0] is not None:
-        vocabulary = add_pieces(vocabulary, *models)
+        vocabulary = add_pieces(vocabulary, *models, paths[0])
     tokenizer = build_tokenizer(vocabulary, *models, paths[0])
     stated = settings.encoder_layers, settings.decoder_layers
     depths = arrays.count_depths("{side}.layers.", stated)

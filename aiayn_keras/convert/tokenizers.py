@@ -46,7 +46,7 @@ def read_sentencepiece_models(folder):
     return found[0], found[0] if found[1] is None else found[1]
 
 
-def add_pieces(vocabulary, source_model, target_model):
+def add_pieces(vocabulary, source_model, target_model, origin):
     """Adds a row for every piece into which texts are split and that the model has no token for.
 
     It has the row of unknown tokens, and is never written.
@@ -55,10 +55,16 @@ def add_pieces(vocabulary, source_model, target_model):
         vocabulary: A `JointVocabulary`.
         source_model: The SentencePiece model of sources, a `ModelProto`.
         target_model: The model of translations; may be the same object.
+        origin: Path of the vocabulary, for the error.
 
     Returns:
         A longer `JointVocabulary`.
+
+    Raises:
+        ValueError: For a SentencePiece model of other tokens.
     """
+    _check_pieces(source_model, vocabulary.source_words, "sources", origin)
+    _check_pieces(target_model, vocabulary.target_words, "translations", origin)
     of_source = _missing(source_model, vocabulary.source_words)
     of_target = _missing(target_model, vocabulary.target_words)
     if vocabulary.is_shared and source_model is target_model:
@@ -130,6 +136,18 @@ def build_word_model(words):
         if word is not None:
             model.pieces.add(piece=pieces[-1], score=0.0)
     return reorder(model, pieces)
+
+
+def _check_pieces(model, words, side, origin):
+    """Refuses a model that splits into pieces of which none that begins a word is a token."""
+    starts = [piece for piece in pieces_of(model) if piece.startswith(SPACE) and piece != SPACE]
+    if starts and not {*starts} & {*words}:
+        raise ValueError(
+            f"{origin}: the SentencePiece model of {side} beside it is of another vocabulary: none "
+            f"of its pieces that begin a word, such as {starts[0]!r:.60}, is a token. Put the "
+            f"right one into the folder, as {_SOURCE_FILES[0]}; without one, texts are tokens with "
+            "spaces between them."
+        )
 
 
 def _missing(model, words):

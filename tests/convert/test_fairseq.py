@@ -8,6 +8,7 @@ import pytest
 
 from aiayn_keras.convert import convert_fairseq
 from aiayn_keras.convert.fairseq import read_checkpoint, read_dictionary
+from aiayn_keras.models import TransformerTokenizer
 from tests.helpers import assert_close, slow_but
 
 torch = pytest.importorskip("torch")
@@ -181,6 +182,16 @@ def test_a_wrong_dictionary_is_refused_with_its_line(text, message, tmp_path):
     *_, arguments = write(tmp_path, {})
     arguments[1].write_text(text, "utf-8")
     with pytest.raises(ValueError, match=rf"dict\.de\.txt.*{message}"):
+        convert_fairseq(*arguments)
+
+
+def test_a_sentencepiece_model_of_other_tokens_is_refused(tmp_path):
+    *_, arguments = write(tmp_path, {})
+    model = TransformerTokenizer.train(["das ist ein guter tag"] * 9, 22).proto
+    (tmp_path / "sentencepiece.model").write_bytes(model)
+    with pytest.raises(
+        ValueError, match=r"dict\.de\.txt: the SentencePiece model of sources .* '▁"
+    ):
         convert_fairseq(*arguments)
 
 
