@@ -64,7 +64,8 @@ def add_pieces(vocabulary, source_model, target_model, origin):
         ValueError: For a SentencePiece model of other tokens.
     """
     _check_pieces(source_model, vocabulary.source_words, "sources", origin)
-    _check_pieces(target_model, vocabulary.target_words, "translations", origin)
+    if target_model is not source_model:
+        _check_pieces(target_model, vocabulary.target_words, "translations", origin)
     of_source = _missing(source_model, vocabulary.source_words)
     of_target = _missing(target_model, vocabulary.target_words)
     if vocabulary.is_shared and source_model is target_model:
