@@ -90,7 +90,7 @@ def convert_ctranslate2(folder, dtype=None):
     )
     models = read_sentencepiece_models(folder)
     if models[0] is not None:
-        vocabulary = add_pieces(vocabulary, *models)
+        vocabulary = add_pieces(vocabulary, *models, folder)
     has_bias = any(f"{side}/layer_0/self_attention/linear_0/bias" in variables for side in SIDES)
     model = ForeignModel(
         model_bin.path,

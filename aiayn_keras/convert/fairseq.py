@@ -35,11 +35,17 @@ SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
 """The first four tokens of every dictionary, which its file leaves out."""
 
 PAD, END, UNKNOWN = 1, 2, 3
+_OUTPUT = "decoder.output_projection.weight"
 FIRST_POSITION = PAD + 1
 """Positions are counted from the number after that of the padding token."""
 
 EPSILON = 1e-5  # PyTorch's
-NOT_WEIGHTS = ("version", "_float_tensor")
+NOT_WEIGHTS = ("version", "_float_tensor", "weights")
+"""Ends of the names of what is computed again; `weights` are the sinusoids of old checkpoints."""
+
+_OTHER_MODELS = ("unidirectional", "monotonic", "pointer_generator")
+"""Parts of the names of architectures with a `transformer`'s tensors and another computation."""
+
 _MAX_POSITIONS = 1 << 15
 
 REMEDY = "Only `transformer` models of fairseq can be converted."
@@ -95,7 +101,7 @@ def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None, dtype
     )
     models = read_sentencepiece_models(paths[0].parent)
     if models[0] is not None:
-        vocabulary = add_pieces(vocabulary, *models)
+        vocabulary = add_pieces(vocabulary, *models, paths[0])
     tokenizer = build_tokenizer(vocabulary, *models, paths[0])
     stated = settings.encoder_layers, settings.decoder_layers
     depths = arrays.count_depths("{side}.layers.", stated)
@@ -133,7 +139,7 @@ def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None, dtype
 class Settings(pydantic.BaseModel):
     """The settings of a training that matter here, with fairseq's defaults."""
 
-    arch: str = pydantic.Field(default="transformer", pattern="transformer")
+    arch: str = pydantic.Field(default="transformer", pattern="^transformer")
     encoder_layers: int | None = None
     decoder_layers: int | None = None
     encoder_attention_heads: int = pydantic.Field(gt=0, le=1 << 12)
@@ -147,12 +153,32 @@ class Settings(pydantic.BaseModel):
     attention_dropout: float = pydantic.Field(default=0.0, ge=0, lt=1)
     activation_dropout: float = pydantic.Field(default=0.0, ge=0, lt=1)
     no_scale_embedding: bool = False
+    share_all_embeddings: bool | None = None
+    share_decoder_input_output_embed: bool | None = None
+    encoder_learned_pos: bool = False
+    decoder_learned_pos: bool = False
+    encoder_layers_to_keep: None = None
+    decoder_layers_to_keep: None = None
+    no_decoder_final_norm: Literal[False] = False
     no_token_positional_embeddings: Literal[False] = False
     layernorm_embedding: Literal[False] = False
     no_cross_attention: Literal[False] = False
     cross_self_attention: Literal[False] = False
     adaptive_input: Literal[False] = False
     adaptive_softmax_cutoff: None = None
+
+    @pydantic.field_validator("arch")
+    @classmethod
+    def _is_plain(cls, arch):
+        if any(name in arch for name in _OTHER_MODELS):
+            raise ValueError(f"{arch!r:.60} is a model of another kind")
+        return arch
+
+    @property
+    def shares_output(self):
+        """Returns whether the output may be the target's embeddings: unless it says otherwise."""
+        shares = self.share_all_embeddings, self.share_decoder_input_output_embed
+        return any(shares) or None in shares
 
     @pydantic.model_validator(mode="after")
     def _has_equal_sides(self):
@@ -220,8 +246,9 @@ def _read_vocabulary(path, num_rows):
 
 def _read_matrices(arrays, settings):
     source, target = (arrays.take(f"{side}.embed_tokens.weight", 2) for side in SIDES)
-    names = ("decoder.output_projection.weight", "decoder.embed_out")
-    output = arrays.find(names, 2, target)
+    output = arrays.find([_OUTPUT, "decoder.embed_out"], 2)
+    if output is None:
+        output = target if settings.shares_output else arrays.take(_OUTPUT, 2)
     if settings.no_scale_embedding:
         factor = np.float32(1 / math.sqrt(output.shape[1]))
         source, target = source * factor, target * factor
@@ -231,7 +258,12 @@ def _read_matrices(arrays, settings):
 def _position_tables(arrays, settings, hidden_dim):
     """The tables of both sides, and whether both were learned."""
     check_has_sinusoids(arrays.path, hidden_dim)
-    learned = [arrays.find([f"{side}.embed_positions.weight"], 2) for side in SIDES]
+    names = [f"{side}.embed_positions.weight" for side in SIDES]
+    are_stated = settings.encoder_learned_pos, settings.decoder_learned_pos
+    learned = [
+        arrays.take(name, 2) if is_stated else arrays.find([name], 2)
+        for name, is_stated in zip(names, are_stated, strict=True)
+    ]
     length = min(settings.max_source_positions, settings.max_target_positions)
     tables = [
         half_and_half_sinusoids(length, hidden_dim, FIRST_POSITION)

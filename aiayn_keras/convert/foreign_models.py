@@ -8,6 +8,7 @@ from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.marian import (
     CONFIG,
     MAX_CONFIG_BYTES,
+    TARGET_TABLE,
     VOCABULARY_FILES,
     WEIGHT_FILES,
     convert_marian,
@@ -83,7 +84,7 @@ def convert(preset, dtype=None):
 def _download(address):
     """Downloads a Marian model, with the shards if it has an index of them."""
     files = [CONFIG, *VOCABULARY_FILES]
-    folder = download(address, files, WEIGHT_FILES)
+    folder = download(address, files, WEIGHT_FILES, [TARGET_TABLE])
     if not (folder / WEIGHT_FILES[0]).exists() and (folder / SHARD_INDEX).exists():
         shards = sorted(set(shards_of(folder / SHARD_INDEX).values()))
         folder = download(address, [*files, SHARD_INDEX, *shards])

@@ -13,7 +13,7 @@ from pydantic import Field
 from aiayn_keras.convert.fairseq import layer_weights
 from aiayn_keras.convert.joint_vocabulary import NEVER
 from aiayn_keras.convert.tensor_files import SHARD_INDEX, read_tensors
-from aiayn_keras.convert.tokenizers import SPECIAL, pieces_of, read_model, reorder
+from aiayn_keras.convert.tokenizers import SPECIAL, pieces_of, read_model, reorder, unreachable
 from aiayn_keras.convert.weights import SIDES, TrackedArrays, build_model, split_sinusoids
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.models.architecture import INTEGERS, check_positions
@@ -23,10 +23,15 @@ from aiayn_keras_light.files import read_bytes
 CONFIG = "config.json"
 WEIGHT_FILES = "model.safetensors", SHARD_INDEX, "pytorch_model.bin"
 VOCABULARY_FILES = "source.spm", "target.spm", "vocab.json"
+TARGET_TABLE = "target_vocab.json"
+"""Names of the tokens in translations, where they have others; our export writes it then."""
+
 MAX_CONFIG_BYTES = 1 << 20
 _MAX_TABLE_BYTES = 1 << 26
 PAD, UNK, START, END = SPECIAL
 _LAYER_NORM_EPSILON = 1e-5  # PyTorch's
+_CLOSE = 5e-3
+"""Difference below which a table holds the sinusoids, maybe in bfloat16."""
 
 REMEDY = "Only Marian models of the Transformer's own architecture can be converted."
 
@@ -95,7 +100,7 @@ def convert_marian(folder, dtype=None):
     Args:
         folder: Path of a folder with `config.json`, `source.spm`, `target.spm`, `vocab.json`, and
             `model.safetensors`, or `model.safetensors.index.json` with its shards, or
-            `pytorch_model.bin`.
+            `pytorch_model.bin`; and with `target_vocab.json` if translations have other tokens.
         dtype: A `keras.DTypePolicy` or its name.
 
     Returns:
@@ -110,6 +115,12 @@ def convert_marian(folder, dtype=None):
     path = folder / CONFIG
     config = parse(_MarianConfig, read_bytes(path, MAX_CONFIG_BYTES), path, REMEDY)
     vocabulary = read_marian_vocabulary(folder, config.vocab_size, config.decoder_start_token_id)
+    for name, row in (("pad_token_id", 0), ("eos_token_id", 3)):
+        if getattr(config, name) != vocabulary.rows[row]:
+            raise ValueError(
+                f"{path}: `{name}` is {getattr(config, name)}, but the token {SPECIAL[row]} of "
+                f"vocab.json has the number {vocabulary.rows[row]}."
+            )
     weights = _find_weights(folder)
     tensors = TrackedArrays(weights, read_tensors(weights))
     arrays = _read_arrays(tensors, config, vocabulary)
@@ -150,6 +161,14 @@ def _read_arrays(tensors, config, vocabulary):
     """Arrays by the paths of our weights."""
     positions = split_sinusoids(config.max_position_embeddings, config.d_model)
     arrays = {f"{side}_embedding/table": positions for side in SIDES}
+    for side in SIDES:  # which old versions of transformers write
+        name = f"model.{side}.embed_positions.weight"
+        stored = tensors.find([name], 2, positions)
+        if stored.shape != positions.shape or np.abs(stored - positions).max() > _CLOSE:
+            raise ValueError(
+                f"{tensors.path}: `{name}` are not the sinusoids of {len(positions)} positions. "
+                f"{REMEDY}"
+            )
     arrays |= _read_embedding(tensors, config, vocabulary)
     depths = config.encoder_layers, config.decoder_layers
     arrays |= layer_weights(tensors, depths, "model.")
@@ -169,8 +188,6 @@ def _read_embedding(tensors, config, vocabulary):
             raise ValueError(
                 f"{tensors.path}: `{name}` differs from `model.shared.weight`. {REMEDY}"
             )
-    for side in SIDES:  # computed again here
-        tensors.find([f"model.{side}.embed_positions.weight"], 2)
     zeros = np.zeros((1, config.vocab_size), "float32")
     bias = tensors.find(["final_logits_bias"], 2, zeros).reshape(-1)
     if bias.shape != (config.vocab_size,):
@@ -217,6 +234,7 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
       word of the text, there only at its beginning.
     - Characters that SentencePiece does not know are unknown. There they are looked up in the
       table, which may have them from the other language.
+    - With a `target_vocab.json` the tokens of translations are named by that table.
 
     Args:
         folder: Path of the folder.
@@ -233,10 +251,7 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     """
     folder = Path(folder)
     path = folder / "vocab.json"
-    table = parse(
-        _Table, read_bytes(path, _MAX_TABLE_BYTES), path, "It is not a table of tokens."
-    ).root
-    _check_table(table, path, vocabulary_size)
+    table = _read_table(path, vocabulary_size)
     start = table[PAD] if start is None else start
     if start not in (table[PAD], table.get(START)):
         raise ValueError(f"{path}: translations begin with token {start}, not {PAD} or {START}.")
@@ -245,9 +260,13 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     in_table = [piece for piece in ids if piece not in SPECIAL]
     languages = {_name(piece) for piece in table if _is_language(piece)}
     beyond = [piece for piece in pieces_of(source) if piece not in table and piece not in SPECIAL]
+    target_table, target_pieces = table, in_table + beyond
+    if (folder / TARGET_TABLE).exists():
+        target_table = _read_table(folder / TARGET_TABLE, vocabulary_size)
+        target_pieces = _target_pieces(folder / TARGET_TABLE, target_table, table, len(beyond))
     tokenizer = TransformerTokenizer(
         reorder(source, in_table + beyond, languages),
-        reorder(_without(target, set(table)), in_table + beyond),
+        reorder(_without(target, set(target_table)), target_pieces),
     )
     rows = [table[PAD], table[UNK], start, table[END]]
     rows += [ids[piece] for piece in in_table] + [table[UNK]] * len(beyond)
@@ -255,6 +274,21 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     is_written[2] = start != table[PAD]
     is_written[len(rows) - len(beyond) :] = False
     return MarianVocabulary(tokenizer, np.array(rows), is_written)
+
+
+def _target_pieces(path, target_table, table, num_beyond):
+    """Names of the tokens from 4 on in translations, which have a table of their own."""
+    for piece in SPECIAL:
+        if target_table.get(piece) != table.get(piece):
+            raise ValueError(
+                f"{path}: the token {piece} has the number {target_table.get(piece)}, but "
+                f"{table.get(piece)} in vocab.json."
+            )
+    pieces = [
+        _name(piece) for piece in sorted(target_table, key=target_table.get) if piece not in SPECIAL
+    ]
+    taken = set(pieces)
+    return pieces + [unreachable(len(pieces) + i, taken) for i in range(num_beyond)]
 
 
 def _is_language(piece):
@@ -266,7 +300,10 @@ def _name(piece):
     return f"▁{piece}" if _is_language(piece) else piece
 
 
-def _check_table(table, path, vocabulary_size):
+def _read_table(path, vocabulary_size):
+    """The numbers of tokens by their names, all numbers of the model once."""
+    content = read_bytes(path, _MAX_TABLE_BYTES)
+    table = parse(_Table, content, path, "It is not a table of tokens.").root
     if sorted(table.values()) != list(range(vocabulary_size)):
         raise ValueError(
             f"{path} must have every number from 0 to {vocabulary_size - 1} once, as `vocab_size` "
@@ -275,8 +312,17 @@ def _check_table(table, path, vocabulary_size):
     missing = [piece for piece in (PAD, UNK, END) if piece not in table]
     if missing:
         raise ValueError(f"{path}: the token {missing[0]} is missing.")
+    names = {}
+    for piece in table:
+        other = names.setdefault(_name(piece), piece)
+        if other != piece:
+            raise ValueError(
+                f"{path}: the tokens {other!r:.60} and {piece!r:.60} are one word in texts here. "
+                "A model with both cannot be converted."
+            )
     if "" in table:
         raise ValueError(f"{path}: the token number {table['']} has no characters.")
+    return table
 
 
 def _without(model, table):

@@ -100,7 +100,7 @@ def convert_opennmt_tf(
     )
     models = read_sentencepiece_models(paths[0].parent)
     if models[0] is not None:
-        vocabulary = add_pieces(vocabulary, *models)
+        vocabulary = add_pieces(vocabulary, *models, paths[0])
     tokenizer = build_tokenizer(vocabulary, *models, paths[0], source_end)
     depths = arrays.count_depths("{side}/layers/")
     positions, is_learned = _position_tables(arrays, matrices.hidden_dim)

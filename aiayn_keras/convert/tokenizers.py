@@ -5,6 +5,7 @@ numbers.
 """
 
 import dataclasses
+import warnings
 
 import numpy as np
 import sentencepiece
@@ -45,7 +46,7 @@ def read_sentencepiece_models(folder):
     return found[0], found[0] if found[1] is None else found[1]
 
 
-def add_pieces(vocabulary, source_model, target_model):
+def add_pieces(vocabulary, source_model, target_model, origin):
     """Adds a row for every piece into which texts are split and that the model has no token for.
 
     It has the row of unknown tokens, and is never written.
@@ -54,10 +55,17 @@ def add_pieces(vocabulary, source_model, target_model):
         vocabulary: A `JointVocabulary`.
         source_model: The SentencePiece model of sources, a `ModelProto`.
         target_model: The model of translations; may be the same object.
+        origin: Path of the vocabulary, for the error.
 
     Returns:
         A longer `JointVocabulary`.
+
+    Raises:
+        ValueError: For a SentencePiece model of other tokens.
     """
+    _check_pieces(source_model, vocabulary.source_words, "sources", origin)
+    if target_model is not source_model:
+        _check_pieces(target_model, vocabulary.target_words, "translations", origin)
     of_source = _missing(source_model, vocabulary.source_words)
     of_target = _missing(target_model, vocabulary.target_words)
     if vocabulary.is_shared and source_model is target_model:
@@ -92,6 +100,9 @@ def build_tokenizer(vocabulary, source_model, target_model, origin, source_end=T
 
     Raises:
         ValueError: If the tokens are pieces of a SentencePiece model that is missing.
+
+    Warns:
+        UserWarning: For words that hold a space or its sign, which no text of words can hold.
     """
     models = []
     for words, model in (
@@ -122,10 +133,22 @@ def build_word_model(words):
     model.normalizer_spec.name = "identity"
     pieces = []
     for i, word in enumerate(words[NUM_SPECIALS:], start=NUM_SPECIALS):
-        pieces.append(_unreachable(i, ()) if word is None else SPACE + word)
+        pieces.append(unreachable(i, ()) if word is None else SPACE + word)
         if word is not None:
             model.pieces.add(piece=pieces[-1], score=0.0)
     return reorder(model, pieces)
+
+
+def _check_pieces(model, words, side, origin):
+    """Refuses a model that splits into pieces of which none that begins a word is a token."""
+    starts = [piece for piece in pieces_of(model) if piece.startswith(SPACE) and piece != SPACE]
+    if starts and not {*starts} & {*words}:
+        raise ValueError(
+            f"{origin}: the SentencePiece model of {side} beside it is of another vocabulary: none "
+            f"of its pieces that begin a word, such as {starts[0]!r:.60}, is a token. Put the "
+            f"right one into the folder, as {_SOURCE_FILES[0]}; without one, texts are tokens with "
+            "spaces between them."
+        )
 
 
 def _missing(model, words):
@@ -137,12 +160,12 @@ def _distinct(words):
     """Names of the pieces from 4 on; no text contains those that are not the language's words."""
     taken = set(words)
     return [
-        _unreachable(i, taken) if word is None or word in SPECIAL else word
+        unreachable(i, taken) if word is None or word in SPECIAL else word
         for i, word in enumerate(words[NUM_SPECIALS:], start=NUM_SPECIALS)
     ]
 
 
-def _unreachable(i, taken):
+def unreachable(i, taken):
     """A name that is not taken, with a space, which text never has (it has `SPACE`)."""
     name = f"row {i}"
     while name in taken:  # by a model that was converted and exported before
@@ -158,6 +181,15 @@ def _check_words(words, origin):
                 f"model that splits text into them into the folder, as `{_SOURCE_FILES[0]}`; if "
                 f"translations have a different one, as `{_TARGET_FILES[0]}`."
             )
+    with_space = [word for word in words if word is not None and (" " in word or SPACE in word)]
+    if with_space:
+        warnings.warn(
+            f"{origin}: {len(with_space):,} of its tokens hold a space or {SPACE}, which stands "
+            f"for one, such as {with_space[0]!r:.60}. Texts are tokens with spaces between them: "
+            "in a source these are read as other or unknown tokens, and translations have a space "
+            "where they have either sign. If such tokens matter, translate with the other toolkit.",
+            stacklevel=2,
+        )
 
 
 # === SentencePiece models ===

@@ -83,7 +83,17 @@ def _write_marian_tokens(folder, tokenizer, max_sequence_length):
 
 
 def _table(tokenizer):
-    return {_name(piece): i for i, piece in enumerate(tokenizer.get_vocabulary())}
+    """Their names of tokens, with the ids; a `ValueError` if two have the same one."""
+    table = {}
+    for i, piece in enumerate(tokenizer.get_vocabulary()):
+        other = table.setdefault(_name(piece), i)
+        if other != i:
+            raise ValueError(
+                f"Marian's vocab.json cannot hold both tokens {other} and {i}, "
+                f"{tokenizer.id_to_token(other)!r:.60} and {piece!r:.60}: both are "
+                f"{_name(piece)!r:.60} there. Train a vocabulary without one of them."
+            )
+    return table
 
 
 def _name(piece):
@@ -235,7 +245,7 @@ def export_hf_marian(model, filepath, license=None):
             Marian cannot be: pre-norm, heads whose width is not `hidden_dim / num_heads`, an
             activation other than ReLU, swish (SiLU) and GELU, an output matrix of its own,
             positions that are not the paper's sinusoids, a `layer_norm_epsilon` above 1e-5, sources
-            without an end token, or a weight that is not finite.
+            without an end token, two tokens `>>xx<<` and `▁>>xx<<`, or a weight that is not finite.
     """
     check_packages("safetensors")
     check_tokenizer(model)
@@ -264,7 +274,7 @@ def export_hf_marian(model, filepath, license=None):
 
 
 def _check_fits(backbone, tokenizer):
-    """Raises a `ValueError` with the first option that a Marian model has not got."""
+    """Raises a `ValueError` with the first option, or pair of tokens, that Marian has not got."""
     head_dim = backbone.hidden_dim / backbone.num_heads
     activation = getattr(backbone.activation, "__name__", backbone.activation)
     names = ", ".join(known.__name__ for known in ACTIVATIONS)
@@ -287,6 +297,8 @@ def _check_fits(backbone, tokenizer):
                 f"A Marian model of transformers cannot be made of this one: `{name}` must be "
                 f"{wanted}. Received: {name}={received!r}."
             )
+    for side in (tokenizer, tokenizer.of_targets()):
+        _table(side)
 
 
 def _config(backbone, tokenizer):

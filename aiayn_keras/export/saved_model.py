@@ -1,5 +1,6 @@
 """The SavedModel: written here or in a TensorFlow process, and checked."""
 
+import contextlib
 import importlib
 import importlib.metadata
 import json
@@ -22,7 +23,7 @@ from aiayn_keras.export.preparation import (
 from aiayn_keras.export.served_translator import build_served_translator
 from aiayn_keras.export.served_weights import HalfPrecisionWeights, WholeWeights
 from aiayn_keras.export.server_versions import check_graph
-from aiayn_keras.export.serving_kit import MAX_VERSION, check_kit, write_kit
+from aiayn_keras.export.serving_kit import MAX_VERSION, check_kit, publishing_in, write_kit
 from aiayn_keras.export.serving_options import (
     VERSION_FILE,
     ServingOptions,
@@ -33,7 +34,7 @@ from aiayn_keras.export.serving_options import (
 from aiayn_keras.export.warmup_requests import seconds_to_load, write_warmup
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras_light.checks import check_integer, check_texts, parse
-from aiayn_keras_light.files import check_is_utf8, new_folder, write_checksums
+from aiayn_keras_light.files import check_is_new, check_is_utf8, new_folder, write_checksums
 
 WEIGHTS = {"float32": WholeWeights, "float16": HalfPrecisionWeights}
 """The class that keeps a graph's weights, by the number format in the files."""
@@ -236,7 +237,7 @@ def export_saved_model(
         "card": {"parameters": f"{model.count_params():,}", **(card or {})},
     }
     notes = parse(VersionNotes, facts, "`card`", "The facts are short texts.")
-    with new_folder(target) as written:
+    with contextlib.ExitStack() as publishing, new_folder(target) as written:
         write_graph(model, written, options, precision, weights)
         check_graph(written)
         name = folder.resolve().name
@@ -245,7 +246,10 @@ def export_saved_model(
             notes.load_seconds = round(seconds_to_load(written), 1)
         (written / VERSION_FILE).write_text(notes.to_json(), encoding="utf-8")
         write_checksums(written)
-        write_kit(folder, {version: written})  # the version itself appears last
+        # Until the version is in its place, after `write_kit`, no other export describes the kit.
+        publishing.enter_context(publishing_in(folder))
+        check_is_new(target)
+        write_kit(folder, {version: written})
     return target
 
 

@@ -1,6 +1,9 @@
 """The files beside a model's versions: TensorFlow Serving's configuration and the model card."""
 
+import contextlib
+import fcntl
 import math
+import os
 import re
 
 from aiayn_keras.export.kubernetes import (
@@ -125,6 +128,25 @@ def _is_whole(version):
     except (OSError, ValueError):
         return False
     return True
+
+
+@contextlib.contextmanager
+def publishing_in(folder):
+    """Waits until no other process publishes a version in a kit, and keeps others out meanwhile.
+
+    Disks that know no locks, such as some of other machines, have none. A process that ends,
+    however it does, gives its lock back.
+
+    Args:
+        folder: `pathlib.Path` of the kit, which exists.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_kit(folder, new=None):

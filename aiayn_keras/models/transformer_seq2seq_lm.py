@@ -44,6 +44,7 @@ from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_seq2seq_lm_preprocessor import (
     TransformerSeq2SeqLMPreprocessor,
     check_prompts,
+    check_written,
     with_ensemble,
 )
 from aiayn_keras.optimization import (
@@ -149,7 +150,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         self._post_quantize(mode)
 
     def generate(self, inputs, max_length=None, **options):
-        """Generates texts with the compiled sampler; see `keras_hub.models.Seq2SeqLM.generate`.
+        """Generates texts by the compiled sampler, see KerasHub's; weights must be finite.
 
         Args:
             inputs: Texts, or a dictionary of `encoder_text` and `decoder_text`.
@@ -158,7 +159,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """
         if self.preprocessor is not None:
             inputs = check_prompts(inputs, max_length, options.get("strip_prompt"))
-        return super().generate(inputs, max_length=max_length, **options)
+        texts = super().generate(inputs, max_length=max_length, **options)
+        return check_written(texts, inputs, self)
 
     def generate_step(self, inputs, stop_token_ids=None):
         """Extends a batch of prompts with the compiled sampler; used by `generate`.

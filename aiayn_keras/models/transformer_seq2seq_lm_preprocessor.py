@@ -261,6 +261,41 @@ def _checked_prompts(argument, texts):
     return list(texts) if isinstance(texts, tuple) else texts
 
 
+def check_written(texts, inputs, model):
+    """Returns what `generate` has written, or refuses it if weights of the model are not finite.
+
+    A search among probabilities that are not numbers finds nothing and leaves the prompt. Only such
+    an answer, which a model in order seldom gives, has its weights looked at.
+
+    Args:
+        texts: A string or a list of strings; anything else is returned as it is.
+        inputs: The inputs, as `check_prompts` returns them.
+        model: The `TransformerSeq2SeqLM`.
+
+    Raises:
+        ValueError: For a weight that is not finite.
+    """
+    written = [texts] if isinstance(texts, str) else texts
+    if model.preprocessor is None or not isinstance(written, list):
+        return texts
+    prompts = inputs.get("decoder_text", "") if isinstance(inputs, dict) else ""
+    prompts = [prompts] if isinstance(prompts, str | bytes) else prompts
+    if not isinstance(prompts, list | np.ndarray) or len(prompts) != len(written):
+        prompts = [""] * len(written)
+    tokenizer = model.preprocessor.tokenizer.of_targets()
+    if any(
+        not text or (prompt and tokenizer.detokenize(tokenizer(prompt)).startswith(text))
+        for prompt, text in zip(prompts, written, strict=True)
+    ):
+        for variable in model.backbone.weights:
+            if not np.isfinite(ops.convert_to_numpy(variable)).all():
+                raise ValueError(
+                    f"The model gives no probabilities: the weights of {variable.path} are not all "
+                    "finite, since its training has diverged. Take an earlier checkpoint."
+                )
+    return texts
+
+
 def with_ensemble(model, ensemble):
     """Returns a tuple of a model and of others, whose token ids must have the same meanings.
 

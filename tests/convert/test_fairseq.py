@@ -8,6 +8,7 @@ import pytest
 
 from aiayn_keras.convert import convert_fairseq
 from aiayn_keras.convert.fairseq import read_checkpoint, read_dictionary
+from aiayn_keras.models import TransformerTokenizer
 from tests.helpers import assert_close, slow_but
 
 torch = pytest.importorskip("torch")
@@ -103,6 +104,10 @@ def test_neither_fairseq_nor_torch_is_imported_for_an_archive(tmp_path, monkeypa
     ("options", "message"),
     [
         ({"arch": "fconv"}, "field `arch`: .*Only `transformer` models of fairseq"),
+        ({"arch": "waitk_transformer"}, "field `arch`"),
+        ({"arch": "transformer_unidirectional"}, "field `arch`: .*of another kind"),
+        ({"encoder_layers_to_keep": "0"}, "`encoder_layers_to_keep`"),
+        ({"no_decoder_final_norm": True}, "`no_decoder_final_norm`"),
         ({"activation_fn": "gelu_accurate"}, "`activation_fn`"),
         ({"layernorm_embedding": True}, "`layernorm_embedding`"),
         ({"adaptive_softmax_cutoff": "1,2"}, "`adaptive_softmax_cutoff`"),
@@ -116,6 +121,38 @@ def test_another_model_is_refused_by_its_setting(options, message, tmp_path):
     *_, arguments = write(tmp_path, options)
     with pytest.raises(ValueError, match=rf"model\.pt.*{message}"):
         convert_fairseq(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (
+            {"share_all_embeddings": False, "share_decoder_input_output_embed": False},
+            "decoder.output_projection.weight",
+        ),
+        ({"encoder_learned_pos": True}, "encoder.embed_positions.weight"),
+        ({"decoder_learned_pos": True}, "decoder.embed_positions.weight"),
+    ],
+)
+def test_a_matrix_that_the_settings_state_must_be_there(options, name, tmp_path):
+    settings, state, arguments = write(tmp_path, options)
+    del state[name]
+    fairseq.write_checkpoint(arguments[0], settings, state)
+    with pytest.raises(ValueError, match=rf"model\.pt: `{name}` is missing"):
+        convert_fairseq(*arguments)
+
+
+def test_sinusoids_that_old_checkpoints_hold_are_computed_again(tmp_path):
+    settings, state, arguments = write(tmp_path, {})
+    expected = convert_fairseq(*arguments)
+    state |= {
+        f"{side}.embed_positions.weights": torch.zeros(9, 12) for side in ("encoder", "decoder")
+    }
+    fairseq.write_checkpoint(arguments[0], settings, state)
+    for ours, theirs in zip(
+        convert_fairseq(*arguments).backbone.weights, expected.backbone.weights, strict=True
+    ):
+        assert_close(ours, theirs, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
@@ -146,6 +183,24 @@ def test_a_wrong_dictionary_is_refused_with_its_line(text, message, tmp_path):
     arguments[1].write_text(text, "utf-8")
     with pytest.raises(ValueError, match=rf"dict\.de\.txt.*{message}"):
         convert_fairseq(*arguments)
+
+
+def test_a_sentencepiece_model_of_other_tokens_is_refused(tmp_path):
+    *_, arguments = write(tmp_path, {})
+    model = TransformerTokenizer.train(["das ist ein guter tag"] * 9, 22).proto
+    (tmp_path / "sentencepiece.model").write_bytes(model)
+    with pytest.raises(
+        ValueError, match=r"dict\.de\.txt: the SentencePiece model of sources .* '▁"
+    ):
+        convert_fairseq(*arguments)
+
+
+@pytest.mark.parametrize("word", ["ein mal", "ein▁mal", "▁"])
+def test_a_warning_names_words_that_no_text_can_hold(word, tmp_path):
+    *_, arguments = write(tmp_path, {})
+    fairseq.write_dictionary(arguments[1], [*fairseq.WORDS[:-1], word])
+    with pytest.warns(UserWarning, match=rf"dict\.de\.txt: 1 of its tokens .* such as '{word}'"):
+        convert_fairseq(*arguments[:2])
 
 
 @pytest.mark.parametrize(

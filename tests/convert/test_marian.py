@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import pytest
 
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.convert import convert_marian
+from aiayn_keras.convert.weights import split_sinusoids
 from aiayn_keras.export import export_hf_marian
 from tests.helpers import assert_close
 from tests.number_words import number_words
@@ -239,6 +241,8 @@ CONFIGURATIONS = {
     "activation_function": ("tanh", "field `activation_function`"),
     "d_model": (10**12, "field `d_model`"),
     "decoder_vocab_size": (9, "two vocabularies"),
+    "eos_token_id": (3, "`eos_token_id` is 3, but the token </s> of vocab.json has the number"),
+    "pad_token_id": (3, "`pad_token_id` is 3, but the token <pad>"),
     "decoder_start_token_id": (4, "begin with token 4, not <pad> or <s>"),
     "vocab_size": (5, "two vocabularies"),
 }
@@ -276,6 +280,45 @@ def test_tables_with_holes_are_refused(copy, name):
     value, message = TABLES[name]
     change(copy / "vocab.json", name, value)
     with pytest.raises(ValueError, match=message):
+        convert_marian(copy)
+
+
+@pytest.mark.parametrize(("factor", "is_known"), [(1, True), (2, False)])
+def test_a_table_of_positions_must_hold_the_sinusoids(copy, factor, is_known):
+    """Older versions of transformers write the table, and all of them read it."""
+    from safetensors.numpy import load_file, save_file
+
+    path = copy / "model.safetensors"
+    tensors = load_file(path)
+    table = split_sinusoids(40, tensors["model.shared.weight"].shape[1]).astype("float16")
+    path.unlink()
+    name = "model.decoder.embed_positions.weight"
+    save_file(tensors | {name: factor * table}, path, {"format": "pt"})
+    expected = contextlib.nullcontext()
+    if not is_known:
+        expected = pytest.raises(ValueError, match=f"`{name}` are not the sinusoids of 40 pos")
+    with expected:
+        convert_marian(copy)
+
+
+def test_two_tokens_that_are_one_word_here_are_refused(copy):
+    path = copy / "vocab.json"
+    table = json.loads(path.read_text())
+    some = next(piece for piece in table if piece.isalpha())
+    table["▁>>eng<<"] = table.pop(some)
+    path.unlink()
+    path.write_text(json.dumps(table))
+    with pytest.raises(ValueError, match=r"vocab\.json: the tokens .*>>eng<<.* are one word"):
+        convert_marian(copy)
+
+
+def test_a_number_that_has_another_token_in_translations_is_refused(copy):
+    table = json.loads((copy / "vocab.json").read_text())
+    names = {number: name for name, number in table.items()}
+    end = table["</s>"]
+    table["</s>"], table[names[end + 1]] = end + 1, end
+    (copy / "target_vocab.json").write_text(json.dumps(table))
+    with pytest.raises(ValueError, match=r"target_vocab\.json: the token </s> has the number"):
         convert_marian(copy)
 
 

@@ -11,8 +11,10 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from aiayn_keras.convert import convert_marian
+from aiayn_keras.convert.tokenizers import reorder
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_hf_marian
 from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer
@@ -235,6 +237,10 @@ def test_translations_may_have_pieces_of_their_own(random_model, tmp_path):
     expected = [[*ids, 3] for ids in tokenizer.of_targets()(targets)]
     assert theirs(text_target=targets)["input_ids"] == expected
     assert theirs.batch_decode(expected, skip_special_tokens=True) == targets
+    again = convert_marian(tmp_path / "two").preprocessor.tokenizer
+    assert again(sources) == tokenizer(sources)
+    assert again.of_targets()(targets) == tokenizer.of_targets()(targets)
+    assert again.of_targets().detokenize(tokenizer.of_targets()(targets)) == targets
 
 
 # === The same translations ===
@@ -340,6 +346,14 @@ def test_sources_without_an_end_are_refused(random_model, tokenizer, tmp_path):
     endless = TransformerTokenizer(tokenizer.proto, source_end=False)
     with pytest.raises(ValueError, match="`source_end` must be True"):
         export_hf_marian(random_model(endless), tmp_path / "random")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_tokens_of_one_name_there_are_refused(random_model, tokenizer, tmp_path):
+    words = ["eins", ">>de<<", "▁>>de<<"]
+    proto = reorder(ModelProto.FromString(tokenizer.proto), words, words)
+    with pytest.raises(ValueError, match="tokens 5 and 6, '>>de<<' and '▁>>de<<'"):
+        export_hf_marian(random_model(TransformerTokenizer(proto)), tmp_path / "random")
     assert list(tmp_path.iterdir()) == []
 
 

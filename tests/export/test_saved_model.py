@@ -1,3 +1,4 @@
+import fcntl
 import hashlib
 import importlib.util
 import os
@@ -15,6 +16,7 @@ from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_saved_model
 from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow
 from aiayn_keras.export.served_translator import NO_SCORE
+from aiayn_keras.export.serving_kit import publishing_in, write_kit
 from aiayn_keras_light.text_batches import tokenize
 from tests.export.served import Served, call_in_fresh_process
 from tests.helpers import assert_close
@@ -330,6 +332,52 @@ def test_a_kit_is_complete_or_not_there(model, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         export_saved_model(model, tmp_path / "small", num_beams=1)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def without_graph(monkeypatch):
+    module = "aiayn_keras.export.saved_model"
+    monkeypatch.setattr(f"{module}.write_graph", lambda *args: None)
+    monkeypatch.setattr(f"{module}.check_graph", lambda written: None)
+    monkeypatch.setattr(
+        f"{module}.write_warmup", lambda written, *args: (written / "assets.extra").mkdir()
+    )
+
+
+@pytest.mark.usefixtures("without_graph")
+def test_a_version_that_another_export_has_written_meanwhile_stays_described(
+    model, tmp_path, monkeypatch, note_version
+):
+    kit = tmp_path / "small"
+
+    def export_the_same(*args):
+        note_version(kit, 1, num_beams=7, long_text="error")
+        write_kit(kit)
+
+    monkeypatch.setattr("aiayn_keras.export.saved_model.check_graph", export_the_same)
+    with pytest.raises(FileExistsError, match="1 exists already"):
+        export_saved_model(model, kit, num_beams=1, measure_load=False)
+    written = {path: path.read_bytes() for path in kit.rglob("*") if path.is_file()}
+    write_kit(kit)
+    assert {path: path.read_bytes() for path in kit.rglob("*") if path.is_file()} == written
+
+
+@pytest.mark.usefixtures("without_graph")
+def test_one_export_at_a_time_publishes_in_a_kit(model, tmp_path, monkeypatch):
+    kit, is_written = tmp_path / "small", []
+
+    def write(folder, new):
+        descriptor = os.open(folder, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(descriptor)
+        is_written.append(folder)
+
+    monkeypatch.setattr("aiayn_keras.export.saved_model.write_kit", write)
+    export_saved_model(model, kit, measure_load=False)
+    assert is_written == [kit]
+    with publishing_in(kit):  # the lock is free again
+        pass
 
 
 def test_checksums_are_those_of_every_file(version_folder):

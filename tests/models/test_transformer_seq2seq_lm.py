@@ -319,6 +319,25 @@ def test_generate_goes_on_from_a_prompt(generating):
     assert text[0].startswith("nine ")
 
 
+@pytest.mark.parametrize("sampler", ["greedy", BeamSampler()], ids=["greedy", "beam"])
+@pytest.mark.parametrize("prompt", ["", "nine"])
+def test_generate_refuses_weights_that_are_no_numbers(generating, sampler, prompt):
+    with_sampler(generating, sampler)
+    inputs = {"encoder_text": ["drei vier", "vier"], "decoder_text": [prompt, prompt]}
+    expected = generating.generate(inputs)
+    weight = generating.backbone.decoder_blocks[0].feed_forward_add_norm.layer_norm.gamma
+    before = keras.ops.convert_to_numpy(weight)
+    try:
+        weight.assign(np.full(weight.shape, np.nan))
+        with pytest.raises(ValueError, match=r"weights of decoder_block_0/.*/gamma are not all"):
+            generating.generate(inputs)
+        with pytest.raises(ValueError, match="are not all finite"):
+            generating.generate({name: texts[0] for name, texts in inputs.items()})
+    finally:
+        weight.assign(before)
+    assert generating.generate(inputs) == expected
+
+
 # === Saving ===
 
 
