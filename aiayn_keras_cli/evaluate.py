@@ -68,6 +68,7 @@ def evaluate(
         corpus_chrf,
         corpus_ter,
         try_bleu_tokenizer,
+        warn_of_empty_references,
         warn_of_missing_spaces,
     )
     from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
@@ -77,6 +78,8 @@ def evaluate(
     pairs, *others = [read_parallel(source, reference) for reference in reference_files]
     tokenizer = bleu_tokenizer if "bleu" in metrics else None
     warn_of_missing_spaces(pairs.targets, tokenizer, "ter" in metrics)
+    references = [list(each.targets) for each in (pairs, *others)]
+    warn_of_empty_references(references)
     model = load_model(model_folder, many_batches=len(pairs) > options["batch_size"])
     engine = report_engine(model, [], **options)
     with open_progress(SECONDS_BETWEEN_LINES, total=len(pairs), unit=" sentences") as bar:
@@ -84,7 +87,6 @@ def evaluate(
             model, pairs.sources, [str(source)], progress=bar.update, **options
         )
     texts = [translation.text for translation in translations]
-    references = [list(each.targets) for each in (pairs, *others)]
     scores = {}
     for metric in dict.fromkeys(metrics):
         if metric == "bleu":

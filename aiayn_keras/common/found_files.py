@@ -38,7 +38,8 @@ def find_files(pattern):
 
     Args:
         pattern: A path or URL in which `*`, `?` and `[...]` match parts of names and `**` matches
-            folders. A name with brackets that exists as it is comes before one that they match.
+            folders. A file of exactly that name comes before those that match, and so does a
+            folder whose name has brackets.
 
     Returns:
         Non-empty list of `FoundFile`s.
@@ -114,7 +115,9 @@ def unchanged(*files):
 
 
 def _local_files(pattern):
-    names = _matches(*_split_pattern(pattern))
+    names = list(_matches(*_split_pattern(pattern)))
+    if names == [pattern] and _has_magic(pattern) and len(set(_matches("", _parts(pattern)))) > 1:
+        logger.warning("%s is a file; others that match it as a pattern are left out.", pattern)
     files, others = {}, []
     for name in sorted(set(names), key=lambda name: (name.count("/"), name)):
         with naming_errors(name):
@@ -138,7 +141,9 @@ def _local_file(path):
 
 def _split_pattern(pattern):
     """The folder or file at the beginning of a local pattern, and a list of the other parts."""
-    found, parts = "", pattern.split("/")[1:]
+    if os.path.lexists(pattern) and not os.path.isdir(pattern):
+        return pattern, []
+    found, parts = "", _parts(pattern)
     while parts:
         part = parts[0]
         matches_itself = fnmatch.fnmatchcase(part, part)  # with `*`, but not with brackets
@@ -146,6 +151,10 @@ def _split_pattern(pattern):
             break
         found = f"{found}/{parts.pop(0)}"
     return found, parts
+
+
+def _parts(pattern):
+    return pattern.split("/")[1:]
 
 
 def _matches(folder, parts):

@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 MAX_REPEATS = 20
 """Maximum number of times that a short text is repeated to go with a longer one."""
 _MAX_SHARE = 0.999
+_MAX_ROUNDS, _MAX_DRAWN = 1_000, 100_000_000
+"""Maximum number of times that the text mixed in is repeated, and of pairs that are drawn of it."""
 _MAX_SEED = 2**32 - 1
 
 
@@ -23,7 +25,8 @@ def mix_texts(
 
     A few hundred pairs of a new domain would go with as few of the old one, and the model would
     learn those by heart. So `text` is repeated, at most 20 times, while `mixed_in` still has pairs
-    that were not drawn; if `mixed_in` has too few pairs for its share, they are repeated instead.
+    that were not drawn; if `mixed_in` has too few pairs for its share, they are repeated instead,
+    at most 1,000 times.
     This is the mixed fine-tuning of Chu et al. 2017 (https://aclanthology.org/P17-2061), which
     oversamples the smaller text, without its tags for the domains.
 
@@ -40,7 +43,8 @@ def mix_texts(
     Raises:
         CorpusError: If one of the texts is empty.
         TypeError: If `share` or `seed` has the wrong type.
-        ValueError: If `share` or `seed` is out of bounds.
+        ValueError: If `share` or `seed` is out of bounds, or `share` needs more than 1,000 times
+            `mixed_in`, or more than 100,000,000 pairs of it.
 
     Example:
     >>> news = ParallelText(["a", "b"], ["A", "B"], name="news")
@@ -57,6 +61,13 @@ def mix_texts(
     repeats = int(np.clip(round(len(mixed_in) / (per_pair * len(text))), 1, MAX_REPEATS))
     count = max(1, round(repeats * len(text) * per_pair))
     rounds = -(-count // len(mixed_in))
+    if count > (most := min(_MAX_ROUNDS * len(mixed_in), _MAX_DRAWN)):
+        raise ValueError(
+            f"`share`={share} (in a recipe `corpus.mix.share`) needs {count:,} pairs of "
+            f"{mixed_in.name}, which has {len(mixed_in):,}, and at most {most:,} are made of them. "
+            f"Make it {np.floor(1e4 * most / (most + repeats * len(text))) / 1e4:g} or less, or "
+            "give more text to mix in."
+        )
     drawn = np.concatenate([rng.permutation(len(mixed_in)) for _ in range(rounds)])[:count]
     logger.info(
         "%s: %s pairs, each %s times, and %s of %s pairs of %s.",

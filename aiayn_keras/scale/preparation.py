@@ -111,7 +111,7 @@ def prepare(
 
 def _prepare_parts(job, recipe, engine, max_pairs_per_shard):
     section = recipe.corpus
-    tokenizer = _tokenizer_of(job, recipe.tokenizer, engine)
+    tokenizer = _tokenizer_of(job, recipe.vocabulary, engine)
     dtype = dtype_of(tokenizer.vocabulary_size())
     arguments = (tokenizer.proto, tokenizer.target_proto, dtype, max_pairs_per_shard)
     manifests = finish_job(job, engine, _TokenizingWork, arguments, description="tokenizing ")
@@ -138,7 +138,7 @@ def _prepare_in_memory(recipe, output, engine):
         text, bad = read_training_files(section.model_copy(update={"bad_lines": "skip"}))
     sides = [lambda: iter(text.sources), lambda: iter(text.targets)]
     logger.info("%s pairs; learning the vocabulary.", f"{len(text):,}")
-    tokenizer = train_tokenizer(recipe.tokenizer, sides, len(text))
+    tokenizer = train_tokenizer(recipe.vocabulary, sides, len(text))
     pairs = open_progress(SECONDS_BETWEEN_LINES, iterable=text, unit=" pairs", desc="tokenizing ")
     size = tokenizer.vocabulary_size()
     written = write_shards(

@@ -110,7 +110,7 @@ def read_initial(recipe):
         raise ValueError(
             f"`model.initial`: {folder} is quantized: begin with the model that it was made from."
         )
-    model = _with_changed_tokenizer(model, recipe.tokenizer)
+    model = _with_changed_tokenizer(model, recipe.vocabulary)
     return InitialModel(
         model, digest_of_file(folder / WEIGHTS), _digest_of_config(folder / _CONFIG)
     )

@@ -10,6 +10,7 @@ from aiayn_keras.data.checking.correspondence import different_numbers
 from aiayn_keras.training.translation_scores import (
     check_bleu_tokenizer,
     open_bleu,
+    warn_of_empty_references,
     warn_of_missing_spaces,
 )
 
@@ -143,6 +144,7 @@ def compare_translations(
     _check(systems, references, sources)
     bleu = open_bleu(check_bleu_tokenizer(tokenizer), lowercase)
     warn_of_missing_spaces(references[0], tokenizer, has_ter=True)
+    warn_of_empty_references(references)
     metrics = {
         "BLEU": bleu,
         "chrF2": sacrebleu.CHRF(lowercase=lowercase),

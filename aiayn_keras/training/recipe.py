@@ -67,6 +67,21 @@ class Recipe(Section):
     training: TrainingSection
     evaluation: EvaluationSection = EvaluationSection()
 
+    @property
+    def is_of_trees(self):
+        """Whether the corpus is constituency trees, which are read as they are."""
+        return self.corpus.tree_leaves is not None or self.corpus.name == "craft-parsing"
+
+    @property
+    def vocabulary(self):
+        """The section `tokenizer` for the text of the corpus, which is read in the form NFC.
+
+        So `identity` composes, too, or a model would not know the same letters in another form.
+        """
+        names = () if self.is_of_trees else ("normalization", "target_normalization")
+        fields = {name: "nfc" for name in names if getattr(self.tokenizer, name) == "identity"}
+        return self.tokenizer.model_copy(update=fields)
+
     @pydantic.model_validator(mode="after")
     def _shards_or_text(self):
         if self.corpus.shards is not None and (names := self.fields_of_text()):

@@ -67,7 +67,7 @@ class TrainingText:
         """
         text = self._augmented(copied=0.0, names=0.0, phrases=0.0, variants=1)
         sides = (lambda: iter(text.sources)), (lambda: iter(text.targets))
-        tokenizer = train_tokenizer(self._recipe.tokenizer, sides, len(text))
+        tokenizer = train_tokenizer(self._recipe.vocabulary, sides, len(text))
         _report_changed_targets(self._text, tokenizer, self._recipe.tokenizer)
         return tokenizer
 
@@ -115,7 +115,7 @@ class TrainingShards:
                 f"The shards in {self._folder} were made from {shards.origin}, but the recipe says "
                 f"{wanted}. Prepare them again, or change the recipe."
             )
-        return tokenizer_of_shards(shards.tokenizer_proto, self._recipe.tokenizer)
+        return tokenizer_of_shards(shards.tokenizer_proto, self._recipe.vocabulary)
 
     def copies_without_letters(self):
         """Returns None: shards hold no text."""
@@ -184,9 +184,8 @@ def _read_mix(mix):
 
 
 def _check_trees_stay_whole(recipe):
-    corpus, augmentation = recipe.corpus, recipe.augmentation
-    is_of_trees = corpus.tree_leaves is not None or corpus.name == "craft-parsing"
-    if is_of_trees and (augmentation.joined or augmentation.unpunctuated):
+    augmentation = recipe.augmentation
+    if recipe.is_of_trees and (augmentation.joined or augmentation.unpunctuated):
         raise ValueError(
             "Leave out `augmentation.joined` and `augmentation.unpunctuated`: they change the "
             "number of words, and a tree has a leaf for each word of its sentence."

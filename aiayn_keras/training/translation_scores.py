@@ -190,6 +190,26 @@ def warn_of_missing_spaces(references, tokenizer=None, has_ter=False):
         )
 
 
+def warn_of_empty_references(references):
+    """Warns of references without text, which sacreBLEU compares with like others.
+
+    Args:
+        references: List of lists of strings, one for each set of references.
+    """
+    for number, lines in enumerate(references, start=1):
+        empty = [line for line, text in enumerate(lines, start=1) if not text.strip()]
+        if empty:
+            logger.warning(
+                "%s of the references in set %d are empty, the first in line %d. BLEU and TER "
+                "count translations of texts without other references as wrong, and chrF2 leaves "
+                "them out; TER also divides by the mean length of all references of a text. Leave "
+                "such lines out of all files.",
+                f"{len(empty):,}",
+                number,
+                empty[0],
+            )
+
+
 def open_bleu(tokenizer, lowercase):
     """Makes sacreBLEU's `BLEU`, or raises a `ValueError` if its tokenizer cannot be used."""
     try:

@@ -64,6 +64,20 @@ def test_evaluate_and_compare_warn_of_references_without_spaces(
         assert "--tokenize" in caplog.text
 
 
+def test_evaluate_and_compare_warn_of_empty_references(trained_run, source_file, tmp_path, caplog):
+    reference = write_lines(tmp_path / "reference.de", ["Das Mädchen lacht.", "Paul arbeitet."])
+    other = write_lines(tmp_path / "other.de", ["Ein Mädchen lacht.", " "])
+    for arguments in (
+        ("evaluate", trained_run, "--source", source_file, "--reference", reference),
+        ("compare", other, reference, "--reference", reference),
+    ):
+        caplog.clear()
+        run(*arguments)
+        assert "empty" not in caplog.text
+        run(*arguments, "--reference", other)
+        assert "1 of the references in set 2 are empty, the first in line 2" in caplog.text
+
+
 def test_evaluate_refuses_unequal_files(trained_run, source_file, tmp_path):
     reference = write_lines(tmp_path / "reference.de", ["Das Mädchen ist glücklich."])
     result = run("evaluate", trained_run, "--source", source_file, "--reference", reference)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from aiayn_keras.common.found_files import check_unchanged, find_files, unchanged
+from aiayn_keras.common.found_files import check_unchanged, find_files, fixed_folder, unchanged
 from aiayn_keras_light.text_files import CorpusError
 
 
@@ -37,7 +37,17 @@ def test_a_folder_with_brackets_is_itself_before_it_is_a_pattern(tmp_path):
     write(tmp_path, "a1/x.txt", "a[1]/x.txt", "a*/x.txt", "ab/x.txt")
     assert names_of(tmp_path / "a[1]/*.txt") == [f"{tmp_path}/a[1]/x.txt"]
     assert names_of(tmp_path / "a[1]/x.txt") == [f"{tmp_path}/a[1]/x.txt"]
-    assert len(names_of(tmp_path / "a*/x.txt")) == 4  # not only the one of that name
+    assert len(names_of(tmp_path / "a*/*.txt")) == 4  # not only those in the one of that name
+
+
+def test_a_file_of_that_name_is_not_taken_for_a_pattern(tmp_path, caplog):
+    names = write(tmp_path, "q1.tsv", "q?.tsv", "r1.tsv", "r[1].tsv", "s*.tsv", "t/u?/x", "t/u1/x")
+    for name in names:
+        assert names_of(name) == [name]
+        assert fixed_folder(name) == name.rpartition("/")[0]
+    assert f"{tmp_path}/q?.tsv is a file" in caplog.text
+    assert f"{tmp_path}/s*.tsv is a file" not in caplog.text  # the pattern matches nothing else
+    assert names_of(tmp_path / "q*.tsv") == names[:2]
 
 
 def test_a_file_is_found_once_however_links_lead_to_it(tmp_path, caplog):

@@ -40,6 +40,17 @@ def test_pairs_stay_pairs_and_the_draw_follows_the_seed():
     assert set(mixed) != set(mix_texts(new, old, 0.5, seed=2))
 
 
+@pytest.mark.parametrize(("new", "old", "most"), [(1_001, 1, "0.4997"), (5_000, 2, "0.2857")])
+def test_a_tiny_text_is_not_repeated_without_limit(new, old, most):
+    message = (
+        rf"`corpus.mix.share`\) needs .* pairs of old, which has {old}, .* Make it {most} or less"
+    )
+    for share in (0.6, 0.999):
+        with pytest.raises(ValueError, match=message):
+            mix_texts(text("new", new), text("old", old), share)
+    assert len(mix_texts(text("new", new), text("old", old), float(most))) <= 1_000 * old + new
+
+
 def test_an_empty_text_and_shares_out_of_bounds_are_refused():
     with pytest.raises(CorpusError, match=r"^old: there is no pair to mix"):
         mix_texts(text("new", 3), text("old", 0), 0.5)

@@ -131,6 +131,11 @@ def test_a_recipe_goes_on_as_it_is_written(initial, tmp_path, settings):
     assert load_recipe(tmp_path / "again.yaml") == recipe
 
 
+def test_identity_composes_what_a_changed_tokenizer_reads(initial):
+    tokenizer = read_initial(recipe_from(initial, "tokenizer.normalization=identity")).tokenizer
+    assert tokenizer.proto == load(initial).preprocessor.tokenizer.with_normalization("nfc").proto
+
+
 def test_text_of_another_script_is_refused_with_its_share(initial, tmp_path):
     path = tmp_path / "other.tsv"
     path.write_text("это книга\teine Frau\n" * 20, "utf-8")

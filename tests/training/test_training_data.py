@@ -9,6 +9,7 @@ from aiayn_keras.data import (
     TokenShards,
     generate_demo_pairs,
 )
+from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training.training_data import (
     TrainingShards,
@@ -136,6 +137,27 @@ def recipe_of_trees(folder, *settings):
         "tokenizer.whole_target_words=true",
         *settings,
     )
+
+
+@pytest.mark.parametrize("given", ["normalization", "target_normalization"])
+def test_identity_reads_the_composed_text_of_a_training_in_any_form(tmp_path, given):
+    recipe = files_of(tmp_path, f"tokenizer.{given}=identity", "tokenizer.vocabulary_size=220")
+    lines = [f"caf\u0065\u0301 {line}" for line in (tmp_path / "a.en").read_text().splitlines()]
+    (tmp_path / "a.en").write_text("\n".join(lines), "utf-8")
+    (tmp_path / "a.de").write_text("\n".join(lines), "utf-8")
+    tokenizer = read_corpus(recipe).train.make_tokenizer()
+    prepare(recipe, tmp_path / "shards")
+    shards = TokenShards(tmp_path / "shards")
+    assert TransformerTokenizer(proto=shards.tokenizer_proto).proto == tokenizer.proto
+    side = tokenizer if given == "normalization" else tokenizer.of_targets()
+    composed, decomposed = side(["caf\u00e9", "caf\u0065\u0301"])
+    assert composed == decomposed
+    assert side.unk_token_id not in composed
+
+
+def test_trees_are_read_as_they_are(tmp_path):
+    tokenizer = recipe_of_trees(tmp_path).vocabulary
+    assert tokenizer.normalization == "identity"
 
 
 def test_trees_are_text_whose_targets_are_one_token_a_word(tmp_path):
