@@ -67,14 +67,30 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         ".wasm": "application/wasm",
     }
 
+    def __init__(self, *arguments, refused, **options):
+        self._refused = refused
+        super().__init__(*arguments, **options)
+
+    def do_GET(self):
+        if self.path in self._refused:
+            self._refused.remove(self.path)
+            self.send_error(503)
+        else:
+            super().do_GET()
+
     def log_message(self, *arguments):
         pass
 
 
 @contextlib.contextmanager
-def serving(folder):
-    """Serves a folder on the loopback interface during the block, which gets the address."""
-    handler = functools.partial(_Handler, directory=str(folder))
+def serving(folder, refused_once=()):
+    """Serves a folder on the loopback interface during the block, which gets the address.
+
+    Args:
+        folder: Path of the folder.
+        refused_once: Paths whose first request gets the answer of a busy server.
+    """
+    handler = functools.partial(_Handler, refused=set(refused_once), directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

@@ -452,6 +452,25 @@ def test_with_other_weights_the_next_piece_begins_anew(page):
     page.wait(lambda: page.text_of("next-written") != "nothing yet" and shown_next(page))
 
 
+PATHS_KEPT = """
+const done = arguments[0];
+const pathsOf = async (name) =>
+  (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname);
+caches.keys().then(async (names) => done((await Promise.all(names.map(pathsOf))).flat()));
+"""
+
+
+def wait_until_kept(page, folder):
+    """Waits until the browser keeps the files that the page needs without a network."""
+    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    needed = {
+        f"/play/{name.as_posix()}"
+        for name in names
+        if name.parts[:2] != ("model", "float32") and name.name != "service_worker.js"
+    }
+    page.wait(lambda: needed.issubset(page.browser.execute_async_script(PATHS_KEPT)))
+
+
 def test_once_loaded_it_works_without_the_server(browser, folder, model):
     (expected,) = model.translate([SENTENCE])
     with serving(folder.parent) as address:
@@ -460,15 +479,17 @@ def test_once_loaded_it_works_without_the_server(browser, folder, model):
         page.wait(lambda: page.text_of("status").startswith("Probability"))
         kept = "return navigator.serviceWorker.controller !== null"
         page.wait(lambda: browser.execute_script(kept))
-        files = len(play_files_of(folder))
-        count = """
-        const done = arguments[0];
-        caches.keys().then(async (names) => done((await Promise.all(names.map(async (name) =>
-          (await (await caches.open(name)).keys()).length))).reduce((a, b) => a + b, 0)));
-        """
-        page.wait(lambda: browser.execute_async_script(count) >= files)
+        wait_until_kept(page, folder)
     browser.get(f"{address}play/#text={SENTENCE}")  # as somebody writes the address
     page.wait_for_translation(expected.text)
+    browser.get_log("browser")
+
+
+def test_a_busy_server_is_asked_again_for_a_file_to_keep(browser, folder):
+    with serving(folder.parent, refused_once=["/play/decoding_steps.txt"]) as address:
+        page = PlayPage(browser, f"{address}play/")
+        page.open()
+        wait_until_kept(page, folder)
     browser.get_log("browser")
 
 
@@ -483,12 +504,6 @@ def test_a_link_is_followed_although_an_answer_puts_the_old_one_back(page):
     page.browser.execute_script(follow_late, "#text=The+girl+is+happy.&beams=3")
     page.wait(lambda: page.find("source").get_property("value") == "The girl is happy.")
     assert page.find("beams-value").get_property("value") == "3"
-
-
-def play_files_of(folder):
-    """Files that the page keeps as soon as it is opened: all but those of the larger model."""
-    kept = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return [path for path in kept if path.parts[:2] != ("model", "float32")]
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,22 @@ addEventListener("activate", (event) => {
   event.waitUntil(drop());
 });
 
-/** Files that the first visit has loaded before this program was there. */
+/** Files that the first visit has loaded before this program was there, each by itself: one that fails costs no other. */
 async function keepOpenPage() {
   const cache = await caches.open(CACHE);
-  await cache.addAll($files);
+  const pauses = [500, 1000, 2000]; // ms; for all files together, since the page waits
+  for (const file of $files) {
+    let isKept = false;
+    while (!isKept) {
+      try {
+        await cache.add(file);
+        isKept = true;
+      } catch (error) {
+        if (error.name === "QuotaExceededError" || !pauses.length) break;
+        await new Promise((resolve) => setTimeout(resolve, pauses.shift())); // the server may be busy
+      }
+    }
+  }
 }
 
 addEventListener("fetch", (event) => {
