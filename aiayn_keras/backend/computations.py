@@ -39,7 +39,8 @@ def computation_of(layer):
 def changes_of(layer):
     """Names what has been changed of a layer since `note_settings`: `call`, or settings.
 
-    The `call` of a class from elsewhere is no change: the class has to be there again anyway.
+    A class from outside this package and Keras may define its own `call`: whoever loads the model
+    needs that class anyway.
     """
     settings = vars(layer)
     is_own_class = not is_known(type(layer)) and "call" not in settings

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import h5py
+import keras
 import numpy as np
 
 from aiayn_keras_light.files import atomic_path, check_regular_file, check_room
@@ -132,6 +133,14 @@ def check_depth(path, backbone, is_inner=False):
             f"{num_layers}. Build it as deep as that one. To cut a trained model, copy its blocks, "
             "see docs/change_a_part.md."
         )
+
+
+def first_not_finite(variables):
+    """Returns the first Keras variable that holds a number that is not finite, or None."""
+    for variable in variables:
+        if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
+            return variable
+    return None
 
 
 def _is_array(_, item):

@@ -140,7 +140,7 @@ def build_word_model(words):
 
 
 def _check_pieces(model, words, side, origin):
-    """Refuses a model that splits into pieces of which none that begins a word is a token."""
+    """Refuses a SentencePiece model if none of its pieces that begin a word is a token."""
     starts = [piece for piece in pieces_of(model) if piece.startswith(SPACE) and piece != SPACE]
     if starts and not {*starts} & {*words}:
         raise ValueError(

@@ -134,8 +134,9 @@ def _is_whole(version):
 def publishing_in(folder):
     """Waits until no other process publishes a version in a kit, and keeps others out meanwhile.
 
-    Disks that know no locks, such as some of other machines, have none. A process that ends,
-    however it does, gives its lock back.
+    On file systems without locks, such as some network drives, nothing is held. The operating
+    system releases the lock when its process ends. It is a lock on the folder itself, so that no
+    file of it lies among the versions.
 
     Args:
         folder: `pathlib.Path` of the kit, which exists.

@@ -20,11 +20,11 @@ def write_model_folder(folder, save, model, last):
         last: Name of the file that makes the folder a preset: it is removed first and written last.
 
     Raises:
-        OSError: If there is not enough room, or a pipe, a link to a folder or the like is in the
-            way; the folder stays as it was.
-        ValueError: If a layer was changed after it was built, or the folder could not be loaded:
-            with an activation that has no name, or a tokenizer of one's own; the folder stays as
-            it was.
+        OSError: If there is not enough room, or something that is not a regular file is in the
+            way. The folder stays as it was.
+        ValueError: If a layer was changed after it was built, or if the folder could not be
+            loaded, because an activation has no name or the tokenizer is of a class of your own.
+            The folder stays as it was.
     """
     _check_unchanged(model)
     folder = Path(folder)

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import keras
-import numpy as np
 from keras_hub.models import Backbone
 
 from aiayn_keras.backend import note_model, note_settings
-from aiayn_keras.common.weight_files import check_depth, check_weight_file
+from aiayn_keras.common.weight_files import check_depth, check_weight_file, first_not_finite
 from aiayn_keras.layers import (
     AttentionMask,
     DecoderBlock,
@@ -248,11 +247,9 @@ class TransformerBackbone(FixedParts, Backbone):
             raise ValueError(f"{filepath} holds no weights of this model: {reason}") from error
         if not kwargs.get("skip_mismatch"):
             check_depth(filepath, self)
-        for variable in self.weights:
-            if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
-                raise ValueError(
-                    f"{filepath}: `{variable.path}` holds numbers that are not finite."
-                )
+        variable = first_not_finite(self.weights)
+        if variable is not None:
+            raise ValueError(f"{filepath}: `{variable.path}` holds numbers that are not finite.")
 
     def encode(self, token_ids, padding_mask, **call_options):
         """Runs the encoder: `(B, S)` token ids and padding mask to memory `(B, S, D)`."""

@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import cast_preprocessed
+from aiayn_keras.common.weight_files import first_not_finite
 from aiayn_keras.models.architecture import INTEGERS
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
@@ -264,8 +265,8 @@ def _checked_prompts(argument, texts):
 def check_written(texts, inputs, model):
     """Returns what `generate` has written, or refuses it if weights of the model are not finite.
 
-    A search among probabilities that are not numbers finds nothing and leaves the prompt. Only such
-    an answer, which a model in order seldom gives, has its weights looked at.
+    A search among probabilities that are not numbers finds nothing and leaves the prompt. The
+    weights are looked at only after such an answer, which a sound model seldom gives.
 
     Args:
         texts: A string or a list of strings; anything else is returned as it is.
@@ -287,12 +288,12 @@ def check_written(texts, inputs, model):
         not text or (prompt and tokenizer.detokenize(tokenizer(prompt)).startswith(text))
         for prompt, text in zip(prompts, written, strict=True)
     ):
-        for variable in model.backbone.weights:
-            if not np.isfinite(ops.convert_to_numpy(variable)).all():
-                raise ValueError(
-                    f"The model gives no probabilities: the weights of {variable.path} are not all "
-                    "finite, since its training has diverged. Take an earlier checkpoint."
-                )
+        variable = first_not_finite(model.backbone.weights)
+        if variable is not None:
+            raise ValueError(
+                f"The model gives no probabilities: the weights of {variable.path} are not all "
+                "finite, since its training has diverged. Take an earlier checkpoint."
+            )
     return texts
 
 
