@@ -23,9 +23,21 @@ class Shouting(TransformerTokenizer):
     """Reads capitals as small letters."""
 
 
-@keras.saving.register_keras_serializable("tests")
-class OwnModel(TransformerSeq2SeqLM):
-    """A model with parts of its own."""
+@pytest.fixture
+def own_model_cls():
+    """A model class that is registered for one test only.
+
+    `keras_hub.models.Seq2SeqLM.from_preset` may take any registered class with this backbone, so
+    one that stayed would change what other tests load.
+    """
+
+    class OwnModel(TransformerSeq2SeqLM):
+        """A model with parts of its own."""
+
+    before = dict(keras.saving.get_custom_objects())
+    yield keras.saving.register_keras_serializable("tests")(OwnModel)
+    for name in keras.saving.get_custom_objects().keys() - before.keys():
+        del keras.saving.get_custom_objects()[name]
 
 
 def build(cls=TransformerSeq2SeqLM, activation="relu", make_tokenizer=lambda proto: proto):
@@ -57,10 +69,10 @@ def test_a_folder_that_could_not_be_loaded_leaves_the_old_one(options, message, 
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_model_of_ones_own_class_is_saved_with_it(tmp_path):
-    model = build(OwnModel, half_relu)
+def test_a_model_of_ones_own_class_is_saved_with_it(own_model_cls, tmp_path):
+    model = build(own_model_cls, half_relu)
     model.save_to_preset(tmp_path)
-    again = OwnModel.from_preset(str(tmp_path))
+    again = own_model_cls.from_preset(str(tmp_path))
     assert again.backbone.activation is half_relu
     for old, new in zip(model.get_weights(), again.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
