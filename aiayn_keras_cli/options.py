@@ -77,6 +77,16 @@ BATCH_SIZE = click.option(
 )
 
 
+PLACEABLES = click.option(
+    "--placeables",
+    type=click.Choice(["keep", "translate"]),
+    default="keep",
+    show_default=True,
+    help="Keep URLs, e-mail addresses, paths, names of files, @names, #topics, :-) and {name} as "
+    "they are, or translate them like other words.",
+)
+
+
 ENGINE = click.option(
     "--engine",
     type=click.Choice(["auto", "keras", "ctranslate2", "ctranslate2-int8"]),

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import click
 
-from aiayn_keras_cli.options import LocalPath, VersionOr
+from aiayn_keras_cli.options import PLACEABLES, LocalPath, VersionOr, is_given
 from aiayn_keras_cli.running import quiet_start
 from aiayn_keras_cli.streams import (
     DOCUMENT,
@@ -38,6 +38,7 @@ _DOCUMENT_CHARACTERS = 10_000
     "--n-best", is_flag=True, help="Print all hypotheses that the server returns, best first."
 )
 @DOCUMENT
+@PLACEABLES
 @click.option(
     "--json",
     "as_json",
@@ -65,7 +66,7 @@ _DOCUMENT_CHARACTERS = 10_000
     show_default=True,
     help="Maximum number of lines in a request. A server that makes batches refuses more than 64.",
 )
-def request(url, model, input_file, n_best, document, as_json, **options):
+def request(url, model, input_file, n_best, document, placeables, as_json, **options):
     """Translate lines on a server.
 
     MODEL, on the server at URL, translates each line of input to one line of output.
@@ -73,10 +74,13 @@ def request(url, model, input_file, n_best, document, as_json, **options):
     URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. A proxy that
     asks for a password gets that of https://USER:PASSWORD@HOST. With --n-best,
     a line holds its translations, separated by tabs. With --document, the output is the input with
-    its sentences translated; the model must have been exported with --documents.
+    its sentences translated by the server, placeables too; the model must have been exported with
+    --documents.
     """
     if document and (n_best or as_json):
         raise click.UsageError("--document cannot be combined with --n-best or --json.")
+    if document and is_given("placeables"):
+        raise click.UsageError("--placeables is for lines: omit it with --document.")
     if options["version"] is not None and options["label"] is not None:
         raise click.UsageError("--version cannot be combined with --label.")
     if options["label"] is None:
@@ -89,11 +93,14 @@ def request(url, model, input_file, n_best, document, as_json, **options):
         for text in read_document(input_file, _DOCUMENT_CHARACTERS):
             click.echo(client.translate_documents([text])[0].text, nl=False)
         return
-    ask = client.translate_nbest if n_best else lambda texts: [[t] for t in client.translate(texts)]
     for lines in _input_lines(input_file):
         for start in range(0, len(lines), client.batch_size):
             sources = lines[start : start + client.batch_size]
-            for source, hypotheses in zip(sources, ask(sources), strict=True):
+            if n_best:
+                found = client.translate_nbest(sources, placeables)
+            else:
+                found = [[best] for best in client.translate(sources, placeables)]
+            for source, hypotheses in zip(sources, found, strict=True):
                 click.echo(_as_json(source, hypotheses) if as_json else _as_line(hypotheses))
 
 

@@ -19,6 +19,7 @@ from aiayn_keras_cli.options import (
     ENGINE,
     MODEL_FOLDER,
     MODEL_FOLDER_TYPE,
+    PLACEABLES,
     LocalPath,
     asked_checkpoint,
     chosen_checkpoint,
@@ -72,15 +73,7 @@ from aiayn_keras_cli.streams import (
     show_default=True,
     help="Translate a line that is too long for the model by sentences, cut it, or stop there.",
 )
-@click.option(
-    "--placeables",
-    type=click.Choice(["keep", "translate"]),
-    default="keep",
-    show_default=True,
-    help="Keep URLs, e-mail addresses, paths, names of files, @names, #topics, :-) and {name} as "
-    "they are, or translate them like other words, as with --constraint, --prefixes and "
-    "--alignments. Documents keep them.",
-)
+@PLACEABLES
 @click.option(
     "--json",
     "as_json",
@@ -114,11 +107,13 @@ def translate(
     """Translate lines or documents with the model in DIR.
 
     Each line of input gives one line of output. With --n-best, it holds the best translations,
-    separated by tabs. With --document, the output is the input with its sentences translated;
-    with --json too, an object for each sentence. Files of subtitles, HTML, Markdown, gettext, Word,
-    CSV, TSV and JSON are documents by their endings: their texts are translated, and all else
-    stays. With --output, their folders stay, too. On a terminal, without --input, --document and
-    --json, it is a conversation: type a text to read its translation, and :help for more.
+    separated by tabs. Placeables are translated like other words with --constraint, --prefixes and
+    --alignments; documents keep them. With --document, the output is the input with its sentences
+    translated; with --json too, an object for each sentence. Files of subtitles, HTML, Markdown,
+    gettext, Word, CSV, TSV and JSON are documents by their endings: their texts are translated, and
+    all else stays. With --output, their folders stay, too. On a terminal, without --input,
+    --document and --json, it is a conversation: type a text to read its translation, and :help for
+    more.
 
     With --output, any number of files of lines, of any size, plain, .gz or .parquet, are translated
     in parts by processes of this machine or, with --on-ray, of a cluster. To resume a job that was

@@ -21,6 +21,8 @@ from aiayn_keras.serving.answers import (
 )
 from aiayn_keras.serving.document_parts import document_parts, request_sizes
 from aiayn_keras_light.checks import check_list, check_texts, is_unicode
+from aiayn_keras_light.placeables import check_placeables, translate_placeables
+from aiayn_keras_light.translating import Hypothesis, as_translation
 
 LOG = logging.getLogger(__name__)
 
@@ -133,35 +135,64 @@ class TranslationClient(abc.ABC):
             "max_answer_bytes", max_answer_bytes, 1, _INT32_MAX
         )
 
-    def translate(self, texts):
+    def translate(self, texts, placeables="translate"):
         """Returns the best translation of each text.
 
         Args:
             texts: List or tuple of strings.
+            placeables: `"keep"`, for URLs, `{name}` and the like to stay, as in
+                `TransformerSeq2SeqLM.translate`: such texts may take up to three requests, and
+                their scores are those of the texts with letters in the place of what stays.
+                `"translate"` sends them as they are.
 
         Returns:
             List of `ServedTranslation`, one for each text, in order.
 
         Raises:
             ServingError: See its subclasses in `aiayn_keras.serving`.
-            ValueError: If `texts` is not a list of strings that can be encoded as UTF-8.
+            ValueError: If `texts` is not a list of strings that can be encoded as UTF-8, or
+                `placeables` is unknown.
         """
+        return [best for best, *_ in self._hypotheses(self._best, texts, placeables)]
+
+    def translate_nbest(self, texts, placeables="translate"):
+        """Returns a list of `ServedTranslation` for each text, best first; see `translate`."""
+        return self._hypotheses(self._nbest, texts, placeables)
+
+    def _hypotheses(self, ask, texts, placeables):
+        """The `ServedTranslation`s of each text, best first, by `_best` or `_nbest`."""
+        texts = check_texts("texts", texts)
+        check_placeables(placeables)
+        if placeables == "translate":
+            return ask(texts)
+
+        def translate(texts, _progress):
+            return [
+                as_translation([Hypothesis(**vars(each), tokens=()) for each in hypotheses])
+                for hypotheses in ask(texts)
+            ]
+
         return [
-            ServedTranslation(text, float(score), float(normalized))
-            for answer in self._batches("serving_default", text=check_texts("texts", texts))
+            [ServedTranslation(h.text, h.score, h.normalized_score) for h in each.hypotheses]
+            for each in translate_placeables(texts, translate)
+        ]
+
+    def _best(self, texts):
+        return [
+            [ServedTranslation(text, float(score), float(normalized))]
+            for answer in self._batches("serving_default", text=texts)
             for text, score, normalized in zip(
                 answer["translation"], answer["score"], answer["normalized_score"], strict=True
             )
         ]
 
-    def translate_nbest(self, texts):
-        """Returns a list of `ServedTranslation` for each text, best first; see `translate`."""
+    def _nbest(self, texts):
         return [
             [
                 ServedTranslation(text, float(score), float(normalized))
                 for text, score, normalized in zip(*hypotheses, strict=True)
             ]
-            for answer in self._batches("translate_nbest", text=check_texts("texts", texts))
+            for answer in self._batches("translate_nbest", text=texts)
             for hypotheses in zip(
                 answer["translations"],
                 answer["scores"],

@@ -50,6 +50,23 @@ def test_request_translates_lines(kind, urls, model):
         assert_close(scores, wanted, rtol=1e-4)
 
 
+def test_request_keeps_placeables_as_translate_does(urls, model):
+    lines = ["Visit https://example.com/a?b=c.", "The {name} works.", "https://a.b/c", "Ja. 😀"]
+    newest = ("request", urls["rest"], "small", "--version", "newest")
+    text = "".join(f"{line}\n" for line in lines)
+    kept = model.translate(lines, placeables="keep", num_return_sequences=4)
+    assert kept[0].text != model.translate(lines[0]).text
+    found = run(*newest, "--batch-size", "3", input=text).stdout.splitlines()
+    assert found == [each.text for each in kept]
+    found = run(*newest, "--n-best", input=text).stdout.splitlines()
+    assert found == ["\t".join(h.text for h in each.hypotheses) for each in kept]
+    found = run(*newest, "--placeables", "translate", input=text).stdout.splitlines()
+    assert found == [each.text for each in model.translate(lines)]
+    result = run(*newest, "--placeables", "keep", "--document", input=text)
+    assert result.exit_code == 2
+    assert "--placeables is for lines" in result.stderr
+
+
 @pytest.mark.parametrize("kind", slow_but(["rest"], ["rest", "grpc"]))
 def test_request_translates_a_document(kind, urls, model, tmp_path):
     path = tmp_path / "document.en"

@@ -53,6 +53,16 @@ def connect(request, server):
         client.close()
 
 
+def test_placeables_stay_where_they_are_kept(connect, model):
+    texts = ["Visit https://example.com/a?b=c.", "<b>The</b> girl", "12345678", *TEXTS[:2]]
+    expected = model.translate(texts, placeables="keep")
+    answer = connect(batch_size=2).translate(texts, placeables="keep")
+    assert [each.text for each in answer] == [each.text for each in expected]
+    assert_close([each.score for each in answer], [each.score for each in expected], rtol=1e-4)
+    with pytest.raises(ValueError, match='`placeables` must be "translate" or "keep"'):
+        connect().translate_nbest(texts, placeables="drop")
+
+
 def test_translations_equal_the_models(connect, model):
     expected = model.translate(TEXTS)
     answer = connect().translate(TEXTS)
