@@ -30,6 +30,7 @@ from aiayn_keras.backend.graph_tokenizer import GraphTokenizer
 from aiayn_keras.backend.kernels import (
     append_keys,
     append_position,
+    attends_by_rows,
     bfloat16_products,
     cast_preprocessed,
     float32_matmul,
@@ -58,6 +59,7 @@ __all__ = [
     "WeightsSnapshot",
     "append_keys",
     "append_position",
+    "attends_by_rows",
     "backend_name",
     "begin_computing",
     "bfloat16_products",

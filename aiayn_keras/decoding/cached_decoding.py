@@ -19,6 +19,7 @@ from keras import tree
 from aiayn_keras.backend import (
     append_keys,
     append_position,
+    attends_by_rows,
     initial_length,
     lay_out_keys,
     take,
@@ -110,7 +111,7 @@ class DecoderCache(NamedTuple):
         return self._replace(blocks=blocks), keys, values
 
     def add_coverage(self, attention):
-        """Adds the attention `(B, H, W, S)` of a new position, the mean of its heads."""
+        """Adds the attention `(N, H, Q, S)` of a new position, the mean of its heads."""
         if isinstance(self.coverage, tuple):
             return self
         # In the shape that a loop knows, if that of the attention is not known as well.
@@ -383,19 +384,23 @@ class _Position:
 
     Attributes:
         cache: The `DecoderCache`, with this position's keys and values of the layers passed.
-        attention: The last layer's attention to the memory, float32 `(B, H, W, S)`.
+        attention: The last layer's attention to the memory, float32 `(N, H, Q, S)`, where N·Q is
+            B·W, and Q is W, or 1 if every hypothesis attends on its own.
     """
 
     def __init__(self, cache, num_beams, index):
         self.cache, mask = cache.append_slots(num_beams, index)
         self.attention = None
-        self._index, self._num_beams = index, num_beams
+        self._index, self._num_beams, self._num_queries = index, num_beams, num_beams
         self._mask = ops.expand_dims(mask, axis=1)  # (B, 1, W, L·W)
         self._memory_mask = ops.expand_dims(cache.memory_mask, axis=1)  # (B, 1, 1, S)
+        if attends_by_rows(cache.memory_mask.shape[0]):
+            self._num_queries = 1
+            self._mask = ops.reshape(mask, (num_beams, 1, 1, -1))
 
     def attend_to_self(self, attention, layer, x):
         """Attends from rows `(B·W, D)` to what their hypotheses have written."""
-        query, key, value = attention.query_key_value(x, self._num_beams)
+        query, key, value = attention.query_key_value(x, self._num_beams, self._num_queries)
         self.cache, keys, values = self.cache.append(layer, key, value, self._index)
         x = scaled_dot_product_attention(query, keys, values, self._mask)
         return attention.project_output(x)
@@ -403,7 +408,7 @@ class _Position:
     def attend_to_memory(self, attention, layer, x):
         """Attends from rows `(B·W, D)` to the encoder's output."""
         key, value = self.cache.memory[layer]
-        query = attention.query(x, self._num_beams)
+        query = attention.query(x, self._num_queries)
         self.attention = attention_weights(query, key, self._memory_mask)
         return attention.project_output(ops.matmul(ops.cast(self.attention, value.dtype), value))
 

@@ -61,33 +61,36 @@ def _forbid_tokens(logits, token_ids, is_forbidden, value):
 _BLOCK_SIZES = (64, 8)
 
 
-def top_log_probs(logits, k, selectable=None):
+def top_log_probs(logits, k, selectable=None, is_small=False):
     """The k most probable tokens of every row, and their log-probabilities.
 
     Softmax is the one pass over all tokens that every backend has made fast. What it divided by is
     read off the probability of the most probable token, which cannot underflow; the candidates are
-    subtractions.
+    subtractions. For few rows, TensorFlow's softmax takes longer than the sum that it divides by.
 
     Args:
         logits: Float32 tensor `(N, V)`, V known.
         k: Number of tokens, at most V.
         selectable: The logits with -inf where a token may not be among the k, if any.
+        is_small: Whether the rows are of a single sentence.
 
     Returns:
         Float32 log-probabilities `(N, k)`, best first, int32 token ids `(N, k)`, and the
         logarithm of what softmax divides by, `(N, 1)`: a log-probability is a logit minus it.
     """
-    probabilities = ops.softmax(logits, axis=-1)
-    if selectable is None:
-        values, tokens = top_candidates(logits, k)
-        greatest = values[:, :1]
-        greatest_probability = take_in_rows(probabilities, tokens[:, :1])
-    else:
-        values, tokens = top_candidates(selectable, k)
-        greatest, greatest_probability = (
-            ops.max(x, axis=-1, keepdims=True) for x in (logits, probabilities)
+    values, tokens = top_candidates(logits if selectable is None else selectable, k)
+    greatest = values[:, :1] if selectable is None else ops.max(logits, axis=-1, keepdims=True)
+    if is_small:
+        log_normalizer = greatest + ops.log(
+            ops.sum(ops.exp(logits - greatest), axis=-1, keepdims=True)
         )
-    log_normalizer = greatest - ops.log(greatest_probability)
+    else:
+        probabilities = ops.softmax(logits, axis=-1)
+        if selectable is None:
+            greatest_probability = take_in_rows(probabilities, tokens[:, :1])
+        else:
+            greatest_probability = ops.max(probabilities, axis=-1, keepdims=True)
+        log_normalizer = greatest - ops.log(greatest_probability)
     return values - log_normalizer, tokens, log_normalizer
 
 
@@ -176,7 +179,10 @@ class TokenLimits(NamedTuple):
         has_minimum = not isinstance(self.min_length, int) or self.min_length > 0
         num_forbidden = len(self.forbidden_token_ids) + has_minimum
         num_candidates = min(2 * num_beams + num_forbidden, logits.shape[-1])
-        log_probs, tokens, log_normalizer = top_log_probs(logits, num_candidates, selectable)
+        is_single = sentences.prompt.shape[0] == 1
+        log_probs, tokens, log_normalizer = top_log_probs(
+            logits, num_candidates, selectable, is_single
+        )
         if self.forbidden_token_ids:
             is_forbidden = ops.equal(ops.expand_dims(tokens, axis=2), self.forbidden_token_ids)
             log_probs = ops.where(ops.any(is_forbidden, axis=2), NEVER, log_probs)

@@ -87,27 +87,44 @@ class _FrozenAttention(NamedTuple):
     value_dim: int
     dtype: str
 
-    def query(self, x, num_beams):
-        """Queries `(B, H, W, K)` of rows `(B·W, D)`."""
-        return self._split(self.input(x), num_beams, self.key_dim)
+    def query(self, x, num_queries):
+        """Queries `(N, H, Q, K)` of rows `(N·Q, D)`."""
+        return self._split(self.input(x), num_queries, self.key_dim)
 
-    def query_key_value(self, x, num_beams):
-        """Queries and keys `(B, H, W, K)` and values `(B, H, W, K_v)` of rows `(B·W, D)`."""
+    def query_key_value(self, x, num_beams, num_queries):
+        """Projects rows `(B·W, D)`.
+
+        Args:
+            x: Float tensor `(B·W, D)`.
+            num_beams: Number of hypotheses W of a sentence.
+            num_queries: Number Q of queries with a batch axis in common: W, or 1.
+
+        Returns:
+            Queries `(B·W/Q, H, Q, K)`, keys `(B, H, W, K)` and values `(B, H, W, K_v)`.
+        """
         x, H = self.input(x), self.num_heads
-        if self.key_dim == self.value_dim:  # one transposition for all three
+        if num_queries == num_beams and self.key_dim == self.value_dim:
+            # one transposition for all three
             return lean_ops.split(self._split(x, num_beams, self.key_dim), 3, axis=1)
-        keys_end = 2 * H * self.key_dim
-        value = self._split(x[:, keys_end:], num_beams, self.value_dim)
-        x = self._split(x[:, :keys_end], num_beams, self.key_dim)
-        return x[:, :H], x[:, H:], value
+        query_end, keys_end = H * self.key_dim, 2 * H * self.key_dim
+        query = self._split(x[:, :query_end], num_queries, self.key_dim)
+        if self.key_dim == self.value_dim:
+            key_value = self._split(x[:, query_end:], num_beams, self.key_dim)
+            return query, *lean_ops.split(key_value, 2, axis=1)
+        key = self._split(x[:, query_end:keys_end], num_beams, self.key_dim)
+        return query, key, self._split(x[:, keys_end:], num_beams, self.value_dim)
 
     def project_output(self, x):
-        """Joins the heads' outputs `(B, H, W, K_v)` and projects them to rows `(B·W, D)`."""
-        return self.output(lean_ops.reshape(swap_heads(x), (-1, self.num_heads * self.value_dim)))
+        """Joins the heads' outputs `(N, H, Q, K_v)` and projects them to rows `(N·Q, D)`."""
+        x = x if x.shape[2] == 1 else swap_heads(x)
+        return self.output(lean_ops.reshape(x, (-1, self.num_heads * self.value_dim)))
 
-    def _split(self, x, num_beams, head_dim):
-        x = lean_ops.cast(x, self.dtype)
-        return swap_heads(lean_ops.reshape(x, (-1, num_beams, x.shape[-1] // head_dim, head_dim)))
+    def _split(self, x, num_rows, head_dim):
+        """Heads `(N, H, M, K)` of M rows each, from rows `(N·M, H·K)`."""
+        x, num_heads = lean_ops.cast(x, self.dtype), x.shape[-1] // head_dim
+        if num_rows == 1:
+            return lean_ops.reshape(x, (-1, num_heads, 1, head_dim))
+        return swap_heads(lean_ops.reshape(x, (-1, num_rows, num_heads, head_dim)))
 
 
 class _FrozenBlock(NamedTuple):

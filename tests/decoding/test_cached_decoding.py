@@ -39,7 +39,9 @@ def backbone(**options):
     return randomize(TransformerBackbone(**{**TINY, **options}))
 
 
-def step_by_step(model, sources, targets, num_beams, picks=None, rooms=()):
+def step_by_step(
+    model, sources, targets, num_beams, picks=None, rooms=(), source_mask=SOURCE_MASK
+):
     """Logits `(B·W, T, V)` of targets `(B·W, T)`, one position after the other.
 
     Args:
@@ -48,7 +50,7 @@ def step_by_step(model, sources, targets, num_beams, picks=None, rooms=()):
     """
     length = targets.shape[1] + 1
     next_token, cache = start_decoding(
-        model, *map(ops.convert_to_tensor, (sources, SOURCE_MASK)), length, num_beams
+        model, *map(ops.convert_to_tensor, (sources, source_mask)), length, num_beams
     )
     logits = []
     for t in range(targets.shape[1]):
@@ -59,18 +61,18 @@ def step_by_step(model, sources, targets, num_beams, picks=None, rooms=()):
         logits.append(to_numpy(y))
         if picks is not None:
             cache = cache.reorder(ops.convert_to_tensor(picks[t]))
-            rows = (np.arange(B)[:, None] * W + picks[t]).ravel()
+            rows = (np.arange(len(sources))[:, None] * W + picks[t]).ravel()
             targets, logits = targets[rows], [step[rows] for step in logits]
     return np.stack(logits, axis=1), targets
 
 
-def at_once(model, sources, targets):
+def at_once(model, sources, targets, source_mask=SOURCE_MASK):
     """The same from the layers, all positions together."""
-    num_beams = len(targets) // B
+    num_beams = len(targets) // len(sources)
     hidden_states = model(
         {
             "encoder_token_ids": np.repeat(sources, num_beams, axis=0),
-            "encoder_padding_mask": np.repeat(SOURCE_MASK, num_beams, axis=0),
+            "encoder_padding_mask": np.repeat(source_mask, num_beams, axis=0),
             "decoder_token_ids": targets,
             "decoder_padding_mask": np.ones_like(targets),
         }
@@ -104,6 +106,37 @@ def test_hypotheses_that_branch_and_die_keep_their_own_past():
     # Tokens to come are those of the row that a hypothesis has moved to.
     logits, survivors = step_by_step(model, sources, targets, W, picks)
     assert largest_difference(logits, at_once(model, sources, survivors)) < 1e-5
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+def test_the_hypotheses_of_one_sentence_keep_their_own_past(options):
+    """TensorFlow lets each of them attend on its own."""
+    model = backbone(**options)
+    sources, targets = (x[-n:] for x, n in zip(tokens(W), (1, W), strict=True))
+    mask, picks = SOURCE_MASK[1:], np.random.randint(0, W, (T, 1, W)).astype("int32")
+    logits, survivors = step_by_step(model, sources, targets, W, picks, source_mask=mask)
+    expected = at_once(model, sources, survivors, mask)
+    assert largest_difference(logits, expected) < 1e-5
+
+
+def test_one_sentence_has_the_coverage_that_it_has_in_a_batch():
+    model = backbone()
+    sources, targets = tokens(W)
+    covered = []
+    for rows in (slice(0, 2), slice(1, 2)):
+        next_token, cache = start_decoding(
+            model,
+            *(ops.convert_to_tensor(x[rows]) for x in (sources, SOURCE_MASK)),
+            T + 1,
+            W,
+            track_coverage=True,
+        )
+        written = ops.convert_to_tensor(targets.reshape(B, W, T)[rows].reshape(-1, T))
+        for t in range(T):
+            _, _, cache = next_token(written, cache, ops.convert_to_tensor(t + 1, dtype="int32"))
+        covered.append(to_numpy(cache.coverage))
+    assert_close(covered[1], covered[0][1:], rtol=1e-5)
+    assert_close(covered[1].sum(axis=-1), np.full((1, W), T), rtol=1e-5)
 
 
 @pytest.mark.skipif(keras.config.backend() != "jax", reason="Caches grow by themselves.")

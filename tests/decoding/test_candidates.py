@@ -40,10 +40,13 @@ def test_candidates_may_all_lie_together(where):
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(tokens), [best] * N)
 
 
+@pytest.mark.parametrize("is_small", [False, True])
 @pytest.mark.parametrize("scale", [0.0, 1.0, 80.0])
-def test_log_probabilities_are_those_of_the_whole_softmax(scale):
+def test_log_probabilities_are_those_of_the_whole_softmax(scale, is_small):
     logits = logits_of(1000, scale)
-    log_probs, tokens, log_normalizer = top_log_probs(keras.ops.convert_to_tensor(logits), 5)
+    log_probs, tokens, log_normalizer = top_log_probs(
+        keras.ops.convert_to_tensor(logits), 5, is_small=is_small
+    )
     shifted = logits.astype("float64") - logits.max(axis=-1, keepdims=True)
     expected = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     tokens = keras.ops.convert_to_numpy(tokens)
@@ -51,12 +54,13 @@ def test_log_probabilities_are_those_of_the_whole_softmax(scale):
     assert_close(logits - keras.ops.convert_to_numpy(log_normalizer), expected, 1e-5, 2e-5)
 
 
-def test_probabilities_survive_where_the_best_token_may_not_be_chosen():
+@pytest.mark.parametrize("is_small", [False, True])
+def test_probabilities_survive_where_the_best_token_may_not_be_chosen(is_small):
     """A sharp model: all that may be chosen has a probability of less than any float32."""
     logits = np.array([[200.0, 3.0, 1.0, 2.0], [0.0, 1.0, 300.0, -5.0]], "float32")
     selectable = np.where(logits > 100, -np.inf, logits).astype("float32")
     log_probs, tokens, log_normalizer = top_log_probs(
-        keras.ops.convert_to_tensor(logits), 2, keras.ops.convert_to_tensor(selectable)
+        keras.ops.convert_to_tensor(logits), 2, keras.ops.convert_to_tensor(selectable), is_small
     )
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(tokens), [[1, 3], [1, 0]])
     assert_close(log_probs, [[-197.0, -198.0], [-299.0, -300.0]])
