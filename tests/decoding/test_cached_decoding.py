@@ -39,9 +39,7 @@ def backbone(**options):
     return randomize(TransformerBackbone(**{**TINY, **options}))
 
 
-def step_by_step(
-    model, sources, targets, num_beams, picks=None, rooms=(), source_mask=SOURCE_MASK
-):
+def step_by_step(model, sources, targets, num_beams, picks=None, rooms=(), source_mask=SOURCE_MASK):
     """Logits `(B·W, T, V)` of targets `(B·W, T)`, one position after the other.
 
     Args:
