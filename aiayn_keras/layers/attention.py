@@ -270,8 +270,8 @@ def _check_numbers_of_both(query_mask, memory_mask):
         dtype = keras.backend.standardize_dtype(query_mask.dtype)
         if dtype != "bool":
             raise ValueError(
-                "A `query_mask` of integers numbers sentences, and needs a `memory_mask` that does so "
-                "for the memory: give both, in self-attention the same twice. "
+                "A `query_mask` of integers numbers sentences, and needs a `memory_mask` that does "
+                "so for the memory: give both, in self-attention the same twice. "
                 f"Received: query_mask of {dtype}, memory_mask=None."
             )
 

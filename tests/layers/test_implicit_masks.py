@@ -173,7 +173,7 @@ def test_integers_number_sentences():
 
 def test_numbers_of_queries_alone_are_not_ignored():
     attention, x = MultiHeadAttention(H, K), normal(B, S, D)
-    with pytest.raises(ValueError, match="needs a `memory_mask` that does so"):
+    with pytest.raises(ValueError, match="needs a `memory_mask` that does so for the memory"):
         attention(x, x, query_mask=PACKED)
     own = make_attention_mask(PACKED, PACKED)
     assert_close(attention(x, x, query_mask=PACKED, memory_mask=PACKED), attention(x, x, own))

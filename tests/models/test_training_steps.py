@@ -35,11 +35,14 @@ class WithAnotherMetric(TransformerSeq2SeqLM):
 
 
 class BlockWithLosses(EncoderBlock):
-    """A block whose weights and outputs add to the loss."""
+    """A block whose outputs add to the loss, and with `regularize` its weights, too."""
+
+    regularize = False
 
     def build(self, x_shape):
         super().build(x_shape)
-        self.feed_forward.hidden_dense.kernel.regularizer = keras.regularizers.L2(0.1)
+        if self.regularize:
+            self.feed_forward.hidden_dense.kernel.regularizer = keras.regularizers.L2(0.1)
 
     def call(self, x, *args, **kwargs):
         y = super().call(x, *args, **kwargs)
@@ -49,6 +52,10 @@ class BlockWithLosses(EncoderBlock):
 
 class BackboneWithLosses(TransformerBackbone):
     encoder_block_cls = BlockWithLosses
+
+
+class RegularizedBackbone(TransformerBackbone):
+    encoder_block_cls = type("RegularizedBlock", (BlockWithLosses,), {"regularize": True})
 
 
 class TwicePerplexity(Perplexity):
@@ -109,7 +116,7 @@ def logits_metric():
         {"tie_weights": False, "dtype": "mixed_bfloat16"},
         {"dtype": "mixed_float16"},
         {"dtype": "bfloat16"},
-        {"backbone_cls": BackboneWithLosses},
+        {"backbone_cls": RegularizedBackbone},
     ],
 )
 def test_steps_are_those_of_keras(options):
