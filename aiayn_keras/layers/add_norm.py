@@ -56,12 +56,14 @@ class AddNorm(keras.layers.Layer):
     Call arguments:
         x: Float tensor `(B, T, D)`.
         sublayer: Function or layer that maps a tensor `(B, T, D)` to a tensor of the same
-            shape. Its weights belong to the layer or model that holds it, not to this one. A
-            functional model does not see it and would neither train nor save them: call
-            `add_and_norm` there.
+            shape. Its weights belong to the layer or model that holds it, not to this one.
 
     Returns:
         Float tensor `(B, T, D)`.
+
+    Raises:
+        ValueError: In a functional model, which would neither train nor save the sublayer's
+            weights: call `add_and_norm` there.
 
     Example:
         >>> add_norm = AddNorm()
@@ -95,6 +97,14 @@ class AddNorm(keras.layers.Layer):
 
     def compute_output_shape(self, x_shape):
         return x_shape
+
+    def compute_output_spec(self, x, sublayer):
+        raise ValueError(
+            "`AddNorm` cannot be a layer of a functional model, which would not see `sublayer` and "
+            "neither train nor save its weights. Call `add_and_norm(x, sublayer, layer_norm, "
+            "dropout=...)` of `aiayn_keras.layers` with layers of your own, or use `AddNorm` in "
+            f"the `call` of a layer. Received: x of shape {tuple(x.shape)} without values."
+        )
 
     def get_config(self):
         config = super().get_config()

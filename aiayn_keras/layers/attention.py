@@ -94,9 +94,9 @@ class MultiHeadAttention(keras.layers.Layer):
     Raises:
         TypeError: For a number of heads or a width that is not an integer.
         ValueError: For one that is not positive; for a mask of floats, or one whose rank or shape
-            does not fit; for a `query` or `memory` that has not three axes; for
-            `return_attention_scores` in a subclass that attends in its own way and does not say in
-            `weights_of` how.
+            does not fit; for a `query_mask` that numbers sentences without a `memory_mask`; for a
+            `query` or `memory` that has not three axes; for `return_attention_scores` in a
+            subclass that attends in its own way and does not say in `weights_of` how.
 
     Example:
         >>> attention = MultiHeadAttention(num_heads=3, key_dim=4)
@@ -151,12 +151,15 @@ class MultiHeadAttention(keras.layers.Layer):
         return_attention_scores=False,
     ):
         _check_ranks(query=query.shape, memory=memory.shape)
+        query_mask = check_padding_mask("query_mask", query_mask, query)
+        memory_mask = check_padding_mask("memory_mask", memory_mask, memory)
+        _check_numbers_of_both(query_mask, memory_mask)
         mask = join_masks(
             query,
             memory,
             check_attention_mask("attention_mask", attention_mask, query, memory.shape[1]),
-            check_padding_mask("query_mask", query_mask, query),
-            check_padding_mask("memory_mask", memory_mask, memory),
+            query_mask,
+            memory_mask,
             use_causal_mask,
         )
         if query is memory:
@@ -260,6 +263,17 @@ def _batch_and_length(x):
     # -1 stands for the batch, not the length: ONNX converters require it. With no positions, any
     # batch size would fit.
     return ops.shape(x)[0] if x.shape[1] == 0 else -1, ops.shape(x)[1]
+
+
+def _check_numbers_of_both(query_mask, memory_mask):
+    if memory_mask is None and query_mask is not None:
+        dtype = keras.backend.standardize_dtype(query_mask.dtype)
+        if dtype != "bool":
+            raise ValueError(
+                "A `query_mask` of integers numbers sentences, and needs a `memory_mask` that does "
+                "so for the memory: give both, in self-attention the same twice. "
+                f"Received: query_mask of {dtype}, memory_mask=None."
+            )
 
 
 def _check_ranks(**shapes):

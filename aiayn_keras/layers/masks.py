@@ -100,7 +100,8 @@ def join_masks(
         query_mask: Boolean or integer tensor `(B, T)` from `check_padding_mask`, or None.
         memory_mask: Boolean or integer tensor `(B, S)`, likewise. If one of the two is of integers,
             they number sentences, and a position sees its own sentence only; what is boolean or
-            missing is sentence 1. Otherwise every query sees the real positions of the memory.
+            missing is sentence 1. Otherwise every query sees the real positions of the memory, and
+            without `memory_mask` all of it.
         use_causal_mask: Whether position t sees no position of the memory after t.
 
     Returns:

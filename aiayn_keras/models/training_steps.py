@@ -9,6 +9,7 @@ from keras import ops
 from aiayn_keras.backend import (
     begin_computing,
     build_optimizer,
+    changes_of,
     projected_cross_entropy,
     projects_in_loss,
 )
@@ -31,6 +32,13 @@ from aiayn_keras.optimization import (
 
 _REDUCTIONS = ("mean_with_sample_weight", "sum")
 """Reductions of the loss that are sums of weighted losses."""
+_CROSS_ENTROPIES = ("sparse_categorical_crossentropy", "categorical_crossentropy")
+_OF_PROBABILITIES = (
+    *(*_CROSS_ENTROPIES, "crossentropy", "ce"),
+    *("SparseCategoricalCrossentropy", "CategoricalCrossentropy"),
+    *(getattr(keras.losses, name) for name in _CROSS_ENTROPIES),
+)
+"""Losses and metrics that Keras, given no more than this, computes from probabilities."""
 
 
 class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
@@ -46,10 +54,19 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
     _trained = ()
 
     def compile(self, *args, metrics=None, weighted_metrics=None, **kwargs):
-        """Compiles the model, see `keras.Model.compile`."""
+        """Compiles the model, see `keras.Model.compile`.
+
+        Raises:
+            ValueError: For a loss or metric that takes probabilities, where the model gives logits.
+        """
+        if type(self).call is keras_hub.models.Seq2SeqLM.call:
+            _refuse_probabilities(
+                loss=kwargs.get("loss"), metrics=metrics, weighted_metrics=weighted_metrics
+            )
         super().compile(*args, metrics=metrics, weighted_metrics=weighted_metrics, **kwargs)
         of_tokens = tuple(weighted_metrics or ())
-        are_ours = all(isinstance(metric, (TokenAccuracy, Perplexity)) for metric in of_tokens)
+        # Not those derived from them, which may do something else with the logits.
+        are_ours = all(type(metric) in (TokenAccuracy, Perplexity) for metric in of_tokens)
         is_plain = not metrics and kwargs.get("loss_weights") is None
         # Not a plain attribute, which Keras would take for further metrics.
         self._compiled_metrics = SimpleNamespace(
@@ -276,8 +293,11 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             *zip(self.trainable_variables, trainable_variables, strict=True),
             *zip(self.non_trainable_variables, non_trainable_variables, strict=True),
         ]
-        with keras.StatelessScope(state_mapping=mapping) as scope:
+        with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
+            self._clear_losses()
             loss, statistics = self._loss_and_statistics(x, y, sample_weight, training)
+            # Those of regularizers, and of `add_loss` in parts of one's own.
+            loss += sum(map(self._aggregate_additional_loss, self.losses))
         non_trainable_variables = [
             scope.get_current_value(variable) for variable in self.non_trainable_variables
         ]
@@ -308,12 +328,13 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             and embedding.quantization_mode is None
             and embedding.logits_bias is None
             and type(embedding) is ReversibleEmbedding  # not one whose `call` is another
+            and not changes_of(embedding)
             # float16 gradients must be scaled before they are rounded.
             and self.backbone.compute_dtype != "float16"
-            and not self.losses
             # A subclass's own computation must not be bypassed.
             and type(self).call is keras_hub.models.Seq2SeqLM.call
             and type(self).compute_loss is keras_hub.models.Seq2SeqLM.compute_loss
+            and type(self).compute_metrics is TrainingSteps.compute_metrics
         )
 
     def _loss_and_statistics(self, x, y, sample_weight, training):
@@ -327,6 +348,18 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             hidden_states, matrix, y, weights, self.loss.label_smoothing
         )
         return loss, TokenStatistics(*statistics)
+
+
+def _refuse_probabilities(**parts):
+    """Raises a ValueError for what would take logits for probabilities, without a word."""
+    for name, value in parts.items():
+        for part in keras.tree.flatten(value):
+            if part in _OF_PROBABILITIES or getattr(part, "from_logits", True) is False:
+                raise ValueError(
+                    f"`{name}` must take logits, which the model gives, and not probabilities: "
+                    "`keras.losses.SparseCategoricalCrossentropy(from_logits=True)`, or the metric "
+                    f"of that name. Received: {name}={part!r:.100}."
+                )
 
 
 def _refuse_beside_batches(x, y, sample_weight):

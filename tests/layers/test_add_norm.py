@@ -1,8 +1,9 @@
+import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.layers import AddNorm
+from aiayn_keras.layers import AddNorm, PositionwiseFeedForward, add_and_norm
 from tests.helpers import B, D, T, assert_close
 from tests.layers.helpers import clone, normal, numpy_layer_norm, randomize, to_numpy
 
@@ -43,6 +44,16 @@ def test_dropout_drops_the_sublayer_s_output_in_training_only(normalize_first):
     in_training = layer(zeros, sublayer=ops.ones_like, training=True)
     assert set(np.unique(to_numpy(in_training))) == {0.0, 2.0}
     assert_close(layer(ones, sublayer=ops.zeros_like, training=True), ones)
+
+
+def test_a_functional_model_does_not_lose_the_sublayer():
+    x, sublayer = keras.Input((T, D)), PositionwiseFeedForward(5)
+    with pytest.raises(ValueError, match=r"neither train nor save its weights. Call `add_and_norm"):
+        AddNorm()(x, sublayer=sublayer)
+    with pytest.raises(ValueError, match="without values"):
+        AddNorm()(x, sublayer=lambda y: sublayer(y))
+    model = keras.Model(x, add_and_norm(x, sublayer, keras.layers.LayerNormalization()))
+    assert len(model.trainable_variables) == len(sublayer.trainable_variables) + 2
 
 
 def test_config_round_trip():

@@ -171,6 +171,15 @@ def test_integers_number_sentences():
     assert_close(block(x, memory, memory_mask=PACKED), expected)
 
 
+def test_numbers_of_queries_alone_are_not_ignored():
+    attention, x = MultiHeadAttention(H, K), normal(B, S, D)
+    with pytest.raises(ValueError, match="needs a `memory_mask` that does so for the memory"):
+        attention(x, x, query_mask=PACKED)
+    own = make_attention_mask(PACKED, PACKED)
+    assert_close(attention(x, x, query_mask=PACKED, memory_mask=PACKED), attention(x, x, own))
+    assert_close(attention(x, x, query_mask=PACKED != 0), attention(x, x))
+
+
 def test_a_decoder_block_hides_the_future_unless_it_is_told_not_to():
     block, memory = DecoderBlock(H, K, F), normal(B, S, D)
     seen = influence(lambda x: block(x, memory), normal(B, T, D))

@@ -1,9 +1,11 @@
 """Training steps: once traced, and with `TokenStatistics` in the place of logits, as Keras' own."""
 
 import keras
+import keras_hub
 import numpy as np
 import pytest
 
+from aiayn_keras.layers import EncoderBlock
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
@@ -11,7 +13,7 @@ from aiayn_keras.models import (
     TransformerTokenizer,
 )
 from aiayn_keras.models.batch_sources import TextBatches
-from aiayn_keras.optimization import LabelSmoothedCrossEntropy, TokenStatistics
+from aiayn_keras.optimization import LabelSmoothedCrossEntropy, Perplexity, TokenStatistics
 from tests.helpers import assert_close, slow_but
 
 BACKEND = keras.config.backend()
@@ -26,17 +28,54 @@ class WithAnotherLoss(TransformerSeq2SeqLM):
         return 100.0 + super().compute_loss(*args, **kwargs)
 
 
+class WithAnotherMetric(TransformerSeq2SeqLM):
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        metrics = super().compute_metrics(x, y, y_pred, sample_weight)
+        return {**metrics, "number of logits": y_pred.shape[-1]}
+
+
+class BlockWithLosses(EncoderBlock):
+    """A block whose outputs add to the loss, and with `regularize` its weights, too."""
+
+    regularize = False
+
+    def build(self, x_shape):
+        super().build(x_shape)
+        if self.regularize:
+            self.feed_forward.hidden_dense.kernel.regularizer = keras.regularizers.L2(0.1)
+
+    def call(self, x, *args, **kwargs):
+        y = super().call(x, *args, **kwargs)
+        self.add_loss(keras.ops.mean(keras.ops.square(y)))
+        return y
+
+
+class BackboneWithLosses(TransformerBackbone):
+    encoder_block_cls = BlockWithLosses
+
+
+class RegularizedBackbone(TransformerBackbone):
+    encoder_block_cls = type("RegularizedBlock", (BlockWithLosses,), {"regularize": True})
+
+
+class TwicePerplexity(Perplexity):
+    def update_state(self, *args, **kwargs):
+        super().update_state(*args, **kwargs)
+        self.total.assign(2.0 * self.total)
+
+
 def make_model(
     tie_weights=True,
     logits_bias=False,
     dropout=0.1,
     dtype=None,
     cls=TransformerSeq2SeqLM,
+    backbone_cls=TransformerBackbone,
     **compile_options,
 ):
     keras.utils.set_random_seed(1)
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
-    backbone = TransformerBackbone(
+    backbone = backbone_cls(
         V, tie_weights=tie_weights, logits_bias=logits_bias, dropout=dropout, dtype=dtype, **sizes
     )
     model = cls(backbone)
@@ -77,6 +116,7 @@ def logits_metric():
         {"tie_weights": False, "dtype": "mixed_bfloat16"},
         {"dtype": "mixed_float16"},
         {"dtype": "bfloat16"},
+        {"backbone_cls": RegularizedBackbone},
     ],
 )
 def test_steps_are_those_of_keras(options):
@@ -101,6 +141,12 @@ def test_metrics_get_statistics():
     assert isinstance(prediction_of(make_model()), TokenStatistics)
 
 
+def capped():
+    model = make_model()
+    model.backbone.token_embedding.logit_soft_cap = 0.5
+    return model
+
+
 def quantized():
     model = make_model()
     model.backbone.token_embedding.quantize("int8")
@@ -116,7 +162,10 @@ OTHERS = {
     "another reduction": lambda: make_model(loss=LabelSmoothedCrossEntropy(reduction="mean")),
     "weights of the losses": lambda: make_model(loss_weights=0.25),
     "a loss of a subclass": lambda: make_model(cls=WithAnotherLoss),
+    "a metric of a subclass": lambda: make_model(cls=WithAnotherMetric),
     "a bias of the logits": lambda: make_model(logits_bias=True),
+    "a metric of an own class": lambda: make_model(weighted_metrics=[TwicePerplexity()]),
+    "a changed projection": capped,
     "quantized weights": quantized,
 }
 
@@ -133,6 +182,41 @@ def test_weights_of_losses_and_losses_of_subclasses_count():
         for model in (make_model(), make_model(loss_weights=0.25), make_model(cls=WithAnotherLoss))
     )
     assert_close(others, [0.25 * loss, 100.0 + loss], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("loss", "sparse_categorical_crossentropy"),
+        ("loss", keras.losses.sparse_categorical_crossentropy),
+        ("loss", keras.losses.SparseCategoricalCrossentropy()),
+        ("metrics", ["accuracy", "ce"]),
+        ("weighted_metrics", [keras_hub.metrics.Perplexity()]),
+    ],
+)
+def test_logits_are_not_taken_for_probabilities(name, part):
+    with pytest.raises(ValueError, match=f"`{name}` must take logits.* Received: {name}="):
+        make_model(**{name: part})
+
+
+def test_a_model_of_probabilities_may_have_a_loss_of_them():
+    class OfProbabilities(TransformerSeq2SeqLM):
+        def call(self, *args, **kwargs):
+            return keras.ops.softmax(super().call(*args, **kwargs))
+
+    loss = keras.losses.SparseCategoricalCrossentropy
+    model, usual = make_model(cls=OfProbabilities, loss=loss()), make_model(loss=loss(True))
+    assert_close(model.test_on_batch(*make_batch())[0], usual.test_on_batch(*make_batch())[0], 1e-4)
+
+
+def test_losses_of_own_parts_count():
+    model = make_model(backbone_cls=BackboneWithLosses, dropout=0.0)
+    x, y, weights = make_batch()
+    tokens = float(model.loss(y, model(x), weights))
+    added = sum(map(float, model.losses))
+    assert added > 0.5
+    assert_close(model.test_on_batch(x, y, weights)[0], tokens + added, rtol=1e-5)
+    assert_close(model.train_on_batch(x, y, weights)[0], tokens + added, rtol=1e-5)
 
 
 class OneBatch(keras.utils.PyDataset):
