@@ -16,11 +16,15 @@ class ModelsConfig:
     """The one model of a `models.config`.
 
     Attributes:
+        name: Name under which the model is served.
+        base_path: Folder of the versions on the server.
         labels: Dictionary from a label to a version's number.
         versions: List of the numbers of the versions that the server loads.
         before: Dictionary from a label to the version that had it before its last move.
     """
 
+    name: str
+    base_path: str
     labels: dict[str, int]
     versions: list[int]
     before: dict[str, int] = field(default_factory=dict)
@@ -38,23 +42,21 @@ class ModelsConfig:
         """
         model, text = read_served_model(path)
         return cls(
+            name=model.name,
+            base_path=model.base_path,
             labels=dict(model.version_labels),
             versions=list(model.model_version_policy.specific.versions),
             before={label: int(version) for label, version in _BEFORE.findall(text)},
         )
 
-    def to_text(self, name):
-        """Writes the text of the file.
-
-        Args:
-            name: Name under which the model is served.
-        """
+    def to_text(self):
+        """Writes the text of the file."""
         from google.protobuf import text_format
         from tensorflow_serving.config import model_server_config_pb2
 
         config = model_server_config_pb2.ModelServerConfig()
         model = config.model_config_list.config.add(
-            name=name, base_path=f"/models/{name}", model_platform="tensorflow"
+            name=self.name, base_path=self.base_path, model_platform="tensorflow"
         )
         model.model_version_policy.specific.versions.extend(self.versions)
         model.version_labels.update(self.labels)

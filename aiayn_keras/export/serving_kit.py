@@ -1,6 +1,7 @@
 """The files beside a model's versions: TensorFlow Serving's configuration and the model card."""
 
 import contextlib
+import dataclasses
 import fcntl
 import math
 import os
@@ -80,7 +81,7 @@ def check_kit(folder):
     check_places(folder, _NAMES)
     versions, config = _version_folders(folder), folder / _CONFIG
     if versions:
-        _texts(folder, versions, _following_config(config, versions))
+        _texts(versions, _following_config(config, versions))
     elif config.exists():
         _check_stable(config, _labels(config, {})["stable"], {})
     elif others := _files_of_others(folder):
@@ -220,7 +221,8 @@ def move_label(folder, label, version):
         del before[label]  # a step back, after which the next one would go forward
     elif version != old and old in paths:
         before[label] = old
-    moved = ModelsConfig({**config.labels, label: version}, config.versions, before)
+    labels = {**config.labels, label: version}
+    moved = dataclasses.replace(config, labels=labels, before=before)
     _check_stable(folder / _CONFIG, moved.labels["stable"], paths)
     _write(folder, paths, _with_versions(moved, paths, old))
     return old
@@ -250,6 +252,17 @@ def version_before(folder, label):
             f"{', '.join(map(str, paths))}."
         )
     return config.before[label]
+
+
+def read_name(folder):
+    """Reads the name under which a kit's model is served, whatever its folder is called.
+
+    Raises:
+        FileNotFoundError: If the kit has no `models.config`.
+        ValueError: If `models.config` is not what the export writes.
+    """
+    _check_is_kit(folder)
+    return ModelsConfig.read(folder / _CONFIG).name
 
 
 def read_labels(folder):
@@ -287,16 +300,20 @@ def _check_label(label):
         raise ValueError(f"`label` must be one of {', '.join(LABELS)}. Received: {label!r:.100}.")
 
 
-def _checked_kit(folder, version=None):
-    """The whole versions of a kit, and its configuration without the versions that are gone.
-
-    `stable` may be one of those: the label can then be moved.
-    """
+def _check_is_kit(folder):
     if not (folder / _CONFIG).is_file():
         raise FileNotFoundError(
             f"{folder} is not a kit of TensorFlow Serving: it has no {_CONFIG}. "
             "`aiayn-keras export saved-model` writes one."
         )
+
+
+def _checked_kit(folder, version=None):
+    """The whole versions of a kit, and its configuration without the versions that are gone.
+
+    `stable` may be one of those: the label can then be moved.
+    """
+    _check_is_kit(folder)
     paths = _version_folders(folder)
     if version is not None and version not in paths:
         raise ValueError(
@@ -308,26 +325,38 @@ def _checked_kit(folder, version=None):
     config = ModelsConfig.read(folder / _CONFIG)
     before = {label: number for label, number in config.before.items() if number in paths}
     versions = [number for number in config.versions if number in paths]
-    return paths, ModelsConfig(labels, versions, before)
+    return paths, dataclasses.replace(config, labels=labels, versions=versions, before=before)
 
 
 def _following_config(models_config, paths):
     """The configuration with the newest version and those with a label."""
     labels = _labels(models_config, paths)
     _check_stable(models_config, labels["stable"], paths)
-    before = ModelsConfig.read(models_config).before if models_config.exists() else {}
-    before = {label: number for label, number in before.items() if number in paths}
-    return _with_versions(ModelsConfig(labels, [], before), paths)
+    name = models_config.parent.resolve().name
+    if not models_config.exists():
+        config = ModelsConfig(name, f"/models/{name}", labels, [])
+        return _with_versions(config, paths)
+    config = ModelsConfig.read(models_config)
+    if config.name != name:
+        raise ValueError(
+            f"{models_config} serves the model {config.name!r:.120}, and its folder is {name!r}: "
+            "an export would rename the model, and running servers would lose it. Rename the "
+            f'folder, or, for a model of its own, give that file `name: "{name}"` and '
+            f'`base_path: "/models/{name}"`.'
+        )
+    before = {label: number for label, number in config.before.items() if number in paths}
+    config = dataclasses.replace(config, labels=labels, versions=[], before=before)
+    return _with_versions(config, paths)
 
 
 def _with_versions(config, paths, *others):
     """The configuration that also loads the newest version, those with a label, and others."""
     versions = {*config.versions, *config.labels.values(), max(paths), *others} & {*paths}
-    return ModelsConfig(config.labels, sorted(versions), config.before)
+    return dataclasses.replace(config, versions=sorted(versions))
 
 
 def _write(folder, paths, config):
-    texts = _texts(folder, paths, config)
+    texts = _texts(paths, config)
     check_places(folder, _NAMES)
     with writing_folder(folder) as written:
         for name in _NAMES:
@@ -342,18 +371,17 @@ def _write(folder, paths, config):
                 publish(written / name, folder / name)
 
 
-def _texts(folder, paths, config):
+def _texts(paths, config):
     """Makes the texts of a kit's files.
 
     Args:
-        folder: `pathlib.Path` of the folder `<name>`.
         paths: Dictionary from a version's number to its folder.
         config: The `ModelsConfig` to write.
 
     Returns:
         Dictionary from each of `_NAMES` to the text, or to None for a file that must not be there.
     """
-    name, labels, loaded = folder.resolve().name, config.labels, config.versions
+    name, labels, loaded = config.name, config.labels, config.versions
     versions = {number: _read_notes(path) for number, path in sorted(paths.items())}
     # Refusing a request for its length refuses the whole batch that it is in.
     batched = all(notes.options["long_text"] == "truncate" for notes in versions.values())
@@ -363,7 +391,7 @@ def _texts(folder, paths, config):
     memory = _memory_limit(paths, versions, loaded)
     memory_of_a_release = _memory_limit(paths, versions, [*loaded, loaded[-1]])
     return {
-        _CONFIG: config.to_text(name),
+        _CONFIG: config.to_text(),
         "batching.config": batching_config,
         MARK: render(MARK),
         RULES: prometheus_rules(name),
