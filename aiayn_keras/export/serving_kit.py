@@ -5,7 +5,6 @@ import dataclasses
 import fcntl
 import math
 import os
-import re
 
 from aiayn_keras.export.kubernetes import (
     FILES,
@@ -16,7 +15,7 @@ from aiayn_keras.export.kubernetes import (
     pod_flags,
 )
 from aiayn_keras.export.model_card import model_card
-from aiayn_keras.export.models_config import LABELS, ModelsConfig
+from aiayn_keras.export.models_config import CONFIG, LABELS, ModelsConfig, check_name, kit_name
 from aiayn_keras.export.monitoring import (
     DASHBOARD,
     RULES,
@@ -35,7 +34,6 @@ MARK = "monitoring.config"
 MAX_VERSION = 2**62
 MAX_RETRIES, MIN_RETRY_SECONDS = 2, 30
 """Further attempts of a server to load a version, and the time between two of them."""
-_CONFIG = "models.config"
 _NAMES = (
     "batching.config",
     MARK,
@@ -45,19 +43,9 @@ _NAMES = (
     "docker-compose.yml",
     "README.md",
     *(f"{FOLDER}/{name}" for name in FILES),
-    _CONFIG,
+    CONFIG,
 )
 """Paths of a kit's files beside the versions, in the order in which they are put in place."""
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-
-def check_name(name):
-    """Raises a ValueError for a model's name that paths, URLs and configurations do not take."""
-    if not NAME.fullmatch(name):
-        raise ValueError(
-            "The name of a served model is 1 to 100 letters of ASCII, digits, `.`, `_` and `-`, "
-            f"the first a letter or a digit. Received: {name!r:.120}."
-        )
 
 
 def check_kit(folder):
@@ -77,9 +65,9 @@ def check_kit(folder):
         ValueError: For notes or a `models.config` that are not what the export writes, or a
             version's number out of range.
     """
-    check_name(folder.resolve().name)
     check_places(folder, _NAMES)
-    versions, config = _version_folders(folder), folder / _CONFIG
+    check_name(kit_name(folder))
+    versions, config = _version_folders(folder), folder / CONFIG
     if versions:
         _texts(versions, _following_config(config, versions))
     elif config.exists():
@@ -171,7 +159,7 @@ def write_kit(folder, new=None):
         ValueError: For notes or a `models.config` that are not what the export writes.
     """
     paths = {**_version_folders(folder), **(new or {})}
-    _write(folder, paths, _following_config(folder / _CONFIG, paths))
+    _write(folder, paths, _following_config(folder / CONFIG, paths))
 
 
 def list_version(folder, version):
@@ -191,7 +179,7 @@ def list_version(folder, version):
     paths, config = _checked_kit(folder, version)
     if version in config.versions:
         return False
-    _check_stable(folder / _CONFIG, config.labels["stable"], paths)
+    _check_stable(folder / CONFIG, config.labels["stable"], paths)
     _write(folder, paths, _with_versions(config, paths, version))
     return True
 
@@ -223,7 +211,7 @@ def move_label(folder, label, version):
         before[label] = old
     labels = {**config.labels, label: version}
     moved = dataclasses.replace(config, labels=labels, before=before)
-    _check_stable(folder / _CONFIG, moved.labels["stable"], paths)
+    _check_stable(folder / CONFIG, moved.labels["stable"], paths)
     _write(folder, paths, _with_versions(moved, paths, old))
     return old
 
@@ -262,7 +250,7 @@ def read_name(folder):
         ValueError: If `models.config` is not what the export writes.
     """
     _check_is_kit(folder)
-    return ModelsConfig.read(folder / _CONFIG).name
+    return ModelsConfig.read(folder / CONFIG).name
 
 
 def read_labels(folder):
@@ -273,7 +261,7 @@ def read_labels(folder):
         ValueError: If `models.config` is not what the export writes.
     """
     paths, config = _checked_kit(folder)
-    _check_stable(folder / _CONFIG, config.labels["stable"], paths)
+    _check_stable(folder / CONFIG, config.labels["stable"], paths)
     return config.labels
 
 
@@ -301,9 +289,9 @@ def _check_label(label):
 
 
 def _check_is_kit(folder):
-    if not (folder / _CONFIG).is_file():
+    if not (folder / CONFIG).is_file():
         raise FileNotFoundError(
-            f"{folder} is not a kit of TensorFlow Serving: it has no {_CONFIG}. "
+            f"{folder} is not a kit of TensorFlow Serving: it has no {CONFIG}. "
             "`aiayn-keras export saved-model` writes one."
         )
 
@@ -321,8 +309,8 @@ def _checked_kit(folder, version=None):
         )
     # A folder that is half copied, or no version at all, must not block the way back.
     paths = {n: path for n, path in paths.items() if n == version or _is_whole(path)}
-    labels = _labels(folder / _CONFIG, paths)
-    config = ModelsConfig.read(folder / _CONFIG)
+    labels = _labels(folder / CONFIG, paths)
+    config = ModelsConfig.read(folder / CONFIG)
     before = {label: number for label, number in config.before.items() if number in paths}
     versions = [number for number in config.versions if number in paths]
     return paths, dataclasses.replace(config, labels=labels, versions=versions, before=before)
@@ -332,18 +320,10 @@ def _following_config(models_config, paths):
     """The configuration with the newest version and those with a label."""
     labels = _labels(models_config, paths)
     _check_stable(models_config, labels["stable"], paths)
-    name = models_config.parent.resolve().name
+    name = kit_name(models_config.parent)
     if not models_config.exists():
-        config = ModelsConfig(name, f"/models/{name}", labels, [])
-        return _with_versions(config, paths)
+        return _with_versions(ModelsConfig(name, f"/models/{name}", labels, []), paths)
     config = ModelsConfig.read(models_config)
-    if config.name != name:
-        raise ValueError(
-            f"{models_config} serves the model {config.name!r:.120}, and its folder is {name!r}: "
-            "an export would rename the model, and running servers would lose it. Rename the "
-            f'folder, or, for a model of its own, give that file `name: "{name}"` and '
-            f'`base_path: "/models/{name}"`.'
-        )
     before = {label: number for label, number in config.before.items() if number in paths}
     config = dataclasses.replace(config, labels=labels, versions=[], before=before)
     return _with_versions(config, paths)
@@ -391,7 +371,7 @@ def _texts(paths, config):
     memory = _memory_limit(paths, versions, loaded)
     memory_of_a_release = _memory_limit(paths, versions, [*loaded, loaded[-1]])
     return {
-        _CONFIG: config.to_text(),
+        CONFIG: config.to_text(),
         "batching.config": batching_config,
         MARK: render(MARK),
         RULES: prometheus_rules(name),
