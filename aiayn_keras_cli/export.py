@@ -1,5 +1,7 @@
 """`aiayn-keras export`: one subcommand for each format."""
 
+import shlex
+
 import click
 
 from aiayn_keras_cli.license import license_or_warning
@@ -43,7 +45,7 @@ def _destination(model_folder, output, name):
     Raises:
         ValueError: For a name with other characters than a name has.
     """
-    from aiayn_keras.export.serving_kit import check_name
+    from aiayn_keras.export.models_config import check_name
 
     name = model_folder.resolve().name if name is None else name
     check_name(name)
@@ -131,7 +133,8 @@ def saved_model(model_folder, output, name, n_best, warmup, limits, license, **o
     if read_labels(path.parent)["canary"] != int(path.name):
         click.echo(
             "A server that runs the kit loads this version within a minute, and labels stay where "
-            f"they are. Next: aiayn-keras release {path.parent} canary {path.name} --url URL",
+            f"they are. Next: aiayn-keras release {shlex.quote(str(path.parent))} canary "
+            f"{path.name} --url URL",
             err=True,
         )
 

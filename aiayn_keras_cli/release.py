@@ -48,11 +48,17 @@ def release(kit, label, version, url, deadline):
     """
     kit = Path(kit)
     with quiet_start():
-        from aiayn_keras.export.serving_kit import list_version, move_label, version_before
+        from aiayn_keras.export.serving_kit import (
+            list_version,
+            move_label,
+            read_name,
+            version_before,
+        )
         from aiayn_keras.serving import RestClient
 
+    model = read_name(kit)
     if label is None:
-        _print_versions(kit, _ask(_client(RestClient, url, kit, label=None)) if url else {})
+        _print_versions(kit, _ask(_client(RestClient, url, model, label=None)) if url else {})
         return
     if version is None:
         raise click.UsageError(f"Name the version that gets the label {label}, or {_BACK}.")
@@ -60,13 +66,13 @@ def release(kit, label, version, url, deadline):
         version = version_before(kit, label)
     # Checked before anything is written.
     server, labelled, asked = (
-        _client(RestClient, url, kit, **options) if url else None
+        _client(RestClient, url, model, **options) if url else None
         for options in ({"label": None}, {"label": label}, {"version": version})
     )
     if list_version(kit, version):
         click.echo(f"models.config lists version {version} now.", err=True)
     if url:
-        name = f"version {version} of {kit.resolve().name}"
+        name = f"version {version} of {model}"
         _wait(server, version, name, "not loaded yet", deadline)
         asked.translate([_TEXT])
     before = move_label(kit, label, version)
@@ -82,8 +88,8 @@ def release(kit, label, version, url, deadline):
         )
 
 
-def _client(client_class, url, kit, **options):
-    return client_class(url, kit.resolve().name, deadline=_SECONDS_OF_A_QUESTION, **options)
+def _client(client_class, url, model, **options):
+    return client_class(url, model, deadline=_SECONDS_OF_A_QUESTION, **options)
 
 
 def _ask(client):

@@ -9,7 +9,6 @@ A SavedModel is a program. One whose operations are not those of this package's 
 """
 
 import argparse
-import codecs
 import contextlib
 import itertools
 import os
@@ -73,6 +72,30 @@ def one_line(beginning):
         sys.exit(f"{beginning}: {reason[:1000]}")
 
 
+@contextlib.contextmanager
+def output():
+    """Ends the program in one line if the block cannot write, and silently if the reader left."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python writes at its end
+        left = isinstance(error, BrokenPipeError)
+        sys.exit(1 if left else f"standard output cannot be written: {error.strerror}")
+
+
+def read_lines():
+    """Yields the lines of standard input; ends the program at one that is not UTF-8."""
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            sys.exit(
+                f"standard input, line {number} is not UTF-8 (byte {error.start}): convert it, for "
+                "example with iconv -f LATIN1 -t UTF-8"
+            )
+
+
 def find_unknown(path):
     """Finds what a graph has that no export has: words for it, or None."""
     from tensorflow.core.protobuf import saved_model_pb2
@@ -120,6 +143,9 @@ def main():
     parser.add_argument("--verbose", action="store_true", help="show TensorFlow's messages")
     arguments = parser.parse_args()
     path = arguments.path
+    if sys.stdout is None:
+        sys.exit("standard output is closed, so the translations would be lost.")
+    sys.stdout.reconfigure(encoding="utf-8")
     if not os.path.isfile(os.path.join(path, "saved_model.pb")):
         sys.exit(
             f"{path} is no SavedModel: it has no saved_model.pb. A kit's are in 1, 2 and so on."
@@ -137,17 +163,15 @@ def main():
             )
         loaded = tf.saved_model.load(path)
         serve = loaded.signatures["serving_default"]
-    if sys.stdin.buffer.peek(3).startswith(codecs.BOM_UTF8):
-        sys.stdin.buffer.read(3)
-    lines = (line.rstrip(b"\r\n") for line in sys.stdin.buffer)
+    lines = read_lines()
     while batch := list(itertools.islice(lines, BATCH_SIZE)):
         with one_line(f"{path} cannot translate this"):
             answer = serve(text=tf.constant(batch, tf.string))
-        for translation, score in zip(
-            answer["translation"].numpy(), answer["score"].numpy(), strict=True
-        ):
-            text = re.sub(r"[\t\n\v\f\r]", " ", translation.decode("utf-8", "replace"))
-            print(f"{score:8.3f}  {text}")
+        rows = zip(answer["translation"].numpy(), answer["score"].numpy(), strict=True)
+        with output():
+            for translation, score in rows:
+                text = re.sub(r"[\t\n\v\f\r]", " ", translation.decode("utf-8", "replace"))
+                print(f"{score:8.3f}  {text}")
 
 
 if __name__ == "__main__":

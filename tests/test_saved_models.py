@@ -1,6 +1,8 @@
 """`saved_models/translate.py`, which runs without this package."""
 
 import functools
+import subprocess
+import sys
 from pathlib import Path
 
 import keras
@@ -9,7 +11,7 @@ import pytest
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.documents.formats.document_files import translate_document
 from tests.claims.hostile_text import EMOJI, RIGHT_TO_LEFT, SYMBOLS
-from tests.cli.command import SOURCES, run_in_fresh_process
+from tests.cli.command import SOURCES, fresh_environment, run_in_fresh_process
 from tests.export.served import Served
 
 SAVED_MODELS = Path(__file__).parents[1] / "saved_models"
@@ -77,6 +79,32 @@ def test_a_saved_model_that_may_do_more_is_refused_unless_it_is_trusted(tmp_path
 )
 def test_wrong_arguments_are_named_in_one_line(arguments, part):
     assert_one_line(run_in_fresh_process(PROGRAM, *arguments), 2, part, "--help")
+
+
+def test_a_line_that_is_not_utf8_is_named():
+    lines = "I am hungry.\nWe met in a caf\udce9.\n"
+    result = run_in_fresh_process(PROGRAM, DEMO, input=lines, errors="surrogateescape")
+    assert_one_line(result, 1, "standard input, line 2 is not UTF-8 (byte 15)", "iconv")
+
+
+@pytest.mark.parametrize(
+    ("shell", "code", "output", "error"),
+    [
+        ("> /dev/full", 1, "", "standard output cannot be written: No space left on device\n"),
+        (">&-", 1, "", "standard output is closed, so the translations would be lost.\n"),
+        ("| head -1", 0, "  -0.272  Das Mädchen ist glücklich.\n", ""),
+    ],
+)
+def test_output_that_is_not_taken_is_told_in_one_line_at_most(shell, code, output, error):
+    result = subprocess.run(
+        ["bash", "-c", f'"$0" "$1" "$2" {shell}', sys.executable, PROGRAM, DEMO],
+        input=f"{SOURCES[0]}\n" * 400,
+        env={**fresh_environment(), "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (code, output, error)
 
 
 PASTED = {

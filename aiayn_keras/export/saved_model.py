@@ -14,6 +14,7 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.common.weight_files import check_number_format
+from aiayn_keras.export.models_config import kit_name
 from aiayn_keras.export.preparation import (
     check_packages,
     check_tokenizer,
@@ -240,8 +241,7 @@ def export_saved_model(
     with contextlib.ExitStack() as publishing, new_folder(target) as written:
         write_graph(model, written, options, precision, weights)
         check_graph(written)
-        name = folder.resolve().name
-        write_warmup(written, name, tokenizer, warmup_texts, options)
+        write_warmup(written, kit_name(folder), tokenizer, warmup_texts, options)
         if measure_load:
             notes.load_seconds = round(seconds_to_load(written), 1)
         (written / VERSION_FILE).write_text(notes.to_json(), encoding="utf-8")

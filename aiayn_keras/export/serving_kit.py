@@ -1,10 +1,10 @@
 """The files beside a model's versions: TensorFlow Serving's configuration and the model card."""
 
 import contextlib
+import dataclasses
 import fcntl
 import math
 import os
-import re
 
 from aiayn_keras.export.kubernetes import (
     FILES,
@@ -15,7 +15,7 @@ from aiayn_keras.export.kubernetes import (
     pod_flags,
 )
 from aiayn_keras.export.model_card import model_card
-from aiayn_keras.export.models_config import LABELS, ModelsConfig
+from aiayn_keras.export.models_config import CONFIG, LABELS, ModelsConfig, check_name, kit_name
 from aiayn_keras.export.monitoring import (
     DASHBOARD,
     RULES,
@@ -34,7 +34,6 @@ MARK = "monitoring.config"
 MAX_VERSION = 2**62
 MAX_RETRIES, MIN_RETRY_SECONDS = 2, 30
 """Further attempts of a server to load a version, and the time between two of them."""
-_CONFIG = "models.config"
 _NAMES = (
     "batching.config",
     MARK,
@@ -44,19 +43,9 @@ _NAMES = (
     "docker-compose.yml",
     "README.md",
     *(f"{FOLDER}/{name}" for name in FILES),
-    _CONFIG,
+    CONFIG,
 )
 """Paths of a kit's files beside the versions, in the order in which they are put in place."""
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-
-def check_name(name):
-    """Raises a ValueError for a model's name that paths, URLs and configurations do not take."""
-    if not NAME.fullmatch(name):
-        raise ValueError(
-            "The name of a served model is 1 to 100 letters of ASCII, digits, `.`, `_` and `-`, "
-            f"the first a letter or a digit. Received: {name!r:.120}."
-        )
 
 
 def check_kit(folder):
@@ -76,11 +65,11 @@ def check_kit(folder):
         ValueError: For notes or a `models.config` that are not what the export writes, or a
             version's number out of range.
     """
-    check_name(folder.resolve().name)
     check_places(folder, _NAMES)
-    versions, config = _version_folders(folder), folder / _CONFIG
+    check_name(kit_name(folder))
+    versions, config = _version_folders(folder), folder / CONFIG
     if versions:
-        _texts(folder, versions, _following_config(config, versions))
+        _texts(versions, _following_config(config, versions))
     elif config.exists():
         _check_stable(config, _labels(config, {})["stable"], {})
     elif others := _files_of_others(folder):
@@ -170,7 +159,7 @@ def write_kit(folder, new=None):
         ValueError: For notes or a `models.config` that are not what the export writes.
     """
     paths = {**_version_folders(folder), **(new or {})}
-    _write(folder, paths, _following_config(folder / _CONFIG, paths))
+    _write(folder, paths, _following_config(folder / CONFIG, paths))
 
 
 def list_version(folder, version):
@@ -190,7 +179,7 @@ def list_version(folder, version):
     paths, config = _checked_kit(folder, version)
     if version in config.versions:
         return False
-    _check_stable(folder / _CONFIG, config.labels["stable"], paths)
+    _check_stable(folder / CONFIG, config.labels["stable"], paths)
     _write(folder, paths, _with_versions(config, paths, version))
     return True
 
@@ -220,8 +209,9 @@ def move_label(folder, label, version):
         del before[label]  # a step back, after which the next one would go forward
     elif version != old and old in paths:
         before[label] = old
-    moved = ModelsConfig({**config.labels, label: version}, config.versions, before)
-    _check_stable(folder / _CONFIG, moved.labels["stable"], paths)
+    labels = {**config.labels, label: version}
+    moved = dataclasses.replace(config, labels=labels, before=before)
+    _check_stable(folder / CONFIG, moved.labels["stable"], paths)
     _write(folder, paths, _with_versions(moved, paths, old))
     return old
 
@@ -252,6 +242,17 @@ def version_before(folder, label):
     return config.before[label]
 
 
+def read_name(folder):
+    """Reads the name under which a kit's model is served, whatever its folder is called.
+
+    Raises:
+        FileNotFoundError: If the kit has no `models.config`.
+        ValueError: If `models.config` is not what the export writes.
+    """
+    _check_is_kit(folder)
+    return ModelsConfig.read(folder / CONFIG).name
+
+
 def read_labels(folder):
     """Reads the labels of a kit: a dictionary from a label to a version's number.
 
@@ -260,7 +261,7 @@ def read_labels(folder):
         ValueError: If `models.config` is not what the export writes.
     """
     paths, config = _checked_kit(folder)
-    _check_stable(folder / _CONFIG, config.labels["stable"], paths)
+    _check_stable(folder / CONFIG, config.labels["stable"], paths)
     return config.labels
 
 
@@ -287,16 +288,20 @@ def _check_label(label):
         raise ValueError(f"`label` must be one of {', '.join(LABELS)}. Received: {label!r:.100}.")
 
 
+def _check_is_kit(folder):
+    if not (folder / CONFIG).is_file():
+        raise FileNotFoundError(
+            f"{folder} is not a kit of TensorFlow Serving: it has no {CONFIG}. "
+            "`aiayn-keras export saved-model` writes one."
+        )
+
+
 def _checked_kit(folder, version=None):
     """The whole versions of a kit, and its configuration without the versions that are gone.
 
     `stable` may be one of those: the label can then be moved.
     """
-    if not (folder / _CONFIG).is_file():
-        raise FileNotFoundError(
-            f"{folder} is not a kit of TensorFlow Serving: it has no {_CONFIG}. "
-            "`aiayn-keras export saved-model` writes one."
-        )
+    _check_is_kit(folder)
     paths = _version_folders(folder)
     if version is not None and version not in paths:
         raise ValueError(
@@ -304,30 +309,34 @@ def _checked_kit(folder, version=None):
         )
     # A folder that is half copied, or no version at all, must not block the way back.
     paths = {n: path for n, path in paths.items() if n == version or _is_whole(path)}
-    labels = _labels(folder / _CONFIG, paths)
-    config = ModelsConfig.read(folder / _CONFIG)
+    labels = _labels(folder / CONFIG, paths)
+    config = ModelsConfig.read(folder / CONFIG)
     before = {label: number for label, number in config.before.items() if number in paths}
     versions = [number for number in config.versions if number in paths]
-    return paths, ModelsConfig(labels, versions, before)
+    return paths, dataclasses.replace(config, labels=labels, versions=versions, before=before)
 
 
 def _following_config(models_config, paths):
     """The configuration with the newest version and those with a label."""
     labels = _labels(models_config, paths)
     _check_stable(models_config, labels["stable"], paths)
-    before = ModelsConfig.read(models_config).before if models_config.exists() else {}
-    before = {label: number for label, number in before.items() if number in paths}
-    return _with_versions(ModelsConfig(labels, [], before), paths)
+    name = kit_name(models_config.parent)
+    if not models_config.exists():
+        return _with_versions(ModelsConfig(name, f"/models/{name}", labels, []), paths)
+    config = ModelsConfig.read(models_config)
+    before = {label: number for label, number in config.before.items() if number in paths}
+    config = dataclasses.replace(config, labels=labels, versions=[], before=before)
+    return _with_versions(config, paths)
 
 
 def _with_versions(config, paths, *others):
     """The configuration that also loads the newest version, those with a label, and others."""
     versions = {*config.versions, *config.labels.values(), max(paths), *others} & {*paths}
-    return ModelsConfig(config.labels, sorted(versions), config.before)
+    return dataclasses.replace(config, versions=sorted(versions))
 
 
 def _write(folder, paths, config):
-    texts = _texts(folder, paths, config)
+    texts = _texts(paths, config)
     check_places(folder, _NAMES)
     with writing_folder(folder) as written:
         for name in _NAMES:
@@ -342,18 +351,17 @@ def _write(folder, paths, config):
                 publish(written / name, folder / name)
 
 
-def _texts(folder, paths, config):
+def _texts(paths, config):
     """Makes the texts of a kit's files.
 
     Args:
-        folder: `pathlib.Path` of the folder `<name>`.
         paths: Dictionary from a version's number to its folder.
         config: The `ModelsConfig` to write.
 
     Returns:
         Dictionary from each of `_NAMES` to the text, or to None for a file that must not be there.
     """
-    name, labels, loaded = folder.resolve().name, config.labels, config.versions
+    name, labels, loaded = config.name, config.labels, config.versions
     versions = {number: _read_notes(path) for number, path in sorted(paths.items())}
     # Refusing a request for its length refuses the whole batch that it is in.
     batched = all(notes.options["long_text"] == "truncate" for notes in versions.values())
@@ -363,7 +371,7 @@ def _texts(folder, paths, config):
     memory = _memory_limit(paths, versions, loaded)
     memory_of_a_release = _memory_limit(paths, versions, [*loaded, loaded[-1]])
     return {
-        _CONFIG: config.to_text(name),
+        CONFIG: config.to_text(),
         "batching.config": batching_config,
         MARK: render(MARK),
         RULES: prometheus_rules(name),

@@ -3,6 +3,7 @@
 import base64
 import http.client
 import json
+import os
 from urllib.parse import quote, unquote
 
 import urllib3
@@ -58,11 +59,26 @@ class RestClient(TranslationClient):
         server, self._headers = _checked_url(url)
         self.url = f"{server.rstrip('/')}{path}"
         self._status_url = self.url.removesuffix(":predict")
-        self._pool = pool_manager(MAX_CONNECTIONS)
+        self._process_and_pool = None, None
 
     def close(self):
         """Closes the connections."""
-        self._pool.clear()
+        self._pool().clear()
+
+    def __getstate__(self):
+        return {**self.__dict__, "_process_and_pool": (None, None)}
+
+    def _pool(self):
+        """The connections of this process.
+
+        On a connection that a forked process has in common with its parent, each might read the
+        answer to the other's request.
+        """
+        process, pool = self._process_and_pool
+        if process != os.getpid():
+            pool = pool_manager(MAX_CONNECTIONS)
+            self._process_and_pool = os.getpid(), pool
+        return pool
 
     def version_states(self):
         """Asks for the states of the versions that the client's requests may go to.
@@ -116,7 +132,7 @@ class RestClient(TranslationClient):
         """Returns the status, the encoding and the body of the answer."""
         with Deadline(seconds) as deadline:
             try:
-                response = self._pool.request(
+                response = self._pool().request(
                     method,
                     url,
                     body=body,

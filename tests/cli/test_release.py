@@ -162,6 +162,20 @@ def test_the_label_of_a_version_that_is_gone_goes_back(kit, note_version):  # no
     assert labels_and_versions(kit) == ({"stable": 1, "canary": 1}, [1])
 
 
+def test_a_release_in_a_renamed_folder_renames_no_model(kit, note_version):  # noqa: F811
+    config = kit / "models.config"
+    config.write_text(config.read_text().replace("/models/small", "/srv/small"))
+    kit = kit.rename(kit.with_name("2026-11"))
+    note_version(kit, 2)
+    with running(kit) as server, asking_all_the_time(server) as (errors, _):
+        result = run("release", kit, "stable", 2, "--url", server.url, "--deadline", 10)
+        assert result.exit_code == 0, result.output
+    assert errors == []
+    model = models_config(kit)
+    assert (model.name, model.base_path) == ("small", "/srv/small")
+    assert "/models/small" in (kit / "docker-compose.yml").read_text()
+
+
 class LateKit(ServedKit):
     """Reads `models.config` only after it was asked for a label that it does not know."""
 
@@ -177,7 +191,8 @@ class LateKit(ServedKit):
 
 
 def test_a_label_that_the_server_does_not_know_yet_is_waited_for(kit):
-    (kit / "models.config").write_text(ModelsConfig({"stable": 1}, [1]).to_text("small"))
+    config = ModelsConfig("small", "/models/small", {"stable": 1}, [1])
+    (kit / "models.config").write_text(config.to_text())
     with running(kit, served_class=LateKit) as server:
         result = run("release", kit, "canary", 1, "--url", server.url)
     assert result.exit_code == 0, result.output

@@ -118,6 +118,31 @@ def test_a_new_version_is_loaded_and_no_label_moves(tmp_path, note_version):
     assert labels_and_versions(tmp_path) == ({"stable": 3, "canary": 3}, [3, 4])
 
 
+def test_an_export_renames_no_model_that_may_be_served(batched_kit, note_version):
+    kit = batched_kit.rename(batched_kit.with_name("other"))
+    before = (kit / "models.config").read_text()
+    with pytest.raises(ValueError, match=r"serves the model 'small', and its folder is 'other'"):
+        check_kit(kit)
+    assert (kit / "models.config").read_text() == before
+    (kit / "models.config").write_text(before.replace("small", "other"))
+    note_version(kit, 2)
+    write_kit(kit)
+    assert models_config(kit).name == "other"
+
+
+def test_a_link_to_a_kit_has_its_own_name_or_that_of_an_older_export(tmp_path, note_version):
+    kit, link = tmp_path / "volume" / "disk7", tmp_path / "mine"
+    note_version(kit, 1)
+    link.symlink_to(kit)
+    write_kit(link)
+    assert models_config(kit).name == "mine"
+    (kit / "models.config").unlink()
+    write_kit(kit)
+    check_kit(link)
+    write_kit(link)
+    assert models_config(link).name == "disk7"
+
+
 def test_an_older_version_is_listed_before_a_label_moves_to_it(tmp_path, note_version):
     for number in (1, 2, 3):
         note_version(tmp_path, number)

@@ -1,6 +1,8 @@
 """The REST client with servers that do not have a model."""
 
 import base64
+import os
+import pickle
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -67,6 +69,24 @@ def test_a_connection_is_reused(connect, handler):
         assert ask(client, "translate") == plain_reading("translate", right_outputs("translate"))
     assert len(handler.paths) == 3
     assert handler.num_connections == 1
+
+
+def test_a_forked_process_has_connections_of_its_own(connect, handler, monkeypatch):
+    client = connect()
+    client.translate(TEXTS)
+    child = os.getpid() + 1
+    monkeypatch.setattr(os, "getpid", lambda: child)
+    client.translate(TEXTS)
+    assert handler.num_connections == 2
+
+
+def test_a_client_that_has_asked_can_be_pickled(connect, handler):
+    client = connect(label="canary")
+    client.translate(TEXTS)
+    copy = pickle.loads(pickle.dumps(client))
+    assert copy.translate(TEXTS) == client.translate(TEXTS)
+    copy.close()
+    assert (handler.num_connections, len({*handler.paths})) == (2, 1)
 
 
 def test_model_and_label_are_quoted(connect, handler):
