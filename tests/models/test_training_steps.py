@@ -199,6 +199,12 @@ def test_logits_are_not_taken_for_probabilities(name, part):
         make_model(**{name: part})
 
 
+def test_a_loss_of_probabilities_behind_the_optimizer_is_noticed():
+    model = make_model()
+    with pytest.raises(ValueError, match="`loss` must take logits"):
+        model.compile("adam", "sparse_categorical_crossentropy")
+
+
 def test_a_model_of_probabilities_may_have_a_loss_of_them():
     class OfProbabilities(TransformerSeq2SeqLM):
         def call(self, *args, **kwargs):
